@@ -1,0 +1,178 @@
+//! The envelope: what every protocol says about a message, whatever its bytes look like.
+//!
+//! An [`Envelope`] is data that was checked on the way in: a value holds no line break and no control
+//! character when it is written ([`check_value`]). What was read may hold anything but a line break, and
+//! is made visible only by [`super::visible`].
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::name::MessageId;
+
+/// How soon a message wants to be seen. `Normal` is what absence means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Priority {
+    Urgent,
+    High,
+    #[default]
+    Normal,
+    Low,
+}
+
+impl Priority {
+    pub const ALL: [Self; 4] = [Self::Urgent, Self::High, Self::Normal, Self::Low];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Urgent => "urgent",
+            Self::High => "high",
+            Self::Normal => "normal",
+            Self::Low => "low",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|p| p.word() == text)
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What is known of a message without its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    pub id: MessageId,
+    /// The sender's mailbox id as the message claims it; nobody vouches for it.
+    pub from: String,
+    /// The mailbox id it was written for; the directory it lies in is the address.
+    pub to: String,
+    pub subject: String,
+    pub reply_to: Option<MessageId>,
+    pub priority: Priority,
+    pub channel: Option<String>,
+    /// Fields of no protocol, in the order they were found.
+    pub extra: Vec<(String, String)>,
+}
+
+/// An envelope with its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub envelope: Envelope,
+    pub body: String,
+}
+
+/// Why a value cannot be written into an envelope.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BadValue {
+    #[error("it holds a line break or the control character {}", .found.escape_unicode())]
+    Control { found: char },
+    #[error("it is longer than {limit} bytes")]
+    TooLong { limit: usize },
+    #[error("it begins or ends with white space, which readers with `sed` would keep and others drop")]
+    Edges,
+}
+
+/// The longest value that is written into one line of an envelope.
+pub const VALUE_LIMIT: usize = 1000;
+
+/// Checks a value that is to become the raw rest of a line (format.md §3.1).
+pub fn check_value(value: &str) -> Result<(), BadValue> {
+    if value.len() > VALUE_LIMIT {
+        return Err(BadValue::TooLong { limit: VALUE_LIMIT });
+    }
+    if let Some(found) = value
+        .chars()
+        .find(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
+    {
+        return Err(BadValue::Control { found });
+    }
+    if value.trim() != value {
+        return Err(BadValue::Edges);
+    }
+    Ok(())
+}
+
+/// A subject for a message that came without one: the body's first line that says something.
+pub fn subject_of(body: &str) -> String {
+    let line = body
+        .lines()
+        .map(|l| l.trim_start_matches('#').trim())
+        .find(|l| !l.is_empty())
+        .unwrap_or("(no subject)");
+    let clean: String = line
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let clean = clean.trim();
+    if clean.chars().count() <= 80 {
+        return clean.to_owned();
+    }
+    let cut: String = clean.chars().take(79).collect();
+    format!("{}…", cut.trim_end())
+}
+
+/// The subject of an answer: `re: ` once, however long the thread.
+pub fn subject_of_answer(subject: &str) -> String {
+    let bare = subject
+        .get(..3)
+        .filter(|p| p.eq_ignore_ascii_case("re:"))
+        .map_or(subject, |_| &subject[3..]);
+    let mut answer = format!("re: {}", bare.trim());
+    answer.truncate(answer.floor_char_boundary(VALUE_LIMIT));
+    answer.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_comes_from_the_first_line_that_says_something() {
+        assert_eq!(
+            subject_of("\n\n## Review the parser\nplease"),
+            "Review the parser"
+        );
+        assert_eq!(subject_of("a\tb"), "a b");
+        assert_eq!(subject_of(" \n"), "(no subject)");
+        assert_eq!(subject_of(&"x".repeat(200)).chars().count(), 80);
+        assert!(check_value(&subject_of(&"é\u{7f} ".repeat(200))).is_ok());
+    }
+
+    #[test]
+    fn an_answer_has_one_re() {
+        assert_eq!(subject_of_answer("parser"), "re: parser");
+        assert_eq!(subject_of_answer("Re:  parser"), "re: parser");
+        assert_eq!(subject_of_answer("re"), "re: re");
+        assert!(check_value(&subject_of_answer(&"é".repeat(499))).is_ok());
+    }
+
+    #[test]
+    fn values_are_one_clean_line() {
+        assert!(check_value("re: x #12").is_ok());
+        for bad in [
+            "a\nb",
+            "a\rb",
+            "a\0b",
+            "a\u{1b}[2J",
+            "a\u{85}b",
+            " a",
+            "a\u{2028}b",
+        ] {
+            assert!(check_value(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn priorities_order_from_urgent_to_low() {
+        let mut all = Priority::ALL;
+        all.sort();
+        assert_eq!(all, Priority::ALL);
+        assert_eq!(Priority::parse("high"), Some(Priority::High));
+        assert_eq!(Priority::parse("High"), None);
+    }
+}

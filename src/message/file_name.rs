@@ -1,0 +1,140 @@
+//! The name of a message file (format.md §3.2): `<UTC time>-<8 hex>-<slug>[--<priority>].md`.
+//!
+//! The name orders messages and carries the priority, so that a mailbox is sorted without opening anything.
+//! A file that was placed by hand may have any name that ends in `.md`; it sorts by that name.
+
+use super::envelope::Priority;
+use crate::clock::Timestamp;
+
+/// The longest slug; with time, digits and priority a name stays far under what file systems allow.
+const SLUG_LIMIT: usize = 60;
+
+/// A name in the making, or one taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileName(String);
+
+impl FileName {
+    pub fn new(time: Timestamp, short: &str, subject: &str, priority: Priority) -> Self {
+        let slug = slug(subject);
+        let end = match priority {
+            Priority::Normal => String::new(),
+            other => format!("--{other}"),
+        };
+        Self(format!("{}-{short}-{slug}{end}.md", time.compact()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The subject in ASCII lower case, each run of other characters one `-`, none at the ends.
+pub fn slug(subject: &str) -> String {
+    let mut slug = String::new();
+    for c in subject.chars().map(|c| c.to_ascii_lowercase()) {
+        if c.is_ascii_lowercase() || c.is_ascii_digit() {
+            slug.push(c);
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+        if slug.len() == SLUG_LIMIT {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() {
+        "message".to_owned()
+    } else {
+        slug.to_owned()
+    }
+}
+
+/// Whether a name in `inbox/` is a message at all.
+pub fn is_message(name: &[u8]) -> bool {
+    name.len() > 3 && name.ends_with(b".md") && name[0] != b'.'
+}
+
+/// The priority a name ends with. A slug never contains `--`, so nothing else can be mistaken for it.
+pub fn priority(name: &[u8]) -> Priority {
+    let stem = name.strip_suffix(b".md").unwrap_or(name);
+    Priority::ALL
+        .into_iter()
+        .find(|p| {
+            stem.strip_suffix(p.word().as_bytes())
+                .is_some_and(|rest| rest.ends_with(b"--"))
+        })
+        .unwrap_or_default()
+}
+
+/// The eight hex digits of a name that follows the rule.
+pub fn short(name: &str) -> Option<&str> {
+    let bytes = name.as_bytes();
+    let dated =
+        bytes.len() > 26 && bytes[8] == b'T' && bytes[15] == b'Z' && bytes[16] == b'-' && bytes[25] == b'-';
+    let hex = name.get(17..25)?;
+    (dated
+        && hex
+            .bytes()
+            .all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()))
+    .then_some(hex)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(subject: &str, priority: Priority) -> String {
+        FileName::new(
+            Timestamp::from_parts(1_781_212_203, 0),
+            "3f2a9c1d",
+            subject,
+            priority,
+        )
+        .as_str()
+        .to_owned()
+    }
+
+    #[test]
+    fn names_follow_the_rule() {
+        assert_eq!(
+            name("Review: the *parser*!", Priority::Normal),
+            "20260611T211003Z-3f2a9c1d-review-the-parser.md"
+        );
+        assert_eq!(
+            name("x", Priority::Urgent),
+            "20260611T211003Z-3f2a9c1d-x--urgent.md"
+        );
+        assert_eq!(
+            name("日本", Priority::Normal),
+            "20260611T211003Z-3f2a9c1d-message.md"
+        );
+    }
+
+    #[test]
+    fn slugs_are_cut_and_trimmed_again() {
+        assert_eq!(slug(&format!("{} tail", "a".repeat(59))), "a".repeat(59));
+        assert_eq!(slug(&"ab ".repeat(100)).len(), 59);
+        assert_eq!(slug("--a--b--"), "a-b");
+    }
+
+    #[test]
+    fn a_name_tells_priority_and_digits() {
+        assert_eq!(
+            priority(b"20260611T211003Z-3f2a9c1d-x--urgent.md"),
+            Priority::Urgent
+        );
+        assert_eq!(
+            priority(b"20260611T211003Z-3f2a9c1d-not-urgent.md"),
+            Priority::Normal
+        );
+        assert_eq!(short("20260611T211003Z-3f2a9c1d-x.md"), Some("3f2a9c1d"));
+        assert_eq!(short("20260611T211003Z-3F2A9C1D-x.md"), None);
+        assert_eq!(short("by-hand.md"), None);
+        assert!(
+            is_message(b"by-hand.md")
+                && !is_message(b".md")
+                && !is_message(b".x.md")
+                && !is_message(b"x.txt")
+        );
+    }
+}

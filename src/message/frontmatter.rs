@@ -1,0 +1,198 @@
+//! Frontmatter: the block between two `---` lines at the head of a file, taken apart into raw lines.
+//!
+//! [`split`] finds the block and the body in text, [`fields`] reads `key: value` lines in which a value is
+//! the raw rest of its line. Nothing is unquoted or unescaped. A byte order mark and CRLF line ends are
+//! accepted; the caller keeps the text, so what was read can be given back byte for byte.
+
+use thiserror::Error;
+
+/// The longest block that is looked at. A longer one is no envelope.
+pub const HEADER_LIMIT: usize = 64 * 1024;
+
+/// What keeps a file from being a message. The text names the line and the field where there is one.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ParseError {
+    #[error("it is empty")]
+    Empty,
+    #[error("it is not UTF-8 (byte {at})")]
+    NotUtf8 { at: usize },
+    #[error("line 1: it does not begin with `---`")]
+    NoFrontmatter,
+    #[error("the frontmatter is not closed by a line `---`")]
+    Unclosed,
+    #[error("the frontmatter is longer than {} KiB", HEADER_LIMIT / 1024)]
+    HeaderTooLong,
+    #[error("line {line}: not of the form `key: value`")]
+    NotAField { line: usize },
+    #[error("line {line}: the field `{key}` is there twice")]
+    Duplicate { line: usize, key: String },
+    #[error("the field `{field}` is missing")]
+    Missing { field: &'static str },
+    #[error("line {line}: `{field}`: {why}")]
+    BadValue { line: usize, field: String, why: String },
+}
+
+/// Where the parts of a file lie, in bytes of its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split<'a> {
+    /// The lines between the fences.
+    pub header: &'a str,
+    /// Everything after the closing fence and at most one blank line.
+    pub body: &'a str,
+}
+
+/// One `key: value` line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field<'a> {
+    pub key: &'a str,
+    pub value: &'a str,
+    /// Counted from 1, in the file.
+    pub line: usize,
+}
+
+/// The text of a file, if it is UTF-8.
+pub fn text(bytes: &[u8]) -> Result<&str, ParseError> {
+    str::from_utf8(bytes).map_err(|e| ParseError::NotUtf8 { at: e.valid_up_to() })
+}
+
+/// Finds the frontmatter and the body.
+pub fn split(text: &str) -> Result<Split<'_>, ParseError> {
+    let start = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if start.is_empty() {
+        return Err(ParseError::Empty);
+    }
+    let (first, rest) = cut_line(start);
+    if first != "---" {
+        return Err(ParseError::NoFrontmatter);
+    }
+    let mut at = 0;
+    while at < rest.len() {
+        if at > HEADER_LIMIT {
+            return Err(ParseError::HeaderTooLong);
+        }
+        let (line, after) = cut_line(&rest[at..]);
+        if line == "---" {
+            let (blank, below) = cut_line(after);
+            return Ok(Split {
+                header: &rest[..at],
+                body: if blank.is_empty() { below } else { after },
+            });
+        }
+        at = rest.len() - after.len();
+    }
+    Err(if rest.len() > HEADER_LIMIT {
+        ParseError::HeaderTooLong
+    } else {
+        ParseError::Unclosed
+    })
+}
+
+/// Reads the raw fields of a header. Indented, blank and comment lines belong to whoever wrote them and
+/// are passed over; the first line of the header is line 2 of the file.
+pub fn fields(header: &str) -> Result<Vec<Field<'_>>, ParseError> {
+    let mut found: Vec<Field<'_>> = Vec::with_capacity(8);
+    let mut seen = std::collections::HashSet::new();
+    for (index, line) in header.lines().enumerate() {
+        let number = index + 2;
+        if line.is_empty() || line.starts_with([' ', '\t', '#', '\r']) {
+            continue;
+        }
+        let (key, value) = line
+            .split_once(':')
+            .ok_or(ParseError::NotAField { line: number })?;
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        if key.is_empty()
+            || !key
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+        {
+            return Err(ParseError::NotAField { line: number });
+        }
+        if !seen.insert(key) {
+            return Err(ParseError::Duplicate {
+                line: number,
+                key: key.chars().take(64).collect(),
+            });
+        }
+        found.push(Field {
+            key,
+            value,
+            line: number,
+        });
+    }
+    Ok(found)
+}
+
+/// The first line without its end, and what follows it.
+fn cut_line(text: &str) -> (&str, &str) {
+    let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
+    (line.strip_suffix('\r').unwrap_or(line), rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_plain_message() {
+        let split = split("---\na: 1\nb: re: x #2\n---\n\nbody\n---\n").unwrap();
+        assert_eq!(split.body, "body\n---\n");
+        let fields = fields(split.header).unwrap();
+        assert_eq!(
+            fields[1],
+            Field {
+                key: "b",
+                value: "re: x #2",
+                line: 3
+            }
+        );
+    }
+
+    #[test]
+    fn crlf_bom_and_no_blank_line() {
+        let split = split("\u{feff}---\r\na: 1\r\n---\r\nbody").unwrap();
+        assert_eq!(split.body, "body");
+        assert_eq!(fields(split.header).unwrap()[0].value, "1");
+    }
+
+    #[test]
+    fn only_one_blank_line_is_taken_from_the_body() {
+        assert_eq!(split("---\na: 1\n---\n\n\nbody").unwrap().body, "\nbody");
+        assert_eq!(split("---\na: 1\n---").unwrap().body, "");
+    }
+
+    #[test]
+    fn what_is_no_frontmatter() {
+        assert_eq!(split(""), Err(ParseError::Empty));
+        assert_eq!(split("hello"), Err(ParseError::NoFrontmatter));
+        assert_eq!(split("---\na: 1\n"), Err(ParseError::Unclosed));
+        assert_eq!(split("---"), Err(ParseError::Unclosed));
+        assert_eq!(
+            split(&format!("---\n{}", "a: 1\n".repeat(100_000))),
+            Err(ParseError::HeaderTooLong)
+        );
+        assert_eq!(
+            split(&format!("---\n{}", "k".repeat(1 << 20))),
+            Err(ParseError::HeaderTooLong)
+        );
+        assert_eq!(text(b"---\n\xff"), Err(ParseError::NotUtf8 { at: 4 }));
+    }
+
+    #[test]
+    fn a_key_stands_once() {
+        assert_eq!(
+            fields("a: 1\na: 2\n"),
+            Err(ParseError::Duplicate {
+                line: 3,
+                key: "a".into()
+            })
+        );
+        assert_eq!(fields("just text\n"), Err(ParseError::NotAField { line: 2 }));
+    }
+
+    #[test]
+    fn lists_and_comments_of_others_are_passed_over() {
+        let fields = fields("tags:\n  - x\n# note\na: 1\n").unwrap();
+        assert_eq!(fields.iter().map(|f| f.key).collect::<Vec<_>>(), ["tags", "a"]);
+    }
+}

@@ -1,0 +1,18 @@
+//! What a message is. Pure: nothing here knows a clock, a disk or a terminal.
+//!
+//! `envelope` holds what every protocol says about a message, `frontmatter` takes a file apart,
+//! `maildir` is the codec of the native protocol, `file_name` the rule of its names, `fence` the form in
+//! which a message is shown to a model, `secret` the table of what should not be mailed, and `visible`
+//! makes text harmless to a terminal.
+
+pub mod envelope;
+pub mod fence;
+pub mod file_name;
+pub mod frontmatter;
+pub mod maildir;
+pub mod secret;
+pub mod visible;
+
+pub use envelope::{Envelope, Message, Priority};
+pub use file_name::FileName;
+pub use frontmatter::ParseError;

@@ -1,0 +1,90 @@
+//! Text made harmless to look at: what a message holds never reaches a terminal as a control.
+//!
+//! [`line`] gives one line, [`text`] keeps line breaks. Controls, bidirectional overrides, invisible and
+//! tag characters become visible escapes such as `\u{1b}`, so that a reader sees that something was there.
+
+/// One line: line breaks and tabs become spaces.
+pub fn line(text: &str) -> String {
+    if text.bytes().all(|b| (0x20..0x7f).contains(&b)) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' | '\u{2028}' | '\u{2029}' => out.push(' '),
+            c if is_unsafe(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Several lines: line breaks stay, tabs become spaces.
+pub fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' => out.push('\n'),
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\t' => out.push_str("    "),
+            c if is_unsafe(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// One line of at most `width` columns, the last of them an ellipsis when something was left out.
+pub fn clip(text: &str, width: usize) -> String {
+    use unicode_width::UnicodeWidthChar;
+    let clean = line(text);
+    let mut used = 0;
+    for (at, c) in clean.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            let mut keep = at;
+            let mut room = used - c.width().unwrap_or(0);
+            while room >= width.max(1) {
+                let Some((before, last)) = clean[..keep].char_indices().next_back() else {
+                    break;
+                };
+                room -= last.width().unwrap_or(0);
+                keep = before;
+            }
+            return format!("{}…", &clean[..keep]);
+        }
+    }
+    clean
+}
+
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_become_visible() {
+        assert_eq!(line("a\u{1b}[2Jb\nc\td"), "a\\u{1b}[2Jb c d");
+        assert_eq!(text("a\r\nb\tc\rd"), "a\nb    c\\u{d}d");
+        assert_eq!(
+            line("x\u{202e}y\u{e0041}z\u{200b}"),
+            "x\\u{202e}y\\u{e0041}z\\u{200b}"
+        );
+        assert_eq!(line("\u{9b}31m\u{7f}"), "\\u{9b}31m\\u{7f}");
+        assert_eq!(line("Ångström 陳 👩\u{200d}🔬"), "Ångström 陳 👩\u{200d}🔬");
+    }
+
+    #[test]
+    fn clipping_counts_columns() {
+        assert_eq!(clip("hello", 5), "hello");
+        assert_eq!(clip("hello!", 5), "hell…");
+        assert_eq!(clip("陳陳陳", 5), "陳陳…");
+        assert_eq!(clip("陳陳陳", 4), "陳…");
+    }
+}

@@ -1,0 +1,293 @@
+//! Names and ids: the only strings of a user that Postroom acts on, and checked before it does.
+//!
+//! A [`Name`] is for people: letters of any script, compared without case, never a path. A [`MailboxId`]
+//! is a path component, so it obeys the narrow rule of format.md §2.1. A [`MessageId`] is what `msg_id`
+//! holds; only eight hex digits of it ever reach a file name. All three exist only in checked form; what a
+//! caller does with a refused string is its own affair.
+
+use std::fmt;
+
+use thiserror::Error;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Why a string is not a name or an id. The text completes "…: ".
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BadName {
+    #[error("it is empty")]
+    Empty,
+    #[error("it is longer than {limit} characters")]
+    TooLong { limit: usize },
+    #[error("the character {} is not allowed", .found.escape_unicode())]
+    Character { found: char },
+    #[error("it may not begin with {found:?}")]
+    Beginning { found: char },
+    #[error("it has an empty part between dots")]
+    EmptyPart,
+    #[error("it has fewer than eight hex digits")]
+    FewHexDigits,
+}
+
+/// The directory name of a mailbox: `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MailboxId(String);
+
+impl MailboxId {
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        check_component(text, 128)?;
+        Ok(Self(text.to_owned()))
+    }
+
+    /// An id that reads like its name and differs from every other: `bob-3f2a9c1d`. `random` are eight hex
+    /// digits the caller drew.
+    pub fn mint(name: &Name, random: &str) -> Result<Self, BadName> {
+        let slug: String = name
+            .as_str()
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .take(40)
+            .collect();
+        let stem = if slug.is_empty() {
+            "mailbox".to_owned()
+        } else {
+            slug.to_ascii_lowercase()
+        };
+        Self::parse(&format!("{stem}-{random}"))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What names a room on the command line: the same rule as a mailbox id, because it becomes a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoomName(String);
+
+impl RoomName {
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        check_component(text, 64)?;
+        Ok(Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn check_component(text: &str, limit: usize) -> Result<(), BadName> {
+    let first = text.chars().next().ok_or(BadName::Empty)?;
+    if text.len() > limit {
+        return Err(BadName::TooLong { limit });
+    }
+    if let Some(found) = text
+        .chars()
+        .find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-'))
+    {
+        return Err(BadName::Character { found });
+    }
+    if !first.is_ascii_alphanumeric() {
+        return Err(BadName::Beginning { found: first });
+    }
+    Ok(())
+}
+
+/// The value of `msg_id`. Fresh ones are random UUIDs; a given one needs eight hex digits for its file name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MessageId(String);
+
+impl MessageId {
+    /// A new random id (UUID version 4).
+    pub fn fresh() -> Self {
+        Self(uuid::Uuid::new_v4().to_string())
+    }
+
+    /// An id that a user gave for a message about to be written (`--id`, `--reply-to`).
+    pub fn given(text: &str) -> Result<Self, BadName> {
+        check_component(text, 128)?;
+        let id = Self(text.to_owned());
+        if id.short().is_none() {
+            Err(BadName::FewHexDigits)
+        } else {
+            Ok(id)
+        }
+    }
+
+    /// An id found in a message: wider, because others may write what they like into their own field.
+    pub fn found(text: &str) -> Result<Self, BadName> {
+        if text.is_empty() {
+            return Err(BadName::Empty);
+        }
+        if text.len() > 256 {
+            return Err(BadName::TooLong { limit: 256 });
+        }
+        match text.chars().find(|c| c.is_control() || c.is_whitespace()) {
+            Some(found) => Err(BadName::Character { found }),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+
+    /// The first eight hex digits in lower case, as the file name carries them (format.md §3.2).
+    pub fn short(&self) -> Option<String> {
+        let hex: String = self.0.chars().filter(char::is_ascii_hexdigit).take(8).collect();
+        (hex.len() == 8).then(|| hex.to_ascii_lowercase())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A friendly name in NFC, at most 64 characters, hierarchical by `.`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Name(String);
+
+impl Name {
+    pub const LIMIT: usize = 64;
+
+    pub fn parse(text: &str) -> Result<Self, BadName> {
+        // The byte bound keeps normalisation from being handed a megabyte.
+        if text.len() > Self::LIMIT * 16 {
+            return Err(BadName::TooLong { limit: Self::LIMIT });
+        }
+        let name: String = text.nfc().collect();
+        let first = name.chars().next().ok_or(BadName::Empty)?;
+        if name.chars().count() > Self::LIMIT {
+            return Err(BadName::TooLong { limit: Self::LIMIT });
+        }
+        if let Some(found) = name.chars().find(|c| !allowed_in_name(*c)) {
+            return Err(BadName::Character { found });
+        }
+        if !first.is_alphanumeric() {
+            return Err(BadName::Beginning { found: first });
+        }
+        if name.split('.').any(str::is_empty) {
+            return Err(BadName::EmptyPart);
+        }
+        Ok(Self(name))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn allowed_in_name(c: char) -> bool {
+    if matches!(c, '.' | '-' | '_') {
+        return true;
+    }
+    // Letters and marks that draw nothing would let two names look alike.
+    let invisible = matches!(c, '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
+        | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FFA0}' | '\u{E0100}'..='\u{E01EF}');
+    !invisible && (c.is_alphanumeric() || is_combining_mark(c))
+}
+
+/// The form under which two names are the same: compatibility-normalised, without case.
+pub fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+}
+
+macro_rules! shown_as_text {
+    ($($type:ty),*) => {$(
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    )*};
+}
+shown_as_text!(MailboxId, RoomName, MessageId, Name);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_take_letters_of_any_script() {
+        for good in [
+            "bob",
+            "Ångström",
+            "陳",
+            "org.research.explore",
+            "agent-7",
+            "हिन्दी",
+            "x_y",
+        ] {
+            assert!(Name::parse(good).is_ok(), "{good}");
+        }
+        assert_eq!(Name::parse("e\u{301}").unwrap(), Name::parse("é").unwrap());
+    }
+
+    #[test]
+    fn names_refuse_paths_controls_and_the_invisible() {
+        let bad = [
+            "",
+            ".",
+            "..",
+            "../x",
+            "/etc",
+            "a/b",
+            "a b",
+            "-rf",
+            "a\0b",
+            "a\nb",
+            "~",
+            "$(id)",
+            "a..b",
+            "a.",
+            "%2e",
+            "a\u{200b}b",
+            "a\u{202e}b",
+            "a\u{3164}b",
+            "a\u{fe0f}",
+            "\u{301}",
+            "a\"b",
+            "a\\b",
+            "@all",
+        ];
+        for text in bad {
+            assert!(Name::parse(text).is_err(), "{text:?}");
+        }
+        assert!(Name::parse(&"a".repeat(65)).is_err());
+        assert!(Name::parse(&"a".repeat(64)).is_ok());
+    }
+
+    #[test]
+    fn folding_joins_case_and_unicode_form() {
+        assert_eq!(fold("BOB"), fold("bob"));
+        assert_eq!(fold("É"), fold("e\u{301}"));
+        assert_ne!(fold("bob"), fold("bobby"));
+    }
+
+    #[test]
+    fn ids_are_single_safe_path_components() {
+        assert!(MailboxId::parse("bob-3f2a9c1d").is_ok());
+        for bad in ["", ".", "..", ".x", "-x", "a/b", "é", "a b", "a\0"] {
+            assert!(MailboxId::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(MailboxId::parse(&"a".repeat(128)).is_ok());
+        assert!(MailboxId::parse(&"a".repeat(129)).is_err());
+    }
+
+    #[test]
+    fn minted_ids_read_like_their_name() {
+        let mint = |name: &str| MailboxId::mint(&Name::parse(name).unwrap(), "0123abcd").unwrap();
+        assert_eq!(mint("Bob").as_str(), "bob-0123abcd");
+        assert_eq!(mint("陳").as_str(), "mailbox-0123abcd");
+    }
+
+    #[test]
+    fn a_given_message_id_needs_eight_hex_digits() {
+        assert_eq!(
+            MessageId::given("12-34-AB-cd-zz").unwrap().short().unwrap(),
+            "1234abcd"
+        );
+        assert_eq!(MessageId::given("xyz"), Err(BadName::FewHexDigits));
+        assert!(MessageId::given("../deadbeef").is_err());
+        assert!(MessageId::found("hand written").is_err());
+        assert!(MessageId::found("hand-written").unwrap().short().is_none());
+    }
+}
