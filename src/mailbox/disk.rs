@@ -1,0 +1,405 @@
+//! The disk: the only door to files. Nothing else in Postroom opens, renames, links, syncs or removes.
+//!
+//! A [`Dir`] is an open directory; everything happens relative to it, one checked path component at a time,
+//! and never through a symbolic link. What is made is 0700 or 0600 whatever the umask; what is found
+//! looser is tightened, and what another user owns is refused. A file becomes visible by one atomic step
+//! that replaces nothing ([`Dir::publish`]), after its bytes were synced; the caller then syncs the
+//! directory ([`Dir::sync`]) before it reports anything. A failed fsync is never tried again, because the
+//! kernel forgets the failure (format.md §4).
+
+#![allow(clippy::disallowed_methods, reason = "this is the door")]
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, Stat};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::fault::{Error, Result};
+
+const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+const DIR_MODE: Mode = Mode::RWXU;
+
+/// An open directory of this user.
+#[derive(Debug)]
+pub struct Dir {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+/// A file that was opened without following or waiting, with what was known of it at that moment.
+#[derive(Debug)]
+pub struct Opened {
+    file: File,
+    pub stat: Stat,
+    path: PathBuf,
+}
+
+impl Dir {
+    /// Opens a directory by path. Its last component and the directory above may not be links.
+    pub fn open(path: &Path) -> Result<Self> {
+        if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+            let stat = fs::lstat(parent).map_err(|e| Error::io("look at", parent, e))?;
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+                return Err(Error::Link {
+                    path: parent.to_owned(),
+                });
+            }
+        }
+        Self::open_at(fs::CWD, path, path.to_owned())
+    }
+
+    /// Makes a directory by path if it is missing, parents included, each durable; then opens it.
+    pub fn make(path: &Path) -> Result<Self> {
+        let missing: Vec<&Path> = path
+            .ancestors()
+            .take_while(|p| fs::lstat(*p).is_err_and(|e| e == Errno::NOENT))
+            .collect();
+        for step in missing.into_iter().rev() {
+            match fs::mkdir(step, DIR_MODE) {
+                Ok(()) => fs::chmod(step, DIR_MODE).map_err(|e| Error::io("set the mode of", step, e))?,
+                Err(Errno::EXIST) => continue,
+                Err(e) => return Err(Error::io("make", step, e)),
+            }
+            if let Some(parent) = step.parent() {
+                let fd = fs::open(parent, dir_flags() & !OFlags::NOFOLLOW, Mode::empty())
+                    .map_err(|e| Error::io("open", parent, e))?;
+                fs::fsync(&fd).map_err(|e| Error::io("sync", parent, e))?;
+            }
+        }
+        Self::open(path)
+    }
+
+    fn open_at(at: BorrowedFd<'_>, name: &Path, path: PathBuf) -> Result<Self> {
+        let fd = match retry_on_intr(|| fs::openat(at, name, dir_flags(), Mode::empty())) {
+            Ok(fd) => fd,
+            // O_DIRECTORY with O_NOFOLLOW says ENOTDIR of a link; which of the two it was matters to people.
+            Err(Errno::NOTDIR | Errno::LOOP) => return Err(Error::not_a_directory(at, name, path)),
+            Err(e) => return Err(Error::io("open", &path, e)),
+        };
+        let stat = fs::fstat(&fd).map_err(|e| Error::io("look at", &path, e))?;
+        check_owner(&stat, &path)?;
+        if stat.st_mode & 0o077 != 0 {
+            fs::fchmod(&fd, DIR_MODE).map_err(|e| Error::io("set the mode of", &path, e))?;
+        }
+        Ok(Self { fd, path })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory `name` below this one.
+    pub fn sub(&self, name: &str) -> Result<Self> {
+        Self::open_at(self.fd.as_fd(), Path::new(name), self.path.join(name))
+    }
+
+    /// The directory `name` below this one, made if it is missing. The caller syncs `self`, once for all
+    /// that it makes there.
+    pub fn make_sub(&self, name: &str) -> Result<Self> {
+        match self.sub(name) {
+            Err(e) if e.is_missing() => {}
+            other => return other,
+        }
+        match fs::mkdirat(&self.fd, name, DIR_MODE) {
+            Ok(()) => fs::chmodat(&self.fd, name, DIR_MODE, AtFlags::empty())
+                .map_err(|e| self.fault("set the mode of", name, e))?,
+            Err(Errno::EXIST) => {}
+            Err(e) => return Err(self.fault("make", name, e)),
+        }
+        self.sub(name)
+    }
+
+    /// Writes and syncs a new file where no reader looks.
+    pub fn stage(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, FILE_MODE))
+            .map_err(|e| self.fault("create", name, e))?;
+        let written = fs::fchmod(&fd, FILE_MODE)
+            .map_err(|e| self.fault("set the mode of", name, e))
+            .and_then(|()| {
+                let mut file = File::from(fd);
+                file.write_all(bytes)
+                    .map_err(|e| Error::std("write", &self.path.join(name), e))?;
+                fs::fsync(&file).map_err(|e| self.fault("sync", name, e))
+            });
+        if written.is_err() {
+            let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
+        }
+        written
+    }
+
+    /// Moves a file to another directory in one step that never replaces. `Error::Exists` if the name is
+    /// taken there, [`Error::is_missing`] if the file is gone here. The caller syncs `to`.
+    pub fn publish(&self, name: impl AsRef<OsStr>, to: &Dir, new: &str) -> Result<()> {
+        let name = name.as_ref();
+        match retry_on_intr(|| fs::renameat_with(&self.fd, name, &to.fd, new, RenameFlags::NOREPLACE)) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Err(Error::Exists {
+                path: to.path.join(new),
+            }),
+            // Some file systems know no NOREPLACE; a hard link refuses a taken name just as surely.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => self.publish_by_link(name, to, new),
+            Err(e) => Err(self.fault("move", name, e)),
+        }
+    }
+
+    fn publish_by_link(&self, name: &OsStr, to: &Dir, new: &str) -> Result<()> {
+        match fs::linkat(&self.fd, name, &to.fd, new, AtFlags::empty()) {
+            Ok(()) => {
+                fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.fault("remove", name, e))
+            }
+            Err(Errno::EXIST) => Err(Error::Exists {
+                path: to.path.join(new),
+            }),
+            Err(e) => Err(self.fault("link", name, e)),
+        }
+    }
+
+    /// Puts new content in the place of a file, whole or not at all, and durable.
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let staged = format!(".{name}.{}", random_hex());
+        self.stage(&staged, bytes)?;
+        if let Err(e) = retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)) {
+            let _ = self.remove(&staged);
+            return Err(self.fault("replace", name, e));
+        }
+        self.sync()
+    }
+
+    /// Makes what was published, made or removed here survive a power cut.
+    pub fn sync(&self) -> Result<()> {
+        fs::fsync(&self.fd).map_err(|e| Error::io("sync", &self.path, e))
+    }
+
+    /// Renames a directory that lies below this one, never onto another.
+    pub fn rename_dir(&self, name: &str, to: &Dir, new: &str) -> Result<()> {
+        match fs::renameat_with(&self.fd, name, &to.fd, new, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Err(Error::Exists {
+                path: to.path.join(new),
+            }),
+            // Without NOREPLACE a directory can still only replace an empty one.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                fs::renameat(&self.fd, name, &to.fd, new).map_err(|e| self.fault("move", name, e))
+            }
+            Err(e) => Err(self.fault("move", name, e)),
+        }
+    }
+
+    /// Opens a regular file of this user for reading, without following a link or waiting on a FIFO.
+    pub fn open_file(&self, name: &str) -> Result<Opened> {
+        let path = self.path.join(name);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty())).map_err(|e| match e {
+            Errno::LOOP => Error::Link { path: path.clone() },
+            Errno::NXIO => Error::NotAFile {
+                path: path.clone(),
+                what: "a socket or device",
+            },
+            e => Error::io("open", &path, e),
+        })?;
+        let stat = fs::fstat(&fd).map_err(|e| Error::io("look at", &path, e))?;
+        check_regular(&stat, &path)?;
+        check_owner(&stat, &path)?;
+        if stat.st_mode & 0o077 != 0 {
+            let _ = fs::fchmod(&fd, FILE_MODE);
+        }
+        Ok(Opened {
+            file: File::from(fd),
+            stat,
+            path,
+        })
+    }
+
+    /// The whole of a small file. `None` if it is not there.
+    pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+        match self.open_file(name) {
+            Ok(opened) => opened.read_all(limit).map(Some),
+            Err(e) if e.is_missing() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Appends one line in one write; without sync, for logs that nothing depends on.
+    pub fn append(&self, name: &str, line: &[u8]) -> Result<()> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = match retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty())) {
+            Err(Errno::NOENT) => {
+                let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags | OFlags::CREATE, FILE_MODE))
+                    .map_err(|e| self.fault("create", name, e))?;
+                fs::fchmod(&fd, FILE_MODE).map_err(|e| self.fault("set the mode of", name, e))?;
+                fd
+            }
+            other => other.map_err(|e| self.fault("open", name, e))?,
+        };
+        File::from(fd)
+            .write_all(line)
+            .map_err(|e| Error::std("write", &self.path.join(name), e))
+    }
+
+    /// Sets the time of a file to now, making it if it is missing; never durable.
+    pub fn touch(&self, name: &str) -> Result<()> {
+        let now = fs::Timespec {
+            tv_sec: 0,
+            tv_nsec: fs::UTIME_NOW as _,
+        };
+        let times = fs::Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
+        match fs::utimensat(&self.fd, name, &times, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => self.append(name, b""),
+            other => other.map_err(|e| self.fault("touch", name, e)),
+        }
+    }
+
+    pub fn remove(&self, name: &str) -> Result<()> {
+        fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.fault("remove", name, e))
+    }
+
+    /// Removes a directory and all below it, never through a link.
+    pub fn remove_tree(&self, name: &str) -> Result<()> {
+        let dir = self.sub(name)?;
+        let mut inside = vec![];
+        dir.scan(|entry, kind| inside.push((OsString::from_vec(entry.to_vec()), kind)))?;
+        for (entry, kind) in inside {
+            match entry.to_str() {
+                Some(entry) if kind == FileType::Directory => dir.remove_tree(entry)?,
+                _ => fs::unlinkat(&dir.fd, &entry, AtFlags::empty())
+                    .map_err(|e| dir.fault("remove", &entry, e))?,
+            }
+        }
+        fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR).map_err(|e| self.fault("remove", name, e))
+    }
+
+    /// What lies under a name, without following it.
+    pub fn stat(&self, name: &str) -> Result<Stat> {
+        fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| self.fault("look at", name, e))
+    }
+
+    /// Tightens the mode of a file or directory that lies here.
+    pub fn tighten(&self, name: &str, stat: &Stat) -> Result<()> {
+        let mode = if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            DIR_MODE
+        } else {
+            FILE_MODE
+        };
+        fs::chmodat(&self.fd, name, mode, AtFlags::empty())
+            .map_err(|e| self.fault("set the mode of", name, e))
+    }
+
+    /// Shows every entry but `.` and `..` to `see`, in no order, straight from the kernel's buffer.
+    pub fn scan(&self, mut see: impl FnMut(&[u8], FileType)) -> Result<()> {
+        let fd = retry_on_intr(|| fs::openat(&self.fd, ".", dir_flags(), Mode::empty()))
+            .map_err(|e| Error::io("open", &self.path, e))?;
+        let mut buffer = vec![MaybeUninit::uninit(); 64 * 1024];
+        let mut entries = RawDir::new(fd, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = match entry {
+                Err(Errno::INTR) => continue,
+                other => other.map_err(|e| Error::io("list", &self.path, e))?,
+            };
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => fs::statat(&self.fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+                known => known,
+            };
+            see(name, kind);
+        }
+        Ok(())
+    }
+
+    pub(super) fn fault(&self, doing: &'static str, name: impl AsRef<Path>, e: Errno) -> Error {
+        Error::io(doing, &self.path.join(name), e)
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Opened {
+    /// The first bytes, at most `limit`.
+    pub fn head(&mut self, limit: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(limit.min(4096));
+        (&self.file)
+            .take(limit as u64)
+            .read_to_end(&mut bytes)
+            .map_err(|e| Error::std("read", &self.path, e))?;
+        Ok(bytes)
+    }
+
+    /// Everything, if it is no more than `limit`.
+    pub fn read_all(self, limit: u64) -> Result<Vec<u8>> {
+        let size = u64::try_from(self.stat.st_size).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0) + 1);
+        // One byte more than allowed tells a file that grew after it was looked at.
+        (&self.file)
+            .take(limit + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| Error::std("read", &self.path, e))?;
+        if size > limit || bytes.len() as u64 > limit {
+            return Err(Error::TooLarge {
+                path: self.path,
+                size: size.max(bytes.len() as u64),
+                limit,
+            });
+        }
+        Ok(bytes)
+    }
+}
+
+/// Eight random hex digits, for names that must differ and for minted ids.
+pub fn random_hex() -> String {
+    format!("{:08x}", random_u64() as u32)
+}
+
+/// A random number from the kernel.
+pub fn random_u64() -> u64 {
+    let mut bytes = [0u8; 8];
+    // The kernel's generator fails only before boot has finished; the clock is then the best there is.
+    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_err() {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        return (now.tv_sec as u64).rotate_left(32) ^ now.tv_nsec as u64;
+    }
+    u64::from_ne_bytes(bytes)
+}
+
+fn dir_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+fn check_owner(stat: &Stat, path: &Path) -> Result<()> {
+    if stat.st_uid == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(Error::OtherOwner {
+        path: path.to_owned(),
+        owner: stat.st_uid,
+    })
+}
+
+fn check_regular(stat: &Stat, path: &Path) -> Result<()> {
+    let what = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(()),
+        other => super::fault::kind(other),
+    };
+    Err(Error::NotAFile {
+        path: path.to_owned(),
+        what,
+    })
+}
+
+#[cfg(test)]
+#[path = "disk_tests.rs"]
+mod tests;

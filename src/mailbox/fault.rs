@@ -1,0 +1,93 @@
+//! What can go wrong at the disk: one error that carries the path and what was being done.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, FileType};
+use rustix::io::Errno;
+use thiserror::Error as ThisError;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A refusal or failure of [`super::disk`].
+#[derive(Debug, ThisError)]
+pub enum Error {
+    #[error("cannot {doing} {}: {source}", .path.display())]
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("{} is a symbolic link", .path.display())]
+    Link { path: PathBuf },
+    #[error("{} is {what}, not a regular file", .path.display())]
+    NotAFile { path: PathBuf, what: &'static str },
+    #[error("{} is {what}, not a directory", .path.display())]
+    NotADirectory { path: PathBuf, what: &'static str },
+    #[error("{} belongs to another user (uid {owner})", .path.display())]
+    OtherOwner { path: PathBuf, owner: u32 },
+    #[error("{} has a second hard link", .path.display())]
+    HardLink { path: PathBuf },
+    #[error("{} is {size} bytes, over the limit of {limit}", .path.display())]
+    TooLarge { path: PathBuf, size: u64, limit: u64 },
+    #[error("{} is there already", .path.display())]
+    Exists { path: PathBuf },
+    #[error("{} is held by another process for over {seconds} s", .path.display())]
+    Locked { path: PathBuf, seconds: u64 },
+}
+
+impl Error {
+    pub(super) fn io(doing: &'static str, path: &Path, e: Errno) -> Self {
+        Self::std(doing, path, e.into())
+    }
+
+    pub(super) fn std(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            doing,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(super) fn not_a_directory(at: BorrowedFd<'_>, name: &Path, path: PathBuf) -> Self {
+        match fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW).map(|s| FileType::from_raw_mode(s.st_mode)) {
+            Ok(FileType::Symlink) => Self::Link { path },
+            Ok(other) => Self::NotADirectory {
+                path,
+                what: kind(other),
+            },
+            Err(e) => Self::io("open", &path, e),
+        }
+    }
+
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Io { source, .. } => Errno::from_io_error(source),
+            _ => None,
+        }
+    }
+
+    /// Whether the file or directory simply is not there.
+    pub fn is_missing(&self) -> bool {
+        self.errno() == Some(Errno::NOENT)
+    }
+
+    /// Whether the system forbade it, as an agent's sandbox does.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self.errno(), Some(Errno::ACCESS | Errno::PERM | Errno::ROFS))
+    }
+}
+
+/// What a file is, in words.
+pub(super) fn kind(kind: FileType) -> &'static str {
+    match kind {
+        FileType::RegularFile => "a regular file",
+        FileType::Directory => "a directory",
+        FileType::Symlink => "a symbolic link",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Unknown => "of an unknown kind",
+    }
+}

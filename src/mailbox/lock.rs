@@ -1,0 +1,84 @@
+//! Locks: an flock(2) on a file that is never renamed or removed while anyone may hold it.
+//!
+//! A lock is released when its [`Lock`] is dropped or its process dies, however it dies. Waiting for one is
+//! bounded, because a stopped holder must not stop everybody else for ever.
+
+use std::fs::File;
+use std::time::Duration;
+
+use rustix::fs::{self, FlockOperation, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::disk::Dir;
+use super::fault::{Error, Result};
+
+/// How long a command waits for a lock before it gives up (exit 5).
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A held lock.
+#[derive(Debug)]
+pub struct Lock(#[allow(dead_code, reason = "held for its drop")] File);
+
+/// How a lock is shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    Alone,
+    Together,
+}
+
+impl Dir {
+    /// Takes the lock `name` in this directory, waiting a bounded time.
+    pub fn lock(&self, name: &str) -> Result<Lock> {
+        let mut waited = Duration::ZERO;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            if let Some(lock) = self.try_lock(name, Hold::Alone)? {
+                return Ok(lock);
+            }
+            if waited >= PATIENCE {
+                return Err(Error::Locked {
+                    path: self.path().join(name),
+                    seconds: PATIENCE.as_secs(),
+                });
+            }
+            super::pause(pause);
+            waited += pause;
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// Takes the lock if nobody holds it.
+    pub fn try_lock(&self, name: &str, hold: Hold) -> Result<Option<Lock>> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::openat(self.fd(), name, flags, Mode::RUSR | Mode::WUSR)).map_err(
+            |e| match e {
+                Errno::LOOP => Error::Link {
+                    path: self.path().join(name),
+                },
+                e => self.fault("open", name, e),
+            },
+        )?;
+        let stat = fs::fstat(&fd).map_err(|e| self.fault("look at", name, e))?;
+        if stat.st_mode & 0o777 != 0o600 {
+            fs::fchmod(&fd, Mode::RUSR | Mode::WUSR).map_err(|e| self.fault("set the mode of", name, e))?;
+        }
+        let operation = match hold {
+            Hold::Alone => FlockOperation::NonBlockingLockExclusive,
+            Hold::Together => FlockOperation::NonBlockingLockShared,
+        };
+        match retry_on_intr(|| fs::flock(&fd, operation)) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            Err(e) => return Err(self.fault("lock", name, e)),
+        }
+        // Someone may have removed the file between open and lock: then this is a lock on nothing.
+        match self.stat(name) {
+            Ok(now) if (now.st_ino, now.st_dev) == (stat.st_ino, stat.st_dev) => {
+                Ok(Some(Lock(File::from(fd))))
+            }
+            Ok(_) => Ok(None),
+            Err(e) if e.is_missing() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+}

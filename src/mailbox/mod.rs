@@ -1,0 +1,23 @@
+//! Where messages lie. `disk` is the only door to rename, link and fsync; `lock` waits for others; a
+//! mailbox of the native protocol is [`maildir::Maildir`]. Nothing here knows a terminal or a verb.
+
+pub mod disk;
+pub mod fault;
+pub mod lock;
+pub mod maildir;
+pub mod once;
+
+pub use disk::Dir;
+pub use fault::Error;
+pub use maildir::Maildir;
+
+use std::time::Duration;
+
+/// Lets a bounded time pass; the one place where mail waits for something that no watch can tell.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "polling for a lock and for a file system without a watch"
+)]
+pub(crate) fn pause(duration: Duration) {
+    std::thread::sleep(duration);
+}

@@ -1,0 +1,77 @@
+//! Delivery with an id that the sender chose: a retry must find itself (format.md §4.4).
+//!
+//! Under `.deliver.lock` every folder that may hold the message is searched by file name, and only names
+//! with the same eight digits are opened. The same bytes are success; other bytes under the same id are an
+//! error. Fresh ids never come here, so ordinary delivery does not depend on how full a mailbox is.
+
+use std::path::PathBuf;
+
+use super::fault::Result;
+use super::maildir::{Delivered, Folder, Maildir};
+use crate::message::{FileName, file_name, frontmatter, maildir};
+use crate::name::MessageId;
+
+/// What became of a delivery that may be a retry.
+#[derive(Debug)]
+pub enum Once {
+    Delivered(Delivered),
+    /// The same bytes lie here already.
+    Already {
+        folder: Folder,
+        name: String,
+    },
+    /// The id is taken by other bytes.
+    Taken {
+        path: PathBuf,
+    },
+}
+
+impl Maildir {
+    /// Delivers unless the same message is here already, in whatever state.
+    pub fn deliver_once(&self, id: &MessageId, name: &FileName, bytes: &[u8]) -> Result<Once> {
+        let _lock = self.dir().lock(".deliver.lock")?;
+        for folder in [Folder::Inbox, Folder::Archive] {
+            for twin in self.twins(folder, id)? {
+                let Some(found) = self
+                    .dir()
+                    .sub(folder.word())?
+                    .read(&twin, bytes.len() as u64 + READ_SLACK)?
+                else {
+                    continue;
+                };
+                if found == bytes {
+                    return Ok(Once::Already { folder, name: twin });
+                }
+                if maildir::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
+                    return Ok(Once::Taken {
+                        path: self.path(folder, &twin),
+                    });
+                }
+            }
+        }
+        self.deliver(name, bytes).map(Once::Delivered)
+    }
+
+    /// The names in a folder that carry the digits of an id.
+    pub fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
+        let Some(short) = id.short() else {
+            return Ok(vec![]);
+        };
+        let mut names = vec![];
+        let dir = match self.dir().sub(folder.word()) {
+            Err(e) if e.is_missing() => return Ok(names),
+            other => other?,
+        };
+        dir.scan(|name, _| {
+            if let Ok(name) = str::from_utf8(name)
+                && file_name::short(name) == Some(&short)
+            {
+                names.push(name.to_owned());
+            }
+        })?;
+        Ok(names)
+    }
+}
+
+/// A twin may differ in its head; it is compared, not shown, so a little more than our own size will do.
+const READ_SLACK: u64 = (2 * frontmatter::HEADER_LIMIT + 16 * 1024 * 1024) as u64;

@@ -1,0 +1,130 @@
+//! Settings: what a `postroom.toml` may say. Pure; whoever finds the file hands its text in.
+//!
+//! A file above the working directory is the project's and names its room; the file in a room's own root
+//! holds the limits of that room, because every sender must obey the same ones. An unknown key is an
+//! error with line and column.
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::name::{BadName, RoomName};
+
+/// The file's name, in a project and in a room.
+pub const FILE: &str = "postroom.toml";
+
+/// Why a file is refused.
+#[derive(Debug, Error)]
+pub enum Error {
+    #[error("{path}: {}", .why.trim_end())]
+    Toml { path: String, why: String },
+    #[error("{path}: `room`: {why}")]
+    Room { path: String, why: BadName },
+}
+
+/// What a project's file says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Project {
+    pub room: Option<RoomName>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawProject {
+    room: Option<String>,
+}
+
+impl Project {
+    pub fn parse(text: &str, path: &str) -> Result<Self, Error> {
+        let raw: RawProject = toml::from_str(text).map_err(|e| Error::Toml {
+            path: path.to_owned(),
+            why: e.to_string(),
+        })?;
+        let room = raw.room.as_deref().map(RoomName::parse).transpose();
+        Ok(Self {
+            room: room.map_err(|why| Error::Room {
+                path: path.to_owned(),
+                why,
+            })?,
+        })
+    }
+}
+
+/// The limits of a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// The longest body that is sent or read.
+    pub body_bytes: u64,
+    /// How many unread messages a mailbox takes; absent means any number, and costs no count.
+    pub mailbox_messages: Option<usize>,
+    /// How long the journal is kept.
+    pub journal_days: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 1024 * 1024,
+            mailbox_messages: None,
+            journal_days: 90,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawRoom {
+    limits: Limits,
+}
+
+impl Limits {
+    pub fn parse(text: &str, path: &str) -> Result<Self, Error> {
+        let raw: RawRoom = toml::from_str(text).map_err(|e| Error::Toml {
+            path: path.to_owned(),
+            why: e.to_string(),
+        })?;
+        Ok(raw.limits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_names_its_room() {
+        assert_eq!(
+            Project::parse("room = \"build\"\n", "f")
+                .unwrap()
+                .room
+                .unwrap()
+                .as_str(),
+            "build"
+        );
+        assert!(Project::parse("room = \"../x\"", "f").is_err());
+    }
+
+    #[test]
+    fn limits_have_defaults() {
+        let limits = Limits::parse("[limits]\nmailbox_messages = 5\n", "f").unwrap();
+        assert_eq!(
+            limits,
+            Limits {
+                mailbox_messages: Some(5),
+                ..Limits::default()
+            }
+        );
+    }
+
+    #[test]
+    fn unknown_keys_are_errors_with_line_and_column() {
+        let error = Project::parse("room = \"a\"\nrom = 1\n", "x/postroom.toml")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("x/postroom.toml") && error.contains("line 2, column 1"),
+            "{error}"
+        );
+        assert!(Limits::parse("[limits]\nbody = 1\n", "f").is_err());
+    }
+}
