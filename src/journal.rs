@@ -1,0 +1,145 @@
+//! The journal: what happened, for people. One line of JSON per event in `<root>/.journal/<day>.jsonl`.
+//!
+//! Each line is one appending write after the fact, without sync; a failure is ignored, and nothing ever
+//! depends on a line being there. `trace` and `log` read it and say so when it has no evidence.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::mailbox::{Dir, Error};
+use crate::room::Room;
+
+const FOLDER: &str = ".journal";
+
+/// The longest day that is read; a longer one is cut from the front, because the newest matters.
+const DAY_LIMIT: u64 = 256 * 1024 * 1024;
+
+/// One event. Fields that do not apply are left out; readers ignore fields they do not know.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    #[serde(default)]
+    pub v: u32,
+    /// When, in UTC with milliseconds.
+    #[serde(default)]
+    pub time: String,
+    /// One word: `sent`, `shown`, `archived`, `setup`, …
+    pub event: String,
+    /// The mailbox that acted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub to: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub subject: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reply_to: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+impl Event {
+    pub fn new(event: &str, by: &str) -> Self {
+        Self {
+            v: 1,
+            event: event.to_owned(),
+            by: by.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Appends this event to today's file.
+    pub fn record(mut self, room: &Room) {
+        if room.may_write().is_err() {
+            return;
+        }
+        let now = room.clock().now();
+        self.time = now.precise();
+        let Ok(mut line) = serde_json::to_vec(&self) else {
+            return;
+        };
+        line.push(b'\n');
+        let folder = match room.root().sub(FOLDER) {
+            Err(e) if e.is_missing() => room.root().make_sub(FOLDER),
+            other => other,
+        };
+        if let Ok(folder) = folder {
+            let _ = folder.append(&file_of(now), &line);
+        }
+    }
+}
+
+fn file_of(time: Timestamp) -> String {
+    format!("{}.jsonl", time.day())
+}
+
+/// The days there are, oldest first.
+pub fn days(room: &Room) -> Result<Vec<String>, Error> {
+    let Some(folder) = folder(room)? else {
+        return Ok(vec![]);
+    };
+    let mut days = vec![];
+    folder.scan(|name, _| {
+        if let Some(day) = str::from_utf8(name).ok().and_then(|n| n.strip_suffix(".jsonl")) {
+            days.push(day.to_owned());
+        }
+    })?;
+    days.sort();
+    Ok(days)
+}
+
+/// The events of one day after the first `skip` bytes, and how many bytes there are now. A line that is
+/// not an event is passed over.
+pub fn events(room: &Room, day: &str, skip: usize) -> Result<(Vec<Event>, usize), Error> {
+    let Some(bytes) = folder(room)?
+        .map(|f| f.read(&format!("{day}.jsonl"), DAY_LIMIT))
+        .transpose()?
+        .flatten()
+    else {
+        return Ok((vec![], 0));
+    };
+    let fresh = bytes.get(skip..).unwrap_or_default();
+    // A line that is still being written is left for the next look.
+    let whole = fresh.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    let events = fresh[..whole]
+        .split(|b| *b == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect();
+    Ok((events, skip + whole))
+}
+
+/// The newest `limit` events, oldest of them first.
+pub fn latest(room: &Room, limit: usize) -> Result<Vec<Event>, Error> {
+    let mut found: Vec<Event> = vec![];
+    for day in days(room)?.iter().rev() {
+        let (mut events, _) = events(room, day, 0)?;
+        events.append(&mut found);
+        found = events;
+        if found.len() >= limit {
+            break;
+        }
+    }
+    Ok(found.split_off(found.len().saturating_sub(limit)))
+}
+
+/// Removes the days that are older than the room keeps them.
+pub fn prune(room: &Room) -> Result<usize, Error> {
+    let Some(folder) = folder(room)? else { return Ok(0) };
+    let keep = i64::from(room.limits().journal_days) * 86_400;
+    let oldest = Timestamp::from_parts(room.clock().now().seconds() - keep, 0).day();
+    let old: Vec<_> = days(room)?.into_iter().filter(|day| *day < oldest).collect();
+    for day in &old {
+        folder.remove(&format!("{day}.jsonl"))?;
+    }
+    Ok(old.len())
+}
+
+fn folder(room: &Room) -> Result<Option<Dir>, Error> {
+    match room.root().sub(FOLDER) {
+        Err(e) if e.is_missing() => Ok(None),
+        other => other.map(Some),
+    }
+}

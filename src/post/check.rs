@@ -1,0 +1,122 @@
+//! Check: the headers of unread mail, most urgent first, then in order of arrival. Consumes nothing, reads no
+//! body, and opens no more messages than it shows.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Me, Post, Result};
+use crate::mailbox::Maildir;
+use crate::mailbox::maildir::{Folder, Header, Unreadable};
+use crate::name::{MailboxId, MessageId};
+use crate::room::Room;
+
+/// Which messages are meant. Empty means all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    pub from: Option<MailboxId>,
+    pub channel: Option<String>,
+    pub reply_to: Option<MessageId>,
+}
+
+impl Filter {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub fn fits(&self, header: &Header) -> bool {
+        let envelope = &header.envelope;
+        self.from
+            .as_ref()
+            .is_none_or(|from| envelope.from == from.as_str())
+            && self
+                .channel
+                .as_ref()
+                .is_none_or(|channel| envelope.channel.as_ref() == Some(channel))
+            && self.reply_to.as_ref().is_none_or(|id| {
+                envelope
+                    .reply_to
+                    .as_ref()
+                    .is_some_and(|r| r.as_str().starts_with(id.as_str()))
+            })
+    }
+}
+
+/// What a look into the inbox found.
+#[derive(Debug, Default)]
+pub struct Checked {
+    pub headers: Vec<Header>,
+    /// How many messages are unread (with a filter: how many fit).
+    pub total: usize,
+    /// What lies there and cannot be read; left where it is.
+    pub unreadable: Vec<Unreadable>,
+}
+
+impl Post {
+    /// The first `limit` headers that fit.
+    pub fn check(&self, me: &Me, filter: &Filter, limit: usize) -> Result<Checked> {
+        // A filter asks for what only the envelope says, so then every name is a candidate.
+        let mut ask = if filter.is_empty() { limit } else { usize::MAX };
+        loop {
+            let listing = me.mailbox.list(Folder::Inbox, ask)?;
+            let listed = listing.names.len();
+            let mut checked = Checked {
+                total: listing.total,
+                ..Checked::default()
+            };
+            let mut fitting = 0;
+            for (name, what) in listing.strange {
+                checked.unreadable.push(Unreadable {
+                    name: name.to_string_lossy().into_owned(),
+                    why: format!("it is {what}"),
+                    time: None,
+                });
+            }
+            for name in listing.names {
+                match me.mailbox.header(Folder::Inbox, &name) {
+                    Ok(Some(header)) if filter.fits(&header) => {
+                        fitting += 1;
+                        if checked.headers.len() < limit {
+                            checked.headers.push(header);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(broken) if broken.is_settled(self.now()) => checked.unreadable.push(broken),
+                    Err(_) => {}
+                }
+            }
+            if !filter.is_empty() {
+                checked.total = fitting;
+            }
+            // Unreadable files among the first must not hide good mail behind them.
+            if checked.headers.len() < limit && listed < checked.total && listed == ask {
+                ask = ask.saturating_mul(2).saturating_add(16);
+                continue;
+            }
+            return Ok(checked);
+        }
+    }
+
+    /// How many messages are unread, told by names alone.
+    pub fn count(&self, me: &Me) -> Result<usize> {
+        Ok(me.mailbox.list(Folder::Inbox, 0)?.total)
+    }
+}
+
+/// How much mail waits for the same id in another room: the seed's own root, say. Nothing is an answer,
+/// so whatever is wrong with that room counts as nothing.
+pub fn waiting_elsewhere(
+    id: &MailboxId,
+    here: &Path,
+    other: &Path,
+    clock: Arc<dyn crate::clock::Clock>,
+) -> usize {
+    if here == other {
+        return 0;
+    }
+    let count = || -> Option<usize> {
+        let room = Room::open(other, clock).ok()?;
+        let mailbox = Maildir::open(room.root(), id).ok()?;
+        mailbox.list(Folder::Inbox, 0).ok().map(|listing| listing.total)
+    };
+    count().unwrap_or(0)
+}

@@ -1,0 +1,152 @@
+//! Who a command acts as: the flag, else the environment, else what was recorded for this agent session.
+//!
+//! Never guessed, never minted by accident, and never read out of text that a model produced.
+
+use super::{Error, Post, Result};
+use crate::mailbox::Maildir;
+use crate::name::{MailboxId, Name};
+
+/// The mailbox a command acts as.
+#[derive(Debug)]
+pub struct Me {
+    pub id: MailboxId,
+    /// Its friendly name, if it has one.
+    pub name: Option<String>,
+    pub why: Why,
+    pub mailbox: Maildir,
+}
+
+/// What said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    Flag,
+    Environment,
+    Session,
+    /// The caller named an id itself; only the seed's shell interface does.
+    Id,
+}
+
+impl Why {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Flag => "--as",
+            Self::Environment => "AGENT_MAILBOX_ID",
+            Self::Session => "the binding of this agent session",
+            Self::Id => "the id",
+        }
+    }
+}
+
+impl Me {
+    /// What people call this mailbox.
+    pub fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.id.as_str())
+    }
+}
+
+impl Post {
+    /// The mailbox this command acts as; its time of last sight is set.
+    pub fn me(&self) -> Result<Me> {
+        let (id, why) = self.my_id()?.ok_or(Error::WhoAmI)?;
+        let mailbox = self.mailbox(&id)?;
+        mailbox.mark_seen();
+        let name = self
+            .registry
+            .as_ref()
+            .ok()
+            .and_then(|r| r.by_id(&id))
+            .map(|e| e.name.clone());
+        Ok(Me {
+            id,
+            name,
+            why,
+            mailbox,
+        })
+    }
+
+    /// Which id this command acts as, if anything says so, whether or not there is such a mailbox.
+    pub(super) fn my_id(&self) -> Result<Option<(MailboxId, Why)>> {
+        if let Some(name) = &self.caller.flag {
+            let id = self.resolve(name)?.ok_or_else(|| self.not_me(Why::Flag, name))?;
+            return Ok(Some((id, Why::Flag)));
+        }
+        if let Some(text) = &self.caller.environment {
+            let id = match self.existing_id(text) {
+                Some(id) => Some(id),
+                None => self.registry()?.lookup(text)?.map(|e| e.id.clone()),
+            };
+            return id
+                .map(|id| Some((id, Why::Environment)))
+                .ok_or_else(|| self.not_me(Why::Environment, text));
+        }
+        if let Some(session) = &self.caller.session
+            && let Some(id) = session.mailbox(&self.room)?
+        {
+            return Ok(Some((id, Why::Session)));
+        }
+        Ok(None)
+    }
+
+    /// A name, else the id of a mailbox that is there.
+    pub(super) fn resolve(&self, text: &str) -> Result<Option<MailboxId>> {
+        match &self.registry {
+            Ok(registry) => match registry.lookup(text)? {
+                Some(entry) => Ok(Some(entry.id.clone())),
+                None => Ok(self.existing_id(text)),
+            },
+            // Without a registry a plain id still names its directory.
+            Err(_) => match self.existing_id(text) {
+                Some(id) => Ok(Some(id)),
+                None => self.registry().map(|_| None),
+            },
+        }
+    }
+
+    pub(super) fn existing_id(&self, text: &str) -> Option<MailboxId> {
+        let id = MailboxId::parse(text).ok()?;
+        Maildir::open(self.room.root(), &id).ok().map(|_| id)
+    }
+
+    /// The mailbox of a recipient or of a filter: named, never guessed.
+    pub fn addressee(&self, name: &str) -> Result<MailboxId> {
+        self.resolve(name)?.ok_or_else(|| self.unknown(name))
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        if let (Err(why), Err(_)) = (Name::parse(name), MailboxId::parse(name)) {
+            return Error::BadName {
+                what: "the name",
+                text: name.to_owned(),
+                why,
+            };
+        }
+        let registry = self.registry.as_ref().ok();
+        Error::UnknownName {
+            name: crate::message::visible::clip(name, 80),
+            nearest: registry.map(|r| r.nearest(name)).unwrap_or_default(),
+            all: registry
+                .map(|r| r.entries.iter().map(|e| e.name.clone()).collect())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn not_me(&self, why: Why, name: &str) -> Error {
+        if let (Err(bad), Err(_)) = (Name::parse(name), MailboxId::parse(name)) {
+            return Error::BadName {
+                what: why.word(),
+                text: name.to_owned(),
+                why: bad,
+            };
+        }
+        let nearest = self
+            .registry
+            .as_ref()
+            .map(|r| r.nearest(name))
+            .unwrap_or_default();
+        Error::NotMe {
+            source_of_name: why.word(),
+            name: crate::message::visible::clip(name, 80),
+            nearest,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The verbs of mail: what everything above (command line, MCP, views) calls.
+//!
+//! A [`Post`] is one room seen by one caller. Each verb has its file; none of them prints, asks or reads
+//! the environment. Order within a verb is always: check everything, act, record it in the journal.
+
+mod check;
+mod error;
+mod find;
+mod identity;
+mod names;
+mod read;
+mod reply;
+mod seed;
+mod send;
+mod setup;
+mod wait;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::clock::{Clock, Timestamp};
+use crate::journal::Event;
+use crate::mailbox::Maildir;
+use crate::name::MailboxId;
+use crate::registry::{self, Registry};
+use crate::room::Room;
+use crate::session::Session;
+
+pub use check::{Checked, Filter, waiting_elsewhere};
+pub use error::{Error, Failure, Result};
+pub use find::Found;
+pub use identity::{Me, Why};
+pub use names::Listed;
+pub use read::Opened;
+pub use reply::Answer;
+pub use send::{Letter, Outcome, Receipt};
+pub use setup::{NewMailbox, Setup};
+pub use wait::Awaited;
+
+/// Who calls, as far as flags, environment and agent session say. Filled in by the view.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// `--as`: a name, else an id.
+    pub flag: Option<String>,
+    /// `AGENT_MAILBOX_ID`: an id, else a name.
+    pub environment: Option<String>,
+    /// The session of the agent program this runs in.
+    pub session: Option<Session>,
+    /// The agent program's word, for the registry.
+    pub harness: String,
+    /// The process that is to be remembered as the agent; a note for people, never evidence.
+    pub pid: u64,
+}
+
+/// A room as one caller sees it.
+#[derive(Debug)]
+pub struct Post {
+    room: Room,
+    registry: std::result::Result<Registry, registry::Error>,
+    caller: Caller,
+}
+
+impl Post {
+    /// Opens an existing room.
+    pub fn open(root: &Path, caller: Caller, clock: Arc<dyn Clock>) -> Result<Self> {
+        Ok(Self::of(Room::open(root, clock)?, caller))
+    }
+
+    /// Opens a room, making it if there is none: only for verbs that set something up.
+    pub fn open_or_make(root: &Path, caller: Caller, clock: Arc<dyn Clock>) -> Result<Self> {
+        Ok(Self::of(Room::open_or_make(root, clock)?, caller))
+    }
+
+    fn of(room: Room, caller: Caller) -> Self {
+        let registry = Registry::load(room.root());
+        Self {
+            room,
+            registry,
+            caller,
+        }
+    }
+
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// The registry, if it can be read.
+    pub fn registry(&self) -> Result<&Registry> {
+        match &self.registry {
+            Ok(registry) => Ok(registry),
+            Err(e) => Err(Error::from_registry(e)),
+        }
+    }
+
+    /// What people call a mailbox, as far as the registry can be read.
+    pub fn name_of<'a>(&'a self, id: &'a str) -> &'a str {
+        self.registry.as_ref().map_or(id, |registry| registry.name_of(id))
+    }
+
+    fn now(&self) -> Timestamp {
+        self.room.clock().now()
+    }
+
+    fn mailbox(&self, id: &MailboxId) -> Result<Maildir> {
+        match Maildir::open(self.room.root(), id) {
+            Err(e) if e.is_missing() => Err(Error::NoMailbox {
+                id: id.to_string(),
+                name: self.name_of(id.as_str()).to_owned(),
+            }),
+            other => Ok(other?),
+        }
+    }
+
+    fn record(&self, event: Event) {
+        event.record(&self.room);
+    }
+}

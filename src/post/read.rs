@@ -1,0 +1,164 @@
+//! Read: a whole message, and the steps that follow once it was shown.
+//!
+//! Opening consumes nothing. The view writes the text out, checks that it went out, and only then calls
+//! [`Post::shown`], which archives. What cannot be read is put into quarantine and told about.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::{Error, Found, Me, Post, Result};
+use crate::clock::Timestamp;
+use crate::journal::Event;
+use crate::mailbox::maildir::{Folder, Unreadable};
+use crate::message::Message;
+
+/// A message, ready to be shown.
+#[derive(Debug)]
+pub struct Opened {
+    pub folder: Folder,
+    pub name: String,
+    pub message: Message,
+    pub time: Timestamp,
+    /// Where it will lie once it was shown.
+    pub path: PathBuf,
+}
+
+impl Post {
+    /// The next unread message, in the order of `check`, and what had to be put away on the way to it.
+    pub fn open_next(&self, me: &Me) -> Result<(Option<Opened>, Vec<Unreadable>)> {
+        let mut put_away = vec![];
+        loop {
+            let listing = me.mailbox.list(Folder::Inbox, 16)?;
+            for (name, what) in listing.strange {
+                put_away.push(self.quarantine(me, &name, format!("it is {what}"))?);
+            }
+            let mut growing = 0;
+            for name in &listing.names {
+                match me
+                    .mailbox
+                    .message(Folder::Inbox, name, self.room.limits().body_bytes)
+                {
+                    Ok(Some((message, time))) => {
+                        return Ok((
+                            Some(self.opened(me, Folder::Inbox, name, message, time)),
+                            put_away,
+                        ));
+                    }
+                    Ok(None) => {}
+                    Err(broken) if broken.is_settled(self.now()) => {
+                        put_away.push(self.quarantine(me, &OsString::from(&broken.name), broken.why)?);
+                    }
+                    Err(_) => growing += 1,
+                }
+            }
+            if listing.total <= growing || listing.names.len() <= growing {
+                return Ok((None, put_away));
+            }
+        }
+    }
+
+    /// The message that `reference` names, unread or archived.
+    pub fn open_message(&self, me: &Me, reference: &str) -> Result<Opened> {
+        let Found { folder, name } = self.find(me, reference)?;
+        match me.mailbox.message(folder, &name, self.room.limits().body_bytes) {
+            Ok(Some((message, time))) => Ok(self.opened(me, folder, &name, message, time)),
+            // Someone archived it between the look and the opening; there it is read as well.
+            Ok(None) if folder == Folder::Inbox => {
+                match me
+                    .mailbox
+                    .message(Folder::Archive, &name, self.room.limits().body_bytes)
+                {
+                    Ok(Some((message, time))) => Ok(self.opened(me, Folder::Archive, &name, message, time)),
+                    _ => Err(Error::NoMessage {
+                        reference: reference.to_owned(),
+                    }),
+                }
+            }
+            Ok(None) => Err(Error::NoMessage {
+                reference: reference.to_owned(),
+            }),
+            Err(broken) => {
+                let path = me.mailbox.path(folder, &name).display().to_string();
+                if folder == Folder::Inbox && broken.is_settled(self.now()) {
+                    self.quarantine(me, &OsString::from(&name), broken.why.clone())?;
+                }
+                Err(Error::Unreadable {
+                    path,
+                    why: broken.why,
+                })
+            }
+        }
+    }
+
+    fn opened(&self, me: &Me, folder: Folder, name: &str, message: Message, time: Timestamp) -> Opened {
+        Opened {
+            folder,
+            name: name.to_owned(),
+            message,
+            time,
+            path: me.mailbox.path(Folder::Archive, name),
+        }
+    }
+
+    fn quarantine(&self, me: &Me, name: &OsString, why: String) -> Result<Unreadable> {
+        self.room.may_write()?;
+        me.mailbox.quarantine(name)?;
+        let shown = name.to_string_lossy().into_owned();
+        self.record(Event {
+            file: shown.clone(),
+            note: why.clone(),
+            ..Event::new("quarantined", me.id.as_str())
+        });
+        Ok(Unreadable {
+            name: shown,
+            why,
+            time: None,
+        })
+    }
+
+    /// Archives a message after its text was written out. Twice is no error.
+    pub fn shown(&self, me: &Me, opened: &Opened) -> Result<()> {
+        if opened.folder == Folder::Archive {
+            return Ok(());
+        }
+        self.room.may_write()?;
+        if me.mailbox.shift(&opened.name, Folder::Inbox, Folder::Archive)? {
+            self.record_move("shown", me, &opened.message.envelope.id.to_string(), &opened.name);
+        }
+        Ok(())
+    }
+
+    /// Files a message away unread, or back. `false`: it was there already.
+    pub fn file(&self, me: &Me, reference: &str, to: Folder) -> Result<(Found, bool)> {
+        self.room.may_write()?;
+        let found = match to {
+            Folder::Archive => self.find(me, reference)?,
+            _ => self.find_in(me, reference, Folder::Archive)?,
+        };
+        if found.folder == to {
+            return Ok((found, false));
+        }
+        let moved = me.mailbox.shift(&found.name, found.folder, to)?;
+        if moved {
+            let event = if to == Folder::Archive {
+                "archived"
+            } else {
+                "unarchived"
+            };
+            let id = match me.mailbox.header(to, &found.name) {
+                Ok(Some(header)) => header.envelope.id.to_string(),
+                _ => String::new(),
+            };
+            self.record_move(event, me, &id, &found.name);
+        }
+        Ok((found, moved))
+    }
+
+    fn record_move(&self, event: &str, me: &Me, id: &str, file: &str) {
+        self.record(Event {
+            id: id.to_owned(),
+            file: file.to_owned(),
+            ..Event::new(event, me.id.as_str())
+        });
+    }
+}

@@ -1,0 +1,136 @@
+//! Reply: an answer to the sender, in its thread; then the answered message is archived.
+//!
+//! A reply that is interrupted and run again is not delivered twice: before it delivers, it leaves an empty
+//! file in `answering/` whose name holds the answered message and the id of the answer, and a later run
+//! finds that id there (format.md §5.4). Replies of one mailbox take turns.
+
+use sha2::{Digest, Sha256};
+
+use super::{Error, Letter, Me, Outcome, Post, Receipt, Result};
+use crate::mailbox::Dir;
+use crate::mailbox::maildir::Folder;
+use crate::message::envelope::subject_of_answer;
+use crate::name::{MailboxId, MessageId};
+
+const FOLDER: &str = "answering";
+const LOCK: &str = ".answer.lock";
+
+/// What came of a reply.
+#[derive(Debug)]
+pub struct Answer {
+    pub receipt: Receipt,
+    /// The id of the message that was answered, and whether it left the inbox with that.
+    pub answered: MessageId,
+    pub archived: bool,
+}
+
+impl Post {
+    /// Answers the message that `reference` names. The letter's recipients are ignored.
+    pub fn reply(&self, me: &Me, reference: &str, letter: Letter) -> Result<Answer> {
+        self.room.may_write()?;
+        let found = self.find(me, reference)?;
+        let header = match me.mailbox.header(found.folder, &found.name) {
+            Ok(Some(header)) => header,
+            Ok(None) => {
+                return Err(Error::NoMessage {
+                    reference: reference.to_owned(),
+                });
+            }
+            Err(broken) => {
+                return Err(Error::Unreadable {
+                    path: me.mailbox.path(found.folder, &found.name).display().to_string(),
+                    why: broken.why,
+                });
+            }
+        };
+        let asked = header.envelope;
+        let to = MailboxId::parse(&asked.from).map_err(|why| Error::BadName {
+            what: "the sender",
+            text: asked.from.clone(),
+            why,
+        })?;
+        self.mailbox(&to)?;
+        let letter = Letter {
+            subject: Some(
+                letter
+                    .subject
+                    .clone()
+                    .unwrap_or_else(|| subject_of_answer(&asked.subject)),
+            ),
+            channel: letter.channel.clone().or_else(|| asked.channel.clone()),
+            reply_to: Some(asked.id.clone()),
+            ..letter
+        };
+        self.check_letter(&letter)?;
+        let receipt = self.answer(me, &asked.id, &to, &letter)?;
+        let delivered = !matches!(receipt.outcome, Outcome::Failed(_));
+        let archived = delivered
+            && found.folder == Folder::Inbox
+            && me.mailbox.shift(&found.name, Folder::Inbox, Folder::Archive)?;
+        if delivered {
+            forget(me, &asked.id);
+        }
+        Ok(Answer {
+            receipt,
+            answered: asked.id,
+            archived,
+        })
+    }
+
+    fn answer(&self, me: &Me, asked: &MessageId, to: &MailboxId, letter: &Letter) -> Result<Receipt> {
+        let one = |id: &MessageId, retry: bool| -> Result<Receipt> {
+            self.send_as(&me.id, letter, std::slice::from_ref(to), id, retry)?
+                .pop()
+                .ok_or(Error::EmptyBody)
+        };
+        if let Some(id) = &letter.id {
+            return one(id, true);
+        }
+        let _turn = me.mailbox.dir().lock(LOCK)?;
+        let folder = me.mailbox.dir().make_sub(FOLDER)?;
+        if let Some(id) = begun(&folder, asked)? {
+            let receipt = one(&id, true)?;
+            // Other words than last time: the first answer did arrive, and this is a second one.
+            if !matches!(receipt.outcome, Outcome::Failed(Error::IdTaken { .. })) {
+                return Ok(receipt);
+            }
+            forget(me, asked);
+        }
+        let id = MessageId::fresh();
+        folder.touch(&format!("{}.{id}", key(asked)))?;
+        one(&id, false)
+    }
+}
+
+/// The id of an answer that was begun and not finished.
+fn begun(folder: &Dir, asked: &MessageId) -> Result<Option<MessageId>> {
+    let prefix = format!("{}.", key(asked));
+    let mut id = None;
+    folder.scan(|name, _| {
+        id = id.take().or_else(|| {
+            str::from_utf8(name)
+                .ok()?
+                .strip_prefix(&prefix)
+                .and_then(|id| MessageId::given(id).ok())
+        });
+    })?;
+    Ok(id)
+}
+
+/// The answer is delivered; what was noted about it is litter now, and harmless if it stays.
+fn forget(me: &Me, asked: &MessageId) {
+    let Ok(folder) = me.mailbox.dir().sub(FOLDER) else {
+        return;
+    };
+    while let Ok(Some(id)) = begun(&folder, asked) {
+        if folder.remove(&format!("{}.{id}", key(asked))).is_err() {
+            return;
+        }
+    }
+}
+
+/// The answered id as a file name, whatever it holds.
+fn key(asked: &MessageId) -> String {
+    let digest = Sha256::digest(asked.as_str());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

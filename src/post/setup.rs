@@ -1,0 +1,264 @@
+//! Setup: makes a mailbox, claims its name, binds it to the agent's session.
+//!
+//! Every step under the registry's lock, in an order that an interruption cannot spoil: the mailbox with
+//! its card, then the binding, then the name. Run again, it finds what the first run left and goes on.
+
+use rustix::fs::FileType;
+
+use super::{Error, Post, Result, Why};
+use crate::journal::Event;
+use crate::mailbox::Maildir;
+use crate::mailbox::disk::{random_hex, random_u64};
+use crate::mailbox::maildir::{CARD_LIMIT, Folder};
+use crate::message::envelope::check_value;
+use crate::name::{MailboxId, Name};
+use crate::registry::{Editing, Entry, Registry};
+
+/// What is wanted.
+#[derive(Debug, Default)]
+pub struct NewMailbox {
+    /// Left out: the name it has, else a free given name.
+    pub name: Option<String>,
+    pub aliases: Vec<String>,
+    pub about: Option<String>,
+    /// For another agent: nothing of the caller is bound or named.
+    pub child: bool,
+}
+
+/// What was set up.
+#[derive(Debug)]
+pub struct Setup {
+    pub name: String,
+    pub id: MailboxId,
+    /// Whether this call gave the name.
+    pub created: bool,
+    /// Whether this agent session will be known as this mailbox from now on.
+    pub bound: bool,
+    pub unread: usize,
+}
+
+impl Post {
+    pub fn setup(&self, wanted: &NewMailbox) -> Result<Setup> {
+        self.room.may_write()?;
+        let name = wanted.name.as_deref().map(checked_name).transpose()?;
+        let aliases = wanted
+            .aliases
+            .iter()
+            .map(|a| checked_name(a))
+            .collect::<Result<Vec<_>>>()?;
+        if let Some(about) = &wanted.about {
+            check_value(about).map_err(|why| Error::BadValue {
+                field: "--about",
+                why,
+            })?;
+        }
+        let mut editing = Editing::begin(self.room.root())?;
+        let own = if wanted.child {
+            None
+        } else {
+            self.own_id(&editing.registry)?
+        };
+        let known = own.as_ref().and_then(|id| editing.registry.by_id(id)).cloned();
+        let mut entry = match known {
+            Some(entry) => same_owner(entry, name.as_ref(), &aliases)?,
+            None => self.new_entry(&editing.registry, own, name)?,
+        };
+        self.complete(&mut entry, &editing.registry, &aliases, wanted)?;
+        let old = editing.registry.by_id(&entry.id).cloned();
+        let mailbox = Maildir::make(self.room.root(), &entry.id, Some(&entry.card()))?;
+        let bound = match self.caller.session.as_ref().filter(|_| !wanted.child) {
+            Some(session) => {
+                if session.mailbox(&self.room)?.as_ref() != Some(&entry.id) {
+                    session.bind(&self.room, &entry.id)?;
+                }
+                true
+            }
+            None => false,
+        };
+        let created = old.is_none();
+        if old.as_ref() != Some(&entry) {
+            editing.registry.entries.retain(|e| e.id != entry.id);
+            editing.registry.entries.push(entry.clone());
+            editing.commit()?;
+            self.record(Event {
+                to: entry.name.clone(),
+                ..Event::new(if created { "setup" } else { "changed" }, entry.id.as_str())
+            });
+        }
+        if !wanted.child {
+            mailbox.mark_seen();
+        }
+        Ok(Setup {
+            name: entry.name,
+            id: entry.id,
+            created,
+            bound,
+            unread: mailbox.list(Folder::Inbox, 0)?.total,
+        })
+    }
+
+    /// The id the caller already has. An id from the environment may be one that nobody has made yet.
+    fn own_id(&self, registry: &Registry) -> Result<Option<MailboxId>> {
+        match self.my_id() {
+            Ok(own) => Ok(own.map(|(id, _)| id)),
+            Err(Error::NotMe {
+                source_of_name,
+                name,
+                nearest,
+            }) => match MailboxId::parse(&name) {
+                Ok(id) if source_of_name == Why::Environment.word() && registry.lookup(&name)?.is_none() => {
+                    Ok(Some(id))
+                }
+                _ => Err(Error::NotMe {
+                    source_of_name,
+                    name,
+                    nearest,
+                }),
+            },
+            Err(e) => Err(e),
+        }
+    }
+
+    fn new_entry(&self, registry: &Registry, own: Option<MailboxId>, name: Option<Name>) -> Result<Entry> {
+        let name = match name {
+            Some(name) => name,
+            None => match own
+                .as_ref()
+                .and_then(|id| self.carded_name(id))
+                .filter(|n| !registry.is_taken(n.as_str(), None))
+            {
+                Some(name) => name,
+                None => free_name(registry)?,
+            },
+        };
+        if registry.is_taken(name.as_str(), own.as_ref()) {
+            return Err(Error::Taken {
+                suggestions: registry.suggestions(&name),
+                name: name.to_string(),
+            });
+        }
+        let id = match own {
+            Some(id) => id,
+            None => match self.orphan(registry, &name)? {
+                Some(id) => id,
+                None => MailboxId::mint(&name, &random_hex()).map_err(|why| Error::BadName {
+                    what: "the name",
+                    text: name.to_string(),
+                    why,
+                })?,
+            },
+        };
+        let inbox = self.room.path().join(id.as_str()).join(Folder::Inbox.word());
+        Ok(Entry {
+            name: name.to_string(),
+            id,
+            harness: String::new(),
+            inbox: inbox.display().to_string(),
+            pid: 0,
+            created: self.now().to_string(),
+            extra: serde_json::Map::new(),
+        })
+    }
+
+    fn complete(
+        &self,
+        entry: &mut Entry,
+        registry: &Registry,
+        aliases: &[Name],
+        wanted: &NewMailbox,
+    ) -> Result<()> {
+        if !wanted.child {
+            entry.harness.clone_from(&self.caller.harness);
+            entry.pid = self.caller.pid;
+        } else if entry.harness.is_empty() {
+            entry.harness = "unknown".to_owned();
+        }
+        let mut all: Vec<String> = entry.aliases().map(str::to_owned).collect();
+        for alias in aliases {
+            if registry.is_taken(alias.as_str(), Some(&entry.id)) {
+                return Err(Error::Taken {
+                    suggestions: registry.suggestions(alias),
+                    name: alias.to_string(),
+                });
+            }
+            if entry.name != alias.as_str() && !all.iter().any(|a| a == alias.as_str()) {
+                all.push(alias.to_string());
+            }
+        }
+        if !all.is_empty() {
+            entry.extra.insert("aliases".into(), all.join(" ").into());
+        }
+        if let Some(about) = &wanted.about {
+            entry.extra.insert("about".into(), about.as_str().into());
+        }
+        Ok(())
+    }
+
+    /// A mailbox that has this name on its card and no entry: what an interrupted setup or a lost registry left.
+    fn orphan(&self, registry: &Registry, name: &Name) -> Result<Option<MailboxId>> {
+        let mut ids = vec![];
+        self.room.root().scan(|entry, kind| {
+            if kind == FileType::Directory
+                && let Some(id) = str::from_utf8(entry).ok().and_then(|t| MailboxId::parse(t).ok())
+                && registry.by_id(&id).is_none()
+            {
+                ids.push(id);
+            }
+        })?;
+        ids.sort();
+        Ok(ids
+            .into_iter()
+            .find(|id| self.carded_name(id).is_some_and(|carded| carded == *name)))
+    }
+
+    fn carded_name(&self, id: &MailboxId) -> Option<Name> {
+        let mailbox = Maildir::open(self.room.root(), id).ok()?;
+        let card = Registry::parse(&mailbox.dir().read("card.json", CARD_LIMIT).ok()??).ok()?;
+        card.by_id(id).and_then(|entry| Name::parse(&entry.name).ok())
+    }
+}
+
+fn checked_name(text: &str) -> Result<Name> {
+    Name::parse(text).map_err(|why| Error::BadName {
+        what: "the name",
+        text: text.to_owned(),
+        why,
+    })
+}
+
+/// The owner of a mailbox may say its name again, or one of its aliases; another name would leave it with two.
+fn same_owner(entry: Entry, name: Option<&Name>, aliases: &[Name]) -> Result<Entry> {
+    use crate::name::fold;
+    let fits = |name: &Name| {
+        let wanted = fold(name.as_str());
+        fold(&entry.name) == wanted || entry.aliases().any(|a| fold(a) == wanted) || aliases.contains(name)
+    };
+    match name {
+        Some(name) if !fits(name) => Err(Error::AlreadyNamed {
+            name: entry.name,
+            wanted: name.to_string(),
+        }),
+        _ => Ok(entry),
+    }
+}
+
+fn free_name(registry: &Registry) -> Result<Name> {
+    let start = usize::try_from(random_u64() % GIVEN.len() as u64).unwrap_or(0);
+    let given = (0..GIVEN.len()).map(|n| GIVEN[(start + n) % GIVEN.len()].to_owned());
+    let numbered = (2..10_000).map(|n| format!("{}-{n}", GIVEN[start]));
+    let free = given
+        .chain(numbered)
+        .find(|name| !registry.is_taken(name, None))
+        .unwrap_or_else(random_hex);
+    checked_name(&free)
+}
+
+/// Given names for agents that do not care what they are called.
+const GIVEN: &[&str] = &[
+    "ada", "agnes", "alan", "alba", "amir", "anton", "aria", "basil", "bela", "boris", "carla", "cleo",
+    "cyrus", "dana", "dario", "edith", "elias", "emil", "enzo", "faye", "felix", "flora", "gaia", "gino",
+    "greta", "hana", "hugo", "ida", "igor", "ines", "iris", "ivo", "jana", "jonas", "juno", "kai", "kira",
+    "lars", "leila", "leo", "lina", "luca", "maia", "marco", "mila", "nadia", "nils", "nora", "olga", "omar",
+    "otto", "petra", "quinn", "rosa", "rufus", "sami", "selma", "silas", "tara", "theo", "tilda", "ugo",
+    "vera", "viktor", "wanda", "xenia", "yara", "yuri", "zelda", "zeno",
+];

@@ -1,0 +1,79 @@
+//! Wait: blocks until fitting mail is there, at most as long as it is told. Ends at once if it is there already.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::{Checked, Error, Filter, Me, Post, Result};
+use crate::mailbox::maildir::Folder;
+use crate::wait::{Watch, Woken};
+
+/// How a wait ended.
+#[derive(Debug)]
+pub enum Awaited {
+    Mail(Checked),
+    TimedOut,
+}
+
+impl Post {
+    /// Waits for mail of this mailbox. `interval`: look again after this time instead of watching.
+    pub fn wait(
+        &self,
+        me: &Me,
+        filter: &Filter,
+        limit: usize,
+        timeout: Duration,
+        interval: Option<Duration>,
+    ) -> Result<Awaited> {
+        // Held for as long as this process waits: the agent is there, whatever its last command was.
+        let _alive = me.mailbox.stay_alive();
+        let start = self.room.clock().boot();
+        let inbox = me.mailbox.dir().path().join(Folder::Inbox.word());
+        let mut watch = match interval {
+            Some(interval) => Watch::polling(interval),
+            None => Watch::on([&inbox]),
+        };
+        let mut known = HashSet::new();
+        loop {
+            if self.has_mail(me, filter, &mut known)? {
+                let checked = self.check(me, filter, limit)?;
+                if !checked.headers.is_empty() {
+                    return Ok(Awaited::Mail(checked));
+                }
+            }
+            let waited = self.room.clock().boot().saturating_sub(start);
+            if waited >= timeout {
+                return Ok(Awaited::TimedOut);
+            }
+            if watch.sleep(timeout - waited) == Woken::Gone {
+                // The directory this process holds open is no longer the mailbox, if there still is one.
+                let there = self.mailbox(&me.id)?.list(Folder::Inbox, 0);
+                there.map_err(|_| Error::NoMailbox {
+                    id: me.id.to_string(),
+                    name: me.shown().to_owned(),
+                })?;
+                watch = Watch::on([&inbox]);
+            }
+        }
+    }
+
+    /// Whether there may be fitting mail, opening each message once at most.
+    fn has_mail(&self, me: &Me, filter: &Filter, known: &mut HashSet<String>) -> Result<bool> {
+        if filter.is_empty() {
+            return Ok(me.mailbox.list(Folder::Inbox, 0)?.total > 0);
+        }
+        for name in me.mailbox.list(Folder::Inbox, usize::MAX)?.names {
+            if known.contains(&name) {
+                continue;
+            }
+            match me.mailbox.header(Folder::Inbox, &name) {
+                Ok(Some(header)) if filter.fits(&header) => return Ok(true),
+                Ok(Some(_)) => {
+                    known.insert(name);
+                }
+                // It may be growing still: it is looked at again.
+                Ok(None) | Err(_) => {}
+            }
+        }
+        Ok(false)
+    }
+}

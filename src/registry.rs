@@ -1,0 +1,247 @@
+//! The registry: who exists. `<root>/registry.json`, one entry per line, in the exact shape of format.md §6.
+//!
+//! Any valid JSON object is read; the canonical form is written, by rename, under the lock
+//! `.registry.lock`. Entries that do not fit (others may write what they like) are kept as they are and
+//! never acted on. Each mailbox keeps its own entry in `card.json`, so a lost registry can be rebuilt.
+
+use serde_json::{Map, Value};
+use thiserror::Error as ThisError;
+
+use crate::mailbox::lock::Lock;
+use crate::mailbox::{self, Dir};
+use crate::name::{MailboxId, Name, fold};
+
+const FILE: &str = "registry.json";
+const LOCK: &str = ".registry.lock";
+const LIMIT: u64 = 64 * 1024 * 1024;
+
+/// Why the registry cannot be used.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    #[error("{path} is not a registry: {why}")]
+    Corrupt { path: String, why: String },
+    #[error("the name `{name}` fits several mailboxes: {}", .ids.join(", "))]
+    Ambiguous { name: String, ids: Vec<String> },
+    #[error(transparent)]
+    Disk(#[from] mailbox::Error),
+}
+
+/// One named mailbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    pub name: String,
+    pub id: MailboxId,
+    pub harness: String,
+    pub inbox: String,
+    pub pid: u64,
+    pub created: String,
+    /// Flat strings and numbers after `created`: `about`, `aliases`, `protocol`, and those of others.
+    pub extra: Map<String, Value>,
+}
+
+impl Entry {
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.extra.get(key).and_then(Value::as_str)
+    }
+
+    pub fn aliases(&self) -> impl Iterator<Item = &str> {
+        self.text("aliases").unwrap_or_default().split_whitespace()
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.name.as_str()).chain(self.aliases())
+    }
+
+    fn value(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("id".into(), self.id.as_str().into());
+        map.insert("harness".into(), self.harness.as_str().into());
+        map.insert("inbox".into(), self.inbox.as_str().into());
+        map.insert("pid".into(), self.pid.into());
+        map.insert("created".into(), self.created.as_str().into());
+        map.extend(self.extra.clone());
+        Value::Object(map)
+    }
+
+    fn parse(name: &str, value: &Value) -> Option<Self> {
+        let map = value.as_object()?;
+        let text = |key: &str| {
+            map.get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let known = ["id", "harness", "inbox", "pid", "created"];
+        Some(Self {
+            name: name.to_owned(),
+            id: MailboxId::parse(map.get("id")?.as_str()?).ok()?,
+            harness: text("harness"),
+            inbox: text("inbox"),
+            pid: map.get("pid").and_then(Value::as_u64).unwrap_or(0),
+            created: text("created"),
+            extra: map
+                .iter()
+                .filter(|(k, _)| !known.contains(&k.as_str()))
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect(),
+        })
+    }
+
+    /// The card a mailbox keeps of itself: a registry of one entry.
+    pub fn card(&self) -> Vec<u8> {
+        let mut one = Registry::default();
+        one.entries.push(self.clone());
+        one.render().into_bytes()
+    }
+}
+
+/// All names of a room.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    pub entries: Vec<Entry>,
+    /// Entries of others that cannot be acted on, written back as they were.
+    pub strange: Vec<(String, Value)>,
+}
+
+impl Registry {
+    /// Reads the registry of a room; an absent one is empty.
+    pub fn load(root: &Dir) -> Result<Self, Error> {
+        match root.read(FILE, LIMIT)? {
+            None => Ok(Self::default()),
+            Some(bytes) => Self::parse(&bytes).map_err(|why| Error::Corrupt {
+                path: root.path().join(FILE).display().to_string(),
+                why,
+            }),
+        }
+    }
+
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let mut registry = Self::default();
+        if bytes.trim_ascii().is_empty() {
+            return Err("it is empty".to_owned());
+        }
+        let map: Map<String, Value> = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+        for (name, value) in map {
+            match Entry::parse(&name, &value) {
+                Some(entry) => registry.entries.push(entry),
+                None => registry.strange.push((name, value)),
+            }
+        }
+        Ok(registry)
+    }
+
+    /// The canonical form: line-wise, because others read it with `sed`.
+    pub fn render(&self) -> String {
+        let entries = self.entries.iter().map(|e| (&e.name, e.value()));
+        let strange = self.strange.iter().map(|(name, value)| (name, value.clone()));
+        let lines: Vec<String> = entries
+            .chain(strange)
+            .map(|(name, value)| format!("  {}: {value}", Value::from(name.as_str())))
+            .collect();
+        if lines.is_empty() {
+            "{\n}\n".to_owned()
+        } else {
+            format!("{{\n{}\n}}\n", lines.join(",\n"))
+        }
+    }
+
+    pub fn by_id(&self, id: &MailboxId) -> Option<&Entry> {
+        self.entries.iter().find(|e| e.id == *id)
+    }
+
+    /// What people call a mailbox: its name, else its id.
+    pub fn name_of<'a>(&'a self, id: &'a str) -> &'a str {
+        self.entries
+            .iter()
+            .find(|e| e.id.as_str() == id)
+            .map_or(id, |e| e.name.as_str())
+    }
+
+    /// Looks a name up: exactly, then without case and Unicode form.
+    pub fn lookup(&self, name: &str) -> Result<Option<&Entry>, Error> {
+        if let Some(entry) = self.entries.iter().find(|e| e.names().any(|n| n == name)) {
+            return Ok(Some(entry));
+        }
+        let wanted = fold(name);
+        let mut found = self
+            .entries
+            .iter()
+            .filter(|e| e.names().any(|n| fold(n) == wanted));
+        match (found.next(), found.next()) {
+            (Some(a), Some(b)) => Err(Error::Ambiguous {
+                name: name.to_owned(),
+                ids: vec![a.id.to_string(), b.id.to_string()],
+            }),
+            (first, _) => Ok(first),
+        }
+    }
+
+    /// Whether a name is taken by anyone but `id`, in whatever case or form, as a name, an alias or an entry
+    /// that only others understand.
+    pub fn is_taken(&self, name: &str, id: Option<&MailboxId>) -> bool {
+        let wanted = fold(name);
+        self.entries
+            .iter()
+            .any(|e| Some(&e.id) != id && e.names().any(|n| fold(n) == wanted))
+            || self.strange.iter().any(|(n, _)| fold(n) == wanted)
+    }
+
+    /// Names that are like this one, nearest first.
+    pub fn nearest(&self, name: &str) -> Vec<String> {
+        // A hostile name may be a megabyte; no neighbour of it is worth the search.
+        if name.len() > 256 {
+            return vec![];
+        }
+        let wanted = fold(name);
+        let mut near: Vec<(usize, &str)> = self
+            .entries
+            .iter()
+            .flat_map(Entry::names)
+            .map(|n| (strsim::osa_distance(&wanted, &fold(n)), n))
+            .filter(|(distance, n)| *distance <= 2.max(n.chars().count() / 3) || fold(n).starts_with(&wanted))
+            .collect();
+        near.sort();
+        near.into_iter().take(3).map(|(_, n)| n.to_owned()).collect()
+    }
+
+    /// Three names like this one that nobody has.
+    pub fn suggestions(&self, name: &Name) -> Vec<String> {
+        // A name of full length leaves no place for a number.
+        let stem: String = name.as_str().chars().take(Name::LIMIT - 6).collect();
+        let stem = stem.trim_end_matches('.');
+        (2..10_000)
+            .map(|n| format!("{stem}-{n}"))
+            .filter(|s| Name::parse(s).is_ok() && !self.is_taken(s, None))
+            .take(3)
+            .collect()
+    }
+}
+
+/// The registry while its lock is held, so that what was read is still true when it is written.
+#[derive(Debug)]
+pub struct Editing<'a> {
+    root: &'a Dir,
+    pub registry: Registry,
+    _lock: Lock,
+}
+
+impl<'a> Editing<'a> {
+    pub fn begin(root: &'a Dir) -> Result<Self, Error> {
+        let lock = root.lock(LOCK)?;
+        Ok(Self {
+            root,
+            registry: Registry::load(root)?,
+            _lock: lock,
+        })
+    }
+
+    /// Writes the registry; durable on return.
+    pub fn commit(self) -> Result<Registry, Error> {
+        self.root.replace(FILE, self.registry.render().as_bytes())?;
+        Ok(self.registry)
+    }
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;
