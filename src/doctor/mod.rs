@@ -1,0 +1,188 @@
+//! The doctor: checks every rule of docs/format.md on a live directory, and mends what can be mended.
+//!
+//! Looking changes nothing. With `fix`, old staging files go, what cannot be read goes to quarantine, modes
+//! are tightened, missing directories are made, and a lost or broken registry is rebuilt from the cards;
+//! nothing that could be a message is ever removed. Every test of Postroom ends with a look of the doctor.
+
+mod mailbox;
+mod registry;
+mod rooms;
+
+use std::time::Duration;
+
+use rustix::fs::{FileType, Stat};
+
+use crate::clock::Timestamp;
+use crate::mailbox::maildir::mtime;
+use crate::mailbox::{Dir, Error};
+use crate::room::Room;
+
+/// A staging file may belong to a sender that is still at work; after this long it does not.
+const LITTER: Duration = Duration::from_secs(36 * 3600);
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// Left by a process that was interrupted; goes by itself when it is old.
+    Litter,
+    /// Worth knowing; nothing is broken.
+    Note,
+    /// A rule of the format does not hold.
+    Fault,
+}
+
+impl Grade {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Litter => "litter",
+            Self::Note => "note",
+            Self::Fault => "fault",
+        }
+    }
+}
+
+/// One thing that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub grade: Grade,
+    /// The section of docs/format.md that it is about.
+    pub rule: &'static str,
+    pub path: String,
+    pub what: String,
+    pub fixed: bool,
+}
+
+/// One look at a room.
+#[derive(Debug)]
+pub struct Doctor<'a> {
+    room: &'a Room,
+    fix: bool,
+    findings: Vec<Finding>,
+}
+
+/// Looks at a whole room. `progress` is told the name of each mailbox before it is looked into.
+pub fn examine(room: &Room, fix: bool, mut progress: impl FnMut(&str)) -> Result<Vec<Finding>, Error> {
+    let mut doctor = Doctor {
+        room,
+        fix: fix && room.may_write().is_ok(),
+        findings: vec![],
+    };
+    let mailboxes = doctor.room_itself()?;
+    doctor.registry(&mailboxes)?;
+    for id in &mailboxes {
+        progress(id.as_str());
+        doctor.mailbox(id)?;
+    }
+    Ok(doctor.findings)
+}
+
+impl Doctor<'_> {
+    fn now(&self) -> Timestamp {
+        self.room.clock().now()
+    }
+
+    fn find(
+        &mut self,
+        grade: Grade,
+        rule: &'static str,
+        path: impl Into<String>,
+        what: impl Into<String>,
+    ) -> &mut Finding {
+        self.findings.push(Finding {
+            grade,
+            rule,
+            path: path.into(),
+            what: what.into(),
+            fixed: false,
+        });
+        // Just pushed, so there is a last one.
+        let last = self.findings.len() - 1;
+        &mut self.findings[last]
+    }
+
+    /// Records something, and mends it if that is wanted and works.
+    fn mend(
+        &mut self,
+        grade: Grade,
+        rule: &'static str,
+        path: String,
+        what: String,
+        cure: impl FnOnce() -> Result<(), Error>,
+    ) {
+        let fix = self.fix;
+        let finding = self.find(grade, rule, path, what);
+        if fix {
+            match cure() {
+                Ok(()) => finding.fixed = true,
+                Err(e) => finding.what = format!("{} (not mended: {e})", finding.what),
+            }
+        }
+    }
+
+    /// Owner and mode of one entry (format.md §1.2).
+    fn modes(&mut self, dir: &Dir, name: &str, stat: &Stat) {
+        let path = dir.path().join(name).display().to_string();
+        if stat.st_uid != rustix::process::geteuid().as_raw() {
+            self.find(
+                Grade::Fault,
+                "§1.2",
+                path,
+                format!("belongs to another user (uid {})", stat.st_uid),
+            );
+            return;
+        }
+        let wanted = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => 0o700,
+            FileType::RegularFile => 0o600,
+            _ => return,
+        };
+        let mode = stat.st_mode & 0o7777;
+        if mode != wanted {
+            self.mend(
+                Grade::Fault,
+                "§1.2",
+                path,
+                format!("has mode {mode:04o}, not {wanted:04o}"),
+                || dir.tighten(name, stat),
+            );
+        }
+    }
+
+    /// A staging file or directory: litter, removed once it is old.
+    fn litter(&mut self, dir: &Dir, name: &str) {
+        let Ok(stat) = dir.stat(name) else { return };
+        let path = dir.path().join(name).display().to_string();
+        let age = self.now().since(mtime(&stat));
+        if age < LITTER {
+            self.find(
+                Grade::Litter,
+                "§4.5",
+                path,
+                "is staged, or was left by an interrupted command",
+            );
+            return;
+        }
+        let hours = age.as_secs() / 3600;
+        self.mend(
+            Grade::Fault,
+            "§4.5",
+            path,
+            format!("was staged {hours} h ago and never published"),
+            || {
+                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+                    dir.remove_tree(name)
+                } else {
+                    dir.remove(name)
+                }
+            },
+        );
+    }
+}
+
+/// The entries of a directory, sorted; names that are not UTF-8 are shown as well as they can be.
+fn entries(dir: &Dir) -> Result<Vec<(String, FileType)>, Error> {
+    let mut all = vec![];
+    dir.scan(|name, kind| all.push((String::from_utf8_lossy(name).into_owned(), kind)))?;
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(all)
+}

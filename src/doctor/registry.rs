@@ -1,0 +1,133 @@
+//! The doctor on the registry: every name leads to a mailbox, every mailbox with a card has its name.
+
+use std::collections::HashMap;
+
+use super::{Doctor, Grade};
+use crate::mailbox::maildir::{CARD_LIMIT, Folder};
+use crate::mailbox::{Error, Maildir};
+use crate::name::{MailboxId, Name, fold};
+use crate::registry::{self, Editing, Entry, Registry};
+
+impl Doctor<'_> {
+    pub(super) fn registry(&mut self, mailboxes: &[MailboxId]) -> Result<(), Error> {
+        let root = self.room.root();
+        let path = root.path().join("registry.json").display().to_string();
+        let mut registry = match Registry::load(root) {
+            Ok(registry) => registry,
+            Err(registry::Error::Disk(e)) => return Err(e),
+            Err(e) => {
+                let room = self.room;
+                self.mend(Grade::Fault, "§6.3", path.clone(), e.to_string(), || {
+                    let kept = format!("registry.json.broken-{}", room.clock().now().compact());
+                    room.root().publish("registry.json", room.root(), &kept)?;
+                    room.root().sync()
+                });
+                Registry::default()
+            }
+        };
+        for (name, _) in &registry.strange {
+            self.find(
+                Grade::Note,
+                "§6.2",
+                path.clone(),
+                format!("the entry `{name}` is not one that can be acted on"),
+            );
+        }
+        let mut changed = self.entries(&mut registry, &path);
+        changed |= self.unregistered(&mut registry, mailboxes, &path);
+        if self.fix && changed {
+            // Read again under the lock: somebody may have registered in the meantime.
+            let mut editing = match Editing::begin(root) {
+                Ok(editing) => editing,
+                Err(registry::Error::Disk(e)) => return Err(e),
+                Err(_) => return Ok(()),
+            };
+            for entry in registry.entries {
+                editing.registry.entries.retain(|e| e.id != entry.id);
+                if !editing.registry.is_taken(&entry.name, Some(&entry.id)) {
+                    editing.registry.entries.push(entry);
+                }
+            }
+            if let Err(registry::Error::Disk(e)) = editing.commit() {
+                return Err(e);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether each entry is what it says; `true` if one was mended.
+    fn entries(&mut self, registry: &mut Registry, path: &str) -> bool {
+        let mut changed = false;
+        let mut names: HashMap<String, MailboxId> = HashMap::new();
+        let root = self.room.root();
+        for entry in &mut registry.entries {
+            for name in std::iter::once(entry.name.as_str()).chain(entry.aliases()) {
+                if let Some(other) = names
+                    .insert(fold(name), entry.id.clone())
+                    .filter(|other| *other != entry.id)
+                {
+                    self.find(
+                        Grade::Fault,
+                        "§6.1",
+                        path,
+                        format!("`{name}` names both {other} and {}", entry.id),
+                    );
+                }
+            }
+            let inbox = root
+                .path()
+                .join(entry.id.as_str())
+                .join(Folder::Inbox.word())
+                .display()
+                .to_string();
+            if entry.inbox != inbox {
+                let what = format!("`{}` has its inbox at {}, not {inbox}", entry.name, entry.inbox);
+                let fixed = self.fix;
+                self.find(Grade::Fault, "§6.1", path, what).fixed = fixed;
+                entry.inbox = inbox;
+                changed = true;
+            }
+            if root.stat(entry.id.as_str()).is_err_and(|e| e.is_missing()) {
+                let (id, card) = (entry.id.clone(), entry.card());
+                let what = format!("`{}` has no mailbox {id}", entry.name);
+                self.mend(Grade::Fault, "§6.1", path.to_owned(), what, || {
+                    Maildir::make(root, &id, Some(&card)).map(|_| ())
+                });
+            }
+        }
+        changed
+    }
+
+    /// Mailboxes whose card has a name that the registry lost.
+    fn unregistered(&mut self, registry: &mut Registry, mailboxes: &[MailboxId], path: &str) -> bool {
+        let mut changed = false;
+        for id in mailboxes {
+            if registry.by_id(id).is_some() {
+                continue;
+            }
+            let Some(mut entry) = self.card(id) else { continue };
+            let what = format!(
+                "the mailbox {id} has the name `{}` on its card and no entry",
+                entry.name
+            );
+            let fixed = self.fix;
+            self.find(Grade::Fault, "§6.3", path, what).fixed = fixed;
+            if registry.is_taken(&entry.name, None)
+                && let Some(free) = Name::parse(&entry.name)
+                    .ok()
+                    .and_then(|n| registry.suggestions(&n).into_iter().next())
+            {
+                entry.name = free;
+            }
+            registry.entries.push(entry);
+            changed = true;
+        }
+        changed
+    }
+
+    fn card(&self, id: &MailboxId) -> Option<Entry> {
+        let mailbox = Maildir::open(self.room.root(), id).ok()?;
+        let bytes = mailbox.dir().read("card.json", CARD_LIMIT).ok()??;
+        Registry::parse(&bytes).ok()?.by_id(id).cloned()
+    }
+}

@@ -1,0 +1,118 @@
+//! The doctor on the root of a room: what may lie there, and how.
+
+use rustix::fs::FileType;
+
+use super::{Doctor, Grade, entries};
+use crate::journal;
+use crate::mailbox::{Dir, Error};
+use crate::name::MailboxId;
+
+/// Files and directories of a root that have a meaning.
+const KNOWN: [&str; 7] = [
+    ".postroom",
+    "postroom.toml",
+    "registry.json",
+    ".registry.lock",
+    ".journal",
+    ".sessions",
+    ".staging",
+];
+
+impl Doctor<'_> {
+    /// Looks at the root and gives the ids of the mailboxes in it.
+    pub(super) fn room_itself(&mut self) -> Result<Vec<MailboxId>, Error> {
+        let root = self.room.root();
+        let mut mailboxes = vec![];
+        for (name, kind) in entries(root)? {
+            let path = root.path().join(&name).display().to_string();
+            let stat = match root.stat(&name) {
+                Ok(stat) => stat,
+                Err(_) => continue,
+            };
+            match (MailboxId::parse(&name), kind) {
+                _ if KNOWN.contains(&name.as_str()) => self.modes(root, &name, &stat),
+                (Ok(id), FileType::Directory) => {
+                    self.modes(root, &name, &stat);
+                    mailboxes.push(id);
+                }
+                _ if name.starts_with(".registry.json.") || name.starts_with("..") => {
+                    self.litter(root, &name)
+                }
+                (_, FileType::Symlink) => {
+                    self.find(Grade::Fault, "§1.3", path, "is a symbolic link");
+                }
+                _ if name.starts_with("registry.json.broken-") => {
+                    self.find(
+                        Grade::Note,
+                        "§6.3",
+                        path,
+                        "is a registry that could not be read; it was kept when a new one was built",
+                    );
+                }
+                _ => {
+                    self.find(Grade::Note, "§1.1", path, "is nothing that Postroom knows");
+                }
+            }
+        }
+        self.staging()?;
+        self.sessions()?;
+        self.journal()?;
+        Ok(mailboxes)
+    }
+
+    fn folder(&self, name: &str) -> Result<Option<Dir>, Error> {
+        match self.room.root().sub(name) {
+            Err(e) if e.is_missing() => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    fn staging(&mut self) -> Result<(), Error> {
+        let Some(folder) = self.folder(".staging")? else {
+            return Ok(());
+        };
+        for (name, _) in entries(&folder)? {
+            self.litter(&folder, &name);
+        }
+        Ok(())
+    }
+
+    fn sessions(&mut self) -> Result<(), Error> {
+        let Some(folder) = self.folder(".sessions")? else {
+            return Ok(());
+        };
+        for (name, kind) in entries(&folder)? {
+            if name.starts_with('.') {
+                self.litter(&folder, &name);
+                continue;
+            }
+            let path = folder.path().join(&name).display().to_string();
+            if kind != FileType::RegularFile {
+                self.find(Grade::Fault, "§1.3", path, "is not a regular file");
+                continue;
+            }
+            if let Ok(stat) = folder.stat(&name) {
+                self.modes(&folder, &name, &stat);
+            }
+        }
+        Ok(())
+    }
+
+    fn journal(&mut self) -> Result<(), Error> {
+        let Some(folder) = self.folder(".journal")? else {
+            return Ok(());
+        };
+        for (name, kind) in entries(&folder)? {
+            let path = folder.path().join(&name).display().to_string();
+            if kind != FileType::RegularFile {
+                self.find(Grade::Fault, "§1.3", path, "is not a regular file");
+            } else if let Ok(stat) = folder.stat(&name) {
+                self.modes(&folder, &name, &stat);
+            }
+        }
+        if self.fix {
+            journal::prune(self.room)?;
+        }
+        Ok(())
+    }
+}
