@@ -1,0 +1,71 @@
+//! `postroom archive` and `postroom unarchive`.
+
+use clap::Parser;
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::{Globals, Verb};
+use crate::mailbox::maildir::Folder;
+
+/// File messages away unread
+#[derive(Debug, Parser)]
+pub(super) struct Archive {
+    /// The first digits of a message's id (see `check`)
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+/// Put archived messages back among the unread
+#[derive(Debug, Parser)]
+pub(super) struct Unarchive {
+    /// The first digits of a message's id
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Archive {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        file(context, &self.ids, Folder::Archive, "archived")
+    }
+}
+
+impl Verb for Unarchive {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        file(context, &self.ids, Folder::Inbox, "unread again")
+    }
+}
+
+fn file(context: &mut Context, ids: &[String], to: Folder, word: &str) -> Result<(), Fail> {
+    let (post, me) = context.post_and_me()?;
+    let mut filed = vec![];
+    for id in ids {
+        let (found, moved) = post.file(&me, id, to)?;
+        if !context.output.json && !context.output.quiet {
+            let short = crate::message::file_name::short(&found.name).unwrap_or(&found.name);
+            context
+                .output
+                .line(&format!("{word} {short}{}", if moved { "" } else { " (before)" }));
+        }
+        filed.push(json!({"file": found.name, "moved": moved}));
+    }
+    context.done = true;
+    if context.output.json {
+        context
+            .output
+            .json(&json!({"v": 1, "folder": to.word(), "filed": filed}));
+    }
+    Ok(())
+}

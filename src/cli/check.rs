@@ -1,0 +1,115 @@
+//! `postroom check`.
+
+use std::path::Path;
+
+use clap::{Args, Parser};
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::{Globals, Verb, header, output, surroundings};
+use crate::name::MessageId;
+use crate::post::{self, Error, Failure, Filter, Me, Post};
+
+/// Show the headers of unread mail; consumes nothing
+///
+/// Most urgent first, then in order of arrival, one line each: ID TIME FROM [MARKS]: SUBJECT.
+/// Nothing unread: prints nothing and exits 1. `postroom read ID` shows a message and archives it.
+#[derive(Debug, Parser)]
+pub(super) struct Check {
+    /// At most this many headers
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Only print how many messages are unread
+    #[arg(long)]
+    count: bool,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+/// Which messages are meant.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Which {
+    /// Only from this sender
+    #[arg(long, value_name = "NAME")]
+    from: Option<String>,
+    /// Only of this channel
+    #[arg(long, value_name = "CHANNEL")]
+    channel: Option<String>,
+    /// Only answers to this message
+    #[arg(long, value_name = "ID")]
+    reply_to: Option<String>,
+}
+
+impl Which {
+    pub(super) fn filter(&self, post: &Post) -> Result<Filter, Fail> {
+        let reply_to = self.reply_to.as_deref().map(|id| {
+            MessageId::found(id).map_err(|why| Error::BadName {
+                what: "--reply-to",
+                text: id.to_owned(),
+                why,
+            })
+        });
+        Ok(Filter {
+            from: self
+                .from
+                .as_deref()
+                .map(|name| post.addressee(name))
+                .transpose()?,
+            channel: self.channel.clone(),
+            reply_to: reply_to.transpose()?,
+        })
+    }
+}
+
+impl Verb for Check {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let (post, me) = context.post_and_me()?;
+        let filter = self.which.filter(&post)?;
+        let (count, checked) = if self.count && filter.is_empty() {
+            (post.count(&me)?, post::Checked::default())
+        } else {
+            let checked = post.check(&me, &filter, if self.count { 0 } else { self.limit })?;
+            (checked.total, checked)
+        };
+        if context.output.json {
+            let headers: Vec<_> = checked.headers.iter().map(|h| header::json(&post, h)).collect();
+            let root = context.root.display().to_string();
+            context.output.json(&json!({
+                "v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "unread": count,
+                "messages": headers, "unreadable": header::unreadable_json(&checked.unreadable),
+            }));
+        } else if self.count {
+            context.output.line(&count.to_string());
+        } else {
+            let now = context.clock().now();
+            header::show(&mut context.output, &post, &checked, now);
+        }
+        if count > 0 || !checked.unreadable.is_empty() {
+            return Ok(());
+        }
+        mention_elsewhere(context, &me);
+        if context.output.json || self.count {
+            return Err(Fail::Code(Failure::Nothing));
+        }
+        Err(context.nothing(&format!("no unread mail for {}", me.shown())))
+    }
+}
+
+/// Mail that a hand-written sender left in the seed's own root must not look like an empty inbox.
+pub(super) fn mention_elsewhere(context: &Context, me: &Me) {
+    let other = Path::new(surroundings::SEED_ROOT);
+    let count = post::waiting_elsewhere(&me.id, &context.root, other, context.clock());
+    if count > 0 {
+        output::note(&format!(
+            "postroom: {count} unread for {} in the room `tmp`: postroom --room tmp check",
+            me.shown()
+        ));
+    }
+}

@@ -1,0 +1,94 @@
+//! The context of one command: where it runs, in which room, as whom, and where its output goes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::fail::Fail;
+use super::output::Output;
+use super::surroundings::Surroundings;
+use super::{Globals, surroundings};
+use crate::clock::{Clock, SystemClock};
+use crate::post::{Caller, Failure, Me, Post};
+
+/// What every verb is handed.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) output: Output,
+    pub(super) surroundings: Surroundings,
+    /// The room's directory; empty until it was looked for.
+    pub(super) root: PathBuf,
+    /// The room's name if it was chosen by name.
+    pub(super) room: Option<String>,
+    /// Set when the deed is done and only its receipt is left to write.
+    pub(super) done: bool,
+    globals: Globals,
+}
+
+impl Context {
+    pub(super) fn new(globals: &Globals) -> Self {
+        Self {
+            output: Output::new(globals.json, globals.quiet),
+            surroundings: Surroundings::read(),
+            root: PathBuf::new(),
+            room: None,
+            done: false,
+            globals: globals.clone(),
+        }
+    }
+
+    pub(super) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
+    }
+
+    /// Opens the room this command is about.
+    pub(super) fn post(&mut self) -> Result<Post, Fail> {
+        self.locate()?;
+        Ok(Post::open(&self.root, self.caller(), self.clock())?)
+    }
+
+    /// Opens the room, or makes it.
+    pub(super) fn post_or_new(&mut self) -> Result<Post, Fail> {
+        self.locate()?;
+        Ok(Post::open_or_make(&self.root, self.caller(), self.clock())?)
+    }
+
+    /// The room and the mailbox this command acts as.
+    pub(super) fn post_and_me(&mut self) -> Result<(Post, Me), Fail> {
+        let post = self.post()?;
+        let me = post.me()?;
+        Ok((post, me))
+    }
+
+    pub(super) fn locate(&mut self) -> Result<&Path, Fail> {
+        let (root, room) = self
+            .surroundings
+            .room(self.globals.root.as_deref(), self.globals.room.as_deref())?;
+        (self.root, self.room) = (root, room);
+        Ok(&self.root)
+    }
+
+    fn caller(&self) -> Caller {
+        Caller {
+            flag: self.globals.acting.clone(),
+            environment: self.surroundings.mailbox_id.clone(),
+            session: self.surroundings.session.clone(),
+            harness: self.surroundings.harness.clone(),
+            pid: surroundings::parent(),
+        }
+    }
+
+    /// How a room is named to people: by its name if it has one, always with its directory.
+    pub(super) fn room_shown(&self) -> String {
+        match &self.room {
+            Some(room) => format!("{room} ({})", self.root.display()),
+            None => self.root.display().to_string(),
+        }
+    }
+
+    /// Ends a verb that found nothing: silent for agents, a sentence with the room for people.
+    pub(super) fn nothing(&mut self, sentence: &str) -> Fail {
+        let room = self.room_shown();
+        self.output.remark(&format!("{sentence}, room {room}"));
+        Fail::Code(Failure::Nothing)
+    }
+}

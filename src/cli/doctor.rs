@@ -1,0 +1,105 @@
+//! `postroom doctor`.
+
+use clap::Parser;
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::{DIM, GREEN, RED, YELLOW, note};
+use super::{Globals, Verb};
+use crate::doctor::{self, Finding, Grade};
+use crate::message::visible;
+use crate::post::Failure;
+
+/// Check every rule of the format on this room; --fix mends
+///
+/// Exits 0 when nothing is wrong or all was mended, 4 when faults are left. --fix removes staging files older
+/// than 36 hours, puts the unreadable into quarantine, tightens modes, and rebuilds a lost registry.
+#[derive(Debug, Parser)]
+pub(super) struct Doctor {
+    /// Mend what can be mended
+    #[arg(long)]
+    fix: bool,
+    /// Count notes as faults
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Doctor {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        if self.fix {
+            post.room().may_write()?;
+        }
+        let clock = context.clock();
+        let (start, mut told) = (clock.boot(), clock.boot());
+        let terminal = context.output.terminal;
+        let mut seen = 0usize;
+        let findings = doctor::examine(post.room(), self.fix, |name| {
+            seen += 1;
+            // Progress for people, once a second and only when it takes more than one.
+            if terminal
+                && clock.boot().saturating_sub(told).as_secs() >= 1
+                && clock.boot().saturating_sub(start).as_secs() >= 1
+            {
+                told = clock.boot();
+                note(&format!("looking at mailbox {seen}: {name}"));
+            }
+        })?;
+        let bad =
+            |f: &&Finding| !f.fixed && (f.grade == Grade::Fault || self.strict && f.grade == Grade::Note);
+        let faults = findings.iter().filter(bad).count();
+        self.tell(context, &findings, faults);
+        if faults > 0 {
+            Err(Fail::Code(Failure::Refused))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Doctor {
+    fn tell(&self, context: &mut Context, findings: &[Finding], faults: usize) {
+        let root = context.root.display().to_string();
+        let room = context.room_shown();
+        let output = &mut context.output;
+        if output.json {
+            let list: Vec<_> = findings
+                .iter()
+                .map(|f| json!({"grade": f.grade.word(), "rule": f.rule, "path": f.path, "what": f.what, "fixed": f.fixed}))
+                .collect();
+            return output.json(&json!({"v": 1, "root": root, "faults": faults, "findings": list}));
+        }
+        for finding in findings {
+            let style = match finding.grade {
+                _ if finding.fixed => GREEN,
+                Grade::Fault => RED,
+                Grade::Note => YELLOW,
+                Grade::Litter => DIM,
+            };
+            let word = if finding.fixed {
+                "mended"
+            } else {
+                finding.grade.word()
+            };
+            output.line(&format!(
+                "{} {} {}: {}",
+                output.paint(style, word),
+                finding.rule,
+                visible::line(&finding.path),
+                visible::line(&finding.what)
+            ));
+        }
+        if faults == 0 {
+            output.remark(&format!("nothing is wrong in the room {room}"));
+        } else if !self.fix && !output.quiet {
+            output.line("postroom doctor --fix mends what can be mended");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Failure: how an error becomes text, hints and an exit code.
+
+use std::io;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::context::Context;
+use super::output::{Output, note};
+use crate::message::visible;
+use crate::post::{self, Failure};
+
+/// Why a verb did not end with 0.
+#[derive(Debug)]
+pub(super) enum Fail {
+    Post(post::Error),
+    /// A mistake on the command line that the parser could not see.
+    Usage(String, Vec<String>),
+    /// A refusal or failure of the view itself.
+    Told(Failure, String, Vec<String>),
+    /// Standard output could not be written.
+    Output(io::Error),
+    /// Everything was said already.
+    Code(Failure),
+}
+
+impl<E: Into<post::Error>> From<E> for Fail {
+    fn from(e: E) -> Self {
+        Self::Post(e.into())
+    }
+}
+
+impl Fail {
+    pub(super) fn told(code: Failure, message: impl Into<String>, hint: &str) -> Self {
+        Self::Told(code, message.into(), vec![hint.to_owned()])
+    }
+}
+
+/// Writes out what is left, says what went wrong, and gives the exit code.
+pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCode {
+    let result = match (result, context.output.flush()) {
+        (Ok(()), Err(e)) => Err(Fail::Output(e)),
+        (result, _) => result,
+    };
+    let json = context.output.json;
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Fail::Code(code)) => exit(code),
+        Err(Fail::Usage(message, hints)) => say(Failure::Usage, &message, &hints, json),
+        Err(Fail::Told(code, message, hints)) => say(code, &message, &hints, json),
+        // What was to be done is done; only the receipt is lost, and the exit code tells of the deed.
+        Err(Fail::Output(e)) if context.done => {
+            note(&format!(
+                "postroom: done, but the receipt could not be written: {e}"
+            ));
+            ExitCode::SUCCESS
+        }
+        Err(Fail::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => exit(Failure::NotDone),
+        Err(Fail::Output(e)) => say(
+            Failure::NotDone,
+            &format!("cannot write to standard output: {e}"),
+            &[],
+            false,
+        ),
+        Err(Fail::Post(e)) => {
+            let mut hints = e.hints();
+            if e.is_forbidden() {
+                hints.push(context.surroundings.sandbox_hint(&context.root));
+            }
+            say(e.code(), &e.to_string(), &hints, json)
+        }
+    }
+}
+
+pub(super) fn usage(message: &str, hints: &[String], json: bool) -> ExitCode {
+    say(Failure::Usage, message, hints, json)
+}
+
+/// What the parser found wrong; its own text is good, and ends with what to type next.
+pub(super) fn from_clap(e: &clap::Error, json: bool) -> ExitCode {
+    let text = e.render().to_string();
+    if json {
+        let message = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("error: ")
+            .to_owned();
+        return say(Failure::Usage, &message, &[], true);
+    }
+    note(visible::text(text.trim_end()).trim_end());
+    exit(Failure::Usage)
+}
+
+fn say(code: Failure, message: &str, hints: &[String], json: bool) -> ExitCode {
+    if json {
+        let mut output = Output::new(true, false);
+        output.json(&json!({"v": 1, "error": {"code": code as u8, "message": message, "hints": hints}}));
+        if output.flush().is_ok() {
+            return exit(code);
+        }
+    }
+    note(&format!("postroom: {}", visible::text(message)));
+    for hint in hints {
+        note(&format!("  {}", visible::text(hint)));
+    }
+    exit(code)
+}
+
+fn exit(code: Failure) -> ExitCode {
+    ExitCode::from(code as u8)
+}

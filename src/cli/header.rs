@@ -1,0 +1,130 @@
+//! A header: one unread message on one line, for `check` and `wait`.
+
+use serde_json::{Value, json};
+
+use super::output::{BOLD, CYAN, DIM, Output, RED, YELLOW, note};
+use crate::clock::Timestamp;
+use crate::mailbox::maildir::{Header, Unreadable};
+use crate::message::{Priority, visible};
+use crate::post::{Checked, Post};
+
+/// What a message is called in one line: the digits of its file name, else its whole id.
+pub(super) fn short(header: &Header) -> String {
+    crate::message::file_name::short(&header.name)
+        .map_or_else(|| visible::line(header.envelope.id.as_str()), str::to_owned)
+}
+
+/// Shows what `check` found, and says how much more there is.
+pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Timestamp) {
+    for header in &checked.headers {
+        let line = if output.terminal {
+            for_people(output, post, header, now)
+        } else {
+            plain(post, header)
+        };
+        output.line(&line);
+    }
+    let shown = checked.headers.len();
+    if checked.total > shown + checked.unreadable.len() && !output.quiet {
+        output.line(&format!(
+            "… {} more: postroom check --limit {}",
+            checked.total - shown,
+            checked.total
+        ));
+    }
+    for broken in &checked.unreadable {
+        note(&format!(
+            "postroom: unreadable: {}: {} (postroom doctor --fix puts it aside)",
+            visible::line(&broken.name),
+            visible::line(&broken.why)
+        ));
+    }
+}
+
+/// `ID TIME FROM [MARKS]: SUBJECT`, stable for scripts and cheap for models.
+fn plain(post: &Post, header: &Header) -> String {
+    let marks = marks(header).map(|mark| format!(" {mark}")).collect::<String>();
+    let from = visible::line(post.name_of(&header.envelope.from));
+    format!(
+        "{} {} {from}{marks}: {}",
+        short(header),
+        header.time,
+        visible::line(&header.envelope.subject)
+    )
+}
+
+fn marks(header: &Header) -> impl Iterator<Item = String> {
+    let envelope = &header.envelope;
+    let priority = (envelope.priority != Priority::Normal).then(|| envelope.priority.to_string());
+    let answers = envelope
+        .reply_to
+        .as_ref()
+        .map(|id| format!("re={}", id.short().unwrap_or_else(|| visible::line(id.as_str()))));
+    let channel = envelope
+        .channel
+        .as_ref()
+        .map(|channel| format!("channel={}", visible::line(channel)));
+    [priority, answers, channel].into_iter().flatten()
+}
+
+fn for_people(output: &Output, post: &Post, header: &Header, now: Timestamp) -> String {
+    let envelope = &header.envelope;
+    let age = age(now, header.time);
+    let from = visible::clip(post.name_of(&envelope.from), 24);
+    let marks: Vec<String> = marks(header).collect();
+    let used =
+        8 + 2 + 5 + 2 + 16.max(from.chars().count()) + 2 + marks.iter().map(|m| m.len() + 1).sum::<usize>();
+    let subject = visible::clip(&envelope.subject, output.width().saturating_sub(used).max(16));
+    let style = match envelope.priority {
+        Priority::Urgent => RED,
+        Priority::High => YELLOW,
+        _ => DIM,
+    };
+    let mut line = format!(
+        "{}  {}  {}  {}",
+        output.paint(CYAN, &short(header)),
+        output.paint(DIM, &format!("{age:>5}")),
+        output.paint(BOLD, &format!("{from:<16}")),
+        subject,
+    );
+    for mark in marks {
+        line.push(' ');
+        line.push_str(&output.paint(style, &mark));
+    }
+    line
+}
+
+/// How long ago, in the largest unit that says something.
+pub(super) fn age(now: Timestamp, then: Timestamp) -> String {
+    let seconds = now.since(then).as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+pub(super) fn json(post: &Post, header: &Header) -> Value {
+    let envelope = &header.envelope;
+    json!({
+        "id": envelope.id.as_str(),
+        "from": {"id": envelope.from, "name": post.name_of(&envelope.from)},
+        "to": envelope.to,
+        "subject": envelope.subject,
+        "time": header.time.to_string(),
+        "priority": envelope.priority.word(),
+        "channel": envelope.channel,
+        "reply_to": envelope.reply_to.as_ref().map(|id| id.as_str()),
+        "extra": envelope.extra.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect::<serde_json::Map<_, _>>(),
+        "file": header.name,
+        "size": header.size,
+    })
+}
+
+pub(super) fn unreadable_json(broken: &[Unreadable]) -> Vec<Value> {
+    broken
+        .iter()
+        .map(|b| json!({"file": b.name, "why": b.why}))
+        .collect()
+}

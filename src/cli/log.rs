@@ -1,0 +1,96 @@
+//! `postroom log`.
+
+use std::time::Duration;
+
+use clap::Parser;
+use serde_json::Value;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::{BOLD, DIM};
+use super::{Globals, Verb};
+use crate::journal::{self, Event};
+use crate::message::visible;
+use crate::post::Post;
+use crate::wait::Watch;
+
+/// Show what happened in the room
+///
+/// The journal is for people: nothing depends on it, and what is not in it may have happened all the same.
+#[derive(Debug, Parser)]
+pub(super) struct Log {
+    /// At most this many events, the newest
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Go on showing what happens
+    #[arg(long)]
+    follow: bool,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Log {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        let room = post.room();
+        // Where to go on is fixed before the first look, so that nothing falls between.
+        let mut day = room.clock().now().day();
+        let (_, mut at) = journal::events(room, &day, 0)?;
+        let latest = journal::latest(room, self.limit)?;
+        latest.iter().for_each(|event| show(context, &post, event));
+        context.output.flush().map_err(Fail::Output)?;
+        if !self.follow {
+            return if latest.is_empty() {
+                Err(context.nothing("nothing is recorded"))
+            } else {
+                Ok(())
+            };
+        }
+        let mut watch = Watch::polling(Duration::from_millis(500));
+        loop {
+            watch.sleep(Duration::from_secs(60));
+            let today = room.clock().now().day();
+            let (events, end) = journal::events(room, &day, at)?;
+            at = end;
+            if today != day && events.is_empty() {
+                (day, at) = (today, 0);
+            }
+            events.iter().for_each(|event| show(context, &post, event));
+            context.output.flush().map_err(Fail::Output)?;
+        }
+    }
+}
+
+fn show(context: &mut Context, post: &Post, event: &Event) {
+    let output = &mut context.output;
+    if output.json {
+        let value = serde_json::to_value(event).unwrap_or(Value::Null);
+        return output.json(&value);
+    }
+    let short = crate::name::MessageId::found(&event.id)
+        .ok()
+        .and_then(|id| id.short())
+        .unwrap_or_default();
+    let mut line = format!(
+        "{} {} {}",
+        output.paint(DIM, &visible::line(&event.time)),
+        output.paint(BOLD, &visible::line(post.name_of(&event.by))),
+        visible::line(&event.event)
+    );
+    if !short.is_empty() {
+        line.push_str(&format!(" {short}"));
+    }
+    if !event.to.is_empty() {
+        line.push_str(&format!(" to {}", visible::line(post.name_of(&event.to))));
+    }
+    for text in [&event.subject, &event.note] {
+        if !text.is_empty() {
+            line.push_str(&format!(": {}", visible::line(text)));
+        }
+    }
+    output.line(&line);
+}

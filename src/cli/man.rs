@@ -1,0 +1,45 @@
+//! `postroom man`.
+
+use clap::Parser;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::{Globals, Verb, verbs};
+
+/// Print the man page of postroom or of one command
+#[derive(Debug, Parser)]
+pub(super) struct Man {
+    /// A command; left out: postroom itself
+    command: Option<String>,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Man {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let command = match &self.command {
+            None => verbs::tree(),
+            Some(name) => match verbs::find(name) {
+                Some(entry) => (entry.command)()
+                    .display_name(format!("postroom-{name}"))
+                    .bin_name(format!("postroom {name}")),
+                None => {
+                    return Err(Fail::Usage(
+                        format!("there is no command `{name}`"),
+                        verbs::nearest(name),
+                    ));
+                }
+            },
+        };
+        let mut page = vec![];
+        clap_mangen::Man::new(command)
+            .render(&mut page)
+            .map_err(Fail::Output)?;
+        context.output.text(&String::from_utf8_lossy(&page));
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! `postroom mb`: what the functions of `shell-init` call. Results and exit codes are those of the seed.
+
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::text;
+use super::{Globals, Verb};
+use crate::mailbox::disk::random_hex;
+use crate::name::{MailboxId, MessageId};
+use crate::post::{Awaited, Error, Failure, Filter, Letter, Outcome};
+
+/// What the mb_* functions of `shell-init` call
+#[derive(Debug, Parser)]
+pub(super) struct Mb {
+    #[command(subcommand)]
+    function: Function,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+#[derive(Debug, Subcommand)]
+enum Function {
+    /// A fresh id
+    Mint,
+    /// Make a mailbox
+    Ensure { id: String },
+    /// Deliver; prints the file's name
+    Send {
+        from: String,
+        to: String,
+        body: std::path::PathBuf,
+        subject: Option<String>,
+        reply_to: Option<String>,
+    },
+    /// Paths of unread messages
+    List { id: String },
+    /// Move from inbox to archive
+    Archive { path: String, id: String },
+    /// Block until mail is there
+    Wait {
+        seconds: u32,
+        id: String,
+        /// Look again after this many seconds instead of watching
+        #[arg(long)]
+        poll: Option<f64>,
+    },
+    /// Claim a name; prints it, or `collision`
+    Register { id: String, name: Option<String> },
+    /// A name's id and inbox
+    Lookup { name: String },
+    /// All names
+    Names,
+    /// An id's name
+    Whois { id: String },
+}
+
+impl Verb for Mb {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        match self.function {
+            Function::Mint => context.output.text(MessageId::fresh().as_str()),
+            Function::Ensure { id } => {
+                context.post_or_new()?.ensure(&mailbox(&id)?)?;
+            }
+            Function::Send {
+                from,
+                to,
+                body,
+                subject,
+                reply_to,
+            } => {
+                let (from, to) = (mailbox(&from)?, mailbox(&to)?);
+                let post = context.post_or_new()?;
+                let body = text::from_path(&body, post.room().limits().body_bytes)?;
+                let reply_to = reply_to.filter(|id| !id.is_empty()).map(|id| {
+                    MessageId::found(&id).map_err(|why| Error::BadName {
+                        what: "reply_to",
+                        text: id.clone(),
+                        why,
+                    })
+                });
+                let subject = subject
+                    .filter(|s| !s.is_empty())
+                    .unwrap_or_else(|| "message".to_owned());
+                let letter = Letter {
+                    subject: Some(subject),
+                    body,
+                    reply_to: reply_to.transpose()?,
+                    allow_empty: true,
+                    ..Letter::default()
+                };
+                let receipt = post.send_by_id(&from, &to, &letter)?;
+                match receipt.outcome {
+                    Outcome::Failed(e) => return Err(e.into()),
+                    Outcome::Unproven(why) => {
+                        return Err(Fail::told(
+                            Failure::Unproven,
+                            format!("delivered, durability not proven: {why}"),
+                            &receipt.file,
+                        ));
+                    }
+                    Outcome::Queued | Outcome::Already(_) => {
+                        context.done = true;
+                        context.output.text(&receipt.file);
+                    }
+                }
+            }
+            Function::List { id } => {
+                let paths = context.post()?.list_by_id(&mailbox(&id)?)?;
+                paths
+                    .iter()
+                    .for_each(|path| context.output.line(&path.display().to_string()));
+            }
+            Function::Archive { path, id } => {
+                let post = context.post_or_new()?;
+                let me = post.ensure(&mailbox(&id)?)?;
+                post.archive_by_name(&me, path.rsplit('/').next().unwrap_or_default())?;
+            }
+            Function::Wait { seconds, id, poll } => {
+                let post = context.post_or_new()?;
+                let me = post.ensure(&mailbox(&id)?)?;
+                let interval = poll
+                    .filter(|p| (0.0..86_400.0).contains(p))
+                    .map(Duration::from_secs_f64);
+                if let Awaited::TimedOut = post.wait(
+                    &me,
+                    &Filter::default(),
+                    1,
+                    Duration::from_secs(seconds.into()),
+                    interval,
+                )? {
+                    return Err(Fail::Code(Failure::Nothing));
+                }
+            }
+            Function::Register { id, name } => {
+                let name = name
+                    .filter(|n| !n.is_empty())
+                    .unwrap_or_else(|| format!("agent-{}", &random_hex()[..4]));
+                let name = context.post_or_new()?.register(&name, &mailbox(&id)?)?;
+                context.done = true;
+                context.output.text(name.as_deref().unwrap_or("collision"));
+            }
+            Function::Lookup { name } => {
+                let post = context.post()?;
+                match post.registry()?.lookup(&name)? {
+                    Some(entry) => context.output.line(&format!("{}\t{}", entry.id, entry.inbox)),
+                    None => return Err(Fail::Code(Failure::Nothing)),
+                }
+            }
+            Function::Names => {
+                let post = context.post()?;
+                post.registry()?
+                    .entries
+                    .iter()
+                    .for_each(|entry| context.output.line(&entry.name));
+            }
+            Function::Whois { id } => {
+                let post = context.post()?;
+                match post.registry()?.by_id(&mailbox(&id)?) {
+                    Some(entry) => context.output.line(&entry.name),
+                    None => return Err(Fail::Code(Failure::Nothing)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mailbox(id: &str) -> Result<MailboxId, Fail> {
+    MailboxId::parse(id).map_err(|why| {
+        Error::BadName {
+            what: "the id",
+            text: id.to_owned(),
+            why,
+        }
+        .into()
+    })
+}

@@ -1,0 +1,203 @@
+//! The command line: one file per verb, each with its arguments, whose doc comments are the help text.
+//!
+//! [`run`] finds the verb, builds the parser of that verb alone (the whole tree would cost more than the
+//! work), and turns what comes back into text and an exit code. The verbs here hold no rules: they call
+//! `post` and show what it says, for a person, for an agent (no terminal) or as JSON.
+
+mod archive;
+mod check;
+mod completions;
+mod context;
+mod demo;
+mod doctor;
+mod fail;
+mod header;
+mod log;
+mod man;
+mod mb;
+mod names;
+mod output;
+mod read;
+mod reply;
+mod send;
+mod setup;
+mod shell_init;
+mod surroundings;
+mod text;
+mod verbs;
+mod wait;
+mod whoami;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Args, Parser};
+
+use context::Context;
+use fail::Fail;
+use output::Output;
+
+/// What every verb understands, before or after its name.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Everywhere")]
+struct Globals {
+    /// The room's directory (else POSTROOM_ROOT, else the room of postroom.toml, else the room `main`)
+    #[arg(long, value_name = "DIR", conflicts_with = "room")]
+    root: Option<std::path::PathBuf>,
+    /// A room by its name
+    #[arg(long, value_name = "NAME")]
+    room: Option<String>,
+    /// Act as this mailbox (else AGENT_MAILBOX_ID, else the mailbox of this agent session)
+    #[arg(long = "as", value_name = "NAME")]
+    acting: Option<String>,
+    /// One JSON document instead of text (docs/json.md)
+    #[arg(long)]
+    json: bool,
+    /// No receipts and no remarks
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Options of [`Globals`] that take a value, so that the verb can be found behind them.
+const GLOBALS_WITH_VALUE: [&str; 3] = ["--root", "--room", "--as"];
+
+/// One verb of the command line.
+trait Verb: Parser {
+    fn globals(&self) -> &Globals;
+    fn run(self, context: &mut Context) -> Result<(), Fail>;
+}
+
+/// Runs the command line `arguments`, the program's name first.
+pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
+    let json = arguments.iter().any(|a| a == "--json");
+    match find_verb(&arguments) {
+        Found::Verb(at) => {
+            let name = arguments.remove(at).to_string_lossy().into_owned();
+            if name == "help" {
+                return help(&arguments[1..], json);
+            }
+            match verbs::find(&name) {
+                Some(entry) => (entry.run)(entry, arguments),
+                None => fail::usage(
+                    &format!(
+                        "there is no command `{}`",
+                        crate::message::visible::clip(&name, 40)
+                    ),
+                    &verbs::nearest(&name),
+                    json,
+                ),
+            }
+        }
+        Found::Version => show(concat!("postroom ", env!("CARGO_PKG_VERSION"), "\n")),
+        Found::Nothing => show(&verbs::overview()),
+    }
+}
+
+enum Found {
+    Verb(usize),
+    Version,
+    Nothing,
+}
+
+/// The first argument that is neither a global option nor the value of one.
+fn find_verb(arguments: &[OsString]) -> Found {
+    let mut at = 1;
+    while let Some(argument) = arguments.get(at) {
+        let text = argument.to_string_lossy();
+        match text.as_ref() {
+            "--version" | "-V" => return Found::Version,
+            "--help" | "-h" => return Found::Nothing,
+            option if GLOBALS_WITH_VALUE.contains(&option) => at += 2,
+            option if option.len() > 1 && option.starts_with('-') => at += 1,
+            _ => return Found::Verb(at),
+        }
+    }
+    Found::Nothing
+}
+
+fn help(rest: &[OsString], json: bool) -> ExitCode {
+    let Some(name) = rest
+        .iter()
+        .map(|a| a.to_string_lossy())
+        .find(|a| !a.starts_with('-'))
+    else {
+        return show(&verbs::overview());
+    };
+    match verbs::find(&name) {
+        Some(entry) => show(
+            &(entry.command)()
+                .bin_name(format!("postroom {name}"))
+                .render_long_help()
+                .to_string(),
+        ),
+        None => fail::usage(
+            &format!(
+                "there is no command `{}`",
+                crate::message::visible::clip(&name, 40)
+            ),
+            &verbs::nearest(&name),
+            json,
+        ),
+    }
+}
+
+/// The generic body behind every entry of the table of verbs.
+fn run_verb<V: Verb>(entry: &verbs::Entry, arguments: Vec<OsString>) -> ExitCode {
+    let json = arguments.iter().any(|a| a == "--json");
+    let command = V::command().bin_name(format!("postroom {}", entry.name));
+    let parsed = command
+        .try_get_matches_from(arguments)
+        .and_then(|mut matches| V::from_arg_matches_mut(&mut matches));
+    let verb = match parsed {
+        Ok(verb) => verb,
+        Err(e) if e.use_stderr() => return fail::from_clap(&e, json),
+        Err(e) => return show(&e.render().to_string()),
+    };
+    let globals = verb.globals().clone();
+    let mut context = Context::new(&globals);
+    let result = verb.run(&mut context);
+    fail::finish(result, &mut context)
+}
+
+fn show(text: &str) -> ExitCode {
+    let mut output = Output::new(false, false);
+    output.text(text);
+    match output.flush() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(crate::post::Failure::NotDone as u8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verb_at(line: &str) -> Option<usize> {
+        let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        match find_verb(&arguments) {
+            Found::Verb(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_verb_is_found_behind_global_options() {
+        assert_eq!(verb_at("postroom send bob"), Some(1));
+        assert_eq!(verb_at("postroom --root /r --as bob --json check"), Some(6));
+        assert_eq!(verb_at("postroom --root=/r check"), Some(2));
+        assert_eq!(verb_at("postroom --help"), None);
+        assert_eq!(verb_at("postroom"), None);
+    }
+
+    #[test]
+    fn every_verb_has_a_parser_that_stands_clap_s_own_checks() {
+        for entry in verbs::VERBS {
+            (entry.command)().debug_assert();
+            assert!(
+                (entry.command)().get_about().is_some(),
+                "{} has no help",
+                entry.name
+            );
+        }
+    }
+}

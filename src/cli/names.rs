@@ -1,0 +1,139 @@
+//! `postroom names`.
+
+use clap::Parser;
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::header::age;
+use super::output::{BOLD, DIM, GREEN, Output, YELLOW};
+use super::{Globals, Verb};
+use crate::clock::Timestamp;
+use crate::mailbox::maildir::Presence;
+use crate::message::visible;
+use crate::post::Listed;
+
+/// Show who exists, what waits for them, and who is there
+#[derive(Debug, Parser)]
+pub(super) struct Names {
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Names {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        let names = post.names()?;
+        let now = context.clock().now();
+        if context.output.json {
+            let list: Vec<Value> = names.iter().map(json).collect();
+            context.output.json(&json!({"v": 1, "room": context.room, "root": context.root.display().to_string(), "names": list}));
+            return Ok(());
+        }
+        if names.is_empty() {
+            return Err(context.nothing("nobody has a mailbox here"));
+        }
+        if context.output.terminal {
+            table(&mut context.output, &names, now);
+        } else {
+            names
+                .iter()
+                .for_each(|listed| context.output.line(&plain(listed)));
+        }
+        Ok(())
+    }
+}
+
+/// `NAME PROTOCOL HARNESS unread=N [oldest=TIME] alive|silent-since=TIME|never-seen [aliases=…]: ABOUT`
+fn plain(listed: &Listed) -> String {
+    let mut line = format!(
+        "{} {} {}",
+        visible::line(&listed.name),
+        visible::line(&listed.protocol),
+        visible::line(&listed.harness)
+    );
+    match listed.unread {
+        Some((count, oldest)) => {
+            line.push_str(&format!(" unread={count}"));
+            oldest
+                .iter()
+                .for_each(|time| line.push_str(&format!(" oldest={time}")));
+        }
+        None => line.push_str(" unread=?"),
+    }
+    match listed.presence {
+        Presence::Alive => line.push_str(" alive"),
+        Presence::SilentSince(time) => line.push_str(&format!(" silent-since={time}")),
+        Presence::NeverSeen => line.push_str(" never-seen"),
+    }
+    if !listed.aliases.is_empty() {
+        line.push_str(&format!(" aliases={}", visible::line(&listed.aliases.join(","))));
+    }
+    if let Some(about) = &listed.about {
+        line.push_str(&format!(": {}", visible::line(about)));
+    }
+    line
+}
+
+fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
+    let widest =
+        |text: fn(&Listed) -> usize, title: usize| names.iter().map(text).max().unwrap_or(0).max(title);
+    let name_width = widest(|l| columns(&l.name), 4).min(32);
+    let harness_width = widest(|l| columns(&l.harness), 7).min(12);
+    let title = format!(
+        "{:<name_width$}  {:<9}  {:<harness_width$}  {:>6}  {:>6}  {:<16}  about",
+        "name", "protocol", "harness", "unread", "oldest", "there"
+    );
+    output.line(&output.paint(DIM, &visible::clip(&title, output.width())));
+    for listed in names {
+        let (unread, oldest) = match listed.unread {
+            Some((count, oldest)) => (
+                count.to_string(),
+                oldest.map_or(String::new(), |time| age(now, time)),
+            ),
+            None => ("?".to_owned(), String::new()),
+        };
+        let (style, there) = match listed.presence {
+            Presence::Alive => (GREEN, "alive".to_owned()),
+            Presence::SilentSince(time) => (YELLOW, format!("silent for {}", age(now, time))),
+            Presence::NeverSeen => (DIM, "never seen".to_owned()),
+        };
+        let used = name_width + harness_width + 9 + 6 + 6 + 16 + 12;
+        let about = listed.about.as_deref().unwrap_or_default();
+        output.line(&format!(
+            "{}  {:<9}  {}  {unread:>6}  {oldest:>6}  {}  {}",
+            output.paint(BOLD, &pad(&listed.name, name_width)),
+            visible::clip(&listed.protocol, 9),
+            pad(&listed.harness, harness_width),
+            output.paint(style, &format!("{there:<16}")),
+            visible::clip(about, output.width().saturating_sub(used)),
+        ));
+    }
+}
+
+fn columns(text: &str) -> usize {
+    unicode_width::UnicodeWidthStr::width(visible::line(text).as_str())
+}
+
+fn pad(text: &str, width: usize) -> String {
+    let text = visible::clip(text, width);
+    let fill = width.saturating_sub(columns(&text));
+    format!("{text}{}", " ".repeat(fill))
+}
+
+fn json(listed: &Listed) -> Value {
+    let (presence, since) = match listed.presence {
+        Presence::Alive => ("alive", None),
+        Presence::SilentSince(time) => ("silent", Some(time.to_string())),
+        Presence::NeverSeen => ("never_seen", None),
+    };
+    json!({
+        "name": listed.name, "aliases": listed.aliases, "id": listed.id.as_str(), "protocol": listed.protocol, "harness": listed.harness,
+        "about": listed.about, "unread": listed.unread.map(|u| u.0), "oldest": listed.unread.and_then(|u| u.1).map(|t| t.to_string()),
+        "presence": presence, "silent_since": since,
+    })
+}

@@ -1,0 +1,107 @@
+//! Output: where a verb's text goes. Collected and written in one piece, so that an error of the output is an
+//! error of the command and never a panic. Colour and alignment are for terminals; without one, text is
+//! plain and short.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+
+/// Standard output, with what is known of it.
+#[derive(Debug)]
+pub(super) struct Output {
+    pub(super) json: bool,
+    pub(super) quiet: bool,
+    pub(super) terminal: bool,
+    colour: bool,
+    buffer: String,
+}
+
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const GREEN: Style = AnsiColor::Green.on_default();
+pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub(super) const RED: Style = AnsiColor::Red.on_default();
+pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
+
+impl Output {
+    pub(super) fn new(json: bool, quiet: bool) -> Self {
+        let stdout = io::stdout();
+        let terminal = stdout.is_terminal();
+        // NO_COLOR, CLICOLOR_FORCE, TERM=dumb: one crate knows them all, but only a terminal needs to ask.
+        let colour =
+            !json && terminal && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
+        Self {
+            json,
+            quiet,
+            terminal: terminal && !json,
+            colour,
+            buffer: String::new(),
+        }
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.buffer.push_str(text);
+    }
+
+    pub(super) fn line(&mut self, line: &str) {
+        self.buffer.push_str(line);
+        self.buffer.push('\n');
+    }
+
+    /// A line that only people want: left out without a terminal and with `--quiet`.
+    pub(super) fn remark(&mut self, line: &str) {
+        if self.terminal && !self.quiet {
+            let painted = self.paint(DIM, line);
+            self.line(&painted);
+        }
+    }
+
+    pub(super) fn json(&mut self, value: &serde_json::Value) {
+        self.line(&value.to_string());
+    }
+
+    pub(super) fn paint(&self, style: Style, text: &str) -> String {
+        if self.colour {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// The columns of the terminal, within reason; as good as endless without one.
+    pub(super) fn width(&self) -> usize {
+        if !self.terminal {
+            return usize::MAX;
+        }
+        let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col));
+        if columns == 0 { 80 } else { columns.max(20) }
+    }
+
+    /// Writes what was collected.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        let written = stdout
+            .write_all(self.buffer.as_bytes())
+            .and_then(|()| stdout.flush());
+        self.buffer.clear();
+        written
+    }
+
+    /// Whether what is written can be seen by anyone: a closed standard output is /dev/null by now.
+    pub(super) fn goes_nowhere(&self) -> bool {
+        let Ok(stat) = rustix::fs::fstat(io::stdout()) else {
+            return true;
+        };
+        let is_device =
+            rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::CharacterDevice;
+        is_device && rustix::fs::stat("/dev/null").is_ok_and(|null| null.st_rdev == stat.st_rdev)
+    }
+}
+
+/// One line to standard error; if that is closed too, nobody is listening.
+pub(super) fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

@@ -1,0 +1,191 @@
+//! `postroom send`.
+
+use clap::Parser;
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::{GREEN, YELLOW, note};
+use super::text::Text;
+use super::{Globals, Verb};
+use crate::message::{Priority, visible};
+use crate::name::MessageId;
+use crate::post::{Error, Failure, Letter, Outcome, Receipt};
+
+/// Send a message to one or several names
+///
+/// When it exits 0, the message is in each mailbox and survives a power cut; whether anyone has seen it
+/// is another matter. Give the text with -m, with --file, or on standard input:
+///
+///   postroom send bob -s 'parser review' <<'EOF'
+///   The parser is done. Please review src/parse.rs.
+///   EOF
+#[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Send {
+    /// Who gets it (see `postroom names`)
+    #[arg(required = true, value_name = "TO")]
+    to: Vec<String>,
+    /// Left out: the first line of the text
+    #[arg(short, long)]
+    subject: Option<String>,
+    #[command(flatten)]
+    text: Text,
+    #[command(flatten)]
+    marks: Marks,
+    /// The message this one answers, by its full id (`reply` does more)
+    #[arg(long, value_name = "ID")]
+    reply_to: Option<String>,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+/// What `send` and `reply` can say about a message.
+#[derive(Debug, clap::Args)]
+pub(super) struct Marks {
+    /// low, normal, high or urgent
+    #[arg(long, value_name = "PRIORITY", value_parser = priority, default_value = "normal")]
+    priority: Priority,
+    /// The conversation it belongs to
+    #[arg(long)]
+    channel: Option<String>,
+    /// A chosen id: sending again with the same id and text delivers nothing twice
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Send even if the text seems to hold a key or a token
+    #[arg(long)]
+    allow_secrets: bool,
+}
+
+impl Marks {
+    /// A letter with these marks, to nobody yet.
+    pub(super) fn letter(self, subject: Option<String>, body: String) -> Result<Letter, Fail> {
+        Ok(Letter {
+            subject,
+            body,
+            priority: self.priority,
+            channel: self.channel,
+            id: self.id.as_deref().map(|id| given("--id", id)).transpose()?,
+            allow_secrets: self.allow_secrets,
+            ..Letter::default()
+        })
+    }
+}
+
+fn priority(text: &str) -> Result<Priority, String> {
+    Priority::parse(text).ok_or_else(|| "one of low, normal, high, urgent".to_owned())
+}
+
+fn given(what: &'static str, id: &str) -> Result<MessageId, Fail> {
+    MessageId::given(id).map_err(|why| {
+        Error::BadName {
+            what,
+            text: id.to_owned(),
+            why,
+        }
+        .into()
+    })
+}
+
+impl Verb for Send {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let (post, me) = context.post_and_me()?;
+        // `-` among the names is the customary way to say standard input, which is what is read anyway.
+        let to: Vec<String> = self.to.into_iter().filter(|name| name != "-").collect();
+        if to.is_empty() {
+            return Err(Fail::Usage(
+                "no recipient is given".into(),
+                vec!["postroom send NAME -m TEXT".into()],
+            ));
+        }
+        for name in &to {
+            post.addressee(name)?;
+        }
+        let reply_to = self
+            .reply_to
+            .as_deref()
+            .map(|id| given("--reply-to", id))
+            .transpose()?;
+        let body = self.text.read(post.room().limits().body_bytes)?;
+        let letter = Letter {
+            to,
+            reply_to,
+            ..self.marks.letter(self.subject, body)?
+        };
+        let receipts = post.send(&me, &letter)?;
+        tell(context, &receipts)
+    }
+}
+
+/// Shows the receipts; the exit code is that of the worst.
+pub(super) fn tell(context: &mut Context, receipts: &[Receipt]) -> Result<(), Fail> {
+    context.done = receipts
+        .iter()
+        .all(|r| matches!(r.outcome, Outcome::Queued | Outcome::Already(_)));
+    let output = &mut context.output;
+    if output.json {
+        let list: Vec<Value> = receipts.iter().map(json).collect();
+        output.json(&json!({"v": 1, "receipts": list}));
+    }
+    let mut worst = None;
+    for receipt in receipts {
+        let (short, to) = (
+            receipt.id.short().unwrap_or_default(),
+            visible::line(&receipt.name),
+        );
+        let line = match &receipt.outcome {
+            Outcome::Queued => format!(
+                "{} {short} for {to}: {}",
+                output.paint(GREEN, "queued"),
+                visible::line(&receipt.subject)
+            ),
+            Outcome::Already(folder) => format!(
+                "{} {short} for {to}: it is in the {}",
+                output.paint(GREEN, "sent before"),
+                folder.word()
+            ),
+            Outcome::Unproven(why) => {
+                worst = worst.or(Some(Failure::Unproven));
+                format!(
+                    "{} {short} for {to}: {why}",
+                    output.paint(YELLOW, "delivered, durability not proven:")
+                )
+            }
+            Outcome::Failed(e) => {
+                worst = Some(e.code());
+                note(&format!(
+                    "postroom: not delivered to {to}: {}",
+                    visible::text(&e.to_string())
+                ));
+                e.hints()
+                    .iter()
+                    .for_each(|hint| note(&format!("  {}", visible::text(hint))));
+                if e.is_forbidden() {
+                    note(&format!("  {}", context.surroundings.sandbox_hint(&context.root)));
+                }
+                continue;
+            }
+        };
+        if !output.json && !output.quiet {
+            output.line(&line);
+        }
+    }
+    worst.map_or(Ok(()), |code| Err(Fail::Code(code)))
+}
+
+fn json(receipt: &Receipt) -> Value {
+    let (state, detail) = match &receipt.outcome {
+        Outcome::Queued => ("queued", None),
+        Outcome::Already(folder) => ("sent_before", Some(folder.word().to_owned())),
+        Outcome::Unproven(why) => ("unproven", Some(why.clone())),
+        Outcome::Failed(e) => ("failed", Some(e.to_string())),
+    };
+    json!({
+        "id": receipt.id.as_str(), "to": {"id": receipt.to.as_str(), "name": receipt.name}, "subject": receipt.subject,
+        "state": state, "detail": detail, "file": receipt.file,
+    })
+}

@@ -1,0 +1,91 @@
+//! `postroom setup`.
+
+use clap::Parser;
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::GREEN;
+use super::{Globals, Verb};
+use crate::message::visible;
+use crate::post::{self, NewMailbox};
+
+/// Make your mailbox and claim its name
+///
+/// Without NAME a free given name is taken. In an agent's session the mailbox is bound to it, so that later
+/// commands need no --as. The same name again by its owner is success; a taken name exits 4.
+#[derive(Debug, Parser)]
+pub(super) struct Setup {
+    /// What others call you
+    name: Option<String>,
+    /// Another name for the same mailbox; may be repeated
+    #[arg(long, value_name = "NAME")]
+    alias: Vec<String>,
+    /// What this agent can do, shown by `names`
+    #[arg(long, value_name = "TEXT")]
+    about: Option<String>,
+    /// Provision another agent: its mailbox, name, and the prompt that tells it
+    #[arg(long)]
+    child: bool,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Setup {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post_or_new()?;
+        let wanted = NewMailbox {
+            name: self.name,
+            aliases: self.alias,
+            about: self.about,
+            child: self.child,
+        };
+        let setup = post.setup(&wanted)?;
+        context.done = true;
+        let prompt = self.child.then(|| prompt(context, &setup));
+        let room = context.room_shown();
+        let root = context.root.display().to_string();
+        let output = &mut context.output;
+        if output.json {
+            output.json(&json!({
+                "v": 1, "name": setup.name, "id": setup.id.as_str(), "room": context.room, "root": root, "created": setup.created,
+                "bound": setup.bound, "unread": setup.unread, "prompt": prompt,
+            }));
+            return Ok(());
+        }
+        if output.quiet {
+            return Ok(());
+        }
+        let name = visible::line(&setup.name);
+        output.line(&format!("name: {}", output.paint(GREEN, &name)));
+        output.line(&format!("id: {}", setup.id));
+        output.line(&format!("room: {room}"));
+        if setup.unread > 0 {
+            output.line(&format!("unread: {}", setup.unread));
+        }
+        match prompt {
+            Some(prompt) => output.text(&format!("prompt for the new agent:\n{prompt}")),
+            None if !setup.bound => output.line(&format!(
+                "to act as it: export AGENT_MAILBOX_ID={}, or --as {name}",
+                setup.id
+            )),
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// What a new agent is told: who it is and where its mail lies.
+fn prompt(context: &Context, setup: &post::Setup) -> String {
+    let (name, id, root) = (visible::line(&setup.name), &setup.id, context.root.display());
+    format!(
+        "You are the agent {name}. Your mailbox is {id} in the room {root}.\n\
+         Before anything else, set it up: AGENT_MAILBOX_ID={id} POSTROOM_ROOT={root} postroom setup\n\
+         Keep both variables set for every later postroom command. Then check your mail: a first message whose\n\
+         subject begins with `spawn:` is your task, and you hand back its result by replying to it.\n"
+    )
+}

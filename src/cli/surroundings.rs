@@ -1,0 +1,196 @@
+//! The surroundings: the only place that reads the environment, the home directory and the working
+//! directory. What it finds is handed on as plain data.
+#![allow(clippy::disallowed_methods, reason = "this is the place")]
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::fail::Fail;
+use crate::name::RoomName;
+use crate::post::{Error, Failure};
+use crate::session::Session;
+use crate::settings::{self, Project};
+
+/// The root of the seed's own shell engine: the room called `tmp`.
+pub(super) const SEED_ROOT: &str = "/tmp/agent-mailbox";
+
+/// Programs that tell a session's id to the commands they start.
+const SESSIONS: [(&str, &str); 3] = [
+    ("claude", "CLAUDE_CODE_SESSION_ID"),
+    ("codex", "CODEX_THREAD_ID"),
+    ("copilot", "COPILOT_AGENT_SESSION_ID"),
+];
+
+/// Variables by which a program can be told that tells no session.
+const PROGRAMS: [(&str, &str); 3] = [
+    ("claude", "CLAUDECODE"),
+    ("gemini", "GEMINI_CLI"),
+    ("opencode", "OPENCODE"),
+];
+
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    pub(super) mailbox_id: Option<String>,
+    pub(super) session: Option<Session>,
+    pub(super) harness: String,
+}
+
+impl Surroundings {
+    pub(super) fn read() -> Self {
+        let session = SESSIONS.iter().find_map(|(program, variable)| {
+            variable_of(variable).map(|id| Session {
+                program: (*program).to_owned(),
+                id,
+            })
+        });
+        let program = session.as_ref().map(|s| s.program.clone());
+        let known = || {
+            PROGRAMS
+                .iter()
+                .find(|(_, v)| variable_of(v).is_some())
+                .map(|(p, _)| (*p).to_owned())
+        };
+        let harness = variable_of("AGENT_HARNESS")
+            .filter(|h| RoomName::parse(h).is_ok())
+            .or(program)
+            .or_else(known);
+        Self {
+            mailbox_id: variable_of("AGENT_MAILBOX_ID"),
+            session,
+            harness: harness.unwrap_or_else(|| "shell".to_owned()),
+        }
+    }
+
+    /// The directory of the room, and its name if it was chosen by one.
+    pub(super) fn room(
+        &self,
+        root: Option<&Path>,
+        room: Option<&str>,
+    ) -> Result<(PathBuf, Option<String>), Fail> {
+        if let Some(root) = root {
+            return Ok((absolute(root)?, None));
+        }
+        if let Some(room) = room {
+            return named(&checked(room)?);
+        }
+        if let Some(root) = env::var_os("POSTROOM_ROOT").filter(|r| !r.is_empty()) {
+            return Ok((absolute(Path::new(&root))?, None));
+        }
+        match project()?.and_then(|project| project.room) {
+            Some(room) => named(&room),
+            None => named(&checked("main")?),
+        }
+    }
+
+    /// What allows a write that the sandbox of the program around us forbade.
+    pub(super) fn sandbox_hint(&self, root: &Path) -> String {
+        let root = root.display();
+        match self.harness.as_str() {
+            "codex" => format!("the sandbox of codex forbids it; start codex with --add-dir {root}"),
+            "copilot" => format!("the sandbox of copilot forbids it; start copilot with --add-dir {root}"),
+            "opencode" => format!(
+                "opencode forbids it; allow \"external_directory\": {{\"{root}/*\": \"allow\"}} in its settings"
+            ),
+            "claude" => {
+                format!("if a sandbox is set, allow writing to {root} in it (claude --add-dir {root})")
+            }
+            "gemini" => format!("if a sandbox is set, allow writing to {root} in it"),
+            _ => format!("see who may write to {root}"),
+        }
+    }
+}
+
+fn checked(room: &str) -> Result<RoomName, Fail> {
+    RoomName::parse(room).map_err(|why| {
+        Error::BadName {
+            what: "the room",
+            text: room.to_owned(),
+            why,
+        }
+        .into()
+    })
+}
+
+fn named(room: &RoomName) -> Result<(PathBuf, Option<String>), Fail> {
+    let name = Some(room.to_string());
+    if room.as_str() == "tmp" {
+        return Ok((PathBuf::from(SEED_ROOT), name));
+    }
+    let state = env::var_os("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(|p| p.is_absolute());
+    let state = state.or_else(|| {
+        env::home_dir()
+            .filter(|h| h.is_absolute())
+            .map(|home| home.join(".local/state"))
+    });
+    let state = state.ok_or_else(|| {
+        Fail::told(
+            Failure::Refused,
+            "neither XDG_STATE_HOME nor HOME says where rooms are",
+            "--root DIR names one",
+        )
+    })?;
+    Ok((state.join("postroom").join(room.as_str()), name))
+}
+
+/// The settings of the nearest `postroom.toml` above the working directory.
+fn project() -> Result<Option<Project>, Fail> {
+    let Ok(here) = env::current_dir() else {
+        return Ok(None);
+    };
+    for directory in here.ancestors() {
+        let path = directory.join(settings::FILE);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                let project = Project::parse(&text, &path.display().to_string());
+                return project.map(Some).map_err(|e| {
+                    Fail::told(Failure::Refused, e.to_string(), "docs/settings.md lists the keys")
+                });
+            }
+            Err(e)
+                if e.kind() == std::io::ErrorKind::NotFound
+                    || e.kind() == std::io::ErrorKind::NotADirectory => {}
+            Err(e) => {
+                return Err(Fail::told(
+                    Failure::NotDone,
+                    format!("cannot read {}: {e}", path.display()),
+                    "--root DIR goes without it",
+                ));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Fail> {
+    let refuse = |why: String| {
+        Fail::told(
+            Failure::Refused,
+            format!("the room {}: {why}", path.display()),
+            "--root DIR names a directory",
+        )
+    };
+    let full = std::path::absolute(path).map_err(|e| refuse(e.to_string()))?;
+    if !full.components().any(|c| c == std::path::Component::ParentDir) {
+        return Ok(full);
+    }
+    // `..` only means something once links are resolved; the last component is still checked later.
+    let (parent, last) = (full.parent(), full.file_name());
+    match (parent.map(std::fs::canonicalize), last) {
+        (Some(Ok(parent)), Some(last)) => Ok(parent.join(last)),
+        (Some(Err(e)), Some(_)) => Err(refuse(e.to_string())),
+        _ => std::fs::canonicalize(&full).map_err(|e| refuse(e.to_string())),
+    }
+}
+
+fn variable_of(name: &str) -> Option<String> {
+    env::var(name)
+        .ok()
+        .filter(|value| !value.is_empty() && value.len() <= 1024)
+}
+
+/// The process that started this command, which is the agent or its shell.
+pub(super) fn parent() -> u64 {
+    rustix::process::getppid().map_or(0, |pid| u64::try_from(pid.as_raw_nonzero().get()).unwrap_or(0))
+}

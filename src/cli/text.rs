@@ -1,0 +1,86 @@
+//! The text of a message as the command line takes it: `-m`, `--file`, or standard input.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::fail::Fail;
+use super::output::note;
+use crate::post::{Error, Failure};
+
+/// Where the text comes from.
+#[derive(Debug, Args)]
+pub(super) struct Text {
+    /// The text itself
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        conflicts_with = "file",
+        allow_hyphen_values = true
+    )]
+    message: Option<String>,
+    /// A file with the text (`-` or neither option: standard input)
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl Text {
+    /// The text, read no further than the room's limit allows.
+    pub(super) fn read(&self, limit: u64) -> Result<String, Fail> {
+        if let Some(text) = &self.message {
+            return Ok(text.clone());
+        }
+        match &self.file {
+            Some(path) => from_path(path, limit),
+            None => from_stdin(limit),
+        }
+    }
+}
+
+/// The text of a file; `-` is standard input.
+pub(super) fn from_path(path: &Path, limit: u64) -> Result<String, Fail> {
+    if path.as_os_str() == "-" {
+        return from_stdin(limit);
+    }
+    let fault = |e: io::Error| {
+        Fail::told(
+            Failure::Refused,
+            format!("cannot read {}: {e}", path.display()),
+            "--file takes a readable file",
+        )
+    };
+    let file = std::fs::File::open(path).map_err(fault)?;
+    read_all(&file, limit)?.map_err(fault)
+}
+
+fn from_stdin(limit: u64) -> Result<String, Fail> {
+    if io::stdin().is_terminal() {
+        note("Type the message; end it with Ctrl-D on a line of its own.");
+    }
+    read_all(io::stdin().lock(), limit)?.map_err(|e| {
+        Fail::told(
+            Failure::NotDone,
+            format!("cannot read standard input: {e}"),
+            "-m TEXT or --file FILE",
+        )
+    })
+}
+
+fn read_all(source: impl Read, limit: u64) -> Result<io::Result<String>, Fail> {
+    let mut bytes = vec![];
+    if let Err(e) = source.take(limit.saturating_add(1)).read_to_end(&mut bytes) {
+        return Ok(Err(e));
+    }
+    if bytes.len() as u64 > limit {
+        return Err(Error::BodyTooLarge { limit }.into());
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Ok(text)),
+        Err(e) => Err(Error::BodyNotUtf8 {
+            at: e.utf8_error().valid_up_to(),
+        }
+        .into()),
+    }
+}

@@ -1,0 +1,117 @@
+//! The table of verbs: from it come dispatch, help, completions and man pages, so none can differ from another.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Command, CommandFactory};
+
+use super::{Verb, run_verb};
+
+/// One verb.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    pub(super) group: Group,
+    pub(super) command: fn() -> Command,
+    pub(super) run: fn(&Entry, Vec<OsString>) -> ExitCode,
+}
+
+/// Where a verb stands in the overview.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    Mail,
+    Who,
+    Look,
+    /// Not shown: what other programs call.
+    Hidden,
+}
+
+const fn entry<V: Verb + CommandFactory>(name: &'static str, group: Group) -> Entry {
+    Entry {
+        name,
+        group,
+        command: V::command,
+        run: run_verb::<V>,
+    }
+}
+
+pub(super) const VERBS: &[Entry] = &[
+    entry::<super::setup::Setup>("setup", Group::Who),
+    entry::<super::whoami::Whoami>("whoami", Group::Who),
+    entry::<super::names::Names>("names", Group::Who),
+    entry::<super::send::Send>("send", Group::Mail),
+    entry::<super::check::Check>("check", Group::Mail),
+    entry::<super::read::Read>("read", Group::Mail),
+    entry::<super::reply::Reply>("reply", Group::Mail),
+    entry::<super::wait::Wait>("wait", Group::Mail),
+    entry::<super::archive::Archive>("archive", Group::Mail),
+    entry::<super::archive::Unarchive>("unarchive", Group::Mail),
+    entry::<super::log::Log>("log", Group::Look),
+    entry::<super::doctor::Doctor>("doctor", Group::Look),
+    entry::<super::demo::Demo>("demo", Group::Look),
+    entry::<super::shell_init::ShellInit>("shell-init", Group::Look),
+    entry::<super::completions::Completions>("completions", Group::Look),
+    entry::<super::man::Man>("man", Group::Look),
+    entry::<super::mb::Mb>("mb", Group::Hidden),
+];
+
+pub(super) fn find(name: &str) -> Option<&'static Entry> {
+    VERBS.iter().find(|e| e.name == name)
+}
+
+/// Verbs that a mistyped one may have meant.
+pub(super) fn nearest(name: &str) -> Vec<String> {
+    let mut near: Vec<(usize, &str)> = VERBS
+        .iter()
+        .filter(|e| e.group != Group::Hidden && name.len() < 64)
+        .map(|e| (strsim::osa_distance(name, e.name), e.name))
+        .filter(|(distance, _)| *distance <= 2)
+        .collect();
+    near.sort();
+    near.into_iter()
+        .map(|(_, name)| format!("did you mean `postroom {name}`?"))
+        .chain(["postroom --help lists the commands".to_owned()])
+        .collect()
+}
+
+/// The whole tree, for completions and man pages.
+pub(super) fn tree() -> Command {
+    let verbs = VERBS
+        .iter()
+        .map(|e| (e.command)().name(e.name).hide(e.group == Group::Hidden));
+    Command::new("postroom")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Mail for coding agents, on plain files")
+        .subcommand_required(true)
+        .subcommands(verbs)
+}
+
+/// The text of `postroom --help`: one screen.
+pub(super) fn overview() -> String {
+    let mut text = String::from(
+        "Mail for coding agents, on plain files.\n\n\
+         Start:  postroom setup NAME     then send, check, read, reply, wait.\n\
+         Usage:  postroom COMMAND [ARGUMENTS]     postroom help COMMAND tells more\n",
+    );
+    for (group, title) in [
+        (Group::Mail, "Mail"),
+        (Group::Who, "Who"),
+        (Group::Look, "Look and help"),
+    ] {
+        text.push_str(&format!("\n{title}:\n"));
+        for entry in VERBS.iter().filter(|e| e.group == group) {
+            let about = (entry.command)()
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            text.push_str(&format!("  {:<12} {about}\n", entry.name));
+        }
+    }
+    text.push_str(
+        "\nEverywhere: --as NAME  --root DIR  --room NAME  --json  --quiet\n\
+         A message is named by the first digits of its id. A text is given by -m, --file or standard input:\n  \
+         postroom send bob -s 'parser review' <<'EOF'\n  The parser is done. Please review src/parse.rs.\n  EOF\n\
+         Exit: 0 done, 1 nothing there or timed out, 2 usage, 3 no such name or message, 4 refused,\n      \
+         5 not done (try again), 6 delivered but not proven durable.\n",
+    );
+    text
+}

@@ -1,0 +1,83 @@
+//! `postroom wait`.
+
+use std::time::Duration;
+
+use clap::Parser;
+use serde_json::json;
+
+use super::check::Which;
+use super::context::Context;
+use super::fail::Fail;
+use super::{Globals, Verb, header};
+use crate::post::{Awaited, Failure};
+
+/// Block until mail is there, then show its headers
+///
+/// Ends at once if mail is there already (exit 0); exits 1 when the time is over. Uses no CPU while it waits.
+#[derive(Debug, Parser)]
+pub(super) struct Wait {
+    /// Give up after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 540.0, value_parser = seconds)]
+    timeout: f64,
+    /// At most this many headers
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "a number of seconds".to_owned())?;
+    if (0.0..=31_536_000.0).contains(&number) {
+        Ok(number)
+    } else {
+        Err("from 0 to a year of seconds".to_owned())
+    }
+}
+
+impl Verb for Wait {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let (post, me) = context.post_and_me()?;
+        let filter = self.which.filter(&post)?;
+        if context.output.terminal {
+            context.output.remark(&format!(
+                "waiting for mail to {}, room {} (Ctrl-C ends it)",
+                me.shown(),
+                context.room_shown()
+            ));
+            context.output.flush().map_err(Fail::Output)?;
+        }
+        let checked = match post.wait(
+            &me,
+            &filter,
+            self.limit.max(1),
+            Duration::from_secs_f64(self.timeout),
+            None,
+        )? {
+            Awaited::Mail(checked) => checked,
+            Awaited::TimedOut if context.output.json => {
+                let root = context.root.display().to_string();
+                context.output.json(&json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": [], "timed_out": true}));
+                return Err(Fail::Code(Failure::Nothing));
+            }
+            Awaited::TimedOut => {
+                return Err(context.nothing(&format!("no mail for {} in {} s", me.shown(), self.timeout)));
+            }
+        };
+        if context.output.json {
+            let headers: Vec<_> = checked.headers.iter().map(|h| header::json(&post, h)).collect();
+            let root = context.root.display().to_string();
+            context.output.json(&json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": headers, "timed_out": false}));
+        } else {
+            let now = context.clock().now();
+            header::show(&mut context.output, &post, &checked, now);
+        }
+        Ok(())
+    }
+}

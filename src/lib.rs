@@ -1,0 +1,29 @@
+//! Postroom: mail for coding agents, on plain files.
+//!
+//! Folders follow the data: a message is written (`message`), put into a mailbox (`mailbox`, in a `room`),
+//! someone is woken (`wait`), and people look on (`journal`, `doctor`). `post` holds the verbs; everything
+//! that talks to anyone (`cli`) is a view over it and holds no rules.
+//!
+//! The library never prints, reads the environment, finds the home directory or exits; `cli` does.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "tests arrange files, time and environment as they need"
+    )
+)]
+
+pub mod cli;
+pub mod clock;
+pub mod doctor;
+pub mod journal;
+pub mod mailbox;
+pub mod message;
+pub mod name;
+pub mod post;
+pub mod registry;
+pub mod room;
+pub mod session;
+pub mod settings;
+pub mod wait;

@@ -1,0 +1,2 @@
+//! The torture battery.
+fn main() {}
