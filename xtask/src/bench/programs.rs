@@ -1,0 +1,125 @@
+//! The two programs that are compared, and how a run of one is timed.
+//!
+//! Both are built by cargo with the release profile and started in the same bare environment: nothing of the session
+//! that runs the bench may reach them. The time of a run is from before the spawn to after the wait, as a shell or an agent
+//! sees it; output goes to /dev/null.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::repo::Repo;
+use crate::run;
+
+#[derive(Debug)]
+pub(crate) struct Programs {
+    postroom: PathBuf,
+    floor: PathBuf,
+    null: File,
+}
+
+impl Programs {
+    /// Builds the floor, and Postroom unless a binary is given.
+    pub(crate) fn build(repo: &Repo, binary: Option<PathBuf>) -> Result<Self, String> {
+        let build = |package: &str, binary: &str| {
+            run::run(repo.cargo().args([
+                "build",
+                "--release",
+                "--quiet",
+                "--package",
+                package,
+                "--bin",
+                binary,
+            ]))
+        };
+        build("xtask", "floor")?;
+        let postroom = match binary {
+            Some(given) => given
+                .canonicalize()
+                .map_err(|e| format!("{}: {e}", given.display()))?,
+            None => {
+                build("postroom", "postroom")?;
+                repo.release_binary()
+            }
+        };
+        let floor = repo.target.join("release").join("floor");
+        let null = File::options().read(true).write(true).open("/dev/null");
+        Ok(Self {
+            postroom,
+            floor,
+            null: null.map_err(|e| format!("/dev/null: {e}"))?,
+        })
+    }
+
+    pub(crate) fn postroom(&self, args: &[&OsStr]) -> Command {
+        self.command(&self.postroom, args)
+    }
+
+    pub(crate) fn floor(&self, args: &[&OsStr]) -> Command {
+        self.command(&self.floor, args)
+    }
+
+    /// Another program, in the environment of the two.
+    pub(crate) fn command(&self, program: &Path, args: &[&OsStr]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", "/nonexistent")
+            .env("LC_ALL", "C");
+        command
+    }
+
+    /// Silences a command. The one open /dev/null is shared, so that the spawn opens nothing.
+    pub(crate) fn silence(&self, command: &mut Command) -> Result<(), String> {
+        let null = || {
+            self.null
+                .try_clone()
+                .map(Stdio::from)
+                .map_err(|e| format!("/dev/null: {e}"))
+        };
+        command.stdin(null()?).stdout(null()?).stderr(null()?);
+        Ok(())
+    }
+
+    /// Runs a command to its end and says how long it took. Other exit codes than the given ones are errors.
+    pub(crate) fn time(&self, mut command: Command, expected: &[i32]) -> Result<Duration, String> {
+        self.silence(&mut command)?;
+        let start = Instant::now();
+        let status = command.spawn().and_then(|mut child| child.wait());
+        let took = start.elapsed();
+        let status = status.map_err(|e| format!("cannot run {command:?}: {e}"))?;
+        match status.code() {
+            Some(code) if expected.contains(&code) => Ok(took),
+            _ => Err(format!("{} ended with {status}", shown(&command))),
+        }
+    }
+
+    /// Runs a command that must succeed, and hands back what it printed.
+    pub(crate) fn output(&self, mut command: Command) -> Result<String, String> {
+        let output = command
+            .output()
+            .map_err(|e| format!("cannot run {}: {e}", shown(&command)))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(format!(
+                "{} ended with {}: {said}",
+                shown(&command),
+                output.status
+            ));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+    format!("`{program} {}`", args.join(" "))
+}

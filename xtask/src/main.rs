@@ -1,0 +1,91 @@
+//! The tasks of this repository, run as `cargo xtask TASK`.
+//!
+//! `test` is all that continuous integration runs; the other tasks are parts of it, or take too long for it. A task is
+//! one file with one function, `run(&[String]) -> Result<(), String>`: it prints what it does as it goes, and its error is
+//! the last thing a person reads. Exit code 0 means done, 1 that something failed, 2 that there is no such task.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the rules of clippy.toml are for the mail path; tasks talk to the disk, the clock and the environment"
+)]
+
+mod bench;
+mod repo;
+mod report;
+mod run;
+mod test;
+mod tidy;
+mod tools;
+mod torture;
+
+use std::process::ExitCode;
+
+type Task = fn(&[String]) -> Result<(), String>;
+
+/// Name, what it does, and the function: help and dispatch are the same table.
+const TASKS: [(&str, &str, Task); 4] = [
+    ("test", "everything that continuous integration runs", test::run),
+    (
+        "torture",
+        "[ID…] [--tier 0|1|2]: kill, errno, power cut, races on the release binary",
+        torture::run,
+    ),
+    (
+        "bench",
+        "each figure as a ratio against a floor measured in the same run",
+        bench::run,
+    ),
+    (
+        "tidy",
+        "what no lint checks: sizes, names, links, left-overs",
+        tidy::run,
+    ),
+];
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let name = args.next().unwrap_or_else(|| "help".to_owned());
+    let rest: Vec<String> = args.collect();
+    if matches!(name.as_str(), "help" | "--help" | "-h") {
+        print!("{}", help());
+        return ExitCode::SUCCESS;
+    }
+    let Some((_, _, task)) = TASKS.iter().find(|(known, ..)| *known == name) else {
+        eprint!("error: there is no task `{name}`\n\n{}", help());
+        return ExitCode::from(2);
+    };
+    match task(&rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            // An empty error means that the report on standard output has said it all.
+            if !why.is_empty() {
+                eprintln!("error: {why}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn help() -> String {
+    let mut text = "cargo xtask TASK\n\n".to_owned();
+    for (name, about, _) in TASKS {
+        text.push_str(&format!("  {name:<8} {about}\n"));
+    }
+    text.push_str("  help     this list\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_every_task() {
+        for (name, about, _) in TASKS {
+            assert!(
+                help().contains(&format!("  {name:<8} {about}\n")),
+                "{name} is missing"
+            );
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The torture battery, run against the release binary.
+//!
+//! `cargo xtask torture A1 D1` runs the named tests, `--tier N` those of a tier, and neither of them the proof: tier 0, and
+//! the tests of [`PROOF`] that are above it. The tests themselves are in `tests/torture/`; they find the binary by
+//! `POSTROOM_BIN` and print one line for each test, which begins with its id or has it as the second word.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::repo::Repo;
+use crate::run;
+
+/// What stands for the promise that a message which was acknowledged survives: all of them run in `cargo xtask test`.
+const PROOF: [&str; 11] = ["A1", "A3", "D1", "D3", "C1", "E1", "E2", "E4", "F1", "F2", "K1"];
+
+/// The test target. It has no libtest harness and is built only when it is asked for.
+pub(crate) const TARGET: &str = "torture";
+
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let selection = Selection::parse(args)?;
+    let repo = Repo::open()?;
+    if selection.is_empty() {
+        return prove(&repo, None);
+    }
+    build(&repo)?;
+    battery(&repo, &selection, None).1
+}
+
+/// Tier 0 and the proof. The tests write what they skip into the given file.
+pub(crate) fn prove(repo: &Repo, skipped: Option<&Path>) -> Result<(), String> {
+    build(repo)?;
+    let (mut seen, verdict) = battery(
+        repo,
+        &Selection {
+            ids: Vec::new(),
+            tier: Some(0),
+        },
+        skipped,
+    );
+    verdict?;
+    let rest = Selection {
+        ids: unseen(&seen),
+        tier: None,
+    };
+    if !rest.is_empty() {
+        let (more, verdict) = battery(repo, &rest, skipped);
+        verdict?;
+        seen.extend(more);
+    }
+    match unseen(&seen).as_slice() {
+        [] => Ok(()),
+        silent => Err(format!(
+            "no result line from {}, which the proof needs",
+            silent.join(", ")
+        )),
+    }
+}
+
+fn unseen(seen: &BTreeSet<String>) -> Vec<String> {
+    PROOF
+        .iter()
+        .filter(|id| !seen.contains(**id))
+        .map(|id| (*id).to_owned())
+        .collect()
+}
+
+pub(crate) fn build(repo: &Repo) -> Result<(), String> {
+    run::run(repo.cargo().args(["build", "--release", "--locked"]))
+}
+
+/// Runs the battery, and returns the ids that it printed a result for.
+fn battery(
+    repo: &Repo,
+    selection: &Selection,
+    skipped: Option<&Path>,
+) -> (BTreeSet<String>, Result<(), String>) {
+    if !repo.has_test(TARGET) {
+        return (
+            BTreeSet::new(),
+            Err(format!("the workspace has no test target `{TARGET}`")),
+        );
+    }
+    let mut cargo = repo.cargo();
+    cargo.args(["test", "--release", "--test", TARGET, "--locked", "--"]);
+    cargo
+        .args(selection.arguments())
+        .env("POSTROOM_BIN", repo.release_binary());
+    if let Some(path) = skipped {
+        cargo.env("POSTROOM_SKIPPED", path);
+    }
+    let (lines, verdict) = run::teed(&mut cargo);
+    (lines.iter().filter_map(|line| reported(line)).collect(), verdict)
+}
+
+/// The id a result line is about.
+fn reported(line: &str) -> Option<String> {
+    let words = line
+        .split_whitespace()
+        .take(2)
+        .map(|word| word.trim_end_matches([':', ',']));
+    words.into_iter().find(|word| is_id(word)).map(str::to_owned)
+}
+
+/// An id is a letter of the battery and a number: `A1`.
+fn is_id(word: &str) -> bool {
+    let mut characters = word.chars();
+    characters
+        .next()
+        .is_some_and(|letter| letter.is_ascii_uppercase())
+        && !characters.as_str().is_empty()
+        && characters.all(|digit| digit.is_ascii_digit())
+}
+
+/// Which tests of the battery to run.
+#[derive(Debug, PartialEq, Eq)]
+struct Selection {
+    ids: Vec<String>,
+    tier: Option<u8>,
+}
+
+impl Selection {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let mut selection = Self {
+            ids: Vec::new(),
+            tier: None,
+        };
+        let mut args = args.iter();
+        while let Some(argument) = args.next() {
+            let id = argument.to_ascii_uppercase();
+            if argument == "--tier" {
+                let tier = args
+                    .next()
+                    .and_then(|tier| tier.parse().ok())
+                    .filter(|tier| *tier <= 2);
+                selection.tier = Some(tier.ok_or("--tier takes 0, 1 or 2")?);
+            } else if is_id(&id) {
+                selection.ids.push(id);
+            } else {
+                return Err(format!(
+                    "`{argument}` is neither the id of a test, such as A1, nor --tier"
+                ));
+            }
+        }
+        Ok(selection)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ids.is_empty() && self.tier.is_none()
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = self.ids.clone();
+        if let Some(tier) = self.tier {
+            arguments.extend(["--tier".to_owned(), tier.to_string()]);
+        }
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Selection, String> {
+        Selection::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn ids_and_tier_are_passed_on() {
+        assert_eq!(
+            parse("a1 D3 --tier 1").unwrap().arguments(),
+            ["A1", "D3", "--tier", "1"]
+        );
+        assert!(parse("").unwrap().is_empty());
+        assert!(!parse("--tier 0").unwrap().is_empty());
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for line in ["--tier", "--tier 3", "--tier x", "A", "1A", "--seed", "A1x"] {
+            assert!(parse(line).is_err(), "{line} was accepted");
+        }
+    }
+
+    #[test]
+    fn a_result_line_begins_with_the_id_or_has_it_second() {
+        assert_eq!(reported("A1  passed  212 points").as_deref(), Some("A1"));
+        assert_eq!(reported("skipped: D1: no loop device").as_deref(), Some("D1"));
+        assert_eq!(reported("ok K1").as_deref(), Some("K1"));
+        assert_eq!(reported("running the tests of A1"), None);
+        assert_eq!(reported(""), None);
+    }
+
+    #[test]
+    fn the_proof_asks_for_what_tier_0_did_not_report() {
+        let seen = ["C1", "D3", "E1", "E2", "E4", "F1", "F2", "K1"]
+            .map(str::to_owned)
+            .into();
+        assert_eq!(unseen(&seen), ["A1", "A3", "D1"]);
+        assert_eq!(unseen(&BTreeSet::new()).len(), PROOF.len());
+        assert!(PROOF.iter().all(|id| is_id(id)));
+    }
+}
