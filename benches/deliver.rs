@@ -54,10 +54,7 @@ fn rate(count: u32, mut one: impl FnMut() -> Result<()>) -> Result<f64> {
 }
 
 fn open(root: &str, from: &str) -> Result<Post> {
-    let caller = Caller {
-        flag: Some(from.to_owned()),
-        ..Caller::default()
-    };
+    let caller = Caller { flag: Some(from.to_owned()), ..Caller::default() };
     Ok(Post::open(Path::new(root), caller, Arc::new(SystemClock))?)
 }
 
@@ -93,16 +90,10 @@ fn deliveries(post: &Post, to: &str, body: &str) -> Result<impl FnMut() -> Resul
 
 fn sends(post: &Post, to: &str, body: String) -> Result<impl FnMut() -> Result<()>> {
     let me = post.me()?;
-    let letter = Letter {
-        to: vec![to.to_owned()],
-        subject: Some(SUBJECT.to_owned()),
-        body,
-        ..Letter::default()
-    };
-    Ok(
-        move || match post.send(&me, &letter)?.first().map(|receipt| &receipt.outcome) {
-            Some(Outcome::Queued) => Ok(()),
-            other => Err(format!("not queued: {other:?}").into()),
-        },
-    )
+    let letter =
+        Letter { to: vec![to.to_owned()], subject: Some(SUBJECT.to_owned()), body, ..Letter::default() };
+    Ok(move || match post.send(&me, &letter)?.first().map(|receipt| &receipt.outcome) {
+        Some(Outcome::Queued) => Ok(()),
+        other => Err(format!("not queued: {other:?}").into()),
+    })
 }

@@ -27,10 +27,7 @@ impl Clock for SystemClock {
 
     fn boot(&self) -> Duration {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        Duration::new(
-            u64::try_from(now.tv_sec).unwrap_or(0),
-            u32::try_from(now.tv_nsec).unwrap_or(0),
-        )
+        Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
     }
 }
 
@@ -81,14 +78,7 @@ impl Timestamp {
     /// `2026-11-15T02:30:11.042Z`, for the journal, where order within a second matters.
     pub fn precise(self) -> String {
         let t = self.civil();
-        format!(
-            "{}T{:02}:{:02}:{:02}.{:03}Z",
-            self.day(),
-            t.hour(),
-            t.minute(),
-            t.second(),
-            t.millisecond()
-        )
+        format!("{}T{:02}:{:02}:{:02}.{:03}Z", self.day(), t.hour(), t.minute(), t.second(), t.millisecond())
     }
 
     fn civil(self) -> jiff::civil::DateTime {
@@ -100,14 +90,7 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let t = self.civil();
-        write!(
-            f,
-            "{}T{:02}:{:02}:{:02}Z",
-            self.day(),
-            t.hour(),
-            t.minute(),
-            t.second()
-        )
+        write!(f, "{}T{:02}:{:02}:{:02}Z", self.day(), t.hour(), t.minute(), t.second())
     }
 }
 
@@ -121,19 +104,13 @@ mod tests {
         assert_eq!(t.to_string(), "2026-06-11T21:10:03Z");
         assert_eq!(t.compact(), "20260611T211003Z");
         assert_eq!(t.precise(), "2026-06-11T21:10:03.042Z");
-        assert_eq!(
-            Timestamp::parse("2026-06-11T21:10:03Z").unwrap().seconds(),
-            t.seconds()
-        );
+        assert_eq!(Timestamp::parse("2026-06-11T21:10:03Z").unwrap().seconds(), t.seconds());
     }
 
     #[test]
     fn years_at_the_edges_keep_four_digits() {
         assert_eq!(Timestamp::from_parts(-1, 0).compact(), "19691231T235959Z");
-        assert_eq!(
-            Timestamp::from_parts(4_294_967_296, 0).compact(),
-            "21060207T062816Z"
-        );
+        assert_eq!(Timestamp::from_parts(4_294_967_296, 0).compact(), "21060207T062816Z");
         assert_eq!(Timestamp::from_parts(i64::MAX, 0).compact().len(), 16);
         assert_eq!(Timestamp::from_parts(i64::MIN, 0).compact().len(), 16);
     }

@@ -43,12 +43,7 @@ pub struct Event {
 
 impl Event {
     pub fn new(event: &str, by: &str) -> Self {
-        Self {
-            v: 1,
-            event: event.to_owned(),
-            by: by.to_owned(),
-            ..Self::default()
-        }
+        Self { v: 1, event: event.to_owned(), by: by.to_owned(), ..Self::default() }
     }
 
     /// Appends this event to today's file.
@@ -94,20 +89,16 @@ pub fn days(room: &Room) -> Result<Vec<String>, Error> {
 /// The events of one day after the first `skip` bytes, and how many bytes there are now. A line that is
 /// not an event is passed over.
 pub fn events(room: &Room, day: &str, skip: usize) -> Result<(Vec<Event>, usize), Error> {
-    let Some(bytes) = folder(room)?
-        .map(|f| f.read(&format!("{day}.jsonl"), DAY_LIMIT))
-        .transpose()?
-        .flatten()
+    let Some(bytes) =
+        folder(room)?.map(|f| f.read(&format!("{day}.jsonl"), DAY_LIMIT)).transpose()?.flatten()
     else {
         return Ok((vec![], 0));
     };
     let fresh = bytes.get(skip..).unwrap_or_default();
     // A line that is still being written is left for the next look.
     let whole = fresh.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-    let events = fresh[..whole]
-        .split(|b| *b == b'\n')
-        .filter_map(|line| serde_json::from_slice(line).ok())
-        .collect();
+    let events =
+        fresh[..whole].split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
     Ok((events, skip + whole))
 }
 

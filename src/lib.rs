@@ -8,10 +8,7 @@
 
 #![cfg_attr(
     test,
-    allow(
-        clippy::disallowed_methods,
-        reason = "tests arrange files, time and environment as they need"
-    )
+    allow(clippy::disallowed_methods, reason = "tests arrange files, time and environment as they need")
 )]
 
 pub mod cli;

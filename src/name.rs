@@ -41,17 +41,8 @@ impl MailboxId {
     /// An id that reads like its name and differs from every other: `bob-3f2a9c1d`. `random` are eight hex
     /// digits the caller drew.
     pub fn mint(name: &Name, random: &str) -> Result<Self, BadName> {
-        let slug: String = name
-            .as_str()
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .take(40)
-            .collect();
-        let stem = if slug.is_empty() {
-            "mailbox".to_owned()
-        } else {
-            slug.to_ascii_lowercase()
-        };
+        let slug: String = name.as_str().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
+        let stem = if slug.is_empty() { "mailbox".to_owned() } else { slug.to_ascii_lowercase() };
         Self::parse(&format!("{stem}-{random}"))
     }
 
@@ -80,10 +71,7 @@ fn check_component(text: &str, limit: usize) -> Result<(), BadName> {
     if text.len() > limit {
         return Err(BadName::TooLong { limit });
     }
-    if let Some(found) = text
-        .chars()
-        .find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-'))
-    {
+    if let Some(found) = text.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-')) {
         return Err(BadName::Character { found });
     }
     if !first.is_ascii_alphanumeric() {
@@ -106,11 +94,7 @@ impl MessageId {
     pub fn given(text: &str) -> Result<Self, BadName> {
         check_component(text, 128)?;
         let id = Self(text.to_owned());
-        if id.short().is_none() {
-            Err(BadName::FewHexDigits)
-        } else {
-            Ok(id)
-        }
+        if id.short().is_none() { Err(BadName::FewHexDigits) } else { Ok(id) }
     }
 
     /// An id found in a message: wider, because others may write what they like into their own field.
@@ -207,15 +191,8 @@ mod tests {
 
     #[test]
     fn names_take_letters_of_any_script() {
-        for good in [
-            "bob",
-            "Ångström",
-            "陳",
-            "org.research.explore",
-            "agent-7",
-            "हिन्दी",
-            "x_y",
-        ] {
+        for good in ["bob", "Ångström", "陳", "org.research.explore", "agent-7", "हिन्दी", "x_y"]
+        {
             assert!(Name::parse(good).is_ok(), "{good}");
         }
         assert_eq!(Name::parse("e\u{301}").unwrap(), Name::parse("é").unwrap());
@@ -281,10 +258,7 @@ mod tests {
 
     #[test]
     fn a_given_message_id_needs_eight_hex_digits() {
-        assert_eq!(
-            MessageId::given("12-34-AB-cd-zz").unwrap().short().unwrap(),
-            "1234abcd"
-        );
+        assert_eq!(MessageId::given("12-34-AB-cd-zz").unwrap().short().unwrap(), "1234abcd");
         assert_eq!(MessageId::given("xyz"), Err(BadName::FewHexDigits));
         assert!(MessageId::given("../deadbeef").is_err());
         assert!(MessageId::found("hand written").is_err());

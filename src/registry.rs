@@ -65,12 +65,7 @@ impl Entry {
 
     fn parse(name: &str, value: &Value) -> Option<Self> {
         let map = value.as_object()?;
-        let text = |key: &str| {
-            map.get(key)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let text = |key: &str| map.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let known = ["id", "harness", "inbox", "pid", "created"];
         Some(Self {
             name: name.to_owned(),
@@ -108,10 +103,8 @@ impl Registry {
     pub fn load(root: &Dir) -> Result<Self, Error> {
         match root.read(FILE, LIMIT)? {
             None => Ok(Self::default()),
-            Some(bytes) => Self::parse(&bytes).map_err(|why| Error::Corrupt {
-                path: root.path().join(FILE).display().to_string(),
-                why,
-            }),
+            Some(bytes) => Self::parse(&bytes)
+                .map_err(|why| Error::Corrupt { path: root.path().join(FILE).display().to_string(), why }),
         }
     }
 
@@ -138,11 +131,7 @@ impl Registry {
             .chain(strange)
             .map(|(name, value)| format!("  {}: {value}", Value::from(name.as_str())))
             .collect();
-        if lines.is_empty() {
-            "{\n}\n".to_owned()
-        } else {
-            format!("{{\n{}\n}}\n", lines.join(",\n"))
-        }
+        if lines.is_empty() { "{\n}\n".to_owned() } else { format!("{{\n{}\n}}\n", lines.join(",\n")) }
     }
 
     pub fn by_id(&self, id: &MailboxId) -> Option<&Entry> {
@@ -151,10 +140,7 @@ impl Registry {
 
     /// What people call a mailbox: its name, else its id.
     pub fn name_of<'a>(&'a self, id: &'a str) -> &'a str {
-        self.entries
-            .iter()
-            .find(|e| e.id.as_str() == id)
-            .map_or(id, |e| e.name.as_str())
+        self.entries.iter().find(|e| e.id.as_str() == id).map_or(id, |e| e.name.as_str())
     }
 
     /// Looks a name up: exactly, then without case and Unicode form.
@@ -163,15 +149,11 @@ impl Registry {
             return Ok(Some(entry));
         }
         let wanted = fold(name);
-        let mut found = self
-            .entries
-            .iter()
-            .filter(|e| e.names().any(|n| fold(n) == wanted));
+        let mut found = self.entries.iter().filter(|e| e.names().any(|n| fold(n) == wanted));
         match (found.next(), found.next()) {
-            (Some(a), Some(b)) => Err(Error::Ambiguous {
-                name: name.to_owned(),
-                ids: vec![a.id.to_string(), b.id.to_string()],
-            }),
+            (Some(a), Some(b)) => {
+                Err(Error::Ambiguous { name: name.to_owned(), ids: vec![a.id.to_string(), b.id.to_string()] })
+            }
             (first, _) => Ok(first),
         }
     }
@@ -180,9 +162,7 @@ impl Registry {
     /// that only others understand.
     pub fn is_taken(&self, name: &str, id: Option<&MailboxId>) -> bool {
         let wanted = fold(name);
-        self.entries
-            .iter()
-            .any(|e| Some(&e.id) != id && e.names().any(|n| fold(n) == wanted))
+        self.entries.iter().any(|e| Some(&e.id) != id && e.names().any(|n| fold(n) == wanted))
             || self.strange.iter().any(|(n, _)| fold(n) == wanted)
     }
 
@@ -228,11 +208,7 @@ pub struct Editing<'a> {
 impl<'a> Editing<'a> {
     pub fn begin(root: &'a Dir) -> Result<Self, Error> {
         let lock = root.lock(LOCK)?;
-        Ok(Self {
-            root,
-            registry: Registry::load(root)?,
-            _lock: lock,
-        })
+        Ok(Self { root, registry: Registry::load(root)?, _lock: lock })
     }
 
     /// Writes the registry; durable on return.

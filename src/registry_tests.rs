@@ -18,10 +18,7 @@ fn entry(name: &str, id: &str) -> Entry {
 fn the_canonical_form() {
     let mut bob = entry("bob", "bob-1");
     bob.extra.insert("about".into(), "reviews \"Rust\"".into());
-    let registry = Registry {
-        entries: vec![bob, entry("alice", "alice-2")],
-        strange: vec![],
-    };
+    let registry = Registry { entries: vec![bob, entry("alice", "alice-2")], strange: vec![] };
     let text = registry.render();
     assert_eq!(
         text,
@@ -30,10 +27,7 @@ fn the_canonical_form() {
          \"alice\": {\"id\":\"alice-2\",\"harness\":\"claude\",\"inbox\":\"/r/alice-2/inbox\",\"pid\":12,\
          \"created\":\"2026-06-11T21:10:03Z\"}\n}\n"
     );
-    assert_eq!(
-        Registry::parse(text.as_bytes()).unwrap().entries,
-        registry.entries
-    );
+    assert_eq!(Registry::parse(text.as_bytes()).unwrap().entries, registry.entries);
 }
 
 #[test]
@@ -43,11 +37,7 @@ fn any_json_object_is_read_and_strangers_are_kept() {
     assert_eq!(registry.entries[0].name, "my bob");
     assert_eq!(registry.strange.len(), 2);
     assert!(registry.is_taken("EVIL", None));
-    assert!(
-        registry
-            .render()
-            .contains("\"evil\": {\"id\":\"../../etc\"},\n  \"n\": 7\n")
-    );
+    assert!(registry.render().contains("\"evil\": {\"id\":\"../../etc\"},\n  \"n\": 7\n"));
     for bad in ["", "[]", "{", "{\"a\":1}x"] {
         assert!(Registry::parse(bad.as_bytes()).is_err(), "{bad}");
     }
@@ -57,10 +47,7 @@ fn any_json_object_is_read_and_strangers_are_kept() {
 fn look_up_is_exact_first_then_without_case() {
     let mut other = entry("Bob", "b");
     other.extra.insert("aliases".into(), "bobby rob".into());
-    let registry = Registry {
-        entries: vec![entry("bob", "a"), other],
-        strange: vec![],
-    };
+    let registry = Registry { entries: vec![entry("bob", "a"), other], strange: vec![] };
     assert_eq!(registry.lookup("Bob").unwrap().unwrap().id.as_str(), "b");
     assert_eq!(registry.lookup("ROB").unwrap().unwrap().id.as_str(), "b");
     assert!(matches!(registry.lookup("BOB"), Err(Error::Ambiguous { .. })));
@@ -69,18 +56,9 @@ fn look_up_is_exact_first_then_without_case() {
 
 #[test]
 fn taken_names_have_free_neighbours() {
-    let registry = Registry {
-        entries: vec![entry("bob", "a"), entry("bob-2", "b")],
-        strange: vec![],
-    };
-    assert_eq!(
-        registry.suggestions(&Name::parse("bob").unwrap()),
-        ["bob-3", "bob-4", "bob-5"]
-    );
-    assert_eq!(
-        registry.suggestions(&Name::parse(&"x".repeat(64)).unwrap()).len(),
-        3
-    );
+    let registry = Registry { entries: vec![entry("bob", "a"), entry("bob-2", "b")], strange: vec![] };
+    assert_eq!(registry.suggestions(&Name::parse("bob").unwrap()), ["bob-3", "bob-4", "bob-5"]);
+    assert_eq!(registry.suggestions(&Name::parse(&"x".repeat(64)).unwrap()).len(), 3);
     assert_eq!(registry.nearest("bbo"), ["bob"]);
     assert!(registry.nearest("zebra").is_empty());
     assert!(registry.is_taken("BOB", None));

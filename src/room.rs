@@ -60,17 +60,15 @@ impl Room {
         check_path(path)?;
         let root = match Dir::open(path) {
             Err(e) if e.is_missing() => {
-                return Err(Error::NoRoom {
-                    path: path.to_owned(),
-                });
+                return Err(Error::NoRoom { path: path.to_owned() });
             }
             other => other?,
         };
         let format = match root.read(VERSION_FILE, 64)? {
             None => FORMAT,
-            Some(bytes) => version(&bytes).ok_or_else(|| Error::BadVersion {
-                path: path.join(VERSION_FILE),
-            })?,
+            Some(bytes) => {
+                version(&bytes).ok_or_else(|| Error::BadVersion { path: path.join(VERSION_FILE) })?
+            }
         };
         let limits = match root.read(settings::FILE, 64 * 1024)? {
             None => Limits::default(),
@@ -79,12 +77,7 @@ impl Room {
                 &path.join(settings::FILE).display().to_string(),
             )?,
         };
-        Ok(Self {
-            root,
-            limits,
-            clock,
-            format,
-        })
+        Ok(Self { root, limits, clock, format })
     }
 
     /// Opens the room at `path`, making it first if there is none.
@@ -122,32 +115,20 @@ impl Room {
         if self.format <= FORMAT {
             return Ok(());
         }
-        Err(Error::Newer {
-            path: self.path().to_owned(),
-            found: self.format,
-        })
+        Err(Error::Newer { path: self.path().to_owned(), found: self.format })
     }
 }
 
 fn version(bytes: &[u8]) -> Option<u32> {
-    str::from_utf8(bytes)
-        .ok()?
-        .trim()
-        .strip_prefix("postroom ")?
-        .parse()
-        .ok()
+    str::from_utf8(bytes).ok()?.trim().strip_prefix("postroom ")?.parse().ok()
 }
 
 /// A room's path is absolute and has no `..`, and nobody else may rename what lies in its parent.
 fn check_path(path: &Path) -> Result<(), Error> {
     use std::path::Component;
-    let plain = path
-        .components()
-        .all(|c| matches!(c, Component::RootDir | Component::Normal(_)));
+    let plain = path.components().all(|c| matches!(c, Component::RootDir | Component::Normal(_)));
     if !path.is_absolute() || !plain || path.parent().is_none() {
-        return Err(Error::BadPath {
-            path: path.to_owned(),
-        });
+        return Err(Error::BadPath { path: path.to_owned() });
     }
     let Some(parent) = path.parent() else {
         return Ok(());
@@ -158,9 +139,7 @@ fn check_path(path: &Path) -> Result<(), Error> {
                 && stat.st_mode & 0o1000 == 0
                 && stat.st_mode & 0o170_000 == 0o040_000 =>
         {
-            Err(Error::LooseParent {
-                path: parent.to_owned(),
-            })
+            Err(Error::LooseParent { path: parent.to_owned() })
         }
         _ => Ok(()),
     }
@@ -182,10 +161,7 @@ mod tests {
         let path = temp.path().join("state/room");
         assert!(matches!(Room::open(&path, clock()), Err(Error::NoRoom { .. })));
         Room::open_or_make(&path, clock()).unwrap().may_write().unwrap();
-        assert_eq!(
-            std::fs::read_to_string(path.join(".postroom")).unwrap(),
-            "postroom 1\n"
-        );
+        assert_eq!(std::fs::read_to_string(path.join(".postroom")).unwrap(), "postroom 1\n");
         assert_eq!(Room::open_or_make(&path, clock()).unwrap().format(), 1);
     }
 
@@ -200,10 +176,7 @@ mod tests {
             Err(Error::Newer { found: 2, .. })
         ));
         std::fs::write(path.join(".postroom"), "???").unwrap();
-        assert!(matches!(
-            Room::open(&path, clock()),
-            Err(Error::BadVersion { .. })
-        ));
+        assert!(matches!(Room::open(&path, clock()), Err(Error::BadVersion { .. })));
     }
 
     #[test]
@@ -212,17 +185,11 @@ mod tests {
         let parent = temp.path().join("p");
         std::fs::create_dir(&parent).unwrap();
         std::fs::set_permissions(&parent, PermissionsExt::from_mode(0o777)).unwrap();
-        assert!(matches!(
-            Room::open_or_make(&parent.join("r"), clock()),
-            Err(Error::LooseParent { .. })
-        ));
+        assert!(matches!(Room::open_or_make(&parent.join("r"), clock()), Err(Error::LooseParent { .. })));
         std::fs::set_permissions(&parent, PermissionsExt::from_mode(0o1777)).unwrap();
         assert!(Room::open_or_make(&parent.join("r"), clock()).is_ok());
         for bad in ["relative", "/", "/a/../b"] {
-            assert!(
-                matches!(Room::open(Path::new(bad), clock()), Err(Error::BadPath { .. })),
-                "{bad}"
-            );
+            assert!(matches!(Room::open(Path::new(bad), clock()), Err(Error::BadPath { .. })), "{bad}");
         }
     }
 }

@@ -33,11 +33,8 @@ struct Binding {
 impl Session {
     fn file(&self) -> String {
         use std::fmt::Write as _;
-        let digest = Sha256::new()
-            .chain_update(&self.program)
-            .chain_update([0])
-            .chain_update(&self.id)
-            .finalize();
+        let digest =
+            Sha256::new().chain_update(&self.program).chain_update([0]).chain_update(&self.id).finalize();
         digest.iter().take(16).fold(String::new(), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
             hex

@@ -35,17 +35,10 @@ struct RawProject {
 
 impl Project {
     pub fn parse(text: &str, path: &str) -> Result<Self, Error> {
-        let raw: RawProject = toml::from_str(text).map_err(|e| Error::Toml {
-            path: path.to_owned(),
-            why: e.to_string(),
-        })?;
+        let raw: RawProject =
+            toml::from_str(text).map_err(|e| Error::Toml { path: path.to_owned(), why: e.to_string() })?;
         let room = raw.room.as_deref().map(RoomName::parse).transpose();
-        Ok(Self {
-            room: room.map_err(|why| Error::Room {
-                path: path.to_owned(),
-                why,
-            })?,
-        })
+        Ok(Self { room: room.map_err(|why| Error::Room { path: path.to_owned(), why })? })
     }
 }
 
@@ -63,11 +56,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            body_bytes: 1024 * 1024,
-            mailbox_messages: None,
-            journal_days: 90,
-        }
+        Self { body_bytes: 1024 * 1024, mailbox_messages: None, journal_days: 90 }
     }
 }
 
@@ -79,10 +68,8 @@ struct RawRoom {
 
 impl Limits {
     pub fn parse(text: &str, path: &str) -> Result<Self, Error> {
-        let raw: RawRoom = toml::from_str(text).map_err(|e| Error::Toml {
-            path: path.to_owned(),
-            why: e.to_string(),
-        })?;
+        let raw: RawRoom =
+            toml::from_str(text).map_err(|e| Error::Toml { path: path.to_owned(), why: e.to_string() })?;
         Ok(raw.limits)
     }
 }
@@ -93,38 +80,20 @@ mod tests {
 
     #[test]
     fn a_project_names_its_room() {
-        assert_eq!(
-            Project::parse("room = \"build\"\n", "f")
-                .unwrap()
-                .room
-                .unwrap()
-                .as_str(),
-            "build"
-        );
+        assert_eq!(Project::parse("room = \"build\"\n", "f").unwrap().room.unwrap().as_str(), "build");
         assert!(Project::parse("room = \"../x\"", "f").is_err());
     }
 
     #[test]
     fn limits_have_defaults() {
         let limits = Limits::parse("[limits]\nmailbox_messages = 5\n", "f").unwrap();
-        assert_eq!(
-            limits,
-            Limits {
-                mailbox_messages: Some(5),
-                ..Limits::default()
-            }
-        );
+        assert_eq!(limits, Limits { mailbox_messages: Some(5), ..Limits::default() });
     }
 
     #[test]
     fn unknown_keys_are_errors_with_line_and_column() {
-        let error = Project::parse("room = \"a\"\nrom = 1\n", "x/postroom.toml")
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("x/postroom.toml") && error.contains("line 2, column 1"),
-            "{error}"
-        );
+        let error = Project::parse("room = \"a\"\nrom = 1\n", "x/postroom.toml").unwrap_err().to_string();
+        assert!(error.contains("x/postroom.toml") && error.contains("line 2, column 1"), "{error}");
         assert!(Limits::parse("[limits]\nbody = 1\n", "f").is_err());
     }
 }

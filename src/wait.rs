@@ -54,25 +54,16 @@ impl Watch {
                 return Self::none();
             }
         }
-        Self {
-            inotify: Some(fd),
-            longest: RESCAN,
-        }
+        Self { inotify: Some(fd), longest: RESCAN }
     }
 
     fn none() -> Self {
-        Self {
-            inotify: None,
-            longest: UNWATCHED,
-        }
+        Self { inotify: None, longest: UNWATCHED }
     }
 
     /// No watch at all: looks again after each `interval`.
     pub fn polling(interval: Duration) -> Self {
-        Self {
-            inotify: None,
-            longest: interval.max(Duration::from_millis(10)),
-        }
+        Self { inotify: None, longest: interval.max(Duration::from_millis(10)) }
     }
 
     /// Sleeps until there may be news, at most `limit`.

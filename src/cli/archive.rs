@@ -55,17 +55,13 @@ fn file(context: &mut Context, ids: &[String], to: Folder, word: &str) -> Result
         let (found, moved) = post.file(&me, id, to)?;
         if !context.output.json && !context.output.quiet {
             let short = crate::message::file_name::short(&found.name).unwrap_or(&found.name);
-            context
-                .output
-                .line(&format!("{word} {short}{}", if moved { "" } else { " (before)" }));
+            context.output.line(&format!("{word} {short}{}", if moved { "" } else { " (before)" }));
         }
         filed.push(json!({"file": found.name, "moved": moved}));
     }
     context.done = true;
     if context.output.json {
-        context
-            .output
-            .json(&json!({"v": 1, "folder": to.word(), "filed": filed}));
+        context.output.json(&json!({"v": 1, "folder": to.word(), "filed": filed}));
     }
     Ok(())
 }

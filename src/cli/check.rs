@@ -53,11 +53,7 @@ impl Which {
             })
         });
         Ok(Filter {
-            from: self
-                .from
-                .as_deref()
-                .map(|name| post.addressee(name))
-                .transpose()?,
+            from: self.from.as_deref().map(|name| post.addressee(name)).transpose()?,
             channel: self.channel.clone(),
             reply_to: reply_to.transpose()?,
         })

@@ -60,9 +60,8 @@ impl Context {
     }
 
     pub(super) fn locate(&mut self) -> Result<&Path, Fail> {
-        let (root, room) = self
-            .surroundings
-            .room(self.globals.root.as_deref(), self.globals.room.as_deref())?;
+        let (root, room) =
+            self.surroundings.room(self.globals.root.as_deref(), self.globals.room.as_deref())?;
         (self.root, self.room) = (root, room);
         Ok(&self.root)
     }

@@ -33,12 +33,7 @@ impl Verb for Demo {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let program = std::env::current_exe().map_err(|e| wrong(format!("cannot find this program: {e}")))?;
         let root = std::env::temp_dir().join(format!("postroom-demo-{}", random_hex()));
-        Stage {
-            context,
-            program,
-            root,
-        }
-        .play()
+        Stage { context, program, root }.play()
     }
 }
 
@@ -78,22 +73,9 @@ impl Stage<'_> {
 
         self.say("3. Bob reads it, which archives it, and answers in its thread.")?;
         self.run(&["--as", "bob", "read", &id], "")?;
-        self.run(
-            &[
-                "--as",
-                "bob",
-                "reply",
-                &id,
-                "-m",
-                "Two remarks: line 12 overflows, line 40 leaks.",
-            ],
-            "",
-        )?;
+        self.run(&["--as", "bob", "reply", &id, "-m", "Two remarks: line 12 overflows, line 40 leaks."], "")?;
         let unread = self.run(&["--as", "alice", "check"], "")?;
-        self.expect(
-            unread.contains(&format!("re={id}")),
-            "the answer names what it answers",
-        )?;
+        self.expect(unread.contains(&format!("re={id}")), "the answer names what it answers")?;
 
         self.say("4. A reader is killed half-way through a long message. Nothing is lost.")?;
         let long = "All work and no mail makes a dull agent.\n".repeat(8000);
@@ -115,12 +97,9 @@ impl Stage<'_> {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).env("POSTROOM_ROOT", &self.root);
-        for variable in [
-            "AGENT_MAILBOX_ID",
-            "CLAUDE_CODE_SESSION_ID",
-            "CODEX_THREAD_ID",
-            "COPILOT_AGENT_SESSION_ID",
-        ] {
+        for variable in
+            ["AGENT_MAILBOX_ID", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID"]
+        {
             command.env_remove(variable);
         }
         command
@@ -189,10 +168,7 @@ impl Stage<'_> {
             .as_mut()
             .map_or(Ok(0), |pipe| pipe.read(&mut some))
             .map_err(|e| wrong(e.to_string()))?;
-        reader
-            .kill()
-            .and_then(|()| reader.wait())
-            .map_err(|e| wrong(e.to_string()))?;
+        reader.kill().and_then(|()| reader.wait()).map_err(|e| wrong(e.to_string()))?;
         self.say(&format!("   (read {got} bytes of it, then kill -9)"))
     }
 
@@ -207,13 +183,7 @@ impl Stage<'_> {
     fn prompt(&mut self, arguments: &[&str], input: &str) -> Result<(), Fail> {
         let words: Vec<String> = arguments
             .iter()
-            .map(|a| {
-                if a.contains(' ') {
-                    format!("'{a}'")
-                } else {
-                    (*a).to_owned()
-                }
-            })
+            .map(|a| if a.contains(' ') { format!("'{a}'") } else { (*a).to_owned() })
             .collect();
         let mut line = format!("   $ postroom {}", words.join(" "));
         match input.lines().count() {

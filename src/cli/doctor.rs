@@ -56,11 +56,7 @@ impl Verb for Doctor {
             |f: &&Finding| !f.fixed && (f.grade == Grade::Fault || self.strict && f.grade == Grade::Note);
         let faults = findings.iter().filter(bad).count();
         self.tell(context, &findings, faults);
-        if faults > 0 {
-            Err(Fail::Code(Failure::Refused))
-        } else {
-            Ok(())
-        }
+        if faults > 0 { Err(Fail::Code(Failure::Refused)) } else { Ok(()) }
     }
 }
 
@@ -83,11 +79,7 @@ impl Doctor {
                 Grade::Note => YELLOW,
                 Grade::Litter => DIM,
             };
-            let word = if finding.fixed {
-                "mended"
-            } else {
-                finding.grade.word()
-            };
+            let word = if finding.fixed { "mended" } else { finding.grade.word() };
             output.line(&format!(
                 "{} {} {}: {}",
                 output.paint(style, word),

@@ -50,18 +50,13 @@ pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCod
         Err(Fail::Told(code, message, hints)) => say(code, &message, &hints, json),
         // What was to be done is done; only the receipt is lost, and the exit code tells of the deed.
         Err(Fail::Output(e)) if context.done => {
-            note(&format!(
-                "postroom: done, but the receipt could not be written: {e}"
-            ));
+            note(&format!("postroom: done, but the receipt could not be written: {e}"));
             ExitCode::SUCCESS
         }
         Err(Fail::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => exit(Failure::NotDone),
-        Err(Fail::Output(e)) => say(
-            Failure::NotDone,
-            &format!("cannot write to standard output: {e}"),
-            &[],
-            false,
-        ),
+        Err(Fail::Output(e)) => {
+            say(Failure::NotDone, &format!("cannot write to standard output: {e}"), &[], false)
+        }
         Err(Fail::Post(e)) => {
             let mut hints = e.hints();
             if e.is_forbidden() {
@@ -80,12 +75,7 @@ pub(super) fn usage(message: &str, hints: &[String], json: bool) -> ExitCode {
 pub(super) fn from_clap(e: &clap::Error, json: bool) -> ExitCode {
     let text = e.render().to_string();
     if json {
-        let message = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim_start_matches("error: ")
-            .to_owned();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         return say(Failure::Usage, &message, &[], true);
     }
     note(visible::text(text.trim_end()).trim_end());

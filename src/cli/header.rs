@@ -17,20 +17,12 @@ pub(super) fn short(header: &Header) -> String {
 /// Shows what `check` found, and says how much more there is.
 pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Timestamp) {
     for header in &checked.headers {
-        let line = if output.terminal {
-            for_people(output, post, header, now)
-        } else {
-            plain(post, header)
-        };
+        let line = if output.terminal { for_people(output, post, header, now) } else { plain(post, header) };
         output.line(&line);
     }
     let shown = checked.headers.len();
     if checked.total > shown + checked.unreadable.len() && !output.quiet {
-        output.line(&format!(
-            "… {} more: postroom check --limit {}",
-            checked.total - shown,
-            checked.total
-        ));
+        output.line(&format!("… {} more: postroom check --limit {}", checked.total - shown, checked.total));
     }
     for broken in &checked.unreadable {
         note(&format!(
@@ -45,12 +37,7 @@ pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Tim
 fn plain(post: &Post, header: &Header) -> String {
     let marks = marks(header).map(|mark| format!(" {mark}")).collect::<String>();
     let from = visible::line(post.name_of(&header.envelope.from));
-    format!(
-        "{} {} {from}{marks}: {}",
-        short(header),
-        header.time,
-        visible::line(&header.envelope.subject)
-    )
+    format!("{} {} {from}{marks}: {}", short(header), header.time, visible::line(&header.envelope.subject))
 }
 
 fn marks(header: &Header) -> impl Iterator<Item = String> {
@@ -60,10 +47,7 @@ fn marks(header: &Header) -> impl Iterator<Item = String> {
         .reply_to
         .as_ref()
         .map(|id| format!("re={}", id.short().unwrap_or_else(|| visible::line(id.as_str()))));
-    let channel = envelope
-        .channel
-        .as_ref()
-        .map(|channel| format!("channel={}", visible::line(channel)));
+    let channel = envelope.channel.as_ref().map(|channel| format!("channel={}", visible::line(channel)));
     [priority, answers, channel].into_iter().flatten()
 }
 
@@ -123,8 +107,5 @@ pub(super) fn json(post: &Post, header: &Header) -> Value {
 }
 
 pub(super) fn unreadable_json(broken: &[Unreadable]) -> Vec<Value> {
-    broken
-        .iter()
-        .map(|b| json!({"file": b.name, "why": b.why}))
-        .collect()
+    broken.iter().map(|b| json!({"file": b.name, "why": b.why})).collect()
 }

@@ -44,11 +44,7 @@ impl Verb for Log {
         latest.iter().for_each(|event| show(context, &post, event));
         context.output.flush().map_err(Fail::Output)?;
         if !self.follow {
-            return if latest.is_empty() {
-                Err(context.nothing("nothing is recorded"))
-            } else {
-                Ok(())
-            };
+            return if latest.is_empty() { Err(context.nothing("nothing is recorded")) } else { Ok(()) };
         }
         let mut watch = Watch::polling(Duration::from_millis(500));
         loop {
@@ -71,10 +67,7 @@ fn show(context: &mut Context, post: &Post, event: &Event) {
         let value = serde_json::to_value(event).unwrap_or(Value::Null);
         return output.json(&value);
     }
-    let short = crate::name::MessageId::found(&event.id)
-        .ok()
-        .and_then(|id| id.short())
-        .unwrap_or_default();
+    let short = crate::name::MessageId::found(&event.id).ok().and_then(|id| id.short()).unwrap_or_default();
     let mut line = format!(
         "{} {} {}",
         output.paint(DIM, &visible::line(&event.time)),

@@ -28,17 +28,12 @@ impl Verb for Man {
                     .display_name(format!("postroom-{name}"))
                     .bin_name(format!("postroom {name}")),
                 None => {
-                    return Err(Fail::Usage(
-                        format!("there is no command `{name}`"),
-                        verbs::nearest(name),
-                    ));
+                    return Err(Fail::Usage(format!("there is no command `{name}`"), verbs::nearest(name)));
                 }
             },
         };
         let mut page = vec![];
-        clap_mangen::Man::new(command)
-            .render(&mut page)
-            .map_err(Fail::Output)?;
+        clap_mangen::Man::new(command).render(&mut page).map_err(Fail::Output)?;
         context.output.text(&String::from_utf8_lossy(&page));
         Ok(())
     }

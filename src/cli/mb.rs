@@ -68,13 +68,7 @@ impl Verb for Mb {
             Function::Ensure { id } => {
                 context.post_or_new()?.ensure(&mailbox(&id)?)?;
             }
-            Function::Send {
-                from,
-                to,
-                body,
-                subject,
-                reply_to,
-            } => {
+            Function::Send { from, to, body, subject, reply_to } => {
                 let (from, to) = (mailbox(&from)?, mailbox(&to)?);
                 let post = context.post_or_new()?;
                 let body = text::from_path(&body, post.room().limits().body_bytes)?;
@@ -85,9 +79,7 @@ impl Verb for Mb {
                         why,
                     })
                 });
-                let subject = subject
-                    .filter(|s| !s.is_empty())
-                    .unwrap_or_else(|| "message".to_owned());
+                let subject = subject.filter(|s| !s.is_empty()).unwrap_or_else(|| "message".to_owned());
                 let letter = Letter {
                     subject: Some(subject),
                     body,
@@ -113,9 +105,7 @@ impl Verb for Mb {
             }
             Function::List { id } => {
                 let paths = context.post()?.list_by_id(&mailbox(&id)?)?;
-                paths
-                    .iter()
-                    .for_each(|path| context.output.line(&path.display().to_string()));
+                paths.iter().for_each(|path| context.output.line(&path.display().to_string()));
             }
             Function::Archive { path, id } => {
                 let post = context.post_or_new()?;
@@ -125,23 +115,16 @@ impl Verb for Mb {
             Function::Wait { seconds, id, poll } => {
                 let post = context.post_or_new()?;
                 let me = post.ensure(&mailbox(&id)?)?;
-                let interval = poll
-                    .filter(|p| (0.0..86_400.0).contains(p))
-                    .map(Duration::from_secs_f64);
-                if let Awaited::TimedOut = post.wait(
-                    &me,
-                    &Filter::default(),
-                    1,
-                    Duration::from_secs(seconds.into()),
-                    interval,
-                )? {
+                let interval = poll.filter(|p| (0.0..86_400.0).contains(p)).map(Duration::from_secs_f64);
+                if let Awaited::TimedOut =
+                    post.wait(&me, &Filter::default(), 1, Duration::from_secs(seconds.into()), interval)?
+                {
                     return Err(Fail::Code(Failure::Nothing));
                 }
             }
             Function::Register { id, name } => {
-                let name = name
-                    .filter(|n| !n.is_empty())
-                    .unwrap_or_else(|| format!("agent-{}", &random_hex()[..4]));
+                let name =
+                    name.filter(|n| !n.is_empty()).unwrap_or_else(|| format!("agent-{}", &random_hex()[..4]));
                 let name = context.post_or_new()?.register(&name, &mailbox(&id)?)?;
                 context.done = true;
                 context.output.text(name.as_deref().unwrap_or("collision"));
@@ -155,10 +138,7 @@ impl Verb for Mb {
             }
             Function::Names => {
                 let post = context.post()?;
-                post.registry()?
-                    .entries
-                    .iter()
-                    .for_each(|entry| context.output.line(&entry.name));
+                post.registry()?.entries.iter().for_each(|entry| context.output.line(&entry.name));
             }
             Function::Whois { id } => {
                 let post = context.post()?;
@@ -173,12 +153,5 @@ impl Verb for Mb {
 }
 
 fn mailbox(id: &str) -> Result<MailboxId, Fail> {
-    MailboxId::parse(id).map_err(|why| {
-        Error::BadName {
-            what: "the id",
-            text: id.to_owned(),
-            why,
-        }
-        .into()
-    })
+    MailboxId::parse(id).map_err(|why| Error::BadName { what: "the id", text: id.to_owned(), why }.into())
 }

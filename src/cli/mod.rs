@@ -69,6 +69,8 @@ trait Verb: Parser {
 
 /// Runs the command line `arguments`, the program's name first.
 pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
+    // A file size limit is an error to report, not a reason to die: with a handler the write fails instead.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     let json = arguments.iter().any(|a| a == "--json");
     match find_verb(&arguments) {
         Found::Verb(at) => {
@@ -79,10 +81,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
             match verbs::find(&name) {
                 Some(entry) => (entry.run)(entry, arguments),
                 None => fail::usage(
-                    &format!(
-                        "there is no command `{}`",
-                        crate::message::visible::clip(&name, 40)
-                    ),
+                    &format!("there is no command `{}`", crate::message::visible::clip(&name, 40)),
                     &verbs::nearest(&name),
                     json,
                 ),
@@ -116,25 +115,15 @@ fn find_verb(arguments: &[OsString]) -> Found {
 }
 
 fn help(rest: &[OsString], json: bool) -> ExitCode {
-    let Some(name) = rest
-        .iter()
-        .map(|a| a.to_string_lossy())
-        .find(|a| !a.starts_with('-'))
-    else {
+    let Some(name) = rest.iter().map(|a| a.to_string_lossy()).find(|a| !a.starts_with('-')) else {
         return show(&verbs::overview());
     };
     match verbs::find(&name) {
-        Some(entry) => show(
-            &(entry.command)()
-                .bin_name(format!("postroom {name}"))
-                .render_long_help()
-                .to_string(),
-        ),
+        Some(entry) => {
+            show(&(entry.command)().bin_name(format!("postroom {name}")).render_long_help().to_string())
+        }
         None => fail::usage(
-            &format!(
-                "there is no command `{}`",
-                crate::message::visible::clip(&name, 40)
-            ),
+            &format!("there is no command `{}`", crate::message::visible::clip(&name, 40)),
             &verbs::nearest(&name),
             json,
         ),
@@ -145,9 +134,8 @@ fn help(rest: &[OsString], json: bool) -> ExitCode {
 fn run_verb<V: Verb>(entry: &verbs::Entry, arguments: Vec<OsString>) -> ExitCode {
     let json = arguments.iter().any(|a| a == "--json");
     let command = V::command().bin_name(format!("postroom {}", entry.name));
-    let parsed = command
-        .try_get_matches_from(arguments)
-        .and_then(|mut matches| V::from_arg_matches_mut(&mut matches));
+    let parsed =
+        command.try_get_matches_from(arguments).and_then(|mut matches| V::from_arg_matches_mut(&mut matches));
     let verb = match parsed {
         Ok(verb) => verb,
         Err(e) if e.use_stderr() => return fail::from_clap(&e, json),
@@ -193,11 +181,7 @@ mod tests {
     fn every_verb_has_a_parser_that_stands_clap_s_own_checks() {
         for entry in verbs::VERBS {
             (entry.command)().debug_assert();
-            assert!(
-                (entry.command)().get_about().is_some(),
-                "{} has no help",
-                entry.name
-            );
+            assert!((entry.command)().get_about().is_some(), "{} has no help", entry.name);
         }
     }
 }

@@ -40,9 +40,7 @@ impl Verb for Names {
         if context.output.terminal {
             table(&mut context.output, &names, now);
         } else {
-            names
-                .iter()
-                .for_each(|listed| context.output.line(&plain(listed)));
+            names.iter().for_each(|listed| context.output.line(&plain(listed)));
         }
         Ok(())
     }
@@ -59,9 +57,7 @@ fn plain(listed: &Listed) -> String {
     match listed.unread {
         Some((count, oldest)) => {
             line.push_str(&format!(" unread={count}"));
-            oldest
-                .iter()
-                .for_each(|time| line.push_str(&format!(" oldest={time}")));
+            oldest.iter().for_each(|time| line.push_str(&format!(" oldest={time}")));
         }
         None => line.push_str(" unread=?"),
     }
@@ -91,10 +87,7 @@ fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
     output.line(&output.paint(DIM, &visible::clip(&title, output.width())));
     for listed in names {
         let (unread, oldest) = match listed.unread {
-            Some((count, oldest)) => (
-                count.to_string(),
-                oldest.map_or(String::new(), |time| age(now, time)),
-            ),
+            Some((count, oldest)) => (count.to_string(), oldest.map_or(String::new(), |time| age(now, time))),
             None => ("?".to_owned(), String::new()),
         };
         let (style, there) = match listed.presence {

@@ -30,13 +30,7 @@ impl Output {
         // NO_COLOR, CLICOLOR_FORCE, TERM=dumb: one crate knows them all, but only a terminal needs to ask.
         let colour =
             !json && terminal && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
-        Self {
-            json,
-            quiet,
-            terminal: terminal && !json,
-            colour,
-            buffer: String::new(),
-        }
+        Self { json, quiet, terminal: terminal && !json, colour, buffer: String::new() }
     }
 
     pub(super) fn text(&mut self, text: &str) {
@@ -61,11 +55,7 @@ impl Output {
     }
 
     pub(super) fn paint(&self, style: Style, text: &str) -> String {
-        if self.colour {
-            format!("{style}{text}{style:#}")
-        } else {
-            text.to_owned()
-        }
+        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     /// The columns of the terminal, within reason; as good as endless without one.
@@ -83,9 +73,7 @@ impl Output {
             return Ok(());
         }
         let mut stdout = io::stdout().lock();
-        let written = stdout
-            .write_all(self.buffer.as_bytes())
-            .and_then(|()| stdout.flush());
+        let written = stdout.write_all(self.buffer.as_bytes()).and_then(|()| stdout.flush());
         self.buffer.clear();
         written
     }

@@ -93,11 +93,7 @@ impl Verb for Read {
 
 impl Read {
     fn consume(&self, post: &Post, me: &Me, opened: &Opened) -> Result<(), Fail> {
-        if self.keep {
-            Ok(())
-        } else {
-            Ok(post.shown(me, opened)?)
-        }
+        if self.keep { Ok(()) } else { Ok(post.shown(me, opened)?) }
     }
 
     /// Where the file will be when the reader looks for it.
@@ -126,20 +122,11 @@ impl Read {
         };
         let path = self.path(me, opened);
         let extent = if body.len() > LONG && !self.full && !context.output.terminal {
-            Extent::Head {
-                bytes: LONG,
-                path: &path,
-            }
+            Extent::Head { bytes: LONG, path: &path }
         } else {
             Extent::Whole
         };
-        fence::render(
-            &facts,
-            body,
-            &fence::nonce(body, random_u64),
-            extent,
-            context.output.terminal,
-        )
+        fence::render(&facts, body, &fence::nonce(body, random_u64), extent, context.output.terminal)
     }
 
     fn json(&self, post: &Post, opened: &Opened) -> Value {

@@ -77,14 +77,7 @@ fn priority(text: &str) -> Result<Priority, String> {
 }
 
 fn given(what: &'static str, id: &str) -> Result<MessageId, Fail> {
-    MessageId::given(id).map_err(|why| {
-        Error::BadName {
-            what,
-            text: id.to_owned(),
-            why,
-        }
-        .into()
-    })
+    MessageId::given(id).map_err(|why| Error::BadName { what, text: id.to_owned(), why }.into())
 }
 
 impl Verb for Send {
@@ -105,17 +98,9 @@ impl Verb for Send {
         for name in &to {
             post.addressee(name)?;
         }
-        let reply_to = self
-            .reply_to
-            .as_deref()
-            .map(|id| given("--reply-to", id))
-            .transpose()?;
+        let reply_to = self.reply_to.as_deref().map(|id| given("--reply-to", id)).transpose()?;
         let body = self.text.read(post.room().limits().body_bytes)?;
-        let letter = Letter {
-            to,
-            reply_to,
-            ..self.marks.letter(self.subject, body)?
-        };
+        let letter = Letter { to, reply_to, ..self.marks.letter(self.subject, body)? };
         let receipts = post.send(&me, &letter)?;
         tell(context, &receipts)
     }
@@ -123,9 +108,7 @@ impl Verb for Send {
 
 /// Shows the receipts; the exit code is that of the worst.
 pub(super) fn tell(context: &mut Context, receipts: &[Receipt]) -> Result<(), Fail> {
-    context.done = receipts
-        .iter()
-        .all(|r| matches!(r.outcome, Outcome::Queued | Outcome::Already(_)));
+    context.done = receipts.iter().all(|r| matches!(r.outcome, Outcome::Queued | Outcome::Already(_)));
     let output = &mut context.output;
     if output.json {
         let list: Vec<Value> = receipts.iter().map(json).collect();
@@ -133,10 +116,7 @@ pub(super) fn tell(context: &mut Context, receipts: &[Receipt]) -> Result<(), Fa
     }
     let mut worst = None;
     for receipt in receipts {
-        let (short, to) = (
-            receipt.id.short().unwrap_or_default(),
-            visible::line(&receipt.name),
-        );
+        let (short, to) = (receipt.id.short().unwrap_or_default(), visible::line(&receipt.name));
         let line = match &receipt.outcome {
             Outcome::Queued => format!(
                 "{} {short} for {to}: {}",
@@ -157,13 +137,8 @@ pub(super) fn tell(context: &mut Context, receipts: &[Receipt]) -> Result<(), Fa
             }
             Outcome::Failed(e) => {
                 worst = Some(e.code());
-                note(&format!(
-                    "postroom: not delivered to {to}: {}",
-                    visible::text(&e.to_string())
-                ));
-                e.hints()
-                    .iter()
-                    .for_each(|hint| note(&format!("  {}", visible::text(hint))));
+                note(&format!("postroom: not delivered to {to}: {}", visible::text(&e.to_string())));
+                e.hints().iter().for_each(|hint| note(&format!("  {}", visible::text(hint))));
                 if e.is_forbidden() {
                     note(&format!("  {}", context.surroundings.sandbox_hint(&context.root)));
                 }

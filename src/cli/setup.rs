@@ -38,12 +38,8 @@ impl Verb for Setup {
 
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post_or_new()?;
-        let wanted = NewMailbox {
-            name: self.name,
-            aliases: self.alias,
-            about: self.about,
-            child: self.child,
-        };
+        let wanted =
+            NewMailbox { name: self.name, aliases: self.alias, about: self.about, child: self.child };
         let setup = post.setup(&wanted)?;
         context.done = true;
         let prompt = self.child.then(|| prompt(context, &setup));
@@ -69,10 +65,9 @@ impl Verb for Setup {
         }
         match prompt {
             Some(prompt) => output.text(&format!("prompt for the new agent:\n{prompt}")),
-            None if !setup.bound => output.line(&format!(
-                "to act as it: export AGENT_MAILBOX_ID={}, or --as {name}",
-                setup.id
-            )),
+            None if !setup.bound => {
+                output.line(&format!("to act as it: export AGENT_MAILBOX_ID={}, or --as {name}", setup.id))
+            }
             None => {}
         }
         Ok(())

@@ -22,11 +22,8 @@ const SESSIONS: [(&str, &str); 3] = [
 ];
 
 /// Variables by which a program can be told that tells no session.
-const PROGRAMS: [(&str, &str); 3] = [
-    ("claude", "CLAUDECODE"),
-    ("gemini", "GEMINI_CLI"),
-    ("opencode", "OPENCODE"),
-];
+const PROGRAMS: [(&str, &str); 3] =
+    [("claude", "CLAUDECODE"), ("gemini", "GEMINI_CLI"), ("opencode", "OPENCODE")];
 
 #[derive(Debug)]
 pub(super) struct Surroundings {
@@ -38,22 +35,12 @@ pub(super) struct Surroundings {
 impl Surroundings {
     pub(super) fn read() -> Self {
         let session = SESSIONS.iter().find_map(|(program, variable)| {
-            variable_of(variable).map(|id| Session {
-                program: (*program).to_owned(),
-                id,
-            })
+            variable_of(variable).map(|id| Session { program: (*program).to_owned(), id })
         });
         let program = session.as_ref().map(|s| s.program.clone());
-        let known = || {
-            PROGRAMS
-                .iter()
-                .find(|(_, v)| variable_of(v).is_some())
-                .map(|(p, _)| (*p).to_owned())
-        };
-        let harness = variable_of("AGENT_HARNESS")
-            .filter(|h| RoomName::parse(h).is_ok())
-            .or(program)
-            .or_else(known);
+        let known = || PROGRAMS.iter().find(|(_, v)| variable_of(v).is_some()).map(|(p, _)| (*p).to_owned());
+        let harness =
+            variable_of("AGENT_HARNESS").filter(|h| RoomName::parse(h).is_ok()).or(program).or_else(known);
         Self {
             mailbox_id: variable_of("AGENT_MAILBOX_ID"),
             session,
@@ -101,14 +88,8 @@ impl Surroundings {
 }
 
 fn checked(room: &str) -> Result<RoomName, Fail> {
-    RoomName::parse(room).map_err(|why| {
-        Error::BadName {
-            what: "the room",
-            text: room.to_owned(),
-            why,
-        }
-        .into()
-    })
+    RoomName::parse(room)
+        .map_err(|why| Error::BadName { what: "the room", text: room.to_owned(), why }.into())
 }
 
 fn named(room: &RoomName) -> Result<(PathBuf, Option<String>), Fail> {
@@ -116,14 +97,9 @@ fn named(room: &RoomName) -> Result<(PathBuf, Option<String>), Fail> {
     if room.as_str() == "tmp" {
         return Ok((PathBuf::from(SEED_ROOT), name));
     }
-    let state = env::var_os("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .filter(|p| p.is_absolute());
-    let state = state.or_else(|| {
-        env::home_dir()
-            .filter(|h| h.is_absolute())
-            .map(|home| home.join(".local/state"))
-    });
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+    let state =
+        state.or_else(|| env::home_dir().filter(|h| h.is_absolute()).map(|home| home.join(".local/state")));
     let state = state.ok_or_else(|| {
         Fail::told(
             Failure::Refused,
@@ -185,9 +161,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Fail> {
 }
 
 fn variable_of(name: &str) -> Option<String> {
-    env::var(name)
-        .ok()
-        .filter(|value| !value.is_empty() && value.len() <= 1024)
+    env::var(name).ok().filter(|value| !value.is_empty() && value.len() <= 1024)
 }
 
 /// The process that started this command, which is the agent or its shell.

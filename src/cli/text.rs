@@ -13,13 +13,7 @@ use crate::post::{Error, Failure};
 #[derive(Debug, Args)]
 pub(super) struct Text {
     /// The text itself
-    #[arg(
-        short,
-        long,
-        value_name = "TEXT",
-        conflicts_with = "file",
-        allow_hyphen_values = true
-    )]
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
     message: Option<String>,
     /// A file with the text (`-` or neither option: standard input)
     #[arg(short, long, value_name = "FILE")]
@@ -60,11 +54,7 @@ fn from_stdin(limit: u64) -> Result<String, Fail> {
         note("Type the message; end it with Ctrl-D on a line of its own.");
     }
     read_all(io::stdin().lock(), limit)?.map_err(|e| {
-        Fail::told(
-            Failure::NotDone,
-            format!("cannot read standard input: {e}"),
-            "-m TEXT or --file FILE",
-        )
+        Fail::told(Failure::NotDone, format!("cannot read standard input: {e}"), "-m TEXT or --file FILE")
     })
 }
 
@@ -78,9 +68,6 @@ fn read_all(source: impl Read, limit: u64) -> Result<io::Result<String>, Fail> {
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Ok(text)),
-        Err(e) => Err(Error::BodyNotUtf8 {
-            at: e.utf8_error().valid_up_to(),
-        }
-        .into()),
+        Err(e) => Err(Error::BodyNotUtf8 { at: e.utf8_error().valid_up_to() }.into()),
     }
 }

@@ -26,12 +26,7 @@ pub(super) enum Group {
 }
 
 const fn entry<V: Verb + CommandFactory>(name: &'static str, group: Group) -> Entry {
-    Entry {
-        name,
-        group,
-        command: V::command,
-        run: run_verb::<V>,
-    }
+    Entry { name, group, command: V::command, run: run_verb::<V> }
 }
 
 pub(super) const VERBS: &[Entry] = &[
@@ -75,9 +70,7 @@ pub(super) fn nearest(name: &str) -> Vec<String> {
 
 /// The whole tree, for completions and man pages.
 pub(super) fn tree() -> Command {
-    let verbs = VERBS
-        .iter()
-        .map(|e| (e.command)().name(e.name).hide(e.group == Group::Hidden));
+    let verbs = VERBS.iter().map(|e| (e.command)().name(e.name).hide(e.group == Group::Hidden));
     Command::new("postroom")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Mail for coding agents, on plain files")
@@ -92,17 +85,10 @@ pub(super) fn overview() -> String {
          Start:  postroom setup NAME     then send, check, read, reply, wait.\n\
          Usage:  postroom COMMAND [ARGUMENTS]     postroom help COMMAND tells more\n",
     );
-    for (group, title) in [
-        (Group::Mail, "Mail"),
-        (Group::Who, "Who"),
-        (Group::Look, "Look and help"),
-    ] {
+    for (group, title) in [(Group::Mail, "Mail"), (Group::Who, "Who"), (Group::Look, "Look and help")] {
         text.push_str(&format!("\n{title}:\n"));
         for entry in VERBS.iter().filter(|e| e.group == group) {
-            let about = (entry.command)()
-                .get_about()
-                .map(ToString::to_string)
-                .unwrap_or_default();
+            let about = (entry.command)().get_about().map(ToString::to_string).unwrap_or_default();
             text.push_str(&format!("  {:<12} {about}\n", entry.name));
         }
     }

@@ -32,9 +32,7 @@ impl Verb for Whoami {
             return Ok(());
         }
         let room = context.room_shown();
-        context
-            .output
-            .line(&format!("name: {}", visible::line(me.shown())));
+        context.output.line(&format!("name: {}", visible::line(me.shown())));
         context.output.line(&format!("id: {}", me.id));
         context.output.line(&format!("by: {}", me.why.word()));
         context.output.line(&format!("room: {room}"));

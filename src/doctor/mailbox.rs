@@ -51,12 +51,7 @@ impl Doctor<'_> {
                 ("quarantine", FileType::Directory) => {
                     let count = entries(&dir.sub("quarantine")?)?.len();
                     if count > 0 {
-                        self.find(
-                            Grade::Note,
-                            "§5.3",
-                            path,
-                            format!("holds {count} that could not be read"),
-                        );
+                        self.find(Grade::Note, "§5.3", path, format!("holds {count} that could not be read"));
                     }
                 }
                 (_, FileType::Symlink) => {
@@ -110,9 +105,8 @@ impl Doctor<'_> {
                 Err(_) => {}
             }
         }
-        for (name, _) in entries(&dir)?
-            .into_iter()
-            .filter(|(name, _)| !file_name::is_message(name.as_bytes()))
+        for (name, _) in
+            entries(&dir)?.into_iter().filter(|(name, _)| !file_name::is_message(name.as_bytes()))
         {
             self.find(
                 Grade::Note,
@@ -126,12 +120,7 @@ impl Doctor<'_> {
 
     fn envelope(&mut self, id: &MailboxId, envelope: &Envelope, name: &str, path: &str) {
         if !envelope.to.is_empty() && envelope.to != id.as_str() {
-            self.find(
-                Grade::Fault,
-                "§3.1",
-                path,
-                format!("is addressed to {}", envelope.to),
-            );
+            self.find(Grade::Fault, "§3.1", path, format!("is addressed to {}", envelope.to));
         }
         if let (Some(named), Some(short)) = (file_name::short(name), envelope.id.short())
             && named != short
@@ -148,10 +137,7 @@ impl Doctor<'_> {
                 Grade::Note,
                 "§3.2",
                 path,
-                format!(
-                    "has the priority {} inside and another in its name",
-                    envelope.priority
-                ),
+                format!("has the priority {} inside and another in its name", envelope.priority),
             );
         }
     }

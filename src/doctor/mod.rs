@@ -62,11 +62,7 @@ pub struct Doctor<'a> {
 
 /// Looks at a whole room. `progress` is told the name of each mailbox before it is looked into.
 pub fn examine(room: &Room, fix: bool, mut progress: impl FnMut(&str)) -> Result<Vec<Finding>, Error> {
-    let mut doctor = Doctor {
-        room,
-        fix: fix && room.may_write().is_ok(),
-        findings: vec![],
-    };
+    let mut doctor = Doctor { room, fix: fix && room.may_write().is_ok(), findings: vec![] };
     let mailboxes = doctor.room_itself()?;
     doctor.registry(&mailboxes)?;
     for id in &mailboxes {
@@ -88,13 +84,7 @@ impl Doctor<'_> {
         path: impl Into<String>,
         what: impl Into<String>,
     ) -> &mut Finding {
-        self.findings.push(Finding {
-            grade,
-            rule,
-            path: path.into(),
-            what: what.into(),
-            fixed: false,
-        });
+        self.findings.push(Finding { grade, rule, path: path.into(), what: what.into(), fixed: false });
         // Just pushed, so there is a last one.
         let last = self.findings.len() - 1;
         &mut self.findings[last]
@@ -123,12 +113,7 @@ impl Doctor<'_> {
     fn modes(&mut self, dir: &Dir, name: &str, stat: &Stat) {
         let path = dir.path().join(name).display().to_string();
         if stat.st_uid != rustix::process::geteuid().as_raw() {
-            self.find(
-                Grade::Fault,
-                "§1.2",
-                path,
-                format!("belongs to another user (uid {})", stat.st_uid),
-            );
+            self.find(Grade::Fault, "§1.2", path, format!("belongs to another user (uid {})", stat.st_uid));
             return;
         }
         let wanted = match FileType::from_raw_mode(stat.st_mode) {
@@ -138,13 +123,9 @@ impl Doctor<'_> {
         };
         let mode = stat.st_mode & 0o7777;
         if mode != wanted {
-            self.mend(
-                Grade::Fault,
-                "§1.2",
-                path,
-                format!("has mode {mode:04o}, not {wanted:04o}"),
-                || dir.tighten(name, stat),
-            );
+            self.mend(Grade::Fault, "§1.2", path, format!("has mode {mode:04o}, not {wanted:04o}"), || {
+                dir.tighten(name, stat)
+            });
         }
     }
 
@@ -154,12 +135,7 @@ impl Doctor<'_> {
         let path = dir.path().join(name).display().to_string();
         let age = self.now().since(mtime(&stat));
         if age < LITTER {
-            self.find(
-                Grade::Litter,
-                "§4.5",
-                path,
-                "is staged, or was left by an interrupted command",
-            );
+            self.find(Grade::Litter, "§4.5", path, "is staged, or was left by an interrupted command");
             return;
         }
         let hours = age.as_secs() / 3600;

@@ -62,9 +62,8 @@ impl Doctor<'_> {
         let root = self.room.root();
         for entry in &mut registry.entries {
             for name in std::iter::once(entry.name.as_str()).chain(entry.aliases()) {
-                if let Some(other) = names
-                    .insert(fold(name), entry.id.clone())
-                    .filter(|other| *other != entry.id)
+                if let Some(other) =
+                    names.insert(fold(name), entry.id.clone()).filter(|other| *other != entry.id)
                 {
                     self.find(
                         Grade::Fault,
@@ -74,12 +73,7 @@ impl Doctor<'_> {
                     );
                 }
             }
-            let inbox = root
-                .path()
-                .join(entry.id.as_str())
-                .join(Folder::Inbox.word())
-                .display()
-                .to_string();
+            let inbox = root.path().join(entry.id.as_str()).join(Folder::Inbox.word()).display().to_string();
             if entry.inbox != inbox {
                 let what = format!("`{}` has its inbox at {}, not {inbox}", entry.name, entry.inbox);
                 let fixed = self.fix;
@@ -106,16 +100,12 @@ impl Doctor<'_> {
                 continue;
             }
             let Some(mut entry) = self.card(id) else { continue };
-            let what = format!(
-                "the mailbox {id} has the name `{}` on its card and no entry",
-                entry.name
-            );
+            let what = format!("the mailbox {id} has the name `{}` on its card and no entry", entry.name);
             let fixed = self.fix;
             self.find(Grade::Fault, "§6.3", path, what).fixed = fixed;
             if registry.is_taken(&entry.name, None)
-                && let Some(free) = Name::parse(&entry.name)
-                    .ok()
-                    .and_then(|n| registry.suggestions(&n).into_iter().next())
+                && let Some(free) =
+                    Name::parse(&entry.name).ok().and_then(|n| registry.suggestions(&n).into_iter().next())
             {
                 entry.name = free;
             }

@@ -8,15 +8,8 @@ use crate::mailbox::{Dir, Error};
 use crate::name::MailboxId;
 
 /// Files and directories of a root that have a meaning.
-const KNOWN: [&str; 7] = [
-    ".postroom",
-    "postroom.toml",
-    "registry.json",
-    ".registry.lock",
-    ".journal",
-    ".sessions",
-    ".staging",
-];
+const KNOWN: [&str; 7] =
+    [".postroom", "postroom.toml", "registry.json", ".registry.lock", ".journal", ".sessions", ".staging"];
 
 impl Doctor<'_> {
     /// Looks at the root and gives the ids of the mailboxes in it.

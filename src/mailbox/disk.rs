@@ -16,6 +16,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
@@ -46,9 +48,7 @@ impl Dir {
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             let stat = fs::lstat(parent).map_err(|e| Error::io("look at", parent, e))?;
             if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
-                return Err(Error::Link {
-                    path: parent.to_owned(),
-                });
+                return Err(Error::Link { path: parent.to_owned() });
             }
         }
         Self::open_at(fs::CWD, path, path.to_owned())
@@ -56,10 +56,8 @@ impl Dir {
 
     /// Makes a directory by path if it is missing, parents included, each durable; then opens it.
     pub fn make(path: &Path) -> Result<Self> {
-        let missing: Vec<&Path> = path
-            .ancestors()
-            .take_while(|p| fs::lstat(*p).is_err_and(|e| e == Errno::NOENT))
-            .collect();
+        let missing: Vec<&Path> =
+            path.ancestors().take_while(|p| fs::lstat(*p).is_err_and(|e| e == Errno::NOENT)).collect();
         for step in missing.into_iter().rev() {
             match fs::mkdir(step, DIR_MODE) {
                 Ok(()) => fs::chmod(step, DIR_MODE).map_err(|e| Error::io("set the mode of", step, e))?,
@@ -120,12 +118,10 @@ impl Dir {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, FILE_MODE))
             .map_err(|e| self.fault("create", name, e))?;
-        let written = fs::fchmod(&fd, FILE_MODE)
-            .map_err(|e| self.fault("set the mode of", name, e))
-            .and_then(|()| {
+        let written =
+            fs::fchmod(&fd, FILE_MODE).map_err(|e| self.fault("set the mode of", name, e)).and_then(|()| {
                 let mut file = File::from(fd);
-                file.write_all(bytes)
-                    .map_err(|e| Error::std("write", &self.path.join(name), e))?;
+                file.write_all(bytes).map_err(|e| Error::std("write", &self.path.join(name), e))?;
                 fs::fsync(&file).map_err(|e| self.fault("sync", name, e))
             });
         if written.is_err() {
@@ -140,9 +136,7 @@ impl Dir {
         let name = name.as_ref();
         match retry_on_intr(|| fs::renameat_with(&self.fd, name, &to.fd, new, RenameFlags::NOREPLACE)) {
             Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(Error::Exists {
-                path: to.path.join(new),
-            }),
+            Err(Errno::EXIST) => Err(Error::Exists { path: to.path.join(new) }),
             // Some file systems know no NOREPLACE; a hard link refuses a taken name just as surely.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => self.publish_by_link(name, to, new),
             Err(e) => Err(self.fault("move", name, e)),
@@ -154,16 +148,14 @@ impl Dir {
             Ok(()) => {
                 fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.fault("remove", name, e))
             }
-            Err(Errno::EXIST) => Err(Error::Exists {
-                path: to.path.join(new),
-            }),
+            Err(Errno::EXIST) => Err(Error::Exists { path: to.path.join(new) }),
             Err(e) => Err(self.fault("link", name, e)),
         }
     }
 
     /// Puts new content in the place of a file, whole or not at all, and durable.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let staged = format!(".{name}.{}", random_hex());
+        let staged = format!(".{name}.{}", unique_hex());
         self.stage(&staged, bytes)?;
         if let Err(e) = retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)) {
             let _ = self.remove(&staged);
@@ -181,9 +173,7 @@ impl Dir {
     pub fn rename_dir(&self, name: &str, to: &Dir, new: &str) -> Result<()> {
         match fs::renameat_with(&self.fd, name, &to.fd, new, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(Error::Exists {
-                path: to.path.join(new),
-            }),
+            Err(Errno::EXIST) => Err(Error::Exists { path: to.path.join(new) }),
             // Without NOREPLACE a directory can still only replace an empty one.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 fs::renameat(&self.fd, name, &to.fd, new).map_err(|e| self.fault("move", name, e))
@@ -198,10 +188,7 @@ impl Dir {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty())).map_err(|e| match e {
             Errno::LOOP => Error::Link { path: path.clone() },
-            Errno::NXIO => Error::NotAFile {
-                path: path.clone(),
-                what: "a socket or device",
-            },
+            Errno::NXIO => Error::NotAFile { path: path.clone(), what: "a socket or device" },
             e => Error::io("open", &path, e),
         })?;
         let stat = fs::fstat(&fd).map_err(|e| Error::io("look at", &path, e))?;
@@ -210,11 +197,7 @@ impl Dir {
         if stat.st_mode & 0o077 != 0 {
             let _ = fs::fchmod(&fd, FILE_MODE);
         }
-        Ok(Opened {
-            file: File::from(fd),
-            stat,
-            path,
-        })
+        Ok(Opened { file: File::from(fd), stat, path })
     }
 
     /// The whole of a small file. `None` if it is not there.
@@ -238,21 +221,13 @@ impl Dir {
             }
             other => other.map_err(|e| self.fault("open", name, e))?,
         };
-        File::from(fd)
-            .write_all(line)
-            .map_err(|e| Error::std("write", &self.path.join(name), e))
+        File::from(fd).write_all(line).map_err(|e| Error::std("write", &self.path.join(name), e))
     }
 
     /// Sets the time of a file to now, making it if it is missing; never durable.
     pub fn touch(&self, name: &str) -> Result<()> {
-        let now = fs::Timespec {
-            tv_sec: 0,
-            tv_nsec: fs::UTIME_NOW as _,
-        };
-        let times = fs::Timestamps {
-            last_access: now,
-            last_modification: now,
-        };
+        let now = fs::Timespec { tv_sec: 0, tv_nsec: fs::UTIME_NOW as _ };
+        let times = fs::Timestamps { last_access: now, last_modification: now };
         match fs::utimensat(&self.fd, name, &times, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => self.append(name, b""),
             other => other.map_err(|e| self.fault("touch", name, e)),
@@ -285,11 +260,8 @@ impl Dir {
 
     /// Tightens the mode of a file or directory that lies here.
     pub fn tighten(&self, name: &str, stat: &Stat) -> Result<()> {
-        let mode = if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            DIR_MODE
-        } else {
-            FILE_MODE
-        };
+        let mode =
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Directory { DIR_MODE } else { FILE_MODE };
         fs::chmodat(&self.fd, name, mode, AtFlags::empty())
             .map_err(|e| self.fault("set the mode of", name, e))
     }
@@ -349,19 +321,23 @@ impl Opened {
             .read_to_end(&mut bytes)
             .map_err(|e| Error::std("read", &self.path, e))?;
         if size > limit || bytes.len() as u64 > limit {
-            return Err(Error::TooLarge {
-                path: self.path,
-                size: size.max(bytes.len() as u64),
-                limit,
-            });
+            return Err(Error::TooLarge { path: self.path, size: size.max(bytes.len() as u64), limit });
         }
         Ok(bytes)
     }
 }
 
-/// Eight random hex digits, for names that must differ and for minted ids.
+/// Eight random hex digits, for minted ids.
 pub fn random_hex() -> String {
     format!("{:08x}", random_u64() as u32)
+}
+
+/// Hex digits that no other staging file has: random once per process, then counted.
+pub(super) fn unique_hex() -> String {
+    static START: OnceLock<u64> = OnceLock::new();
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let next = START.get_or_init(random_u64).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
+    format!("{next:016x}")
 }
 
 /// A random number from the kernel.
@@ -380,13 +356,11 @@ fn dir_flags() -> OFlags {
 }
 
 fn check_owner(stat: &Stat, path: &Path) -> Result<()> {
-    if stat.st_uid == rustix::process::geteuid().as_raw() {
+    static ME: OnceLock<u32> = OnceLock::new();
+    if stat.st_uid == *ME.get_or_init(|| rustix::process::geteuid().as_raw()) {
         return Ok(());
     }
-    Err(Error::OtherOwner {
-        path: path.to_owned(),
-        owner: stat.st_uid,
-    })
+    Err(Error::OtherOwner { path: path.to_owned(), owner: stat.st_uid })
 }
 
 fn check_regular(stat: &Stat, path: &Path) -> Result<()> {
@@ -394,10 +368,7 @@ fn check_regular(stat: &Stat, path: &Path) -> Result<()> {
         FileType::RegularFile => return Ok(()),
         other => super::fault::kind(other),
     };
-    Err(Error::NotAFile {
-        path: path.to_owned(),
-        what,
-    })
+    Err(Error::NotAFile { path: path.to_owned(), what })
 }
 
 #[cfg(test)]

@@ -28,10 +28,7 @@ fn publishing_never_replaces() {
     let to = dir.make_sub("in").unwrap();
     dir.publish("x", &to, "m").unwrap();
     assert!(matches!(dir.publish("y", &to, "m"), Err(Error::Exists { .. })));
-    assert!(matches!(
-        dir.publish_by_link("y".as_ref(), &to, "m"),
-        Err(Error::Exists { .. })
-    ));
+    assert!(matches!(dir.publish_by_link("y".as_ref(), &to, "m"), Err(Error::Exists { .. })));
     dir.publish_by_link("y".as_ref(), &to, "n").unwrap();
     assert_eq!(to.read("m", 10).unwrap().unwrap(), b"one");
     assert_eq!(to.read("n", 10).unwrap().unwrap(), b"two");
@@ -45,30 +42,14 @@ fn links_and_odd_files_are_refused_without_waiting() {
     std::fs::write(&outside, "secret").unwrap();
     symlink(&outside, dir.path().join("link")).unwrap();
     symlink(temp.path(), dir.path().join("dirlink")).unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        dir.path().join("fifo"),
-        FileType::Fifo,
-        Mode::RWXU,
-        0,
-    )
-    .unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     assert!(matches!(dir.open_file("link"), Err(Error::Link { .. })));
     assert!(matches!(dir.sub("dirlink"), Err(Error::Link { .. })));
     assert!(matches!(dir.sub("fifo"), Err(Error::NotADirectory { .. })));
-    assert!(matches!(
-        dir.open_file("fifo"),
-        Err(Error::NotAFile { what: "a FIFO", .. })
-    ));
-    assert!(matches!(
-        dir.try_lock("link", Hold::Alone),
-        Err(Error::Link { .. })
-    ));
+    assert!(matches!(dir.open_file("fifo"), Err(Error::NotAFile { what: "a FIFO", .. })));
+    assert!(matches!(dir.try_lock("link", Hold::Alone), Err(Error::Link { .. })));
     assert!(dir.append("link", b"x").is_err());
-    assert!(matches!(
-        Dir::open(&dir.path().join("dirlink/a")),
-        Err(Error::Link { .. })
-    ));
+    assert!(matches!(Dir::open(&dir.path().join("dirlink/a")), Err(Error::Link { .. })));
     assert_eq!(std::fs::read(outside).unwrap(), b"secret");
 }
 
@@ -91,14 +72,7 @@ fn loose_modes_are_tightened() {
 fn a_file_over_the_limit_is_not_read() {
     let (_temp, dir) = room();
     dir.stage("big", &[b'x'; 100]).unwrap();
-    assert!(matches!(
-        dir.read("big", 99),
-        Err(Error::TooLarge {
-            size: 100,
-            limit: 99,
-            ..
-        })
-    ));
+    assert!(matches!(dir.read("big", 99), Err(Error::TooLarge { size: 100, limit: 99, .. })));
     assert_eq!(dir.read("big", 100).unwrap().unwrap().len(), 100);
 }
 
@@ -122,14 +96,7 @@ fn replacing_leaves_no_litter_and_touching_makes_a_file() {
     dir.touch("seen").unwrap();
     dir.touch("seen").unwrap();
     let mut names = vec![];
-    dir.scan(|name, kind| names.push((String::from_utf8_lossy(name).into_owned(), kind)))
-        .unwrap();
+    dir.scan(|name, kind| names.push((String::from_utf8_lossy(name).into_owned(), kind))).unwrap();
     names.sort_by(|a, b| a.0.cmp(&b.0));
-    assert_eq!(
-        names,
-        [
-            ("r".to_owned(), FileType::RegularFile),
-            ("seen".to_owned(), FileType::RegularFile)
-        ]
-    );
+    assert_eq!(names, [("r".to_owned(), FileType::RegularFile), ("seen".to_owned(), FileType::RegularFile)]);
 }

@@ -14,11 +14,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, ThisError)]
 pub enum Error {
     #[error("cannot {doing} {}: {source}", .path.display())]
-    Io {
-        doing: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("{} is a symbolic link", .path.display())]
     Link { path: PathBuf },
     #[error("{} is {what}, not a regular file", .path.display())]
@@ -43,20 +39,13 @@ impl Error {
     }
 
     pub(super) fn std(doing: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io {
-            doing,
-            path: path.to_owned(),
-            source,
-        }
+        Self::Io { doing, path: path.to_owned(), source }
     }
 
     pub(super) fn not_a_directory(at: BorrowedFd<'_>, name: &Path, path: PathBuf) -> Self {
         match fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW).map(|s| FileType::from_raw_mode(s.st_mode)) {
             Ok(FileType::Symlink) => Self::Link { path },
-            Ok(other) => Self::NotADirectory {
-                path,
-                what: kind(other),
-            },
+            Ok(other) => Self::NotADirectory { path, what: kind(other) },
             Err(e) => Self::io("open", &path, e),
         }
     }

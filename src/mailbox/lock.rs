@@ -36,10 +36,7 @@ impl Dir {
                 return Ok(lock);
             }
             if waited >= PATIENCE {
-                return Err(Error::Locked {
-                    path: self.path().join(name),
-                    seconds: PATIENCE.as_secs(),
-                });
+                return Err(Error::Locked { path: self.path().join(name), seconds: PATIENCE.as_secs() });
             }
             super::pause(pause);
             waited += pause;
@@ -52,9 +49,7 @@ impl Dir {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(self.fd(), name, flags, Mode::RUSR | Mode::WUSR)).map_err(
             |e| match e {
-                Errno::LOOP => Error::Link {
-                    path: self.path().join(name),
-                },
+                Errno::LOOP => Error::Link { path: self.path().join(name) },
                 e => self.fault("open", name, e),
             },
         )?;

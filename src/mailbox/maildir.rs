@@ -19,6 +19,7 @@ use std::collections::BinaryHeap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -59,6 +60,8 @@ impl Folder {
 pub struct Maildir {
     dir: Dir,
     id: MailboxId,
+    /// `tmp` and `inbox`, opened by the first delivery and kept for the next.
+    delivery: OnceLock<(Dir, Dir)>,
 }
 
 /// What became of a delivery that was not refused.
@@ -100,8 +103,7 @@ pub struct Unreadable {
 impl Unreadable {
     /// Whether it is old enough to be called broken.
     pub fn is_settled(&self, now: Timestamp) -> bool {
-        self.time
-            .is_none_or(|time| time > now && time.since(now) > GROWING || now.since(time) >= GROWING)
+        self.time.is_none_or(|time| time > now && time.since(now) > GROWING || now.since(time) >= GROWING)
     }
 }
 
@@ -116,17 +118,14 @@ pub enum Presence {
 impl Maildir {
     /// Opens the mailbox `id` of a room.
     pub fn open(root: &Dir, id: &MailboxId) -> Result<Self> {
-        Ok(Self {
-            dir: root.sub(id.as_str())?,
-            id: id.clone(),
-        })
+        Ok(Self { dir: root.sub(id.as_str())?, id: id.clone(), delivery: OnceLock::new() })
     }
 
     /// Makes a mailbox in one visible step, or completes one that was made by hand. Durable on return.
     pub fn make(root: &Dir, id: &MailboxId, card: Option<&[u8]>) -> Result<Self> {
         if root.stat(id.as_str()).is_err_and(|e| e.is_missing()) {
             let staging = root.make_sub(".staging")?;
-            let name = format!("{id}.{}", disk::random_hex());
+            let name = format!("{id}.{}", disk::unique_hex());
             Self::furnish(&staging.make_sub(&name)?, card)?;
             staging.sync()?;
             match staging.rename_dir(&name, root, id.as_str()) {
@@ -168,11 +167,16 @@ impl Maildir {
 
     /// Writes a whole message, makes it durable and publishes it into the inbox.
     pub fn deliver(&self, name: &FileName, bytes: &[u8]) -> Result<Delivered> {
-        let tmp = self.dir.sub("tmp")?;
-        let inbox = self.dir.sub("inbox")?;
-        let staged = format!("{}.{}", name.as_str(), disk::random_hex());
+        let (tmp, inbox) = match self.delivery.get() {
+            Some(open) => open,
+            None => {
+                let open = (self.dir.sub("tmp")?, self.dir.sub("inbox")?);
+                self.delivery.get_or_init(|| open)
+            }
+        };
+        let staged = format!("{}.{}", name.as_str(), disk::unique_hex());
         tmp.stage(&staged, bytes)?;
-        if let Err(e) = tmp.publish(&staged, &inbox, name.as_str()) {
+        if let Err(e) = tmp.publish(&staged, inbox, name.as_str()) {
             let _ = tmp.remove(&staged);
             return Err(e);
         }
@@ -195,16 +199,11 @@ impl Maildir {
                 return;
             }
             let Ok(text) = str::from_utf8(name) else {
-                listing.strange.push((
-                    OsString::from_vec(name.to_vec()),
-                    "a file whose name is not UTF-8",
-                ));
+                listing.strange.push((OsString::from_vec(name.to_vec()), "a file whose name is not UTF-8"));
                 return;
             };
             if kind != FileType::RegularFile {
-                listing
-                    .strange
-                    .push((OsString::from(text), super::fault::kind(kind)));
+                listing.strange.push((OsString::from(text), super::fault::kind(kind)));
                 return;
             }
             listing.total += 1;
@@ -251,23 +250,14 @@ impl Maildir {
         };
         let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
         let time = mtime(&opened.stat);
-        let broken = |why: String| Unreadable {
-            name: name.to_owned(),
-            why,
-            time: Some(time),
-        };
+        let broken = |why: String| Unreadable { name: name.to_owned(), why, time: Some(time) };
         let mut bytes = Vec::new();
         for more in [4096, frontmatter::HEADER_LIMIT] {
             bytes.extend(opened.head(more).map_err(|e| broken(e.to_string()))?);
             let whole = bytes.len() as u64 >= size;
             match maildir::parse_head(&bytes, whole) {
                 Ok(Some(envelope)) => {
-                    return Ok(Some(Header {
-                        name: name.to_owned(),
-                        envelope,
-                        time,
-                        size,
-                    }));
+                    return Ok(Some(Header { name: name.to_owned(), envelope, time, size }));
                 }
                 Ok(None) => {}
                 Err(e) => return Err(broken(e.to_string())),
@@ -289,14 +279,9 @@ impl Maildir {
             Err(e) => return Err(self.unreadable(folder, name, e.to_string())),
         };
         let time = mtime(&opened.stat);
-        let broken = |why: String| Unreadable {
-            name: name.to_owned(),
-            why,
-            time: Some(time),
-        };
-        let bytes = opened
-            .read_all(limit + frontmatter::HEADER_LIMIT as u64)
-            .map_err(|e| broken(e.to_string()))?;
+        let broken = |why: String| Unreadable { name: name.to_owned(), why, time: Some(time) };
+        let bytes =
+            opened.read_all(limit + frontmatter::HEADER_LIMIT as u64).map_err(|e| broken(e.to_string()))?;
         let message = maildir::parse(&bytes).map_err(|e| broken(e.to_string()))?;
         Ok(Some((message, time)))
     }
@@ -311,9 +296,7 @@ impl Maildir {
             other => other?,
         };
         if opened.stat.st_nlink > 1 && !self.is_staged(name, &opened.stat) {
-            return Err(Error::HardLink {
-                path: dir.path().join(name),
-            });
+            return Err(Error::HardLink { path: dir.path().join(name) });
         }
         Ok(Some(opened))
     }
@@ -337,11 +320,7 @@ impl Maildir {
 
     fn unreadable(&self, folder: Folder, name: &str, why: String) -> Unreadable {
         let stat = self.dir.sub(folder.word()).and_then(|dir| dir.stat(name));
-        Unreadable {
-            name: name.to_owned(),
-            why,
-            time: stat.ok().map(|s| mtime(&s)),
-        }
+        Unreadable { name: name.to_owned(), why, time: stat.ok().map(|s| mtime(&s)) }
     }
 
     /// Moves a message from one folder to another; `false` if it is no longer there. Durable on return.
@@ -370,18 +349,12 @@ impl Maildir {
         let clean: String = name
             .to_string_lossy()
             .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') {
-                    c
-                } else {
-                    '_'
-                }
-            })
+            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' })
             .take(180)
             .collect();
         let mut result = inbox.publish(name, &target, &clean);
         if matches!(result, Err(Error::Exists { .. })) {
-            result = inbox.publish(name, &target, &format!("{}.{clean}", disk::random_hex()));
+            result = inbox.publish(name, &target, &format!("{}.{clean}", disk::unique_hex()));
         }
         match result {
             Err(e) if e.is_missing() => Ok(()),

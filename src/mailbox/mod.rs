@@ -14,10 +14,7 @@ pub use maildir::Maildir;
 use std::time::Duration;
 
 /// Lets a bounded time pass; the one place where mail waits for something that no watch can tell.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "polling for a lock and for a file system without a watch"
-)]
+#[allow(clippy::disallowed_methods, reason = "polling for a lock and for a file system without a watch")]
 pub(crate) fn pause(duration: Duration) {
     std::thread::sleep(duration);
 }

@@ -32,10 +32,8 @@ impl Maildir {
         let _lock = self.dir().lock(".deliver.lock")?;
         for folder in [Folder::Inbox, Folder::Archive] {
             for twin in self.twins(folder, id)? {
-                let Some(found) = self
-                    .dir()
-                    .sub(folder.word())?
-                    .read(&twin, bytes.len() as u64 + READ_SLACK)?
+                let Some(found) =
+                    self.dir().sub(folder.word())?.read(&twin, bytes.len() as u64 + READ_SLACK)?
                 else {
                     continue;
                 };
@@ -43,9 +41,7 @@ impl Maildir {
                     return Ok(Once::Already { folder, name: twin });
                 }
                 if maildir::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
-                    return Ok(Once::Taken {
-                        path: self.path(folder, &twin),
-                    });
+                    return Ok(Once::Taken { path: self.path(folder, &twin) });
                 }
             }
         }

@@ -85,10 +85,7 @@ pub fn check_value(value: &str) -> Result<(), BadValue> {
     if value.len() > VALUE_LIMIT {
         return Err(BadValue::TooLong { limit: VALUE_LIMIT });
     }
-    if let Some(found) = value
-        .chars()
-        .find(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
-    {
+    if let Some(found) = value.chars().find(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
         return Err(BadValue::Control { found });
     }
     if value.trim() != value {
@@ -104,10 +101,7 @@ pub fn subject_of(body: &str) -> String {
         .map(|l| l.trim_start_matches('#').trim())
         .find(|l| !l.is_empty())
         .unwrap_or("(no subject)");
-    let clean: String = line
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let clean: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let clean = clean.trim();
     if clean.chars().count() <= 80 {
         return clean.to_owned();
@@ -118,10 +112,7 @@ pub fn subject_of(body: &str) -> String {
 
 /// The subject of an answer: `re: ` once, however long the thread.
 pub fn subject_of_answer(subject: &str) -> String {
-    let bare = subject
-        .get(..3)
-        .filter(|p| p.eq_ignore_ascii_case("re:"))
-        .map_or(subject, |_| &subject[3..]);
+    let bare = subject.get(..3).filter(|p| p.eq_ignore_ascii_case("re:")).map_or(subject, |_| &subject[3..]);
     let mut answer = format!("re: {}", bare.trim());
     answer.truncate(answer.floor_char_boundary(VALUE_LIMIT));
     answer.trim_end().to_owned()
@@ -133,10 +124,7 @@ mod tests {
 
     #[test]
     fn a_subject_comes_from_the_first_line_that_says_something() {
-        assert_eq!(
-            subject_of("\n\n## Review the parser\nplease"),
-            "Review the parser"
-        );
+        assert_eq!(subject_of("\n\n## Review the parser\nplease"), "Review the parser");
         assert_eq!(subject_of("a\tb"), "a b");
         assert_eq!(subject_of(" \n"), "(no subject)");
         assert_eq!(subject_of(&"x".repeat(200)).chars().count(), 80);
@@ -154,15 +142,7 @@ mod tests {
     #[test]
     fn values_are_one_clean_line() {
         assert!(check_value("re: x #12").is_ok());
-        for bad in [
-            "a\nb",
-            "a\rb",
-            "a\0b",
-            "a\u{1b}[2J",
-            "a\u{85}b",
-            " a",
-            "a\u{2028}b",
-        ] {
+        for bad in ["a\nb", "a\rb", "a\0b", "a\u{1b}[2J", "a\u{85}b", " a", "a\u{2028}b"] {
             assert!(check_value(bad).is_err(), "{bad:?}");
         }
     }

@@ -110,9 +110,7 @@ pub fn body_of(rendered: &str) -> Option<&str> {
     let open_at = rendered.find("\n[")? + 1;
     let open = &rendered[open_at..];
     let (fence, rest) = open.split_once('\n')?;
-    let nonce = fence
-        .get(1..17)
-        .filter(|n| n.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let nonce = fence.get(1..17).filter(|n| n.bytes().all(|b| b.is_ascii_hexdigit()))?;
     if let Some(at) = rest.find(&format!("\n[{nonce} end, no line break before it]\n")) {
         return Some(&rest[..at]);
     }
@@ -139,13 +137,7 @@ mod tests {
             extra: vec![],
         };
         let time = Timestamp::from_parts(0, 0);
-        let facts = Facts {
-            envelope: &envelope,
-            sender: "bob",
-            time,
-            remarks: &[],
-            short: "3f2a9c1d",
-        };
+        let facts = Facts { envelope: &envelope, sender: "bob", time, remarks: &[], short: "3f2a9c1d" };
         render(&facts, body, nonce, Extent::Whole, false)
     }
 
@@ -161,10 +153,7 @@ mod tests {
     #[test]
     fn a_nonce_never_occurs_in_the_body() {
         let mut draws = [1u64, 2, 3].into_iter();
-        assert_eq!(
-            nonce("0000000000000001 0000000000000002", || draws.next().unwrap()),
-            "0000000000000003"
-        );
+        assert_eq!(nonce("0000000000000001 0000000000000002", || draws.next().unwrap()), "0000000000000003");
     }
 
     proptest! {

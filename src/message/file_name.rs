@@ -42,11 +42,7 @@ pub fn slug(subject: &str) -> String {
         }
     }
     let slug = slug.trim_end_matches('-');
-    if slug.is_empty() {
-        "message".to_owned()
-    } else {
-        slug.to_owned()
-    }
+    if slug.is_empty() { "message".to_owned() } else { slug.to_owned() }
 }
 
 /// Whether a name in `inbox/` is a message at all.
@@ -59,10 +55,7 @@ pub fn priority(name: &[u8]) -> Priority {
     let stem = name.strip_suffix(b".md").unwrap_or(name);
     Priority::ALL
         .into_iter()
-        .find(|p| {
-            stem.strip_suffix(p.word().as_bytes())
-                .is_some_and(|rest| rest.ends_with(b"--"))
-        })
+        .find(|p| stem.strip_suffix(p.word().as_bytes()).is_some_and(|rest| rest.ends_with(b"--")))
         .unwrap_or_default()
 }
 
@@ -72,11 +65,7 @@ pub fn short(name: &str) -> Option<&str> {
     let dated =
         bytes.len() > 26 && bytes[8] == b'T' && bytes[15] == b'Z' && bytes[16] == b'-' && bytes[25] == b'-';
     let hex = name.get(17..25)?;
-    (dated
-        && hex
-            .bytes()
-            .all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()))
-    .then_some(hex)
+    (dated && hex.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase())).then_some(hex)
 }
 
 #[cfg(test)]
@@ -84,14 +73,9 @@ mod tests {
     use super::*;
 
     fn name(subject: &str, priority: Priority) -> String {
-        FileName::new(
-            Timestamp::from_parts(1_781_212_203, 0),
-            "3f2a9c1d",
-            subject,
-            priority,
-        )
-        .as_str()
-        .to_owned()
+        FileName::new(Timestamp::from_parts(1_781_212_203, 0), "3f2a9c1d", subject, priority)
+            .as_str()
+            .to_owned()
     }
 
     #[test]
@@ -100,14 +84,8 @@ mod tests {
             name("Review: the *parser*!", Priority::Normal),
             "20260611T211003Z-3f2a9c1d-review-the-parser.md"
         );
-        assert_eq!(
-            name("x", Priority::Urgent),
-            "20260611T211003Z-3f2a9c1d-x--urgent.md"
-        );
-        assert_eq!(
-            name("日本", Priority::Normal),
-            "20260611T211003Z-3f2a9c1d-message.md"
-        );
+        assert_eq!(name("x", Priority::Urgent), "20260611T211003Z-3f2a9c1d-x--urgent.md");
+        assert_eq!(name("日本", Priority::Normal), "20260611T211003Z-3f2a9c1d-message.md");
     }
 
     #[test]
@@ -119,14 +97,8 @@ mod tests {
 
     #[test]
     fn a_name_tells_priority_and_digits() {
-        assert_eq!(
-            priority(b"20260611T211003Z-3f2a9c1d-x--urgent.md"),
-            Priority::Urgent
-        );
-        assert_eq!(
-            priority(b"20260611T211003Z-3f2a9c1d-not-urgent.md"),
-            Priority::Normal
-        );
+        assert_eq!(priority(b"20260611T211003Z-3f2a9c1d-x--urgent.md"), Priority::Urgent);
+        assert_eq!(priority(b"20260611T211003Z-3f2a9c1d-not-urgent.md"), Priority::Normal);
         assert_eq!(short("20260611T211003Z-3f2a9c1d-x.md"), Some("3f2a9c1d"));
         assert_eq!(short("20260611T211003Z-3F2A9C1D-x.md"), None);
         assert_eq!(short("by-hand.md"), None);

@@ -73,18 +73,11 @@ pub fn split(text: &str) -> Result<Split<'_>, ParseError> {
         let (line, after) = cut_line(&rest[at..]);
         if line == "---" {
             let (blank, below) = cut_line(after);
-            return Ok(Split {
-                header: &rest[..at],
-                body: if blank.is_empty() { below } else { after },
-            });
+            return Ok(Split { header: &rest[..at], body: if blank.is_empty() { below } else { after } });
         }
         at = rest.len() - after.len();
     }
-    Err(if rest.len() > HEADER_LIMIT {
-        ParseError::HeaderTooLong
-    } else {
-        ParseError::Unclosed
-    })
+    Err(if rest.len() > HEADER_LIMIT { ParseError::HeaderTooLong } else { ParseError::Unclosed })
 }
 
 /// Reads the raw fields of a header. Indented, blank and comment lines belong to whoever wrote them and
@@ -97,28 +90,15 @@ pub fn fields(header: &str) -> Result<Vec<Field<'_>>, ParseError> {
         if line.is_empty() || line.starts_with([' ', '\t', '#', '\r']) {
             continue;
         }
-        let (key, value) = line
-            .split_once(':')
-            .ok_or(ParseError::NotAField { line: number })?;
+        let (key, value) = line.split_once(':').ok_or(ParseError::NotAField { line: number })?;
         let value = value.strip_prefix(' ').unwrap_or(value);
-        if key.is_empty()
-            || !key
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
-        {
+        if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')) {
             return Err(ParseError::NotAField { line: number });
         }
         if !seen.insert(key) {
-            return Err(ParseError::Duplicate {
-                line: number,
-                key: key.chars().take(64).collect(),
-            });
+            return Err(ParseError::Duplicate { line: number, key: key.chars().take(64).collect() });
         }
-        found.push(Field {
-            key,
-            value,
-            line: number,
-        });
+        found.push(Field { key, value, line: number });
     }
     Ok(found)
 }
@@ -138,14 +118,7 @@ mod tests {
         let split = split("---\na: 1\nb: re: x #2\n---\n\nbody\n---\n").unwrap();
         assert_eq!(split.body, "body\n---\n");
         let fields = fields(split.header).unwrap();
-        assert_eq!(
-            fields[1],
-            Field {
-                key: "b",
-                value: "re: x #2",
-                line: 3
-            }
-        );
+        assert_eq!(fields[1], Field { key: "b", value: "re: x #2", line: 3 });
     }
 
     #[test]
@@ -167,26 +140,14 @@ mod tests {
         assert_eq!(split("hello"), Err(ParseError::NoFrontmatter));
         assert_eq!(split("---\na: 1\n"), Err(ParseError::Unclosed));
         assert_eq!(split("---"), Err(ParseError::Unclosed));
-        assert_eq!(
-            split(&format!("---\n{}", "a: 1\n".repeat(100_000))),
-            Err(ParseError::HeaderTooLong)
-        );
-        assert_eq!(
-            split(&format!("---\n{}", "k".repeat(1 << 20))),
-            Err(ParseError::HeaderTooLong)
-        );
+        assert_eq!(split(&format!("---\n{}", "a: 1\n".repeat(100_000))), Err(ParseError::HeaderTooLong));
+        assert_eq!(split(&format!("---\n{}", "k".repeat(1 << 20))), Err(ParseError::HeaderTooLong));
         assert_eq!(text(b"---\n\xff"), Err(ParseError::NotUtf8 { at: 4 }));
     }
 
     #[test]
     fn a_key_stands_once() {
-        assert_eq!(
-            fields("a: 1\na: 2\n"),
-            Err(ParseError::Duplicate {
-                line: 3,
-                key: "a".into()
-            })
-        );
+        assert_eq!(fields("a: 1\na: 2\n"), Err(ParseError::Duplicate { line: 3, key: "a".into() }));
         assert_eq!(fields("just text\n"), Err(ParseError::NotAField { line: 2 }));
     }
 

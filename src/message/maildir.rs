@@ -41,10 +41,7 @@ pub fn render(envelope: &Envelope, body: &str) -> String {
 /// Reads a whole message.
 pub fn parse(bytes: &[u8]) -> Result<Message, ParseError> {
     let split = frontmatter::split(frontmatter::text(bytes)?)?;
-    Ok(Message {
-        envelope: envelope(split.header)?,
-        body: split.body.to_owned(),
-    })
+    Ok(Message { envelope: envelope(split.header)?, body: split.body.to_owned() })
 }
 
 /// Reads the envelope alone out of the beginning of a file. `None`: the block is not closed yet within
@@ -70,33 +67,23 @@ pub fn parse_head(bytes: &[u8], whole: bool) -> Result<Option<Envelope>, ParseEr
 }
 
 fn closed_before(bytes: &[u8], end: usize) -> Option<&str> {
-    str::from_utf8(&bytes[..end])
-        .ok()
-        .filter(|text| frontmatter::split(text).is_ok())
+    str::from_utf8(&bytes[..end]).ok().filter(|text| frontmatter::split(text).is_ok())
 }
 
 fn envelope(header: &str) -> Result<Envelope, ParseError> {
     let fields = frontmatter::fields(header)?;
     let find = |key: &str| fields.iter().find(|f| f.key == key);
     let need = |key: &'static str| {
-        find(key)
-            .filter(|f| !f.value.trim().is_empty())
-            .ok_or(ParseError::Missing { field: key })
+        find(key).filter(|f| !f.value.trim().is_empty()).ok_or(ParseError::Missing { field: key })
     };
-    let text = |key: &str| {
-        find(key)
-            .map(|f| f.value.trim().to_owned())
-            .filter(|v| !v.is_empty())
-    };
+    let text = |key: &str| find(key).map(|f| f.value.trim().to_owned()).filter(|v| !v.is_empty());
     let reply_to = find("reply_to").filter(|f| !f.value.trim().is_empty());
     let priority = match find("priority") {
         None => Priority::Normal,
         Some(field) => Priority::parse(field.value.trim())
             .ok_or_else(|| bad(field, "not one of low, normal, high, urgent"))?,
     };
-    const OWN: [&str; 7] = [
-        "from", "msg_id", "subject", "reply_to", "to", "priority", "channel",
-    ];
+    const OWN: [&str; 7] = ["from", "msg_id", "subject", "reply_to", "to", "priority", "channel"];
     Ok(Envelope {
         id: message_id(need("msg_id")?)?,
         from: need("from")?.value.trim().to_owned(),
@@ -118,11 +105,7 @@ fn message_id(field: &Field<'_>) -> Result<MessageId, ParseError> {
 }
 
 fn bad(field: &Field<'_>, why: &str) -> ParseError {
-    ParseError::BadValue {
-        line: field.line,
-        field: field.key.to_owned(),
-        why: why.to_owned(),
-    }
+    ParseError::BadValue { line: field.line, field: field.key.to_owned(), why: why.to_owned() }
 }
 
 #[cfg(test)]
@@ -163,22 +146,13 @@ mod tests {
                 "reply_to: deadbeef\nto: alice-2\npriority: urgent\nchannel: build\nstep: 2\n---\n\n"
             )
         );
-        assert_eq!(
-            parse(text.as_bytes()).unwrap(),
-            Message {
-                envelope,
-                body: String::new()
-            }
-        );
+        assert_eq!(parse(text.as_bytes()).unwrap(), Message { envelope, body: String::new() });
     }
 
     #[test]
     fn reading_is_wider_than_writing() {
         let message = parse(b"\xef\xbb\xbf---\r\nmsg_id: a\r\nx: y\r\nfrom: bob\r\n---\r\nhi").unwrap();
-        assert_eq!(
-            (message.envelope.from.as_str(), message.body.as_str()),
-            ("bob", "hi")
-        );
+        assert_eq!((message.envelope.from.as_str(), message.body.as_str()), ("bob", "hi"));
         assert_eq!(message.envelope.extra, [("x".to_owned(), "y".to_owned())]);
     }
 

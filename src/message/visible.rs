@@ -72,10 +72,7 @@ mod tests {
     fn controls_become_visible() {
         assert_eq!(line("a\u{1b}[2Jb\nc\td"), "a\\u{1b}[2Jb c d");
         assert_eq!(text("a\r\nb\tc\rd"), "a\nb    c\\u{d}d");
-        assert_eq!(
-            line("x\u{202e}y\u{e0041}z\u{200b}"),
-            "x\\u{202e}y\\u{e0041}z\\u{200b}"
-        );
+        assert_eq!(line("x\u{202e}y\u{e0041}z\u{200b}"), "x\\u{202e}y\\u{e0041}z\\u{200b}");
         assert_eq!(line("\u{9b}31m\u{7f}"), "\\u{9b}31m\\u{7f}");
         assert_eq!(line("Ångström 陳 👩\u{200d}🔬"), "Ångström 陳 👩\u{200d}🔬");
     }

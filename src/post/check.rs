@@ -25,18 +25,10 @@ impl Filter {
 
     pub fn fits(&self, header: &Header) -> bool {
         let envelope = &header.envelope;
-        self.from
-            .as_ref()
-            .is_none_or(|from| envelope.from == from.as_str())
-            && self
-                .channel
-                .as_ref()
-                .is_none_or(|channel| envelope.channel.as_ref() == Some(channel))
+        self.from.as_ref().is_none_or(|from| envelope.from == from.as_str())
+            && self.channel.as_ref().is_none_or(|channel| envelope.channel.as_ref() == Some(channel))
             && self.reply_to.as_ref().is_none_or(|id| {
-                envelope
-                    .reply_to
-                    .as_ref()
-                    .is_some_and(|r| r.as_str().starts_with(id.as_str()))
+                envelope.reply_to.as_ref().is_some_and(|r| r.as_str().starts_with(id.as_str()))
             })
     }
 }
@@ -59,10 +51,7 @@ impl Post {
         loop {
             let listing = me.mailbox.list(Folder::Inbox, ask)?;
             let listed = listing.names.len();
-            let mut checked = Checked {
-                total: listing.total,
-                ..Checked::default()
-            };
+            let mut checked = Checked { total: listing.total, ..Checked::default() };
             let mut fitting = 0;
             for (name, what) in listing.strange {
                 checked.unreadable.push(Unreadable {

@@ -24,19 +24,11 @@ pub enum Failure {
 #[derive(Debug, ThisError)]
 pub enum Error {
     #[error("nobody here is called `{name}`")]
-    UnknownName {
-        name: String,
-        nearest: Vec<String>,
-        all: Vec<String>,
-    },
+    UnknownName { name: String, nearest: Vec<String>, all: Vec<String> },
     #[error("this command has no mailbox to act as")]
     WhoAmI,
     #[error("{source_of_name} says `{name}`, but nobody here is called that")]
-    NotMe {
-        source_of_name: &'static str,
-        name: String,
-        nearest: Vec<String>,
-    },
+    NotMe { source_of_name: &'static str, name: String, nearest: Vec<String> },
     #[error("the mailbox of `{name}` ({id}) is not in the room")]
     NoMailbox { id: String, name: String },
     #[error("no message begins with `{reference}`")]
@@ -54,17 +46,9 @@ pub enum Error {
     #[error("line {line} of the text looks like {what}")]
     Secret { what: &'static str, line: usize },
     #[error("the mailbox of `{name}` is full: {count} unread messages, limit {limit}")]
-    Full {
-        name: String,
-        count: usize,
-        limit: usize,
-    },
+    Full { name: String, count: usize, limit: usize },
     #[error("{what} `{}`: {why}", crate::message::visible::clip(.text, 80))]
-    BadName {
-        what: &'static str,
-        text: String,
-        why: BadName,
-    },
+    BadName { what: &'static str, text: String, why: BadName },
     #[error("{field}: {why}")]
     BadValue { field: &'static str, why: BadValue },
     #[error("the name `{name}` is taken")]
@@ -97,9 +81,7 @@ impl From<registry::Error> for Error {
 impl Error {
     pub(super) fn from_registry(e: &registry::Error) -> Self {
         match e {
-            registry::Error::Ambiguous { .. } => Self::AmbiguousName {
-                reason: e.to_string(),
-            },
+            registry::Error::Ambiguous { .. } => Self::AmbiguousName { reason: e.to_string() },
             e => Self::Registry(e.to_string()),
         }
     }
@@ -140,14 +122,12 @@ impl Error {
             Self::EmptyBody => vec!["-m TEXT, --file FILE, or the text on standard input".into()],
             Self::BodyTooLarge { .. } => vec!["put it into a file and send its path".into()],
             Self::Secret { .. } => vec!["--allow-secrets sends it all the same".into()],
-            Self::Full { name, .. } => vec![format!(
-                "`{name}` must read or archive mail first; nothing was sent"
-            )],
+            Self::Full { name, .. } => {
+                vec![format!("`{name}` must read or archive mail first; nothing was sent")]
+            }
             Self::Taken { name, suggestions } => {
-                let mut hints: Vec<String> = suggestions
-                    .iter()
-                    .map(|s| format!("postroom setup {s}"))
-                    .collect();
+                let mut hints: Vec<String> =
+                    suggestions.iter().map(|s| format!("postroom setup {s}")).collect();
                 hints.push(format!("if `{name}` is yours: postroom --as {name} …"));
                 hints
             }
@@ -162,10 +142,7 @@ impl Error {
             Self::Room(room::Error::Newer { .. }) => vec!["use the newer postroom that wrote it".into()],
             Self::Disk(fault::Error::Link { path })
             | Self::Room(room::Error::Disk(fault::Error::Link { path })) => {
-                vec![format!(
-                    "links are not followed; name the real place of {}",
-                    path.display()
-                )]
+                vec![format!("links are not followed; name the real place of {}", path.display())]
             }
             _ => vec![],
         }

@@ -26,23 +26,14 @@ impl Post {
     pub(super) fn find_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<Found> {
         let mut found = self.matches(me, folder, reference)?;
         match found.len() {
-            0 if digits(reference).len() < 4 && !reference.ends_with(".md") => Err(Error::ShortReference {
-                reference: clip(reference),
-            }),
-            0 => Err(Error::NoMessage {
-                reference: clip(reference),
-            }),
-            1 => Ok(Found {
-                folder,
-                name: found.swap_remove(0),
-            }),
+            0 if digits(reference).len() < 4 && !reference.ends_with(".md") => {
+                Err(Error::ShortReference { reference: clip(reference) })
+            }
+            0 => Err(Error::NoMessage { reference: clip(reference) }),
+            1 => Ok(Found { folder, name: found.swap_remove(0) }),
             _ => Err(Error::AmbiguousMessage {
                 reference: clip(reference),
-                matches: found
-                    .iter()
-                    .take(8)
-                    .map(|name| full_id(me, folder, name))
-                    .collect(),
+                matches: found.iter().take(8).map(|name| full_id(me, folder, name)).collect(),
             }),
         }
     }
@@ -68,12 +59,7 @@ impl Post {
         }
         let reference = reference.to_ascii_lowercase();
         maybe.retain(|name| match me.mailbox.header(folder, name) {
-            Ok(Some(header)) => header
-                .envelope
-                .id
-                .as_str()
-                .to_ascii_lowercase()
-                .starts_with(&reference),
+            Ok(Some(header)) => header.envelope.id.as_str().to_ascii_lowercase().starts_with(&reference),
             _ => false,
         });
         Ok(maybe)
@@ -88,11 +74,7 @@ fn full_id(me: &Me, folder: Folder, name: &str) -> String {
 }
 
 fn digits(reference: &str) -> String {
-    reference
-        .chars()
-        .filter(char::is_ascii_hexdigit)
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
+    reference.chars().filter(char::is_ascii_hexdigit).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 fn clip(reference: &str) -> String {

@@ -50,18 +50,8 @@ impl Post {
         let (id, why) = self.my_id()?.ok_or(Error::WhoAmI)?;
         let mailbox = self.mailbox(&id)?;
         mailbox.mark_seen();
-        let name = self
-            .registry
-            .as_ref()
-            .ok()
-            .and_then(|r| r.by_id(&id))
-            .map(|e| e.name.clone());
-        Ok(Me {
-            id,
-            name,
-            why,
-            mailbox,
-        })
+        let name = self.registry.as_ref().ok().and_then(|r| r.by_id(&id)).map(|e| e.name.clone());
+        Ok(Me { id, name, why, mailbox })
     }
 
     /// Which id this command acts as, if anything says so, whether or not there is such a mailbox.
@@ -114,39 +104,21 @@ impl Post {
 
     fn unknown(&self, name: &str) -> Error {
         if let (Err(why), Err(_)) = (Name::parse(name), MailboxId::parse(name)) {
-            return Error::BadName {
-                what: "the name",
-                text: name.to_owned(),
-                why,
-            };
+            return Error::BadName { what: "the name", text: name.to_owned(), why };
         }
         let registry = self.registry.as_ref().ok();
         Error::UnknownName {
             name: crate::message::visible::clip(name, 80),
             nearest: registry.map(|r| r.nearest(name)).unwrap_or_default(),
-            all: registry
-                .map(|r| r.entries.iter().map(|e| e.name.clone()).collect())
-                .unwrap_or_default(),
+            all: registry.map(|r| r.entries.iter().map(|e| e.name.clone()).collect()).unwrap_or_default(),
         }
     }
 
     fn not_me(&self, why: Why, name: &str) -> Error {
         if let (Err(bad), Err(_)) = (Name::parse(name), MailboxId::parse(name)) {
-            return Error::BadName {
-                what: why.word(),
-                text: name.to_owned(),
-                why: bad,
-            };
+            return Error::BadName { what: why.word(), text: name.to_owned(), why: bad };
         }
-        let nearest = self
-            .registry
-            .as_ref()
-            .map(|r| r.nearest(name))
-            .unwrap_or_default();
-        Error::NotMe {
-            source_of_name: why.word(),
-            name: crate::message::visible::clip(name, 80),
-            nearest,
-        }
+        let nearest = self.registry.as_ref().map(|r| r.nearest(name)).unwrap_or_default();
+        Error::NotMe { source_of_name: why.word(), name: crate::message::visible::clip(name, 80), nearest }
     }
 }

@@ -73,11 +73,7 @@ impl Post {
 
     fn of(room: Room, caller: Caller) -> Self {
         let registry = Registry::load(room.root());
-        Self {
-            room,
-            registry,
-            caller,
-        }
+        Self { room, registry, caller }
     }
 
     pub fn room(&self) -> &Room {
@@ -103,10 +99,9 @@ impl Post {
 
     fn mailbox(&self, id: &MailboxId) -> Result<Maildir> {
         match Maildir::open(self.room.root(), id) {
-            Err(e) if e.is_missing() => Err(Error::NoMailbox {
-                id: id.to_string(),
-                name: self.name_of(id.as_str()).to_owned(),
-            }),
+            Err(e) if e.is_missing() => {
+                Err(Error::NoMailbox { id: id.to_string(), name: self.name_of(id.as_str()).to_owned() })
+            }
             other => Ok(other?),
         }
     }

@@ -34,15 +34,9 @@ impl Post {
             }
             let mut growing = 0;
             for name in &listing.names {
-                match me
-                    .mailbox
-                    .message(Folder::Inbox, name, self.room.limits().body_bytes)
-                {
+                match me.mailbox.message(Folder::Inbox, name, self.room.limits().body_bytes) {
                     Ok(Some((message, time))) => {
-                        return Ok((
-                            Some(self.opened(me, Folder::Inbox, name, message, time)),
-                            put_away,
-                        ));
+                        return Ok((Some(self.opened(me, Folder::Inbox, name, message, time)), put_away));
                     }
                     Ok(None) => {}
                     Err(broken) if broken.is_settled(self.now()) => {
@@ -64,40 +58,24 @@ impl Post {
             Ok(Some((message, time))) => Ok(self.opened(me, folder, &name, message, time)),
             // Someone archived it between the look and the opening; there it is read as well.
             Ok(None) if folder == Folder::Inbox => {
-                match me
-                    .mailbox
-                    .message(Folder::Archive, &name, self.room.limits().body_bytes)
-                {
+                match me.mailbox.message(Folder::Archive, &name, self.room.limits().body_bytes) {
                     Ok(Some((message, time))) => Ok(self.opened(me, Folder::Archive, &name, message, time)),
-                    _ => Err(Error::NoMessage {
-                        reference: reference.to_owned(),
-                    }),
+                    _ => Err(Error::NoMessage { reference: reference.to_owned() }),
                 }
             }
-            Ok(None) => Err(Error::NoMessage {
-                reference: reference.to_owned(),
-            }),
+            Ok(None) => Err(Error::NoMessage { reference: reference.to_owned() }),
             Err(broken) => {
                 let path = me.mailbox.path(folder, &name).display().to_string();
                 if folder == Folder::Inbox && broken.is_settled(self.now()) {
                     self.quarantine(me, &OsString::from(&name), broken.why.clone())?;
                 }
-                Err(Error::Unreadable {
-                    path,
-                    why: broken.why,
-                })
+                Err(Error::Unreadable { path, why: broken.why })
             }
         }
     }
 
     fn opened(&self, me: &Me, folder: Folder, name: &str, message: Message, time: Timestamp) -> Opened {
-        Opened {
-            folder,
-            name: name.to_owned(),
-            message,
-            time,
-            path: me.mailbox.path(Folder::Archive, name),
-        }
+        Opened { folder, name: name.to_owned(), message, time, path: me.mailbox.path(Folder::Archive, name) }
     }
 
     fn quarantine(&self, me: &Me, name: &OsString, why: String) -> Result<Unreadable> {
@@ -109,11 +87,7 @@ impl Post {
             note: why.clone(),
             ..Event::new("quarantined", me.id.as_str())
         });
-        Ok(Unreadable {
-            name: shown,
-            why,
-            time: None,
-        })
+        Ok(Unreadable { name: shown, why, time: None })
     }
 
     /// Archives a message after its text was written out. Twice is no error.
@@ -140,11 +114,7 @@ impl Post {
         }
         let moved = me.mailbox.shift(&found.name, found.folder, to)?;
         if moved {
-            let event = if to == Folder::Archive {
-                "archived"
-            } else {
-                "unarchived"
-            };
+            let event = if to == Folder::Archive { "archived" } else { "unarchived" };
             let id = match me.mailbox.header(to, &found.name) {
                 Ok(Some(header)) => header.envelope.id.to_string(),
                 _ => String::new(),
@@ -155,10 +125,6 @@ impl Post {
     }
 
     fn record_move(&self, event: &str, me: &Me, id: &str, file: &str) {
-        self.record(Event {
-            id: id.to_owned(),
-            file: file.to_owned(),
-            ..Event::new(event, me.id.as_str())
-        });
+        self.record(Event { id: id.to_owned(), file: file.to_owned(), ..Event::new(event, me.id.as_str()) });
     }
 }

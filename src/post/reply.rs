@@ -32,9 +32,7 @@ impl Post {
         let header = match me.mailbox.header(found.folder, &found.name) {
             Ok(Some(header)) => header,
             Ok(None) => {
-                return Err(Error::NoMessage {
-                    reference: reference.to_owned(),
-                });
+                return Err(Error::NoMessage { reference: reference.to_owned() });
             }
             Err(broken) => {
                 return Err(Error::Unreadable {
@@ -51,12 +49,7 @@ impl Post {
         })?;
         self.mailbox(&to)?;
         let letter = Letter {
-            subject: Some(
-                letter
-                    .subject
-                    .clone()
-                    .unwrap_or_else(|| subject_of_answer(&asked.subject)),
-            ),
+            subject: Some(letter.subject.clone().unwrap_or_else(|| subject_of_answer(&asked.subject))),
             channel: letter.channel.clone().or_else(|| asked.channel.clone()),
             reply_to: Some(asked.id.clone()),
             ..letter
@@ -70,18 +63,12 @@ impl Post {
         if delivered {
             forget(me, &asked.id);
         }
-        Ok(Answer {
-            receipt,
-            answered: asked.id,
-            archived,
-        })
+        Ok(Answer { receipt, answered: asked.id, archived })
     }
 
     fn answer(&self, me: &Me, asked: &MessageId, to: &MailboxId, letter: &Letter) -> Result<Receipt> {
         let one = |id: &MessageId, retry: bool| -> Result<Receipt> {
-            self.send_as(&me.id, letter, std::slice::from_ref(to), id, retry)?
-                .pop()
-                .ok_or(Error::EmptyBody)
+            self.send_as(&me.id, letter, std::slice::from_ref(to), id, retry)?.pop().ok_or(Error::EmptyBody)
         };
         if let Some(id) = &letter.id {
             return one(id, true);
@@ -108,10 +95,7 @@ fn begun(folder: &Dir, asked: &MessageId) -> Result<Option<MessageId>> {
     let mut id = None;
     folder.scan(|name, _| {
         id = id.take().or_else(|| {
-            str::from_utf8(name)
-                .ok()?
-                .strip_prefix(&prefix)
-                .and_then(|id| MessageId::given(id).ok())
+            str::from_utf8(name).ok()?.strip_prefix(&prefix).and_then(|id| MessageId::given(id).ok())
         });
     })?;
     Ok(id)

@@ -16,18 +16,8 @@ impl Post {
         self.room.may_write()?;
         let mailbox = Maildir::make(self.room.root(), id, None)?;
         mailbox.mark_seen();
-        let name = self
-            .registry
-            .as_ref()
-            .ok()
-            .and_then(|r| r.by_id(id))
-            .map(|e| e.name.clone());
-        Ok(Me {
-            id: id.clone(),
-            name,
-            why: Why::Id,
-            mailbox,
-        })
+        let name = self.registry.as_ref().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());
+        Ok(Me { id: id.clone(), name, why: Why::Id, mailbox })
     }
 
     /// Delivers to an id, from an id that may have no mailbox yet.
@@ -50,10 +40,7 @@ impl Post {
             other => other?.names,
         };
         names.sort();
-        Ok(names
-            .iter()
-            .map(|name| mailbox.path(Folder::Inbox, name))
-            .collect())
+        Ok(names.iter().map(|name| mailbox.path(Folder::Inbox, name)).collect())
     }
 
     /// Archives by file name; what is not in the inbox is no error.
@@ -89,13 +76,7 @@ impl Post {
                 name: name.to_string(),
                 id: id.clone(),
                 harness: self.caller.harness.clone(),
-                inbox: self
-                    .room
-                    .path()
-                    .join(id.as_str())
-                    .join(Folder::Inbox.word())
-                    .display()
-                    .to_string(),
+                inbox: self.room.path().join(id.as_str()).join(Folder::Inbox.word()).display().to_string(),
                 pid: self.caller.pid,
                 created: self.now().to_string(),
                 extra: serde_json::Map::new(),
@@ -108,10 +89,7 @@ impl Post {
         editing.registry.entries.retain(|e| e.id != *id);
         editing.registry.entries.push(entry);
         editing.commit()?;
-        self.record(Event {
-            to: name.to_string(),
-            ..Event::new("setup", id.as_str())
-        });
+        self.record(Event { to: name.to_string(), ..Event::new("setup", id.as_str()) });
         Ok(Some(name.to_string()))
     }
 }

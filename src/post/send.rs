@@ -4,7 +4,9 @@
 //! recipients share one id and differ only in `to`.
 
 use super::{Error, Me, Post, Result};
+use crate::clock::Timestamp;
 use crate::journal::Event;
+use crate::mailbox::fault;
 use crate::mailbox::maildir::{Delivered, Folder};
 use crate::mailbox::once::Once;
 use crate::message::envelope::{self, check_value};
@@ -80,21 +82,12 @@ impl Post {
     ) -> Result<Vec<Receipt>> {
         self.room.may_write()?;
         self.check_letter(letter)?;
-        let subject = letter
-            .subject
-            .clone()
-            .unwrap_or_else(|| envelope::subject_of(&letter.body));
-        check_value(&subject).map_err(|why| Error::BadValue {
-            field: "the subject",
-            why,
-        })?;
+        let subject = letter.subject.clone().unwrap_or_else(|| envelope::subject_of(&letter.body));
+        check_value(&subject).map_err(|why| Error::BadValue { field: "the subject", why })?;
         for recipient in to {
             self.check_quota(recipient)?;
         }
-        Ok(to
-            .iter()
-            .map(|recipient| self.deliver(from, letter, recipient, (id, retry), &subject))
-            .collect())
+        Ok(to.iter().map(|recipient| self.deliver(from, letter, recipient, (id, retry), &subject)).collect())
     }
 
     pub(super) fn check_letter(&self, letter: &Letter) -> Result<()> {
@@ -106,18 +99,12 @@ impl Post {
             return Err(Error::BodyTooLarge { limit });
         }
         if let Some(channel) = &letter.channel {
-            check_value(channel).map_err(|why| Error::BadValue {
-                field: "the channel",
-                why,
-            })?;
+            check_value(channel).map_err(|why| Error::BadValue { field: "the channel", why })?;
         }
         if !letter.allow_secrets {
             let texts = [letter.subject.as_deref().unwrap_or_default(), &letter.body];
             if let Some(found) = texts.into_iter().find_map(secret::find) {
-                return Err(Error::Secret {
-                    what: found.what,
-                    line: found.line,
-                });
+                return Err(Error::Secret { what: found.what, line: found.line });
             }
         }
         Ok(())
@@ -131,11 +118,7 @@ impl Post {
         if count < limit {
             return Ok(());
         }
-        Err(Error::Full {
-            name: self.name_of(recipient.as_str()).to_owned(),
-            count,
-            limit,
-        })
+        Err(Error::Full { name: self.name_of(recipient.as_str()).to_owned(), count, limit })
     }
 
     fn deliver(
@@ -159,19 +142,26 @@ impl Post {
         let bytes = maildir::render(&envelope, &letter.body);
         // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
         let short = id.short().unwrap_or_else(|| "00000000".to_owned());
-        let name = FileName::new(self.now(), &short, subject, letter.priority);
+        let named = |time| FileName::new(time, &short, subject, letter.priority);
+        let mut name = named(self.now());
+        let mut put = self.put(to, retry.then_some(id), &name, bytes.as_bytes());
+        // Eight digits and a second can meet in a fast sender; a second later the name is free.
+        for second in 1..10 {
+            let Err(Error::Disk(fault::Error::Exists { .. })) = put else { break };
+            name = named(Timestamp::from_parts(self.now().seconds() + second, 0));
+            put = self.put(to, retry.then_some(id), &name, bytes.as_bytes());
+        }
         let mut file = name.as_str().to_owned();
-        let outcome = match self.put(to, retry.then_some(id), &name, bytes.as_bytes()) {
+        let outcome = match put {
             Ok(Once::Delivered(Delivered::Durable)) => Outcome::Queued,
             Ok(Once::Delivered(Delivered::Unproven(e))) => Outcome::Unproven(e.to_string()),
             Ok(Once::Already { folder, name }) => {
                 file = name;
                 Outcome::Already(folder)
             }
-            Ok(Once::Taken { path }) => Outcome::Failed(Error::IdTaken {
-                id: id.to_string(),
-                path: path.display().to_string(),
-            }),
+            Ok(Once::Taken { path }) => {
+                Outcome::Failed(Error::IdTaken { id: id.to_string(), path: path.display().to_string() })
+            }
             Err(e) => Outcome::Failed(e),
         };
         if matches!(outcome, Outcome::Queued | Outcome::Unproven(_)) {
@@ -179,24 +169,13 @@ impl Post {
                 id: id.to_string(),
                 to: to.to_string(),
                 subject: subject.to_owned(),
-                reply_to: letter
-                    .reply_to
-                    .as_ref()
-                    .map(ToString::to_string)
-                    .unwrap_or_default(),
+                reply_to: letter.reply_to.as_ref().map(ToString::to_string).unwrap_or_default(),
                 file: file.clone(),
                 ..Event::new("sent", from.as_str())
             });
         }
         let name = self.name_of(to.as_str()).to_owned();
-        Receipt {
-            id: id.clone(),
-            to: to.clone(),
-            name,
-            subject: subject.to_owned(),
-            file,
-            outcome,
-        }
+        Receipt { id: id.clone(), to: to.clone(), name, subject: subject.to_owned(), file, outcome }
     }
 
     fn put(

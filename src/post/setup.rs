@@ -41,23 +41,12 @@ impl Post {
     pub fn setup(&self, wanted: &NewMailbox) -> Result<Setup> {
         self.room.may_write()?;
         let name = wanted.name.as_deref().map(checked_name).transpose()?;
-        let aliases = wanted
-            .aliases
-            .iter()
-            .map(|a| checked_name(a))
-            .collect::<Result<Vec<_>>>()?;
+        let aliases = wanted.aliases.iter().map(|a| checked_name(a)).collect::<Result<Vec<_>>>()?;
         if let Some(about) = &wanted.about {
-            check_value(about).map_err(|why| Error::BadValue {
-                field: "--about",
-                why,
-            })?;
+            check_value(about).map_err(|why| Error::BadValue { field: "--about", why })?;
         }
         let mut editing = Editing::begin(self.room.root())?;
-        let own = if wanted.child {
-            None
-        } else {
-            self.own_id(&editing.registry)?
-        };
+        let own = if wanted.child { None } else { self.own_id(&editing.registry)? };
         let known = own.as_ref().and_then(|id| editing.registry.by_id(id)).cloned();
         let mut entry = match known {
             Some(entry) => same_owner(entry, name.as_ref(), &aliases)?,
@@ -101,19 +90,11 @@ impl Post {
     fn own_id(&self, registry: &Registry) -> Result<Option<MailboxId>> {
         match self.my_id() {
             Ok(own) => Ok(own.map(|(id, _)| id)),
-            Err(Error::NotMe {
-                source_of_name,
-                name,
-                nearest,
-            }) => match MailboxId::parse(&name) {
+            Err(Error::NotMe { source_of_name, name, nearest }) => match MailboxId::parse(&name) {
                 Ok(id) if source_of_name == Why::Environment.word() && registry.lookup(&name)?.is_none() => {
                     Ok(Some(id))
                 }
-                _ => Err(Error::NotMe {
-                    source_of_name,
-                    name,
-                    nearest,
-                }),
+                _ => Err(Error::NotMe { source_of_name, name, nearest }),
             },
             Err(e) => Err(e),
         }
@@ -132,10 +113,7 @@ impl Post {
             },
         };
         if registry.is_taken(name.as_str(), own.as_ref()) {
-            return Err(Error::Taken {
-                suggestions: registry.suggestions(&name),
-                name: name.to_string(),
-            });
+            return Err(Error::Taken { suggestions: registry.suggestions(&name), name: name.to_string() });
         }
         let id = match own {
             Some(id) => id,
@@ -206,9 +184,7 @@ impl Post {
             }
         })?;
         ids.sort();
-        Ok(ids
-            .into_iter()
-            .find(|id| self.carded_name(id).is_some_and(|carded| carded == *name)))
+        Ok(ids.into_iter().find(|id| self.carded_name(id).is_some_and(|carded| carded == *name)))
     }
 
     fn carded_name(&self, id: &MailboxId) -> Option<Name> {
@@ -219,11 +195,7 @@ impl Post {
 }
 
 fn checked_name(text: &str) -> Result<Name> {
-    Name::parse(text).map_err(|why| Error::BadName {
-        what: "the name",
-        text: text.to_owned(),
-        why,
-    })
+    Name::parse(text).map_err(|why| Error::BadName { what: "the name", text: text.to_owned(), why })
 }
 
 /// The owner of a mailbox may say its name again, or one of its aliases; another name would leave it with two.
@@ -234,10 +206,7 @@ fn same_owner(entry: Entry, name: Option<&Name>, aliases: &[Name]) -> Result<Ent
         fold(&entry.name) == wanted || entry.aliases().any(|a| fold(a) == wanted) || aliases.contains(name)
     };
     match name {
-        Some(name) if !fits(name) => Err(Error::AlreadyNamed {
-            name: entry.name,
-            wanted: name.to_string(),
-        }),
+        Some(name) if !fits(name) => Err(Error::AlreadyNamed { name: entry.name, wanted: name.to_string() }),
         _ => Ok(entry),
     }
 }
@@ -246,10 +215,7 @@ fn free_name(registry: &Registry) -> Result<Name> {
     let start = usize::try_from(random_u64() % GIVEN.len() as u64).unwrap_or(0);
     let given = (0..GIVEN.len()).map(|n| GIVEN[(start + n) % GIVEN.len()].to_owned());
     let numbered = (2..10_000).map(|n| format!("{}-{n}", GIVEN[start]));
-    let free = given
-        .chain(numbered)
-        .find(|name| !registry.is_taken(name, None))
-        .unwrap_or_else(random_hex);
+    let free = given.chain(numbered).find(|name| !registry.is_taken(name, None)).unwrap_or_else(random_hex);
     checked_name(&free)
 }
 

@@ -47,10 +47,7 @@ impl Post {
             if watch.sleep(timeout - waited) == Woken::Gone {
                 // The directory this process holds open is no longer the mailbox, if there still is one.
                 let there = self.mailbox(&me.id)?.list(Folder::Inbox, 0);
-                there.map_err(|_| Error::NoMailbox {
-                    id: me.id.to_string(),
-                    name: me.shown().to_owned(),
-                })?;
+                there.map_err(|_| Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() })?;
                 watch = Watch::on([&inbox]);
             }
         }

@@ -5,18 +5,12 @@ use crate::room::TestRoom;
 #[test]
 fn a_message_goes_from_send_to_archive() {
     let room = TestRoom::with(&["alice", "bob"]);
-    let sent = room
-        .by("alice", ["send", "bob", "-s", "parser review"])
-        .input("Please review.\n")
-        .succeeds();
+    let sent = room.by("alice", ["send", "bob", "-s", "parser review"]).input("Please review.\n").succeeds();
     let id = sent.out.split(' ').nth(1).unwrap().to_owned();
     assert_eq!(sent.out, format!("queued {id} for bob: parser review\n"));
 
     let checked = room.by("bob", ["check"]).succeeds().out;
-    assert!(
-        checked.starts_with(&id) && checked.ends_with("Z alice: parser review\n"),
-        "{checked}"
-    );
+    assert!(checked.starts_with(&id) && checked.ends_with("Z alice: parser review\n"), "{checked}");
     assert_eq!(room.files("bob", "inbox").len(), 1, "check consumes nothing");
 
     let read = room.by("bob", ["read"]).succeeds().out;
@@ -40,18 +34,7 @@ fn the_bytes_on_disk_are_those_of_the_protocol() {
     let room = TestRoom::with(&["alice", "bob"]);
     room.by(
         "alice",
-        [
-            "send",
-            "bob",
-            "-s",
-            "re: x #12",
-            "-m",
-            "hi",
-            "--priority",
-            "urgent",
-            "--channel",
-            "build",
-        ],
+        ["send", "bob", "-s", "re: x #12", "-m", "hi", "--priority", "urgent", "--channel", "build"],
     )
     .succeeds();
     let (alice, bob) = (room.id("alice"), room.id("bob"));
@@ -64,10 +47,7 @@ fn the_bytes_on_disk_are_those_of_the_protocol() {
             "---\nfrom: {alice}\nmsg_id: {id}\nsubject: re: x #12\nto: {bob}\npriority: urgent\nchannel: build\n---\n\nhi"
         )
     );
-    assert!(
-        name.ends_with(&format!("Z-{}-re-x-12--urgent.md", &id[..8])),
-        "{name}"
-    );
+    assert!(name.ends_with(&format!("Z-{}-re-x-12--urgent.md", &id[..8])), "{name}");
 }
 
 #[test]
@@ -78,12 +58,7 @@ fn a_reply_is_threaded_and_archives_what_it_answers() {
     assert!(answer.ends_with("for alice: re: question?\n"), "{answer}");
     assert!(room.files("bob", "inbox").is_empty() && room.files("bob", "answering").is_empty());
     let headers = room.by("alice", ["check", "--json"]).json();
-    assert!(
-        headers["messages"][0]["reply_to"]
-            .as_str()
-            .unwrap()
-            .starts_with(&id)
-    );
+    assert!(headers["messages"][0]["reply_to"].as_str().unwrap().starts_with(&id));
 }
 
 #[test]
@@ -96,22 +71,15 @@ fn a_wait_ends_when_mail_comes_and_at_once_when_it_is_there() {
     assert!(String::from_utf8(output.stdout).unwrap().starts_with(&id));
     room.by("bob", ["wait", "--timeout", "0"]).succeeds();
     room.by("alice", ["wait", "--timeout", "0.05"]).exits(1);
-    room.by("bob", ["wait", "--from", "bob", "--timeout", "0.05"])
-        .exits(1);
+    room.by("bob", ["wait", "--from", "bob", "--timeout", "0.05"]).exits(1);
 }
 
 #[test]
 fn archive_and_unarchive_move_mail_unread() {
     let room = TestRoom::with(&["alice", "bob"]);
     let id = room.send("alice", "bob", "later");
-    assert_eq!(
-        room.by("bob", ["archive", &id]).succeeds().out,
-        format!("archived {id}\n")
-    );
-    assert_eq!(
-        room.by("bob", ["archive", &id]).succeeds().out,
-        format!("archived {id} (before)\n")
-    );
+    assert_eq!(room.by("bob", ["archive", &id]).succeeds().out, format!("archived {id}\n"));
+    assert_eq!(room.by("bob", ["archive", &id]).succeeds().out, format!("archived {id} (before)\n"));
     room.by("bob", ["unarchive", &id]).succeeds();
     assert_eq!(room.by("bob", ["check", "--count"]).succeeds().out, "1\n");
 }

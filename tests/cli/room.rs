@@ -36,10 +36,7 @@ impl TestRoom {
 
     /// A place for a room, without one.
     pub(crate) fn empty() -> Self {
-        Self {
-            temp: tempfile::tempdir().unwrap(),
-            strict: true,
-        }
+        Self { temp: tempfile::tempdir().unwrap(), strict: true }
     }
 
     /// The test leaves something that the doctor rightly complains of.
@@ -61,10 +58,7 @@ impl TestRoom {
     pub(crate) fn id(&self, name: &str) -> String {
         let text = std::fs::read_to_string(self.root().join("registry.json")).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-        json[name]["id"]
-            .as_str()
-            .unwrap_or_else(|| panic!("no {name} in {text}"))
-            .to_owned()
+        json[name]["id"].as_str().unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
     }
 
     /// A folder of a named mailbox.
@@ -77,9 +71,7 @@ impl TestRoom {
         let Ok(list) = std::fs::read_dir(self.folder(name, folder)) else {
             return vec![];
         };
-        let mut names: Vec<_> = list
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<_> = list.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -113,20 +105,13 @@ impl TestRoom {
             .env_clear()
             .current_dir(self.around())
             .env("HOME", self.around().join("home"));
-        Run {
-            command,
-            input: vec![],
-        }
+        Run { command, input: vec![] }
     }
 
     /// Sends `text` from one mailbox to another and gives the eight digits of its id.
     pub(crate) fn send(&self, from: &str, to: &str, text: &str) -> String {
         let ran = self.by(from, ["send", to, "-m", text]).succeeds();
-        ran.out
-            .split(' ')
-            .nth(1)
-            .unwrap_or_else(|| panic!("{ran:?}"))
-            .to_owned()
+        ran.out.split(' ').nth(1).unwrap_or_else(|| panic!("{ran:?}")).to_owned()
     }
 }
 
@@ -135,11 +120,7 @@ impl Drop for TestRoom {
         if std::thread::panicking() || !self.root().exists() {
             return;
         }
-        let arguments: &[&str] = if self.strict {
-            &["doctor", "--strict"]
-        } else {
-            &["doctor"]
-        };
+        let arguments: &[&str] = if self.strict { &["doctor", "--strict"] } else { &["doctor"] };
         let ran = self.run(arguments.iter().copied()).ends();
         if self.strict {
             assert_eq!(ran.code, 0, "the doctor found: {}{}", ran.out, ran.err);
@@ -167,23 +148,13 @@ impl Run {
 
     /// Starts it and goes on; for commands that wait.
     pub(crate) fn start(mut self) -> Child {
-        self.command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Runs it to its end.
     pub(crate) fn ends(mut self) -> Ran {
-        let mut child = self
-            .command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = std::mem::take(&mut self.input);
         // Written beside the reading: a command that refuses early leaves the pipe full.
@@ -193,10 +164,7 @@ impl Run {
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
         Ran {
-            code: output
-                .status
-                .code()
-                .unwrap_or_else(|| panic!("ended by a signal: {}", output.status)),
+            code: output.status.code().unwrap_or_else(|| panic!("ended by a signal: {}", output.status)),
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
         }
@@ -225,10 +193,5 @@ impl Run {
 /// Sets the time of a file back.
 pub(crate) fn age(path: &Path, seconds: u64) {
     let time = std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
-    std::fs::File::options()
-        .read(true)
-        .open(path)
-        .unwrap()
-        .set_modified(time)
-        .unwrap();
+    std::fs::File::options().read(true).open(path).unwrap().set_modified(time).unwrap();
 }

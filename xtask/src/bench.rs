@@ -41,38 +41,18 @@ const MEASUREMENTS: [(&str, &str, Measure); 6] = [
         "a process that does nothing, and the shortest command (for comparison, without limits)",
         mail::start,
     ),
-    (
-        "send",
-        "one durable message of 2 KiB into an existing mailbox, cold process",
-        mail::send,
-    ),
+    ("send", "one durable message of 2 KiB into an existing mailbox, cold process", mail::send),
     ("check", "an empty inbox, cold process", mail::check),
-    (
-        "crowd",
-        "check and send with 100,000 messages in the inbox",
-        crowd::crowd,
-    ),
-    (
-        "wait",
-        "from publishing to the end of a waiting process; how often an idle one stirs",
-        wake::wake,
-    ),
-    (
-        "deliver",
-        "deliveries by the library in one process",
-        deliver::deliver,
-    ),
+    ("crowd", "check and send with 100,000 messages in the inbox", crowd::crowd),
+    ("wait", "from publishing to the end of a waiting process; how often an idle one stirs", wake::wake),
+    ("deliver", "deliveries by the library in one process", deliver::deliver),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let repo = Repo::open()?;
     let programs = Programs::build(&repo, options.binary)?;
-    let bench = Bench {
-        repo,
-        programs,
-        rounds: options.rounds,
-    };
+    let bench = Bench { repo, programs, rounds: options.rounds };
     let mut table = Table::default();
     for (name, about, measure) in MEASUREMENTS {
         if options.names.is_empty() || options.names.iter().any(|wanted| wanted == name) {
@@ -103,12 +83,7 @@ struct Options {
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let mut options = Self {
-            names: Vec::new(),
-            binary: None,
-            rounds: 600,
-            write: false,
-        };
+        let mut options = Self { names: Vec::new(), binary: None, rounds: 600, write: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -120,10 +95,7 @@ impl Options {
                     options.names.push(name.to_owned())
                 }
                 other => {
-                    return Err(format!(
-                        "there is no measurement `{other}`; there are {}",
-                        names()
-                    ));
+                    return Err(format!("there is no measurement `{other}`; there are {}", names()));
                 }
             }
         }

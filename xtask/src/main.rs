@@ -25,21 +25,9 @@ type Task = fn(&[String]) -> Result<(), String>;
 /// Name, what it does, and the function: help and dispatch are the same table.
 const TASKS: [(&str, &str, Task); 4] = [
     ("test", "everything that continuous integration runs", test::run),
-    (
-        "torture",
-        "[ID…] [--tier 0|1|2]: kill, errno, power cut, races on the release binary",
-        torture::run,
-    ),
-    (
-        "bench",
-        "each figure as a ratio against a floor measured in the same run",
-        bench::run,
-    ),
-    (
-        "tidy",
-        "what no lint checks: sizes, names, links, left-overs",
-        tidy::run,
-    ),
+    ("torture", "[ID…] [--tier 0|1|2]: kill, errno, power cut, races on the release binary", torture::run),
+    ("bench", "each figure as a ratio against a floor measured in the same run", bench::run),
+    ("tidy", "what no lint checks: sizes, names, links, left-overs", tidy::run),
 ];
 
 fn main() -> ExitCode {
@@ -82,10 +70,7 @@ mod tests {
     #[test]
     fn help_names_every_task() {
         for (name, about, _) in TASKS {
-            assert!(
-                help().contains(&format!("  {name:<8} {about}\n")),
-                "{name} is missing"
-            );
+            assert!(help().contains(&format!("  {name:<8} {about}\n")), "{name} is missing");
         }
     }
 }

@@ -24,21 +24,13 @@ impl Repo {
             .output()
             .map_err(|source| format!("cannot run cargo metadata: {source}"))?;
         if !output.status.success() {
-            return Err(format!(
-                "cargo metadata failed: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            ));
+            return Err(format!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr).trim()));
         }
         let metadata: Value = serde_json::from_slice(&output.stdout)
             .map_err(|source| format!("cannot read what cargo metadata says: {source}"))?;
-        let target = metadata["target_directory"]
-            .as_str()
-            .ok_or("cargo metadata names no target directory")?;
-        Ok(Self {
-            root,
-            target: PathBuf::from(target),
-            tests: test_targets(&metadata),
-        })
+        let target =
+            metadata["target_directory"].as_str().ok_or("cargo metadata names no target directory")?;
+        Ok(Self { root, target: PathBuf::from(target), tests: test_targets(&metadata) })
     }
 
     pub(crate) fn cargo(&self) -> Command {
@@ -71,9 +63,7 @@ pub(crate) fn root() -> Result<PathBuf, String> {
     // Cargo sets the variable for what it runs; the constant serves a binary that is started by hand.
     let package =
         env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
-    let root = package
-        .parent()
-        .ok_or_else(|| format!("{} has no parent", package.display()))?;
+    let root = package.parent().ok_or_else(|| format!("{} has no parent", package.display()))?;
     Ok(root.to_owned())
 }
 
@@ -88,9 +78,7 @@ fn test_targets(metadata: &Value) -> Vec<String> {
     packages
         .flat_map(|package| package["targets"].as_array().into_iter().flatten())
         .filter(|target| {
-            target["kind"]
-                .as_array()
-                .is_some_and(|kinds| kinds.iter().any(|kind| kind == "test"))
+            target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "test"))
         })
         .filter_map(|target| target["name"].as_str().map(str::to_owned))
         .collect()

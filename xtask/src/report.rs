@@ -35,11 +35,7 @@ impl Report {
     /// Runs one step under a headline. After a failure no further step runs, and each says so.
     pub(crate) fn step(&mut self, name: &str, about: &str, step: impl FnOnce(&mut Self) -> Outcome) {
         if self.failed() {
-            self.add(
-                name,
-                Outcome::Skipped("an earlier step failed".to_owned()),
-                Duration::ZERO,
-            );
+            self.add(name, Outcome::Skipped("an earlier step failed".to_owned()), Duration::ZERO);
             return;
         }
         println!("==> {name}: {about}");
@@ -59,9 +55,7 @@ impl Report {
     }
 
     pub(crate) fn failed(&self) -> bool {
-        self.steps
-            .iter()
-            .any(|(_, outcome, _)| matches!(outcome, Outcome::Failed(_)))
+        self.steps.iter().any(|(_, outcome, _)| matches!(outcome, Outcome::Failed(_)))
     }
 }
 

@@ -11,18 +11,14 @@ use std::process::{Command, ExitStatus, Stdio};
 /// Runs a command; anything but exit code 0 is an error that names the command.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let line = announce(command);
-    let status = command
-        .status()
-        .map_err(|source| format!("cannot run `{line}`: {source}"))?;
+    let status = command.status().map_err(|source| format!("cannot run `{line}`: {source}"))?;
     judge(&line, status)
 }
 
 /// Like [`run`], but silent while all goes well: the output is printed only after a failure.
 pub(crate) fn quietly(command: &mut Command) -> Result<(), String> {
     let line = announce(command);
-    let output = command
-        .output()
-        .map_err(|source| format!("cannot run `{line}`: {source}"))?;
+    let output = command.output().map_err(|source| format!("cannot run `{line}`: {source}"))?;
     if !output.status.success() {
         print!("{}", String::from_utf8_lossy(&output.stdout));
         print!("{}", String::from_utf8_lossy(&output.stderr));
@@ -54,10 +50,7 @@ fn tee(command: &mut Command, lines: &mut Vec<String>) -> std::io::Result<ExitSt
 
 /// Whether the command can be started and succeeds; says nothing.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
-    command
-        .stdin(Stdio::null())
-        .output()
-        .is_ok_and(|output| output.status.success())
+    command.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
 }
 
 /// Where a program is. The system directories count too: they are missing from the PATH of ordinary users on Debian.
@@ -68,10 +61,7 @@ pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
 }
 
 fn find_in(program: &str, directories: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
-    directories
-        .into_iter()
-        .map(|directory| directory.join(program))
-        .find(|path| path.is_file())
+    directories.into_iter().map(|directory| directory.join(program)).find(|path| path.is_file())
 }
 
 fn announce(command: &Command) -> String {
@@ -82,17 +72,11 @@ fn announce(command: &Command) -> String {
 
 /// The command as a person would type it: the program by its name, arguments with spaces in quotes.
 fn command_line(command: &Command) -> String {
-    let program = Path::new(command.get_program())
-        .file_name()
-        .unwrap_or(command.get_program());
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let mut line = program.to_string_lossy().into_owned();
     for argument in command.get_args() {
         let argument = argument.to_string_lossy();
-        let quote = if argument.is_empty() || argument.contains(char::is_whitespace) {
-            "'"
-        } else {
-            ""
-        };
+        let quote = if argument.is_empty() || argument.contains(char::is_whitespace) { "'" } else { "" };
         line.push_str(&format!(" {quote}{argument}{quote}"));
     }
     line
@@ -119,14 +103,8 @@ mod tests {
     #[test]
     fn a_failure_names_the_command_and_its_exit_code() {
         assert_eq!(run(&mut shell("exit 0")), Ok(()));
-        assert_eq!(
-            run(&mut shell("exit 7")),
-            Err("`sh -c 'exit 7'` exited with 7".to_owned())
-        );
-        assert_eq!(
-            quietly(&mut shell("exit 8")),
-            Err("`sh -c 'exit 8'` exited with 8".to_owned())
-        );
+        assert_eq!(run(&mut shell("exit 7")), Err("`sh -c 'exit 7'` exited with 7".to_owned()));
+        assert_eq!(quietly(&mut shell("exit 8")), Err("`sh -c 'exit 8'` exited with 8".to_owned()));
     }
 
     #[test]
@@ -138,11 +116,7 @@ mod tests {
     #[test]
     fn a_program_that_does_not_exist_is_a_failure() {
         let missing = "/nonexistent/program";
-        assert!(
-            run(&mut Command::new(missing))
-                .unwrap_err()
-                .starts_with("cannot run `program`")
-        );
+        assert!(run(&mut Command::new(missing)).unwrap_err().starts_with("cannot run `program`"));
         assert!(!succeeds(&mut Command::new(missing)));
     }
 

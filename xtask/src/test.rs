@@ -14,46 +14,26 @@ use crate::{tidy, tools, torture};
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if let Some(argument) = args.first() {
-        return Err(format!(
-            "`cargo xtask test` runs everything and takes no argument such as `{argument}`"
-        ));
+        return Err(format!("`cargo xtask test` runs everything and takes no argument such as `{argument}`"));
     }
     let repo = Repo::open()?;
     let skipped = repo.skipped_file();
     forget(&skipped)?;
 
     let mut report = Report::default();
-    report.step("tools", "what the tests need", |report| {
-        tools::install(&repo, report)
-    });
+    report.step("tools", "what the tests need", |report| tools::install(&repo, report));
     report.step("fmt", "the layout of the code", |_| fmt(&repo));
-    report.step("clippy", "lints, and the boundaries of clippy.toml", |_| {
-        clippy(&repo)
-    });
+    report.step("clippy", "lints, and the boundaries of clippy.toml", |_| clippy(&repo));
     report.step("build", "the release binary", |_| torture::build(&repo).into());
-    report.step("tests", "unit and integration tests", |_| {
-        tests(&repo, &skipped).into()
-    });
-    report.step("doctests", "the examples in the documentation", |_| {
-        doctests(&repo, &skipped).into()
-    });
-    report.step(
-        "deny",
-        "licences, bans, sources; not advisories, which need a network",
-        |_| deny(&repo),
-    );
+    report.step("tests", "unit and integration tests", |_| tests(&repo, &skipped).into());
+    report.step("doctests", "the examples in the documentation", |_| doctests(&repo, &skipped).into());
+    report.step("deny", "licences, bans, sources; not advisories, which need a network", |_| deny(&repo));
     report.step("tidy", "what no lint checks", |_| tidy::check(&repo.root).into());
-    report.step("torture", "tier 0 and the proof", |_| {
-        torture::prove(&repo, Some(&skipped)).into()
-    });
+    report.step("torture", "tier 0 and the proof", |_| torture::prove(&repo, Some(&skipped)).into());
     report.skipped_tests = recorded(&skipped);
 
     print!("{report}");
-    if report.failed() {
-        Err(String::new())
-    } else {
-        Ok(())
-    }
+    if report.failed() { Err(String::new()) } else { Ok(()) }
 }
 
 fn fmt(repo: &Repo) -> Outcome {
@@ -68,18 +48,11 @@ fn clippy(repo: &Repo) -> Outcome {
         return Outcome::Skipped("clippy is not installed".to_owned());
     }
     let deny_warnings = ["--locked", "--", "-D", "warnings"];
-    let mut verdict = execute(
-        repo.cargo()
-            .args(["clippy", "--workspace", "--all-targets"])
-            .args(deny_warnings),
-    );
+    let mut verdict =
+        execute(repo.cargo().args(["clippy", "--workspace", "--all-targets"]).args(deny_warnings));
     // A target with `test = false` is not among all targets.
     if verdict.is_ok() && repo.has_test(torture::TARGET) {
-        verdict = execute(
-            repo.cargo()
-                .args(["clippy", "--test", torture::TARGET])
-                .args(deny_warnings),
-        );
+        verdict = execute(repo.cargo().args(["clippy", "--test", torture::TARGET]).args(deny_warnings));
     }
     verdict.into()
 }
@@ -95,26 +68,14 @@ fn tests(repo: &Repo, skipped: &Path) -> Result<(), String> {
 }
 
 fn doctests(repo: &Repo, skipped: &Path) -> Result<(), String> {
-    execute(
-        repo.cargo()
-            .args(["test", "--doc", "--locked"])
-            .env("POSTROOM_SKIPPED", skipped),
-    )
+    execute(repo.cargo().args(["test", "--doc", "--locked"]).env("POSTROOM_SKIPPED", skipped))
 }
 
 fn deny(repo: &Repo) -> Outcome {
     if !tools::has_deny(repo) {
         return Outcome::Skipped("cargo-deny is not installed".to_owned());
     }
-    let check = [
-        "deny",
-        "--workspace",
-        "--offline",
-        "check",
-        "licenses",
-        "bans",
-        "sources",
-    ];
+    let check = ["deny", "--workspace", "--offline", "check", "licenses", "bans", "sources"];
     execute(repo.cargo().args(check)).into()
 }
 
@@ -129,9 +90,7 @@ fn forget(path: &Path) -> Result<(), String> {
 
 /// Each recorded line once, in order: a test that runs twice skips twice.
 fn recorded(path: &Path) -> Vec<String> {
-    let text = fs::read(path)
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .unwrap_or_default();
+    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let lines: BTreeSet<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines.into_iter().map(str::to_owned).collect()
 }
@@ -151,10 +110,7 @@ mod tests {
             "skipped: D1: no loop device\nskipped: A1: no strace\n\nskipped: D1: no loop device\n",
         )
         .unwrap();
-        assert_eq!(
-            recorded(&path),
-            ["skipped: A1: no strace", "skipped: D1: no loop device"]
-        );
+        assert_eq!(recorded(&path), ["skipped: A1: no strace", "skipped: D1: no loop device"]);
         forget(&path).unwrap();
         assert!(recorded(&path).is_empty());
     }

@@ -26,11 +26,7 @@ struct Finding {
 
 impl Finding {
     fn new(file: &File, line: usize, what: impl Into<String>) -> Self {
-        Self {
-            path: file.path.clone(),
-            line,
-            what: what.into(),
-        }
+        Self { path: file.path.clone(), line, what: what.into() }
     }
 }
 
@@ -42,9 +38,7 @@ impl fmt::Display for Finding {
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     match args.first() {
-        Some(argument) => Err(format!(
-            "`cargo xtask tidy` takes no argument such as `{argument}`"
-        )),
+        Some(argument) => Err(format!("`cargo xtask tidy` takes no argument such as `{argument}`")),
         None => check(&crate::repo::root()?),
     }
 }
@@ -95,10 +89,7 @@ mod tests {
 
     const TIDY: [(&str, &str); 4] = [
         ("README.md", "# Postroom\n\nSee [the map](ARCHITECTURE.md#map).\n"),
-        (
-            "ARCHITECTURE.md",
-            "# Architecture\n\n## Map\n\n`src/lib.rs` lists the modules.\n",
-        ),
+        ("ARCHITECTURE.md", "# Architecture\n\n## Map\n\n`src/lib.rs` lists the modules.\n"),
         ("CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n"),
         ("src/lib.rs", "//! The library.\n"),
     ];

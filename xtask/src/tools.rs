@@ -27,16 +27,8 @@ const PROGRAMS: [Program; 5] = [
         package: "e2fsprogs",
         why: "torture: power cuts on a file system of its own",
     },
-    Program {
-        name: "mount",
-        package: "mount",
-        why: "torture: power cuts on a file system of its own",
-    },
-    Program {
-        name: "bash",
-        package: "bash",
-        why: "the functions of `postroom shell-init bash`",
-    },
+    Program { name: "mount", package: "mount", why: "torture: power cuts on a file system of its own" },
+    Program { name: "bash", package: "bash", why: "the functions of `postroom shell-init bash`" },
     Program {
         name: "flock",
         package: "util-linux",
@@ -53,13 +45,7 @@ pub(crate) fn install(repo: &Repo, report: &mut Report) -> Outcome {
     install_component(repo, report, "fmt", "rustfmt");
     install_component(repo, report, "clippy", "clippy");
     if !has_nextest(repo) {
-        install_crate(
-            repo,
-            report,
-            "cargo-nextest",
-            NEXTEST,
-            "without it the tests run by `cargo test`",
-        );
+        install_crate(repo, report, "cargo-nextest", NEXTEST, "without it the tests run by `cargo test`");
     }
     if !has_deny(repo) {
         install_crate(
@@ -72,9 +58,7 @@ pub(crate) fn install(repo: &Repo, report: &mut Report) -> Outcome {
     }
     // For every platform: cargo-deny looks at crates that no build on this machine would fetch.
     if let Err(why) = run::quietly(repo.cargo().args(["fetch", "--locked"])) {
-        report.missing.push(format!(
-            "crates of other platforms: {why}; cargo-deny may not run without them"
-        ));
+        report.missing.push(format!("crates of other platforms: {why}; cargo-deny may not run without them"));
     }
     Outcome::Passed
 }
@@ -98,11 +82,7 @@ pub(crate) fn has_deny(repo: &Repo) -> bool {
 }
 
 fn install_packages(repo: &Repo, report: &mut Report) {
-    let absent = || {
-        PROGRAMS
-            .iter()
-            .filter(|program| run::find_program(program.name).is_none())
-    };
+    let absent = || PROGRAMS.iter().filter(|program| run::find_program(program.name).is_none());
     let mut packages: Vec<&str> = absent().map(|program| program.package).collect();
     packages.dedup();
     if !packages.is_empty() && rustix::process::geteuid().is_root() && run::find_program("apt-get").is_some()
@@ -112,11 +92,7 @@ fn install_packages(repo: &Repo, report: &mut Report) {
             command.env("DEBIAN_FRONTEND", "noninteractive").args(arguments);
             run::quietly(&mut command)
         };
-        let install = [
-            &["install", "--yes", "--no-install-recommends"],
-            packages.as_slice(),
-        ]
-        .concat();
+        let install = [&["install", "--yes", "--no-install-recommends"], packages.as_slice()].concat();
         // A list that cannot be brought up to date may still hold the package.
         let updated = apt(&["update"]);
         if let Err(why) = apt(&install).and(updated) {
@@ -127,10 +103,7 @@ fn install_packages(repo: &Repo, report: &mut Report) {
 }
 
 fn advice(program: &Program) -> String {
-    format!(
-        "{}: the Debian package {} ({})",
-        program.name, program.package, program.why
-    )
+    format!("{}: the Debian package {} ({})", program.name, program.package, program.why)
 }
 
 /// rustup's minimal profile has neither rustfmt nor clippy.
@@ -143,9 +116,7 @@ fn install_component(repo: &Repo, report: &mut Report, subcommand: &str, compone
         let _ = run::quietly(repo.command("rustup").args(["component", "add", component]));
     }
     if !present() {
-        report
-            .missing
-            .push(format!("{component}: rustup component add {component}"));
+        report.missing.push(format!("{component}: rustup component add {component}"));
     }
 }
 
@@ -153,9 +124,9 @@ fn install_component(repo: &Repo, report: &mut Report, subcommand: &str, compone
 fn install_crate(repo: &Repo, report: &mut Report, name: &str, version: &str, without: &str) {
     println!("    building {name} {version} once; this takes some minutes");
     if let Err(why) = run::quietly(&mut install_command(repo.cargo(), name, version)) {
-        report.missing.push(format!(
-            "{name}: cargo install --locked {name} --version {version} ({without}; {why})"
-        ));
+        report
+            .missing
+            .push(format!("{name}: cargo install --locked {name} --version {version} ({without}; {why})"));
     }
 }
 
@@ -198,19 +169,12 @@ mod tests {
         let arguments: Vec<_> = command.get_args().collect();
         assert!(arguments.windows(2).any(|pair| pair == ["--version", DENY]));
         assert!(arguments.contains(&"--locked".as_ref()));
-        assert!(
-            command
-                .get_envs()
-                .any(|(name, value)| name == "CARGO_TARGET_DIR" && value.is_none())
-        );
+        assert!(command.get_envs().any(|(name, value)| name == "CARGO_TARGET_DIR" && value.is_none()));
     }
 
     #[test]
     fn advice_names_program_package_and_purpose() {
-        let mkfs = PROGRAMS
-            .iter()
-            .find(|program| program.name == "mkfs.ext4")
-            .unwrap();
+        let mkfs = PROGRAMS.iter().find(|program| program.name == "mkfs.ext4").unwrap();
         let text = advice(mkfs);
         assert!(
             text.contains("mkfs.ext4") && text.contains("e2fsprogs") && text.contains("power cuts"),

@@ -29,19 +29,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 /// Tier 0 and the proof. The tests write what they skip into the given file.
 pub(crate) fn prove(repo: &Repo, skipped: Option<&Path>) -> Result<(), String> {
     build(repo)?;
-    let (mut seen, verdict) = battery(
-        repo,
-        &Selection {
-            ids: Vec::new(),
-            tier: Some(0),
-        },
-        skipped,
-    );
+    let (mut seen, verdict) = battery(repo, &Selection { ids: Vec::new(), tier: Some(0) }, skipped);
     verdict?;
-    let rest = Selection {
-        ids: unseen(&seen),
-        tier: None,
-    };
+    let rest = Selection { ids: unseen(&seen), tier: None };
     if !rest.is_empty() {
         let (more, verdict) = battery(repo, &rest, skipped);
         verdict?;
@@ -49,19 +39,12 @@ pub(crate) fn prove(repo: &Repo, skipped: Option<&Path>) -> Result<(), String> {
     }
     match unseen(&seen).as_slice() {
         [] => Ok(()),
-        silent => Err(format!(
-            "no result line from {}, which the proof needs",
-            silent.join(", ")
-        )),
+        silent => Err(format!("no result line from {}, which the proof needs", silent.join(", "))),
     }
 }
 
 fn unseen(seen: &BTreeSet<String>) -> Vec<String> {
-    PROOF
-        .iter()
-        .filter(|id| !seen.contains(**id))
-        .map(|id| (*id).to_owned())
-        .collect()
+    PROOF.iter().filter(|id| !seen.contains(**id)).map(|id| (*id).to_owned()).collect()
 }
 
 pub(crate) fn build(repo: &Repo) -> Result<(), String> {
@@ -75,16 +58,11 @@ fn battery(
     skipped: Option<&Path>,
 ) -> (BTreeSet<String>, Result<(), String>) {
     if !repo.has_test(TARGET) {
-        return (
-            BTreeSet::new(),
-            Err(format!("the workspace has no test target `{TARGET}`")),
-        );
+        return (BTreeSet::new(), Err(format!("the workspace has no test target `{TARGET}`")));
     }
     let mut cargo = repo.cargo();
     cargo.args(["test", "--release", "--test", TARGET, "--locked", "--"]);
-    cargo
-        .args(selection.arguments())
-        .env("POSTROOM_BIN", repo.release_binary());
+    cargo.args(selection.arguments()).env("POSTROOM_BIN", repo.release_binary());
     if let Some(path) = skipped {
         cargo.env("POSTROOM_SKIPPED", path);
     }
@@ -94,19 +72,14 @@ fn battery(
 
 /// The id a result line is about.
 fn reported(line: &str) -> Option<String> {
-    let words = line
-        .split_whitespace()
-        .take(2)
-        .map(|word| word.trim_end_matches([':', ',']));
+    let words = line.split_whitespace().take(2).map(|word| word.trim_end_matches([':', ',']));
     words.into_iter().find(|word| is_id(word)).map(str::to_owned)
 }
 
 /// An id is a letter of the battery and a number: `A1`.
 fn is_id(word: &str) -> bool {
     let mut characters = word.chars();
-    characters
-        .next()
-        .is_some_and(|letter| letter.is_ascii_uppercase())
+    characters.next().is_some_and(|letter| letter.is_ascii_uppercase())
         && !characters.as_str().is_empty()
         && characters.all(|digit| digit.is_ascii_digit())
 }
@@ -120,25 +93,17 @@ struct Selection {
 
 impl Selection {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let mut selection = Self {
-            ids: Vec::new(),
-            tier: None,
-        };
+        let mut selection = Self { ids: Vec::new(), tier: None };
         let mut args = args.iter();
         while let Some(argument) = args.next() {
             let id = argument.to_ascii_uppercase();
             if argument == "--tier" {
-                let tier = args
-                    .next()
-                    .and_then(|tier| tier.parse().ok())
-                    .filter(|tier| *tier <= 2);
+                let tier = args.next().and_then(|tier| tier.parse().ok()).filter(|tier| *tier <= 2);
                 selection.tier = Some(tier.ok_or("--tier takes 0, 1 or 2")?);
             } else if is_id(&id) {
                 selection.ids.push(id);
             } else {
-                return Err(format!(
-                    "`{argument}` is neither the id of a test, such as A1, nor --tier"
-                ));
+                return Err(format!("`{argument}` is neither the id of a test, such as A1, nor --tier"));
             }
         }
         Ok(selection)
@@ -167,10 +132,7 @@ mod tests {
 
     #[test]
     fn ids_and_tier_are_passed_on() {
-        assert_eq!(
-            parse("a1 D3 --tier 1").unwrap().arguments(),
-            ["A1", "D3", "--tier", "1"]
-        );
+        assert_eq!(parse("a1 D3 --tier 1").unwrap().arguments(), ["A1", "D3", "--tier", "1"]);
         assert!(parse("").unwrap().is_empty());
         assert!(!parse("--tier 0").unwrap().is_empty());
     }
@@ -193,9 +155,7 @@ mod tests {
 
     #[test]
     fn the_proof_asks_for_what_tier_0_did_not_report() {
-        let seen = ["C1", "D3", "E1", "E2", "E4", "F1", "F2", "K1"]
-            .map(str::to_owned)
-            .into();
+        let seen = ["C1", "D3", "E1", "E2", "E4", "F1", "F2", "K1"].map(str::to_owned).into();
         assert_eq!(unseen(&seen), ["A1", "A3", "D1"]);
         assert_eq!(unseen(&BTreeSet::new()).len(), PROOF.len());
         assert!(PROOF.iter().all(|id| is_id(id)));

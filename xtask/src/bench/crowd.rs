@@ -28,25 +28,14 @@ fn check(bench: &Bench, room: &Room<'_>, place: &Place) -> Result<Vec<Row>, With
     let command = || room.postroom("carol", &["check".as_ref(), "--limit".as_ref(), "20".as_ref()]);
     let measured = |_| Ok(command());
     let floor = |_| room.floor("scan", "carol", &[]);
-    let pair = Runs {
-        room,
-        measured: &measured,
-        floor: &floor,
-        expected: DONE,
-        receivers: &[],
-    }
-    .take(SCANS)?;
+    let pair =
+        Runs { room, measured: &measured, floor: &floor, expected: DONE, receivers: &[] }.take(SCANS)?;
     let what = format!("`check --limit 20` of 100,000, {}", place.kind);
     let mut found = vec![Row::ratio(what, &pair, Limit::AtMost(2.0))];
     if place.kind == "tmpfs" {
         found.extend(rows("messages opened by `check`", || {
             let opened = Trace::of(&bench.programs, &command(), DONE)?.messages_opened() as f64;
-            Ok(vec![Row::count(
-                "messages that it opens",
-                opened,
-                "",
-                Limit::AtMost(20.0),
-            )])
+            Ok(vec![Row::count("messages that it opens", opened, "", Limit::AtMost(20.0))])
         }));
         found.extend(rows("memory of `check`", || {
             let peak = peak_memory(&bench.programs, &command())? as f64 / MIB;
@@ -81,8 +70,5 @@ fn send(bench: &Bench, room: &Room<'_>, place: &Place) -> Result<Vec<Row>, Witho
         receivers,
     };
     let what = format!("the floor's send, likewise, {}", place.kind);
-    Ok(vec![
-        send,
-        Row::ratio(what, &runs.take(bench.rounds)?, Limit::None),
-    ])
+    Ok(vec![send, Row::ratio(what, &runs.take(bench.rounds)?, Limit::None)])
 }

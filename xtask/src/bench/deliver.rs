@@ -26,27 +26,11 @@ pub(crate) fn deliver(bench: &Bench) -> Vec<Row> {
         let place = Place::tmpfs()?;
         let room = Room::set_up(&bench.programs, &place.dir, &["alice", "bob"])?;
         let take = |extra: &'static [&'static str]| {
-            Pair::take(
-                Unit::PerSecond,
-                ROUNDS,
-                &mut Deliveries {
-                    room: &room,
-                    library: &library,
-                    extra,
-                },
-            )
+            Pair::take(Unit::PerSecond, ROUNDS, &mut Deliveries { room: &room, library: &library, extra })
         };
         Ok(vec![
-            Row::ratio(
-                "deliveries by the library, tmpfs",
-                &take(&[])?,
-                Limit::AtLeast(0.85),
-            ),
-            Row::ratio(
-                "whole sends by the library, tmpfs",
-                &take(&["send"])?,
-                Limit::None,
-            ),
+            Row::ratio("deliveries by the library, tmpfs", &take(&[])?, Limit::AtLeast(0.85)),
+            Row::ratio("whole sends by the library, tmpfs", &take(&["send"])?, Limit::None),
         ])
     })
 }
@@ -60,13 +44,10 @@ struct Deliveries<'a> {
 
 impl Sides for Deliveries<'_> {
     fn measured(&mut self, _round: usize) -> Result<f64, String> {
-        let args: [&OsStr; 4] = [
-            self.room.root().as_os_str(),
-            "alice".as_ref(),
-            "bob".as_ref(),
-            COUNT.as_ref(),
-        ];
-        self.rate(self.room.programs.command(&self.library, &args))
+        let mut args: Vec<&OsStr> =
+            vec![self.room.root().as_os_str(), "alice".as_ref(), "bob".as_ref(), COUNT.as_ref()];
+        args.extend(self.extra.iter().map(AsRef::<OsStr>::as_ref));
+        self.rate(self.room.programs.command(self.library, &args))
     }
 
     fn floor(&mut self, _round: usize) -> Result<f64, String> {
@@ -79,9 +60,7 @@ impl Deliveries<'_> {
     fn rate(&self, command: Command) -> Result<f64, String> {
         let said = self.room.programs.output(command)?;
         self.room.sweep("bob")?;
-        said.trim()
-            .parse()
-            .map_err(|e| format!("`{}` is no rate: {e}", said.trim()))
+        said.trim().parse().map_err(|e| format!("`{}` is no rate: {e}", said.trim()))
     }
 }
 
@@ -90,24 +69,10 @@ fn build(repo: &Repo) -> Result<PathBuf, Without> {
     if !repo.root.join("benches/deliver.rs").exists() {
         return Err(Without::Wanting("there is no benches/deliver.rs".to_owned()));
     }
-    let args = [
-        "bench",
-        "--quiet",
-        "--bench",
-        "deliver",
-        "--no-run",
-        "--message-format",
-        "json",
-    ];
-    let output = repo
-        .cargo()
-        .args(args)
-        .output()
-        .map_err(|e| format!("cannot run cargo bench: {e}"))?;
+    let args = ["bench", "--quiet", "--bench", "deliver", "--no-run", "--message-format", "json"];
+    let output = repo.cargo().args(args).output().map_err(|e| format!("cannot run cargo bench: {e}"))?;
     if !output.status.success() {
-        return Err(Without::Failed(
-            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        ));
+        return Err(Without::Failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
     let said = String::from_utf8_lossy(&output.stdout);
     let found = said.lines().filter_map(executable).next_back();
@@ -118,10 +83,7 @@ fn build(repo: &Repo) -> Result<PathBuf, Without> {
 fn executable(line: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(line).ok()?;
     let is_bench = message["target"]["name"] == "deliver";
-    message["executable"]
-        .as_str()
-        .filter(|_| is_bench)
-        .map(PathBuf::from)
+    message["executable"].as_str().filter(|_| is_bench).map(PathBuf::from)
 }
 
 #[cfg(test)]
@@ -133,10 +95,7 @@ mod tests {
         let line =
             r#"{"reason":"compiler-artifact","target":{"name":"deliver"},"executable":"/t/deliver-1"}"#;
         assert_eq!(executable(line), Some("/t/deliver-1".into()));
-        assert_eq!(
-            executable(r#"{"target":{"name":"postroom"},"executable":"/t/postroom"}"#),
-            None
-        );
+        assert_eq!(executable(r#"{"target":{"name":"postroom"},"executable":"/t/postroom"}"#), None);
         assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#), None);
     }
 }

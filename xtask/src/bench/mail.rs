@@ -21,24 +21,13 @@ pub(crate) fn start(bench: &Bench) -> Vec<Row> {
         let room = Room::set_up(&bench.programs, &place.dir, &["alice"])?;
         let nothing = |_| Ok(bench.programs.floor(&["nothing".as_ref()]));
         let take = |measured: &dyn Fn(usize) -> Result<Command, String>| {
-            Runs {
-                room: &room,
-                measured,
-                floor: &nothing,
-                expected: SENT,
-                receivers: &[],
-            }
-            .take(bench.rounds)
+            Runs { room: &room, measured, floor: &nothing, expected: SENT, receivers: &[] }.take(bench.rounds)
         };
         let scan = take(&|_| room.floor("scan", "alice", &[]))?;
         let version = take(&|_| Ok(bench.programs.postroom(&["--version".as_ref()])))?;
         Ok(vec![
             Row::ratio("the floor of check, against a bare process", &scan, Limit::None),
-            Row::ratio(
-                "`postroom --version`, against a bare process",
-                &version,
-                Limit::None,
-            ),
+            Row::ratio("`postroom --version`, against a bare process", &version, Limit::None),
         ])
     })
 }
@@ -47,22 +36,14 @@ pub(crate) fn send(bench: &Bench) -> Vec<Row> {
     on_both("send of 2 KiB", |place| {
         let room = Room::set_up(&bench.programs, &place.dir, &["alice", "bob"])?;
         let pair = send_pair(bench, &room)?;
-        let mut found = vec![Row::ratio(
-            format!("`send` of 2 KiB, {}", place.kind),
-            &pair,
-            Limit::AtMost(1.35),
-        )];
+        let mut found =
+            vec![Row::ratio(format!("`send` of 2 KiB, {}", place.kind), &pair, Limit::AtMost(1.35))];
         if place.kind == "tmpfs" {
             found.extend(rows("calls of `send`", || {
                 let trace = Trace::of(&bench.programs, &send_command(&room, "bob"), SENT)?;
                 Ok(vec![
                     Row::count("fsyncs of a `send`", trace.syncs() as f64, "", Limit::AtMost(3.0)),
-                    Row::count(
-                        "system calls of a `send`",
-                        trace.calls() as f64,
-                        "",
-                        Limit::AtMost(120.0),
-                    ),
+                    Row::count("system calls of a `send`", trace.calls() as f64, "", Limit::AtMost(120.0)),
                 ])
             }));
         }
@@ -73,14 +54,7 @@ pub(crate) fn send(bench: &Bench) -> Vec<Row> {
 fn send_pair(bench: &Bench, room: &Room<'_>) -> Result<Pair, String> {
     let measured = |_| Ok(send_command(room, "bob"));
     let floor = |round| floor_send(room, "bob", round);
-    Runs {
-        room,
-        measured: &measured,
-        floor: &floor,
-        expected: SENT,
-        receivers: &["bob"],
-    }
-    .take(bench.rounds)
+    Runs { room, measured: &measured, floor: &floor, expected: SENT, receivers: &["bob"] }.take(bench.rounds)
 }
 
 /// `send` of an ordinary message from alice.
@@ -106,13 +80,8 @@ pub(crate) fn check(bench: &Bench) -> Vec<Row> {
         let room = Room::set_up(&bench.programs, &place.dir, &["alice", "bob"])?;
         let measured = |_| Ok(room.postroom("bob", &["check".as_ref()]));
         let floor = |_| room.floor("scan", "bob", &[]);
-        let runs = Runs {
-            room: &room,
-            measured: &measured,
-            floor: &floor,
-            expected: NOTHING,
-            receivers: &[],
-        };
+        let runs =
+            Runs { room: &room, measured: &measured, floor: &floor, expected: NOTHING, receivers: &[] };
         let pair = runs.take(bench.rounds)?;
         let mut found = vec![Row::ratio(
             format!("`check` of an empty inbox, {}", place.kind),
@@ -124,18 +93,8 @@ pub(crate) fn check(bench: &Bench) -> Vec<Row> {
                 let trace = Trace::of(&bench.programs, &measured(0)?, NOTHING)?;
                 let opened = trace.messages_opened() as f64;
                 Ok(vec![
-                    Row::count(
-                        "messages that an empty `check` opens",
-                        opened,
-                        "",
-                        Limit::AtMost(0.0),
-                    ),
-                    Row::count(
-                        "system calls of an empty `check`",
-                        trace.calls() as f64,
-                        "",
-                        Limit::None,
-                    ),
+                    Row::count("messages that an empty `check` opens", opened, "", Limit::AtMost(0.0)),
+                    Row::count("system calls of an empty `check`", trace.calls() as f64, "", Limit::None),
                 ])
             }));
         }

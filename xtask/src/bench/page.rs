@@ -32,9 +32,7 @@ pub(crate) fn write(repo: &Repo, table: &Table) -> Result<(), String> {
         read => read.map_err(told)?,
     };
     let page = replaced(&page, &format!("{}\n\n{}", machine(repo)?, table.markdown()))?;
-    fs::create_dir_all(repo.root.join("docs"))
-        .and_then(|()| fs::write(&path, page))
-        .map_err(told)
+    fs::create_dir_all(repo.root.join("docs")).and_then(|()| fs::write(&path, page)).map_err(told)
 }
 
 /// The page with other text between the markers.
@@ -52,15 +50,11 @@ fn machine(repo: &Repo) -> Result<String, String> {
     let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
     let cores = available_parallelism().map_err(|e| format!("cannot count cores: {e}"))?;
     let storage = "ext4 on a loop device where mounting is allowed, tmpfs in memory";
-    Ok(format!(
-        "{date}, Linux {kernel}, {cores} cores, {storage}, {compiler}."
-    ))
+    Ok(format!("{date}, Linux {kernel}, {cores} cores, {storage}, {compiler}."))
 }
 
 fn said(command: &mut Command) -> Result<String, String> {
-    let output = command
-        .output()
-        .map_err(|e| format!("cannot run {:?}: {e}", command.get_program()))?;
+    let output = command.output().map_err(|e| format!("cannot run {:?}: {e}", command.get_program()))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
@@ -78,11 +72,7 @@ mod tests {
 
     #[test]
     fn a_new_page_has_the_markers() {
-        assert!(
-            replaced(NEW, "| a |")
-                .unwrap()
-                .ends_with(&format!("{BEGIN}\n| a |\n{END}\n"))
-        );
+        assert!(replaced(NEW, "| a |").unwrap().ends_with(&format!("{BEGIN}\n| a |\n{END}\n")));
     }
 
     #[test]

@@ -45,10 +45,7 @@ const BLOCKS: usize = 10;
 
 impl Pair {
     pub(crate) fn take(unit: Unit, rounds: usize, sides: &mut impl Sides) -> Result<Self, String> {
-        let mut pair = Self {
-            unit,
-            rounds: Vec::with_capacity(rounds),
-        };
+        let mut pair = Self { unit, rounds: Vec::with_capacity(rounds) };
         for round in 0..WARM_UP + rounds {
             let (measured, floor) = if round % 2 == 0 {
                 let measured = sides.measured(round)?;
@@ -96,10 +93,7 @@ fn at(quantile: f64, values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1) as f64;
-    values
-        .get((last * quantile).round() as usize)
-        .copied()
-        .unwrap_or(f64::NAN)
+    values.get((last * quantile).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
 pub(crate) fn microseconds(duration: Duration) -> f64 {

@@ -38,12 +38,7 @@ impl Place {
         if magic(temp.path())? != TMPFS_MAGIC {
             return Err(Without::Wanting("/dev/shm is not a tmpfs".to_owned()));
         }
-        Ok(Self {
-            dir: temp.path().to_owned(),
-            kind: "tmpfs",
-            mounted: false,
-            _temp: temp,
-        })
+        Ok(Self { dir: temp.path().to_owned(), kind: "tmpfs", mounted: false, _temp: temp })
     }
 
     pub(crate) fn ext4() -> Result<Self, Without> {
@@ -51,12 +46,7 @@ impl Place {
         if rustix::process::geteuid().is_root() {
             match mount_image(temp.path()) {
                 Ok(dir) => {
-                    return Ok(Self {
-                        dir,
-                        kind: "ext4",
-                        mounted: true,
-                        _temp: temp,
-                    });
+                    return Ok(Self { dir, kind: "ext4", mounted: true, _temp: temp });
                 }
                 Err(why) => println!("    no ext4 image: {why}; the directory for temporary files instead"),
             }
@@ -65,12 +55,7 @@ impl Place {
             let why = "the directory for temporary files is not ext4, and mounting an image needs root";
             return Err(Without::Wanting(why.to_owned()));
         }
-        Ok(Self {
-            dir: temp.path().to_owned(),
-            kind: "ext4",
-            mounted: false,
-            _temp: temp,
-        })
+        Ok(Self { dir: temp.path().to_owned(), kind: "ext4", mounted: false, _temp: temp })
     }
 }
 
@@ -94,32 +79,18 @@ fn temp_dir(parent: &Path) -> Result<TempDir, String> {
 
 fn magic(path: &Path) -> Result<u64, String> {
     let found = statfs(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    #[allow(
-        clippy::unnecessary_cast,
-        reason = "the type of f_type differs between platforms"
-    )]
+    #[allow(clippy::unnecessary_cast, reason = "the type of f_type differs between platforms")]
     Ok(found.f_type as u64)
 }
 
 fn mount_image(temp: &Path) -> Result<PathBuf, String> {
     let (image, dir) = (temp.join("image"), temp.join("mounted"));
     let told = |e: std::io::Error| e.to_string();
-    File::create(&image)
-        .and_then(|file| file.set_len(IMAGE_BYTES))
-        .map_err(told)?;
+    File::create(&image).and_then(|file| file.set_len(IMAGE_BYTES)).map_err(told)?;
     std::fs::create_dir(&dir).map_err(told)?;
     let mkfs = run::find_program("mkfs.ext4").ok_or("no mkfs.ext4")?;
     // Nothing is left to be initialised in the background, where it would disturb the first minutes.
-    let eager = [
-        "-q",
-        "-F",
-        "-N",
-        IMAGE_INODES,
-        "-m",
-        "0",
-        "-E",
-        "lazy_itable_init=0,lazy_journal_init=0",
-    ];
+    let eager = ["-q", "-F", "-N", IMAGE_INODES, "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
     if !run::succeeds(Command::new(mkfs).args(eager).arg(&image)) {
         return Err("mkfs.ext4 failed".to_owned());
     }

@@ -36,9 +36,7 @@ impl Programs {
         };
         build("xtask", "floor")?;
         let postroom = match binary {
-            Some(given) => given
-                .canonicalize()
-                .map_err(|e| format!("{}: {e}", given.display()))?,
+            Some(given) => given.canonicalize().map_err(|e| format!("{}: {e}", given.display()))?,
             None => {
                 build("postroom", "postroom")?;
                 repo.release_binary()
@@ -46,11 +44,7 @@ impl Programs {
         };
         let floor = repo.target.join("release").join("floor");
         let null = File::options().read(true).write(true).open("/dev/null");
-        Ok(Self {
-            postroom,
-            floor,
-            null: null.map_err(|e| format!("/dev/null: {e}"))?,
-        })
+        Ok(Self { postroom, floor, null: null.map_err(|e| format!("/dev/null: {e}"))? })
     }
 
     pub(crate) fn postroom(&self, args: &[&OsStr]) -> Command {
@@ -75,12 +69,7 @@ impl Programs {
 
     /// Silences a command. The one open /dev/null is shared, so that the spawn opens nothing.
     pub(crate) fn silence(&self, command: &mut Command) -> Result<(), String> {
-        let null = || {
-            self.null
-                .try_clone()
-                .map(Stdio::from)
-                .map_err(|e| format!("/dev/null: {e}"))
-        };
+        let null = || self.null.try_clone().map(Stdio::from).map_err(|e| format!("/dev/null: {e}"));
         command.stdin(null()?).stdout(null()?).stderr(null()?);
         Ok(())
     }
@@ -100,26 +89,17 @@ impl Programs {
 
     /// Runs a command that must succeed, and hands back what it printed.
     pub(crate) fn output(&self, mut command: Command) -> Result<String, String> {
-        let output = command
-            .output()
-            .map_err(|e| format!("cannot run {}: {e}", shown(&command)))?;
+        let output = command.output().map_err(|e| format!("cannot run {}: {e}", shown(&command)))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(format!(
-                "{} ended with {}: {said}",
-                shown(&command),
-                output.status
-            ));
+            return Err(format!("{} ended with {}: {said}", shown(&command), output.status));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 }
 
 fn shown(command: &Command) -> String {
-    let program = Path::new(command.get_program())
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
     let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
     format!("`{program} {}`", args.join(" "))
 }

@@ -33,12 +33,7 @@ impl<'a> Room<'a> {
     pub(crate) fn set_up(programs: &'a Programs, dir: &Path, names: &[&str]) -> Result<Self, String> {
         let root = dir.join("room");
         for name in names {
-            let args = [
-                "--root".as_ref(),
-                root.as_os_str(),
-                "setup".as_ref(),
-                name.as_ref(),
-            ];
+            let args = ["--root".as_ref(), root.as_os_str(), "setup".as_ref(), name.as_ref()];
             programs.output(programs.postroom(&args))?;
         }
         let path = root.join("registry.json");
@@ -48,18 +43,11 @@ impl<'a> Room<'a> {
         fs::create_dir_all(root.join(".journal")).map_err(|e| e.to_string())?;
         let body = dir.join("body");
         fs::write(&body, LINE.bytes().cycle().take(BODY).collect::<Vec<u8>>()).map_err(|e| e.to_string())?;
-        Ok(Self {
-            programs,
-            root,
-            body,
-            registry,
-        })
+        Ok(Self { programs, root, body, registry })
     }
 
     pub(crate) fn id(&self, name: &str) -> Result<&str, String> {
-        self.registry[name]["id"]
-            .as_str()
-            .ok_or_else(|| format!("registry.json has no id for {name}"))
+        self.registry[name]["id"].as_str().ok_or_else(|| format!("registry.json has no id for {name}"))
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -72,12 +60,7 @@ impl<'a> Room<'a> {
 
     /// `postroom --root ROOT --as NAME ARGS…`
     pub(crate) fn postroom(&self, me: &str, args: &[&OsStr]) -> Command {
-        let mut all = vec![
-            "--root".as_ref(),
-            self.root.as_os_str(),
-            "--as".as_ref(),
-            me.as_ref(),
-        ];
+        let mut all = vec!["--root".as_ref(), self.root.as_os_str(), "--as".as_ref(), me.as_ref()];
         all.extend(args);
         self.programs.postroom(&all)
     }
@@ -105,12 +88,7 @@ impl<'a> Room<'a> {
         let (from, to) = (self.id("alice")?, self.id(name)?);
         let uuid = format!("{:08x}-0000-4000-8000-000000000000", mixed(number));
         let text = format!("---\nfrom: {from}\nmsg_id: {uuid}\nsubject: filled\nto: {to}\n---\n\nbody\n");
-        let mut file = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(told)?;
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path).map_err(told)?;
         file.write_all(text.as_bytes()).map_err(told)
     }
 
@@ -137,10 +115,7 @@ impl<'a> Room<'a> {
 pub(crate) fn file_name(number: u32) -> String {
     let (day, rest) = (1 + number / 86_400, number % 86_400);
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!(
-        "202601{day:02}T{hour:02}{minute:02}{second:02}Z-{:08x}{FILLED}",
-        mixed(number)
-    )
+    format!("202601{day:02}T{hour:02}{minute:02}{second:02}Z-{:08x}{FILLED}", mixed(number))
 }
 
 /// Spreads numbers over all 32 bits, each to another: ids are random, and directories hash names.

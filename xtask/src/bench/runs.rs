@@ -27,10 +27,7 @@ impl Runs<'_> {
     }
 
     fn time(&self, make: Make<'_>, round: usize) -> Result<f64, String> {
-        self.room
-            .programs
-            .time(make(round)?, self.expected)
-            .map(microseconds)
+        self.room.programs.time(make(round)?, self.expected).map(microseconds)
     }
 }
 

@@ -112,25 +112,11 @@ impl Row {
     pub(crate) fn without(what: impl Into<String>, why: Without) -> Self {
         let none = || "–".to_owned();
         let verdict = Verdict::Without(why);
-        Self {
-            what: what.into(),
-            measured: none(),
-            floor: none(),
-            ratio: none(),
-            limit: none(),
-            verdict,
-        }
+        Self { what: what.into(), measured: none(), floor: none(), ratio: none(), limit: none(), verdict }
     }
 
     fn cells(&self) -> [&str; 6] {
-        [
-            &self.what,
-            &self.measured,
-            &self.floor,
-            &self.ratio,
-            &self.limit,
-            self.verdict.word(),
-        ]
+        [&self.what, &self.measured, &self.floor, &self.ratio, &self.limit, self.verdict.word()]
     }
 
     fn reason(&self) -> Option<&str> {
@@ -158,11 +144,7 @@ impl fmt::Display for Row {
         let word = self.verdict.word();
         match self.reason() {
             Some(why) => write!(f, "{}: {word}: {why}", self.what),
-            None => write!(
-                f,
-                "{}: {} / {} = {}, {word}",
-                self.what, self.measured, self.floor, self.ratio
-            ),
+            None => write!(f, "{}: {} / {} = {}, {word}", self.what, self.measured, self.floor, self.ratio),
         }
     }
 }
@@ -178,48 +160,30 @@ impl Table {
     pub(crate) fn missed(&self) -> usize {
         self.rows
             .iter()
-            .filter(|row| {
-                matches!(
-                    row.verdict,
-                    Verdict::Missed | Verdict::Without(Without::Failed(_))
-                )
-            })
+            .filter(|row| matches!(row.verdict, Verdict::Missed | Verdict::Without(Without::Failed(_))))
             .count()
     }
 
     /// The reasons of the rows without a figure, one line each.
     fn reasons(&self) -> impl Iterator<Item = String> {
-        self.rows.iter().filter_map(|row| {
-            row.reason()
-                .map(|why| format!("{}: {}: {why}", row.verdict.word(), row.what))
-        })
+        self.rows
+            .iter()
+            .filter_map(|row| row.reason().map(|why| format!("{}: {}: {why}", row.verdict.word(), row.what)))
     }
 
     /// The table as Markdown, aligned so that it also reads well as text.
     pub(crate) fn markdown(&self) -> String {
-        let lines: Vec<[&str; 6]> = std::iter::once(HEAD)
-            .chain(self.rows.iter().map(Row::cells))
-            .collect();
+        let lines: Vec<[&str; 6]> = std::iter::once(HEAD).chain(self.rows.iter().map(Row::cells)).collect();
         let widths: [usize; 6] = std::array::from_fn(|column| {
-            lines
-                .iter()
-                .map(|cells| cells[column].chars().count())
-                .max()
-                .unwrap_or(0)
+            lines.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0)
         });
         let mut text = String::new();
         for (number, cells) in lines.iter().enumerate() {
-            let padded: Vec<String> = cells
-                .iter()
-                .zip(widths)
-                .map(|(cell, width)| format!("{cell:<width$}"))
-                .collect();
+            let padded: Vec<String> =
+                cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
             text.push_str(&format!("| {} |\n", padded.join(" | ")));
             if number == 0 {
-                text.push_str(&format!(
-                    "|{}|\n",
-                    widths.map(|width| "-".repeat(width + 2)).join("|")
-                ));
+                text.push_str(&format!("|{}|\n", widths.map(|width| "-".repeat(width + 2)).join("|")));
             }
         }
         let reasons: Vec<String> = self.reasons().map(|reason| format!("- {reason}\n")).collect();
@@ -242,10 +206,7 @@ mod tests {
     use crate::bench::pair::Unit;
 
     fn pair(measured: f64, floor: f64) -> Pair {
-        Pair {
-            unit: Unit::Microseconds,
-            rounds: vec![(measured, floor); 20],
-        }
+        Pair { unit: Unit::Microseconds, rounds: vec![(measured, floor); 20] }
     }
 
     #[test]
@@ -266,11 +227,7 @@ mod tests {
         ];
         let table = Table { rows };
         assert_eq!(table.missed(), 1);
-        assert!(
-            table
-                .markdown()
-                .ends_with("\n- not run: wait: no strace\n- FAILED: send: exit code 3\n")
-        );
+        assert!(table.markdown().ends_with("\n- not run: wait: no strace\n- FAILED: send: exit code 3\n"));
     }
 
     #[test]

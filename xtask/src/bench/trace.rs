@@ -32,30 +32,20 @@ impl Trace {
     pub(crate) fn of(programs: &Programs, command: &Command, expected: &[i32]) -> Result<Self, Without> {
         let dir = tempfile::tempdir().map_err(|e| format!("no directory for a trace: {e}"))?;
         let path = dir.path().join("trace");
-        let options = [
-            "-f".as_ref(),
-            "-ttt".as_ref(),
-            "-s".as_ref(),
-            "300".as_ref(),
-            "-o".as_ref(),
-            path.as_os_str(),
-        ];
+        let options =
+            ["-f".as_ref(), "-ttt".as_ref(), "-s".as_ref(), "300".as_ref(), "-o".as_ref(), path.as_os_str()];
         programs.time(under_strace(programs, &options, command)?, expected)?;
         let text = fs::read(&path).map_err(|e| format!("cannot read the trace: {e}"))?;
         let trace = Self::parse(&String::from_utf8_lossy(&text));
         // Every process begins with an execve: a trace that cannot be read must not pass for a frugal program.
         if trace.calls.first().is_none_or(|call| call.name != "execve") {
-            return Err(Without::Failed(
-                "the trace has no calls that can be read".to_owned(),
-            ));
+            return Err(Without::Failed("the trace has no calls that can be read".to_owned()));
         }
         Ok(trace)
     }
 
     fn parse(text: &str) -> Self {
-        Self {
-            calls: text.lines().filter_map(Call::parse).collect(),
-        }
+        Self { calls: text.lines().filter_map(Call::parse).collect() }
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -65,10 +55,7 @@ impl Trace {
     /// How often something was made durable.
     pub(crate) fn syncs(&self) -> usize {
         let sync = ["fsync", "fdatasync", "syncfs", "sync", "sync_file_range"];
-        self.calls
-            .iter()
-            .filter(|call| sync.contains(&call.name.as_str()))
-            .count()
+        self.calls.iter().filter(|call| sync.contains(&call.name.as_str())).count()
     }
 
     /// How many message files were opened, whatever for.
@@ -104,14 +91,8 @@ impl Call {
         let (at, line) = line.trim_start().split_once(' ')?;
         let at = at.parse().ok()?;
         let (name, rest) = line.split_once('(')?;
-        let is_name = name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        is_name.then(|| Self {
-            at,
-            name: name.to_owned(),
-            rest: rest.to_owned(),
-        })
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        is_name.then(|| Self { at, name: name.to_owned(), rest: rest.to_owned() })
     }
 }
 
@@ -119,23 +100,14 @@ impl Call {
 ///
 /// The kernel tells it of a living process only, so strace holds the process at its exit while it is asked.
 pub(crate) fn peak_memory(programs: &Programs, command: &Command) -> Result<u64, Without> {
-    let hold = [
-        "-o",
-        "/dev/null",
-        "-e",
-        "trace=exit_group",
-        "-e",
-        "inject=exit_group:delay_enter=300000",
-    ];
+    let hold = ["-o", "/dev/null", "-e", "trace=exit_group", "-e", "inject=exit_group:delay_enter=300000"];
     let mut command = under_strace(programs, &hold.map(AsRef::<OsStr>::as_ref), command)?;
     programs.silence(&mut command)?;
     let mut strace = command.spawn().map_err(|e| format!("cannot run strace: {e}"))?;
     let mut peak = None;
     while strace.try_wait().map_err(|e| e.to_string())?.is_none() {
         // The last answer counts: a process only grows, and begins anew when it becomes the command.
-        peak = child_of(strace.id())
-            .and_then(|child| high_water(&child))
-            .or(peak);
+        peak = child_of(strace.id()).and_then(|child| high_water(&child)).or(peak);
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(peak.ok_or_else(|| "the process was gone before it could be asked for its memory".to_owned())?)

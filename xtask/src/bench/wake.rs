@@ -48,11 +48,7 @@ struct Wakes<'a> {
 
 impl Sides for Wakes<'_> {
     fn measured(&mut self, round: usize) -> Result<f64, String> {
-        self.sample(
-            self.room
-                .postroom("bob", &["wait".as_ref(), "--timeout".as_ref(), "60".as_ref()]),
-            round,
-        )
+        self.sample(self.room.postroom("bob", &["wait".as_ref(), "--timeout".as_ref(), "60".as_ref()]), round)
     }
 
     fn floor(&mut self, round: usize) -> Result<f64, String> {
@@ -67,10 +63,8 @@ impl Wakes<'_> {
         self.room.write(&staged, 1, "bob")?;
         self.room.programs.silence(&mut command)?;
         // What it says is for whoever has to find out why it does not wait.
-        let mut child = command
-            .stderr(Stdio::inherit())
-            .spawn()
-            .map_err(|e| format!("cannot run {command:?}: {e}"))?;
+        let mut child =
+            command.stderr(Stdio::inherit()).spawn().map_err(|e| format!("cannot run {command:?}: {e}"))?;
         if let Err(why) = until_waiting(child.id()) {
             let _ = child.kill().and_then(|()| child.wait());
             return Err(why);
@@ -80,11 +74,7 @@ impl Wakes<'_> {
         let status = child.wait().map_err(|e| e.to_string())?;
         let took = start.elapsed();
         fs::remove_file(&published).map_err(|e| e.to_string())?;
-        if status.success() {
-            Ok(microseconds(took))
-        } else {
-            Err(format!("a waiter ended with {status}"))
-        }
+        if status.success() { Ok(microseconds(took)) } else { Err(format!("a waiter ended with {status}")) }
     }
 
     fn path(&self, folder: &str, name: &str) -> Result<PathBuf, String> {
@@ -105,10 +95,7 @@ fn until_waiting(process: u32) -> Result<(), String> {
         last = now;
         std::thread::sleep(Duration::from_millis(1));
     }
-    Err(format!(
-        "a waiter did not wait on a watch within {} s",
-        PATIENCE.as_secs()
-    ))
+    Err(format!("a waiter did not wait on a watch within {} s", PATIENCE.as_secs()))
 }
 
 /// What can be seen of a process from outside.
@@ -121,19 +108,14 @@ struct Look {
 
 impl Look {
     fn at(process: u32) -> Option<Self> {
-        fs::read_to_string(format!("/proc/{process}/status"))
-            .ok()
-            .map(|status| Self::parse(&status))
+        fs::read_to_string(format!("/proc/{process}/status")).ok().map(|status| Self::parse(&status))
     }
 
     fn parse(status: &str) -> Self {
         let lines = || status.lines();
         Self {
             sleeps: lines().any(|line| line.starts_with("State:\tS")),
-            switches: lines()
-                .filter(|line| line.contains("ctxt_switches"))
-                .map(str::to_owned)
-                .collect(),
+            switches: lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect(),
         }
     }
 }
@@ -142,9 +124,7 @@ fn has_watch(process: u32) -> bool {
     let Ok(descriptors) = fs::read_dir(format!("/proc/{process}/fdinfo")) else {
         return false;
     };
-    let mut texts = descriptors
-        .flatten()
-        .filter_map(|entry| fs::read_to_string(entry.path()).ok());
+    let mut texts = descriptors.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok());
     texts.any(|text| text.lines().any(|line| line.starts_with("inotify wd:")))
 }
 
@@ -165,9 +145,7 @@ fn idle(bench: &Bench, room: &Room<'_>) -> Result<Vec<Row>, Without> {
 /// The shortest time from one burst to the next, up to the end of idleness; the first burst is the start itself.
 fn shortest_gap(bursts: &[f64], end: f64) -> Option<f64> {
     let idle: Vec<f64> = bursts.iter().copied().filter(|at| *at < end).collect();
-    idle.windows(2)
-        .map(|pair| pair[1] - pair[0])
-        .min_by(f64::total_cmp)
+    idle.windows(2).map(|pair| pair[1] - pair[0]).min_by(f64::total_cmp)
 }
 
 #[cfg(test)]

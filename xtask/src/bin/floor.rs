@@ -38,9 +38,7 @@ fn main() -> io::Result<()> {
         ["wait", root, id] => wait(root, id),
         ["deliver", root, id, count] => deliver(root, id, count.parse().map_err(io::Error::other)?),
         ["nothing"] => Ok(()),
-        _ => Err(io::Error::other(
-            "usage: floor send|scan|wait|deliver|nothing …; see the head of floor.rs",
-        )),
+        _ => Err(io::Error::other("usage: floor send|scan|wait|deliver|nothing …; see the head of floor.rs")),
     }
 }
 
@@ -68,11 +66,7 @@ fn wait(root: &str, id: &str) -> io::Result<()> {
     open_room(root)?;
     let inbox = Path::new(root).join(id).join("inbox");
     let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
-    inotify::add_watch(
-        &watch,
-        &inbox,
-        inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::CREATE,
-    )?;
+    inotify::add_watch(&watch, &inbox, inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::CREATE)?;
     if count_names(&inbox)? == 0 {
         poll(&mut [PollFd::new(&watch, PollFlags::IN)], None)?;
     }
@@ -84,12 +78,7 @@ fn deliver(root: &str, id: &str, count: usize) -> io::Result<()> {
     let message = message(id);
     let start = Instant::now();
     for number in 0..count {
-        publish(
-            &room,
-            id,
-            &format!("20260101T000000Z-{number:08x}-floor.md"),
-            message.as_bytes(),
-        )?;
+        publish(&room, id, &format!("20260101T000000Z-{number:08x}-floor.md"), message.as_bytes())?;
     }
     let rate = count as f64 / start.elapsed().as_secs_f64();
     io::stdout().write_all(format!("{rate:.0}\n").as_bytes())
@@ -98,23 +87,13 @@ fn deliver(root: &str, id: &str, count: usize) -> io::Result<()> {
 /// Opens the room and reads its registry, as every command of a mailbox must.
 fn open_room(root: &str) -> io::Result<OwnedFd> {
     let room = open_dir(CWD, root)?;
-    let registry = openat(
-        &room,
-        "registry.json",
-        OFlags::RDONLY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
+    let registry = openat(&room, "registry.json", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     File::from(registry).read_to_end(&mut Vec::new())?;
     Ok(room)
 }
 
 fn open_dir(at: impl AsFd, path: &str) -> io::Result<OwnedFd> {
-    Ok(openat(
-        at,
-        path,
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?)
+    Ok(openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Stages a message, syncs it, publishes it without replacing and syncs the inbox.

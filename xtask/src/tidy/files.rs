@@ -16,10 +16,7 @@ pub(super) struct File {
 
 impl File {
     pub(super) fn new(path: &str, text: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        }
+        Self { path: path.to_owned(), text: text.to_owned() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -36,10 +33,7 @@ impl File {
 
     /// The lines with their numbers, from 1.
     pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.text
-            .split('\n')
-            .enumerate()
-            .map(|(index, line)| (index + 1, line))
+        self.text.split('\n').enumerate().map(|(index, line)| (index + 1, line))
     }
 }
 
@@ -59,10 +53,7 @@ pub(super) fn load(root: &Path) -> Result<Vec<File>, String> {
             continue;
         }
         let bytes = fs::read(&full).map_err(|source| format!("cannot read {path}: {source}"))?;
-        let text = String::from_utf8(bytes)
-            .ok()
-            .filter(|text| !text.contains('\0'))
-            .unwrap_or_default();
+        let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).unwrap_or_default();
         files.push(File { path, text });
     }
     Ok(files)
@@ -73,17 +64,10 @@ fn tracked(root: &Path) -> Option<Vec<String>> {
         return None;
     }
     let mut git = Command::new("git");
-    git.current_dir(root)
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    git.current_dir(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
     let output = git.output().ok().filter(|output| output.status.success())?;
     let listing = String::from_utf8_lossy(&output.stdout);
-    Some(
-        listing
-            .split('\0')
-            .filter(|path| !path.is_empty())
-            .map(str::to_owned)
-            .collect(),
-    )
+    Some(listing.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
 }
 
 fn walk(root: &Path, below: &str) -> io::Result<Vec<String>> {
@@ -91,11 +75,7 @@ fn walk(root: &Path, below: &str) -> io::Result<Vec<String>> {
     for entry in fs::read_dir(root.join(below))? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if below.is_empty() {
-            name.clone()
-        } else {
-            format!("{below}/{name}")
-        };
+        let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
         if !entry.file_type()?.is_dir() {
             paths.push(path);
         } else if name != ".git" && name != "target" {
@@ -119,11 +99,7 @@ mod tests {
     fn skip(line: &str) {
         println!("{line}");
         if let Some(path) = std::env::var_os("POSTROOM_SKIPPED") {
-            let mut record = fs::OpenOptions::new()
-                .append(true)
-                .create(true)
-                .open(path)
-                .unwrap();
+            let mut record = fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
             writeln!(record, "{line}").unwrap();
         }
     }
@@ -135,29 +111,18 @@ mod tests {
         for folder in ["src/mailbox", "target/debug", ".config"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
-        for path in [
-            "README.md",
-            "src/mailbox/disk.rs",
-            "target/debug/postroom",
-            ".config/nextest.toml",
-        ] {
+        for path in ["README.md", "src/mailbox/disk.rs", "target/debug/postroom", ".config/nextest.toml"] {
             fs::write(root.join(path), "text\n").unwrap();
         }
         std::os::unix::fs::symlink("README.md", root.join("link.md")).unwrap();
-        assert_eq!(
-            paths(root),
-            [".config/nextest.toml", "README.md", "src/mailbox/disk.rs"]
-        );
+        assert_eq!(paths(root), [".config/nextest.toml", "README.md", "src/mailbox/disk.rs"]);
     }
 
     #[test]
     fn in_a_checkout_ignored_files_are_left_out_and_new_ones_are_not() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
-        let initialised = Command::new("git")
-            .current_dir(root)
-            .args(["init", "--quiet"])
-            .status();
+        let initialised = Command::new("git").current_dir(root).args(["init", "--quiet"]).status();
         if !initialised.is_ok_and(|status| status.success()) {
             skip("skipped: tidy::files in a checkout: git is not installed");
             return;
@@ -171,18 +136,10 @@ mod tests {
     #[test]
     fn what_is_not_text_has_none() {
         let directory = tempfile::tempdir().unwrap();
-        for (name, bytes) in [
-            ("binary", b"\xff \n".as_slice()),
-            ("nul", b"\0 \n"),
-            ("text", b"text\n"),
-        ] {
+        for (name, bytes) in [("binary", b"\xff \n".as_slice()), ("nul", b"\0 \n"), ("text", b"text\n")] {
             fs::write(directory.path().join(name), bytes).unwrap();
         }
-        let texts: Vec<_> = load(directory.path())
-            .unwrap()
-            .into_iter()
-            .map(|file| file.text)
-            .collect();
+        let texts: Vec<_> = load(directory.path()).unwrap().into_iter().map(|file| file.text).collect();
         assert_eq!(texts, ["", "", "text\n"]);
     }
 }

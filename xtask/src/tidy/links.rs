@@ -24,22 +24,12 @@ pub(super) fn findings(files: &[File]) -> Vec<Finding> {
 }
 
 fn resolve(page: &File, target: &str, known: &BTreeMap<&str, &File>) -> Result<(), String> {
-    let (path, anchor) = target
-        .split_once('#')
-        .map_or((target, None), |(path, anchor)| (path, Some(anchor)));
-    let path = if path.is_empty() {
-        page.path.clone()
-    } else {
-        from_root(page, path)?
-    };
+    let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
+    let path = if path.is_empty() { page.path.clone() } else { from_root(page, path)? };
     let Some(file) = known.get(path.as_str()) else {
         let folder = format!("{path}/");
         let is_folder = path.is_empty() || known.keys().any(|known| known.starts_with(&folder));
-        return if is_folder {
-            Ok(())
-        } else {
-            Err(format!("there is no `{path}`"))
-        };
+        return if is_folder { Ok(()) } else { Err(format!("there is no `{path}`")) };
     };
     match anchor {
         Some(anchor) if file.is_markdown() && !anchors(file).contains(anchor) => {
@@ -76,11 +66,7 @@ mod tests {
                           <a id=\"own\"></a>\n\n```sh\n# no heading\n```\n";
 
     fn found(text: &str) -> Vec<usize> {
-        let pages = [
-            ("docs/page.md", text),
-            ("docs/format.md", FORMAT),
-            ("src/lib.rs", ""),
-        ];
+        let pages = [("docs/page.md", text), ("docs/format.md", FORMAT), ("src/lib.rs", "")];
         findings(&pages.map(|(path, text)| File::new(path, text)))
             .into_iter()
             .map(|finding| finding.line)
@@ -89,30 +75,14 @@ mod tests {
 
     #[test]
     fn a_link_leads_to_a_file_or_folder_of_the_repository() {
-        for target in [
-            "format.md",
-            "./format.md",
-            "../src/lib.rs",
-            "/src/lib.rs",
-            "../src",
-            "../src/",
-            "<format.md>",
-        ] {
+        for target in
+            ["format.md", "./format.md", "../src/lib.rs", "/src/lib.rs", "../src", "../src/", "<format.md>"]
+        {
             assert!(found(&format!("see [it]({target})\n")).is_empty(), "{target}");
             assert!(found(&format!("[it]: {target}\n")).is_empty(), "{target}");
         }
-        for target in [
-            "formats.md",
-            "src/lib.rs",
-            "../../format.md",
-            "../sr",
-            "format.md/x",
-        ] {
-            assert_eq!(
-                found(&format!("first line\nsee [it]({target})\n")),
-                [2],
-                "{target}"
-            );
+        for target in ["formats.md", "src/lib.rs", "../../format.md", "../sr", "format.md/x"] {
+            assert_eq!(found(&format!("first line\nsee [it]({target})\n")), [2], "{target}");
             assert_eq!(found(&format!("first line\n[it]: {target}\n")), [2], "{target}");
         }
     }
@@ -120,10 +90,7 @@ mod tests {
     #[test]
     fn an_anchor_leads_to_a_heading() {
         for anchor in ["format", "1-the-room-tmp", "see-more", "twice", "twice-1", "own"] {
-            assert!(
-                found(&format!("[it](format.md#{anchor})\n")).is_empty(),
-                "{anchor}"
-            );
+            assert!(found(&format!("[it](format.md#{anchor})\n")).is_empty(), "{anchor}");
         }
         for anchor in ["Format", "the-room", "twice-2", "no-heading", ""] {
             assert_eq!(found(&format!("[it](format.md#{anchor})\n")), [1], "{anchor}");
@@ -135,10 +102,7 @@ mod tests {
 
     #[test]
     fn several_links_in_a_line_are_each_followed() {
-        assert_eq!(
-            found("[a](format.md), [b](b.md \"title\") and ![c](c(1).png)\n"),
-            [1, 1]
-        );
+        assert_eq!(found("[a](format.md), [b](b.md \"title\") and ![c](c(1).png)\n"), [1, 1]);
     }
 
     #[test]
@@ -162,14 +126,7 @@ mod tests {
         let broken = "[it](nowhere.md)\n";
         let count = |path| findings(&[File::new(path, broken)]).len();
         assert_eq!(
-            [
-                "README.md",
-                "docs/a.md",
-                "docs/a/b.md",
-                "tests/a.md",
-                "docs/a.txt"
-            ]
-            .map(count),
+            ["README.md", "docs/a.md", "docs/a/b.md", "tests/a.md", "docs/a.txt"].map(count),
             [1, 1, 1, 0, 0]
         );
     }

@@ -12,16 +12,9 @@ pub(super) fn links(page: &File) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (number, line) in prose(page) {
         let line = without_code(line);
-        let inline = line
-            .match_indices("](")
-            .map(|(start, mark)| until_closed(&line[start + mark.len()..]));
-        let definition = line
-            .trim_start()
-            .strip_prefix('[')
-            .filter(|rest| !rest.starts_with('^'));
-        let defined = definition
-            .and_then(|rest| rest.split_once("]: "))
-            .map(|(_, target)| target);
+        let inline = line.match_indices("](").map(|(start, mark)| until_closed(&line[start + mark.len()..]));
+        let definition = line.trim_start().strip_prefix('[').filter(|rest| !rest.starts_with('^'));
+        let defined = definition.and_then(|rest| rest.split_once("]: ")).map(|(_, target)| target);
         for target in inline.chain(defined) {
             let target = target.split_whitespace().next().unwrap_or_default();
             let target = target.trim_start_matches('<').trim_end_matches('>');
@@ -95,17 +88,12 @@ pub(super) fn anchors(page: &File) -> BTreeSet<String> {
         if let Some(heading) = heading(line) {
             let slug = slug(heading);
             let times = seen.entry(slug.clone()).or_default();
-            anchors.insert(if *times == 0 {
-                slug
-            } else {
-                format!("{slug}-{times}")
-            });
+            anchors.insert(if *times == 0 { slug } else { format!("{slug}-{times}") });
             *times += 1;
         }
         for mark in ["id=\"", "name=\""] {
-            let given = line
-                .match_indices(mark)
-                .filter_map(|(start, _)| line[start + mark.len()..].split_once('"'));
+            let given =
+                line.match_indices(mark).filter_map(|(start, _)| line[start + mark.len()..].split_once('"'));
             anchors.extend(given.map(|(anchor, _)| anchor.to_owned()));
         }
     }
@@ -129,7 +117,5 @@ fn slug(heading: &str) -> String {
     shown.push_str(rest);
     let kept = |character: &char| character.is_alphanumeric() || " -_".contains(*character);
     let lower = shown.chars().filter(kept).flat_map(char::to_lowercase);
-    lower
-        .map(|character| if character == ' ' { '-' } else { character })
-        .collect()
+    lower.map(|character| if character == ' ' { '-' } else { character }).collect()
 }

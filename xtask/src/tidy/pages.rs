@@ -17,11 +17,7 @@ fn changelog(files: &[File]) -> Vec<Finding> {
         return vec![missing("CHANGELOG.md")];
     };
     let has_section = page.lines().any(|(_, line)| line.trim_end() == "## [Unreleased]");
-    if has_section {
-        Vec::new()
-    } else {
-        vec![Finding::new(page, 1, "no section `## [Unreleased]`")]
-    }
+    if has_section { Vec::new() } else { vec![Finding::new(page, 1, "no section `## [Unreleased]`")] }
 }
 
 fn map(files: &[File]) -> Vec<Finding> {
@@ -31,11 +27,7 @@ fn map(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for entry in entries(files) {
         if !is_mentioned(&page.text, &entry) {
-            findings.push(Finding::new(
-                page,
-                1,
-                format!("the folder map does not mention `src/{entry}`"),
-            ));
+            findings.push(Finding::new(page, 1, format!("the folder map does not mention `src/{entry}`")));
         }
     }
     for (number, line) in page.lines() {
@@ -54,10 +46,7 @@ fn missing(path: &str) -> Finding {
 fn entries(files: &[File]) -> BTreeSet<String> {
     let below = files.iter().filter_map(|file| file.path.strip_prefix("src/"));
     below
-        .map(|path| {
-            path.split_once('/')
-                .map_or(path.to_owned(), |(folder, _)| format!("{folder}/"))
-        })
+        .map(|path| path.split_once('/').map_or(path.to_owned(), |(folder, _)| format!("{folder}/")))
         .collect()
 }
 
@@ -73,9 +62,7 @@ fn is_mentioned(page: &str, entry: &str) -> bool {
 /// The paths of a line that begin with `src/` and go on.
 fn source_paths(line: &str) -> impl Iterator<Item = &str> {
     let joins = |character: char| character.is_alphanumeric() || "_-./".contains(character);
-    let starts = line
-        .match_indices("src/")
-        .filter(move |(start, _)| !line[..*start].ends_with(joins));
+    let starts = line.match_indices("src/").filter(move |(start, _)| !line[..*start].ends_with(joins));
     let paths = starts.map(move |(start, _)| {
         let rest = &line[start..];
         rest[..rest.find(|character| !joins(character)).unwrap_or(rest.len())].trim_end_matches('.')
@@ -85,9 +72,7 @@ fn source_paths(line: &str) -> impl Iterator<Item = &str> {
 
 fn exists(files: &[File], path: &str) -> bool {
     let folder = format!("{}/", path.trim_end_matches('/'));
-    files
-        .iter()
-        .any(|file| file.path == path || file.path.starts_with(&folder))
+    files.iter().any(|file| file.path == path || file.path.starts_with(&folder))
 }
 
 #[cfg(test)]
@@ -102,10 +87,7 @@ mod tests {
             ("src/wait.rs", ""),
             ("src/mailbox/disk.rs", ""),
         ];
-        findings(&pages.map(|(path, text)| File::new(path, text)))
-            .iter()
-            .map(Finding::to_string)
-            .collect()
+        findings(&pages.map(|(path, text)| File::new(path, text))).iter().map(Finding::to_string).collect()
     }
 
     const UNRELEASED: &str = "# Changelog\n\n## [Unreleased]\n";
@@ -115,22 +97,13 @@ mod tests {
     fn the_changelog_has_a_place_for_the_next_change() {
         assert!(found(MAP, UNRELEASED).is_empty());
         for changelog in ["# Changelog\n", "## Unreleased\n", "See [Unreleased].\n"] {
-            assert_eq!(
-                found(MAP, changelog),
-                ["CHANGELOG.md:1: no section `## [Unreleased]`"]
-            );
+            assert_eq!(found(MAP, changelog), ["CHANGELOG.md:1: no section `## [Unreleased]`"]);
         }
     }
 
     #[test]
     fn the_map_shows_every_entry() {
-        assert!(
-            found(
-                "src/\n  lib.rs, wait.rs\n  mailbox/  where messages lie\n",
-                UNRELEASED
-            )
-            .is_empty()
-        );
+        assert!(found("src/\n  lib.rs, wait.rs\n  mailbox/  where messages lie\n", UNRELEASED).is_empty());
         for (map, missing) in [
             ("src/lib.rs src/mailbox/\n", "wait.rs"),
             ("src/lib.rs src/mailbox/ tests/wait.rs\n", "wait.rs"),

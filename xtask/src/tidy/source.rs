@@ -9,9 +9,7 @@ const LONG: usize = 300;
 const TOO_LONG: usize = 500;
 
 /// Names that say nothing about what is inside.
-const EMPTY_NAMES: [&str; 7] = [
-    "common", "handler", "helper", "manager", "service", "util", "misc",
-];
+const EMPTY_NAMES: [&str; 7] = ["common", "handler", "helper", "manager", "service", "util", "misc"];
 
 /// Spelled apart, so that this file is not its own finding.
 const LEFT_OVER: [(&str, &str); 3] = [
@@ -58,11 +56,7 @@ fn empty_name(file: &File) -> Option<Finding> {
         let singular = part.strip_suffix('s').unwrap_or(part);
         EMPTY_NAMES.contains(&singular)
     })?;
-    Some(Finding::new(
-        file,
-        1,
-        format!("`{part}` names no idea; call it after what it does"),
-    ))
+    Some(Finding::new(file, 1, format!("`{part}` names no idea; call it after what it does")))
 }
 
 fn left_over(file: &File) -> Vec<Finding> {
@@ -82,10 +76,7 @@ mod tests {
     use super::*;
 
     fn found(path: &str, text: &str) -> Vec<(usize, String)> {
-        findings(&[File::new(path, text)])
-            .into_iter()
-            .map(|finding| (finding.line, finding.what))
-            .collect()
+        findings(&[File::new(path, text)]).into_iter().map(|finding| (finding.line, finding.what)).collect()
     }
 
     fn lines(count: usize) -> String {
@@ -105,10 +96,7 @@ mod tests {
     #[test]
     fn five_hundred_lines_are_the_most() {
         assert!(found("src/post.rs", &lines(500)).is_empty());
-        assert_eq!(
-            found("src/post.rs", &lines(501)),
-            [(501, "501 lines; at most 500".to_owned())]
-        );
+        assert_eq!(found("src/post.rs", &lines(501)), [(501, "501 lines; at most 500".to_owned())]);
         assert!(found("docs/format.md", &lines(501)).is_empty());
     }
 
@@ -120,13 +108,9 @@ mod tests {
 
     #[test]
     fn a_name_says_what_is_inside() {
-        for path in [
-            "src/util.rs",
-            "src/utils.rs",
-            "tests/common/mod.rs",
-            "src/cli/helper.rs",
-            "src/managers.rs",
-        ] {
+        for path in
+            ["src/util.rs", "src/utils.rs", "tests/common/mod.rs", "src/cli/helper.rs", "src/managers.rs"]
+        {
             assert_eq!(found(path, "//! Header.\n").len(), 1, "{path}");
         }
         assert!(found("src/commonmark.rs", "//! Header.\n").is_empty());

@@ -23,12 +23,8 @@ const REGISTRIES: [&str; 7] = [
 
 const HOST_WORDS: [&str; 3] = ["mirror", "proxy", "registry"];
 
-const HOMES: [&str; 4] = [
-    concat!("/ho", "me/"),
-    concat!("/Us", "ers/"),
-    concat!("/ro", "ot/"),
-    concat!("/wo", "rk/"),
-];
+const HOMES: [&str; 4] =
+    [concat!("/ho", "me/"), concat!("/Us", "ers/"), concat!("/ro", "ot/"), concat!("/wo", "rk/")];
 
 pub(super) fn findings(files: &[File], private: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -48,9 +44,7 @@ pub(super) fn findings(files: &[File], private: &[String]) -> Vec<Finding> {
                 add(format!("`{path}` is a path of one machine"));
             }
             if let Some(host) = registry_host(line) {
-                add(format!(
-                    "`{host}` is a package registry, mirror or proxy; leave it to each machine"
-                ));
+                add(format!("`{host}` is a package registry, mirror or proxy; leave it to each machine"));
             }
         }
     }
@@ -62,10 +56,7 @@ pub(super) fn findings(files: &[File], private: &[String]) -> Vec<Finding> {
 pub(super) fn private_directories(root: &Path) -> Vec<String> {
     let home = env::var("HOME").unwrap_or_default();
     let directories = [root.to_string_lossy().into_owned(), home];
-    directories
-        .into_iter()
-        .filter(|path| path.starts_with('/') && path.matches('/').count() >= 2)
-        .collect()
+    directories.into_iter().filter(|path| path.starts_with('/') && path.matches('/').count() >= 2).collect()
 }
 
 /// Test data whose bytes are the point.
@@ -79,9 +70,7 @@ fn final_newline(file: &File) -> Option<Finding> {
     if !file.text.is_empty() && !file.text.ends_with('\n') {
         return Some(Finding::new(file, last, "no newline at the end of the file"));
     }
-    file.text
-        .ends_with("\n\n")
-        .then(|| Finding::new(file, last, "empty lines at the end of the file"))
+    file.text.ends_with("\n\n").then(|| Finding::new(file, last, "empty lines at the end of the file"))
 }
 
 fn has_word(line: &str, word: &str) -> bool {
@@ -95,16 +84,12 @@ fn private_path<'a>(line: &'a str, private: &[String]) -> Option<&'a str> {
     let owner_follows = |(start, home): &(usize, &str)| {
         line[start + home.len()..].starts_with(|character: char| character.is_alphanumeric())
     };
-    let directories = private
-        .iter()
-        .flat_map(|directory| line.match_indices(directory.as_str()));
+    let directories = private.iter().flat_map(|directory| line.match_indices(directory.as_str()));
     let ends = |(start, directory): &(usize, &str)| {
         !line[start + directory.len()..].starts_with(|character: char| character.is_alphanumeric())
     };
     let mut found = homes.filter(owner_follows).chain(directories.filter(ends));
-    found
-        .find(|(start, _)| begins_a_path(&line[..*start]))
-        .map(|(_, path)| path)
+    found.find(|(start, _)| begins_a_path(&line[..*start])).map(|(_, path)| path)
 }
 
 /// Whether an absolute path can begin after this text: not within a longer path, nor after a variable.
@@ -121,11 +106,7 @@ fn registry_host(line: &str) -> Option<&str> {
             rest.find(|character: char| character.is_whitespace() || "/?#\"'`<>()[]{}\\".contains(character));
         &rest[..end.unwrap_or(rest.len())]
     });
-    let suspect = |host: &&str| {
-        HOST_WORDS
-            .iter()
-            .any(|word| host.to_ascii_lowercase().contains(word))
-    };
+    let suspect = |host: &&str| HOST_WORDS.iter().any(|word| host.to_ascii_lowercase().contains(word));
     known.or_else(|| hosts.into_iter().find(suspect))
 }
 
@@ -136,10 +117,7 @@ mod tests {
     fn found(path: &str, text: &str) -> Vec<(usize, String)> {
         let private = ["/srv/checkouts/postroom".to_owned()];
         let findings = findings(&[File::new(path, text)], &private);
-        findings
-            .into_iter()
-            .map(|finding| (finding.line, finding.what))
-            .collect()
+        findings.into_iter().map(|finding| (finding.line, finding.what)).collect()
     }
 
     fn count(line: &str) -> usize {
@@ -152,19 +130,9 @@ mod tests {
         assert!(found("a.md", "").is_empty());
         assert_eq!(found("a.md", "one\ntwo \n")[0].0, 2);
         assert_eq!(found("a.md", "one\r\n").len(), 1);
-        assert_eq!(
-            found("a.md", "one\ntwo"),
-            [(2, "no newline at the end of the file".to_owned())]
-        );
-        assert_eq!(
-            found("a.md", "one\n\n"),
-            [(2, "empty lines at the end of the file".to_owned())]
-        );
-        for path in [
-            "tests/attacks/corpus/crlf.md",
-            "tests/fixtures/seed.md",
-            "tests/cli/help.snap",
-        ] {
+        assert_eq!(found("a.md", "one\ntwo"), [(2, "no newline at the end of the file".to_owned())]);
+        assert_eq!(found("a.md", "one\n\n"), [(2, "empty lines at the end of the file".to_owned())]);
+        for path in ["tests/attacks/corpus/crlf.md", "tests/fixtures/seed.md", "tests/cli/help.snap"] {
             assert!(found(path, "one \r\ntwo").is_empty(), "{path}");
         }
     }
@@ -207,26 +175,14 @@ mod tests {
     #[test]
     fn the_host_of_a_package_registry_is_found() {
         for host in REGISTRIES {
-            assert_eq!(
-                count(&format!("index = \"sparse+https://index.{host}/\"")),
-                1,
-                "{host}"
-            );
+            assert_eq!(count(&format!("index = \"sparse+https://index.{host}/\"")), 1, "{host}");
             assert_eq!(count(&format!("the host {host}")), 1, "{host}");
             assert!(found("Cargo.lock", &format!("source = \"{host}\"\n")).is_empty());
         }
         for word in HOST_WORDS {
             assert_eq!(count(&format!("see https://{word}.example.net/a")), 1, "{word}");
-            assert_eq!(
-                count(&format!("see https://my-{}.example.net", word.to_uppercase())),
-                1,
-                "{word}"
-            );
-            assert_eq!(
-                count(&format!("see https://example.net/{word}, and {word}.json")),
-                0,
-                "{word}"
-            );
+            assert_eq!(count(&format!("see https://my-{}.example.net", word.to_uppercase())), 1, "{word}");
+            assert_eq!(count(&format!("see https://example.net/{word}, and {word}.json")), 0, "{word}");
         }
     }
 }
