@@ -87,6 +87,9 @@ impl Verb for Check {
             let now = context.clock().now();
             header::show(&mut context.output, &post, &checked, now);
         }
+        if checked.headers.is_empty() && checked.unreadable.iter().any(|broken| broken.passing) {
+            return Err(Fail::Code(Failure::NotDone));
+        }
         if count > 0 || !checked.unreadable.is_empty() {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::output::{BOLD, CYAN, DIM, Output, RED, YELLOW, note};
 use crate::clock::Timestamp;
-use crate::mailbox::maildir::{Header, Unreadable};
+use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::{Priority, visible};
 use crate::post::{Checked, Post};
 
@@ -25,11 +25,9 @@ pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Tim
         output.line(&format!("… {} more: postroom check --limit {}", checked.total - shown, checked.total));
     }
     for broken in &checked.unreadable {
-        note(&format!(
-            "postroom: unreadable: {}: {} (postroom doctor --fix puts it aside)",
-            visible::line(&broken.name),
-            visible::line(&broken.why)
-        ));
+        let (name, why) = (visible::line(&broken.name), visible::line(&broken.why));
+        let next = if broken.passing { "try again" } else { "postroom doctor --fix puts it aside" };
+        note(&format!("postroom: unreadable: {name}: {why} ({next})"));
     }
 }
 

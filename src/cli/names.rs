@@ -9,7 +9,7 @@ use super::header::age;
 use super::output::{BOLD, DIM, GREEN, Output, YELLOW};
 use super::{Globals, Verb};
 use crate::clock::Timestamp;
-use crate::mailbox::maildir::Presence;
+use crate::mailbox::presence::Presence;
 use crate::message::visible;
 use crate::post::Listed;
 

@@ -9,6 +9,7 @@ use super::output::note;
 use super::{Globals, Verb};
 use crate::mailbox::disk::random_u64;
 use crate::mailbox::maildir::Folder;
+use crate::mailbox::reading::Unreadable;
 use crate::message::fence::{self, Extent, Facts};
 use crate::message::visible;
 use crate::post::{Failure, Me, Opened, Post};
@@ -52,16 +53,14 @@ impl Verb for Read {
         }
         let mut all = vec![];
         if self.ids.is_empty() {
-            let (next, put_away) = post.open_next(&me)?;
-            for broken in put_away {
-                note(&format!(
-                    "postroom: unreadable, now in quarantine: {}: {}",
-                    visible::line(&broken.name),
-                    visible::line(&broken.why)
-                ));
+            let next = post.open_next(&me)?;
+            for broken in &next.put_away {
+                tell("unreadable, now in quarantine", broken);
             }
-            match next {
+            next.skipped.iter().for_each(|broken| tell("cannot be read now", broken));
+            match next.opened {
                 Some(opened) => all.push(opened),
+                None if !next.skipped.is_empty() => return Err(Fail::Code(Failure::NotDone)),
                 None => {
                     super::check::mention_elsewhere(context, &me);
                     return Err(context.nothing(&format!("no unread mail for {}", me.shown())));
@@ -89,6 +88,10 @@ impl Verb for Read {
         }
         Ok(())
     }
+}
+
+fn tell(what: &str, broken: &Unreadable) {
+    note(&format!("postroom: {what}: {}: {}", visible::line(&broken.name), visible::line(&broken.why)));
 }
 
 impl Read {

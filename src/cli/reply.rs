@@ -38,6 +38,10 @@ impl Verb for Reply {
         post.find(&me, &self.id_of_message)?;
         let body = self.text.read(post.room().limits().body_bytes)?;
         let answer = post.reply(&me, &self.id_of_message, self.marks.letter(self.subject, body)?)?;
-        tell(context, &[answer.receipt])
+        let told = tell(context, std::slice::from_ref(&answer.receipt));
+        // Whoever did not see the receipt may run this again; the note of it stays until it is out.
+        context.output.flush().map_err(Fail::Output)?;
+        post.answered(&me, &answer);
+        told
     }
 }

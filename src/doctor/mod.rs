@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::fs::{FileType, Stat};
 
 use crate::clock::Timestamp;
-use crate::mailbox::maildir::mtime;
+use crate::mailbox::reading::mtime;
 use crate::mailbox::{Dir, Error};
 use crate::room::Room;
 

@@ -20,22 +20,13 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use rustix::fs::FileType;
 
 use super::disk::{self, Dir};
 use super::fault::{Error, Result};
-use super::lock::{Hold, Lock};
-use crate::clock::Timestamp;
-use crate::message::{Envelope, FileName, Message, Priority, file_name, frontmatter, maildir};
+use crate::message::{FileName, Priority, file_name};
 use crate::name::MailboxId;
-
-/// A file placed by hand may still be growing; until it is this old nobody calls it broken.
-const GROWING: Duration = Duration::from_secs(5);
-
-/// How long after its last command a mailbox counts as alive.
-const ALIVE: Duration = Duration::from_secs(600);
 
 /// The directories that hold messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,39 +71,6 @@ pub struct Listing {
     pub total: usize,
     /// Entries called `*.md` that are no regular files, or whose names are not UTF-8.
     pub strange: Vec<(OsString, &'static str)>,
-}
-
-/// What is known of a message without its body.
-#[derive(Debug, Clone)]
-pub struct Header {
-    pub name: String,
-    pub envelope: Envelope,
-    pub time: Timestamp,
-    pub size: u64,
-}
-
-/// A file that cannot be read as a message.
-#[derive(Debug)]
-pub struct Unreadable {
-    pub name: String,
-    pub why: String,
-    /// When it was last written, if that much could be seen.
-    pub time: Option<Timestamp>,
-}
-
-impl Unreadable {
-    /// Whether it is old enough to be called broken.
-    pub fn is_settled(&self, now: Timestamp) -> bool {
-        self.time.is_none_or(|time| time > now && time.since(now) > GROWING || now.since(time) >= GROWING)
-    }
-}
-
-/// Whether anyone seems to be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
-    Alive,
-    SilentSince(Timestamp),
-    NeverSeen,
 }
 
 impl Maildir {
@@ -221,108 +179,6 @@ impl Maildir {
         Ok(listing)
     }
 
-    /// How many messages are unread, and when the oldest came; by names and one look at a file.
-    pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
-        let inbox = self.dir.sub(Folder::Inbox.word())?;
-        let (mut count, mut oldest) = (0, Vec::new());
-        inbox.scan(|name, kind| {
-            if kind == FileType::RegularFile && file_name::is_message(name) {
-                count += 1;
-                if oldest.is_empty() || name < oldest.as_slice() {
-                    oldest = name.to_vec();
-                }
-            }
-        })?;
-        let time = str::from_utf8(&oldest)
-            .ok()
-            .filter(|n| !n.is_empty())
-            .and_then(|n| inbox.stat(n).ok())
-            .map(|s| mtime(&s));
-        Ok((count, time))
-    }
-
-    /// Reads the envelope of a message and not its body. `Ok(None)`: it has gone meanwhile.
-    pub fn header(&self, folder: Folder, name: &str) -> std::result::Result<Option<Header>, Unreadable> {
-        let mut opened = match self.open_message(folder, name) {
-            Ok(Some(opened)) => opened,
-            Ok(None) => return Ok(None),
-            Err(e) => return Err(self.unreadable(folder, name, e.to_string())),
-        };
-        let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
-        let time = mtime(&opened.stat);
-        let broken = |why: String| Unreadable { name: name.to_owned(), why, time: Some(time) };
-        let mut bytes = Vec::new();
-        for more in [4096, frontmatter::HEADER_LIMIT] {
-            bytes.extend(opened.head(more).map_err(|e| broken(e.to_string()))?);
-            let whole = bytes.len() as u64 >= size;
-            match maildir::parse_head(&bytes, whole) {
-                Ok(Some(envelope)) => {
-                    return Ok(Some(Header { name: name.to_owned(), envelope, time, size }));
-                }
-                Ok(None) => {}
-                Err(e) => return Err(broken(e.to_string())),
-            }
-        }
-        Err(broken(frontmatter::ParseError::HeaderTooLong.to_string()))
-    }
-
-    /// Reads a whole message. `Ok(None)`: it has gone meanwhile.
-    pub fn message(
-        &self,
-        folder: Folder,
-        name: &str,
-        limit: u64,
-    ) -> std::result::Result<Option<(Message, Timestamp)>, Unreadable> {
-        let opened = match self.open_message(folder, name) {
-            Ok(Some(opened)) => opened,
-            Ok(None) => return Ok(None),
-            Err(e) => return Err(self.unreadable(folder, name, e.to_string())),
-        };
-        let time = mtime(&opened.stat);
-        let broken = |why: String| Unreadable { name: name.to_owned(), why, time: Some(time) };
-        let bytes =
-            opened.read_all(limit + frontmatter::HEADER_LIMIT as u64).map_err(|e| broken(e.to_string()))?;
-        let message = maildir::parse(&bytes).map_err(|e| broken(e.to_string()))?;
-        Ok(Some((message, time)))
-    }
-
-    fn open_message(&self, folder: Folder, name: &str) -> Result<Option<disk::Opened>> {
-        let dir = match self.dir.sub(folder.word()) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
-        };
-        let opened = match dir.open_file(name) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
-        };
-        if opened.stat.st_nlink > 1 && !self.is_staged(name, &opened.stat) {
-            return Err(Error::HardLink { path: dir.path().join(name) });
-        }
-        Ok(Some(opened))
-    }
-
-    /// Whether the second link of a message is its own staging file, left by a publisher that had to
-    /// link and was killed before it could unlink.
-    fn is_staged(&self, name: &str, stat: &rustix::fs::Stat) -> bool {
-        let Ok(tmp) = self.dir.sub("tmp") else {
-            return false;
-        };
-        let mut own = false;
-        let _ = tmp.scan(|staged, _| {
-            own |= str::from_utf8(staged)
-                .ok()
-                .filter(|s| s.starts_with(name))
-                .and_then(|s| tmp.stat(s).ok())
-                .is_some_and(|s| (s.st_ino, s.st_dev) == (stat.st_ino, stat.st_dev));
-        });
-        own && stat.st_nlink == 2
-    }
-
-    fn unreadable(&self, folder: Folder, name: &str, why: String) -> Unreadable {
-        let stat = self.dir.sub(folder.word()).and_then(|dir| dir.stat(name));
-        Unreadable { name: name.to_owned(), why, time: stat.ok().map(|s| mtime(&s)) }
-    }
-
     /// Moves a message from one folder to another; `false` if it is no longer there. Durable on return.
     pub fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<bool> {
         let source = self.dir.sub(from.word())?;
@@ -362,33 +218,7 @@ impl Maildir {
             Ok(()) => target.sync(),
         }
     }
-
-    /// Says that this mailbox's agent was here. Nothing depends on it, so failure is no matter.
-    pub fn mark_seen(&self) {
-        let _ = self.dir.touch("seen");
-    }
-
-    /// Held by a resident process as long as it lives.
-    pub fn stay_alive(&self) -> Option<Lock> {
-        self.dir.try_lock(".alive", Hold::Together).ok().flatten()
-    }
-
-    pub fn presence(&self, now: Timestamp) -> Presence {
-        let resident =
-            self.dir.stat(".alive").is_ok() && matches!(self.dir.try_lock(".alive", Hold::Alone), Ok(None));
-        match self.dir.stat("seen").map(|stat| mtime(&stat)) {
-            _ if resident => Presence::Alive,
-            Ok(seen) if now.since(seen) < ALIVE => Presence::Alive,
-            Ok(seen) => Presence::SilentSince(seen),
-            Err(_) => Presence::NeverSeen,
-        }
-    }
 }
 
 /// The longest card that is read.
 pub const CARD_LIMIT: u64 = 64 * 1024;
-
-/// When a file was last written.
-pub fn mtime(stat: &rustix::fs::Stat) -> Timestamp {
-    Timestamp::from_parts(stat.st_mtime, i32::try_from(stat.st_mtime_nsec).unwrap_or(0))
-}

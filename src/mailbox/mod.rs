@@ -1,11 +1,14 @@
 //! Where messages lie. `disk` is the only door to rename, link and fsync; `lock` waits for others; a
-//! mailbox of the native protocol is [`maildir::Maildir`]. Nothing here knows a terminal or a verb.
+//! mailbox of the native protocol is [`maildir::Maildir`], whose files are read by `reading` and whose agent
+//! is looked for by `presence`. Nothing here knows a terminal or a verb.
 
 pub mod disk;
 pub mod fault;
 pub mod lock;
 pub mod maildir;
 pub mod once;
+pub mod presence;
+pub mod reading;
 
 pub use disk::Dir;
 pub use fault::Error;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::{Me, Post, Result};
 use crate::mailbox::Maildir;
-use crate::mailbox::maildir::{Folder, Header, Unreadable};
+use crate::mailbox::maildir::Folder;
+use crate::mailbox::reading::{Header, Unreadable};
 use crate::name::{MailboxId, MessageId};
 use crate::room::Room;
 
@@ -58,6 +59,7 @@ impl Post {
                     name: name.to_string_lossy().into_owned(),
                     why: format!("it is {what}"),
                     time: None,
+                    passing: false,
                 });
             }
             for name in listing.names {
@@ -69,7 +71,9 @@ impl Post {
                         }
                     }
                     Ok(_) => {}
-                    Err(broken) if broken.is_settled(self.now()) => checked.unreadable.push(broken),
+                    Err(broken) if broken.passing || broken.is_settled(self.now()) => {
+                        checked.unreadable.push(broken);
+                    }
                     Err(_) => {}
                 }
             }

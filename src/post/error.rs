@@ -59,6 +59,8 @@ pub enum Error {
     IdTaken { id: String, path: String },
     #[error("{}: {why}", .path)]
     Unreadable { path: String, why: String },
+    #[error("{why}")]
+    Failing { why: String },
     #[error("{0}")]
     Registry(String),
     #[error("{reason}")]
@@ -95,6 +97,7 @@ impl Error {
             | Self::NoMessage { .. } => Failure::Unknown,
             Self::Room(room::Error::NoRoom { .. }) => Failure::Unknown,
             Self::ShortReference { .. } => Failure::Usage,
+            Self::Failing { .. } => Failure::NotDone,
             Self::Disk(e) | Self::Room(room::Error::Disk(e)) => disk_code(e),
             _ => Failure::Refused,
         }

@@ -31,7 +31,7 @@ pub use error::{Error, Failure, Result};
 pub use find::Found;
 pub use identity::{Me, Why};
 pub use names::Listed;
-pub use read::Opened;
+pub use read::{Next, Opened};
 pub use reply::Answer;
 pub use send::{Letter, Outcome, Receipt};
 pub use setup::{NewMailbox, Setup};

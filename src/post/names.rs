@@ -3,7 +3,7 @@
 use super::{Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::Maildir;
-use crate::mailbox::maildir::Presence;
+use crate::mailbox::presence::Presence;
 use crate::name::MailboxId;
 
 /// One line of the list of names.

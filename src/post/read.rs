@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use super::{Error, Found, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
-use crate::mailbox::maildir::{Folder, Unreadable};
+use crate::mailbox::maildir::Folder;
+use crate::mailbox::reading::Unreadable;
 use crate::message::Message;
 
 /// A message, ready to be shown.
@@ -23,30 +24,48 @@ pub struct Opened {
     pub path: PathBuf,
 }
 
+/// What a look for the next message found.
+#[derive(Debug, Default)]
+pub struct Next {
+    pub opened: Option<Opened>,
+    /// Now in quarantine.
+    pub put_away: Vec<Unreadable>,
+    /// The disk failed on these; they are where they were.
+    pub skipped: Vec<Unreadable>,
+}
+
 impl Post {
-    /// The next unread message, in the order of `check`, and what had to be put away on the way to it.
-    pub fn open_next(&self, me: &Me) -> Result<(Option<Opened>, Vec<Unreadable>)> {
-        let mut put_away = vec![];
+    /// The next unread message, in the order of `check`, and what could not be read on the way to it.
+    pub fn open_next(&self, me: &Me) -> Result<Next> {
+        let mut next = Next::default();
         loop {
-            let listing = me.mailbox.list(Folder::Inbox, 16)?;
+            let listing = me.mailbox.list(Folder::Inbox, 16 + next.skipped.len())?;
             for (name, what) in listing.strange {
-                put_away.push(self.quarantine(me, &name, format!("it is {what}"))?);
+                next.put_away.push(self.quarantine(me, &name, format!("it is {what}"))?);
             }
-            let mut growing = 0;
+            let mut left = 0;
+            next.skipped.clear();
             for name in &listing.names {
                 match me.mailbox.message(Folder::Inbox, name, self.room.limits().body_bytes) {
                     Ok(Some((message, time))) => {
-                        return Ok((Some(self.opened(me, Folder::Inbox, name, message, time)), put_away));
+                        next.opened = Some(self.opened(me, Folder::Inbox, name, message, time));
+                        return Ok(next);
                     }
                     Ok(None) => {}
                     Err(broken) if broken.is_settled(self.now()) => {
-                        put_away.push(self.quarantine(me, &OsString::from(&broken.name), broken.why)?);
+                        next.put_away.push(self.quarantine(me, &OsString::from(&broken.name), broken.why)?);
                     }
-                    Err(_) => growing += 1,
+                    Err(broken) => {
+                        left += 1;
+                        if broken.passing {
+                            next.skipped.push(broken);
+                        }
+                    }
                 }
             }
-            if listing.total <= growing || listing.names.len() <= growing {
-                return Ok((None, put_away));
+            // Only what is growing or failing is left of what was listed: there is nothing to show now.
+            if listing.names.len() <= left {
+                return Ok(next);
             }
         }
     }
@@ -69,6 +88,9 @@ impl Post {
                 if folder == Folder::Inbox && broken.is_settled(self.now()) {
                     self.quarantine(me, &OsString::from(&name), broken.why.clone())?;
                 }
+                if broken.passing {
+                    return Err(Error::Failing { why: broken.why });
+                }
                 Err(Error::Unreadable { path, why: broken.why })
             }
         }
@@ -87,7 +109,7 @@ impl Post {
             note: why.clone(),
             ..Event::new("quarantined", me.id.as_str())
         });
-        Ok(Unreadable { name: shown, why, time: None })
+        Ok(Unreadable { name: shown, why, time: None, passing: false })
     }
 
     /// Archives a message after its text was written out. Twice is no error.

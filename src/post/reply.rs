@@ -34,6 +34,7 @@ impl Post {
             Ok(None) => {
                 return Err(Error::NoMessage { reference: reference.to_owned() });
             }
+            Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
             Err(broken) => {
                 return Err(Error::Unreadable {
                     path: me.mailbox.path(found.folder, &found.name).display().to_string(),
@@ -60,10 +61,14 @@ impl Post {
         let archived = delivered
             && found.folder == Folder::Inbox
             && me.mailbox.shift(&found.name, Folder::Inbox, Folder::Archive)?;
-        if delivered {
-            forget(me, &asked.id);
-        }
         Ok(Answer { receipt, answered: asked.id, archived })
+    }
+
+    /// Ends a reply whose receipt was written out: from here on, running it again is a second answer.
+    pub fn answered(&self, me: &Me, answer: &Answer) {
+        if !matches!(answer.receipt.outcome, Outcome::Failed(_)) {
+            forget(me, &answer.answered);
+        }
     }
 
     fn answer(&self, me: &Me, asked: &MessageId, to: &MailboxId, letter: &Letter) -> Result<Receipt> {

@@ -1,0 +1,160 @@
+//! Reading: one message out of a folder, its envelope alone or whole.
+//!
+//! A file that cannot be read is told apart from a disk that failed: the first is broken and may be put
+//! aside, the second is passing, and the file stays where it is.
+
+use std::time::Duration;
+
+use rustix::fs::FileType;
+
+use super::disk;
+use super::fault::{Error, Result};
+use super::maildir::{Folder, Maildir};
+use crate::clock::Timestamp;
+use crate::message::{Envelope, Message, ParseError, file_name, frontmatter, maildir};
+
+/// A file placed by hand may still be growing; until it is this old nobody calls it broken.
+const GROWING: Duration = Duration::from_secs(5);
+
+/// What is known of a message without its body.
+#[derive(Debug, Clone)]
+pub struct Header {
+    pub name: String,
+    pub envelope: Envelope,
+    pub time: Timestamp,
+    pub size: u64,
+}
+
+/// A file that cannot be read as a message.
+#[derive(Debug)]
+pub struct Unreadable {
+    pub name: String,
+    pub why: String,
+    /// When it was last written, if that much could be seen.
+    pub time: Option<Timestamp>,
+    /// The disk failed, not the file: it may be readable the next time, so it stays where it is.
+    pub passing: bool,
+}
+
+impl Unreadable {
+    /// Whether it is old enough to be called broken.
+    pub fn is_settled(&self, now: Timestamp) -> bool {
+        !self.passing
+            && self
+                .time
+                .is_none_or(|time| time > now && time.since(now) > GROWING || now.since(time) >= GROWING)
+    }
+}
+
+impl Maildir {
+    /// How many messages are unread, and when the oldest came; by names and one look at a file.
+    pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
+        let inbox = self.dir().sub(Folder::Inbox.word())?;
+        let (mut count, mut oldest) = (0, Vec::new());
+        inbox.scan(|name, kind| {
+            if kind == FileType::RegularFile && file_name::is_message(name) {
+                count += 1;
+                if oldest.is_empty() || name < oldest.as_slice() {
+                    oldest = name.to_vec();
+                }
+            }
+        })?;
+        let time = str::from_utf8(&oldest)
+            .ok()
+            .filter(|n| !n.is_empty())
+            .and_then(|n| inbox.stat(n).ok())
+            .map(|s| mtime(&s));
+        Ok((count, time))
+    }
+
+    /// Reads the envelope of a message and not its body. `Ok(None)`: it has gone meanwhile.
+    pub fn header(&self, folder: Folder, name: &str) -> std::result::Result<Option<Header>, Unreadable> {
+        let opened = self.open_message(folder, name).map_err(|e| self.unreadable(folder, name, &e))?;
+        let Some(mut opened) = opened else { return Ok(None) };
+        let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
+        let time = mtime(&opened.stat);
+        let broken = |e: ParseError| Unreadable {
+            name: name.to_owned(),
+            why: e.to_string(),
+            time: Some(time),
+            passing: false,
+        };
+        let mut bytes = Vec::new();
+        for more in [4096, frontmatter::HEADER_LIMIT] {
+            bytes.extend(opened.head(more).map_err(|e| self.unreadable(folder, name, &e))?);
+            let whole = bytes.len() as u64 >= size;
+            if let Some(envelope) = maildir::parse_head(&bytes, whole).map_err(broken)? {
+                return Ok(Some(Header { name: name.to_owned(), envelope, time, size }));
+            }
+        }
+        Err(broken(ParseError::HeaderTooLong))
+    }
+
+    /// Reads a whole message. `Ok(None)`: it has gone meanwhile.
+    pub fn message(
+        &self,
+        folder: Folder,
+        name: &str,
+        limit: u64,
+    ) -> std::result::Result<Option<(Message, Timestamp)>, Unreadable> {
+        let opened = self.open_message(folder, name).map_err(|e| self.unreadable(folder, name, &e))?;
+        let Some(opened) = opened else { return Ok(None) };
+        let time = mtime(&opened.stat);
+        let bytes = opened.read_all(limit + frontmatter::HEADER_LIMIT as u64);
+        let bytes = bytes.map_err(|e| self.unreadable(folder, name, &e))?;
+        match maildir::parse(&bytes) {
+            Ok(message) => Ok(Some((message, time))),
+            Err(e) => Err(Unreadable {
+                name: name.to_owned(),
+                why: e.to_string(),
+                time: Some(time),
+                passing: false,
+            }),
+        }
+    }
+
+    fn open_message(&self, folder: Folder, name: &str) -> Result<Option<disk::Opened>> {
+        let dir = match self.dir().sub(folder.word()) {
+            Err(e) if e.is_missing() => return Ok(None),
+            other => other?,
+        };
+        let opened = match dir.open_file(name) {
+            Err(e) if e.is_missing() => return Ok(None),
+            other => other?,
+        };
+        if opened.stat.st_nlink > 1 && !self.is_staged(name, &opened.stat) {
+            return Err(Error::HardLink { path: dir.path().join(name) });
+        }
+        Ok(Some(opened))
+    }
+
+    /// Whether the second link of a message is its own staging file, left by a publisher that had to
+    /// link and was killed before it could unlink.
+    fn is_staged(&self, name: &str, stat: &rustix::fs::Stat) -> bool {
+        let Ok(tmp) = self.dir().sub("tmp") else {
+            return false;
+        };
+        let mut own = false;
+        let _ = tmp.scan(|staged, _| {
+            own |= str::from_utf8(staged)
+                .ok()
+                .filter(|s| s.starts_with(name))
+                .and_then(|s| tmp.stat(s).ok())
+                .is_some_and(|s| (s.st_ino, s.st_dev) == (stat.st_ino, stat.st_dev));
+        });
+        own && stat.st_nlink == 2
+    }
+
+    fn unreadable(&self, folder: Folder, name: &str, e: &Error) -> Unreadable {
+        let stat = self.dir().sub(folder.word()).and_then(|dir| dir.stat(name)).ok();
+        // No descriptors, a failing disk: that is no fault of the file. A mode without read permission is.
+        let barred = e.is_forbidden() && stat.as_ref().is_some_and(|s| s.st_mode & 0o400 == 0);
+        let passing = matches!(e, Error::Io { .. }) && !barred;
+        Unreadable { name: name.to_owned(), why: e.to_string(), time: stat.map(|s| mtime(&s)), passing }
+    }
+}
+
+/// When a file was last written.
+pub fn mtime(stat: &rustix::fs::Stat) -> Timestamp {
+    Timestamp::from_parts(stat.st_mtime, i32::try_from(stat.st_mtime_nsec).unwrap_or(0))
+}
