@@ -19,6 +19,7 @@ pub mod mailbox;
 pub mod message;
 pub mod name;
 pub mod post;
+pub mod random;
 pub mod registry;
 pub mod room;
 pub mod session;

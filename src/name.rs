@@ -87,7 +87,7 @@ pub struct MessageId(String);
 impl MessageId {
     /// A new random id (UUID version 4).
     pub fn fresh() -> Self {
-        Self(uuid::Uuid::new_v4().to_string())
+        Self(uuid::Builder::from_random_bytes(crate::random::bytes()).into_uuid().to_string())
     }
 
     /// An id that a user gave for a message about to be written (`--id`, `--reply-to`).

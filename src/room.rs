@@ -33,8 +33,6 @@ pub enum Error {
     NoRoom { path: PathBuf },
     #[error("the path of a room must be absolute and plain: {}", .path.display())]
     BadPath { path: PathBuf },
-    #[error("{} is writable by others and not sticky, so anyone could swap the room", .path.display())]
-    LooseParent { path: PathBuf },
     #[error("{} is written in format {found}; this program knows {FORMAT} and only reads it", .path.display())]
     Newer { path: PathBuf, found: u32 },
     #[error("{} does not say a format version", .path.display())]
@@ -123,26 +121,14 @@ fn version(bytes: &[u8]) -> Option<u32> {
     str::from_utf8(bytes).ok()?.trim().strip_prefix("postroom ")?.parse().ok()
 }
 
-/// A room's path is absolute and has no `..`, and nobody else may rename what lies in its parent.
+/// A room's path is absolute and has no `..`.
 fn check_path(path: &Path) -> Result<(), Error> {
     use std::path::Component;
     let plain = path.components().all(|c| matches!(c, Component::RootDir | Component::Normal(_)));
     if !path.is_absolute() || !plain || path.parent().is_none() {
         return Err(Error::BadPath { path: path.to_owned() });
     }
-    let Some(parent) = path.parent() else {
-        return Ok(());
-    };
-    match rustix::fs::lstat(parent) {
-        Ok(stat)
-            if stat.st_mode & 0o022 != 0
-                && stat.st_mode & 0o1000 == 0
-                && stat.st_mode & 0o170_000 == 0o040_000 =>
-        {
-            Err(Error::LooseParent { path: parent.to_owned() })
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -185,7 +171,10 @@ mod tests {
         let parent = temp.path().join("p");
         std::fs::create_dir(&parent).unwrap();
         std::fs::set_permissions(&parent, PermissionsExt::from_mode(0o777)).unwrap();
-        assert!(matches!(Room::open_or_make(&parent.join("r"), clock()), Err(Error::LooseParent { .. })));
+        assert!(matches!(
+            Room::open_or_make(&parent.join("r"), clock()),
+            Err(Error::Disk(mailbox::Error::LooseParent { .. }))
+        ));
         std::fs::set_permissions(&parent, PermissionsExt::from_mode(0o1777)).unwrap();
         assert!(Room::open_or_make(&parent.join("r"), clock()).is_ok());
         for bad in ["relative", "/", "/a/../b"] {

@@ -15,8 +15,8 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, DIM, GREEN, note};
 use super::{Globals, Verb};
-use crate::mailbox::disk::random_hex;
 use crate::post::Failure;
+use crate::random;
 
 /// Show what Postroom does, for real, in a throw-away room
 #[derive(Debug, Parser)]
@@ -32,7 +32,7 @@ impl Verb for Demo {
 
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let program = std::env::current_exe().map_err(|e| wrong(format!("cannot find this program: {e}")))?;
-        let root = std::env::temp_dir().join(format!("postroom-demo-{}", random_hex()));
+        let root = std::env::temp_dir().join(format!("postroom-demo-{}", random::hex()));
         Stage { context, program, root }.play()
     }
 }

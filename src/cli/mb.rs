@@ -8,9 +8,9 @@ use super::context::Context;
 use super::fail::Fail;
 use super::text;
 use super::{Globals, Verb};
-use crate::mailbox::disk::random_hex;
 use crate::name::{MailboxId, MessageId};
 use crate::post::{Awaited, Error, Failure, Filter, Letter, Outcome};
+use crate::random;
 
 /// What the mb_* functions of `shell-init` call
 #[derive(Debug, Parser)]
@@ -123,8 +123,9 @@ impl Verb for Mb {
                 }
             }
             Function::Register { id, name } => {
-                let name =
-                    name.filter(|n| !n.is_empty()).unwrap_or_else(|| format!("agent-{}", &random_hex()[..4]));
+                let name = name
+                    .filter(|n| !n.is_empty())
+                    .unwrap_or_else(|| format!("agent-{}", &random::hex()[..4]));
                 let name = context.post_or_new()?.register(&name, &mailbox(&id)?)?;
                 context.done = true;
                 context.output.text(name.as_deref().unwrap_or("collision"));

@@ -7,12 +7,12 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
 use super::{Globals, Verb};
-use crate::mailbox::disk::random_u64;
 use crate::mailbox::maildir::Folder;
 use crate::mailbox::reading::Unreadable;
 use crate::message::fence::{self, Extent, Facts};
 use crate::message::visible;
 use crate::post::{Failure, Me, Opened, Post};
+use crate::random;
 
 /// Show messages and archive each once it was written out
 ///
@@ -129,7 +129,7 @@ impl Read {
         } else {
             Extent::Whole
         };
-        fence::render(&facts, body, &fence::nonce(body, random_u64), extent, context.output.terminal)
+        fence::render(&facts, body, &fence::nonce(body, random::number), extent, context.output.terminal)
     }
 
     fn json(&self, post: &Post, opened: &Opened) -> Value {

@@ -59,7 +59,8 @@ fn from_stdin(limit: u64) -> Result<String, Fail> {
 }
 
 fn read_all(source: impl Read, limit: u64) -> Result<io::Result<String>, Fail> {
-    let mut bytes = vec![];
+    // Most letters fit, and are then read with two calls.
+    let mut bytes = Vec::with_capacity(16 * 1024);
     if let Err(e) = source.take(limit.saturating_add(1)).read_to_end(&mut bytes) {
         return Ok(Err(e));
     }

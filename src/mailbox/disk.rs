@@ -17,12 +17,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::fault::{Error, Result};
+use crate::random;
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const DIR_MODE: Mode = Mode::RWXU;
@@ -43,12 +43,16 @@ pub struct Opened {
 }
 
 impl Dir {
-    /// Opens a directory by path. Its last component and the directory above may not be links.
+    /// Opens a directory by path. Neither it nor the directory above may be a link, and nobody else may be
+    /// able to swap it.
     pub fn open(path: &Path) -> Result<Self> {
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             let stat = fs::lstat(parent).map_err(|e| Error::io("look at", parent, e))?;
             if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
                 return Err(Error::Link { path: parent.to_owned() });
+            }
+            if stat.st_mode & 0o022 != 0 && stat.st_mode & 0o1000 == 0 {
+                return Err(Error::LooseParent { path: parent.to_owned() });
             }
         }
         Self::open_at(fs::CWD, path, path.to_owned())
@@ -155,7 +159,7 @@ impl Dir {
 
     /// Puts new content in the place of a file, whole or not at all, and durable.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let staged = format!(".{name}.{}", unique_hex());
+        let staged = format!(".{name}.{}", random::unique_hex());
         self.stage(&staged, bytes)?;
         if let Err(e) = retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)) {
             let _ = self.remove(&staged);
@@ -315,41 +319,29 @@ impl Opened {
     /// Everything, if it is no more than `limit`.
     pub fn read_all(self, limit: u64) -> Result<Vec<u8>> {
         let size = u64::try_from(self.stat.st_size).unwrap_or(0);
-        let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0) + 1);
-        // One byte more than allowed tells a file that grew after it was looked at.
-        (&self.file)
-            .take(limit + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|e| Error::std("read", &self.path, e))?;
-        if size > limit || bytes.len() as u64 > limit {
-            return Err(Error::TooLarge { path: self.path, size: size.max(bytes.len() as u64), limit });
+        let too_large = |path: &Path, size| Err(Error::TooLarge { path: path.to_owned(), size, limit });
+        if size > limit {
+            return too_large(&self.path, size);
         }
-        Ok(bytes)
+        // One byte more than there should be tells a file that grows; a shorter read is the end of a file.
+        let mut bytes = vec![0; usize::try_from(size).unwrap_or(0) + 1];
+        let mut filled = 0;
+        loop {
+            let got = match (&self.file).read(&mut bytes[filled..]) {
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                other => other.map_err(|e| Error::std("read", &self.path, e))?,
+            };
+            filled += got;
+            if got == 0 || filled < bytes.len() {
+                bytes.truncate(filled);
+                return Ok(bytes);
+            }
+            if bytes.len() as u64 > limit {
+                return too_large(&self.path, bytes.len() as u64);
+            }
+            bytes.resize((bytes.len() * 2).min(usize::try_from(limit).unwrap_or(usize::MAX) + 1), 0);
+        }
     }
-}
-
-/// Eight random hex digits, for minted ids.
-pub fn random_hex() -> String {
-    format!("{:08x}", random_u64() as u32)
-}
-
-/// Hex digits that no other staging file has: random once per process, then counted.
-pub(super) fn unique_hex() -> String {
-    static START: OnceLock<u64> = OnceLock::new();
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let next = START.get_or_init(random_u64).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
-    format!("{next:016x}")
-}
-
-/// A random number from the kernel.
-pub fn random_u64() -> u64 {
-    let mut bytes = [0u8; 8];
-    // The kernel's generator fails only before boot has finished; the clock is then the best there is.
-    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_err() {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        return (now.tv_sec as u64).rotate_left(32) ^ now.tv_nsec as u64;
-    }
-    u64::from_ne_bytes(bytes)
 }
 
 fn dir_flags() -> OFlags {

@@ -23,6 +23,8 @@ pub enum Error {
     NotADirectory { path: PathBuf, what: &'static str },
     #[error("{} belongs to another user (uid {owner})", .path.display())]
     OtherOwner { path: PathBuf, owner: u32 },
+    #[error("{} is writable by others and not sticky, so anyone could swap what lies in it", .path.display())]
+    LooseParent { path: PathBuf },
     #[error("{} has a second hard link", .path.display())]
     HardLink { path: PathBuf },
     #[error("{} is {size} bytes, over the limit of {limit}", .path.display())]

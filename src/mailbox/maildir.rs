@@ -23,10 +23,11 @@ use std::sync::OnceLock;
 
 use rustix::fs::FileType;
 
-use super::disk::{self, Dir};
+use super::disk::Dir;
 use super::fault::{Error, Result};
 use crate::message::{FileName, Priority, file_name};
 use crate::name::MailboxId;
+use crate::random;
 
 /// The directories that hold messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,7 +84,7 @@ impl Maildir {
     pub fn make(root: &Dir, id: &MailboxId, card: Option<&[u8]>) -> Result<Self> {
         if root.stat(id.as_str()).is_err_and(|e| e.is_missing()) {
             let staging = root.make_sub(".staging")?;
-            let name = format!("{id}.{}", disk::unique_hex());
+            let name = format!("{id}.{}", random::unique_hex());
             Self::furnish(&staging.make_sub(&name)?, card)?;
             staging.sync()?;
             match staging.rename_dir(&name, root, id.as_str()) {
@@ -132,7 +133,7 @@ impl Maildir {
                 self.delivery.get_or_init(|| open)
             }
         };
-        let staged = format!("{}.{}", name.as_str(), disk::unique_hex());
+        let staged = format!("{}.{}", name.as_str(), random::unique_hex());
         tmp.stage(&staged, bytes)?;
         if let Err(e) = tmp.publish(&staged, inbox, name.as_str()) {
             let _ = tmp.remove(&staged);
@@ -210,7 +211,7 @@ impl Maildir {
             .collect();
         let mut result = inbox.publish(name, &target, &clean);
         if matches!(result, Err(Error::Exists { .. })) {
-            result = inbox.publish(name, &target, &format!("{}.{clean}", disk::unique_hex()));
+            result = inbox.publish(name, &target, &format!("{}.{clean}", random::unique_hex()));
         }
         match result {
             Err(e) if e.is_missing() => Ok(()),

@@ -141,7 +141,10 @@ impl Error {
             Self::Room(room::Error::NoRoom { .. }) => {
                 vec!["postroom setup NAME      makes the room and your mailbox in it".into()]
             }
-            Self::Room(room::Error::LooseParent { path }) => vec![format!("chmod go-w {}", path.display())],
+            Self::Disk(fault::Error::LooseParent { path })
+            | Self::Room(room::Error::Disk(fault::Error::LooseParent { path })) => {
+                vec![format!("chmod go-w {}", path.display())]
+            }
             Self::Room(room::Error::Newer { .. }) => vec!["use the newer postroom that wrote it".into()],
             Self::Disk(fault::Error::Link { path })
             | Self::Room(room::Error::Disk(fault::Error::Link { path })) => {

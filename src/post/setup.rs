@@ -8,10 +8,10 @@ use rustix::fs::FileType;
 use super::{Error, Post, Result, Why};
 use crate::journal::Event;
 use crate::mailbox::Maildir;
-use crate::mailbox::disk::{random_hex, random_u64};
 use crate::mailbox::maildir::{CARD_LIMIT, Folder};
 use crate::message::envelope::check_value;
 use crate::name::{MailboxId, Name};
+use crate::random;
 use crate::registry::{Editing, Entry, Registry};
 
 /// What is wanted.
@@ -119,7 +119,7 @@ impl Post {
             Some(id) => id,
             None => match self.orphan(registry, &name)? {
                 Some(id) => id,
-                None => MailboxId::mint(&name, &random_hex()).map_err(|why| Error::BadName {
+                None => MailboxId::mint(&name, &random::hex()).map_err(|why| Error::BadName {
                     what: "the name",
                     text: name.to_string(),
                     why,
@@ -212,10 +212,10 @@ fn same_owner(entry: Entry, name: Option<&Name>, aliases: &[Name]) -> Result<Ent
 }
 
 fn free_name(registry: &Registry) -> Result<Name> {
-    let start = usize::try_from(random_u64() % GIVEN.len() as u64).unwrap_or(0);
+    let start = usize::try_from(random::number() % GIVEN.len() as u64).unwrap_or(0);
     let given = (0..GIVEN.len()).map(|n| GIVEN[(start + n) % GIVEN.len()].to_owned());
     let numbered = (2..10_000).map(|n| format!("{}-{n}", GIVEN[start]));
-    let free = given.chain(numbered).find(|name| !registry.is_taken(name, None)).unwrap_or_else(random_hex);
+    let free = given.chain(numbered).find(|name| !registry.is_taken(name, None)).unwrap_or_else(random::hex);
     checked_name(&free)
 }
 
