@@ -158,11 +158,12 @@ impl Registry {
         }
     }
 
-    /// Whether a name is taken by anyone but `id`, in whatever case or form, as a name, an alias or an entry
-    /// that only others understand.
+    /// Whether a name is taken by anyone but `id`, in whatever case or form: as a name, an alias, an id, or an
+    /// entry that only others understand.
     pub fn is_taken(&self, name: &str, id: Option<&MailboxId>) -> bool {
         let wanted = fold(name);
-        self.entries.iter().any(|e| Some(&e.id) != id && e.names().any(|n| fold(n) == wanted))
+        let is_of = |e: &Entry| fold(e.id.as_str()) == wanted || e.names().any(|n| fold(n) == wanted);
+        self.entries.iter().any(|e| Some(&e.id) != id && is_of(e))
             || self.strange.iter().any(|(n, _)| fold(n) == wanted)
     }
 

@@ -15,10 +15,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::FileType;
 use thiserror::Error as ThisError;
 
 use crate::clock::Clock;
 use crate::mailbox::{self, Dir};
+use crate::name::MailboxId;
 use crate::settings::{self, Limits};
 
 /// The version of docs/format.md that this program writes.
@@ -31,6 +33,8 @@ const VERSION_FILE: &str = ".postroom";
 pub enum Error {
     #[error("there is no room at {}", .path.display())]
     NoRoom { path: PathBuf },
+    #[error("{} is no room, and other things lie in it", .path.display())]
+    NotEmpty { path: PathBuf },
     #[error("the path of a room must be absolute and plain: {}", .path.display())]
     BadPath { path: PathBuf },
     #[error("{} is written in format {found}; this program knows {FORMAT} and only reads it", .path.display())]
@@ -55,14 +59,21 @@ pub struct Room {
 impl Room {
     /// Opens the room at `path`.
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let mut room = Self::look(path, clock)?;
+        room.root.make_own()?;
+        Ok(room)
+    }
+
+    /// Opens the room at `path` to look at it; nothing in it is changed, not even a mode.
+    pub fn look(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         check_path(path)?;
-        let root = match Dir::open(path) {
-            Err(e) if e.is_missing() => {
-                return Err(Error::NoRoom { path: path.to_owned() });
-            }
+        let root = match Dir::look(path) {
+            Err(e) if e.is_missing() => return Err(Error::NoRoom { path: path.to_owned() }),
             other => other?,
         };
         let format = match root.read(VERSION_FILE, 64)? {
+            // Any directory may be named by mistake; only one that looks like a room is treated as one.
+            None if !is_by_hand(&root)? => return Err(Error::NoRoom { path: path.to_owned() }),
             None => FORMAT,
             Some(bytes) => {
                 version(&bytes).ok_or_else(|| Error::BadVersion { path: path.join(VERSION_FILE) })?
@@ -81,8 +92,14 @@ impl Room {
     /// Opens the room at `path`, making it first if there is none.
     pub fn open_or_make(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         check_path(path)?;
-        let root = Dir::make(path)?;
+        let root = match Dir::look(path) {
+            Err(e) if e.is_missing() => Dir::make(path)?,
+            other => other?,
+        };
         if root.read(VERSION_FILE, 64)?.is_none() {
+            if !is_by_hand(&root)? && !is_empty(&root)? {
+                return Err(Error::NotEmpty { path: path.to_owned() });
+            }
             root.replace(VERSION_FILE, format!("postroom {FORMAT}\n").as_bytes())?;
         }
         Self::open(path, clock)
@@ -117,6 +134,27 @@ impl Room {
     }
 }
 
+/// Whether a root without a version is a room that was made by hand: it has a registry, or a mailbox.
+fn is_by_hand(root: &Dir) -> Result<bool, Error> {
+    if root.stat("registry.json").is_ok() {
+        return Ok(true);
+    }
+    let mut candidates = vec![];
+    root.scan(|name, kind| {
+        if kind == FileType::Directory {
+            candidates.extend(str::from_utf8(name).ok().and_then(|name| MailboxId::parse(name).ok()));
+        }
+    })?;
+    Ok(candidates.iter().any(|id| root.stat(&format!("{id}/inbox")).is_ok()))
+}
+
+fn is_empty(root: &Dir) -> Result<bool, Error> {
+    let mut empty = true;
+    // A name that was being written when a first setup was interrupted is no reason to refuse the next.
+    root.scan(|name, _| empty &= name.starts_with(b"..postroom."))?;
+    Ok(empty)
+}
+
 fn version(bytes: &[u8]) -> Option<u32> {
     str::from_utf8(bytes).ok()?.trim().strip_prefix("postroom ")?.parse().ok()
 }
@@ -149,6 +187,19 @@ mod tests {
         Room::open_or_make(&path, clock()).unwrap().may_write().unwrap();
         assert_eq!(std::fs::read_to_string(path.join(".postroom")).unwrap(), "postroom 1\n");
         assert_eq!(Room::open_or_make(&path, clock()).unwrap().format(), 1);
+    }
+
+    #[test]
+    fn a_directory_of_something_else_is_no_room_and_stays_as_it_is() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("project");
+        std::fs::create_dir_all(path.join("src")).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        assert!(matches!(Room::open(&path, clock()), Err(Error::NoRoom { .. })));
+        assert!(matches!(Room::open_or_make(&path, clock()), Err(Error::NotEmpty { .. })));
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o755);
+        std::fs::create_dir_all(path.join("bob/inbox")).unwrap();
+        assert!(Room::open(&path, clock()).is_ok());
     }
 
     #[test]

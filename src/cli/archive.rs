@@ -50,6 +50,10 @@ impl Verb for Unarchive {
 
 fn file(context: &mut Context, ids: &[String], to: Folder, word: &str) -> Result<(), Fail> {
     let (post, me) = context.post_and_me()?;
+    // All are found before the first is moved: a mistyped id moves nothing.
+    for id in ids {
+        post.find_to_file(&me, id, to)?;
+    }
     let mut filed = vec![];
     for id in ids {
         let (found, moved) = post.file(&me, id, to)?;

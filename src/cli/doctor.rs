@@ -10,6 +10,7 @@ use super::{Globals, Verb};
 use crate::doctor::{self, Finding, Grade};
 use crate::message::visible;
 use crate::post::Failure;
+use crate::room::Room;
 
 /// Check every rule of the format on this room; --fix mends
 ///
@@ -33,15 +34,17 @@ impl Verb for Doctor {
     }
 
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post = context.post()?;
+        let clock = context.clock();
+        let root = context.locate()?.to_owned();
+        let room = if self.fix { Room::open(&root, clock)? } else { Room::look(&root, clock)? };
         if self.fix {
-            post.room().may_write()?;
+            room.may_write()?;
         }
         let clock = context.clock();
         let (start, mut told) = (clock.boot(), clock.boot());
         let terminal = context.output.terminal;
         let mut seen = 0usize;
-        let findings = doctor::examine(post.room(), self.fix, |name| {
+        let findings = doctor::examine(&room, self.fix, |name| {
             seen += 1;
             // Progress for people, once a second and only when it takes more than one.
             if terminal

@@ -75,8 +75,10 @@ pub(super) fn usage(message: &str, hints: &[String], json: bool) -> ExitCode {
 pub(super) fn from_clap(e: &clap::Error, json: bool) -> ExitCode {
     let text = e.render().to_string();
     if json {
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        return say(Failure::Usage, &message, &[], true);
+        let mut lines = text.lines().map(str::trim);
+        let said: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+        let hints: Vec<String> = lines.filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        return say(Failure::Usage, said.join(" ").trim_start_matches("error: "), &hints, true);
     }
     note(visible::text(text.trim_end()).trim_end());
     exit(Failure::Usage)

@@ -18,7 +18,7 @@ pub(super) struct Reply {
     #[arg(value_name = "ID")]
     id_of_message: String,
     /// Left out: `re: ` and the subject that is answered
-    #[arg(short, long)]
+    #[arg(short, long, allow_hyphen_values = true)]
     subject: Option<String>,
     #[command(flatten)]
     text: Text,

@@ -27,7 +27,7 @@ pub(super) struct Send {
     #[arg(required = true, value_name = "TO")]
     to: Vec<String>,
     /// Left out: the first line of the text
-    #[arg(short, long)]
+    #[arg(short, long, allow_hyphen_values = true)]
     subject: Option<String>,
     #[command(flatten)]
     text: Text,
@@ -61,7 +61,7 @@ impl Marks {
     /// A letter with these marks, to nobody yet.
     pub(super) fn letter(self, subject: Option<String>, body: String) -> Result<Letter, Fail> {
         Ok(Letter {
-            subject,
+            subject: subject.map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()),
             body,
             priority: self.priority,
             channel: self.channel,
@@ -80,6 +80,15 @@ fn given(what: &'static str, id: &str) -> Result<MessageId, Fail> {
     MessageId::given(id).map_err(|why| Error::BadName { what, text: id.to_owned(), why }.into())
 }
 
+/// A text among the names is the commonest slip of all.
+fn misplaced(name: &str, e: Error) -> Fail {
+    if !name.contains(char::is_whitespace) {
+        return e.into();
+    }
+    let hint = "the text goes behind -m: postroom send NAME -m 'TEXT'";
+    Fail::told(e.code(), format!("`{}` is no name", visible::clip(name, 60)), hint)
+}
+
 impl Verb for Send {
     fn globals(&self) -> &Globals {
         &self.globals
@@ -96,7 +105,7 @@ impl Verb for Send {
             ));
         }
         for name in &to {
-            post.addressee(name)?;
+            post.addressee(name).map_err(|e| misplaced(name, e))?;
         }
         let reply_to = self.reply_to.as_deref().map(|id| given("--reply-to", id)).transpose()?;
         let body = self.text.read(post.room().limits().body_bytes)?;

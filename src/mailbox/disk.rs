@@ -32,6 +32,8 @@ const DIR_MODE: Mode = Mode::RWXU;
 pub struct Dir {
     fd: OwnedFd,
     path: PathBuf,
+    /// Whether loose modes of what is opened here are tightened: not while only looking.
+    tightens: bool,
 }
 
 /// A file that was opened without following or waiting, with what was known of it at that moment.
@@ -46,6 +48,13 @@ impl Dir {
     /// Opens a directory by path. Neither it nor the directory above may be a link, and nobody else may be
     /// able to swap it.
     pub fn open(path: &Path) -> Result<Self> {
+        let mut dir = Self::look(path)?;
+        dir.make_own()?;
+        Ok(dir)
+    }
+
+    /// Opens a directory to look at it: nothing in it is changed, not even a mode.
+    pub fn look(path: &Path) -> Result<Self> {
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             let stat = fs::lstat(parent).map_err(|e| Error::io("look at", parent, e))?;
             if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
@@ -55,7 +64,21 @@ impl Dir {
                 return Err(Error::LooseParent { path: parent.to_owned() });
             }
         }
-        Self::open_at(fs::CWD, path, path.to_owned())
+        Self::open_at(fs::CWD, path, path.to_owned(), false)
+    }
+
+    /// From here on this is known to be ours, and loose modes are tightened.
+    pub fn make_own(&mut self) -> Result<()> {
+        let stat = fs::fstat(&self.fd).map_err(|e| Error::io("look at", &self.path, e))?;
+        self.tightens = true;
+        self.tighten_self(&stat)
+    }
+
+    fn tighten_self(&self, stat: &Stat) -> Result<()> {
+        if stat.st_mode & 0o077 == 0 || !self.tightens {
+            return Ok(());
+        }
+        fs::fchmod(&self.fd, DIR_MODE).map_err(|e| Error::io("set the mode of", &self.path, e))
     }
 
     /// Makes a directory by path if it is missing, parents included, each durable; then opens it.
@@ -77,7 +100,7 @@ impl Dir {
         Self::open(path)
     }
 
-    fn open_at(at: BorrowedFd<'_>, name: &Path, path: PathBuf) -> Result<Self> {
+    fn open_at(at: BorrowedFd<'_>, name: &Path, path: PathBuf, tightens: bool) -> Result<Self> {
         let fd = match retry_on_intr(|| fs::openat(at, name, dir_flags(), Mode::empty())) {
             Ok(fd) => fd,
             // O_DIRECTORY with O_NOFOLLOW says ENOTDIR of a link; which of the two it was matters to people.
@@ -86,10 +109,9 @@ impl Dir {
         };
         let stat = fs::fstat(&fd).map_err(|e| Error::io("look at", &path, e))?;
         check_owner(&stat, &path)?;
-        if stat.st_mode & 0o077 != 0 {
-            fs::fchmod(&fd, DIR_MODE).map_err(|e| Error::io("set the mode of", &path, e))?;
-        }
-        Ok(Self { fd, path })
+        let dir = Self { fd, path, tightens };
+        dir.tighten_self(&stat)?;
+        Ok(dir)
     }
 
     pub fn path(&self) -> &Path {
@@ -98,7 +120,7 @@ impl Dir {
 
     /// The directory `name` below this one.
     pub fn sub(&self, name: &str) -> Result<Self> {
-        Self::open_at(self.fd.as_fd(), Path::new(name), self.path.join(name))
+        Self::open_at(self.fd.as_fd(), Path::new(name), self.path.join(name), self.tightens)
     }
 
     /// The directory `name` below this one, made if it is missing. The caller syncs `self`, once for all
@@ -199,7 +221,7 @@ impl Dir {
         check_regular(&stat, &path)?;
         check_owner(&stat, &path)?;
         // A second link may be somebody's file outside the room: that one's mode is not ours to change.
-        if stat.st_mode & 0o077 != 0 && stat.st_nlink == 1 {
+        if self.tightens && stat.st_mode & 0o077 != 0 && stat.st_nlink == 1 {
             let _ = fs::fchmod(&fd, FILE_MODE);
         }
         Ok(Opened { file: File::from(fd), stat, path })

@@ -85,7 +85,7 @@ pub fn check_value(value: &str) -> Result<(), BadValue> {
     if value.len() > VALUE_LIMIT {
         return Err(BadValue::TooLong { limit: VALUE_LIMIT });
     }
-    if let Some(found) = value.chars().find(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+    if let Some(found) = value.chars().find(|c| is_forbidden(*c)) {
         return Err(BadValue::Control { found });
     }
     if value.trim() != value {
@@ -96,26 +96,31 @@ pub fn check_value(value: &str) -> Result<(), BadValue> {
 
 /// A subject for a message that came without one: the body's first line that says something.
 pub fn subject_of(body: &str) -> String {
-    let line = body
-        .lines()
-        .map(|l| l.trim_start_matches('#').trim())
-        .find(|l| !l.is_empty())
-        .unwrap_or("(no subject)");
-    let clean: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let clean = clean.trim();
-    if clean.chars().count() <= 80 {
-        return clean.to_owned();
+    let mut lines = body.lines().map(|line| one_line(line.trim_start_matches('#')));
+    let line = lines.find(|line| !line.is_empty()).unwrap_or_else(|| "(no subject)".to_owned());
+    if line.chars().count() <= 80 {
+        return line;
     }
-    let cut: String = clean.chars().take(79).collect();
+    let cut: String = line.chars().take(79).collect();
     format!("{}…", cut.trim_end())
 }
 
 /// The subject of an answer: `re: ` once, however long the thread.
 pub fn subject_of_answer(subject: &str) -> String {
     let bare = subject.get(..3).filter(|p| p.eq_ignore_ascii_case("re:")).map_or(subject, |_| &subject[3..]);
-    let mut answer = format!("re: {}", bare.trim());
+    let mut answer = format!("re: {}", one_line(bare));
     answer.truncate(answer.floor_char_boundary(VALUE_LIMIT));
     answer.trim_end().to_owned()
+}
+
+/// Text that may become a value: what others wrote need not obey the rules of what is written here.
+fn one_line(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if is_forbidden(c) { ' ' } else { c }).collect();
+    clean.trim().to_owned()
+}
+
+fn is_forbidden(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]
@@ -125,7 +130,7 @@ mod tests {
     #[test]
     fn a_subject_comes_from_the_first_line_that_says_something() {
         assert_eq!(subject_of("\n\n## Review the parser\nplease"), "Review the parser");
-        assert_eq!(subject_of("a\tb"), "a b");
+        assert_eq!(subject_of("a\tb\u{2028}c"), "a b c");
         assert_eq!(subject_of(" \n"), "(no subject)");
         assert_eq!(subject_of(&"x".repeat(200)).chars().count(), 80);
         assert!(check_value(&subject_of(&"é\u{7f} ".repeat(200))).is_ok());
@@ -136,6 +141,7 @@ mod tests {
         assert_eq!(subject_of_answer("parser"), "re: parser");
         assert_eq!(subject_of_answer("Re:  parser"), "re: parser");
         assert_eq!(subject_of_answer("re"), "re: re");
+        assert_eq!(subject_of_answer("a\tb\u{2028}"), "re: a b");
         assert!(check_value(&subject_of_answer(&"é".repeat(499))).is_ok());
     }
 

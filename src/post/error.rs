@@ -121,6 +121,33 @@ impl Error {
             Self::NoMessage { .. } => {
                 vec!["postroom check shows what is unread; postroom log what happened".into()]
             }
+            Self::ShortReference { .. } => vec!["postroom check shows the ids".into()],
+            Self::BadName { what: "--id" | "--reply-to", .. } => {
+                vec!["letters, digits, `.`, `-`, `_`, eight of them hex digits; postroom check --json shows full ids".into()]
+            }
+            Self::BadName { .. } => {
+                vec!["letters and digits of any script, `.`, `-`, `_`; at most 64".into()]
+            }
+            Self::BadValue { .. } => vec!["give it as one plain line of at most 1000 bytes".into()],
+            Self::BodyNotUtf8 { .. } => {
+                vec!["mail is text: put other data into a file and send its path".into()]
+            }
+            Self::Unreadable { .. } => {
+                vec!["postroom doctor shows what cannot be read, and --fix puts it aside".into()]
+            }
+            Self::AmbiguousName { .. } => vec!["write the name exactly as postroom names shows it".into()],
+            Self::Room(room::Error::NotEmpty { .. } | room::Error::BadPath { .. }) => {
+                vec!["name a new or empty directory: --root DIR".into()]
+            }
+            Self::Disk(fault::Error::OtherOwner { .. })
+            | Self::Room(room::Error::Disk(fault::Error::OtherOwner { .. })) => {
+                vec!["a room belongs to one user: --root DIR names another".into()]
+            }
+            Self::Disk(fault::Error::NotADirectory { .. })
+            | Self::Room(room::Error::Disk(fault::Error::NotADirectory { .. })) => {
+                vec!["--root DIR names the directory of a room".into()]
+            }
+            Self::Failing { .. } => vec!["try again".into()],
             Self::AmbiguousMessage { .. } => vec!["give more digits of the id".into()],
             Self::EmptyBody => vec!["-m TEXT, --file FILE, or the text on standard input".into()],
             Self::BodyTooLarge { .. } => vec!["put it into a file and send its path".into()],

@@ -16,19 +16,24 @@ impl Post {
     /// The one message of this mailbox that `reference` names.
     pub fn find(&self, me: &Me, reference: &str) -> Result<Found> {
         // What is unread comes first: an old message with the same beginning is not meant.
-        match self.find_in(me, reference, Folder::Inbox) {
-            Err(Error::NoMessage { .. }) => self.find_in(me, reference, Folder::Archive),
+        self.find_first(me, reference, [Folder::Inbox, Folder::Archive])
+    }
+
+    /// The one message that `reference` names in the first folder that has one.
+    pub(super) fn find_first(&self, me: &Me, reference: &str, folders: [Folder; 2]) -> Result<Found> {
+        match self.find_in(me, reference, folders[0]) {
+            Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => {
+                self.find_in(me, reference, folders[1])
+            }
             other => other,
         }
     }
 
     /// The one message of one folder that `reference` names.
-    pub(super) fn find_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<Found> {
+    fn find_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<Found> {
         let mut found = self.matches(me, folder, reference)?;
         match found.len() {
-            0 if digits(reference).len() < 4 && !reference.ends_with(".md") => {
-                Err(Error::ShortReference { reference: clip(reference) })
-            }
+            0 if reference.len() < 4 => Err(Error::ShortReference { reference: clip(reference) }),
             0 => Err(Error::NoMessage { reference: clip(reference) }),
             1 => Ok(Found { folder, name: found.swap_remove(0) }),
             _ => Err(Error::AmbiguousMessage {
@@ -40,29 +45,33 @@ impl Post {
 
     fn matches(&self, me: &Me, folder: Folder, reference: &str) -> Result<Vec<String>> {
         let hex = digits(reference);
-        // Digits alone, as `check` shows them, are told by the name; anything longer asks the envelope.
-        let by_name = hex.len() >= 4 && hex.len() <= 8 && reference.bytes().all(|b| b.is_ascii_hexdigit());
-        let mut sure = vec![];
-        let mut maybe = vec![];
+        let plain = reference.bytes().all(|b| b.is_ascii_hexdigit());
+        // Digits alone, as `check` shows them, are told by the name; anything else asks the envelope.
+        let by_name = plain && (4..=8).contains(&hex.len());
+        let (mut sure, mut maybe) = (vec![], vec![]);
         for name in me.mailbox.list(folder, usize::MAX)?.names {
             match file_name::short(&name) {
                 _ if name == reference => sure.push(name),
                 Some(short) if by_name && short.starts_with(&hex) => sure.push(name),
-                Some(_) if by_name => {}
-                Some(short) if hex.len() >= 8 && !hex.starts_with(short) => {}
-                _ if reference.len() >= 4 => maybe.push(name),
-                _ => {}
+                // The digits of an id's beginning are the beginning of its digits.
+                Some(short) if by_name || !(hex.starts_with(short) || short.starts_with(&hex)) => {}
+                _ => maybe.push(name),
             }
         }
-        if !sure.is_empty() {
-            return Ok(sure);
+        if sure.is_empty() {
+            let wanted = reference.to_ascii_lowercase();
+            for name in maybe {
+                let Ok(Some(header)) = me.mailbox.header(folder, &name) else { continue };
+                let id = header.envelope.id.as_str().to_ascii_lowercase();
+                if id == wanted {
+                    return Ok(vec![name]);
+                }
+                if wanted.len() >= 4 && id.starts_with(&wanted) {
+                    sure.push(name);
+                }
+            }
         }
-        let reference = reference.to_ascii_lowercase();
-        maybe.retain(|name| match me.mailbox.header(folder, name) {
-            Ok(Some(header)) => header.envelope.id.as_str().to_ascii_lowercase().starts_with(&reference),
-            _ => false,
-        });
-        Ok(maybe)
+        Ok(sure)
     }
 }
 

@@ -124,13 +124,18 @@ impl Post {
         Ok(())
     }
 
+    /// The message that is to be filed; what lies there already is found last.
+    pub fn find_to_file(&self, me: &Me, reference: &str, to: Folder) -> Result<Found> {
+        match to {
+            Folder::Inbox => self.find_first(me, reference, [Folder::Archive, Folder::Inbox]),
+            _ => self.find(me, reference),
+        }
+    }
+
     /// Files a message away unread, or back. `false`: it was there already.
     pub fn file(&self, me: &Me, reference: &str, to: Folder) -> Result<(Found, bool)> {
         self.room.may_write()?;
-        let found = match to {
-            Folder::Archive => self.find(me, reference)?,
-            _ => self.find_in(me, reference, Folder::Archive)?,
-        };
+        let found = self.find_to_file(me, reference, to)?;
         if found.folder == to {
             return Ok((found, false));
         }

@@ -83,9 +83,11 @@ impl Post {
         self.room.may_write()?;
         self.check_letter(letter)?;
         let subject = letter.subject.clone().unwrap_or_else(|| envelope::subject_of(&letter.body));
-        check_value(&subject).map_err(|why| Error::BadValue { field: "the subject", why })?;
         for recipient in to {
-            self.check_quota(recipient)?;
+            // What was delivered before takes no more place than it has.
+            if !(retry && self.is_there(recipient, id)?) {
+                self.check_quota(recipient)?;
+            }
         }
         Ok(to.iter().map(|recipient| self.deliver(from, letter, recipient, (id, retry), &subject)).collect())
     }
@@ -98,6 +100,9 @@ impl Post {
         if letter.body.len() as u64 > limit {
             return Err(Error::BodyTooLarge { limit });
         }
+        if let Some(subject) = &letter.subject {
+            check_value(subject).map_err(|why| Error::BadValue { field: "the subject", why })?;
+        }
         if let Some(channel) = &letter.channel {
             check_value(channel).map_err(|why| Error::BadValue { field: "the channel", why })?;
         }
@@ -108,6 +113,11 @@ impl Post {
             }
         }
         Ok(())
+    }
+
+    fn is_there(&self, recipient: &MailboxId, id: &MessageId) -> Result<bool> {
+        let mailbox = self.mailbox(recipient)?;
+        Ok(!mailbox.twins(Folder::Inbox, id)?.is_empty() || !mailbox.twins(Folder::Archive, id)?.is_empty())
     }
 
     fn check_quota(&self, recipient: &MailboxId) -> Result<()> {

@@ -112,7 +112,15 @@ impl Post {
                 None => free_name(registry)?,
             },
         };
-        if registry.is_taken(name.as_str(), own.as_ref()) {
+        // An id is an address too: nobody may be called by that of another.
+        let squats = |id: MailboxId| {
+            Some(&id) != own.as_ref()
+                && registry.by_id(&id).is_none()
+                && self.carded_name(&id).as_ref() != Some(&name)
+        };
+        if registry.is_taken(name.as_str(), own.as_ref())
+            || self.existing_id(name.as_str()).is_some_and(squats)
+        {
             return Err(Error::Taken { suggestions: registry.suggestions(&name), name: name.to_string() });
         }
         let id = match own {
