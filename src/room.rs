@@ -26,7 +26,8 @@ use crate::settings::{self, Limits};
 /// The version of docs/format.md that this program writes.
 pub const FORMAT: u32 = 1;
 
-const VERSION_FILE: &str = ".postroom";
+/// The file that says the version; its presence makes a directory a room.
+pub const VERSION_FILE: &str = ".postroom";
 
 /// Why a room cannot be used.
 #[derive(Debug, ThisError)]

@@ -7,6 +7,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::{Globals, Verb};
 use crate::mailbox::maildir::Folder;
+use crate::message::visible;
 
 /// File messages away unread
 #[derive(Debug, Parser)]
@@ -59,6 +60,7 @@ fn file(context: &mut Context, ids: &[String], to: Folder, word: &str) -> Result
         let (found, moved) = post.file(&me, id, to)?;
         if !context.output.json && !context.output.quiet {
             let short = crate::message::file_name::short(&found.name).unwrap_or(&found.name);
+            let short = visible::line(short);
             context.output.line(&format!("{word} {short}{}", if moved { "" } else { " (before)" }));
         }
         filed.push(json!({"file": found.name, "moved": moved}));

@@ -24,7 +24,7 @@ impl Verb for Completions {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let mut script = vec![];
         clap_complete::generate(self.shell, &mut verbs::tree(), "postroom", &mut script);
-        context.output.text(&String::from_utf8_lossy(&script));
+        context.output.result(&String::from_utf8_lossy(&script));
         Ok(())
     }
 }

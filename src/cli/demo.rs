@@ -209,7 +209,7 @@ impl Stage<'_> {
     }
 
     fn put(&mut self, line: &str) -> Result<(), Fail> {
-        self.context.output.line(line);
+        self.context.output.result(&format!("{line}\n"));
         self.context.output.flush().map_err(|e| {
             note("postroom: the demo's output was closed");
             Fail::Output(e)

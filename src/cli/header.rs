@@ -1,8 +1,9 @@
 //! A header: one unread message on one line, for `check` and `wait`.
 
+use anstyle::Style;
 use serde_json::{Value, json};
 
-use super::output::{BOLD, CYAN, DIM, Output, RED, YELLOW, note};
+use super::output::{BOLD, CYAN, DIM, Output, PLAIN, RED, YELLOW, note};
 use crate::clock::Timestamp;
 use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::{Priority, visible};
@@ -17,12 +18,15 @@ pub(super) fn short(header: &Header) -> String {
 /// Shows what `check` found, and says how much more there is.
 pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Timestamp) {
     for header in &checked.headers {
-        let line = if output.terminal { for_people(output, post, header, now) } else { plain(post, header) };
-        output.line(&line);
+        if output.terminal {
+            output.row(&cells(post, header, now));
+        } else {
+            output.line(&plain(post, header));
+        }
     }
-    let shown = checked.headers.len();
-    if checked.total > shown + checked.unreadable.len() && !output.quiet {
-        output.line(&format!("… {} more: postroom check --limit {}", checked.total - shown, checked.total));
+    if checked.more > 0 && !output.quiet {
+        let all = checked.headers.len() + checked.more;
+        output.line(&format!("… {} more: postroom check --limit {all}", checked.more));
     }
     for broken in &checked.unreadable {
         let (name, why) = (visible::line(&broken.name), visible::line(&broken.why));
@@ -49,31 +53,24 @@ fn marks(header: &Header) -> impl Iterator<Item = String> {
     [priority, answers, channel].into_iter().flatten()
 }
 
-fn for_people(output: &Output, post: &Post, header: &Header, now: Timestamp) -> String {
+fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
     let envelope = &header.envelope;
-    let age = age(now, header.time);
-    let from = visible::clip(post.name_of(&envelope.from), 24);
-    let marks: Vec<String> = marks(header).collect();
-    let used =
-        8 + 2 + 5 + 2 + 16.max(from.chars().count()) + 2 + marks.iter().map(|m| m.len() + 1).sum::<usize>();
-    let subject = visible::clip(&envelope.subject, output.width().saturating_sub(used).max(16));
     let style = match envelope.priority {
         Priority::Urgent => RED,
         Priority::High => YELLOW,
         _ => DIM,
     };
-    let mut line = format!(
-        "{}  {}  {}  {}",
-        output.paint(CYAN, &short(header)),
-        output.paint(DIM, &format!("{age:>5}")),
-        output.paint(BOLD, &format!("{from:<16}")),
-        subject,
-    );
-    for mark in marks {
-        line.push(' ');
-        line.push_str(&output.paint(style, &mark));
+    let mut cells = vec![
+        (CYAN, short(header)),
+        (DIM, format!("{:>4}", age(now, header.time))),
+        (BOLD, visible::pad(post.name_of(&envelope.from), 12)),
+    ];
+    let marks: Vec<String> = marks(header).collect();
+    if !marks.is_empty() {
+        cells.push((style, marks.join(" ")));
     }
-    line
+    cells.push((PLAIN, envelope.subject.clone()));
+    cells
 }
 
 /// How long ago, in the largest unit that says something.

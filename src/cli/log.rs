@@ -67,17 +67,19 @@ fn show(context: &mut Context, post: &Post, event: &Event) {
         let value = serde_json::to_value(event).unwrap_or(Value::Null);
         return output.json(&value);
     }
-    let short = crate::name::MessageId::found(&event.id).ok().and_then(|id| id.short()).unwrap_or_default();
+    let short = crate::name::MessageId::found(&event.id).ok().and_then(|id| id.short());
+    let what =
+        short.unwrap_or_else(|| if event.id.is_empty() { event.file.clone() } else { event.id.clone() });
     let mut line = format!(
         "{} {} {}",
         output.paint(DIM, &visible::line(&event.time)),
         output.paint(BOLD, &visible::line(post.name_of(&event.by))),
         visible::line(&event.event)
     );
-    if !short.is_empty() {
-        line.push_str(&format!(" {short}"));
+    if !what.is_empty() {
+        line.push_str(&format!(" {}", visible::line(&what)));
     }
-    if !event.to.is_empty() {
+    if !event.to.is_empty() && event.to != post.name_of(&event.by) {
         line.push_str(&format!(" to {}", visible::line(post.name_of(&event.to))));
     }
     for text in [&event.subject, &event.note] {

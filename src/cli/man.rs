@@ -34,7 +34,7 @@ impl Verb for Man {
         };
         let mut page = vec![];
         clap_mangen::Man::new(command).render(&mut page).map_err(Fail::Output)?;
-        context.output.text(&String::from_utf8_lossy(&page));
+        context.output.result(&String::from_utf8_lossy(&page));
         Ok(())
     }
 }

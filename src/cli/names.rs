@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::fail::Fail;
 use super::header::age;
-use super::output::{BOLD, DIM, GREEN, Output, YELLOW};
+use super::output::{BOLD, DIM, GREEN, Output, PLAIN, YELLOW};
 use super::{Globals, Verb};
 use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
 use crate::message::visible;
-use crate::post::Listed;
+use crate::post::{Failure, Listed};
 
 /// Show who exists, what waits for them, and who is there
 #[derive(Debug, Parser)]
@@ -33,6 +33,9 @@ impl Verb for Names {
             let list: Vec<Value> = names.iter().map(json).collect();
             context.output.json(&json!({"v": 1, "room": context.room, "root": context.root.display().to_string(), "names": list}));
             return Ok(());
+        }
+        if names.is_empty() && context.output.json {
+            return Err(Fail::Code(Failure::Nothing));
         }
         if names.is_empty() {
             return Err(context.nothing("nobody has a mailbox here"));
@@ -76,15 +79,14 @@ fn plain(listed: &Listed) -> String {
 }
 
 fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
-    let widest =
-        |text: fn(&Listed) -> usize, title: usize| names.iter().map(text).max().unwrap_or(0).max(title);
-    let name_width = widest(|l| columns(&l.name), 4).min(32);
-    let harness_width = widest(|l| columns(&l.harness), 7).min(12);
-    let title = format!(
-        "{:<name_width$}  {:<9}  {:<harness_width$}  {:>6}  {:>6}  {:<16}  about",
-        "name", "protocol", "harness", "unread", "oldest", "there"
-    );
-    output.line(&output.paint(DIM, &visible::clip(&title, output.width())));
+    let widest = |text: fn(&Listed) -> &str, title: usize| {
+        names.iter().map(|listed| visible::columns(text(listed))).max().unwrap_or(0).max(title)
+    };
+    let name_width = widest(|l| &l.name, 4).min(32);
+    let harness_width = widest(|l| &l.harness, 7).min(12);
+    let titles = ["name", "unread", "oldest", "there", "protocol", "harness", "about"];
+    let widths = [name_width, 6, 6, 15, 9, harness_width, 5];
+    output.row(&titles.iter().zip(widths).map(|(t, w)| (DIM, visible::pad(t, w))).collect::<Vec<_>>());
     for listed in names {
         let (unread, oldest) = match listed.unread {
             Some((count, oldest)) => (count.to_string(), oldest.map_or(String::new(), |time| age(now, time))),
@@ -95,27 +97,16 @@ fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
             Presence::SilentSince(time) => (YELLOW, format!("silent for {}", age(now, time))),
             Presence::NeverSeen => (DIM, "never seen".to_owned()),
         };
-        let used = name_width + harness_width + 9 + 6 + 6 + 16 + 12;
-        let about = listed.about.as_deref().unwrap_or_default();
-        output.line(&format!(
-            "{}  {:<9}  {}  {unread:>6}  {oldest:>6}  {}  {}",
-            output.paint(BOLD, &pad(&listed.name, name_width)),
-            visible::clip(&listed.protocol, 9),
-            pad(&listed.harness, harness_width),
-            output.paint(style, &format!("{there:<16}")),
-            visible::clip(about, output.width().saturating_sub(used)),
-        ));
+        output.row(&[
+            (BOLD, visible::pad(&listed.name, name_width)),
+            (PLAIN, format!("{unread:>6}")),
+            (PLAIN, format!("{oldest:>6}")),
+            (style, visible::pad(&there, 15)),
+            (PLAIN, visible::pad(&listed.protocol, 9)),
+            (PLAIN, visible::pad(&listed.harness, harness_width)),
+            (PLAIN, listed.about.clone().unwrap_or_default()),
+        ]);
     }
-}
-
-fn columns(text: &str) -> usize {
-    unicode_width::UnicodeWidthStr::width(visible::line(text).as_str())
-}
-
-fn pad(text: &str, width: usize) -> String {
-    let text = visible::clip(text, width);
-    let fill = width.saturating_sub(columns(&text));
-    format!("{text}{}", " ".repeat(fill))
 }
 
 fn json(listed: &Listed) -> Value {

@@ -6,6 +6,8 @@ use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
+use crate::message::visible;
+
 /// Standard output, with what is known of it.
 #[derive(Debug)]
 pub(super) struct Output {
@@ -16,6 +18,7 @@ pub(super) struct Output {
     buffer: String,
 }
 
+pub(super) const PLAIN: Style = Style::new();
 pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const GREEN: Style = AnsiColor::Green.on_default();
@@ -50,8 +53,41 @@ impl Output {
         }
     }
 
+    /// One document on one line. A terminal might obey what JSON leaves raw, so that is escaped as well.
     pub(super) fn json(&mut self, value: &serde_json::Value) {
-        self.line(&value.to_string());
+        let mut units = [0u16; 2];
+        for c in value.to_string().chars() {
+            if visible::is_unsafe(c) {
+                c.encode_utf16(&mut units)
+                    .iter()
+                    .for_each(|unit| self.buffer.push_str(&format!("\\u{unit:04x}")));
+            } else {
+                self.buffer.push(c);
+            }
+        }
+        self.buffer.push('\n');
+    }
+
+    /// Text that is the whole result of a command: as it is, or as one document.
+    pub(super) fn result(&mut self, text: &str) {
+        if self.json { self.json(&serde_json::json!({"v": 1, "text": text})) } else { self.text(text) }
+    }
+
+    /// Cells on one line, two spaces between them, cut where the terminal ends.
+    pub(super) fn row(&mut self, cells: &[(Style, String)]) {
+        let mut left = self.width();
+        let mut line = String::new();
+        for (index, (style, text)) in cells.iter().enumerate() {
+            let gap = if index == 0 { 0 } else { 2 };
+            if left <= gap {
+                break;
+            }
+            let shown = visible::clip(text, left - gap);
+            left = left.saturating_sub(gap + visible::columns(&shown));
+            line.push_str(&"  "[..gap]);
+            line.push_str(&self.paint(*style, &shown));
+        }
+        self.line(line.trim_end());
     }
 
     pub(super) fn paint(&self, style: Style, text: &str) -> String {

@@ -63,6 +63,11 @@ impl Verb for Read {
                 None if !next.skipped.is_empty() => return Err(Fail::Code(Failure::NotDone)),
                 None => {
                     super::check::mention_elsewhere(context, &me);
+                    if context.output.json {
+                        let document = document(context, &me, vec![]);
+                        context.output.json(&document);
+                        return Err(Fail::Code(Failure::Nothing));
+                    }
                     return Err(context.nothing(&format!("no unread mail for {}", me.shown())));
                 }
             }
@@ -73,7 +78,8 @@ impl Verb for Read {
         }
         if context.output.json {
             let messages: Vec<Value> = all.iter().map(|o| self.json(&post, o)).collect();
-            context.output.json(&json!({"v": 1, "room": context.room, "root": context.root.display().to_string(), "mailbox": me.id.as_str(), "messages": messages}));
+            let document = document(context, &me, messages);
+            context.output.json(&document);
             context.output.flush().map_err(Fail::Output)?;
             return all.iter().try_for_each(|opened| self.consume(&post, &me, opened));
         }
@@ -88,6 +94,11 @@ impl Verb for Read {
         }
         Ok(())
     }
+}
+
+fn document(context: &Context, me: &Me, messages: Vec<Value>) -> Value {
+    let root = context.root.display().to_string();
+    json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": messages})
 }
 
 fn tell(what: &str, broken: &Unreadable) {

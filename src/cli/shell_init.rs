@@ -26,7 +26,7 @@ impl Verb for ShellInit {
 
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         match self.shell {
-            Shell::Bash => context.output.text(BASH),
+            Shell::Bash => context.output.result(BASH),
         }
         Ok(())
     }

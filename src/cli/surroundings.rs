@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::fail::Fail;
 use crate::name::RoomName;
 use crate::post::{Error, Failure};
+use crate::room;
 use crate::session::Session;
 use crate::settings::{self, Project};
 
@@ -42,7 +43,10 @@ impl Surroundings {
         let harness =
             variable_of("AGENT_HARNESS").filter(|h| RoomName::parse(h).is_ok()).or(program).or_else(known);
         Self {
-            mailbox_id: variable_of("AGENT_MAILBOX_ID"),
+            // Whatever it holds, it is what was said; what cannot be used is refused and never passed over.
+            mailbox_id: env::var_os("AGENT_MAILBOX_ID")
+                .filter(|value| !value.is_empty())
+                .map(|value| value.to_string_lossy().into_owned()),
             session,
             harness: harness.unwrap_or_else(|| "shell".to_owned()),
         }
@@ -117,6 +121,10 @@ fn project() -> Result<Option<Project>, Fail> {
     };
     for directory in here.ancestors() {
         let path = directory.join(settings::FILE);
+        // In a room the file of this name holds its limits, and is read there.
+        if directory.join(room::VERSION_FILE).exists() {
+            continue;
+        }
         match std::fs::read_to_string(&path) {
             Ok(text) => {
                 let project = Project::parse(&text, &path.display().to_string());

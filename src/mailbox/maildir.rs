@@ -25,6 +25,7 @@ use rustix::fs::FileType;
 
 use super::disk::Dir;
 use super::fault::{Error, Result};
+use super::reading::mtime;
 use crate::message::{FileName, Priority, file_name};
 use crate::name::MailboxId;
 use crate::random;
@@ -178,6 +179,19 @@ impl Maildir {
         })?;
         listing.names = heap.into_sorted_vec().into_iter().map(|(_, name)| name).collect();
         Ok(listing)
+    }
+
+    /// Puts the names that begin a listing and share its first second into the order of their files' times.
+    pub fn order_first(&self, folder: Folder, names: &mut [String]) -> Result<()> {
+        let key = |name: &str| (file_name::priority(name.as_bytes()), file_name::second(name).to_owned());
+        let Some(first) = names.first().map(|name| key(name)) else { return Ok(()) };
+        let tie = names.iter().take_while(|name| key(name) == first).count();
+        if tie > 1 {
+            let dir = self.dir.sub(folder.word())?;
+            names[..tie]
+                .sort_by_cached_key(|name| (dir.stat(name).ok().map(|stat| mtime(&stat)), name.clone()));
+        }
+        Ok(())
     }
 
     /// Moves a message from one folder to another; `false` if it is no longer there. Durable on return.

@@ -59,6 +59,11 @@ pub fn priority(name: &[u8]) -> Priority {
         .unwrap_or_default()
 }
 
+/// The time in a name that follows the rule; else the whole name, which is all that orders it.
+pub fn second(name: &str) -> &str {
+    if short(name).is_some() { &name[..16] } else { name }
+}
+
 /// The eight hex digits of a name that follows the rule.
 pub fn short(name: &str) -> Option<&str> {
     let bytes = name.as_bytes();

@@ -35,6 +35,18 @@ pub fn text(text: &str) -> String {
     out
 }
 
+/// How many columns a line takes.
+pub fn columns(text: &str) -> usize {
+    unicode_width::UnicodeWidthStr::width(line(text).as_str())
+}
+
+/// A line filled up, or cut, to exactly `width` columns.
+pub fn pad(text: &str, width: usize) -> String {
+    let text = clip(text, width);
+    let fill = width.saturating_sub(columns(&text));
+    format!("{text}{}", " ".repeat(fill))
+}
+
 /// One line of at most `width` columns, the last of them an ellipsis when something was left out.
 pub fn clip(text: &str, width: usize) -> String {
     use unicode_width::UnicodeWidthChar;
@@ -58,7 +70,8 @@ pub fn clip(text: &str, width: usize) -> String {
     clean
 }
 
-fn is_unsafe(c: char) -> bool {
+/// Whether a terminal or a reader could be misled by this character.
+pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')

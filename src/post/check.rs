@@ -8,6 +8,7 @@ use super::{Me, Post, Result};
 use crate::mailbox::Maildir;
 use crate::mailbox::maildir::Folder;
 use crate::mailbox::reading::{Header, Unreadable};
+use crate::message::file_name;
 use crate::name::{MailboxId, MessageId};
 use crate::room::Room;
 
@@ -40,6 +41,8 @@ pub struct Checked {
     pub headers: Vec<Header>,
     /// How many messages are unread (with a filter: how many fit).
     pub total: usize,
+    /// How many of them are not among the headers.
+    pub more: usize,
     /// What lies there and cannot be read; left where it is.
     pub unreadable: Vec<Unreadable>,
 }
@@ -80,11 +83,14 @@ impl Post {
             if !filter.is_empty() {
                 checked.total = fitting;
             }
+            checked.more =
+                if filter.is_empty() { listing.total - listed } else { fitting - checked.headers.len() };
             // Unreadable files among the first must not hide good mail behind them.
             if checked.headers.len() < limit && listed < checked.total && listed == ask {
                 ask = ask.saturating_mul(2).saturating_add(16);
                 continue;
             }
+            in_order_of_arrival(&mut checked.headers);
             return Ok(checked);
         }
     }
@@ -93,6 +99,16 @@ impl Post {
     pub fn count(&self, me: &Me) -> Result<usize> {
         Ok(me.mailbox.list(Folder::Inbox, 0)?.total)
     }
+}
+
+/// A name orders to the second; within one, the file's own time does.
+fn in_order_of_arrival(headers: &mut [Header]) {
+    headers.sort_by(|a, b| {
+        let key = |h: &Header| {
+            (file_name::priority(h.name.as_bytes()), file_name::second(&h.name).to_owned(), h.time)
+        };
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+    });
 }
 
 /// How much mail waits for the same id in another room: the seed's own root, say. Nothing is an answer,

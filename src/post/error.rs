@@ -31,6 +31,8 @@ pub enum Error {
     NotMe { source_of_name: &'static str, name: String, nearest: Vec<String> },
     #[error("the mailbox of `{name}` ({id}) is not in the room")]
     NoMailbox { id: String, name: String },
+    #[error("the sender `{from}` has no mailbox here, so nobody can be answered")]
+    NoSender { from: String },
     #[error("no message begins with `{reference}`")]
     NoMessage { reference: String },
     #[error("`{reference}` fits several messages: {}", .matches.join(", "))]
@@ -43,8 +45,8 @@ pub enum Error {
     BodyTooLarge { limit: u64 },
     #[error("the text is not UTF-8 (byte {at})")]
     BodyNotUtf8 { at: usize },
-    #[error("line {line} of the text looks like {what}")]
-    Secret { what: &'static str, line: usize },
+    #[error("{place} looks like {what}")]
+    Secret { what: &'static str, place: String },
     #[error("the mailbox of `{name}` is full: {count} unread messages, limit {limit}")]
     Full { name: String, count: usize, limit: usize },
     #[error("{what} `{}`: {why}", crate::message::visible::clip(.text, 80))]
@@ -94,6 +96,7 @@ impl Error {
             | Self::WhoAmI
             | Self::NotMe { .. }
             | Self::NoMailbox { .. }
+            | Self::NoSender { .. }
             | Self::NoMessage { .. } => Failure::Unknown,
             Self::Room(room::Error::NoRoom { .. }) => Failure::Unknown,
             Self::ShortReference { .. } => Failure::Usage,
@@ -120,6 +123,9 @@ impl Error {
             Self::NoMailbox { .. } | Self::Registry(_) => vec!["postroom doctor --fix".into()],
             Self::NoMessage { .. } => {
                 vec!["postroom check shows what is unread; postroom log what happened".into()]
+            }
+            Self::NoSender { .. } => {
+                vec!["postroom names shows who is here; postroom archive ID files the message away".into()]
             }
             Self::ShortReference { .. } => vec!["postroom check shows the ids".into()],
             Self::BadName { what: "--id" | "--reply-to", .. } => {

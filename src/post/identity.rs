@@ -49,7 +49,10 @@ impl Post {
     pub fn me(&self) -> Result<Me> {
         let (id, why) = self.my_id()?.ok_or(Error::WhoAmI)?;
         let mailbox = self.mailbox(&id)?;
-        mailbox.mark_seen();
+        // A room of a newer format is only looked at.
+        if self.room.may_write().is_ok() {
+            mailbox.mark_seen();
+        }
         let name = self.registry.as_ref().ok().and_then(|r| r.by_id(&id)).map(|e| e.name.clone());
         Ok(Me { id, name, why, mailbox })
     }

@@ -39,7 +39,8 @@ impl Post {
     pub fn open_next(&self, me: &Me) -> Result<Next> {
         let mut next = Next::default();
         loop {
-            let listing = me.mailbox.list(Folder::Inbox, 16 + next.skipped.len())?;
+            let mut listing = me.mailbox.list(Folder::Inbox, 64 + next.skipped.len())?;
+            me.mailbox.order_first(Folder::Inbox, &mut listing.names)?;
             for (name, what) in listing.strange {
                 next.put_away.push(self.quarantine(me, &name, format!("it is {what}"))?);
             }
@@ -84,9 +85,10 @@ impl Post {
             }
             Ok(None) => Err(Error::NoMessage { reference: reference.to_owned() }),
             Err(broken) => {
-                let path = me.mailbox.path(folder, &name).display().to_string();
+                let mut path = me.mailbox.path(folder, &name).display().to_string();
                 if folder == Folder::Inbox && broken.is_settled(self.now()) {
                     self.quarantine(me, &OsString::from(&name), broken.why.clone())?;
+                    path.push_str(" (now in quarantine)");
                 }
                 if broken.passing {
                     return Err(Error::Failing { why: broken.why });

@@ -43,12 +43,7 @@ impl Post {
             }
         };
         let asked = header.envelope;
-        let to = MailboxId::parse(&asked.from).map_err(|why| Error::BadName {
-            what: "the sender",
-            text: asked.from.clone(),
-            why,
-        })?;
-        self.mailbox(&to)?;
+        let to = self.sender_of(&asked.from)?;
         let letter = Letter {
             subject: Some(letter.subject.clone().unwrap_or_else(|| subject_of_answer(&asked.subject))),
             channel: letter.channel.clone().or_else(|| asked.channel.clone()),
@@ -62,6 +57,16 @@ impl Post {
             && found.folder == Folder::Inbox
             && me.mailbox.shift(&found.name, Folder::Inbox, Folder::Archive)?;
         Ok(Answer { receipt, answered: asked.id, archived })
+    }
+
+    /// The mailbox a message came from. By hand, a name is easily written where an id belongs.
+    fn sender_of(&self, from: &str) -> Result<MailboxId> {
+        match self.existing_id(from) {
+            Some(id) => Ok(id),
+            None => self
+                .resolve(from)?
+                .ok_or_else(|| Error::NoSender { from: crate::message::visible::clip(from, 80) }),
+        }
     }
 
     /// Ends a reply whose receipt was written out: from here on, running it again is a second answer.

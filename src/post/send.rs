@@ -107,9 +107,11 @@ impl Post {
             check_value(channel).map_err(|why| Error::BadValue { field: "the channel", why })?;
         }
         if !letter.allow_secrets {
-            let texts = [letter.subject.as_deref().unwrap_or_default(), &letter.body];
-            if let Some(found) = texts.into_iter().find_map(secret::find) {
-                return Err(Error::Secret { what: found.what, line: found.line });
+            let in_subject =
+                letter.subject.as_deref().and_then(secret::find).map(|s| (s, "the subject".to_owned()));
+            let in_body = || secret::find(&letter.body).map(|s| (s, format!("line {} of the text", s.line)));
+            if let Some((found, place)) = in_subject.or_else(in_body) {
+                return Err(Error::Secret { what: found.what, place });
             }
         }
         Ok(())

@@ -25,7 +25,7 @@ impl Post {
         interval: Option<Duration>,
     ) -> Result<Awaited> {
         // Held for as long as this process waits: the agent is there, whatever its last command was.
-        let _alive = me.mailbox.stay_alive();
+        let _alive = self.room.may_write().ok().and_then(|()| me.mailbox.stay_alive());
         let start = self.room.clock().boot();
         let inbox = me.mailbox.dir().path().join(Folder::Inbox.word());
         let mut watch = match interval {
