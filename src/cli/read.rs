@@ -121,7 +121,7 @@ impl Read {
         let body = &opened.message.body;
         let mut remarks = vec![];
         if opened.folder == Folder::Archive {
-            remarks.push("shown before; it was archived".to_owned());
+            remarks.push("it lay in the archive".to_owned());
         }
         if !envelope.to.is_empty() && envelope.to != me.id.as_str() {
             remarks.push(format!("it is addressed to {}, not to this mailbox", envelope.to));

@@ -66,7 +66,7 @@ impl Verb for Setup {
         match prompt {
             Some(prompt) => output.text(&format!("prompt for the new agent:\n{prompt}")),
             None if !setup.bound => {
-                output.line(&format!("to act as it: export AGENT_MAILBOX_ID={}, or --as {name}", setup.id))
+                output.line(&format!("to act as it: --as {name}, or export AGENT_MAILBOX_ID={}", setup.id))
             }
             None => {}
         }
@@ -76,11 +76,18 @@ impl Verb for Setup {
 
 /// What a new agent is told: who it is and where its mail lies.
 fn prompt(context: &Context, setup: &post::Setup) -> String {
-    let (name, id, root) = (visible::line(&setup.name), &setup.id, context.root.display());
+    let (name, id, root) = (visible::line(&setup.name), &setup.id, context.root.display().to_string());
+    let quoted = quoted(&root);
     format!(
         "You are the agent {name}. Your mailbox is {id} in the room {root}.\n\
-         Before anything else, set it up: AGENT_MAILBOX_ID={id} POSTROOM_ROOT={root} postroom setup\n\
+         Before anything else, set it up: AGENT_MAILBOX_ID={id} POSTROOM_ROOT={quoted} postroom setup\n\
          Keep both variables set for every later postroom command. Then check your mail: a first message whose\n\
          subject begins with `spawn:` is your task, and you hand back its result by replying to it.\n"
     )
+}
+
+/// A path as a word of the shell.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }

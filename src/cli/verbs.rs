@@ -70,7 +70,7 @@ pub(super) fn nearest(name: &str) -> Vec<String> {
 
 /// The whole tree, for completions and man pages.
 pub(super) fn tree() -> Command {
-    let verbs = VERBS.iter().map(|e| (e.command)().name(e.name).hide(e.group == Group::Hidden));
+    let verbs = VERBS.iter().filter(|e| e.group != Group::Hidden).map(|e| (e.command)().name(e.name));
     Command::new("postroom")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Mail for coding agents, on plain files")

@@ -6,6 +6,7 @@ use super::{Doctor, Grade};
 use crate::mailbox::maildir::{CARD_LIMIT, Folder};
 use crate::mailbox::{Error, Maildir};
 use crate::name::{MailboxId, Name, fold};
+use crate::random;
 use crate::registry::{self, Editing, Entry, Registry};
 
 impl Doctor<'_> {
@@ -18,7 +19,8 @@ impl Doctor<'_> {
             Err(e) => {
                 let room = self.room;
                 self.mend(Grade::Fault, "§6.3", path.clone(), e.to_string(), || {
-                    let kept = format!("registry.json.broken-{}", room.clock().now().compact());
+                    let kept =
+                        format!("registry.json.broken-{}-{}", room.clock().now().compact(), random::hex());
                     room.root().publish("registry.json", room.root(), &kept)?;
                     room.root().sync()
                 });
@@ -48,8 +50,10 @@ impl Doctor<'_> {
                     editing.registry.entries.push(entry);
                 }
             }
-            if let Err(registry::Error::Disk(e)) = editing.commit() {
-                return Err(e);
+            match editing.commit() {
+                Ok(_) => self.to_commit.iter().for_each(|at| self.findings[*at].fixed = true),
+                Err(registry::Error::Disk(e)) => return Err(e),
+                Err(_) => {}
             }
         }
         Ok(())
@@ -76,8 +80,8 @@ impl Doctor<'_> {
             let inbox = root.path().join(entry.id.as_str()).join(Folder::Inbox.word()).display().to_string();
             if entry.inbox != inbox {
                 let what = format!("`{}` has its inbox at {}, not {inbox}", entry.name, entry.inbox);
-                let fixed = self.fix;
-                self.find(Grade::Fault, "§6.1", path, what).fixed = fixed;
+                self.find(Grade::Fault, "§6.1", path, what);
+                self.to_commit.push(self.findings.len() - 1);
                 entry.inbox = inbox;
                 changed = true;
             }
@@ -101,8 +105,8 @@ impl Doctor<'_> {
             }
             let Some(mut entry) = self.card(id) else { continue };
             let what = format!("the mailbox {id} has the name `{}` on its card and no entry", entry.name);
-            let fixed = self.fix;
-            self.find(Grade::Fault, "§6.3", path, what).fixed = fixed;
+            self.find(Grade::Fault, "§6.3", path, what);
+            self.to_commit.push(self.findings.len() - 1);
             if registry.is_taken(&entry.name, None)
                 && let Some(free) =
                     Name::parse(&entry.name).ok().and_then(|n| registry.suggestions(&n).into_iter().next())

@@ -38,7 +38,11 @@ impl Maildir {
                     continue;
                 };
                 if found == bytes {
-                    return Ok(Once::Already { folder, name: twin });
+                    // Whoever put it here may have been interrupted before it was durable.
+                    return Ok(match self.dir().sub(folder.word())?.sync() {
+                        Ok(()) => Once::Already { folder, name: twin },
+                        Err(e) => Once::Delivered(Delivered::Unproven(e)),
+                    });
                 }
                 if maildir::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
                     return Ok(Once::Taken { path: self.path(folder, &twin) });

@@ -139,6 +139,8 @@ impl Post {
         self.room.may_write()?;
         let found = self.find_to_file(me, reference, to)?;
         if found.folder == to {
+            // The run that moved it may have been interrupted before that was durable.
+            me.mailbox.dir().sub(to.word())?.sync()?;
             return Ok((found, false));
         }
         let moved = me.mailbox.shift(&found.name, found.folder, to)?;

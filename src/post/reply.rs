@@ -71,7 +71,7 @@ impl Post {
 
     /// Ends a reply whose receipt was written out: from here on, running it again is a second answer.
     pub fn answered(&self, me: &Me, answer: &Answer) {
-        if !matches!(answer.receipt.outcome, Outcome::Failed(_)) {
+        if matches!(answer.receipt.outcome, Outcome::Queued | Outcome::Already(_)) {
             forget(me, &answer.answered);
         }
     }
@@ -93,9 +93,15 @@ impl Post {
             }
             forget(me, asked);
         }
+        self.check_quota(to)?;
         let id = MessageId::fresh();
         folder.touch(&format!("{}.{id}", key(asked)))?;
-        one(&id, false)
+        let sent = one(&id, false);
+        // What certainly did not arrive needs no note; whatever is said next is another answer.
+        if sent.as_ref().map_or(true, |receipt| matches!(receipt.outcome, Outcome::Failed(_))) {
+            forget(me, asked);
+        }
+        sent
     }
 }
 

@@ -122,7 +122,7 @@ impl Post {
         Ok(!mailbox.twins(Folder::Inbox, id)?.is_empty() || !mailbox.twins(Folder::Archive, id)?.is_empty())
     }
 
-    fn check_quota(&self, recipient: &MailboxId) -> Result<()> {
+    pub(super) fn check_quota(&self, recipient: &MailboxId) -> Result<()> {
         let Some(limit) = self.room.limits().mailbox_messages else {
             return Ok(());
         };

@@ -73,6 +73,9 @@ impl Post {
                 to: entry.name.clone(),
                 ..Event::new(if created { "setup" } else { "changed" }, entry.id.as_str())
             });
+        } else {
+            // An earlier run may have been interrupted between writing the registry and making it durable.
+            self.room.root().sync()?;
         }
         if !wanted.child {
             mailbox.mark_seen();
