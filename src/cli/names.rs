@@ -32,10 +32,7 @@ impl Verb for Names {
         if context.output.json {
             let list: Vec<Value> = names.iter().map(json).collect();
             context.output.json(&json!({"v": 1, "room": context.room, "root": context.root.display().to_string(), "names": list}));
-            return Ok(());
-        }
-        if names.is_empty() && context.output.json {
-            return Err(Fail::Code(Failure::Nothing));
+            return if names.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
         }
         if names.is_empty() {
             return Err(context.nothing("nobody has a mailbox here"));

@@ -10,7 +10,7 @@ use super::{Error, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::mailbox::Dir;
 use crate::mailbox::maildir::Folder;
 use crate::message::envelope::subject_of_answer;
-use crate::name::{MailboxId, MessageId};
+use crate::name::{MailboxId, MessageId, Name};
 
 const FOLDER: &str = "answering";
 const LOCK: &str = ".answer.lock";
@@ -61,6 +61,9 @@ impl Post {
 
     /// The mailbox a message came from. By hand, a name is easily written where an id belongs.
     fn sender_of(&self, from: &str) -> Result<MailboxId> {
+        if let (Err(why), Err(_)) = (MailboxId::parse(from), Name::parse(from)) {
+            return Err(Error::BadName { what: "the sender", text: from.to_owned(), why });
+        }
         match self.existing_id(from) {
             Some(id) => Ok(id),
             None => self

@@ -8,5 +8,19 @@
     reason = "tests arrange files, time and environment as they need, and fail by panicking"
 )]
 
+mod archive;
+mod check;
+mod doctor;
+mod help;
+mod json;
+mod log;
 mod mail;
+mod mask;
+mod read;
+mod reply;
 mod room;
+mod send;
+mod setup;
+mod tree;
+mod wait;
+mod who;

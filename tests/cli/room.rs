@@ -1,8 +1,12 @@
 //! A throw-away room for one test: runs the real binary in it, with an empty environment.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+use crate::tree::{Tree, tree};
 
 /// A room in a directory of its own. On drop the doctor looks at it and must find nothing.
 pub(crate) struct TestRoom {
@@ -80,8 +84,37 @@ impl TestRoom {
     pub(crate) fn place(&self, name: &str, file: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.folder(name, "inbox").join(file);
         std::fs::write(&path, content).unwrap();
+        tighten(&path);
         age(&path, 60);
         path
+    }
+
+    /// Everything that lies in the room, for a comparison of before and after.
+    pub(crate) fn tree(&self) -> Tree {
+        tree(&self.root())
+    }
+
+    /// Insists that the room is what it was.
+    #[track_caller]
+    pub(crate) fn is_still(&self, before: &Tree, after_what: &str) {
+        let now = self.tree();
+        let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+        let was = |what: Option<&String>| {
+            what.map_or("nothing".into(), |w| w.chars().take(200).collect::<String>())
+        };
+        let changes: Vec<_> = paths
+            .into_iter()
+            .filter(|path| before.get(*path) != now.get(*path))
+            .map(|path| format!("{path}: {} -> {}", was(before.get(path)), was(now.get(path))))
+            .collect();
+        assert!(changes.is_empty(), "{after_what}: {changes:#?}");
+    }
+
+    /// Sets the limits of the room.
+    pub(crate) fn limit(&self, line: &str) {
+        let path = self.root().join("postroom.toml");
+        std::fs::write(&path, format!("[limits]\n{line}\n")).unwrap();
+        tighten(&path);
     }
 
     /// A command in this room.
@@ -90,6 +123,21 @@ impl TestRoom {
         let mut run = self.bare([]);
         run.command.arg("--root").arg(root).args(arguments);
         run
+    }
+
+    /// A line of bash around the binary, which stands there as `postroom` and knows the room by POSTROOM_ROOT.
+    pub(crate) fn bash(&self, script: &str) -> Run {
+        let binary = Path::new(env!("CARGO_BIN_EXE_postroom"));
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", binary.parent().unwrap().display());
+        let mut command = Command::new("bash");
+        command
+            .args(["--noprofile", "--norc", "-c", script])
+            .env_clear()
+            .current_dir(self.around())
+            .env("HOME", self.around().join("home"))
+            .env("PATH", path)
+            .env("POSTROOM_ROOT", self.root());
+        Run { command, input: vec![] }
     }
 
     /// A command as one of the mailboxes.
@@ -136,8 +184,14 @@ impl Run {
         self
     }
 
-    pub(crate) fn env(mut self, key: &str, value: &str) -> Self {
+    pub(crate) fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(key, value);
+        self
+    }
+
+    /// One more argument, which need not be text.
+    pub(crate) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
         self
     }
 
@@ -149,6 +203,13 @@ impl Run {
     /// Starts it and goes on; for commands that wait.
     pub(crate) fn start(mut self) -> Child {
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Starts it with an output whose reader has gone before the first byte.
+    pub(crate) fn closed_pipe(mut self) -> Child {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        self.command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Runs it to its end.
@@ -171,6 +232,7 @@ impl Run {
     }
 
     /// Runs it and insists on exit 0.
+    #[track_caller]
     pub(crate) fn succeeds(self) -> Ran {
         self.exits(0)
     }
@@ -184,9 +246,52 @@ impl Run {
     }
 
     /// Runs it with `--json` already among its arguments and gives the document.
+    #[track_caller]
     pub(crate) fn json(self) -> serde_json::Value {
         let ran = self.ends();
         serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"))
+    }
+}
+
+/// A message as someone without Postroom writes it.
+pub(crate) fn by_hand(from: &str, id: &str, subject: &str, body: &str) -> String {
+    format!("---\nfrom: {from}\nmsg_id: {id}\nsubject: {subject}\n---\n\n{body}")
+}
+
+/// Takes the rights of others away, as the format asks (format.md §1.2).
+pub(crate) fn tighten(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
+}
+
+/// Returns once a process has a watch open. A condition that can be seen is looked at, never slept for.
+pub(crate) fn until_watching(child: &Child) {
+    let descriptors = format!("/proc/{}/fd", child.id());
+    until("a watch", || {
+        std::fs::read_dir(&descriptors).is_ok_and(|list| {
+            list.flatten().any(|fd| {
+                std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains("inotify"))
+            })
+        })
+    });
+}
+
+/// Looks until something is so, and gives up long before the runner does.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !holds() {
+        assert!(start.elapsed().as_secs() < 30, "{what} did not come");
+        std::thread::yield_now();
+    }
+}
+
+/// Says that a test did not run here, to who watches and to `cargo xtask test`.
+pub(crate) fn skip(test: &str, reason: &str) {
+    let line = format!("skipped: {test}: {reason}");
+    println!("{line}");
+    if let Some(path) = std::env::var_os("POSTROOM_SKIPPED") {
+        let mut record = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+        writeln!(record, "{line}").unwrap();
     }
 }
 

@@ -1,2 +1,171 @@
-//! The torture battery.
-fn main() {}
+//! The torture battery: what Postroom promises, put to the proof against the release binary.
+//!
+//! `torture [ID…] [--tier N]` runs the named tests, or those of a tier, each in the size that tier asks for; `--list` shows
+//! the table. One line is printed for each test: `A1 passed …`, `A1 failed …` with what was found below it, or
+//! `skipped: A1: …` with the reason. The exit code is 1 if any failed. `POSTROOM_BIN` names the binary.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the battery arranges files, processes and time as it needs, and a broken arrangement must stop it"
+)]
+
+mod a_crash;
+mod a_errno;
+mod a_output;
+mod d_order;
+mod d_power;
+mod lab;
+mod ledger;
+mod lint;
+mod ops;
+mod place;
+mod process;
+mod strace;
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use lab::{Lab, NotPassed, Outcome};
+
+/// One test of the battery.
+struct Test {
+    id: &'static str,
+    /// The tiers it has a size for; alone, it runs in the first.
+    tiers: &'static [u8],
+    title: &'static str,
+    run: fn(&Lab) -> Outcome,
+}
+
+const fn test(id: &'static str, tiers: &'static [u8], title: &'static str, run: fn(&Lab) -> Outcome) -> Test {
+    Test { id, tiers, title, run }
+}
+
+#[rustfmt::skip]
+const TABLE: &[Test] = &[
+    test("A1", &[1], "killed at every system call", a_crash::kill_at_every_call),
+    test("A3", &[1], "every call fails once", a_errno::every_call_fails),
+    test("A4", &[0], "a sync fails", a_errno::a_sync_fails),
+    test("A5", &[0], "nobody listens", a_output::nobody_listens),
+    test("D1", &[1], "the power is cut at every system call", d_power::cut_at_every_call),
+    test("D3", &[0], "the order of syncs", d_order::order_of_calls),
+];
+
+/// How many findings of one test are printed.
+const SHOWN: usize = 25000;
+
+struct Wanted {
+    ids: Vec<String>,
+    tier: Option<u8>,
+}
+
+fn main() -> ExitCode {
+    let wanted = match arguments() {
+        Ok(Some(wanted)) => wanted,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("torture: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    let Some(binary) = std::env::var_os("POSTROOM_BIN").map(PathBuf::from).filter(|path| path.is_file())
+    else {
+        eprintln!("torture: POSTROOM_BIN does not name the binary; cargo xtask torture sets it");
+        return ExitCode::from(2);
+    };
+    let workers = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8));
+    let start = Instant::now();
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for test in TABLE {
+        let Some(tier) = wanted.tier_of(test) else { continue };
+        let lab = Lab { binary: binary.clone(), tier, workers };
+        match report(test, &lab) {
+            Ok(_) => passed += 1,
+            Err(NotPassed::Failed { .. }) => failed += 1,
+            Err(NotPassed::Skipped(_)) => skipped += 1,
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    println!("torture: {passed} passed, {failed} failed, {skipped} skipped in {seconds:.1} s");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Wanted {
+    /// The tier a test is to be run in, if it is wanted.
+    fn tier_of(&self, test: &Test) -> Option<u8> {
+        let named = self.ids.iter().any(|id| id == test.id);
+        match self.tier {
+            Some(tier) if named || self.ids.is_empty() => test.tiers.iter().copied().find(|t| *t == tier),
+            None if named || self.ids.is_empty() => test.tiers.first().copied(),
+            _ => None,
+        }
+    }
+}
+
+/// What to run; `None` if the table was shown instead.
+fn arguments() -> Result<Option<Wanted>, String> {
+    let mut wanted = Wanted { ids: vec![], tier: None };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--list" => {
+                for Test { id, tiers, title, .. } in TABLE {
+                    println!(
+                        "{id:<4}tier {:<6}{title}",
+                        tiers.iter().map(u8::to_string).collect::<Vec<_>>().join(",")
+                    );
+                }
+                return Ok(None);
+            }
+            "--tier" => {
+                let tier = arguments.next().and_then(|tier| tier.parse().ok());
+                wanted.tier = Some(tier.ok_or("--tier takes a number")?);
+            }
+            id if TABLE.iter().any(|test| test.id == id) => wanted.ids.push(id.to_owned()),
+            other => return Err(format!("there is no test `{other}`; --list shows them")),
+        }
+    }
+    Ok(Some(wanted))
+}
+
+/// Runs one test and prints its line.
+fn report(test: &Test, lab: &Lab) -> Outcome {
+    let start = Instant::now();
+    let outcome = catch_unwind(AssertUnwindSafe(|| (test.run)(lab))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        let figures = format!("the test itself broke: {}", text.unwrap_or_default());
+        Err(NotPassed::Failed { figures, problems: vec![] })
+    });
+    let (id, title, seconds) = (test.id, test.title, start.elapsed().as_secs_f64());
+    match &outcome {
+        Ok(figures) => println!("{id} passed {title}: {figures} ({seconds:.1} s)"),
+        Err(NotPassed::Failed { figures, problems }) => {
+            println!("{id} failed {title}: {} findings; {figures} ({seconds:.1} s)", problems.len());
+            problems.iter().take(SHOWN).for_each(|problem| println!("    {problem}"));
+            if problems.len() > SHOWN {
+                println!("    and {} more", problems.len() - SHOWN);
+            }
+        }
+        Err(NotPassed::Skipped(reason)) => skip(&format!("skipped: {id}: {reason}")),
+    }
+    outcome
+}
+
+/// Says that a test was skipped, also to whoever collects that.
+fn skip(line: &str) {
+    println!("{line}");
+    let Some(path) = std::env::var_os("POSTROOM_SKIPPED") else { return };
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    if let Err(e) = file.and_then(|mut file| writeln!(file, "{line}")) {
+        eprintln!("torture: the skipped test could not be recorded: {e}");
+    }
+}
