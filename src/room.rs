@@ -101,6 +101,7 @@ impl Room {
             if !is_by_hand(&root)? && !is_empty(&root)? {
                 return Err(Error::NotEmpty { path: path.to_owned() });
             }
+            root.sync_parents()?;
             root.replace(VERSION_FILE, format!("postroom {FORMAT}\n").as_bytes())?;
         }
         Self::open(path, clock)

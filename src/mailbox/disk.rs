@@ -81,23 +81,34 @@ impl Dir {
         fs::fchmod(&self.fd, DIR_MODE).map_err(|e| Error::io("set the mode of", &self.path, e))
     }
 
-    /// Makes a directory by path if it is missing, parents included, each durable; then opens it.
+    /// Makes a directory by path if it is missing, parents included, and opens it. None of it is durable
+    /// before [`Dir::sync_parents`].
     pub fn make(path: &Path) -> Result<Self> {
         let missing: Vec<&Path> =
             path.ancestors().take_while(|p| fs::lstat(*p).is_err_and(|e| e == Errno::NOENT)).collect();
         for step in missing.into_iter().rev() {
             match fs::mkdir(step, DIR_MODE) {
                 Ok(()) => fs::chmod(step, DIR_MODE).map_err(|e| Error::io("set the mode of", step, e))?,
-                Err(Errno::EXIST) => continue,
+                Err(Errno::EXIST) => {}
                 Err(e) => return Err(Error::io("make", step, e)),
-            }
-            if let Some(parent) = step.parent() {
-                let fd = fs::open(parent, dir_flags() & !OFlags::NOFOLLOW, Mode::empty())
-                    .map_err(|e| Error::io("open", parent, e))?;
-                fs::fsync(&fd).map_err(|e| Error::io("sync", parent, e))?;
             }
         }
         Self::open(path)
+    }
+
+    /// Makes the way to this directory survive a power cut, as far up as this user can have made it. Asked for
+    /// until the directory is known to be finished: whoever made it may have been interrupted.
+    pub fn sync_parents(&self) -> Result<()> {
+        for parent in self.path.ancestors().skip(1) {
+            let flags = dir_flags() & !OFlags::NOFOLLOW;
+            let fd = fs::open(parent, flags, Mode::empty()).map_err(|e| Error::io("open", parent, e))?;
+            let stat = fs::fstat(&fd).map_err(|e| Error::io("look at", parent, e))?;
+            if check_owner(&stat, parent).is_err() {
+                break;
+            }
+            fs::fsync(&fd).map_err(|e| Error::io("sync", parent, e))?;
+        }
+        Ok(())
     }
 
     fn open_at(at: BorrowedFd<'_>, name: &Path, path: PathBuf, tightens: bool) -> Result<Self> {

@@ -56,6 +56,10 @@ impl Post {
         let archived = delivered
             && found.folder == Folder::Inbox
             && me.mailbox.shift(&found.name, Folder::Inbox, Folder::Archive)?;
+        if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
+            // The run that moved it may have been interrupted before that was durable.
+            me.mailbox.dir().sub(Folder::Archive.word())?.sync()?;
+        }
         Ok(Answer { receipt, answered: asked.id, archived })
     }
 
