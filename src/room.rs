@@ -98,7 +98,8 @@ impl Room {
             other => other?,
         };
         if root.read(VERSION_FILE, 64)?.is_none() {
-            if !is_by_hand(&root)? && !is_empty(&root)? {
+            // Somebody else may have begun a room here since the first look.
+            if !is_by_hand(&root)? && !is_empty(&root)? && root.read(VERSION_FILE, 64)?.is_none() {
                 return Err(Error::NotEmpty { path: path.to_owned() });
             }
             root.sync_parents()?;

@@ -28,11 +28,14 @@ pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Tim
         let all = checked.headers.len() + checked.more;
         output.line(&format!("… {} more: postroom check --limit {all}", checked.more));
     }
-    for broken in &checked.unreadable {
-        let (name, why) = (visible::line(&broken.name), visible::line(&broken.why));
-        let next = if broken.passing { "try again" } else { "postroom doctor --fix puts it aside" };
-        note(&format!("postroom: unreadable: {name}: {why} ({next})"));
-    }
+    checked.unreadable.iter().for_each(unreadable);
+}
+
+/// Says that something lies there and cannot be read.
+pub(super) fn unreadable(broken: &Unreadable) {
+    let (name, why) = (visible::line(&broken.name), visible::line(&broken.why));
+    let next = if broken.passing { "try again" } else { "postroom doctor --fix puts it aside" };
+    note(&format!("postroom: unreadable: {name}: {why} ({next})"));
 }
 
 /// `ID TIME FROM [MARKS]: SUBJECT`, stable for scripts and cheap for models.

@@ -53,7 +53,7 @@ impl Verb for Read {
         }
         let mut all = vec![];
         if self.ids.is_empty() {
-            let next = post.open_next(&me)?;
+            let next = post.open_next(&me, self.keep)?;
             for broken in &next.put_away {
                 tell("unreadable, now in quarantine", broken);
             }
@@ -74,7 +74,7 @@ impl Verb for Read {
         }
         // All are opened before the first is shown: a mistyped id shows nothing and archives nothing.
         for id in &self.ids {
-            all.push(post.open_message(&me, id)?);
+            all.push(post.open_message(&me, id, self.keep)?);
         }
         if context.output.json {
             let messages: Vec<Value> = all.iter().map(|o| self.json(&post, o)).collect();

@@ -80,13 +80,14 @@ fn given(what: &'static str, id: &str) -> Result<MessageId, Fail> {
     MessageId::given(id).map_err(|why| Error::BadName { what, text: id.to_owned(), why }.into())
 }
 
-/// A text among the names is the commonest slip of all.
-fn misplaced(name: &str, e: Error) -> Fail {
-    if !name.contains(char::is_whitespace) {
+/// A text among the names is the commonest slip of all. `bare`: a later name, and no text is given.
+fn misplaced(name: &str, bare: bool, e: Error) -> Fail {
+    if !bare && !name.contains(char::is_whitespace) {
         return e.into();
     }
-    let hint = "the text goes behind -m: postroom send NAME -m 'TEXT'";
-    Fail::told(e.code(), format!("`{}` is no name", visible::clip(name, 60)), hint)
+    let mut hints = vec!["the text goes behind -m: postroom send NAME -m 'TEXT'".to_owned()];
+    hints.extend(e.hints());
+    Fail::Told(e.code(), format!("`{}` is no name here", visible::clip(name, 60)), hints)
 }
 
 impl Verb for Send {
@@ -104,8 +105,9 @@ impl Verb for Send {
                 vec!["postroom send NAME -m TEXT".into()],
             ));
         }
-        for name in &to {
-            post.addressee(name).map_err(|e| misplaced(name, e))?;
+        for (index, name) in to.iter().enumerate() {
+            let bare = index > 0 && !self.text.is_given();
+            post.addressee(name).map_err(|e| misplaced(name, bare, e))?;
         }
         let reply_to = self.reply_to.as_deref().map(|id| given("--reply-to", id)).transpose()?;
         let body = self.text.read(post.room().limits().body_bytes)?;

@@ -20,7 +20,7 @@ _mb_known_root() {
 }
 
 mb_resolve_self() {
-  if [ -n "${AGENT_MAILBOX_ID:-}" ]; then printf '%s' "$AGENT_MAILBOX_ID"; else _mb mint; fi
+  if [ -n "${AGENT_MAILBOX_ID:-}" ]; then _mb self -- "$AGENT_MAILBOX_ID"; else _mb mint; fi
 }
 
 mb_ensure_inbox() { _mb ensure -- "${1:-$(mb_resolve_self)}"; }

@@ -21,6 +21,11 @@ pub(super) struct Text {
 }
 
 impl Text {
+    /// Whether the command line names a text at all.
+    pub(super) fn is_given(&self) -> bool {
+        self.message.is_some() || self.file.is_some()
+    }
+
     /// The text, read no further than the room's limit allows.
     pub(super) fn read(&self, limit: u64) -> Result<String, Fail> {
         if let Some(text) = &self.message {

@@ -61,12 +61,14 @@ impl Verb for Wait {
             None,
         )? {
             Awaited::Mail(checked) => checked,
-            Awaited::TimedOut if context.output.json => {
+            Awaited::TimedOut(left) if context.output.json => {
+                let unreadable = header::unreadable_json(&left.unreadable);
                 let root = context.root.display().to_string();
-                context.output.json(&json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": [], "timed_out": true}));
+                context.output.json(&json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": [], "timed_out": true, "unreadable": unreadable}));
                 return Err(Fail::Code(Failure::Nothing));
             }
-            Awaited::TimedOut => {
+            Awaited::TimedOut(left) => {
+                left.unreadable.iter().for_each(header::unreadable);
                 return Err(context.nothing(&format!("no mail for {} in {} s", me.shown(), self.timeout)));
             }
         };

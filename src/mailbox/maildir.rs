@@ -181,17 +181,21 @@ impl Maildir {
         Ok(listing)
     }
 
-    /// Puts the names that begin a listing and share its first second into the order of their files' times.
-    pub fn order_first(&self, folder: Folder, names: &mut [String]) -> Result<()> {
+    /// The first `limit` messages in order of arrival: by priority, then by the second in the name, then by the
+    /// time of the file. Only names that share a second are looked at, and of a crowd in one second only so
+    /// many as a person or an agent could care for.
+    pub fn arrivals(&self, folder: Folder, limit: usize) -> Result<Listing> {
+        let mut listing = self.list(folder, limit.saturating_add(SAME_SECOND))?;
         let key = |name: &str| (file_name::priority(name.as_bytes()), file_name::second(name).to_owned());
-        let Some(first) = names.first().map(|name| key(name)) else { return Ok(()) };
-        let tie = names.iter().take_while(|name| key(name) == first).count();
-        if tie > 1 {
-            let dir = self.dir.sub(folder.word())?;
-            names[..tie]
-                .sort_by_cached_key(|name| (dir.stat(name).ok().map(|stat| mtime(&stat)), name.clone()));
+        let dir = match self.dir.sub(folder.word()) {
+            Err(e) if e.is_missing() => return Ok(listing),
+            other => other?,
+        };
+        for group in listing.names.chunk_by_mut(|a, b| key(a) == key(b)).filter(|group| group.len() > 1) {
+            group.sort_by_cached_key(|name| (dir.stat(name).ok().map(|stat| mtime(&stat)), name.clone()));
         }
-        Ok(())
+        listing.names.truncate(limit);
+        Ok(listing)
     }
 
     /// Moves a message from one folder to another; `false` if it is no longer there. Durable on return.
@@ -234,6 +238,9 @@ impl Maildir {
         }
     }
 }
+
+/// How many messages of one second are put into order beyond those that are asked for.
+const SAME_SECOND: usize = 64;
 
 /// The longest card that is read.
 pub const CARD_LIMIT: u64 = 64 * 1024;

@@ -68,11 +68,21 @@ impl Maildir {
     }
 
     /// Reads the envelope of a message and not its body. `Ok(None)`: it has gone meanwhile.
-    pub fn header(&self, folder: Folder, name: &str) -> std::result::Result<Option<Header>, Unreadable> {
+    pub fn header(
+        &self,
+        folder: Folder,
+        name: &str,
+        limit: u64,
+    ) -> std::result::Result<Option<Header>, Unreadable> {
         let opened = self.open_message(folder, name).map_err(|e| self.unreadable(folder, name, &e))?;
         let Some(mut opened) = opened else { return Ok(None) };
         let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
         let time = mtime(&opened.stat);
+        let most = limit + frontmatter::HEADER_LIMIT as u64;
+        if size > most {
+            let path = self.path(folder, name);
+            return Err(self.unreadable(folder, name, &Error::TooLarge { path, size, limit: most }));
+        }
         let broken = |e: ParseError| Unreadable {
             name: name.to_owned(),
             why: e.to_string(),

@@ -105,8 +105,11 @@ pub fn fields(header: &str) -> Result<Vec<Field<'_>>, ParseError> {
 
 /// The first line without its end, and what follows it.
 fn cut_line(text: &str) -> (&str, &str) {
-    let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
-    (line.strip_suffix('\r').unwrap_or(line), rest)
+    match text.split_once('\n') {
+        Some((line, rest)) => (line.strip_suffix('\r').unwrap_or(line), rest),
+        // Without a line feed a carriage return ends no line.
+        None => (text, ""),
+    }
 }
 
 #[cfg(test)]
@@ -132,6 +135,7 @@ mod tests {
     fn only_one_blank_line_is_taken_from_the_body() {
         assert_eq!(split("---\na: 1\n---\n\n\nbody").unwrap().body, "\nbody");
         assert_eq!(split("---\na: 1\n---").unwrap().body, "");
+        assert_eq!(split("---\na: 1\n---\n\r").unwrap().body, "\r");
     }
 
     #[test]

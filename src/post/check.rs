@@ -53,7 +53,7 @@ impl Post {
         // A filter asks for what only the envelope says, so then every name is a candidate.
         let mut ask = if filter.is_empty() { limit } else { usize::MAX };
         loop {
-            let listing = me.mailbox.list(Folder::Inbox, ask)?;
+            let listing = me.mailbox.arrivals(Folder::Inbox, ask)?;
             let listed = listing.names.len();
             let mut checked = Checked { total: listing.total, ..Checked::default() };
             let mut fitting = 0;
@@ -66,7 +66,7 @@ impl Post {
                 });
             }
             for name in listing.names {
-                match me.mailbox.header(Folder::Inbox, &name) {
+                match self.header(&me.mailbox, Folder::Inbox, &name) {
                     Ok(Some(header)) if filter.fits(&header) => {
                         fitting += 1;
                         if checked.headers.len() < limit {

@@ -38,7 +38,7 @@ impl Post {
             1 => Ok(Found { folder, name: found.swap_remove(0) }),
             _ => Err(Error::AmbiguousMessage {
                 reference: clip(reference),
-                matches: found.iter().take(8).map(|name| full_id(me, folder, name)).collect(),
+                matches: found.iter().take(8).map(|name| self.full_id(me, folder, name)).collect(),
             }),
         }
     }
@@ -61,7 +61,7 @@ impl Post {
         if sure.is_empty() {
             let wanted = reference.to_ascii_lowercase();
             for name in maybe {
-                let Ok(Some(header)) = me.mailbox.header(folder, &name) else { continue };
+                let Ok(Some(header)) = self.header(&me.mailbox, folder, &name) else { continue };
                 let id = header.envelope.id.as_str().to_ascii_lowercase();
                 if id == wanted {
                     return Ok(vec![name]);
@@ -73,12 +73,12 @@ impl Post {
         }
         Ok(sure)
     }
-}
 
-fn full_id(me: &Me, folder: Folder, name: &str) -> String {
-    match me.mailbox.header(folder, name) {
-        Ok(Some(header)) => header.envelope.id.to_string(),
-        _ => name.to_owned(),
+    fn full_id(&self, me: &Me, folder: Folder, name: &str) -> String {
+        match self.header(&me.mailbox, folder, name) {
+            Ok(Some(header)) => header.envelope.id.to_string(),
+            _ => name.to_owned(),
+        }
     }
 }
 

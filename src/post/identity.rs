@@ -64,11 +64,8 @@ impl Post {
             return Ok(Some((id, Why::Flag)));
         }
         if let Some(text) = &self.caller.environment {
-            let id = match self.existing_id(text) {
-                Some(id) => Some(id),
-                None => self.registry()?.lookup(text)?.map(|e| e.id.clone()),
-            };
-            return id
+            return self
+                .own_id_by_text(text)?
                 .map(|id| Some((id, Why::Environment)))
                 .ok_or_else(|| self.not_me(Why::Environment, text));
         }

@@ -21,6 +21,8 @@ use std::sync::Arc;
 use crate::clock::{Clock, Timestamp};
 use crate::journal::Event;
 use crate::mailbox::Maildir;
+use crate::mailbox::maildir::Folder;
+use crate::mailbox::reading::{Header, Unreadable};
 use crate::name::MailboxId;
 use crate::registry::{self, Registry};
 use crate::room::Room;
@@ -104,6 +106,16 @@ impl Post {
             }
             other => Ok(other?),
         }
+    }
+
+    /// The envelope of a message, under this room's limit.
+    fn header(
+        &self,
+        mailbox: &Maildir,
+        folder: Folder,
+        name: &str,
+    ) -> std::result::Result<Option<Header>, Unreadable> {
+        mailbox.header(folder, name, self.room.limits().body_bytes)
     }
 
     fn record(&self, event: Event) {

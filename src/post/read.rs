@@ -36,13 +36,13 @@ pub struct Next {
 
 impl Post {
     /// The next unread message, in the order of `check`, and what could not be read on the way to it.
-    pub fn open_next(&self, me: &Me) -> Result<Next> {
+    /// `peek`: nothing is moved, not even what is broken.
+    pub fn open_next(&self, me: &Me, peek: bool) -> Result<Next> {
         let mut next = Next::default();
         loop {
-            let mut listing = me.mailbox.list(Folder::Inbox, 64 + next.skipped.len())?;
-            me.mailbox.order_first(Folder::Inbox, &mut listing.names)?;
-            for (name, what) in listing.strange {
-                next.put_away.push(self.quarantine(me, &name, format!("it is {what}"))?);
+            let listing = me.mailbox.arrivals(Folder::Inbox, 16 + next.skipped.len())?;
+            for (name, what) in listing.strange.iter().filter(|_| !peek) {
+                next.put_away.push(self.quarantine(me, name, format!("it is {what}"))?);
             }
             let mut left = 0;
             next.skipped.clear();
@@ -53,12 +53,12 @@ impl Post {
                         return Ok(next);
                     }
                     Ok(None) => {}
-                    Err(broken) if broken.is_settled(self.now()) => {
+                    Err(broken) if broken.is_settled(self.now()) && !peek => {
                         next.put_away.push(self.quarantine(me, &OsString::from(&broken.name), broken.why)?);
                     }
                     Err(broken) => {
                         left += 1;
-                        if broken.passing {
+                        if broken.passing || peek && broken.is_settled(self.now()) {
                             next.skipped.push(broken);
                         }
                     }
@@ -72,7 +72,7 @@ impl Post {
     }
 
     /// The message that `reference` names, unread or archived.
-    pub fn open_message(&self, me: &Me, reference: &str) -> Result<Opened> {
+    pub fn open_message(&self, me: &Me, reference: &str, peek: bool) -> Result<Opened> {
         let Found { folder, name } = self.find(me, reference)?;
         match me.mailbox.message(folder, &name, self.room.limits().body_bytes) {
             Ok(Some((message, time))) => Ok(self.opened(me, folder, &name, message, time)),
@@ -86,7 +86,7 @@ impl Post {
             Ok(None) => Err(Error::NoMessage { reference: reference.to_owned() }),
             Err(broken) => {
                 let mut path = me.mailbox.path(folder, &name).display().to_string();
-                if folder == Folder::Inbox && broken.is_settled(self.now()) {
+                if folder == Folder::Inbox && broken.is_settled(self.now()) && !peek {
                     self.quarantine(me, &OsString::from(&name), broken.why.clone())?;
                     path.push_str(" (now in quarantine)");
                 }
@@ -146,7 +146,7 @@ impl Post {
         let moved = me.mailbox.shift(&found.name, found.folder, to)?;
         if moved {
             let event = if to == Folder::Archive { "archived" } else { "unarchived" };
-            let id = match me.mailbox.header(to, &found.name) {
+            let id = match self.header(&me.mailbox, to, &found.name) {
                 Ok(Some(header)) => header.envelope.id.to_string(),
                 _ => String::new(),
             };

@@ -29,7 +29,7 @@ impl Post {
     pub fn reply(&self, me: &Me, reference: &str, letter: Letter) -> Result<Answer> {
         self.room.may_write()?;
         let found = self.find(me, reference)?;
-        let header = match me.mailbox.header(found.folder, &found.name) {
+        let header = match self.header(&me.mailbox, found.folder, &found.name) {
             Ok(Some(header)) => header,
             Ok(None) => {
                 return Err(Error::NoMessage { reference: reference.to_owned() });

@@ -20,6 +20,14 @@ impl Post {
         Ok(Me { id: id.clone(), name, why: Why::Id, mailbox })
     }
 
+    /// The mailbox that `AGENT_MAILBOX_ID` means: an id that is there, else a name.
+    pub fn own_id_by_text(&self, text: &str) -> Result<Option<MailboxId>> {
+        match self.existing_id(text) {
+            Some(id) => Ok(Some(id)),
+            None => Ok(self.registry()?.lookup(text)?.map(|entry| entry.id.clone())),
+        }
+    }
+
     /// Delivers to an id, from an id that may have no mailbox yet.
     pub fn send_by_id(&self, from: &MailboxId, to: &MailboxId, letter: &Letter) -> Result<Receipt> {
         self.room.may_write()?;

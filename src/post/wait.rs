@@ -11,7 +11,8 @@ use crate::wait::{Watch, Woken};
 #[derive(Debug)]
 pub enum Awaited {
     Mail(Checked),
-    TimedOut,
+    /// With what lies there and cannot be read.
+    TimedOut(Checked),
 }
 
 impl Post {
@@ -34,7 +35,7 @@ impl Post {
         };
         let mut known = HashSet::new();
         loop {
-            if self.has_mail(me, filter, &mut known)? {
+            if self.has_mail(me, filter, &mut known).map_err(|e| removed(me, e))? {
                 let checked = self.check(me, filter, limit)?;
                 if !checked.headers.is_empty() {
                     return Ok(Awaited::Mail(checked));
@@ -42,7 +43,9 @@ impl Post {
             }
             let waited = self.room.clock().boot().saturating_sub(start);
             if waited >= timeout {
-                return Ok(Awaited::TimedOut);
+                let mut left = self.check(me, filter, limit)?;
+                left.headers.clear();
+                return Ok(Awaited::TimedOut(left));
             }
             if watch.sleep(timeout - waited) == Woken::Gone {
                 // The directory this process holds open is no longer the mailbox, if there still is one.
@@ -62,7 +65,7 @@ impl Post {
             if known.contains(&name) {
                 continue;
             }
-            match me.mailbox.header(Folder::Inbox, &name) {
+            match self.header(&me.mailbox, Folder::Inbox, &name) {
                 Ok(Some(header)) if filter.fits(&header) => return Ok(true),
                 Ok(Some(_)) => {
                     known.insert(name);
@@ -72,5 +75,15 @@ impl Post {
             }
         }
         Ok(false)
+    }
+}
+
+/// A mailbox that is removed under its waiter is missing, whichever call notices it first.
+fn removed(me: &Me, e: Error) -> Error {
+    match e {
+        Error::Disk(e) if e.is_missing() => {
+            Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() }
+        }
+        e => e,
     }
 }
