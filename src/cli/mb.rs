@@ -99,7 +99,7 @@ impl Verb for Mb {
                     Error::Secret { .. } => Fail::told(
                         e.code(),
                         e.to_string(),
-                        "postroom send --allow-secrets sends it all the same",
+                        "leave the key out; postroom send can be told to let it pass",
                     ),
                     e => e.into(),
                 })?;

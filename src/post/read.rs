@@ -39,12 +39,12 @@ impl Post {
     /// `peek`: nothing is moved, not even what is broken.
     pub fn open_next(&self, me: &Me, peek: bool) -> Result<Next> {
         let mut next = Next::default();
+        let mut ask = 16;
         loop {
-            let listing = me.mailbox.arrivals(Folder::Inbox, 16 + next.skipped.len())?;
+            let listing = me.mailbox.arrivals(Folder::Inbox, ask)?;
             for (name, what) in listing.strange.iter().filter(|_| !peek) {
                 next.put_away.push(self.quarantine(me, name, format!("it is {what}"))?);
             }
-            let mut left = 0;
             next.skipped.clear();
             for name in &listing.names {
                 match me.mailbox.message(Folder::Inbox, name, self.room.limits().body_bytes) {
@@ -57,17 +57,17 @@ impl Post {
                         next.put_away.push(self.quarantine(me, &OsString::from(&broken.name), broken.why)?);
                     }
                     Err(broken) => {
-                        left += 1;
                         if broken.passing || peek && broken.is_settled(self.now()) {
                             next.skipped.push(broken);
                         }
                     }
                 }
             }
-            // Only what is growing or failing is left of what was listed: there is nothing to show now.
-            if listing.names.len() <= left {
+            // Nothing among the first; behind files that grow or fail there may be more.
+            if listing.names.len() < ask {
                 return Ok(next);
             }
+            ask *= 4;
         }
     }
 

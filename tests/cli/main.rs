@@ -5,22 +5,35 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "tests arrange files, time and environment as they need, and fail by panicking"
+    clippy::print_stdout,
+    reason = "tests arrange files, time and environment as they need, fail by panicking, and say what they skip"
 )]
 
 mod archive;
+mod bad_disk;
+mod bad_files;
+mod bad_input;
 mod check;
+mod demo;
 mod doctor;
+mod hand;
 mod help;
 mod json;
 mod log;
 mod mail;
 mod mask;
+mod promises;
 mod read;
 mod reply;
 mod room;
+mod rooms;
+mod seed_room;
 mod send;
 mod setup;
+mod shell;
+mod shell_mixed;
+mod terminal;
 mod tree;
+mod until;
 mod wait;
 mod who;

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::hand::{age, tighten};
 use crate::tree::{Tree, tree};
 
 /// A room in a directory of its own. On drop the doctor looks at it and must find nothing.
@@ -251,52 +252,4 @@ impl Run {
         let ran = self.ends();
         serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"))
     }
-}
-
-/// A message as someone without Postroom writes it.
-pub(crate) fn by_hand(from: &str, id: &str, subject: &str, body: &str) -> String {
-    format!("---\nfrom: {from}\nmsg_id: {id}\nsubject: {subject}\n---\n\n{body}")
-}
-
-/// Takes the rights of others away, as the format asks (format.md §1.2).
-pub(crate) fn tighten(path: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
-}
-
-/// Returns once a process has a watch open. A condition that can be seen is looked at, never slept for.
-pub(crate) fn until_watching(child: &Child) {
-    let descriptors = format!("/proc/{}/fd", child.id());
-    until("a watch", || {
-        std::fs::read_dir(&descriptors).is_ok_and(|list| {
-            list.flatten().any(|fd| {
-                std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains("inotify"))
-            })
-        })
-    });
-}
-
-/// Looks until something is so, and gives up long before the runner does.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = std::time::Instant::now();
-    while !holds() {
-        assert!(start.elapsed().as_secs() < 30, "{what} did not come");
-        std::thread::yield_now();
-    }
-}
-
-/// Says that a test did not run here, to who watches and to `cargo xtask test`.
-pub(crate) fn skip(test: &str, reason: &str) {
-    let line = format!("skipped: {test}: {reason}");
-    println!("{line}");
-    if let Some(path) = std::env::var_os("POSTROOM_SKIPPED") {
-        let mut record = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-        writeln!(record, "{line}").unwrap();
-    }
-}
-
-/// Sets the time of a file back.
-pub(crate) fn age(path: &Path, seconds: u64) {
-    let time = std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
-    std::fs::File::options().read(true).open(path).unwrap().set_modified(time).unwrap();
 }

@@ -17,8 +17,19 @@
 mod a_crash;
 mod a_errno;
 mod a_output;
+mod b_limits;
+mod c_crowd;
 mod d_order;
 mod d_power;
+mod e_links;
+mod e_names;
+mod e_types;
+mod f_content;
+mod g_registry;
+mod h_time;
+mod i_wake;
+mod j_odd;
+mod k_modes;
 mod lab;
 mod ledger;
 mod lint;
@@ -29,9 +40,10 @@ mod strace;
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use lab::{Lab, NotPassed, Outcome};
@@ -55,12 +67,27 @@ const TABLE: &[Test] = &[
     test("A3", &[1], "every call fails once", a_errno::every_call_fails),
     test("A4", &[0], "a sync fails", a_errno::a_sync_fails),
     test("A5", &[0], "nobody listens", a_output::nobody_listens),
+    test("B3", &[0], "file size runs out", b_limits::file_size),
+    test("B4", &[0, 1], "descriptors run out", b_limits::descriptors),
+    test("B5", &[0], "memory runs out", b_limits::memory),
+    test("C1", &[0, 1], "senders and readers", c_crowd::senders_and_readers),
+    test("C3", &[0], "one winner", c_crowd::one_winner),
     test("D1", &[1], "the power is cut at every system call", d_power::cut_at_every_call),
     test("D3", &[0], "the order of syncs", d_order::order_of_calls),
+    test("E1", &[0], "hostile names", e_names::hostile_names),
+    test("E2", &[0], "planted links", e_links::planted_links),
+    test("E4", &[0], "file types", e_types::file_types),
+    test("F1", &[0], "hostile frontmatter", f_content::hostile_frontmatter),
+    test("F2", &[0, 1], "round trip", f_content::round_trip),
+    test("G3", &[0, 1], "one name wanted by many", g_registry::one_name),
+    test("H2", &[0], "old litter", h_time::old_litter),
+    test("I3", &[0], "no watches", i_wake::no_watches),
+    test("J1", &[0], "calls that are lacking", j_odd::lacking_calls),
+    test("K1", &[0], "modes", k_modes::umasks),
 ];
 
 /// How many findings of one test are printed.
-const SHOWN: usize = 25000;
+const SHOWN: usize = 25;
 
 struct Wanted {
     ids: Vec<String>,
@@ -81,6 +108,7 @@ fn main() -> ExitCode {
         eprintln!("torture: POSTROOM_BIN does not name the binary; cargo xtask torture sets it");
         return ExitCode::from(2);
     };
+    alone_with_mounts();
     let workers = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8));
     let start = Instant::now();
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
@@ -134,6 +162,26 @@ fn arguments() -> Result<Option<Wanted>, String> {
         }
     }
     Ok(Some(wanted))
+}
+
+/// Starts over in a mount namespace of its own, where that is possible: then nobody else sees, copies or keeps the disks
+/// that are cut off, and none is left behind.
+fn alone_with_mounts() {
+    const ALONE: &str = "POSTROOM_TORTURE_ALONE";
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "--"]).stderr(Stdio::null());
+        command
+    };
+    let alone = std::env::var_os(ALONE).is_some();
+    if alone || !unshare().arg("true").status().is_ok_and(|status| status.success()) {
+        return;
+    }
+    let myself = std::env::current_exe().expect("the path of this program");
+    let mut command = unshare();
+    command.arg(myself).args(std::env::args_os().skip(1)).env(ALONE, "1").stderr(Stdio::inherit());
+    let e = command.exec();
+    eprintln!("torture: not in a mount namespace of its own: {e}");
 }
 
 /// Runs one test and prints its line.

@@ -35,12 +35,12 @@ fn check(bench: &Bench, room: &Room<'_>, place: &Place) -> Result<Vec<Row>, With
     if place.kind == "tmpfs" {
         found.extend(rows("messages opened by `check`", || {
             let opened = Trace::of(&bench.programs, &command(), DONE)?.messages_opened() as f64;
-            Ok(vec![Row::count("messages that it opens", opened, "", Limit::AtMost(20.0))])
+            Ok(vec![Row::count("messages that this `check` opens", opened, "", Limit::AtMost(20.0))])
         }));
         found.extend(rows("memory of `check`", || {
             let peak = peak_memory(&bench.programs, &command())? as f64 / MIB;
             Ok(vec![Row::count(
-                "memory at its peak",
+                "memory of this `check` at its peak",
                 (peak * 10.0).round() / 10.0,
                 " MiB",
                 Limit::AtMost(32.0),

@@ -16,9 +16,9 @@ const NEW: &str = "# How fast it is
 
 `cargo xtask bench` measures the mail path. Each figure is a ratio against a floor that is measured in the same run: a
 small program without argument parsing or checks (`xtask/src/bin/floor.rs`) that makes only the system calls without
-which the work cannot be done. Both are started as processes, alternately; medians are compared, and the middle half of
-the ratios of ten blocks of the run stands in brackets. The times themselves differ from machine to machine and from
-minute to minute: read the ratios. `cargo xtask bench --write` replaces the table below.
+which the work cannot be done. Both are started as processes, alternately; the run is cut into ten blocks, and the ratio
+is the median of the ratios of their medians, with the middle half of them in brackets. The times themselves differ from
+machine to machine and from minute to minute: read the ratios. `cargo xtask bench --write` replaces the table below.
 
 <!-- bench:begin -->
 <!-- bench:end -->
@@ -49,7 +49,8 @@ fn machine(repo: &Repo) -> Result<String, String> {
     let compiler = said(repo.command("rustc").arg("--version"))?;
     let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
     let cores = available_parallelism().map_err(|e| format!("cannot count cores: {e}"))?;
-    let storage = "ext4 on a loop device where mounting is allowed, tmpfs in memory";
+    let root = rustix::process::geteuid().is_root();
+    let storage = if root { "ext4 on a loop device and tmpfs" } else { "ext4 and tmpfs" };
     Ok(format!("{date}, Linux {kernel}, {cores} cores, {storage}, {compiler}."))
 }
 

@@ -1,8 +1,9 @@
 //! A pair: the same work done by Postroom and by the floor, alternately, and what the two series say together.
 //!
 //! Each round does both, and every other round in the opposite order, so that a machine that slows down or warms up
-//! does so for both. Medians are compared; the spread is the middle half of the ratios of ten blocks of rounds, which
-//! shows how far another run may come out.
+//! does so for both. The rounds are cut into ten blocks, the medians of each block are compared, and the median of these
+//! ratios counts: a change of the machine in the middle of a run then falls into one block. Their middle half is the
+//! spread, which shows how far another run may come out.
 
 use std::process::Command;
 use std::time::Duration;
@@ -74,21 +75,19 @@ impl Pair {
         at(quantile, self.rounds.iter().map(|round| round.1))
     }
 
-    pub(crate) fn ratio(&self, quantile: f64) -> f64 {
+    /// The ratio of the same quantile of both series.
+    pub(crate) fn ratio_at(&self, quantile: f64) -> f64 {
         self.measured(quantile) / self.floor(quantile)
     }
 
-    /// The lower and upper quartile of the ratios of the blocks.
-    pub(crate) fn spread(&self) -> (f64, f64) {
+    /// The ratio of the medians, and its spread: the lower quartile, the median and the upper quartile of the blocks.
+    pub(crate) fn ratio(&self) -> [f64; 3] {
         let length = self.rounds.len().div_ceil(BLOCKS).max(1);
-        let ratios: Vec<f64> = self
-            .rounds
-            .chunks(length)
-            .map(|block| {
-                at(0.5, block.iter().map(|round| round.0)) / at(0.5, block.iter().map(|round| round.1))
-            })
-            .collect();
-        (at(0.25, ratios.iter().copied()), at(0.75, ratios.iter().copied()))
+        let of_block = |block: &[(f64, f64)]| {
+            at(0.5, block.iter().map(|round| round.0)) / at(0.5, block.iter().map(|round| round.1))
+        };
+        let ratios: Vec<f64> = self.rounds.chunks(length).map(of_block).collect();
+        [0.25, 0.5, 0.75].map(|quantile| at(quantile, ratios.iter().copied()))
     }
 }
 
@@ -151,8 +150,19 @@ mod tests {
         let pair = Pair::take(Unit::Microseconds, 3, &mut sides).unwrap();
         assert_eq!(sides.0[..6], ["m0", "f0", "f1", "m1", "m2", "f2"]);
         assert_eq!(pair.rounds, [(10.0, 5.0), (12.0, 6.0), (14.0, 7.0)]);
-        assert_eq!(pair.ratio(0.5), 2.0);
-        assert_eq!(pair.spread(), (2.0, 2.0));
+        assert_eq!(pair.ratio_at(0.5), 2.0);
+        assert_eq!(pair.ratio(), [2.0; 3]);
+    }
+
+    #[test]
+    fn a_machine_that_slows_down_half_way_changes_no_ratio() {
+        let slowing = |round: usize| if round < 55 { (12.0, 10.0) } else { (36.0, 30.0) };
+        let mut rounds: Vec<(f64, f64)> = (0..100).map(slowing).collect();
+        // One side is caught by the change a few rounds earlier, which moves its median over all rounds.
+        rounds[44..55].iter_mut().for_each(|round| round.0 = 36.0);
+        let pair = Pair { unit: Unit::Microseconds, rounds };
+        assert_eq!(pair.ratio_at(0.5), 3.6);
+        assert_eq!(pair.ratio()[1], 1.2);
     }
 
     #[test]

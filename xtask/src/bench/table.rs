@@ -69,23 +69,19 @@ impl fmt::Display for Limit {
 }
 
 impl Row {
-    /// Two medians and their ratio, with the middle half of the ratios of the blocks of rounds.
+    /// Two medians and their ratio, with its spread.
     pub(crate) fn ratio(what: impl Into<String>, pair: &Pair, limit: Limit) -> Self {
-        let (low, high) = pair.spread();
+        let [low, ratio, high] = pair.ratio();
         Self {
-            ratio: format!("{:.2} ({low:.2}–{high:.2})", pair.ratio(0.5)),
-            verdict: limit.judge(pair.ratio(0.5)),
-            ..Self::times(what, pair, 0.5, limit)
+            ratio: format!("{ratio:.2} ({low:.2}–{high:.2})"),
+            verdict: limit.judge(ratio),
+            ..Self::ratio_at(what, pair, 0.5, limit)
         }
     }
 
-    /// The same at another quantile, which is too rare in a block to have a spread.
+    /// Another quantile of both series, too rare to be compared block by block.
     pub(crate) fn ratio_at(what: impl Into<String>, pair: &Pair, quantile: f64, limit: Limit) -> Self {
-        Self::times(what, pair, quantile, limit)
-    }
-
-    fn times(what: impl Into<String>, pair: &Pair, quantile: f64, limit: Limit) -> Self {
-        let ratio = pair.ratio(quantile);
+        let ratio = pair.ratio_at(quantile);
         Self {
             what: what.into(),
             measured: pair.unit.show(pair.measured(quantile)),

@@ -1,0 +1,35 @@
+//! What a test does instead of sleeping, and instead of failing where a machine lacks something.
+
+use std::io::Write;
+use std::process::Child;
+
+/// Returns once a process has a watch open. A condition that can be seen is looked at, never slept for.
+pub(crate) fn until_watching(child: &Child) {
+    let descriptors = format!("/proc/{}/fd", child.id());
+    until("a watch", || {
+        std::fs::read_dir(&descriptors).is_ok_and(|list| {
+            list.flatten().any(|fd| {
+                std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains("inotify"))
+            })
+        })
+    });
+}
+
+/// Looks until something is so, and gives up long before the runner does.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !holds() {
+        assert!(start.elapsed().as_secs() < 30, "{what} did not come");
+        std::thread::yield_now();
+    }
+}
+
+/// Says that a test did not run here, to who watches and to `cargo xtask test`.
+pub(crate) fn skip(test: &str, reason: &str) {
+    let line = format!("skipped: {test}: {reason}");
+    println!("{line}");
+    if let Some(path) = std::env::var_os("POSTROOM_SKIPPED") {
+        let mut record = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+        writeln!(record, "{line}").unwrap();
+    }
+}

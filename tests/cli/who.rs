@@ -1,0 +1,185 @@
+//! Who a command acts as, and who exists: `whoami`, `names`, and the order flag, environment, session.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::hand::age;
+use crate::mask::mask;
+use crate::room::TestRoom;
+
+const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
+const ID: &str = "AGENT_MAILBOX_ID";
+
+#[test]
+fn the_flag_goes_before_the_environment_and_that_before_the_session() {
+    let room = TestRoom::with(&["flag", "environment"]);
+    room.run(["setup", "session"]).env(SESSION, "s1").succeeds();
+    let who = |run: crate::room::Run| {
+        let who = run.json();
+        let text = |key: &str| who[key].as_str().unwrap().to_owned();
+        (text("name"), text("why"))
+    };
+    let all = |arguments: &[&'static str]| {
+        room.run(arguments.iter().copied()).env(ID, room.id("environment")).env(SESSION, "s1")
+    };
+    assert_eq!(who(all(&["--as", "flag", "whoami", "--json"])), ("flag".into(), "--as".into()));
+    assert_eq!(who(all(&["whoami", "--json"])), ("environment".into(), "AGENT_MAILBOX_ID".into()));
+    assert_eq!(
+        who(room.run(["whoami", "--json"]).env(SESSION, "s1")),
+        ("session".into(), "the binding of this agent session".into())
+    );
+}
+
+#[test]
+fn whoami_shows_who_why_and_where() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.send("alice", "bob", "hi");
+    insta::assert_snapshot!(mask(&room.by("bob", ["whoami"]).succeeds().out, &room.root()), @"
+    name: bob
+    id: bob-<id>
+    by: --as
+    room: <room>
+    unread: 1
+    ");
+}
+
+#[test]
+fn nobody_is_an_error_that_says_how_to_set_up() {
+    let room = TestRoom::with(&["bob"]);
+    let before = room.tree();
+    for verb in ["whoami", "check", "read", "wait"] {
+        let ran = room.run([verb]).exits(3);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(ran.err, @"
+            postroom: this command has no mailbox to act as
+              postroom setup NAME      makes your mailbox and binds it to this agent session
+              postroom --as NAME …     acts as a mailbox that exists (or export AGENT_MAILBOX_ID=NAME)
+            ");
+        }
+    }
+    room.is_still(&before, "no mailbox is minted by accident");
+}
+
+#[test]
+fn the_environment_takes_an_id_or_else_a_name() {
+    let room = TestRoom::with(&["bob"]);
+    for value in [room.id("bob"), "bob".to_owned(), "BOB".to_owned()] {
+        let who = room.run(["whoami", "--json"]).env(ID, &value).json();
+        assert_eq!(who["name"], "bob", "{value}");
+    }
+    let ran = room.run(["whoami"]).env(ID, "bib").exits(3);
+    insta::assert_snapshot!(ran.err, @"
+    postroom: AGENT_MAILBOX_ID says `bib`, but nobody here is called that
+      postroom setup bib
+      did you mean `bob`?
+    ");
+}
+
+#[test]
+fn a_flag_takes_a_name_an_alias_or_an_id() {
+    let room = TestRoom::empty();
+    room.run(["setup", "bob", "--alias", "rev"]).succeeds();
+    for value in [room.id("bob"), "bob".into(), "Rev".into()] {
+        assert_eq!(room.by(&value, ["whoami", "--json"]).json()["name"], "bob", "{value}");
+    }
+}
+
+#[test]
+fn each_agent_program_has_its_own_sessions() {
+    let room = TestRoom::empty();
+    for (variable, name) in [
+        ("CLAUDE_CODE_SESSION_ID", "claude"),
+        ("CODEX_THREAD_ID", "codex"),
+        ("COPILOT_AGENT_SESSION_ID", "copilot"),
+    ] {
+        room.run(["setup", name]).env(variable, "the same id").succeeds();
+        let who = room.run(["whoami", "--json"]).env(variable, "the same id").json();
+        assert_eq!(who["name"], name);
+    }
+    let names = room.run(["names", "--json"]).json();
+    let harnesses: Vec<_> = names["names"].as_array().unwrap().iter().map(|n| &n["harness"]).collect();
+    assert_eq!(harnesses, ["claude", "codex", "copilot"]);
+}
+
+#[test]
+fn a_session_id_is_never_a_path() {
+    let room = TestRoom::empty();
+    let evil = "../../../../escape";
+    room.run(["setup", "bob"]).env(SESSION, evil).succeeds();
+    assert_eq!(room.run(["whoami", "--json"]).env(SESSION, evil).json()["name"], "bob");
+    let outside: Vec<_> = std::fs::read_dir(room.around()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(outside, ["room"]);
+}
+
+#[test]
+fn an_unusable_identity_in_the_environment_is_not_passed_over() {
+    // Passing over it would act as the session's mailbox instead, and read somebody else's mail.
+    let room = TestRoom::empty();
+    room.run(["setup", "bob"]).env(SESSION, "s1").succeeds();
+    let long = "x".repeat(1100);
+    for value in [OsStr::from_bytes(b"\xff\xfe"), OsStr::new(&long), OsStr::new("../bob")] {
+        let ran = room.run(["whoami"]).env(SESSION, "s1").env(ID, value).ends();
+        assert!([3, 4].contains(&ran.code) && ran.out.is_empty(), "{value:?}: {ran:?}");
+    }
+    // An empty one is as good as none.
+    room.run(["whoami"]).env(SESSION, "s1").env(ID, "").succeeds();
+}
+
+#[test]
+fn names_without_a_terminal_are_one_line_each() {
+    let room = TestRoom::empty();
+    room.run(["setup", "alice", "--about", "writes parsers", "--alias", "al"])
+        .env("CODEX_THREAD_ID", "t")
+        .succeeds();
+    room.run(["setup", "bob"]).succeeds();
+    room.run(["setup", "--child", "kid"]).succeeds();
+    room.send("alice", "bob", "hi");
+    let seen = room.root().join(room.id("bob")).join("seen");
+    age(&seen, 3600);
+    insta::assert_snapshot!(mask(&room.run(["names"]).succeeds().out, &room.root()), @"
+    alice maildir codex unread=0 alive aliases=al: writes parsers
+    bob maildir shell unread=1 oldest=<time> silent-since=<time>
+    kid maildir unknown unread=0 never-seen
+    ");
+}
+
+#[test]
+fn a_waiting_agent_is_alive_however_long_it_waits() {
+    let room = TestRoom::with(&["bob"]);
+    let mut waiting = room.by("bob", ["wait", "--timeout", "60"]).start();
+    crate::until::until_watching(&waiting);
+    age(&room.root().join(room.id("bob")).join("seen"), 3600);
+    assert_eq!(room.run(["names", "--json"]).json()["names"][0]["presence"], "alive");
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+    assert_eq!(room.run(["names", "--json"]).json()["names"][0]["presence"], "silent");
+}
+
+#[test]
+fn a_lost_mailbox_is_told_and_mended() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    std::fs::remove_dir_all(room.root().join(room.id("bob"))).unwrap();
+    assert!(room.run(["names"]).succeeds().out.contains("bob maildir shell unread=? "));
+    let ran = room.by("bob", ["check"]).exits(3);
+    assert!(
+        ran.err.contains("is not in the room") && ran.err.contains("postroom doctor --fix"),
+        "{}",
+        ran.err
+    );
+    room.run(["doctor", "--fix"]).succeeds();
+    room.by("bob", ["check"]).exits(1);
+}
+
+#[test]
+fn a_session_whose_mailbox_is_gone_can_set_up_again() {
+    let room = TestRoom::with(&["alice"]);
+    room.run(["setup", "bob"]).env(SESSION, "s1").succeeds();
+    let id = room.id("bob");
+    std::fs::remove_dir_all(room.root().join(&id)).unwrap();
+    let registry = std::fs::read_to_string(room.root().join("registry.json")).unwrap();
+    let without: Vec<&str> = registry.lines().filter(|line| !line.contains("\"bob\"")).collect();
+    std::fs::write(room.root().join("registry.json"), without.join("\n").replace("},\n}", "}\n}")).unwrap();
+    room.run(["check"]).env(SESSION, "s1").exits(3);
+    room.run(["setup", "bob"]).env(SESSION, "s1").succeeds();
+    assert_eq!(room.run(["whoami", "--json"]).env(SESSION, "s1").json()["name"], "bob");
+}

@@ -1,0 +1,118 @@
+//! D3: the order lint over every operation, and over the second run of one that was cut off.
+//!
+//! First the lint itself is put to the proof, on traces written by hand that each break one rule. Then each operation is
+//! traced whole. At last each is killed before a sync of a directory and run again: what the first run published is owed
+//! by the second, which must not acknowledge it unsynced.
+
+use crate::lab::{Findings, Lab, Outcome, need};
+use crate::lint::lint;
+use crate::ops::Op;
+use crate::strace::{self, Call};
+
+/// Traces by hand: what each shows, whether the lint must find something, and the calls.
+const BY_HAND: [(&str, bool, &str); 13] = [
+    ("the right order", false, "stage F; write F; fsync F; publish F I; fsync I; ack"),
+    ("no sync of the file", true, "stage F; write F; publish F I; fsync I; ack"),
+    (
+        "the file is synced before its last write",
+        true,
+        "stage F; write F; fsync F; write F; publish F I; fsync I; ack",
+    ),
+    ("the sync of the file fails", true, "stage F; write F; fsync- F; publish F I; fsync I; ack"),
+    ("a failed sync is tried again", true, "stage F; write F; fsync- F; fsync F; publish F I; fsync I; ack"),
+    (
+        "the file is synced after it is published",
+        true,
+        "stage F; write F; publish F I; fsync F; fsync I; ack",
+    ),
+    ("no sync of the directory", true, "stage F; write F; fsync F; publish F I; ack"),
+    (
+        "the directory is synced before the publishing",
+        true,
+        "stage F; write F; fsync F; fsync I; publish F I; ack",
+    ),
+    (
+        "the directory is synced after the acknowledgement",
+        true,
+        "stage F; write F; fsync F; publish F I; ack; fsync I",
+    ),
+    ("another directory is synced", true, "stage F; write F; fsync F; publish F I; fsync T; ack"),
+    ("a made directory whose parent is not synced", true, "mkdir D; ack"),
+    ("a made directory whose parent is synced", false, "mkdir D; fsync R; ack"),
+    ("a message written in place", true, "stage P; write P; fsync P; fsync I; ack"),
+];
+
+pub(crate) fn order_of_calls(lab: &Lab) -> Outcome {
+    need("strace")?;
+    let findings = Findings::default();
+    for (what, bad, script) in BY_HAND {
+        let found = lint(&by_hand(script), "/tmp/r").0;
+        findings.check(found.is_empty() != bad, || format!("the lint misjudges `{what}`: {found:?}"));
+    }
+    let (mut published, mut seconds) = (0, 0);
+    for op in Op::CHANGING {
+        let dir = lab.dir();
+        let place = op.prepare(lab, &dir.path().join("w"));
+        let (log, root) = (dir.path().join("log"), place.root.display().to_string());
+        op.restore(&place);
+        let (ended, whole) = strace::trace(&op.command(&place), &log, &[]);
+        findings.check(ended.ok(), || format!("{}: {}", op.word(), ended.shown()));
+        let (found, count) = lint(&whole, &root);
+        // A trace in which nothing is published would pass for the wrong reason.
+        findings.check(count > 0, || format!("{}: nothing was published", op.word()));
+        findings.extend(op.word(), found);
+        published += count;
+        for (point, call) in strace::points(&whole) {
+            if call.name != "fsync" {
+                continue;
+            }
+            op.restore(&place);
+            let kill = format!("--inject=fsync:signal=KILL:when={}", point.nth);
+            let (_, mut calls) = strace::trace(&op.command(&place), &log, &[&kill]);
+            // The call that was struck is in the log, but it was never made.
+            calls.pop_if(|call| call.name == "fsync");
+            let (_, rest) = strace::trace(&op.command(&place), &log, &[]);
+            calls.extend(rest);
+            let at = format!("{} killed at {point} and run again", op.word());
+            let mut found = lint(&calls, &root).0;
+            if matches!(op, Op::Read | Op::ReadById) {
+                // Showing a message again says nothing about where it lies; at worst it is shown once more.
+                found.retain(|what| !what.contains("/archive is not synced"));
+            }
+            findings.extend(&at, found);
+            seconds += 1;
+        }
+    }
+    let (rules, ops) = (BY_HAND.len(), Op::CHANGING.len());
+    findings.verdict(format!(
+        "{rules} traces by hand judged rightly, {ops} operations with {published} publishings and {seconds} second runs in order"
+    ))
+}
+
+/// A trace out of a script: F is a staged file, P one created in the inbox I, T the staging directory, D a new mailbox in
+/// the root R.
+fn by_hand(script: &str) -> Vec<Call> {
+    let lines = script.split("; ").map(|step| {
+        let (verb, what) = step.split_once(' ').unwrap_or((step, ""));
+        let path = |letter: &str| match letter {
+            "F" => "/tmp/r/bob/tmp/m.md.1",
+            "P" => "/tmp/r/bob/inbox/m.md",
+            "T" => "/tmp/r/bob/tmp",
+            "I" => "/tmp/r/bob/inbox",
+            "D" => "/tmp/r/dave",
+            _ => "/tmp/r",
+        };
+        let at = path(what.split(' ').next().unwrap_or_default());
+        let (directory, name) = at.rsplit_once('/').unwrap_or(("", at));
+        match verb {
+            "stage" => format!("openat(6<{directory}>, \"{name}\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 8<{at}>"),
+            "write" => format!("write(8<{at}>, \"---\\nfrom, \\\"x\\\" = 1\"..., 112) = 112"),
+            "fsync" => format!("fsync(8<{at}>) = 0"),
+            "fsync-" => format!("fsync(8<{at}>) = -1 EIO (Input/output error) (INJECTED)"),
+            "publish" => "renameat2(6</tmp/r/bob/tmp>, \"m.md.1\", 7</tmp/r/bob/inbox>, \"m.md\", RENAME_NOREPLACE) = 0".to_owned(),
+            "mkdir" => format!("mkdirat(3<{directory}>, \"{name}\", 0700) = 0"),
+            _ => "write(1</dev/null>, \"queued\\n\", 7) = 7".to_owned(),
+        }
+    });
+    strace::parse(&lines.collect::<Vec<_>>().join("\n"))
+}

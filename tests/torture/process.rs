@@ -1,0 +1,214 @@
+//! Running a command: with a clean environment, a deadline, and its output kept.
+//!
+//! A command that does not end is ended by its own process group and reported as hung, never waited for. Output goes
+//! to memory files, so that nothing has to be read while the command runs.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::MemfdFlags;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+/// How long a command may take before it counts as hung.
+const DEADLINE: Duration = Duration::from_secs(40);
+
+/// A command line and its surroundings.
+#[derive(Clone)]
+pub(crate) struct Run {
+    pub(crate) words: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    directory: PathBuf,
+    stdin: Option<PathBuf>,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) out: Vec<u8>,
+    pub(crate) err: Vec<u8>,
+    pub(crate) time: Duration,
+    pub(crate) hung: bool,
+}
+
+/// A command that is running.
+pub(crate) struct Running {
+    child: Child,
+    out: Option<File>,
+    err: Option<File>,
+    start: Instant,
+}
+
+impl Run {
+    pub(crate) fn new(words: impl IntoIterator<Item = impl Into<OsString>>, directory: &Path) -> Self {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        Self {
+            words: words.into_iter().map(Into::into).collect(),
+            env: vec![("PATH".into(), path)],
+            directory: directory.to_owned(),
+            stdin: None,
+        }
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Standard input from a file; otherwise it is empty.
+    pub(crate) fn stdin(mut self, path: &Path) -> Self {
+        self.stdin = Some(path.to_owned());
+        self
+    }
+
+    /// The same command behind other words, such as those of `strace`.
+    pub(crate) fn behind(mut self, words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        let mut all: Vec<OsString> = words.into_iter().map(Into::into).collect();
+        all.append(&mut self.words);
+        self.words = all;
+        self
+    }
+
+    /// The same command from a shell that first does something to itself: `ulimit -n 12`, `umask 0`, or a redirection
+    /// after `exec "$@"`.
+    pub(crate) fn in_shell(self, before: &str, redirection: &str) -> Self {
+        let script = format!("{before}; exec \"$@\" {redirection}");
+        self.behind([OsStr::new("sh"), OsStr::new("-c"), OsStr::new(&script), OsStr::new("sh")])
+    }
+
+    /// Runs it to its end, its output kept.
+    pub(crate) fn end(&self) -> Ended {
+        self.start().end()
+    }
+
+    /// Starts it, its output kept.
+    pub(crate) fn start(&self) -> Running {
+        let (out, err) = (memory_file(), memory_file());
+        let sinks = [&out, &err].map(|file| Stdio::from(file.try_clone().expect("a second descriptor")));
+        let [to_out, to_err] = sinks;
+        self.spawn(to_out, to_err, Some(out), Some(err))
+    }
+
+    /// Runs it to its end with its output going elsewhere.
+    pub(crate) fn end_with(&self, out: Stdio, err: Stdio) -> Ended {
+        self.spawn(out, err, None, None).end()
+    }
+
+    fn spawn(&self, to_out: Stdio, to_err: Stdio, out: Option<File>, err: Option<File>) -> Running {
+        let stdin = match &self.stdin {
+            Some(path) => Stdio::from(File::open(path).expect("the file for standard input")),
+            None => Stdio::null(),
+        };
+        let child = Command::new(&self.words[0])
+            .args(&self.words[1..])
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.directory)
+            .stdin(stdin)
+            .stdout(to_out)
+            .stderr(to_err)
+            .process_group(0)
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot start {:?}: {e}", self.words[0]));
+        Running { child, out, err, start: Instant::now() }
+    }
+}
+
+impl Running {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn end(mut self) -> Ended {
+        let pid = Pid::from_child(&self.child);
+        let hung = !ends_in_time(pid);
+        if hung {
+            // The group was made for this command alone.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        let status = self.child.wait().expect("a child can be waited for");
+        Ended {
+            code: status.code(),
+            signal: status.signal(),
+            out: self.out.take().map(contents).unwrap_or_default(),
+            err: self.err.take().map(contents).unwrap_or_default(),
+            time: self.start.elapsed(),
+            hung,
+        }
+    }
+}
+
+impl Ended {
+    pub(crate) fn ok(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    pub(crate) fn was_killed(&self) -> bool {
+        self.signal == Some(Signal::KILL.as_raw()) && !self.hung
+    }
+
+    pub(crate) fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.out).into_owned()
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.err).into_owned()
+    }
+
+    /// What no command may ever end with: a panic, a signal, a hang, or an exit code that no page documents.
+    pub(crate) fn crash(&self) -> Option<String> {
+        let what = match (self.hung, self.signal, self.code) {
+            (true, ..) => "it hung".to_owned(),
+            (_, Some(signal), _) => format!("it was ended by signal {signal}"),
+            (_, _, Some(0..=6)) => return None,
+            (_, _, code) => format!("it exited {}", code.unwrap_or(-1)),
+        };
+        Some(format!("{what}: {}", one_line(&self.stderr())))
+    }
+
+    /// How it ended, for a line of the report.
+    pub(crate) fn shown(&self) -> String {
+        let end = match (self.code, self.signal) {
+            (Some(code), _) => format!("exit {code}"),
+            (_, Some(signal)) => format!("signal {signal}"),
+            _ => "no status".to_owned(),
+        };
+        format!("{end}, out `{}`, err `{}`", one_line(&self.stdout()), one_line(&self.stderr()))
+    }
+}
+
+fn ends_in_time(pid: Pid) -> bool {
+    let fd = pidfd_open(pid, PidfdFlags::empty()).expect("a descriptor of the child");
+    let timeout = Timespec { tv_sec: DEADLINE.as_secs() as _, tv_nsec: 0 };
+    loop {
+        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => {}
+            ready => return ready.expect("a child can be polled") > 0,
+        }
+    }
+}
+
+fn memory_file() -> File {
+    File::from(rustix::fs::memfd_create("output", MemfdFlags::CLOEXEC).expect("a memory file"))
+}
+
+fn contents(mut file: File) -> Vec<u8> {
+    let mut bytes = vec![];
+    file.seek(SeekFrom::Start(0))
+        .and_then(|_| file.read_to_end(&mut bytes))
+        .expect("a memory file can be read");
+    bytes
+}
+
+/// The beginning of a text on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    let line: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(220).collect();
+    line
+}
