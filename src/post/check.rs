@@ -56,7 +56,7 @@ impl Post {
             let listing = me.mailbox.arrivals(Folder::Inbox, ask)?;
             let listed = listing.names.len();
             let mut checked = Checked { total: listing.total, ..Checked::default() };
-            let mut fitting = 0;
+            let (mut fitting, mut broken_names) = (0, 0);
             for (name, what) in listing.strange {
                 checked.unreadable.push(Unreadable {
                     name: name.to_string_lossy().into_owned(),
@@ -74,17 +74,19 @@ impl Post {
                         }
                     }
                     Ok(_) => {}
-                    Err(broken) if broken.passing || broken.is_settled(self.now()) => {
-                        checked.unreadable.push(broken);
+                    Err(broken) => {
+                        broken_names += 1;
+                        if broken.passing || broken.is_settled(self.now()) {
+                            checked.unreadable.push(broken);
+                        }
                     }
-                    Err(_) => {}
                 }
             }
             if !filter.is_empty() {
                 checked.total = fitting;
             }
-            checked.more =
-                if filter.is_empty() { listing.total - listed } else { fitting - checked.headers.len() };
+            let fit = if filter.is_empty() { listing.total - broken_names } else { fitting };
+            checked.more = fit.saturating_sub(checked.headers.len());
             // Unreadable files among the first must not hide good mail behind them.
             if checked.headers.len() < limit && listed < checked.total && listed == ask {
                 ask = ask.saturating_mul(2).saturating_add(16);

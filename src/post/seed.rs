@@ -31,6 +31,8 @@ impl Post {
     /// Delivers to an id, from an id that may have no mailbox yet.
     pub fn send_by_id(&self, from: &MailboxId, to: &MailboxId, letter: &Letter) -> Result<Receipt> {
         self.room.may_write()?;
+        // What is refused makes no mailbox.
+        self.check_letter(letter)?;
         Maildir::make(self.room.root(), to, None)?;
         self.send_as(from, letter, std::slice::from_ref(to), &MessageId::fresh(), false)?
             .pop()

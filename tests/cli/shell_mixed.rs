@@ -84,4 +84,5 @@ fn a_secret_is_refused_without_advice_that_does_not_fit() {
     let ran = shell(&room, "mb_send bob -").input(&key).ends();
     assert!(ran.code != 0 && ran.out.is_empty() && ran.err.contains("GitHub token"), "{ran:?}");
     assert!(!ran.err.contains("--allow-secrets"), "mb_send has no such option: {}", ran.err);
+    assert!(!room.root().join("bob").exists(), "a refused message makes no mailbox");
 }
