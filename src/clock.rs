@@ -13,6 +13,10 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn now(&self) -> Timestamp;
     /// Time since boot, sleep included, which may not.
     fn boot(&self) -> Duration;
+    /// Which boot that is.
+    fn boot_id(&self) -> String;
+    /// Whose boot that is.
+    fn host(&self) -> String;
 }
 
 /// The machine's own clock.
@@ -28,6 +32,14 @@ impl Clock for SystemClock {
     fn boot(&self) -> Duration {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+    }
+
+    fn boot_id(&self) -> String {
+        std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+    }
+
+    fn host(&self) -> String {
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
     }
 }
 

@@ -31,6 +31,9 @@ pub struct Event {
     pub id: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub to: String,
+    /// The mailbox it happened in, where that is not the one that acted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mailbox: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub subject: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]

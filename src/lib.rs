@@ -24,4 +24,5 @@ pub mod registry;
 pub mod room;
 pub mod session;
 pub mod settings;
+pub mod span;
 pub mod wait;

@@ -87,7 +87,12 @@ pub struct MessageId(String);
 impl MessageId {
     /// A new random id (UUID version 4).
     pub fn fresh() -> Self {
-        Self(uuid::Builder::from_random_bytes(crate::random::bytes()).into_uuid().to_string())
+        Self::from_bytes(crate::random::bytes())
+    }
+
+    /// The id that these bytes make.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
     }
 
     /// An id that a user gave for a message about to be written (`--id`, `--reply-to`).

@@ -12,7 +12,8 @@ use crate::mailbox::{self, Dir};
 use crate::name::{MailboxId, Name, fold};
 
 const FILE: &str = "registry.json";
-const LOCK: &str = ".registry.lock";
+/// The lock around every change of who exists: the registry and the groups.
+pub const LOCK: &str = ".registry.lock";
 const LIMIT: u64 = 64 * 1024 * 1024;
 
 /// Why the registry cannot be used.

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::context::Context;
 use super::fail::Fail;
 use super::{Globals, Verb};
-use crate::mailbox::maildir::Folder;
+use crate::mailbox::Folder;
 use crate::message::visible;
 
 /// File messages away unread

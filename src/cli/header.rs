@@ -8,6 +8,7 @@ use crate::clock::Timestamp;
 use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::{Priority, visible};
 use crate::post::{Checked, Post};
+use crate::span;
 
 /// What a message is called in one line: the digits of its file name, else its whole id.
 pub(super) fn short(header: &Header) -> String {
@@ -39,7 +40,7 @@ pub(super) fn unreadable(broken: &Unreadable) {
 }
 
 /// `ID TIME FROM [MARKS]: SUBJECT`, stable for scripts and cheap for models.
-fn plain(post: &Post, header: &Header) -> String {
+pub(super) fn plain(post: &Post, header: &Header) -> String {
     let marks = marks(header).map(|mark| format!(" {mark}")).collect::<String>();
     let from = visible::line(post.name_of(&header.envelope.from));
     format!("{} {} {from}{marks}: {}", short(header), header.time, visible::line(&header.envelope.subject))
@@ -76,15 +77,9 @@ fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
     cells
 }
 
-/// How long ago, in the largest unit that says something.
+/// How long ago.
 pub(super) fn age(now: Timestamp, then: Timestamp) -> String {
-    let seconds = now.since(then).as_secs();
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m", seconds / 60),
-        3600..172_800 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
-    }
+    span::short(now.since(then))
 }
 
 pub(super) fn json(post: &Post, header: &Header) -> Value {

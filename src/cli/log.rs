@@ -61,7 +61,8 @@ impl Verb for Log {
     }
 }
 
-fn show(context: &mut Context, post: &Post, event: &Event) {
+/// One event on one line.
+pub(super) fn show(context: &mut Context, post: &Post, event: &Event) {
     let output = &mut context.output;
     if output.json {
         let value = serde_json::to_value(event).unwrap_or(Value::Null);
@@ -81,6 +82,9 @@ fn show(context: &mut Context, post: &Post, event: &Event) {
     }
     if !event.to.is_empty() && event.to != post.name_of(&event.by) {
         line.push_str(&format!(" to {}", visible::line(post.name_of(&event.to))));
+    }
+    if !event.mailbox.is_empty() && event.mailbox != event.by {
+        line.push_str(&format!(" in {}", visible::line(post.name_of(&event.mailbox))));
     }
     for text in [&event.subject, &event.note] {
         if !text.is_empty() {

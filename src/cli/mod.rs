@@ -5,25 +5,36 @@
 //! `post` and show what it says, for a person, for an agent (no terminal) or as JSON.
 
 mod archive;
+mod ask;
 mod check;
+mod claim;
 mod completions;
 mod context;
 mod demo;
 mod doctor;
 mod fail;
+mod failed;
+mod group;
 mod header;
 mod log;
 mod man;
 mod mb;
 mod names;
 mod output;
+mod prune;
 mod read;
 mod reply;
+mod search;
 mod send;
 mod setup;
 mod shell_init;
+mod shown;
+mod stats;
 mod surroundings;
+mod takeover;
 mod text;
+mod thread;
+mod trace;
 mod verbs;
 mod wait;
 mod whoami;

@@ -5,14 +5,10 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::fail::Fail;
-use super::output::note;
+use super::shown::{self, Shown, tell};
 use super::{Globals, Verb};
-use crate::mailbox::maildir::Folder;
-use crate::mailbox::reading::Unreadable;
-use crate::message::fence::{self, Extent, Facts};
-use crate::message::visible;
+use crate::mailbox::Folder;
 use crate::post::{Failure, Me, Opened, Post};
-use crate::random;
 
 /// Show messages and archive each once it was written out
 ///
@@ -33,9 +29,6 @@ pub(super) struct Read {
     #[command(flatten)]
     globals: Globals,
 }
-
-/// What is shown of a body without a terminal; agents' tools cut what is longer.
-const LONG: usize = 16 * 1024;
 
 impl Verb for Read {
     fn globals(&self) -> &Globals {
@@ -77,7 +70,7 @@ impl Verb for Read {
             all.push(post.open_message(&me, id, self.keep)?);
         }
         if context.output.json {
-            let messages: Vec<Value> = all.iter().map(|o| self.json(&post, o)).collect();
+            let messages: Vec<Value> = all.iter().map(|o| shown::json(&post, o)).collect();
             let document = document(context, &me, messages);
             context.output.json(&document);
             context.output.flush().map_err(Fail::Output)?;
@@ -101,63 +94,15 @@ fn document(context: &Context, me: &Me, messages: Vec<Value>) -> Value {
     json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": messages})
 }
 
-fn tell(what: &str, broken: &Unreadable) {
-    note(&format!("postroom: {what}: {}: {}", visible::line(&broken.name), visible::line(&broken.why)));
-}
-
 impl Read {
     fn consume(&self, post: &Post, me: &Me, opened: &Opened) -> Result<(), Fail> {
         if self.keep { Ok(()) } else { Ok(post.shown(me, opened)?) }
     }
 
-    /// Where the file will be when the reader looks for it.
-    fn path(&self, me: &Me, opened: &Opened) -> String {
-        let folder = if self.keep { opened.folder } else { Folder::Archive };
-        me.mailbox.path(folder, &opened.name).display().to_string()
-    }
-
     fn text(&self, context: &Context, post: &Post, me: &Me, opened: &Opened) -> String {
-        let envelope = &opened.message.envelope;
-        let body = &opened.message.body;
-        let mut remarks = vec![];
-        if opened.folder == Folder::Archive {
-            remarks.push("it lay in the archive".to_owned());
-        }
-        if !envelope.to.is_empty() && envelope.to != me.id.as_str() {
-            remarks.push(format!("it is addressed to {}, not to this mailbox", envelope.to));
-        }
-        let short = crate::message::file_name::short(&opened.name).unwrap_or(envelope.id.as_str());
-        let facts = Facts {
-            envelope,
-            sender: post.name_of(&envelope.from),
-            time: opened.time,
-            remarks: &remarks,
-            short,
-        };
-        let path = self.path(me, opened);
-        let extent = if body.len() > LONG && !self.full && !context.output.terminal {
-            Extent::Head { bytes: LONG, path: &path }
-        } else {
-            Extent::Whole
-        };
-        fence::render(&facts, body, &fence::nonce(body, random::number), extent, context.output.terminal)
-    }
-
-    fn json(&self, post: &Post, opened: &Opened) -> Value {
-        let envelope = &opened.message.envelope;
-        json!({
-            "id": envelope.id.as_str(),
-            "from": {"id": envelope.from, "name": post.name_of(&envelope.from), "verified": false},
-            "to": envelope.to,
-            "subject": envelope.subject,
-            "time": opened.time.to_string(),
-            "priority": envelope.priority.word(),
-            "channel": envelope.channel,
-            "reply_to": envelope.reply_to.as_ref().map(|id| id.as_str()),
-            "extra": envelope.extra.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect::<serde_json::Map<_, _>>(),
-            "was": opened.folder.word(),
-            "file": opened.name,
-            "body": opened.message.body,
-        })
+        let folder =
+            if self.keep || opened.folder != Folder::Inbox { opened.folder } else { Folder::Archive };
+        let path = me.mailbox.path(folder, &opened.name);
+        Shown { full: self.full, path, ..Shown::default() }.text(context, post, &me.id, opened)
     }
 }

@@ -1,5 +1,7 @@
 //! `postroom send`.
 
+use std::time::Duration;
+
 use clap::Parser;
 use serde_json::{Value, json};
 
@@ -7,10 +9,12 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{GREEN, YELLOW, note};
 use super::text::Text;
+use super::trace::state_shown;
 use super::{Globals, Verb};
 use crate::message::{Priority, visible};
 use crate::name::MessageId;
-use crate::post::{Error, Failure, Letter, Outcome, Receipt};
+use crate::post::{Error, Failure, Fate, Letter, Me, Outcome, Post, Receipt, Until};
+use crate::span;
 
 /// Send a message to one or several names
 ///
@@ -36,8 +40,23 @@ pub(super) struct Send {
     /// The message this one answers, by its full id (`reply` does more)
     #[arg(long, value_name = "ID")]
     reply_to: Option<String>,
+    /// Go on until the message was shown, done or answered
+    #[arg(long, value_name = "shown|done|reply", value_parser = until)]
+    wait_for: Option<Until>,
+    /// How long to go on for that (seconds, or 30m, 2h)
+    #[arg(long, value_name = "SPAN", default_value = "540", value_parser = span::parse)]
+    timeout: Duration,
     #[command(flatten)]
     globals: Globals,
+}
+
+fn until(text: &str) -> Result<Until, String> {
+    match text {
+        "shown" => Ok(Until::Shown),
+        "done" => Ok(Until::Done),
+        "reply" => Ok(Until::Reply),
+        _ => Err("one of shown, done, reply".to_owned()),
+    }
 }
 
 /// What `send` and `reply` can say about a message.
@@ -105,7 +124,7 @@ impl Verb for Send {
                 vec!["postroom send NAME -m TEXT".into()],
             ));
         }
-        for (index, name) in to.iter().enumerate() {
+        for (index, name) in to.iter().enumerate().filter(|(_, name)| !name.starts_with('@')) {
             let bare = index > 0 && !self.text.is_given();
             post.addressee(name).map_err(|e| misplaced(name, bare, e))?;
         }
@@ -113,8 +132,44 @@ impl Verb for Send {
         let body = self.text.read(post.room().limits().body_bytes)?;
         let letter = Letter { to, reply_to, ..self.marks.letter(self.subject, body)? };
         let receipts = post.send(&me, &letter)?;
-        tell(context, &receipts)
+        tell(context, &receipts)?;
+        match self.wait_for {
+            Some(until) => await_fates(context, &post, &me, &receipts, until, self.timeout),
+            None => Ok(()),
+        }
     }
+}
+
+/// Goes on until every copy has come so far; the time is for all of them together.
+fn await_fates(
+    context: &mut Context,
+    post: &Post,
+    me: &Me,
+    receipts: &[Receipt],
+    until: Until,
+    timeout: Duration,
+) -> Result<(), Fail> {
+    context.output.flush().map_err(Fail::Output)?;
+    let clock = context.clock();
+    let start = clock.boot();
+    let mut end = None;
+    for receipt in receipts {
+        let left = timeout.saturating_sub(clock.boot().saturating_sub(start));
+        let (state, code) = match post.await_fate(me, receipt, until, left)? {
+            Fate::Reached(state) => (Some(state), None),
+            Fate::Missed(state) => (Some(state), Some(Failure::Refused)),
+            Fate::TimedOut(state) => (state, Some(Failure::Nothing)),
+        };
+        end = end.or(code);
+        let shown = state.as_ref().map_or_else(|| "no evidence".to_owned(), |state| state_shown(post, state));
+        let (id, to) = (receipt.id.short().unwrap_or_default(), visible::line(&receipt.name));
+        if context.output.json {
+            context.output.json(&json!({"v": 1, "id": receipt.id.as_str(), "to": receipt.name, "reached": code.is_none(), "state": shown}));
+        } else {
+            context.output.line(&format!("{id} for {to}: {shown}"));
+        }
+    }
+    end.map_or(Ok(()), |code| Err(Fail::Code(code)))
 }
 
 /// Shows the receipts; the exit code is that of the worst.

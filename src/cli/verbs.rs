@@ -20,7 +20,10 @@ pub(super) struct Entry {
 pub(super) enum Group {
     Mail,
     Who,
+    Queue,
+    People,
     Look,
+    Tools,
     /// Not shown: what other programs call.
     Hidden,
 }
@@ -33,19 +36,33 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::setup::Setup>("setup", Group::Who),
     entry::<super::whoami::Whoami>("whoami", Group::Who),
     entry::<super::names::Names>("names", Group::Who),
+    entry::<super::group::Group>("group", Group::People),
+    entry::<super::takeover::Takeover>("takeover", Group::People),
+    entry::<super::prune::Prune>("prune", Group::People),
     entry::<super::send::Send>("send", Group::Mail),
     entry::<super::check::Check>("check", Group::Mail),
     entry::<super::read::Read>("read", Group::Mail),
     entry::<super::reply::Reply>("reply", Group::Mail),
     entry::<super::wait::Wait>("wait", Group::Mail),
+    entry::<super::ask::Ask>("ask", Group::Mail),
     entry::<super::archive::Archive>("archive", Group::Mail),
     entry::<super::archive::Unarchive>("unarchive", Group::Mail),
+    entry::<super::claim::Claim>("claim", Group::Queue),
+    entry::<super::claim::Done>("done", Group::Queue),
+    entry::<super::claim::Release>("release", Group::Queue),
+    entry::<super::claim::GiveUp>("fail", Group::Queue),
+    entry::<super::failed::Failed>("failed", Group::Queue),
+    entry::<super::trace::Trace>("trace", Group::Look),
+    entry::<super::thread::Thread>("thread", Group::Look),
+    entry::<super::thread::Sent>("sent", Group::Look),
+    entry::<super::search::Search>("search", Group::Look),
+    entry::<super::stats::Stats>("stats", Group::Look),
     entry::<super::log::Log>("log", Group::Look),
     entry::<super::doctor::Doctor>("doctor", Group::Look),
-    entry::<super::demo::Demo>("demo", Group::Look),
-    entry::<super::shell_init::ShellInit>("shell-init", Group::Look),
-    entry::<super::completions::Completions>("completions", Group::Look),
-    entry::<super::man::Man>("man", Group::Look),
+    entry::<super::demo::Demo>("demo", Group::Tools),
+    entry::<super::shell_init::ShellInit>("shell-init", Group::Tools),
+    entry::<super::completions::Completions>("completions", Group::Tools),
+    entry::<super::man::Man>("man", Group::Tools),
     entry::<super::mb::Mb>("mb", Group::Hidden),
 ];
 
@@ -78,19 +95,27 @@ pub(super) fn tree() -> Command {
         .subcommands(verbs)
 }
 
-/// The text of `postroom --help`: one screen.
+/// The text of `postroom --help`: one screen. What every agent needs has a line each; the rest is named, and
+/// `postroom help COMMAND` tells of it.
 pub(super) fn overview() -> String {
     let mut text = String::from(
         "Mail for coding agents, on plain files.\n\n\
          Start:  postroom setup NAME     then send, check, read, reply, wait.\n\
-         Usage:  postroom COMMAND [ARGUMENTS]     postroom help COMMAND tells more\n",
+         Usage:  postroom COMMAND [ARGUMENTS]     postroom help COMMAND tells more\n\nMail:\n",
     );
-    for (group, title) in [(Group::Mail, "Mail"), (Group::Who, "Who"), (Group::Look, "Look and help")] {
-        text.push_str(&format!("\n{title}:\n"));
-        for entry in VERBS.iter().filter(|e| e.group == group) {
-            let about = (entry.command)().get_about().map(ToString::to_string).unwrap_or_default();
-            text.push_str(&format!("  {:<12} {about}\n", entry.name));
-        }
+    for entry in VERBS.iter().filter(|e| e.group == Group::Mail || e.group == Group::Who) {
+        let about = (entry.command)().get_about().map(ToString::to_string).unwrap_or_default();
+        text.push_str(&format!("  {:<12} {about}\n", entry.name));
+    }
+    text.push_str("\nMore:\n");
+    for (group, title) in [
+        (Group::Queue, "work queues"),
+        (Group::People, "people"),
+        (Group::Look, "look"),
+        (Group::Tools, "tools"),
+    ] {
+        let names: Vec<&str> = VERBS.iter().filter(|e| e.group == group).map(|e| e.name).collect();
+        text.push_str(&format!("  {title:<12} {}\n", names.join(", ")));
     }
     text.push_str(
         "\nEverywhere: --as NAME  --root DIR  --room NAME  --json  --quiet\n\

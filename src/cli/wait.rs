@@ -10,15 +10,16 @@ use super::context::Context;
 use super::fail::Fail;
 use super::{Globals, Verb, header};
 use crate::post::{Awaited, Failure};
+use crate::span;
 
 /// Block until mail is there, then show its headers
 ///
 /// Ends at once if mail is there already (exit 0); exits 1 when the time is over. Uses no CPU while it waits.
 #[derive(Debug, Parser)]
 pub(super) struct Wait {
-    /// Give up after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 540.0, value_parser = seconds)]
-    timeout: f64,
+    /// Give up after this time (seconds, or 30m, 2h)
+    #[arg(long, value_name = "SPAN", default_value = "540", value_parser = span::parse)]
+    timeout: Duration,
     /// At most this many headers
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
@@ -26,15 +27,6 @@ pub(super) struct Wait {
     which: Which,
     #[command(flatten)]
     globals: Globals,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "a number of seconds".to_owned())?;
-    if (0.0..=31_536_000.0).contains(&number) {
-        Ok(number)
-    } else {
-        Err("from 0 to a year of seconds".to_owned())
-    }
 }
 
 impl Verb for Wait {
@@ -53,13 +45,7 @@ impl Verb for Wait {
             ));
             context.output.flush().map_err(Fail::Output)?;
         }
-        let checked = match post.wait(
-            &me,
-            &filter,
-            self.limit.max(1),
-            Duration::from_secs_f64(self.timeout),
-            None,
-        )? {
+        let checked = match post.wait(&me, &filter, self.limit.max(1), self.timeout, None)? {
             Awaited::Mail(checked) => checked,
             Awaited::TimedOut(left) if context.output.json => {
                 let unreadable = header::unreadable_json(&left.unreadable);
@@ -69,7 +55,8 @@ impl Verb for Wait {
             }
             Awaited::TimedOut(left) => {
                 left.unreadable.iter().for_each(header::unreadable);
-                return Err(context.nothing(&format!("no mail for {} in {} s", me.shown(), self.timeout)));
+                let span = span::measured(self.timeout);
+                return Err(context.nothing(&format!("no mail for {} in {span}", me.shown())));
             }
         };
         if context.output.json {

@@ -6,13 +6,12 @@ use std::ffi::OsString;
 use rustix::fs::FileType;
 
 use super::{Doctor, Grade, entries};
-use crate::mailbox::maildir::Folder;
-use crate::mailbox::{Dir, Error, Maildir};
+use crate::mailbox::{Dir, Error, Folder, Maildir, Token};
 use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId};
 
 /// What lies in a mailbox beside its folders.
-const KNOWN: [&str; 5] = ["card.json", "seen", ".alive", ".deliver.lock", ".answer.lock"];
+const KNOWN: [&str; 6] = ["card.json", "holder", "seen", ".alive", ".deliver.lock", ".answer.lock"];
 
 impl Doctor<'_> {
     pub(super) fn mailbox(&mut self, id: &MailboxId) -> Result<(), Error> {
@@ -48,6 +47,9 @@ impl Doctor<'_> {
                 ("answering", FileType::Directory) => self.all_litter(&dir.sub("answering")?)?,
                 ("inbox", FileType::Directory) => self.messages(&mailbox, Folder::Inbox, &mut ids)?,
                 ("archive", FileType::Directory) => self.messages(&mailbox, Folder::Archive, &mut ids)?,
+                ("failed", FileType::Directory) => self.messages(&mailbox, Folder::Failed, &mut ids)?,
+                ("claimed", FileType::Directory) => self.claims(&mailbox, &mut ids)?,
+                ("attempts", FileType::Directory) => self.attempts(&mailbox)?,
                 ("quarantine", FileType::Directory) => {
                     let count = entries(&dir.sub("quarantine")?)?.len();
                     if count > 0 {
@@ -67,6 +69,63 @@ impl Doctor<'_> {
         Ok(())
     }
 
+    /// Every claim has terms and one message, or is being made or cleared.
+    fn claims(&mut self, mailbox: &Maildir, ids: &mut HashMap<MessageId, String>) -> Result<(), Error> {
+        let claimed = mailbox.dir().sub("claimed")?;
+        for (name, kind) in entries(&claimed)? {
+            let path = claimed.path().join(&name).display().to_string();
+            let Some(token) = Token::parse(&name).filter(|_| kind == FileType::Directory) else {
+                self.find(Grade::Note, "§5.5", path, "is no claim");
+                continue;
+            };
+            let Some(own) = mailbox.folder_if_any(Folder::Claimed(token))? else { continue };
+            let inside = entries(&own)?;
+            let messages = inside.iter().filter(|(name, _)| file_name::is_message(name.as_bytes())).count();
+            match mailbox.terms(token)? {
+                _ if messages == 0 => self.litter(&claimed, &name),
+                Some(terms) if terms.is_over(self.room.clock()) => {
+                    let what = format!(
+                        "is a claim that ended {}; the next look at the mailbox gives it back",
+                        terms.ends
+                    );
+                    let clock = self.room.clock();
+                    self.mend(Grade::Litter, "§5.5", path, what, || {
+                        mailbox.return_expired(clock).map(|_| ())
+                    });
+                    continue;
+                }
+                Some(_) => {}
+                None => {
+                    let clock = self.room.clock();
+                    let what = "is a claim without terms".to_owned();
+                    self.mend(Grade::Fault, "§5.5", path, what, || {
+                        mailbox.return_expired(clock).map(|_| ())
+                    });
+                    continue;
+                }
+            }
+            self.messages(mailbox, Folder::Claimed(token), ids)?;
+        }
+        Ok(())
+    }
+
+    /// Attempts belong to a message that is still there.
+    fn attempts(&mut self, mailbox: &Maildir) -> Result<(), Error> {
+        let dir = mailbox.dir().sub("attempts")?;
+        for (name, _) in entries(&dir)? {
+            let mut there = false;
+            for folder in mailbox.folders()? {
+                there |= mailbox.folder_if_any(folder)?.is_some_and(|f| f.stat(&name).is_ok());
+            }
+            if !there {
+                self.litter(&dir, &name);
+            } else if let Ok(stat) = dir.stat(&name) {
+                self.modes(&dir, &name, &stat);
+            }
+        }
+        Ok(())
+    }
+
     fn all_litter(&mut self, dir: &Dir) -> Result<(), Error> {
         for (name, _) in entries(dir)? {
             self.litter(dir, &name);
@@ -80,7 +139,7 @@ impl Doctor<'_> {
         folder: Folder,
         ids: &mut HashMap<MessageId, String>,
     ) -> Result<(), Error> {
-        let dir = mailbox.dir().sub(folder.word())?;
+        let dir = mailbox.folder(folder)?;
         let listing = mailbox.list(folder, usize::MAX)?;
         for (name, what) in &listing.strange {
             let path = dir.path().join(name).display().to_string();

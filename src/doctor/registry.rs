@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::{Doctor, Grade};
-use crate::mailbox::maildir::{CARD_LIMIT, Folder};
+use crate::mailbox::Folder;
+use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::{Error, Maildir};
 use crate::name::{MailboxId, Name, fold};
 use crate::random;

@@ -8,8 +8,16 @@ use crate::mailbox::{Dir, Error};
 use crate::name::MailboxId;
 
 /// Files and directories of a root that have a meaning.
-const KNOWN: [&str; 7] =
-    [".postroom", "postroom.toml", "registry.json", ".registry.lock", ".journal", ".sessions", ".staging"];
+const KNOWN: [&str; 8] = [
+    ".postroom",
+    "postroom.toml",
+    "registry.json",
+    "groups.json",
+    ".registry.lock",
+    ".journal",
+    ".sessions",
+    ".staging",
+];
 
 impl Doctor<'_> {
     /// Looks at the root and gives the ids of the mailboxes in it.
@@ -28,7 +36,10 @@ impl Doctor<'_> {
                     self.modes(root, &name, &stat);
                     mailboxes.push(id);
                 }
-                _ if name.starts_with(".registry.json.") || name.starts_with("..") => {
+                _ if name.starts_with(".registry.json.")
+                    || name.starts_with(".groups.json.")
+                    || name.starts_with("..") =>
+                {
                     self.litter(root, &name)
                 }
                 (_, FileType::Symlink) => {

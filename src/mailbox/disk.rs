@@ -152,6 +152,21 @@ impl Dir {
 
     /// Writes and syncs a new file where no reader looks.
     pub fn stage(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let synced = self
+            .create(name, bytes)
+            .and_then(|file| fs::fsync(&file).map_err(|e| self.fault("sync", name, e)));
+        if synced.is_err() {
+            let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
+        }
+        synced
+    }
+
+    /// Writes a new file without sync, where a power cut makes its content worthless anyway.
+    pub fn write_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.create(name, bytes).map(|_| ())
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, FILE_MODE))
             .map_err(|e| self.fault("create", name, e))?;
@@ -159,7 +174,7 @@ impl Dir {
             fs::fchmod(&fd, FILE_MODE).map_err(|e| self.fault("set the mode of", name, e)).and_then(|()| {
                 let mut file = File::from(fd);
                 file.write_all(bytes).map_err(|e| Error::std("write", &self.path.join(name), e))?;
-                fs::fsync(&file).map_err(|e| self.fault("sync", name, e))
+                Ok(file)
             });
         if written.is_err() {
             let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
@@ -199,6 +214,27 @@ impl Dir {
             return Err(self.fault("replace", name, e));
         }
         self.sync()
+    }
+
+    /// Puts new content in the place of a file, whole or not at all, without sync.
+    pub fn exchange(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let staged = format!(".{name}.{}", random::unique_hex());
+        self.write_new(&staged, bytes)?;
+        retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)).map_err(|e| {
+            let _ = self.remove(&staged);
+            self.fault("replace", name, e)
+        })
+    }
+
+    /// Makes the content of a file here survive a power cut.
+    pub fn sync_file(&self, name: &str) -> Result<()> {
+        let opened = self.open_file(name)?;
+        fs::fsync(&opened.file).map_err(|e| self.fault("sync", name, e))
+    }
+
+    /// Removes an empty directory.
+    pub fn remove_dir(&self, name: &str) -> Result<()> {
+        fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR).map_err(|e| self.fault("remove", name, e))
     }
 
     /// Makes what was published, made or removed here survive a power cut.
@@ -288,7 +324,7 @@ impl Dir {
                     .map_err(|e| dir.fault("remove", &entry, e))?,
             }
         }
-        fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR).map_err(|e| self.fault("remove", name, e))
+        self.remove_dir(name)
     }
 
     /// What lies under a name, without following it.

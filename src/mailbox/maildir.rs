@@ -4,6 +4,9 @@
 //! <root>/<id>/tmp/          staging; readers never look here
 //!            /inbox/        unread: a message is unread if and only if it is here
 //!            /archive/      consumed; never changed again
+//!            /claimed/<token>/  taken with a lease, with its claim.json (claim.rs)
+//!            /failed/       given up, with a reason in attempts/
+//!            /attempts/     one file per message that was tried, one line per attempt
 //!            /quarantine/   what could not be read
 //!            /answering/    one empty file per reply under way
 //!            /card.json     its names, for a lost registry
@@ -18,35 +21,17 @@
 use std::collections::BinaryHeap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use rustix::fs::FileType;
 
 use super::disk::Dir;
 use super::fault::{Error, Result};
+use super::folder::Folder;
 use super::reading::mtime;
 use crate::message::{FileName, Priority, file_name};
 use crate::name::MailboxId;
 use crate::random;
-
-/// The directories that hold messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Folder {
-    Inbox,
-    Archive,
-    Quarantine,
-}
-
-impl Folder {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Inbox => "inbox",
-            Self::Archive => "archive",
-            Self::Quarantine => "quarantine",
-        }
-    }
-}
 
 /// One mailbox, open.
 #[derive(Debug)]
@@ -121,10 +106,6 @@ impl Maildir {
         &self.dir
     }
 
-    pub fn path(&self, folder: Folder, name: &str) -> PathBuf {
-        self.dir.path().join(folder.word()).join(name)
-    }
-
     /// Writes a whole message, makes it durable and publishes it into the inbox.
     pub fn deliver(&self, name: &FileName, bytes: &[u8]) -> Result<Delivered> {
         let (tmp, inbox) = match self.delivery.get() {
@@ -148,7 +129,7 @@ impl Maildir {
 
     /// The first `limit` names of a folder: by priority, then by name, which is by time.
     pub fn list(&self, folder: Folder, limit: usize) -> Result<Listing> {
-        let dir = match self.dir.sub(folder.word()) {
+        let dir = match self.folder(folder) {
             Err(e) if e.is_missing() && folder != Folder::Inbox => return Ok(Listing::default()),
             other => other?,
         };
@@ -187,7 +168,7 @@ impl Maildir {
     pub fn arrivals(&self, folder: Folder, limit: usize) -> Result<Listing> {
         let mut listing = self.list(folder, limit.saturating_add(SAME_SECOND))?;
         let key = |name: &str| (file_name::priority(name.as_bytes()), file_name::second(name).to_owned());
-        let dir = match self.dir.sub(folder.word()) {
+        let dir = match self.folder(folder) {
             Err(e) if e.is_missing() => return Ok(listing),
             other => other?,
         };
@@ -200,14 +181,10 @@ impl Maildir {
 
     /// Moves a message from one folder to another; `false` if it is no longer there. Durable on return.
     pub fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<bool> {
-        let source = self.dir.sub(from.word())?;
-        let target = match self.dir.sub(to.word()) {
-            Err(e) if e.is_missing() => {
-                let made = self.dir.make_sub(to.word())?;
-                self.dir.sync()?;
-                made
-            }
-            other => other?,
+        let source = self.folder(from)?;
+        let target = match to {
+            Folder::Claimed(_) => self.folder(to)?,
+            other => self.made_folder(other.word())?,
         };
         match source.publish(name, &target, name) {
             Ok(()) => target.sync().map(|()| true),
@@ -219,8 +196,7 @@ impl Maildir {
     /// Puts away what cannot be read, under a name that is safe to look at. Gone already is no error.
     pub fn quarantine(&self, name: &OsString) -> Result<()> {
         let inbox = self.dir.sub("inbox")?;
-        let target = self.dir.make_sub(Folder::Quarantine.word())?;
-        self.dir.sync()?;
+        let target = self.made_folder(Folder::Quarantine.word())?;
         let clean: String = name
             .to_string_lossy()
             .chars()

@@ -2,8 +2,10 @@
 //! mailbox of the native protocol is [`maildir::Maildir`], whose files are read by `reading` and whose agent
 //! is looked for by `presence`. Nothing here knows a terminal or a verb.
 
+pub mod claim;
 pub mod disk;
 pub mod fault;
+pub mod folder;
 pub mod lock;
 pub mod maildir;
 pub mod once;
@@ -12,6 +14,7 @@ pub mod reading;
 
 pub use disk::Dir;
 pub use fault::Error;
+pub use folder::{Folder, Token};
 pub use maildir::Maildir;
 
 use std::time::Duration;

@@ -7,7 +7,8 @@
 use std::path::PathBuf;
 
 use super::fault::Result;
-use super::maildir::{Delivered, Folder, Maildir};
+use super::folder::Folder;
+use super::maildir::{Delivered, Maildir};
 use crate::message::{FileName, file_name, frontmatter, maildir};
 use crate::name::MessageId;
 
@@ -30,16 +31,14 @@ impl Maildir {
     /// Delivers unless the same message is here already, in whatever state.
     pub fn deliver_once(&self, id: &MessageId, name: &FileName, bytes: &[u8]) -> Result<Once> {
         let _lock = self.dir().lock(".deliver.lock")?;
-        for folder in [Folder::Inbox, Folder::Archive] {
+        for folder in self.folders()? {
             for twin in self.twins(folder, id)? {
-                let Some(found) =
-                    self.dir().sub(folder.word())?.read(&twin, bytes.len() as u64 + READ_SLACK)?
-                else {
+                let Some(found) = self.folder(folder)?.read(&twin, bytes.len() as u64 + READ_SLACK)? else {
                     continue;
                 };
                 if found == bytes {
                     // Whoever put it here may have been interrupted before it was durable.
-                    return Ok(match self.dir().sub(folder.word())?.sync() {
+                    return Ok(match self.folder(folder)?.sync() {
                         Ok(()) => Once::Already { folder, name: twin },
                         Err(e) => Once::Delivered(Delivered::Unproven(e)),
                     });
@@ -58,7 +57,7 @@ impl Maildir {
             return Ok(vec![]);
         };
         let mut names = vec![];
-        let dir = match self.dir().sub(folder.word()) {
+        let dir = match self.folder(folder) {
             Err(e) if e.is_missing() => return Ok(names),
             other => other?,
         };

@@ -9,7 +9,8 @@ use rustix::fs::FileType;
 
 use super::disk;
 use super::fault::{Error, Result};
-use super::maildir::{Folder, Maildir};
+use super::folder::Folder;
+use super::maildir::Maildir;
 use crate::clock::Timestamp;
 use crate::message::{Envelope, Message, ParseError, file_name, frontmatter, maildir};
 
@@ -49,7 +50,7 @@ impl Unreadable {
 impl Maildir {
     /// How many messages are unread, and when the oldest came; by names and one look at a file.
     pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
-        let inbox = self.dir().sub(Folder::Inbox.word())?;
+        let inbox = self.folder(Folder::Inbox)?;
         let (mut count, mut oldest) = (0, Vec::new());
         inbox.scan(|name, kind| {
             if kind == FileType::RegularFile && file_name::is_message(name) {
@@ -124,7 +125,7 @@ impl Maildir {
     }
 
     fn open_message(&self, folder: Folder, name: &str) -> Result<Option<disk::Opened>> {
-        let dir = match self.dir().sub(folder.word()) {
+        let dir = match self.folder(folder) {
             Err(e) if e.is_missing() => return Ok(None),
             other => other?,
         };
@@ -156,7 +157,7 @@ impl Maildir {
     }
 
     fn unreadable(&self, folder: Folder, name: &str, e: &Error) -> Unreadable {
-        let stat = self.dir().sub(folder.word()).and_then(|dir| dir.stat(name)).ok();
+        let stat = self.folder(folder).and_then(|dir| dir.stat(name)).ok();
         // No descriptors, a failing disk: that is no fault of the file. A mode without read permission is.
         let barred = e.is_forbidden() && stat.as_ref().is_some_and(|s| s.st_mode & 0o400 == 0);
         let passing = matches!(e, Error::Io { .. }) && !barred;

@@ -108,9 +108,14 @@ pub fn subject_of(body: &str) -> String {
 /// The subject of an answer: `re: ` once, however long the thread.
 pub fn subject_of_answer(subject: &str) -> String {
     let bare = subject.get(..3).filter(|p| p.eq_ignore_ascii_case("re:")).map_or(subject, |_| &subject[3..]);
-    let mut answer = format!("re: {}", one_line(bare));
-    answer.truncate(answer.floor_char_boundary(VALUE_LIMIT));
-    answer.trim_end().to_owned()
+    subject_with("re: ", bare)
+}
+
+/// A subject with something before it, still of a length that may be written.
+pub fn subject_with(before: &str, subject: &str) -> String {
+    let mut whole = format!("{before}{}", one_line(subject));
+    whole.truncate(whole.floor_char_boundary(VALUE_LIMIT));
+    whole.trim_end().to_owned()
 }
 
 /// Text that may become a value: what others wrote need not obey the rules of what is written here.

@@ -19,8 +19,8 @@ pub struct Facts<'a> {
     pub time: Timestamp,
     /// Something worth knowing about this copy: shown before, addressed to another mailbox.
     pub remarks: &'a [String],
-    /// The shortest id the reader can use, for the line that says how to answer.
-    pub short: &'a str,
+    /// What the reader may type next, and what for.
+    pub next: (&'a str, &'a str),
 }
 
 /// How much of the body is shown.
@@ -101,7 +101,7 @@ fn head(facts: &Facts<'_>) -> String {
     for remark in facts.remarks {
         line("note", remark);
     }
-    line("to answer", &format!("postroom reply {}", facts.short));
+    line(facts.next.0, facts.next.1);
     out
 }
 
@@ -137,7 +137,13 @@ mod tests {
             extra: vec![],
         };
         let time = Timestamp::from_parts(0, 0);
-        let facts = Facts { envelope: &envelope, sender: "bob", time, remarks: &[], short: "3f2a9c1d" };
+        let facts = Facts {
+            envelope: &envelope,
+            sender: "bob",
+            time,
+            remarks: &[],
+            next: ("to answer", "postroom reply 3f2a9c1d"),
+        };
         render(&facts, body, nonce, Extent::Whole, false)
     }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Me, Post, Result};
+use crate::mailbox::Folder;
 use crate::mailbox::Maildir;
-use crate::mailbox::maildir::Folder;
 use crate::mailbox::reading::{Header, Unreadable};
-use crate::message::file_name;
+use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId};
 use crate::room::Room;
 
@@ -26,7 +26,10 @@ impl Filter {
     }
 
     pub fn fits(&self, header: &Header) -> bool {
-        let envelope = &header.envelope;
+        self.fits_envelope(&header.envelope)
+    }
+
+    pub fn fits_envelope(&self, envelope: &Envelope) -> bool {
         self.from.as_ref().is_none_or(|from| envelope.from == from.as_str())
             && self.channel.as_ref().is_none_or(|channel| envelope.channel.as_ref() == Some(channel))
             && self.reply_to.as_ref().is_none_or(|id| {
@@ -50,6 +53,7 @@ pub struct Checked {
 impl Post {
     /// The first `limit` headers that fit.
     pub fn check(&self, me: &Me, filter: &Filter, limit: usize) -> Result<Checked> {
+        self.return_expired(&me.mailbox)?;
         // A filter asks for what only the envelope says, so then every name is a candidate.
         let mut ask = if filter.is_empty() { limit } else { usize::MAX };
         loop {
@@ -99,6 +103,7 @@ impl Post {
 
     /// How many messages are unread, told by names alone.
     pub fn count(&self, me: &Me) -> Result<usize> {
+        self.return_expired(&me.mailbox)?;
         Ok(me.mailbox.list(Folder::Inbox, 0)?.total)
     }
 }

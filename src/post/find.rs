@@ -2,7 +2,7 @@
 //! digits on, or its file name. One's own mailbox is searched, unread mail first.
 
 use super::{Error, Me, Post, Result};
-use crate::mailbox::maildir::Folder;
+use crate::mailbox::Folder;
 use crate::message::file_name;
 
 /// Where a message lies.
@@ -16,7 +16,20 @@ impl Post {
     /// The one message of this mailbox that `reference` names.
     pub fn find(&self, me: &Me, reference: &str) -> Result<Found> {
         // What is unread comes first: an old message with the same beginning is not meant.
-        self.find_first(me, reference, [Folder::Inbox, Folder::Archive])
+        match self.find_first(me, reference, [Folder::Inbox, Folder::Archive]) {
+            Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => self.find_elsewhere(me, reference),
+            other => other,
+        }
+    }
+
+    /// What is claimed or given up is found last.
+    fn find_elsewhere(&self, me: &Me, reference: &str) -> Result<Found> {
+        for token in me.mailbox.tokens()? {
+            if let Ok(found) = self.find_in(me, reference, Folder::Claimed(token)) {
+                return Ok(found);
+            }
+        }
+        self.find_in(me, reference, Folder::Failed)
     }
 
     /// The one message that `reference` names in the first folder that has one.
@@ -30,7 +43,7 @@ impl Post {
     }
 
     /// The one message of one folder that `reference` names.
-    fn find_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<Found> {
+    pub(super) fn find_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<Found> {
         let mut found = self.matches(me, folder, reference)?;
         match found.len() {
             0 if reference.len() < 4 => Err(Error::ShortReference { reference: clip(reference) }),

@@ -22,7 +22,7 @@ pub enum Why {
     Flag,
     Environment,
     Session,
-    /// The caller named an id itself; only the seed's shell interface does.
+    /// The caller named an id itself: the seed's shell interface, and looks into other mailboxes.
     Id,
 }
 
@@ -57,6 +57,12 @@ impl Post {
         Ok(Me { id, name, why, mailbox })
     }
 
+    /// Another mailbox, looked into as if one were it.
+    pub(super) fn other(&self, id: &MailboxId) -> Result<Me> {
+        let name = self.registry.as_ref().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());
+        Ok(Me { id: id.clone(), name, why: Why::Id, mailbox: self.mailbox(id)? })
+    }
+
     /// Which id this command acts as, if anything says so, whether or not there is such a mailbox.
     pub(super) fn my_id(&self) -> Result<Option<(MailboxId, Why)>> {
         if let Some(name) = &self.caller.flag {
@@ -72,6 +78,7 @@ impl Post {
         if let Some(session) = &self.caller.session
             && let Some(id) = session.mailbox(&self.room)?
         {
+            self.check_holder(session, &id)?;
             return Ok(Some((id, Why::Session)));
         }
         Ok(None)

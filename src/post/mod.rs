@@ -3,16 +3,27 @@
 //! A [`Post`] is one room seen by one caller. Each verb has its file; none of them prints, asks or reads
 //! the environment. Order within a verb is always: check everything, act, record it in the journal.
 
+mod ask;
 mod check;
+mod claim;
 mod error;
 mod find;
+mod group;
+mod hints;
 mod identity;
+mod locate;
 mod names;
+mod prune;
 mod read;
 mod reply;
+mod search;
 mod seed;
 mod send;
 mod setup;
+mod stats;
+mod takeover;
+mod thread;
+mod trace;
 mod wait;
 
 use std::path::Path;
@@ -20,23 +31,31 @@ use std::sync::Arc;
 
 use crate::clock::{Clock, Timestamp};
 use crate::journal::Event;
-use crate::mailbox::Maildir;
-use crate::mailbox::maildir::Folder;
 use crate::mailbox::reading::{Header, Unreadable};
+use crate::mailbox::{Folder, Maildir};
 use crate::name::MailboxId;
 use crate::registry::{self, Registry};
 use crate::room::Room;
 use crate::session::Session;
 
+pub use ask::{Asked, Fate, Until};
 pub use check::{Checked, Filter, waiting_elsewhere};
+pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
 pub use error::{Error, Failure, Result};
 pub use find::Found;
 pub use identity::{Me, Why};
+pub use locate::Copy;
 pub use names::Listed;
+pub use prune::{Doomed, Wanted};
 pub use read::{Next, Opened};
 pub use reply::Answer;
+pub use search::{Hit, Query};
 pub use send::{Letter, Outcome, Receipt};
 pub use setup::{NewMailbox, Setup};
+pub use stats::{Figures, STEPS, quantile};
+pub use takeover::TakenOver;
+pub use thread::{Branch, Node, Sent};
+pub use trace::{Located, State, Trace};
 pub use wait::Awaited;
 
 /// Who calls, as far as flags, environment and agent session say. Filled in by the view.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::{Error, Found, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
-use crate::mailbox::maildir::Folder;
+use crate::mailbox::Folder;
 use crate::mailbox::reading::Unreadable;
 use crate::message::Message;
 
@@ -71,9 +71,18 @@ impl Post {
         }
     }
 
-    /// The message that `reference` names, unread or archived.
+    /// The message that `reference` names, wherever in this mailbox it is.
     pub fn open_message(&self, me: &Me, reference: &str, peek: bool) -> Result<Opened> {
-        let Found { folder, name } = self.find(me, reference)?;
+        self.open_found(me, reference, peek, self.find(me, reference)?)
+    }
+
+    /// The message that `reference` names in one folder.
+    pub fn open_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<Opened> {
+        self.open_found(me, reference, true, self.find_in(me, reference, folder)?)
+    }
+
+    fn open_found(&self, me: &Me, reference: &str, peek: bool, found: Found) -> Result<Opened> {
+        let Found { folder, name } = found;
         match me.mailbox.message(folder, &name, self.room.limits().body_bytes) {
             Ok(Some((message, time))) => Ok(self.opened(me, folder, &name, message, time)),
             // Someone archived it between the look and the opening; there it is read as well.
@@ -102,7 +111,7 @@ impl Post {
         Opened { folder, name: name.to_owned(), message, time, path: me.mailbox.path(Folder::Archive, name) }
     }
 
-    fn quarantine(&self, me: &Me, name: &OsString, why: String) -> Result<Unreadable> {
+    pub(super) fn quarantine(&self, me: &Me, name: &OsString, why: String) -> Result<Unreadable> {
         self.room.may_write()?;
         me.mailbox.quarantine(name)?;
         let shown = name.to_string_lossy().into_owned();
@@ -116,7 +125,7 @@ impl Post {
 
     /// Archives a message after its text was written out. Twice is no error.
     pub fn shown(&self, me: &Me, opened: &Opened) -> Result<()> {
-        if opened.folder == Folder::Archive {
+        if opened.folder != Folder::Inbox {
             return Ok(());
         }
         self.room.may_write()?;
@@ -140,7 +149,7 @@ impl Post {
         let found = self.find_to_file(me, reference, to)?;
         if found.folder == to {
             // The run that moved it may have been interrupted before that was durable.
-            me.mailbox.dir().sub(to.word())?.sync()?;
+            me.mailbox.folder(to)?.sync()?;
             return Ok((found, false));
         }
         let moved = me.mailbox.shift(&found.name, found.folder, to)?;
@@ -155,7 +164,7 @@ impl Post {
         Ok((found, moved))
     }
 
-    fn record_move(&self, event: &str, me: &Me, id: &str, file: &str) {
+    pub(super) fn record_move(&self, event: &str, me: &Me, id: &str, file: &str) {
         self.record(Event { id: id.to_owned(), file: file.to_owned(), ..Event::new(event, me.id.as_str()) });
     }
 }

@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Error, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::mailbox::Dir;
-use crate::mailbox::maildir::Folder;
+use crate::mailbox::Folder;
+use crate::message::Envelope;
 use crate::message::envelope::subject_of_answer;
 use crate::name::{MailboxId, MessageId, Name};
 
@@ -43,6 +44,25 @@ impl Post {
             }
         };
         let asked = header.envelope;
+        let (to, letter) = self.letter_back(&asked, letter)?;
+        self.check_letter(&letter)?;
+        let receipt = self.answer(me, &asked.id, &to, &letter)?;
+        let delivered = !matches!(receipt.outcome, Outcome::Failed(_));
+        let archived = delivered
+            && found.folder == Folder::Inbox
+            && me.mailbox.shift(&found.name, Folder::Inbox, Folder::Archive)?;
+        if archived {
+            self.record_move("answered", me, asked.id.as_str(), &found.name);
+        }
+        if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
+            // The run that moved it may have been interrupted before that was durable.
+            me.mailbox.folder(Folder::Archive)?.sync()?;
+        }
+        Ok(Answer { receipt, answered: asked.id, archived })
+    }
+
+    /// A letter that answers: to the sender, in the same thread and channel.
+    pub(super) fn letter_back(&self, asked: &Envelope, letter: Letter) -> Result<(MailboxId, Letter)> {
         let to = self.sender_of(&asked.from)?;
         let letter = Letter {
             subject: Some(letter.subject.clone().unwrap_or_else(|| subject_of_answer(&asked.subject))),
@@ -50,17 +70,7 @@ impl Post {
             reply_to: Some(asked.id.clone()),
             ..letter
         };
-        self.check_letter(&letter)?;
-        let receipt = self.answer(me, &asked.id, &to, &letter)?;
-        let delivered = !matches!(receipt.outcome, Outcome::Failed(_));
-        let archived = delivered
-            && found.folder == Folder::Inbox
-            && me.mailbox.shift(&found.name, Folder::Inbox, Folder::Archive)?;
-        if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
-            // The run that moved it may have been interrupted before that was durable.
-            me.mailbox.dir().sub(Folder::Archive.word())?.sync()?;
-        }
-        Ok(Answer { receipt, answered: asked.id, archived })
+        Ok((to, letter))
     }
 
     /// The mailbox a message came from. By hand, a name is easily written where an id belongs.

@@ -5,8 +5,8 @@
 
 use super::{Error, Letter, Me, Post, Receipt, Result, Why};
 use crate::journal::Event;
+use crate::mailbox::Folder;
 use crate::mailbox::Maildir;
-use crate::mailbox::maildir::Folder;
 use crate::name::{MailboxId, MessageId, Name};
 use crate::registry::{Editing, Entry};
 

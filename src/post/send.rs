@@ -6,8 +6,9 @@
 use super::{Error, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
+use crate::mailbox::Folder;
 use crate::mailbox::fault;
-use crate::mailbox::maildir::{Delivered, Folder};
+use crate::mailbox::maildir::Delivered;
 use crate::mailbox::once::Once;
 use crate::message::envelope::{self, check_value};
 use crate::message::{Envelope, FileName, Priority, maildir, secret};
@@ -59,9 +60,10 @@ impl Post {
     pub fn send(&self, me: &Me, letter: &Letter) -> Result<Vec<Receipt>> {
         let mut to: Vec<MailboxId> = vec![];
         for name in &letter.to {
-            let id = self.addressee(name)?;
-            if !to.contains(&id) {
-                to.push(id);
+            for id in self.recipients(me, name)? {
+                if !to.contains(&id) {
+                    to.push(id);
+                }
             }
         }
         match &letter.id {
@@ -119,7 +121,12 @@ impl Post {
 
     fn is_there(&self, recipient: &MailboxId, id: &MessageId) -> Result<bool> {
         let mailbox = self.mailbox(recipient)?;
-        Ok(!mailbox.twins(Folder::Inbox, id)?.is_empty() || !mailbox.twins(Folder::Archive, id)?.is_empty())
+        for folder in mailbox.folders()? {
+            if !mailbox.twins(folder, id)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     pub(super) fn check_quota(&self, recipient: &MailboxId) -> Result<()> {

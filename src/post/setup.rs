@@ -7,8 +7,9 @@ use rustix::fs::FileType;
 
 use super::{Error, Post, Result, Why};
 use crate::journal::Event;
+use crate::mailbox::Folder;
 use crate::mailbox::Maildir;
-use crate::mailbox::maildir::{CARD_LIMIT, Folder};
+use crate::mailbox::maildir::CARD_LIMIT;
 use crate::message::envelope::check_value;
 use crate::name::{MailboxId, Name};
 use crate::random;
@@ -59,6 +60,7 @@ impl Post {
             Some(session) => {
                 if session.mailbox(&self.room)?.as_ref() != Some(&entry.id) {
                     session.bind(&self.room, &entry.id)?;
+                    self.hold(&mailbox, Some(session))?;
                 }
                 true
             }
@@ -99,6 +101,8 @@ impl Post {
                 }
                 _ => Err(Error::NotMe { source_of_name, name, nearest }),
             },
+            // A session that lost its mailbox may have another.
+            Err(Error::TakenOver { .. }) => Ok(None),
             Err(e) => Err(e),
         }
     }

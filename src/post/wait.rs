@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::{Checked, Error, Filter, Me, Post, Result};
-use crate::mailbox::maildir::Folder;
+use crate::mailbox::Folder;
 use crate::wait::{Watch, Woken};
 
 /// How a wait ended.
@@ -35,6 +35,7 @@ impl Post {
         };
         let mut known = HashSet::new();
         loop {
+            self.return_expired(&me.mailbox)?;
             if self.has_mail(me, filter, &mut known).map_err(|e| removed(me, e))? {
                 let checked = self.check(me, filter, limit)?;
                 if !checked.headers.is_empty() {

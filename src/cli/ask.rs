@@ -1,0 +1,95 @@
+//! `postroom ask`.
+
+use std::time::Duration;
+
+use clap::Parser;
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::send::{Marks, tell};
+use super::shown::{self, Shown};
+use super::text::Text;
+use super::trace::state_shown;
+use super::{Globals, Verb};
+use crate::message::visible;
+use crate::post::{Failure, Letter, Outcome};
+use crate::span;
+
+/// Send a question, wait for its answer, and show it
+///
+/// Exits 1 when the time is over, and says where the question is then; it stays sent, and the answer will come
+/// as mail.
+#[derive(Debug, Parser)]
+pub(super) struct Ask {
+    /// Who is asked
+    #[arg(value_name = "TO")]
+    to: String,
+    /// Left out: the first line of the text
+    #[arg(short, long, allow_hyphen_values = true)]
+    subject: Option<String>,
+    #[command(flatten)]
+    text: Text,
+    #[command(flatten)]
+    marks: Marks,
+    /// Give up after this time (seconds, or 30m, 2h)
+    #[arg(long, value_name = "SPAN", default_value = "540", value_parser = span::parse)]
+    timeout: Duration,
+    /// Show all of a long answer
+    #[arg(long)]
+    full: bool,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Ask {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let (post, me) = context.post_and_me()?;
+        if !self.to.starts_with('@') {
+            post.addressee(&self.to)?;
+        }
+        let body = self.text.read(post.room().limits().body_bytes)?;
+        let letter = Letter { to: vec![self.to], ..self.marks.letter(self.subject, body)? };
+        let asked = post.ask(&me, &letter, self.timeout)?;
+        if matches!(asked.receipt.outcome, Outcome::Failed(_)) {
+            return tell(context, &[asked.receipt]);
+        }
+        let id = asked.receipt.id.clone();
+        let Some(answer) = asked.answer else {
+            let state = asked
+                .state
+                .as_ref()
+                .map_or_else(|| "in no mailbox: no evidence".to_owned(), |s| state_shown(&post, s));
+            if context.output.json {
+                context.output.json(
+                    &json!({"v": 1, "id": id.as_str(), "timed_out": true, "state": state, "messages": []}),
+                );
+            } else {
+                let short = id.short().unwrap_or_default();
+                let to = visible::line(&asked.receipt.name);
+                context.output.line(&format!(
+                    "no answer within {}; the question {short} to {to} is {state}",
+                    span::measured(self.timeout)
+                ));
+                context.output.line(&format!("postroom wait --reply-to {id}"));
+            }
+            return Err(Fail::Code(Failure::Nothing));
+        };
+        if context.output.json {
+            let message = shown::json(&post, &answer);
+            context
+                .output
+                .json(&json!({"v": 1, "id": id.as_str(), "timed_out": false, "messages": [message]}));
+        } else {
+            let shown = Shown { full: self.full, path: answer.path.clone(), ..Shown::default() };
+            let text = shown.text(context, &post, &me.id, &answer);
+            context.output.text(&text);
+        }
+        context.output.flush().map_err(Fail::Output)?;
+        Ok(post.shown(&me, &answer)?)
+    }
+}

@@ -1,0 +1,218 @@
+//! `postroom claim`, `done`, `release` and `fail`: a mailbox as a work queue.
+
+use std::time::Duration;
+
+use clap::Parser;
+use serde_json::json;
+
+use super::check::Which;
+use super::context::Context;
+use super::fail::Fail;
+use super::send::{Marks, tell};
+use super::shown::{self, Shown};
+use super::text::Text;
+use super::{Globals, Verb};
+use crate::mailbox::claim::Terms;
+use crate::message::visible;
+use crate::post::{Failure, Me, Post};
+use crate::span;
+
+/// Take a message with a lease: only you can finish it until the lease ends
+///
+/// Many agents may claim from one mailbox: that is a work queue. Shows the message and its token; then
+/// `postroom done TOKEN`, `release TOKEN` or `fail TOKEN --reason TEXT`. When the lease ends first, the
+/// message is unread again and its attempt is counted. Nothing to take: exits 1.
+#[derive(Debug, Parser)]
+pub(super) struct Claim {
+    /// The first digits of a message's id; left out: the next one
+    #[arg(value_name = "ID", conflicts_with = "renew")]
+    id: Option<String>,
+    /// Take from this mailbox instead of your own
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
+    /// How long the lease lasts (45s, 30m, 2h)
+    #[arg(long, value_name = "SPAN", default_value = "30m", value_parser = span::parse)]
+    lease: Duration,
+    /// Let the lease of a claim you hold last longer
+    #[arg(long, value_name = "TOKEN")]
+    renew: Option<String>,
+    /// Show all of a long body
+    #[arg(long)]
+    full: bool,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Claim {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let (post, me) = context.post_and_me()?;
+        if let Some(token) = &self.renew {
+            let held = post.held(&me, token)?;
+            let terms = post.renew(&held, self.lease)?;
+            context.done = true;
+            return told(context, "renewed", token, Some(&terms));
+        }
+        let filter = self.which.filter(&post)?;
+        let (claimed, put_away) =
+            post.claim(&me, self.queue.as_deref(), self.id.as_deref(), &filter, self.lease)?;
+        put_away.iter().for_each(|broken| shown::tell("unreadable, now in quarantine", broken));
+        let Some(claimed) = claimed else {
+            if context.output.json {
+                context.output.json(&json!({"v": 1, "claim": null, "messages": []}));
+                return Err(Fail::Code(Failure::Nothing));
+            }
+            return Err(context.nothing("nothing to claim"));
+        };
+        let queue = post.name_of(claimed.queue.as_str()).to_owned();
+        let terms = &claimed.terms;
+        if context.output.json {
+            let message = shown::json(&post, &claimed.opened);
+            context.output.json(&json!({
+                "v": 1,
+                "claim": {"token": claimed.token.to_string(), "queue": queue, "until": terms.ends, "attempt": terms.attempt},
+                "messages": [message],
+            }));
+        } else {
+            let remark =
+                format!("claimed as {} until {}, attempt {}", claimed.token, terms.ends, terms.attempt);
+            let shown = Shown {
+                full: self.full,
+                claim: Some(claimed.token),
+                remark: Some(remark),
+                path: claimed.opened.path.clone(),
+            };
+            let text = shown.text(context, &post, &claimed.queue, &claimed.opened);
+            context.output.text(&text);
+        }
+        // A claim that nobody saw would only block the message until its lease ends.
+        if let Err(e) = context.output.flush() {
+            let held = post.held(&me, &claimed.token.to_string())?;
+            post.release(&me, &held, "its claimer's output was closed")?;
+            return Err(Fail::Output(e));
+        }
+        Ok(())
+    }
+}
+
+/// Finish a claimed message; with a text, answer its sender first
+#[derive(Debug, Parser)]
+pub(super) struct Done {
+    /// What `claim` showed
+    token: String,
+    #[command(flatten)]
+    answer: Answer,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+/// An answer, if there is one: only -m and --file, because standard input cannot be absent.
+#[derive(Debug, clap::Args)]
+struct Answer {
+    /// Subject of the answer
+    #[arg(short, long, allow_hyphen_values = true)]
+    subject: Option<String>,
+    #[command(flatten)]
+    text: Text,
+    #[command(flatten)]
+    marks: Marks,
+}
+
+impl Verb for Done {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let (post, me) = context.post_and_me()?;
+        let held = post.held(&me, &self.token)?;
+        let letter = if self.answer.text.is_given() {
+            let body = self.answer.text.read(post.room().limits().body_bytes)?;
+            Some(self.answer.marks.letter(self.answer.subject, body)?)
+        } else {
+            None
+        };
+        let receipt = post.done(&me, &held, letter)?;
+        context.done = true;
+        match receipt {
+            Some(receipt) => tell(context, &[receipt]),
+            None => told(context, "done", &self.token, None),
+        }
+    }
+}
+
+/// Give a claimed message back; it is unread again at once
+#[derive(Debug, Parser)]
+pub(super) struct Release {
+    /// What `claim` showed
+    token: String,
+    /// Why, for whoever looks at its attempts
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Release {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        end(context, &self.token, "released", |post, me| {
+            post.release(me, &post.held(me, &self.token)?, &self.reason)
+        })
+    }
+}
+
+/// Give a claimed message up: it becomes a dead letter, and its sender is told
+#[derive(Debug, Parser)]
+pub(super) struct GiveUp {
+    /// What `claim` showed
+    token: String,
+    /// Why; the sender reads it
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for GiveUp {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        end(context, &self.token, "failed", |post, me| {
+            post.fail(me, &post.held(me, &self.token)?, &visible::line(&self.reason)).map(|_| ())
+        })
+    }
+}
+
+fn end(
+    context: &mut Context,
+    token: &str,
+    word: &str,
+    deed: impl FnOnce(&Post, &Me) -> crate::post::Result<()>,
+) -> Result<(), Fail> {
+    let (post, me) = context.post_and_me()?;
+    deed(&post, &me)?;
+    context.done = true;
+    told(context, word, token, None)
+}
+
+fn told(context: &mut Context, word: &str, token: &str, terms: Option<&Terms>) -> Result<(), Fail> {
+    let until = terms.map(|t| t.ends.clone());
+    if context.output.json {
+        context.output.json(&json!({"v": 1, "token": token, "state": word, "until": until}));
+    } else if !context.output.quiet {
+        let until = until.map(|u| format!(" until {u}")).unwrap_or_default();
+        context.output.line(&format!("{word} {token}{until}"));
+    }
+    Ok(())
+}

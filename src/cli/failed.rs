@@ -1,0 +1,147 @@
+//! `postroom failed`: dead letters.
+
+use clap::{Parser, Subcommand};
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::{CYAN, DIM, PLAIN, RED};
+use super::shown::{self, Shown};
+use super::{Globals, Verb};
+use crate::mailbox::Folder;
+use crate::message::{file_name, visible};
+use crate::post::{DeadLetter, Failure};
+
+/// Show dead letters, and try them again
+#[derive(Debug, Parser)]
+pub(super) struct Failed {
+    #[command(subcommand)]
+    what: What,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// One line each: ID, attempts, reason, subject
+    List,
+    /// A dead letter with all its attempts
+    Show {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Make it unread again, its attempts counted anew
+    Retry {
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+}
+
+impl Verb for Failed {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let (post, me) = context.post_and_me()?;
+        match self.what {
+            What::List => {
+                let letters = post.dead_letters(&me)?;
+                if context.output.json {
+                    let list: Vec<Value> = letters.iter().map(letter_json).collect();
+                    context.output.json(&json!({"v": 1, "mailbox": me.id.as_str(), "failed": list}));
+                }
+                if letters.is_empty() {
+                    return if context.output.json {
+                        Err(Fail::Code(Failure::Nothing))
+                    } else {
+                        Err(context.nothing("no dead letters"))
+                    };
+                }
+                if context.output.json {
+                    return Ok(());
+                }
+                for letter in &letters {
+                    let id = short(letter);
+                    let tries = letter.attempts.len();
+                    let subject = letter.envelope.as_ref().map(|e| e.subject.clone()).unwrap_or_default();
+                    if context.output.terminal {
+                        let tries = format!("{tries} attempts");
+                        context.output.row(&[(CYAN, id), (DIM, tries), (RED, why(letter)), (PLAIN, subject)]);
+                    } else {
+                        let (why, subject) = (visible::line(&why(letter)), visible::line(&subject));
+                        context.output.line(&format!("{id} attempts={tries} {why}: {subject}"));
+                    }
+                }
+                Ok(())
+            }
+            What::Show { id } => {
+                let opened = post.open_in(&me, &id, Folder::Failed)?;
+                let attempts =
+                    post.dead_letters(&me)?.into_iter().find(|l| l.name == opened.name).map(|l| l.attempts);
+                let attempts = attempts.unwrap_or_default();
+                if context.output.json {
+                    let message = shown::json(&post, &opened);
+                    context.output.json(&json!({"v": 1, "message": message, "attempts": attempts}));
+                    return Ok(());
+                }
+                let shown = Shown {
+                    remark: Some("it is a dead letter".into()),
+                    path: opened.path.clone(),
+                    ..Shown::default()
+                };
+                let text = shown.text(context, &post, &me.id, &opened);
+                context.output.text(&text);
+                for a in &attempts {
+                    let owner = visible::line(post.name_of(&a.owner));
+                    let line = format!(
+                        "{} {owner} {} {}",
+                        visible::line(&a.time),
+                        visible::line(&a.how),
+                        visible::line(&a.why)
+                    );
+                    context.output.line(line.trim_end());
+                }
+                Ok(())
+            }
+            What::Retry { ids } => {
+                for id in &ids {
+                    post.open_in(&me, id, Folder::Failed)?;
+                }
+                let mut again = vec![];
+                for id in &ids {
+                    again.push(post.retry(&me, id)?);
+                }
+                context.done = true;
+                if context.output.json {
+                    context.output.json(&json!({"v": 1, "retried": again}));
+                } else if !context.output.quiet {
+                    ids.iter()
+                        .for_each(|id| context.output.line(&format!("unread again {}", visible::line(id))));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn short(letter: &DeadLetter) -> String {
+    visible::line(file_name::short(&letter.name).unwrap_or(&letter.name))
+}
+
+fn why(letter: &DeadLetter) -> String {
+    letter
+        .attempts
+        .iter()
+        .rev()
+        .find(|a| !a.why.is_empty())
+        .map_or("no reason given", |a| a.why.as_str())
+        .to_owned()
+}
+
+fn letter_json(letter: &DeadLetter) -> Value {
+    json!({
+        "id": letter.envelope.as_ref().map(|e| e.id.to_string()), "subject": letter.envelope.as_ref().map(|e| e.subject.clone()),
+        "file": letter.name, "reason": why(letter), "attempts": letter.attempts,
+    })
+}

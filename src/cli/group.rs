@@ -1,0 +1,68 @@
+//! `postroom group`.
+
+use clap::{Parser, Subcommand};
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::{Globals, Verb};
+use crate::message::visible;
+
+/// Named sets of mailboxes: `send @reviewers`; `@all` is everyone
+#[derive(Debug, Parser)]
+pub(super) struct Group {
+    #[command(subcommand)]
+    what: What,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Put names, or other groups (@name), into a group
+    Add {
+        group: String,
+        #[arg(required = true, value_name = "MEMBER")]
+        members: Vec<String>,
+    },
+    /// Take members out; without members, remove the group
+    Remove {
+        group: String,
+        #[arg(value_name = "MEMBER")]
+        members: Vec<String>,
+    },
+    /// All groups, one line each
+    List,
+}
+
+impl Verb for Group {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        match &self.what {
+            What::Add { group, members } => post.group_add(group, members)?,
+            What::Remove { group, members } => post.group_remove(group, members)?,
+            What::List => {}
+        }
+        let changed = !matches!(self.what, What::List);
+        context.done = changed;
+        let groups = post.groups()?;
+        if context.output.json {
+            let groups: serde_json::Map<_, _> =
+                groups.into_iter().map(|(name, members)| (name, json!(members))).collect();
+            context.output.json(&json!({"v": 1, "groups": groups}));
+            return Ok(());
+        }
+        if groups.is_empty() && !changed {
+            return Err(context.nothing("there are no groups"));
+        }
+        let shown = if context.output.quiet { &[][..] } else { &groups[..] };
+        for (name, members) in shown {
+            context.output.line(&format!("@{} {}", visible::line(name), visible::line(&members.join(" "))));
+        }
+        Ok(())
+    }
+}

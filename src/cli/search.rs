@@ -1,0 +1,108 @@
+//! `postroom search`.
+
+use std::time::Duration;
+
+use clap::Parser;
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::header;
+use super::output::{CYAN, DIM};
+use super::{Globals, Verb};
+use crate::clock::Timestamp;
+use crate::message::visible;
+use crate::post::{Failure, Hit, Post, Query};
+use crate::span;
+
+/// Search the text of all mail in the room
+///
+/// Words as they stand, or with --regex a regular expression; without capitals, case does not matter. Newest mail
+/// of each mailbox first, with the lines that match. Nothing found: exits 1.
+#[derive(Debug, Parser)]
+pub(super) struct Search {
+    /// What to look for, in subjects and bodies
+    #[arg(allow_hyphen_values = true)]
+    query: String,
+    /// The query is a regular expression
+    #[arg(long)]
+    regex: bool,
+    /// Only mail from this sender
+    #[arg(long, value_name = "NAME")]
+    from: Option<String>,
+    /// Only mail in this mailbox
+    #[arg(long, value_name = "NAME")]
+    mailbox: Option<String>,
+    /// Only mail younger than this (12h, 7d)
+    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    since: Option<Duration>,
+    /// At most this many messages
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Search {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        let mut query = Query::new(&self.query, self.regex)?;
+        query.from = self.from.as_deref().map(|name| post.addressee(name)).transpose()?;
+        query.mailbox = self.mailbox.as_deref().map(|name| post.addressee(name)).transpose()?;
+        let now = context.clock().now();
+        query.since = self
+            .since
+            .map(|span| Timestamp::from_parts(now.seconds() - i64::try_from(span.as_secs()).unwrap_or(0), 0));
+        let mut hits: Vec<Hit> = vec![];
+        let mut more = false;
+        post.search(&query, |hit| {
+            more = hits.len() >= self.limit;
+            if !more {
+                hits.push(hit);
+            }
+            !more
+        })?;
+        if context.output.json {
+            let list: Vec<Value> = hits.iter().map(|hit| document(&post, hit)).collect();
+            context.output.json(&json!({"v": 1, "hits": list, "more": more}));
+        } else {
+            hits.iter().for_each(|hit| show(context, &post, hit));
+            if more {
+                context
+                    .output
+                    .line(&format!("… more: postroom search --limit {}", self.limit.saturating_mul(5)));
+            }
+        }
+        match hits.is_empty() {
+            false => Ok(()),
+            true if context.output.json => Err(Fail::Code(Failure::Nothing)),
+            true => Err(context.nothing("nothing found")),
+        }
+    }
+}
+
+fn show(context: &mut Context, post: &Post, hit: &Hit) {
+    let place = format!("{}/{}", post.name_of(hit.copy.mailbox.as_str()), hit.copy.folder.word());
+    let line = format!("{} {}", header::plain(post, &hit.copy.header), visible::line(&format!("({place})")));
+    context.output.line(&visible::clip(&line, context.output.width()));
+    for (number, text) in &hit.lines {
+        let number = context.output.paint(CYAN, &format!("  {number}:"));
+        let text = context
+            .output
+            .paint(DIM, &visible::clip(text.trim(), context.output.width().saturating_sub(8).min(200)));
+        context.output.line(&format!("{number} {text}"));
+    }
+}
+
+fn document(post: &Post, hit: &Hit) -> Value {
+    let mut value = header::json(post, &hit.copy.header);
+    value["mailbox"] =
+        json!({"id": hit.copy.mailbox.as_str(), "name": post.name_of(hit.copy.mailbox.as_str())});
+    value["folder"] = json!(hit.copy.folder.word());
+    value["lines"] = hit.lines.iter().map(|(number, text)| json!({"line": number, "text": text})).collect();
+    value
+}

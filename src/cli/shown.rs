@@ -1,0 +1,83 @@
+//! A message as the command line shows it: fenced text, or JSON.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::output::note;
+use crate::mailbox::reading::Unreadable;
+use crate::mailbox::{Folder, Token};
+use crate::message::fence::{self, Extent, Facts};
+use crate::message::{file_name, visible};
+use crate::name::MailboxId;
+use crate::post::{Opened, Post};
+use crate::random;
+
+/// What is shown of a body without a terminal; agents' tools cut what is longer.
+const LONG: usize = 16 * 1024;
+
+/// How a message is shown.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    /// All of a long body.
+    pub(super) full: bool,
+    /// A claim, which is finished instead of answered.
+    pub(super) claim: Option<Token>,
+    pub(super) remark: Option<String>,
+    /// Where the file will be when the reader looks for it.
+    pub(super) path: PathBuf,
+}
+
+impl Shown {
+    /// The text of a message that lies in the mailbox `id`.
+    pub(super) fn text(&self, context: &Context, post: &Post, id: &MailboxId, opened: &Opened) -> String {
+        let envelope = &opened.message.envelope;
+        let body = &opened.message.body;
+        let mut remarks: Vec<String> = self.remark.iter().cloned().collect();
+        if opened.folder == Folder::Archive {
+            remarks.push("it lay in the archive".to_owned());
+        }
+        if !envelope.to.is_empty() && envelope.to != id.as_str() {
+            remarks.push(format!("it is addressed to {}, not to this mailbox", envelope.to));
+        }
+        let short = file_name::short(&opened.name).unwrap_or(envelope.id.as_str());
+        let next = match self.claim {
+            Some(token) => ("to finish", format!("postroom done {token} [-m ANSWER]")),
+            None => ("to answer", format!("postroom reply {short}")),
+        };
+        let sender = post.name_of(&envelope.from);
+        let facts = Facts { envelope, sender, time: opened.time, remarks: &remarks, next: (next.0, &next.1) };
+        let path = self.path.display().to_string();
+        let extent = if body.len() > LONG && !self.full && !context.output.terminal {
+            Extent::Head { bytes: LONG, path: &path }
+        } else {
+            Extent::Whole
+        };
+        fence::render(&facts, body, &fence::nonce(body, random::number), extent, context.output.terminal)
+    }
+}
+
+/// A message as JSON, body included.
+pub(super) fn json(post: &Post, opened: &Opened) -> Value {
+    let envelope = &opened.message.envelope;
+    json!({
+        "id": envelope.id.as_str(),
+        "from": {"id": envelope.from, "name": post.name_of(&envelope.from), "verified": false},
+        "to": envelope.to,
+        "subject": envelope.subject,
+        "time": opened.time.to_string(),
+        "priority": envelope.priority.word(),
+        "channel": envelope.channel,
+        "reply_to": envelope.reply_to.as_ref().map(|id| id.as_str()),
+        "extra": envelope.extra.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect::<serde_json::Map<_, _>>(),
+        "was": opened.folder.word(),
+        "file": opened.name,
+        "body": opened.message.body,
+    })
+}
+
+/// Says that a file could not be read, and what became of it.
+pub(super) fn tell(what: &str, broken: &Unreadable) {
+    note(&format!("postroom: {what}: {}: {}", visible::line(&broken.name), visible::line(&broken.why)));
+}

@@ -1,0 +1,99 @@
+//! `postroom stats`.
+
+use std::time::Duration;
+
+use clap::Parser;
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::{BOLD, CYAN, DIM, PLAIN};
+use super::{Globals, Verb};
+use crate::message::visible;
+use crate::post::{Failure, Figures, Post, STEPS, quantile};
+use crate::span;
+
+/// Show how much mail there was, how long it waited and how long it was worked on
+///
+/// Read off the journal. Waiting is from queued to shown or claimed, work from claimed to done.
+#[derive(Debug, Parser)]
+pub(super) struct Stats {
+    /// Over the last so long (12h, 7d)
+    #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = span::parse)]
+    since: Duration,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Stats {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        let figures = post.stats(self.since)?;
+        if context.output.json {
+            let list: Vec<Value> = figures.iter().map(|f| document(&post, f)).collect();
+            context.output.json(&json!({"v": 1, "seconds": self.since.as_secs(), "mailboxes": list}));
+            return if figures.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
+        }
+        if figures.is_empty() {
+            return Err(context.nothing(&format!("nothing happened in {}", span::short(self.since))));
+        }
+        let titles = ["name", "in", "out", "read", "failed", "waited 50% 90%", "worked 50% 90%", "arrivals"];
+        let widths = [16, 6, 6, 6, 6, 16, 16, STEPS];
+        if context.output.terminal {
+            context
+                .output
+                .row(&titles.iter().zip(widths).map(|(t, w)| (DIM, visible::pad(t, w))).collect::<Vec<_>>());
+        }
+        for f in &figures {
+            let name = post.name_of(&f.mailbox).to_owned();
+            let (waited, worked) = (pair(&f.waiting), pair(&f.processing));
+            if context.output.terminal {
+                context.output.row(&[
+                    (BOLD, visible::pad(&name, 16)),
+                    (PLAIN, format!("{:<6}", f.received)),
+                    (PLAIN, format!("{:<6}", f.sent)),
+                    (PLAIN, format!("{:<6}", f.finished)),
+                    (PLAIN, format!("{:<6}", f.failed)),
+                    (PLAIN, visible::pad(&waited, 16)),
+                    (PLAIN, visible::pad(&worked, 16)),
+                    (CYAN, sparkline(&f.arrivals)),
+                ]);
+            } else {
+                let (received, sent, finished, failed) = (f.received, f.sent, f.finished, f.failed);
+                context.output.line(&format!(
+                    "{} in={received} out={sent} read={finished} failed={failed} waited={} worked={}",
+                    visible::line(&name),
+                    waited.replace(' ', "/"),
+                    worked.replace(' ', "/"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The median and the ninth decile.
+fn pair(sorted: &[Duration]) -> String {
+    let at = |share| quantile(sorted, share).map_or("-".to_owned(), span::measured);
+    format!("{} {}", at(0.5), at(0.9))
+}
+
+fn sparkline(values: &[usize]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = values.iter().copied().max().unwrap_or(0);
+    let bar = |value: usize| if value == 0 { ' ' } else { BARS[(value * 7).div_ceil(most.max(1)).min(7)] };
+    values.iter().map(|v| bar(*v)).collect()
+}
+
+fn document(post: &Post, f: &Figures) -> Value {
+    let ms = |sorted: &[Duration], share| quantile(sorted, share).map(|d| d.as_millis() as u64);
+    json!({
+        "mailbox": {"id": f.mailbox, "name": post.name_of(&f.mailbox)}, "received": f.received, "sent": f.sent, "finished": f.finished,
+        "failed": f.failed, "waiting_ms": {"p50": ms(&f.waiting, 0.5), "p90": ms(&f.waiting, 0.9)},
+        "processing_ms": {"p50": ms(&f.processing, 0.5), "p90": ms(&f.processing, 0.9)}, "arrivals": f.arrivals,
+    })
+}

@@ -1,0 +1,51 @@
+//! `postroom takeover`.
+
+use clap::Parser;
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::{Globals, Verb};
+use crate::message::visible;
+
+/// Become an existing mailbox: bind this session to it
+///
+/// For a new session that goes on where another ended. Nothing moves. While its holder is alive, --force is
+/// needed; the former session is told at its next command.
+#[derive(Debug, Parser)]
+pub(super) struct Takeover {
+    /// Whose mailbox
+    name: String,
+    /// Even though its holder is alive
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Verb for Takeover {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        let taken = post.takeover(&self.name, self.force)?;
+        context.done = true;
+        let name = visible::line(&taken.name);
+        if context.output.json {
+            context
+                .output
+                .json(&json!({"v": 1, "name": taken.name, "id": taken.id.as_str(), "bound": taken.bound}));
+        } else if !context.output.quiet {
+            context.output.line(&format!("name: {name}"));
+            context.output.line(&format!("id: {}", taken.id));
+            if !taken.bound {
+                context
+                    .output
+                    .line(&format!("to act as it: --as {name}, or export AGENT_MAILBOX_ID={}", taken.id));
+            }
+        }
+        Ok(())
+    }
+}

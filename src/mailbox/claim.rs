@@ -1,0 +1,289 @@
+//! Claims: a message taken with a lease (format.md §5.5).
+//!
+//! ```text
+//! <id>/claimed/<token>/claim.json   the terms: owner, host, boot, end of the lease, attempt
+//!                     /<message>    moved here from inbox/ by the one rename that decides who has it
+//!     /attempts/<message>           one line per attempt that did not end well
+//! ```
+//!
+//! The token is the fence. Whoever moves the message out of `claimed/<token>/` has decided its fate: the
+//! owner that finishes it, or anyone who finds the lease over and returns it. The other finds nothing.
+
+use std::time::Duration;
+
+use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
+
+use super::disk::Dir;
+use super::fault::{Error, Result};
+use super::folder::{Folder, Token};
+use super::maildir::Maildir;
+use super::reading::mtime;
+use crate::clock::{Clock, Timestamp};
+
+const FOLDER: &str = "claimed";
+const TERMS: &str = "claim.json";
+const ATTEMPTS: &str = "attempts";
+
+/// The longest file of terms or attempts that is read.
+const LIMIT: u64 = 1024 * 1024;
+
+/// A claim that was begun and has no message: after this long its owner is not between two steps any more.
+const ABANDONED: Duration = Duration::from_secs(60);
+
+/// What a claim says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    pub v: u32,
+    /// The mailbox that claimed.
+    pub owner: String,
+    pub host: String,
+    /// The boot of that host: after another, nobody is at work any more.
+    pub boot: String,
+    /// The end of the lease in milliseconds since that boot, which nobody can set back.
+    pub until_ms: u64,
+    /// The same in wall time: for people, and for other hosts on a shared disk.
+    pub ends: String,
+    /// Counted from 1.
+    pub attempt: u32,
+    /// The name of the message.
+    pub file: String,
+}
+
+impl Terms {
+    pub fn new(owner: &str, file: &str, attempt: u32, lease: Duration, clock: &dyn Clock) -> Self {
+        let mut terms = Self {
+            v: 1,
+            owner: owner.to_owned(),
+            host: clock.host(),
+            boot: clock.boot_id(),
+            until_ms: 0,
+            ends: String::new(),
+            attempt,
+            file: file.to_owned(),
+        };
+        terms.extend(lease, clock);
+        terms
+    }
+
+    /// Lets the lease end this long from now.
+    pub fn extend(&mut self, lease: Duration, clock: &dyn Clock) {
+        let end = clock.boot() + lease;
+        self.until_ms = u64::try_from(end.as_millis()).unwrap_or(u64::MAX);
+        let seconds = i64::try_from(lease.as_secs()).unwrap_or(i64::MAX);
+        self.ends = Timestamp::from_parts(clock.now().seconds().saturating_add(seconds), 0).to_string();
+    }
+
+    pub fn is_over(&self, clock: &dyn Clock) -> bool {
+        if self.host != clock.host() {
+            // Another machine's boot says nothing here; its wall clock must do.
+            return Timestamp::parse(&self.ends).is_none_or(|end| end < clock.now());
+        }
+        self.boot != clock.boot_id() || clock.boot().as_millis() >= u128::from(self.until_ms)
+    }
+}
+
+/// How one attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    pub v: u32,
+    pub time: String,
+    pub token: String,
+    pub owner: String,
+    /// `expired`, `failed`, `released` or `retried`.
+    pub how: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+impl Maildir {
+    /// Takes a message out of the inbox; `None` if somebody else was quicker.
+    pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
+        let token = Token::fresh();
+        let claimed = self.made_folder(FOLDER)?;
+        let own = claimed.make_sub(&token.to_string())?;
+        own.write_new(TERMS, &json(terms))?;
+        // The directory must outlive a power cut before a message may be in it.
+        claimed.sync()?;
+        match self.folder(Folder::Inbox)?.publish(name, &own, name) {
+            Ok(()) => {
+                own.sync()?;
+                Ok(Some(token))
+            }
+            Err(e) if e.is_missing() => {
+                self.clear(token)?;
+                Ok(None)
+            }
+            Err(e) => {
+                let _ = self.clear(token);
+                Err(e)
+            }
+        }
+    }
+
+    /// The terms of a claim; `None` if there is no such claim, or none with terms.
+    pub fn terms(&self, token: Token) -> Result<Option<Terms>> {
+        let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(None) };
+        Ok(own.read(TERMS, LIMIT)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Puts new terms in the place of the old.
+    pub fn renew(&self, token: Token, terms: &Terms) -> Result<()> {
+        self.folder(Folder::Claimed(token))?.exchange(TERMS, &json(terms))
+    }
+
+    /// Moves a claimed message on and ends the claim. `false`: it is not there any more, so somebody else has
+    /// decided. Durable on return.
+    pub fn settle(&self, token: Token, name: &str, to: Folder) -> Result<bool> {
+        let moved = match self.shift(name, Folder::Claimed(token), to) {
+            Err(e) if e.is_missing() => false,
+            other => other?,
+        };
+        self.clear(token)?;
+        Ok(moved)
+    }
+
+    /// Gives back every message whose lease is over, and says which.
+    pub fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>> {
+        let mut returned = vec![];
+        for token in self.tokens()? {
+            match self.terms(token)? {
+                Some(terms) if !terms.is_over(clock) => {}
+                Some(terms) => {
+                    self.note_attempt(&terms.file, &self.attempt(token, &terms, "expired", "", clock))?;
+                    if self.settle(token, &terms.file, Folder::Inbox)? {
+                        returned.push(terms.file);
+                    }
+                }
+                None => returned.extend(self.return_without_terms(token, clock)?),
+            }
+        }
+        Ok(returned)
+    }
+
+    /// A claim whose terms did not survive a power cut: its owner did not either.
+    fn return_without_terms(&self, token: Token, clock: &dyn Clock) -> Result<Vec<String>> {
+        let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(vec![]) };
+        let mut names = vec![];
+        own.scan(|name, kind| {
+            if kind == FileType::RegularFile && name.ends_with(b".md") {
+                names.extend(str::from_utf8(name).ok().map(str::to_owned));
+            }
+        })?;
+        let age =
+            self.dir().sub(FOLDER)?.stat(&token.to_string()).map(|stat| clock.now().since(mtime(&stat)));
+        let mut returned = vec![];
+        for name in &names {
+            if self.shift(name, Folder::Claimed(token), Folder::Inbox)? {
+                returned.push(name.clone());
+            }
+        }
+        if !names.is_empty() || age.is_ok_and(|age| age > ABANDONED) {
+            self.clear(token)?;
+        }
+        Ok(returned)
+    }
+
+    /// Removes what is left of a claim. Others may be doing the same.
+    fn clear(&self, token: Token) -> Result<()> {
+        let gone = |result: Result<()>| match result {
+            Err(e) if e.is_missing() => Ok(()),
+            other => other,
+        };
+        let Some(claimed) = self.sub_if_any(FOLDER)? else { return Ok(()) };
+        if let Some(own) = self.folder_if_any(Folder::Claimed(token))? {
+            gone(own.remove(TERMS))?;
+        }
+        match claimed.remove_dir(&token.to_string()) {
+            // Something is in it still, and is worth more than a tidy directory.
+            Err(e) if e.is_not_empty() => Ok(()),
+            other => gone(other),
+        }
+    }
+
+    fn sub_if_any(&self, name: &str) -> Result<Option<Dir>> {
+        match self.dir().sub(name) {
+            Err(e) if e.is_missing() => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// How an attempt under these terms ended.
+    pub fn attempt(&self, token: Token, terms: &Terms, how: &str, why: &str, clock: &dyn Clock) -> Attempt {
+        Attempt {
+            v: 1,
+            time: clock.now().to_string(),
+            token: token.to_string(),
+            owner: terms.owner.clone(),
+            how: how.to_owned(),
+            why: why.to_owned(),
+        }
+    }
+
+    /// Appends to the attempts of a message; durable on return. Each claim is counted once, however often its
+    /// end is noted.
+    pub fn note_attempt(&self, name: &str, attempt: &Attempt) -> Result<()> {
+        let mut line = json(attempt);
+        line.push(b'\n');
+        let folder = self.made_folder(ATTEMPTS)?;
+        folder.append(name, &line)?;
+        folder.sync_file(name)?;
+        folder.sync()
+    }
+
+    /// The attempts of a message so far, each claim once.
+    pub fn attempts(&self, name: &str) -> Result<Vec<Attempt>> {
+        let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(vec![]) };
+        let Some(bytes) = folder.read(name, LIMIT)? else { return Ok(vec![]) };
+        let mut attempts: Vec<Attempt> = vec![];
+        for attempt in
+            bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Attempt>(line).ok())
+        {
+            if !attempts.iter().any(|a| a.token == attempt.token && a.how == attempt.how) {
+                attempts.push(attempt);
+            }
+        }
+        Ok(attempts)
+    }
+
+    /// How the claim under a token ended, as far as it was noted.
+    pub fn end_of(&self, token: Token) -> Result<Option<Attempt>> {
+        let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(None) };
+        let mut names = vec![];
+        folder.scan(|name, _| names.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
+        let wanted = token.to_string();
+        for name in names {
+            if let Some(attempt) = self.attempts(&name)?.into_iter().find(|a| a.token == wanted) {
+                return Ok(Some(attempt));
+            }
+        }
+        Ok(None)
+    }
+
+    /// How often a message was tried in vain since somebody last asked for another try.
+    pub fn tries(&self, name: &str) -> Result<u32> {
+        let attempts = self.attempts(name)?;
+        let since = attempts.iter().rposition(|a| a.how == "retried").map_or(0, |at| at + 1);
+        let counted = attempts[since..].iter().filter(|a| a.how == "expired" || a.how == "failed");
+        Ok(u32::try_from(counted.count()).unwrap_or(u32::MAX))
+    }
+
+    /// Forgets the attempts of a message that is gone.
+    pub fn forget_attempts(&self, name: &str) -> Result<()> {
+        match self.sub_if_any(ATTEMPTS)?.map(|folder| folder.remove(name)) {
+            Some(Err(e)) if !e.is_missing() => Err(e),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    // Flat structures of strings and numbers always serialise.
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+impl Error {
+    fn is_not_empty(&self) -> bool {
+        matches!(self.errno(), Some(rustix::io::Errno::NOTEMPTY | rustix::io::Errno::EXIST))
+    }
+}

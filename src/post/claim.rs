@@ -1,0 +1,330 @@
+//! Claims: take a message with a lease, and finish it, give it back, or give it up.
+//!
+//! Many agents may claim from one mailbox, which makes it a work queue. The token of a claim is its fence:
+//! a stale owner finds nothing under it. Every look at a mailbox returns what is over ([`Post::return_expired`]).
+
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use super::{Error, Filter, Letter, Me, Opened, Outcome, Post, Receipt, Result};
+use crate::journal::Event;
+use crate::mailbox::claim::{Attempt, Terms};
+use crate::mailbox::reading::Unreadable;
+use crate::mailbox::{Folder, Maildir, Token};
+use crate::message::Envelope;
+use crate::name::{MailboxId, MessageId};
+
+/// How long the command line claims for.
+pub const LEASE: Duration = Duration::from_secs(30 * 60);
+
+/// The field that marks a bounce, so that no bounce is ever bounced.
+pub const BOUNCE: &str = "bounce";
+
+/// A message that was taken.
+#[derive(Debug)]
+pub struct Claimed {
+    pub token: Token,
+    pub terms: Terms,
+    /// The mailbox it was taken from.
+    pub queue: MailboxId,
+    pub opened: Opened,
+}
+
+/// A claim that is still held.
+#[derive(Debug)]
+pub struct Held {
+    pub token: Token,
+    pub terms: Terms,
+    pub mailbox: Maildir,
+}
+
+/// A message that was given up.
+#[derive(Debug)]
+pub struct DeadLetter {
+    pub name: String,
+    pub envelope: Option<Envelope>,
+    pub attempts: Vec<Attempt>,
+}
+
+impl Post {
+    /// Gives back the messages of a mailbox whose leases are over. A room of a newer format is left alone.
+    pub(super) fn return_expired(&self, mailbox: &Maildir) -> Result<()> {
+        if self.room.may_write().is_err() {
+            return Ok(());
+        }
+        for name in mailbox.return_expired(self.room.clock())? {
+            let id = self.id_of(mailbox, Folder::Inbox, &name);
+            self.record(Event { id, file: name, ..Event::new("expired", mailbox.id().as_str()) });
+        }
+        Ok(())
+    }
+
+    /// Takes the next message that fits, or the one that `reference` names; `None` if there is none to take.
+    pub fn claim(
+        &self,
+        me: &Me,
+        queue: Option<&str>,
+        reference: Option<&str>,
+        filter: &Filter,
+        lease: Duration,
+    ) -> Result<(Option<Claimed>, Vec<Unreadable>)> {
+        self.room.may_write()?;
+        let from = match queue {
+            Some(name) => self.other(&self.addressee(name)?)?,
+            None => self.other(&me.id)?,
+        };
+        self.return_expired(&from.mailbox)?;
+        let mut put_away = vec![];
+        if let Some(reference) = reference {
+            let found = self.find(&from, reference)?;
+            if found.folder != Folder::Inbox {
+                return Err(Error::NotUnread {
+                    reference: reference.to_owned(),
+                    folder: found.folder.word(),
+                });
+            }
+            return Ok((self.take(me, &from, &found.name, filter, lease, &mut put_away)?, put_away));
+        }
+        let mut ask = 16;
+        loop {
+            let listing = from.mailbox.arrivals(Folder::Inbox, ask)?;
+            for (name, what) in listing.strange {
+                put_away.push(self.quarantine(&from, &name, format!("it is {what}"))?);
+            }
+            for name in &listing.names {
+                if let Some(claimed) = self.take(me, &from, name, filter, lease, &mut put_away)? {
+                    return Ok((Some(claimed), put_away));
+                }
+            }
+            // Others may have been quicker with all of these; behind them there may be more.
+            if listing.names.len() < ask {
+                return Ok((None, put_away));
+            }
+            ask *= 4;
+        }
+    }
+
+    /// Takes one message, if it can be read, fits, and is still there.
+    fn take(
+        &self,
+        me: &Me,
+        from: &Me,
+        name: &str,
+        filter: &Filter,
+        lease: Duration,
+        put_away: &mut Vec<Unreadable>,
+    ) -> Result<Option<Claimed>> {
+        let (message, time) = match from.mailbox.message(Folder::Inbox, name, self.room.limits().body_bytes) {
+            Ok(Some(read)) => read,
+            Ok(None) => return Ok(None),
+            Err(broken) => {
+                if broken.is_settled(self.now()) {
+                    put_away.push(self.quarantine(from, &broken.name.into(), broken.why)?);
+                }
+                return Ok(None);
+            }
+        };
+        if !filter.fits_envelope(&message.envelope) {
+            return Ok(None);
+        }
+        let attempt = from.mailbox.tries(name)? + 1;
+        let terms = Terms::new(me.id.as_str(), name, attempt, lease, self.room.clock());
+        let Some(token) = from.mailbox.claim(name, &terms)? else { return Ok(None) };
+        self.record(Event {
+            id: message.envelope.id.to_string(),
+            file: name.to_owned(),
+            mailbox: from.id.to_string(),
+            note: format!("attempt {attempt}, until {}", terms.ends),
+            ..Event::new("claimed", me.id.as_str())
+        });
+        let path = from.mailbox.path(Folder::Claimed(token), name);
+        let opened = Opened { folder: Folder::Claimed(token), name: name.to_owned(), message, time, path };
+        Ok(Some(Claimed { token, terms, queue: from.id.clone(), opened }))
+    }
+
+    /// The claim under a token, wherever in the room it is: one's own mailbox first.
+    pub fn held(&self, me: &Me, token: &str) -> Result<Held> {
+        let lost =
+            |why: Option<String>| Error::NoClaim { token: crate::message::visible::clip(token, 40), why };
+        let token = Token::parse(token).ok_or_else(|| lost(None))?;
+        let others = self
+            .registry
+            .as_ref()
+            .map(|r| r.entries.iter().map(|e| e.id.clone()).collect())
+            .unwrap_or_else(|_| vec![]);
+        let mut ended = None;
+        for id in std::iter::once(me.id.clone()).chain(others.into_iter().filter(|id| *id != me.id)) {
+            let Ok(mailbox) = Maildir::open(self.room.root(), &id) else { continue };
+            if let Some(terms) = mailbox.terms(token)? {
+                if terms.owner != me.id.as_str() {
+                    return Err(Error::ForeignClaim {
+                        token: token.to_string(),
+                        owner: self.name_of(&terms.owner).to_owned(),
+                    });
+                }
+                return Ok(Held { token, terms, mailbox });
+            }
+            ended = ended.or(mailbox.end_of(token)?);
+        }
+        Err(lost(ended.map(|attempt| format!("it ended at {}: {}", attempt.time, attempt.how))))
+    }
+
+    /// Lets a lease last longer.
+    pub fn renew(&self, held: &Held, lease: Duration) -> Result<Terms> {
+        self.room.may_write()?;
+        let mut terms = held.terms.clone();
+        terms.extend(lease, self.room.clock());
+        match held.mailbox.renew(held.token, &terms) {
+            Err(e) if e.is_missing() => Err(self.gone(held)),
+            other => Ok(other.map(|()| terms)?),
+        }
+    }
+
+    /// Finishes a claimed message, with an answer to its sender if there is one.
+    pub fn done(&self, me: &Me, held: &Held, answer: Option<Letter>) -> Result<Option<Receipt>> {
+        self.room.may_write()?;
+        let receipt = match answer {
+            Some(letter) => Some(self.answer_claim(me, held, letter)?),
+            None => None,
+        };
+        if let Some(Receipt { outcome: Outcome::Failed(_), .. }) = &receipt {
+            return Ok(receipt);
+        }
+        self.settle(me, held, Folder::Archive, "done", "")?;
+        Ok(receipt)
+    }
+
+    /// Gives a claimed message back, at once and without counting it as a failure.
+    pub fn release(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
+        self.room.may_write()?;
+        self.note_end(held, "released", why)?;
+        self.settle(me, held, Folder::Inbox, "released", why)
+    }
+
+    /// Gives a claimed message up: it goes to `failed/`, and its sender is told.
+    pub fn fail(&self, me: &Me, held: &Held, why: &str) -> Result<Option<Receipt>> {
+        self.room.may_write()?;
+        let envelope = match self.header(&held.mailbox, Folder::Claimed(held.token), &held.terms.file) {
+            Ok(Some(header)) => Some(header.envelope),
+            Ok(None) => return Err(self.gone(held)),
+            Err(_) => None,
+        };
+        self.note_end(held, "failed", why)?;
+        // The bounce goes first, under an id that a second run would find again.
+        let receipt = envelope.and_then(|envelope| self.bounce(held, &envelope, why));
+        self.settle(me, held, Folder::Failed, "failed", why)?;
+        Ok(receipt)
+    }
+
+    fn bounce(&self, held: &Held, envelope: &Envelope, why: &str) -> Option<Receipt> {
+        let to = MailboxId::parse(&envelope.from).ok()?;
+        if envelope.extra.iter().any(|(key, _)| key == BOUNCE)
+            || Maildir::open(self.room.root(), &to).is_err()
+        {
+            return None;
+        }
+        let from = held.mailbox.id();
+        let letter = Letter {
+            subject: Some(crate::message::envelope::subject_with("failed: ", &envelope.subject)),
+            body: format!(
+                "Your message {} to {} was given up after {} attempt(s).\nReason: {why}\n",
+                envelope.id,
+                self.name_of(from.as_str()),
+                held.terms.attempt,
+            ),
+            channel: envelope.channel.clone(),
+            reply_to: Some(envelope.id.clone()),
+            allow_secrets: true,
+            extra: vec![(BOUNCE.to_owned(), "1".to_owned())],
+            ..Letter::default()
+        };
+        let id = derived_id(&format!("bounce {}", held.token));
+        self.send_as(from, &letter, std::slice::from_ref(&to), &id, true).ok()?.pop()
+    }
+
+    fn answer_claim(&self, me: &Me, held: &Held, letter: Letter) -> Result<Receipt> {
+        let asked = match self.header(&held.mailbox, Folder::Claimed(held.token), &held.terms.file) {
+            Ok(Some(header)) => header.envelope,
+            Ok(None) => return Err(self.gone(held)),
+            Err(broken) => return Err(Error::Failing { why: broken.why }),
+        };
+        let (to, letter) = self.letter_back(&asked, letter)?;
+        // One claim has one answer: run again after an interruption, it finds itself.
+        let id = letter.id.clone().unwrap_or_else(|| derived_id(&format!("answer {}", held.token)));
+        self.send_as(&me.id, &letter, std::slice::from_ref(&to), &id, true)?.pop().ok_or(Error::EmptyBody)
+    }
+
+    fn note_end(&self, held: &Held, how: &str, why: &str) -> Result<()> {
+        let attempt = held.mailbox.attempt(held.token, &held.terms, how, why, self.room.clock());
+        Ok(held.mailbox.note_attempt(&held.terms.file, &attempt)?)
+    }
+
+    fn settle(&self, me: &Me, held: &Held, to: Folder, event: &str, why: &str) -> Result<()> {
+        if !held.mailbox.settle(held.token, &held.terms.file, to)? {
+            return Err(self.gone(held));
+        }
+        let id = self.id_of(&held.mailbox, to, &held.terms.file);
+        let queue = held.mailbox.id().to_string();
+        let (file, note) = (held.terms.file.clone(), why.to_owned());
+        self.record(Event { id, file, note, mailbox: queue, ..Event::new(event, me.id.as_str()) });
+        Ok(())
+    }
+
+    fn gone(&self, held: &Held) -> Error {
+        Error::NoClaim {
+            token: held.token.to_string(),
+            why: Some("its lease ended and the message went back, or it was finished already".to_owned()),
+        }
+    }
+
+    pub(super) fn id_of(&self, mailbox: &Maildir, folder: Folder, name: &str) -> String {
+        match self.header(&mailbox, folder, name) {
+            Ok(Some(header)) => header.envelope.id.to_string(),
+            _ => String::new(),
+        }
+    }
+
+    /// What this mailbox gave up, oldest first.
+    pub fn dead_letters(&self, me: &Me) -> Result<Vec<DeadLetter>> {
+        let mut names = me.mailbox.list(Folder::Failed, usize::MAX)?.names;
+        names.sort();
+        names
+            .into_iter()
+            .map(|name| {
+                let envelope =
+                    self.header(&me.mailbox, Folder::Failed, &name).ok().flatten().map(|h| h.envelope);
+                Ok(DeadLetter { attempts: me.mailbox.attempts(&name)?, envelope, name })
+            })
+            .collect()
+    }
+
+    /// Puts a dead letter back among the unread, its tries counted anew.
+    pub fn retry(&self, me: &Me, reference: &str) -> Result<String> {
+        self.room.may_write()?;
+        let found = self.find_in(me, reference, Folder::Failed)?;
+        let attempt = Attempt {
+            v: 1,
+            time: self.now().to_string(),
+            token: Token::fresh().to_string(),
+            owner: me.id.to_string(),
+            how: "retried".to_owned(),
+            why: String::new(),
+        };
+        me.mailbox.note_attempt(&found.name, &attempt)?;
+        if !me.mailbox.shift(&found.name, Folder::Failed, Folder::Inbox)? {
+            return Err(Error::NoMessage { reference: reference.to_owned() });
+        }
+        let id = self.id_of(&me.mailbox, Folder::Inbox, &found.name);
+        self.record(Event { id: id.clone(), file: found.name, ..Event::new("retried", me.id.as_str()) });
+        Ok(id)
+    }
+}
+
+/// An id that is the same whenever the same thing is done again.
+fn derived_id(what: &str) -> MessageId {
+    let digest: [u8; 32] = Sha256::digest(what).into();
+    let mut bytes = [0u8; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    MessageId::from_bytes(bytes)
+}

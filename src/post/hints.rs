@@ -1,0 +1,141 @@
+//! Hints: what to type next after each error. An agent gives up at the first confusing error; a line that works
+//! when it is pasted keeps it going.
+
+use super::Error;
+use crate::mailbox::fault;
+use crate::room;
+
+impl Error {
+    /// What to type next, most useful first.
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::UnknownName { nearest, all, .. } => names_hint(nearest, all),
+            Self::WhoAmI => vec![
+                "postroom setup NAME      makes your mailbox and binds it to this agent session".into(),
+                "postroom --as NAME …     acts as a mailbox that exists (or export AGENT_MAILBOX_ID=NAME)"
+                    .into(),
+            ],
+            Self::NotMe { name, nearest, .. } => {
+                let mut hints = vec![format!("postroom setup {name}")];
+                hints.extend(nearest.iter().map(|n| format!("did you mean `{n}`?")));
+                hints
+            }
+            Self::NoMailbox { .. } | Self::Registry(_) => vec!["postroom doctor --fix".into()],
+            Self::NoMessage { .. } => {
+                vec!["postroom check shows what is unread; postroom log what happened".into()]
+            }
+            Self::AskOne => {
+                vec![
+                    "postroom send NAME… reaches several; postroom wait --reply-to ID waits for an answer"
+                        .into(),
+                ]
+            }
+            Self::BadPattern { .. } => vec!["leave --regex out to search for the words as they stand".into()],
+            Self::HolderAlive { name } => vec![format!("postroom takeover {name} --force")],
+            Self::TakenOver { name, .. } => vec![
+                "postroom setup NAME      makes another mailbox for this session".into(),
+                format!("postroom takeover {name} --force      takes it back"),
+            ],
+            Self::OwnMailbox { .. } => vec!["another mailbox must prune it".into()],
+            Self::UnreadMail { .. } => vec!["--unread removes it all the same".into()],
+            Self::UnknownGroup { name, all } => vec![
+                if all.is_empty() {
+                    "there are no groups yet".into()
+                } else {
+                    format!("there are: @{}", all.join(", @"))
+                },
+                format!("postroom group add {name} MEMBER…"),
+            ],
+            Self::GroupInItself { .. } => {
+                vec!["name members that are not the group itself; `@all` is always there".into()]
+            }
+            Self::EmptyGroup { .. } => vec!["postroom group list shows who is in it".into()],
+            Self::NoClaim { .. } => {
+                vec!["postroom claim takes the next message; postroom log shows what happened".into()]
+            }
+            Self::ForeignClaim { owner, .. } => vec![format!("postroom --as {owner} …, if that is you")],
+            Self::NotUnread { .. } => vec!["postroom check shows what can be claimed".into()],
+            Self::NoSender { .. } => {
+                vec!["postroom names shows who is here; postroom archive ID files the message away".into()]
+            }
+            Self::ShortReference { .. } => vec!["postroom check shows the ids".into()],
+            Self::BadName { what: "--id" | "--reply-to", .. } => {
+                vec!["letters, digits, `.`, `-`, `_`, eight of them hex digits; postroom check --json shows full ids".into()]
+            }
+            Self::BadName { what: "the room" | "the id", .. } => {
+                vec!["ASCII letters and digits, `.`, `-`, `_`, beginning with a letter or digit".into()]
+            }
+            Self::BadName { .. } => {
+                vec!["letters and digits of any script, `.`, `-`, `_`; at most 64".into()]
+            }
+            Self::BadValue { .. } => vec!["give it as one plain line of at most 1000 bytes".into()],
+            Self::BodyNotUtf8 { .. } => {
+                vec!["mail is text: put other data into a file and send its path".into()]
+            }
+            Self::Unreadable { .. } => {
+                vec!["postroom doctor shows what cannot be read, and --fix puts it aside".into()]
+            }
+            Self::AmbiguousName { .. } => vec!["write the name exactly as postroom names shows it".into()],
+            Self::Room(room::Error::NotEmpty { .. } | room::Error::BadPath { .. }) => {
+                vec!["name a new or empty directory: --root DIR".into()]
+            }
+            Self::Disk(fault::Error::OtherOwner { .. })
+            | Self::Room(room::Error::Disk(fault::Error::OtherOwner { .. })) => {
+                vec!["a room belongs to one user: --root DIR names another".into()]
+            }
+            Self::Disk(fault::Error::NotADirectory { .. })
+            | Self::Room(room::Error::Disk(fault::Error::NotADirectory { .. })) => {
+                vec!["--root DIR names the directory of a room".into()]
+            }
+            Self::Failing { .. } => vec!["try again".into()],
+            Self::AmbiguousMessage { .. } => vec!["give more digits of the id".into()],
+            Self::EmptyBody => vec!["-m TEXT, --file FILE, or the text on standard input".into()],
+            Self::BodyTooLarge { .. } => vec!["put it into a file and send its path".into()],
+            Self::Secret { .. } => vec!["--allow-secrets sends it all the same".into()],
+            Self::Full { name, .. } => {
+                vec![format!("`{name}` must read or archive mail first; nothing was sent")]
+            }
+            Self::Taken { name, suggestions } => {
+                let mut hints: Vec<String> =
+                    suggestions.iter().map(|s| format!("postroom setup {s}")).collect();
+                hints.push(format!("if `{name}` is yours: postroom --as {name} …"));
+                hints
+            }
+            Self::AlreadyNamed { name, wanted } => {
+                vec![format!("postroom --as {name} setup --alias {wanted}")]
+            }
+            Self::IdTaken { .. } => vec!["leave --id out, or give another".into()],
+            Self::Room(room::Error::NoRoom { .. }) => {
+                vec!["postroom setup NAME      makes the room and your mailbox in it".into()]
+            }
+            Self::Disk(fault::Error::LooseParent { path })
+            | Self::Room(room::Error::Disk(fault::Error::LooseParent { path })) => {
+                vec![format!("chmod go-w {}", path.display())]
+            }
+            Self::Room(room::Error::Newer { .. }) => vec!["use the newer postroom that wrote it".into()],
+            Self::Disk(fault::Error::Link { path })
+            | Self::Room(room::Error::Disk(fault::Error::Link { path })) => {
+                vec![format!("links are not followed; name the real place of {}", path.display())]
+            }
+            _ => vec![],
+        }
+    }
+
+    /// Whether the system forbade a write, as an agent's sandbox does.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Disk(e) | Self::Room(room::Error::Disk(e)) if e.is_forbidden())
+    }
+}
+
+fn names_hint(nearest: &[String], all: &[String]) -> Vec<String> {
+    let mut hints = vec![];
+    if !nearest.is_empty() {
+        hints.push(format!("nearest: {}", nearest.join(", ")));
+    }
+    match all.len() {
+        0 => hints.push("nobody has a mailbox here yet: postroom setup NAME".into()),
+        1..=20 => hints.push(format!("here are: {}", all.join(", "))),
+        n => hints.push(format!("here are {n} names: postroom names")),
+    }
+    hints
+}

@@ -1,0 +1,113 @@
+//! Locating: where in the whole room a message lies. By file names first; only names that carry the right
+//! digits are opened.
+
+use std::collections::BTreeMap;
+
+use super::{Error, Me, Post, Result};
+use crate::clock::Timestamp;
+use crate::mailbox::reading::Header;
+use crate::mailbox::{Folder, Maildir};
+use crate::message::file_name;
+use crate::name::{MailboxId, MessageId};
+
+/// One copy of a message.
+#[derive(Debug, Clone)]
+pub struct Copy {
+    pub mailbox: MailboxId,
+    pub folder: Folder,
+    pub header: Header,
+}
+
+impl Copy {
+    pub fn time(&self) -> Timestamp {
+        self.header.time
+    }
+}
+
+impl Post {
+    /// Every mailbox of the room that can be opened, one's own first.
+    pub(super) fn all_mailboxes(&self, me: Option<&Me>) -> Result<Vec<Maildir>> {
+        let own = me.map(|me| me.id.clone());
+        let mut ids: Vec<MailboxId> = own.iter().cloned().collect();
+        self.room.root().scan(|name, kind| {
+            if kind == rustix::fs::FileType::Directory
+                && let Some(id) = str::from_utf8(name).ok().and_then(|name| MailboxId::parse(name).ok())
+                && Some(&id) != own.as_ref()
+            {
+                ids.push(id);
+            }
+        })?;
+        Ok(ids.iter().filter_map(|id| Maildir::open(self.room.root(), id).ok()).collect())
+    }
+
+    /// All copies of the one message that `reference` names, anywhere in the room; an exact id needs no
+    /// more than the names that carry its digits.
+    pub fn locate(&self, me: Option<&Me>, reference: &str) -> Result<(MessageId, Vec<Copy>)> {
+        let mut found: BTreeMap<MessageId, Vec<Copy>> = BTreeMap::new();
+        for mailbox in self.all_mailboxes(me)? {
+            for folder in mailbox.folders()? {
+                for copy in candidates(&mailbox, folder, reference, self.room.limits().body_bytes)? {
+                    found.entry(copy.header.envelope.id.clone()).or_default().push(copy);
+                }
+            }
+            // Digits look into one's own mailbox first; what is found there is meant.
+            if me.is_some_and(|me| me.id == *mailbox.id()) && found.len() == 1 && reference.len() < 32 {
+                let id = found.keys().next().cloned();
+                return id.map_or_else(|| self.locate(None, reference), |id| self.locate(None, id.as_str()));
+            }
+        }
+        match found.len() {
+            0 if reference.len() < 4 => Err(Error::ShortReference { reference: clip(reference) }),
+            0 => Err(Error::NoMessage { reference: clip(reference) }),
+            1 => found.pop_first().ok_or_else(|| Error::NoMessage { reference: clip(reference) }),
+            _ => Err(Error::AmbiguousMessage {
+                reference: clip(reference),
+                matches: found.keys().take(8).map(ToString::to_string).collect(),
+            }),
+        }
+    }
+
+    /// Shows every readable header of the room to `see`; for when the journal has no evidence.
+    pub(super) fn every_header(&self, mut see: impl FnMut(&Maildir, Folder, Header)) -> Result<()> {
+        for mailbox in self.all_mailboxes(None)? {
+            for folder in mailbox.folders()? {
+                for name in mailbox.list(folder, usize::MAX)?.names {
+                    if let Ok(Some(header)) = self.header(&mailbox, folder, &name) {
+                        see(&mailbox, folder, header);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn candidates(mailbox: &Maildir, folder: Folder, reference: &str, limit: u64) -> Result<Vec<Copy>> {
+    let hex: String =
+        reference.chars().filter(char::is_ascii_hexdigit).map(|c| c.to_ascii_lowercase()).collect();
+    let wanted = reference.to_ascii_lowercase();
+    let mut copies = vec![];
+    for name in mailbox.list(folder, usize::MAX)?.names {
+        let fits = match file_name::short(&name) {
+            Some(short) => hex.len() >= 4 && (hex.starts_with(short) || short.starts_with(&hex)),
+            None => true,
+        };
+        if !fits {
+            continue;
+        }
+        let Ok(Some(header)) = mailbox.header(folder, &name, limit) else { continue };
+        let id = header.envelope.id.as_str().to_ascii_lowercase();
+        if id == wanted
+            || wanted.len() >= 4
+                && (id.starts_with(&wanted)
+                    || header.envelope.id.short().is_some_and(|s| s.starts_with(&wanted)))
+        {
+            copies.push(Copy { mailbox: mailbox.id().clone(), folder, header });
+        }
+    }
+    Ok(copies)
+}
+
+fn clip(reference: &str) -> String {
+    crate::message::visible::clip(reference, 80)
+}

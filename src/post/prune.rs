@@ -1,0 +1,116 @@
+//! Prune: removes mailboxes that are named, or old finished mail. It says first what it would do, never touches
+//! unread mail unless told, and may be interrupted at any point: what is left is done by the next run.
+
+use std::time::Duration;
+
+use super::{Error, Me, Post, Result};
+use crate::journal::Event;
+use crate::mailbox::{Folder, Maildir};
+use crate::name::MailboxId;
+use crate::random;
+use crate::registry::Editing;
+
+/// What is to go.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Mailboxes, by name.
+    pub mailboxes: Vec<String>,
+    /// Archived mail older than this.
+    pub archived: Option<Duration>,
+    /// Dead letters older than this.
+    pub failed: Option<Duration>,
+    /// Look for old mail only here; else everywhere.
+    pub only: Option<String>,
+    /// Mailboxes go even with unread mail in them.
+    pub unread: bool,
+}
+
+/// One thing that would go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doomed {
+    Mailbox { id: MailboxId, name: String, unread: usize, messages: usize },
+    Message { id: MailboxId, folder: Folder, name: String },
+}
+
+impl Post {
+    /// What a prune would remove, in the order it would.
+    pub fn prune_plan(&self, me: Option<&Me>, wanted: &Wanted) -> Result<Vec<Doomed>> {
+        let mut plan = vec![];
+        for name in &wanted.mailboxes {
+            let id = self.addressee(name)?;
+            if me.is_some_and(|me| me.id == id) {
+                return Err(Error::OwnMailbox { name: name.clone() });
+            }
+            let shown = self.name_of(id.as_str()).to_owned();
+            let (mut unread, mut messages) = (0, 0);
+            // A mailbox whose directory went in an interrupted run has only its name left.
+            if let Ok(mailbox) = Maildir::open(self.room.root(), &id) {
+                unread = mailbox.list(Folder::Inbox, 0)?.total;
+                for folder in mailbox.folders()? {
+                    messages += mailbox.list(folder, 0)?.total;
+                }
+            }
+            if unread > 0 && !wanted.unread {
+                return Err(Error::UnreadMail { name: shown, unread });
+            }
+            plan.push(Doomed::Mailbox { id, name: shown, unread, messages });
+        }
+        let only = wanted.only.as_deref().map(|name| self.addressee(name)).transpose()?;
+        for mailbox in self.all_mailboxes(None)? {
+            if only.as_ref().is_some_and(|only| only != mailbox.id()) {
+                continue;
+            }
+            for (folder, age) in [(Folder::Archive, wanted.archived), (Folder::Failed, wanted.failed)] {
+                let Some(age) = age else { continue };
+                let Some(dir) = mailbox.folder_if_any(folder)? else { continue };
+                for name in mailbox.list(folder, usize::MAX)?.names {
+                    // The change time is when it came here; a message may have waited long before it was read.
+                    let Ok(stat) = dir.stat(&name) else { continue };
+                    let since = crate::clock::Timestamp::from_parts(stat.st_ctime, 0);
+                    if self.now().since(since) >= age {
+                        plan.push(Doomed::Message { id: mailbox.id().clone(), folder, name });
+                    }
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Removes one thing of the plan. What is gone already is no error.
+    pub fn prune_one(&self, by: &str, doomed: &Doomed) -> Result<()> {
+        self.room.may_write()?;
+        match doomed {
+            Doomed::Mailbox { id, name, .. } => self.prune_mailbox(by, id, name),
+            Doomed::Message { id, folder, name } => {
+                let mailbox = self.mailbox(id)?;
+                match mailbox.folder(*folder)?.remove(name) {
+                    Err(e) if e.is_missing() => {}
+                    other => other?,
+                }
+                Ok(mailbox.forget_attempts(name)?)
+            }
+        }
+    }
+
+    /// The directory disappears in one step, then the name, then what was in it.
+    fn prune_mailbox(&self, by: &str, id: &MailboxId, name: &str) -> Result<()> {
+        let root = self.room.root();
+        let mut editing = Editing::begin(root)?;
+        let staging = root.make_sub(".staging")?;
+        let doomed = format!("{id}.{}", random::unique_hex());
+        match root.rename_dir(id.as_str(), &staging, &doomed) {
+            Err(e) if e.is_missing() => {}
+            other => {
+                other?;
+                root.sync()?;
+            }
+        }
+        editing.registry.entries.retain(|entry| entry.id != *id);
+        editing.commit()?;
+        self.record(Event { note: name.to_owned(), mailbox: id.to_string(), ..Event::new("pruned", by) });
+        match staging.remove_tree(&doomed) {
+            Err(e) if e.is_missing() => Ok(()),
+            other => Ok(other?),
+        }
+    }
+}

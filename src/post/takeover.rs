@@ -1,0 +1,88 @@
+//! Takeover: become an existing mailbox. Nothing moves; the session of the caller is bound to it, and the
+//! session that held it is told at its next command (format.md §7.1).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Post, Result};
+use crate::journal::Event;
+use crate::mailbox::Maildir;
+use crate::mailbox::presence::Presence;
+use crate::name::MailboxId;
+use crate::session::Session;
+
+const FILE: &str = "holder";
+
+/// Whose session a mailbox is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Holder {
+    v: u32,
+    program: String,
+    session: String,
+    since: String,
+}
+
+/// What a takeover did.
+#[derive(Debug)]
+pub struct TakenOver {
+    pub id: MailboxId,
+    pub name: String,
+    /// Whether the caller has a session that could be bound.
+    pub bound: bool,
+}
+
+impl Post {
+    /// Makes the mailbox called `name` that of this session.
+    pub fn takeover(&self, name: &str, force: bool) -> Result<TakenOver> {
+        self.room.may_write()?;
+        let id = self.addressee(name)?;
+        // Two that take over at once take turns, and the second finds the first alive.
+        let _lock = self.room.root().lock(crate::registry::LOCK)?;
+        let mailbox = self.mailbox(&id)?;
+        let name = self.name_of(id.as_str()).to_owned();
+        let mine = self.caller.session.as_ref();
+        let is_mine = mine.is_some_and(|session| holder(&mailbox).is_some_and(|h| h.is(session)));
+        if !force && !is_mine && mailbox.presence(self.now()) == Presence::Alive {
+            return Err(Error::HolderAlive { name });
+        }
+        if let Some(session) = mine {
+            session.bind(&self.room, &id)?;
+        }
+        self.hold(&mailbox, mine)?;
+        mailbox.mark_seen();
+        let note = mine.map_or_else(|| "no session".to_owned(), |s| s.program.clone());
+        self.record(Event { note, ..Event::new("takeover", id.as_str()) });
+        Ok(TakenOver { id, name, bound: mine.is_some() })
+    }
+
+    /// Notes whose session a mailbox is from now on.
+    pub(super) fn hold(&self, mailbox: &Maildir, session: Option<&Session>) -> Result<()> {
+        let (program, id) = session
+            .map_or((self.caller.harness.clone(), String::new()), |s| (s.program.clone(), s.id.clone()));
+        let holder = Holder { v: 1, program, session: id, since: self.now().to_string() };
+        Ok(mailbox.dir().replace(FILE, &serde_json::to_vec(&holder).unwrap_or_default())?)
+    }
+
+    /// Refuses a session whose mailbox was taken over by another.
+    pub(super) fn check_holder(&self, session: &Session, id: &MailboxId) -> Result<()> {
+        let Ok(mailbox) = Maildir::open(self.room.root(), id) else { return Ok(()) };
+        match holder(&mailbox) {
+            Some(other) if !other.is(session) => Err(Error::TakenOver {
+                name: self.name_of(id.as_str()).to_owned(),
+                by: other.program,
+                since: other.since,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Holder {
+    fn is(&self, session: &Session) -> bool {
+        self.program == session.program && self.session == session.id
+    }
+}
+
+fn holder(mailbox: &Maildir) -> Option<Holder> {
+    let bytes = mailbox.dir().read(FILE, 64 * 1024).ok()??;
+    serde_json::from_slice(&bytes).ok()
+}

@@ -1,0 +1,207 @@
+//! Threads and what was sent: conversations over all mailboxes, from the journal where it knows them, else from
+//! the headers of all mail.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::trace::State;
+use super::{Error, Me, Post, Result};
+use crate::journal;
+use crate::name::MessageId;
+
+/// One message of a conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Node {
+    pub id: String,
+    pub reply_to: Option<String>,
+    pub from: String,
+    pub to: Vec<String>,
+    pub subject: String,
+    pub time: String,
+}
+
+/// A node in its place in the tree.
+#[derive(Debug)]
+pub struct Branch {
+    pub depth: usize,
+    pub node: Node,
+}
+
+/// Something that was sent, and what became of it.
+#[derive(Debug)]
+pub struct Sent {
+    pub id: String,
+    pub to: String,
+    pub subject: String,
+    pub time: String,
+    /// `None`: it is in that mailbox no more.
+    pub state: Option<State>,
+}
+
+type Graph = BTreeMap<String, Node>;
+
+impl Post {
+    /// The whole conversation that a message belongs to, each answer below what it answers.
+    pub fn thread(&self, me: Option<&Me>, reference: &str) -> Result<Vec<Branch>> {
+        let id = match self.locate(me, reference) {
+            Ok((id, _)) => id,
+            Err(Error::NoMessage { .. }) => self.trace(me, reference)?.id,
+            Err(e) => return Err(e),
+        };
+        let mut graph = self.graph_from_journal()?;
+        if !graph.contains_key(id.as_str()) {
+            graph = self.graph_from_files()?;
+        }
+        Ok(tree(&graph, id.as_str()))
+    }
+
+    fn graph_from_journal(&self) -> Result<Graph> {
+        let mut graph = Graph::new();
+        for day in journal::days(&self.room)? {
+            for event in journal::events(&self.room, &day, 0)?.0 {
+                if event.event != "sent" || event.id.is_empty() {
+                    continue;
+                }
+                let node = graph.entry(event.id.clone()).or_insert_with(|| Node {
+                    id: event.id,
+                    reply_to: Some(event.reply_to).filter(|r| !r.is_empty()),
+                    from: event.by,
+                    to: vec![],
+                    subject: event.subject,
+                    time: event.time,
+                });
+                node.to.push(event.to);
+            }
+        }
+        Ok(graph)
+    }
+
+    fn graph_from_files(&self) -> Result<Graph> {
+        let mut graph = Graph::new();
+        self.every_header(|mailbox, _, header| {
+            let envelope = header.envelope;
+            let node = graph.entry(envelope.id.to_string()).or_insert_with(|| Node {
+                id: envelope.id.to_string(),
+                reply_to: envelope.reply_to.map(|id| id.to_string()),
+                from: envelope.from,
+                to: vec![],
+                subject: envelope.subject,
+                time: header.time.to_string(),
+            });
+            node.to.push(mailbox.id().to_string());
+        })?;
+        Ok(graph)
+    }
+
+    /// What this mailbox sent, newest first.
+    pub fn sent(&self, me: &Me, limit: usize) -> Result<Vec<Sent>> {
+        let mut graph = self.graph_from_journal()?;
+        graph.retain(|_, node| node.from == me.id.as_str());
+        if graph.is_empty() {
+            graph = self.graph_from_files()?;
+            graph.retain(|_, node| node.from == me.id.as_str());
+        }
+        let mut nodes: Vec<Node> = graph.into_values().collect();
+        nodes.sort_by(|a, b| b.time.cmp(&a.time));
+        let mut sent = vec![];
+        for node in nodes {
+            for to in &node.to {
+                if sent.len() >= limit {
+                    return Ok(sent);
+                }
+                let state = self.state_of(&node.id, to)?;
+                let (id, subject, time) = (node.id.clone(), node.subject.clone(), node.time.clone());
+                sent.push(Sent { id, to: to.clone(), subject, time, state });
+            }
+        }
+        Ok(sent)
+    }
+
+    /// What became of a message in one mailbox.
+    pub(super) fn state_of(&self, id: &str, mailbox: &str) -> Result<Option<State>> {
+        let (Ok(id), Some(to)) = (MessageId::found(id), self.existing_id(mailbox)) else { return Ok(None) };
+        let maildir = self.mailbox(&to)?;
+        for folder in maildir.folders()? {
+            for name in maildir.twins(folder, &id)? {
+                let Ok(Some(header)) = self.header(&maildir, folder, &name) else { continue };
+                if header.envelope.id == id {
+                    let copy = super::Copy { mailbox: to, folder, header };
+                    return Ok(Some(self.located(copy, &self.history(&id)?)?.state));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The tree around a message: up to what nobody answers with, then down, each level in order of time. A cycle,
+/// which only hand-written mail can make, is walked once.
+fn tree(graph: &Graph, start: &str) -> Vec<Branch> {
+    let mut top = start;
+    let mut seen = HashSet::from([start]);
+    while let Some(parent) =
+        graph.get(top).and_then(|n| n.reply_to.as_deref()).filter(|p| graph.contains_key(*p))
+    {
+        if !seen.insert(parent) {
+            break;
+        }
+        top = parent;
+    }
+    let mut answers: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
+    for node in graph.values() {
+        if let Some(parent) = &node.reply_to {
+            answers.entry(parent).or_default().push(node);
+        }
+    }
+    answers.values_mut().for_each(|list| list.sort_by(|a, b| b.time.cmp(&a.time)));
+    let mut branches = vec![];
+    let mut shown = HashSet::new();
+    let mut open: Vec<(usize, &Node)> = graph.get(top).map(|node| (0, node)).into_iter().collect();
+    while let Some((depth, node)) = open.pop() {
+        if !shown.insert(node.id.as_str()) {
+            continue;
+        }
+        branches.push(Branch { depth, node: node.clone() });
+        open.extend(answers.get(node.id.as_str()).into_iter().flatten().map(|n| (depth + 1, *n)));
+    }
+    branches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(links: &[(&str, Option<&str>)]) -> Graph {
+        let node = |(id, reply_to): &(&str, Option<&str>)| {
+            let node = Node {
+                id: (*id).into(),
+                reply_to: reply_to.map(Into::into),
+                time: (*id).into(),
+                ..Node::default()
+            };
+            ((*id).to_owned(), node)
+        };
+        links.iter().map(node).collect()
+    }
+
+    fn shape(graph: &Graph, start: &str) -> Vec<(usize, String)> {
+        tree(graph, start).into_iter().map(|b| (b.depth, b.node.id)).collect()
+    }
+
+    #[test]
+    fn a_thread_is_shown_whole_from_any_of_its_messages() {
+        let graph = graph(&[("a", None), ("b", Some("a")), ("c", Some("a")), ("d", Some("b")), ("x", None)]);
+        let whole = [(0, "a".to_owned()), (1, "b".to_owned()), (2, "d".to_owned()), (1, "c".to_owned())];
+        assert_eq!(shape(&graph, "d"), whole);
+        assert_eq!(shape(&graph, "a"), whole);
+    }
+
+    #[test]
+    fn a_cycle_and_a_lost_parent_end() {
+        let cyclic = graph(&[("a", Some("b")), ("b", Some("a"))]);
+        assert_eq!(shape(&cyclic, "a").len(), 2);
+        let itself = graph(&[("a", Some("a"))]);
+        assert_eq!(shape(&itself, "a"), [(0, "a".to_owned())]);
+        let orphan = graph(&[("b", Some("gone"))]);
+        assert_eq!(shape(&orphan, "b"), [(0, "b".to_owned())]);
+    }
+}

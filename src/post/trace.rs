@@ -1,0 +1,174 @@
+//! Trace: where a message is and what happened to it, from the files first and the journal second. What neither
+//! says is *no evidence*, never a guess.
+
+use super::locate::Copy;
+use super::{Error, Me, Post, Result};
+use crate::journal::{self, Event};
+use crate::mailbox::claim::{Attempt, Terms};
+use crate::mailbox::{Folder, Maildir};
+use crate::name::MessageId;
+
+/// What is known of one message.
+#[derive(Debug)]
+pub struct Trace {
+    pub id: MessageId,
+    pub subject: String,
+    pub from: String,
+    pub copies: Vec<Located>,
+    /// What the journal says, oldest first.
+    pub events: Vec<Event>,
+    /// Ids of answers, with the mailbox each came from.
+    pub answers: Vec<(String, String)>,
+}
+
+/// One copy, and what its folder means.
+#[derive(Debug)]
+pub struct Located {
+    pub copy: Copy,
+    pub state: State,
+    pub attempts: Vec<Attempt>,
+}
+
+/// What became of one copy, as far as there is evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    Queued,
+    Claimed(Box<Terms>),
+    Shown(String),
+    Done(String),
+    Filed(String),
+    Failed(String),
+    /// In the archive, and nothing says how it came there.
+    NoEvidence,
+}
+
+impl State {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Claimed(_) => "claimed",
+            Self::Shown(_) => "shown",
+            Self::Done(_) => "done",
+            Self::Filed(_) => "filed",
+            Self::Failed(_) => "failed",
+            Self::NoEvidence => "archived, no evidence how",
+        }
+    }
+}
+
+impl Post {
+    /// Everything that is known of the message that `reference` names.
+    pub fn trace(&self, me: Option<&Me>, reference: &str) -> Result<Trace> {
+        let located = self.locate(me, reference);
+        let (id, copies) = match located {
+            Ok(found) => found,
+            Err(Error::NoMessage { .. }) => (self.remembered(reference)?, vec![]),
+            Err(e) => return Err(e),
+        };
+        let events = self.history(&id)?;
+        let sent = events.iter().find(|e| e.event == "sent" && e.id == id.as_str());
+        let envelope = copies.first().map(|copy| &copy.header.envelope);
+        let subject = envelope
+            .map(|e| e.subject.clone())
+            .or_else(|| sent.map(|e| e.subject.clone()))
+            .unwrap_or_default();
+        let from =
+            envelope.map(|e| e.from.clone()).or_else(|| sent.map(|e| e.by.clone())).unwrap_or_default();
+        let mut answers: Vec<(String, String)> = events
+            .iter()
+            .filter(|e| e.event == "sent" && e.reply_to == id.as_str())
+            .map(|e| (e.id.clone(), e.by.clone()))
+            .collect();
+        if sent.is_none() {
+            // The journal does not know this message, so its answers are looked for where they must lie.
+            answers.extend(self.answers_in_files(&from, &id)?);
+        }
+        answers.sort();
+        answers.dedup();
+        let copies =
+            copies.into_iter().map(|copy| self.located(copy, &events)).collect::<Result<Vec<_>>>()?;
+        Ok(Trace { id, subject, from, copies, events, answers })
+    }
+
+    /// What became of one copy.
+    pub(super) fn located(&self, copy: Copy, events: &[Event]) -> Result<Located> {
+        let mailbox = Maildir::open(self.room.root(), &copy.mailbox)?;
+        let attempts = mailbox.attempts(&copy.header.name)?;
+        let state = match copy.folder {
+            Folder::Inbox | Folder::Quarantine => State::Queued,
+            Folder::Claimed(token) => {
+                mailbox.terms(token)?.map_or(State::Queued, |terms| State::Claimed(Box::new(terms)))
+            }
+            Folder::Failed => {
+                let why = attempts.iter().rev().find(|a| a.how == "failed").map(|a| a.why.clone());
+                State::Failed(why.unwrap_or_default())
+            }
+            Folder::Archive => self.archived(&copy, events),
+        };
+        Ok(Located { copy, state, attempts })
+    }
+
+    fn archived(&self, copy: &Copy, events: &[Event]) -> State {
+        let here = |e: &&Event| {
+            e.file == copy.header.name
+                && (e.by == copy.mailbox.as_str() || e.mailbox == copy.mailbox.as_str())
+        };
+        let last = events.iter().rev().filter(here).find_map(|e| match e.event.as_str() {
+            "shown" => Some(State::Shown(e.time.clone())),
+            "done" => Some(State::Done(e.time.clone())),
+            "archived" => Some(State::Filed(e.time.clone())),
+            "answered" => Some(State::Done(e.time.clone())),
+            _ => None,
+        });
+        last.unwrap_or(State::NoEvidence)
+    }
+
+    /// The events that name a message, or answer it.
+    pub(super) fn history(&self, id: &MessageId) -> Result<Vec<Event>> {
+        let mut found = vec![];
+        for day in journal::days(&self.room)? {
+            let (events, _) = journal::events(&self.room, &day, 0)?;
+            found.extend(events.into_iter().filter(|e| e.id == id.as_str() || e.reply_to == id.as_str()));
+        }
+        Ok(found)
+    }
+
+    /// A message that is in no mailbox any more, but in the journal.
+    fn remembered(&self, reference: &str) -> Result<MessageId> {
+        let wanted = reference.to_ascii_lowercase();
+        let mut ids: Vec<String> = vec![];
+        for day in journal::days(&self.room)? {
+            let (events, _) = journal::events(&self.room, &day, 0)?;
+            ids.extend(
+                events
+                    .into_iter()
+                    .map(|e| e.id)
+                    .filter(|id| !id.is_empty() && id.to_ascii_lowercase().starts_with(&wanted)),
+            );
+        }
+        ids.sort();
+        ids.dedup();
+        let reference = crate::message::visible::clip(reference, 80);
+        match ids.len() {
+            1 => MessageId::found(&ids[0]).map_err(|_| Error::NoMessage { reference }),
+            0 => Err(Error::NoMessage { reference }),
+            _ => Err(Error::AmbiguousMessage { reference, matches: ids.into_iter().take(8).collect() }),
+        }
+    }
+
+    fn answers_in_files(&self, from: &str, id: &MessageId) -> Result<Vec<(String, String)>> {
+        let Some(sender) = self.existing_id(from) else { return Ok(vec![]) };
+        let mailbox = self.mailbox(&sender)?;
+        let mut answers = vec![];
+        for folder in mailbox.folders()? {
+            for name in mailbox.list(folder, usize::MAX)?.names {
+                if let Ok(Some(header)) = self.header(&mailbox, folder, &name)
+                    && header.envelope.reply_to.as_ref() == Some(id)
+                {
+                    answers.push((header.envelope.id.to_string(), header.envelope.from));
+                }
+            }
+        }
+        Ok(answers)
+    }
+}

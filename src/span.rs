@@ -1,0 +1,76 @@
+//! Spans of time as people write them: `45s`, `30m`, `12h`, `7d`, `2w`; a bare number is seconds. Pure.
+
+use std::time::Duration;
+
+/// The longest span that is taken: ten years.
+const LIMIT: f64 = 10.0 * 366.0 * 86_400.0;
+
+/// Reads a span.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no span of time; try 45s, 30m, 12h, 7d or 2w");
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((at, c)) if c.is_ascii_alphabetic() => (&text[..at], c),
+        _ => (text, 's'),
+    };
+    let factor = match unit {
+        's' => 1.0,
+        'm' => 60.0,
+        'h' => 3600.0,
+        'd' => 86_400.0,
+        'w' => 604_800.0,
+        _ => return Err(wrong()),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| wrong())? * factor;
+    if (0.0..=LIMIT).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
+}
+
+/// A span in its largest unit that says something: `3m`, `2h`, `5d`.
+pub fn short(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A span for a table of measurements: `12ms`, `3.4s`, then as [`short`].
+pub fn measured(span: Duration) -> String {
+    match span.as_millis() {
+        ms @ 0..1000 => format!("{ms}ms"),
+        1000..60_000 => format!("{:.1}s", span.as_secs_f64()),
+        _ => short(span),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units() {
+        for (text, seconds) in [
+            ("45s", 45.0),
+            ("1.5m", 90.0),
+            ("2h", 7200.0),
+            ("7d", 604_800.0),
+            ("1w", 604_800.0),
+            ("0.05", 0.05),
+        ] {
+            assert_eq!(parse(text).unwrap(), Duration::from_secs_f64(seconds), "{text}");
+        }
+        for bad in ["", "x", "-1s", "5y", "1e99d", "nan", "inf", "m", "é"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shown_in_the_largest_unit() {
+        assert_eq!(short(Duration::from_secs(59)), "59s");
+        assert_eq!(short(Duration::from_secs(7200)), "2h");
+        assert_eq!(short(Duration::from_secs(172_800)), "2d");
+        assert_eq!(measured(Duration::from_millis(12)), "12ms");
+        assert_eq!(measured(Duration::from_millis(3440)), "3.4s");
+    }
+}
