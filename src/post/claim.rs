@@ -279,7 +279,7 @@ impl Post {
     }
 
     pub(super) fn id_of(&self, mailbox: &Maildir, folder: Folder, name: &str) -> String {
-        match self.header(&mailbox, folder, name) {
+        match self.header(mailbox, folder, name) {
             Ok(Some(header)) => header.envelope.id.to_string(),
             _ => String::new(),
         }
