@@ -42,7 +42,7 @@ impl Verb for Stats {
             return Err(context.nothing(&format!("nothing happened in {}", span::short(self.since))));
         }
         let titles = ["name", "in", "out", "read", "failed", "waited 50% 90%", "worked 50% 90%", "arrivals"];
-        let widths = [16, 6, 6, 6, 6, 16, 16, STEPS];
+        let widths = [12, 5, 5, 5, 6, 14, 14, STEPS];
         if context.output.terminal {
             context
                 .output
@@ -53,13 +53,13 @@ impl Verb for Stats {
             let (waited, worked) = (pair(&f.waiting), pair(&f.processing));
             if context.output.terminal {
                 context.output.row(&[
-                    (BOLD, visible::pad(&name, 16)),
-                    (PLAIN, format!("{:<6}", f.received)),
-                    (PLAIN, format!("{:<6}", f.sent)),
-                    (PLAIN, format!("{:<6}", f.finished)),
+                    (BOLD, visible::pad(&name, 12)),
+                    (PLAIN, format!("{:<5}", f.received)),
+                    (PLAIN, format!("{:<5}", f.sent)),
+                    (PLAIN, format!("{:<5}", f.finished)),
                     (PLAIN, format!("{:<6}", f.failed)),
-                    (PLAIN, visible::pad(&waited, 16)),
-                    (PLAIN, visible::pad(&worked, 16)),
+                    (PLAIN, visible::pad(&waited, 14)),
+                    (PLAIN, visible::pad(&worked, 14)),
                     (CYAN, sparkline(&f.arrivals)),
                 ]);
             } else {

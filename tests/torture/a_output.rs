@@ -1,6 +1,7 @@
 //! A5: nobody listens. Standard output or error closed, full, or a pipe whose reader has gone.
 //!
-//! A deed that is done still reports through the exit code; what was to be shown and could not be is not consumed.
+//! A deed that is done still reports through the exit code; what was to be shown and could not be is not
+//! consumed.
 
 use std::fs::OpenOptions;
 use std::process::Stdio;

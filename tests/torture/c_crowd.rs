@@ -1,5 +1,5 @@
-//! C1 and C3: many at once. Every sender writes what it means and what was acknowledged into the ledger, every reader what it
-//! got; at the end the two have to agree. Two movers of one message never both win.
+//! C1 and C3: many at once. Every sender writes what it means and what was acknowledged into the ledger,
+//! every reader what it got; at the end the two have to agree. Two movers of one message never both win.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +26,7 @@ pub(crate) fn senders_and_readers(lab: &Lab) -> Outcome {
     let each = if lab.tier == 0 { 50 } else { 1000 };
     let findings = Findings::default();
     findings.extend("the checker", ledger::self_check());
-    let dir = lab.fast_dir();
+    let dir = if lab.tier == 0 { lab.fast_dir() } else { lab.dir() };
     let names: Vec<String> =
         (0..READERS).map(|n| format!("r{n}")).chain((0..SENDERS).map(|n| format!("s{n}"))).collect();
     let place = Place::with(lab, dir.path(), &names.iter().map(String::as_str).collect::<Vec<_>>());

@@ -1,11 +1,14 @@
 //! D1: the power is cut at every system call.
 //!
-//! The room lies on a small ext4 in a file. An operation is killed at a point, the file system is shut down without flushing
-//! its journal, unmounted and mounted again: what was not synced is gone, as after a power cut. There are two ways:
+//! The room lies on a small ext4 in a file. An operation is killed at a point, the file system is shut down
+//! without flushing its journal, unmounted and mounted again: what was not synced is gone, as after a power
+//! cut. There are two ways:
 //!
-//! - killed, cut, judged, run again, judged: the machine died with the command, at any call of its work or after its end;
-//! - killed, run again, cut, judged: the machine died later, after a second run had acknowledged what the first had done.
-//!   Only calls that change a file are struck so, because a kill before any other leaves what a kill before the next leaves.
+//! - killed, cut, judged, run again, judged: the machine died with the command, at any call of its work or
+//!   after its end;
+//! - killed, run again, cut, judged: the machine died later, after a second run had acknowledged what the
+//!   first had done. Only calls that change a file are struck so, because a kill before any other leaves what
+//!   a kill before the next leaves.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -125,7 +128,8 @@ impl Disk {
         tool("mount", &[&words[..], &[self.image.as_os_str(), self.mount.as_os_str()]].concat())
     }
 
-    /// A child of another worker holds all descriptors between fork and exec, so the disk may be busy for a moment.
+    /// A child of another worker holds all descriptors between fork and exec, so the disk may be busy for a
+    /// moment.
     fn detach(&self) -> Result<(), String> {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {

@@ -1,7 +1,7 @@
 //! E2: planted links. Wherever Postroom reads or writes, somebody put a symbolic link to something outside.
 //!
-//! The canary behind the link is neither read (its time of access tells), nor changed, nor added to; the command refuses, or
-//! goes on without what it cannot trust.
+//! The canary behind the link is neither read (its time of access tells), nor changed, nor added to; the
+//! command refuses, or goes on without what it cannot trust.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::lab::{Findings, Lab, Outcome};
 use crate::ledger::body;
 use crate::ops::{ASKED, Op};
-use crate::place::{Place, ago, names_in, set_time, snapshot};
+use crate::place::{Place, ago, names_in, set_time};
 
 /// What is replaced by a link, below the root; `@` is bob's mailbox, `#` alice's.
 const PLANTED: [&str; 25] = [
@@ -41,7 +41,8 @@ const PLANTED: [&str; 25] = [
     "postroom.toml",
 ];
 
-/// What the canary must stay: a file that would be a fine message, and would serve as registry, card or note as well as any.
+/// What the canary must stay: a file that would be a fine message, and would serve as registry, card or note
+/// as well as any.
 const SECRET: &str = "the-canary-was-read";
 
 pub(crate) fn planted_links(lab: &Lab) -> Outcome {
@@ -115,7 +116,8 @@ impl Planted {
                 &canary,
                 format!("---\nfrom: x\nmsg_id: 00000000\nsubject: {SECRET}\n---\n\n{SECRET}\n"),
             ),
-            // What lies behind a directory is a copy of what was there, so that nothing else gives the link away.
+            // What lies behind a directory is a copy of what was there, so that nothing else gives the link
+            // away.
             "a directory" => {
                 let copied = if planted == ".." { place.root.clone() } else { at.clone() };
                 let copied = Some(copied).filter(|path| path.is_dir());
@@ -153,8 +155,7 @@ impl Planted {
 
     /// Makes every later look at the canary show: an old time of access is renewed by the next.
     fn mark(&mut self) {
-        self.before = snapshot(&self.canary);
-        for line in &self.before {
+        for line in listing(&self.canary) {
             let path = PathBuf::from(line.split(' ').next().unwrap_or_default());
             if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() || meta.is_dir()) {
                 set_time(&path, ago(7 * 86_400));

@@ -1,7 +1,8 @@
 //! E1: hostile names, in every place where a caller or a message can put one.
 //!
-//! Each case either is refused, or is a well-formed name that nobody bears, or is text that stays text. The tree outside the
-//! room is the same before and after, and nothing is made in the room under a name that a caller chose as a path.
+//! Each case either is refused, or is a well-formed name that nobody bears, or is text that stays text. The
+//! tree outside the room is the same before and after, and nothing is made in the room under a name that a
+//! caller chose as a path.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -91,7 +92,8 @@ fn hostile(place: &Place) -> Vec<OsString> {
         .collect()
 }
 
-/// Well-formed names of any script, and ones that mean something elsewhere: as names they are unknown, not refused.
+/// Well-formed names of any script, and ones that mean something elsewhere: as names they are unknown, not
+/// refused.
 const WELL_FORMED: [&str; 9] =
     ["CON", "NUL", "ADMIN", "é", "e\u{301}", "陳", "org.research", "x_y-z", "registry.json"];
 
@@ -122,7 +124,8 @@ pub(crate) fn hostile_names(lab: &Lab) -> Outcome {
         for name in hostile(&place) {
             cases += 1;
             let ended = attempt(&place, words, &name, &findings, position);
-            // `-` and `--help` are words of the command line itself; a file of that name is out of reach with them.
+            // `-` and `--help` are words of the command line itself; a file of that name is out of reach with
+            // them.
             let is_option = name.as_bytes().starts_with(b"-");
             let refused = matches!(ended.code, Some(2 | 4)) || position_says_unknown(position, &ended);
             findings.check(refused || is_option && !changed(&place), || {
@@ -188,7 +191,8 @@ fn changed(place: &Place) -> bool {
     names(&place.root) != names(&place.base.join("template")) || mail(place) > 0
 }
 
-/// What is text and no name may hold anything that fits on one line: channel, subject, and the session of an agent.
+/// What is text and no name may hold anything that fits on one line: channel, subject, and the session of an
+/// agent.
 fn texts(place: &Place, findings: &Findings) -> usize {
     let mut cases = 0;
     for name in hostile(place).into_iter().filter(|name| !name.as_bytes().starts_with(b"-")) {

@@ -1,7 +1,8 @@
-//! E4: what is called like a message and is none: a FIFO, a socket, a device, a directory, a link to a file outside, a file of
-//! a terabyte, one that cannot be opened, one of another owner.
+//! E4: what is called like a message and is none: a FIFO, a socket, a device, a directory, a link to a file
+//! outside, a file of a terabyte, one that cannot be opened, one of another owner.
 //!
-//! Every command returns within a second and lists the rest; `read` puts the odd one aside and shows the good one.
+//! Every command returns within a second and lists the rest; `read` puts the odd one aside and shows the good
+//! one.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

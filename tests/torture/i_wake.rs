@@ -1,5 +1,5 @@
-//! I3: more waiters than the kernel gives watches, and kernels that give none. All of them wake; the late ones by looking
-//! again within five seconds.
+//! I3: more waiters than the kernel gives watches, and kernels that give none. All of them wake; the late
+//! ones by looking again within five seconds.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! J1: file systems that lack something. Without a rename that replaces nothing, a link does the same; without either, the
-//! command refuses in words. Nothing is ever overwritten.
+//! J1: file systems that lack something. Without a rename that replaces nothing, a link does the same;
+//! without either, the command refuses in words. Nothing is ever overwritten.
 
 use std::fs;
 

@@ -1,8 +1,9 @@
 //! The laboratory: what every test is handed, and what it hands back.
 //!
-//! A [`Lab`] knows the binary under test, how large a run is wanted and where there is room to work. A test returns an
-//! [`Outcome`]: a sentence with its figures, or why it failed, or why it could not run here. [`Findings`] collects what
-//! went wrong from several threads, so that a run shows all of it and not only the first.
+//! A [`Lab`] knows the binary under test, how large a run is wanted and where there is room to work. A test
+//! returns an [`Outcome`]: a sentence with its figures, or why it failed, or why it could not run here.
+//! [`Findings`] collects what went wrong from several threads, so that a run shows all of it and not only the
+//! first.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -28,11 +29,14 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// A directory for tests that do very much and do not depend on the file system: in memory where there is such a place.
+    /// A directory for tests that do very much and do not depend on the file system: in memory, where there
+    /// is such a place with room to spare.
     pub(crate) fn fast_dir(&self) -> TempDir {
+        const ENOUGH: u64 = 256 << 20;
         let memory = Path::new("/dev/shm");
+        let free = rustix::fs::statvfs(memory).map_or(0, |stat| stat.f_bavail * stat.f_frsize);
         let made = tempfile::Builder::new().prefix("postroom-torture-").tempdir_in(memory);
-        made.unwrap_or_else(|_| self.dir())
+        made.ok().filter(|_| free >= ENOUGH).unwrap_or_else(|| self.dir())
     }
 
     /// A directory on the disk of temporary files.

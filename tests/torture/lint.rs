@@ -1,16 +1,17 @@
 //! The order lint: whether a trace syncs what it publishes, before it says so.
 //!
-//! A power cut on one file system cannot show every missing sync, because a journal commits more than it was asked to. The
-//! rules are therefore read off the calls themselves:
+//! A power cut on one file system cannot show every missing sync, because a journal commits more than it was
+//! asked to. The rules are therefore read off the calls themselves:
 //!
 //! 1. A file is synced after its last write, successfully, before it is published by rename or link.
 //! 2. Whatever is published is first written elsewhere: no file that others read is created in place.
-//! 3. A directory in which something was published or made is synced before the next acknowledgement, which is the next
-//!    write to standard output, or the end of the command.
+//! 3. A directory in which something was published or made is synced before the next acknowledgement, which
+//!    is the next write to standard output, or the end of the command.
 //! 4. A directory tree that is published by rename was synced inside before.
 //! 5. A sync that failed is not tried again on the same file.
 //!
-//! Exempt, because nothing depends on them: the journal, `seen`, `.alive`, locks, and the notes in `answering/`.
+//! Exempt, because nothing depends on them: the journal, `seen`, `.alive`, locks, and the notes in
+//! `answering/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,7 +128,8 @@ fn is_exempt(path: &str) -> bool {
     exempt || ["seen", ".alive"].contains(&last) || last.ends_with(".lock") || !path.starts_with('/')
 }
 
-/// Whether no reader looks there: `tmp/`, `.staging/`, and files with a leading dot that are about to be renamed.
+/// Whether no reader looks there: `tmp/`, `.staging/`, and files with a leading dot that are about to be
+/// renamed.
 fn is_staging(path: &str, root: &str) -> bool {
     let Some(below) = path.strip_prefix(root) else { return false };
     let mut parts = below.split('/').rev();

@@ -1,8 +1,9 @@
 //! The torture battery: what Postroom promises, put to the proof against the release binary.
 //!
-//! `torture [ID…] [--tier N]` runs the named tests, or those of a tier, each in the size that tier asks for; `--list` shows
-//! the table. One line is printed for each test: `A1 passed …`, `A1 failed …` with what was found below it, or
-//! `skipped: A1: …` with the reason. The exit code is 1 if any failed. `POSTROOM_BIN` names the binary.
+//! `torture [ID…] [--tier N]` runs the named tests, or those of a tier, each in the size that tier asks for;
+//! `--list` shows the table. One line is printed for each test: `A1 passed …`, `A1 failed …` with what was
+//! found below it, or `skipped: A1: …` with the reason. The exit code is 1 if any failed. `POSTROOM_BIN`
+//! names the binary.
 
 #![allow(
     clippy::disallowed_methods,
@@ -18,6 +19,7 @@ mod a_crash;
 mod a_errno;
 mod a_output;
 mod b_limits;
+mod b_space;
 mod c_crowd;
 mod d_order;
 mod d_power;
@@ -67,6 +69,8 @@ const TABLE: &[Test] = &[
     test("A3", &[1], "every call fails once", a_errno::every_call_fails),
     test("A4", &[0], "a sync fails", a_errno::a_sync_fails),
     test("A5", &[0], "nobody listens", a_output::nobody_listens),
+    test("B1", &[1], "no bytes are left", b_space::no_bytes),
+    test("B2", &[1], "no inodes are left", b_space::no_inodes),
     test("B3", &[0], "file size runs out", b_limits::file_size),
     test("B4", &[0, 1], "descriptors run out", b_limits::descriptors),
     test("B5", &[0], "memory runs out", b_limits::memory),
@@ -164,8 +168,8 @@ fn arguments() -> Result<Option<Wanted>, String> {
     Ok(Some(wanted))
 }
 
-/// Starts over in a mount namespace of its own, where that is possible: then nobody else sees, copies or keeps the disks
-/// that are cut off, and none is left behind.
+/// Starts over in a mount namespace of its own, where that is possible: then nobody else sees, copies or
+/// keeps the disks that are cut off, and none is left behind.
 fn alone_with_mounts() {
     const ALONE: &str = "POSTROOM_TORTURE_ALONE";
     let unshare = || {

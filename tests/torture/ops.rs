@@ -1,8 +1,8 @@
 //! The operations under test, and what must hold whatever interrupts them.
 //!
-//! Every operation starts from the same room: alice, bob and carol, one old message from alice that bob has not read, and
-//! bystanders that nothing may change. [`Op::judge`] looks at the room after the operation was struck, and again after the
-//! same command was run a second time.
+//! Every operation starts from the same room: alice, bob and carol, one old message from alice that bob has
+//! not read, and bystanders that nothing may change. [`Op::judge`] looks at the room after the operation was
+//! struck, and again after the same command was run a second time.
 
 use std::path::Path;
 
@@ -132,7 +132,8 @@ impl Op {
         }
     }
 
-    /// What is wrong with the room after one run that was struck and, if there was one, a second run that was not.
+    /// What is wrong with the room after one run that was struck and, if there was one, a second run that was
+    /// not.
     pub(crate) fn judge(self, place: &Place, first: &Ended, again: Option<&Ended>) -> Vec<String> {
         let mut problems = vec![];
         let mut look = |name: &str, folder: &str| -> Vec<Seen> { seen(place, name, folder, &mut problems) };
@@ -168,7 +169,8 @@ impl Op {
             Self::Send | Self::SendWithId => {
                 let copies = count(&inbox, "new");
                 expect(!acked || copies > 0, "acknowledged and lost");
-                // A message that was not acknowledged may have arrived; a second run of `send` is a second message.
+                // A message that was not acknowledged may have arrived; a second run of `send` is a second
+                // message.
                 let most = if self == Self::Send && again.is_some() { 2 } else { 1 };
                 expect(copies <= most, &format!("{copies} copies"));
                 expect(again.is_none() || copies > 0, "not there after the second run");
@@ -211,22 +213,6 @@ impl Op {
             expect(again.ok() || nothing_left, &format!("the second run: {}", again.shown()));
         }
         problems
-    }
-
-    /// Judges after an error that passed: the second run must do what was asked. A run that failed after the deed may
-    /// have left it done, so a second `send` without an id is not counted.
-    pub(crate) fn judge_again(self, place: &Place, first: &Ended, again: &Ended) -> Vec<String> {
-        match self {
-            // The caller saw no receipt, or one that says it is not proven, and this is a new message.
-            Self::Check => {
-                if again.ok() {
-                    vec![]
-                } else {
-                    vec![format!("the second run: {}", again.shown())]
-                }
-            }
-            _ => self.judge(place, first, Some(again)),
-        }
     }
 
     /// Whether dave is registered.

@@ -3,11 +3,12 @@
 //! ```text
 //! <base>/room/        the root under test
 //!       /outside/     what no command may touch
-//!       /home/        HOME, XDG_STATE_HOME below it
-//!       /template/    the room as it was when it was saved
+//!       /home/        HOME, and XDG_STATE_HOME below it
+//!       /template/    the room as it was when it was kept
 //! ```
 //!
-//! The registry names the inboxes by their full paths, so a room is never moved: it is saved beside itself and put back.
+//! The registry names the inboxes by their full paths, so a room is never moved: it is saved beside itself
+//! and put back.
 
 use std::ffi::OsString;
 use std::fs;

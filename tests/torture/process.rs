@@ -1,7 +1,7 @@
 //! Running a command: with a clean environment, a deadline, and its output kept.
 //!
-//! A command that does not end is ended by its own process group and reported as hung, never waited for. Output goes
-//! to memory files, so that nothing has to be read while the command runs.
+//! A command that does not end is ended by its own process group and reported as hung, never waited for.
+//! Output goes to memory files, so that nothing has to be read while the command runs.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -76,8 +76,8 @@ impl Run {
         self
     }
 
-    /// The same command from a shell that first does something to itself: `ulimit -n 12`, `umask 0`, or a redirection
-    /// after `exec "$@"`.
+    /// The same command from a shell that first does something to itself: `ulimit -n 12`, `umask 0`, or a
+    /// redirection after `exec "$@"`.
     pub(crate) fn in_shell(self, before: &str, redirection: &str) -> Self {
         let script = format!("{before}; exec \"$@\" {redirection}");
         self.behind([OsStr::new("sh"), OsStr::new("-c"), OsStr::new(&script), OsStr::new("sh")])

@@ -1,8 +1,8 @@
 //! strace: a clean trace of a command, the points at which it can be struck, and striking it there.
 //!
-//! A point is (name, N): the N-th call of that name, which is how `--inject` counts. The mail path has one thread, so the
-//! points of a clean run are those of every run in the same room. A signal that is injected arrives before the call is
-//! made; an injected error replaces the call.
+//! A point is (name, N): the N-th call of that name, which is how `--inject` counts. The mail path has one
+//! thread, so the points of a clean run are those of every run in the same room. A signal that is injected
+//! arrives before the call is made; an injected error replaces the call.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -140,8 +140,8 @@ const RUNTIME: [&str; 20] = [
     "sigaltstack",
 ];
 
-/// The points that belong to the program's own work: after the last call of the runtime before the first that names
-/// `root`, and none of the runtime's.
+/// The points that belong to the program's own work: after the last call of the runtime before the first that
+/// names `root`, and none of the runtime's.
 pub(crate) fn own_points<'a>(calls: &'a [Call], root: &Path) -> Vec<(Point, &'a Call)> {
     let root = root.display().to_string();
     // The last is the seed of the standard library's hash tables, which no kernel refuses.
