@@ -9,6 +9,7 @@ mod ask;
 mod check;
 mod claim;
 mod completions;
+mod compose;
 mod context;
 mod demo;
 mod doctor;
@@ -36,6 +37,7 @@ mod text;
 mod thread;
 mod trace;
 mod verbs;
+mod verify;
 mod wait;
 mod whoami;
 

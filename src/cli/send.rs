@@ -91,7 +91,7 @@ impl Marks {
     }
 }
 
-fn priority(text: &str) -> Result<Priority, String> {
+pub(super) fn priority(text: &str) -> Result<Priority, String> {
     Priority::parse(text).ok_or_else(|| "one of low, normal, high, urgent".to_owned())
 }
 

@@ -59,6 +59,8 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::stats::Stats>("stats", Group::Look),
     entry::<super::log::Log>("log", Group::Look),
     entry::<super::doctor::Doctor>("doctor", Group::Look),
+    entry::<super::compose::Compose>("compose", Group::Tools),
+    entry::<super::verify::Verify>("verify", Group::Tools),
     entry::<super::demo::Demo>("demo", Group::Tools),
     entry::<super::shell_init::ShellInit>("shell-init", Group::Tools),
     entry::<super::completions::Completions>("completions", Group::Tools),

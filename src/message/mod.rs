@@ -5,14 +5,20 @@
 //! which a message is shown to a model, `secret` the table of what should not be mailed, and `visible`
 //! makes text harmless to a terminal.
 
+pub mod compose;
 pub mod envelope;
 pub mod fence;
 pub mod file_name;
 pub mod frontmatter;
 pub mod maildir;
+pub mod protocol;
 pub mod secret;
 pub mod visible;
+pub mod workflow;
+pub mod workspace;
+pub mod yaml;
 
 pub use envelope::{Envelope, Message, Priority};
 pub use file_name::FileName;
 pub use frontmatter::ParseError;
+pub use protocol::Protocol;

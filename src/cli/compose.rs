@@ -1,0 +1,120 @@
+//! `postroom compose`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::text::Text;
+use super::{Globals, Verb};
+use crate::mailbox::Dir;
+use crate::message::compose::{self, Parts};
+use crate::message::{Priority, Protocol};
+use crate::post::Failure;
+use crate::random;
+use crate::settings::Limits;
+
+/// Print a valid message of any protocol without delivering it
+///
+/// For clients that place files themselves. Nothing is looked up: ids and paths are taken as they are given, and
+/// checked. maildir and workflow need --from and --to (ids), workspace needs --receiver and --reply-path.
+#[derive(Debug, Parser)]
+pub(super) struct Compose {
+    /// maildir, workspace or workflow
+    #[arg(long, value_parser = protocol)]
+    protocol: Protocol,
+    #[arg(long, value_name = "ID")]
+    from: Option<String>,
+    #[arg(long, value_name = "ID")]
+    to: Option<String>,
+    /// Left out: a fresh one (workflow: the first of today)
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// maildir: the subject; workflow: the context
+    #[arg(short, long, allow_hyphen_values = true)]
+    subject: Option<String>,
+    /// The message this one answers
+    #[arg(long, value_name = "ID")]
+    reply_to: Option<String>,
+    #[arg(long)]
+    channel: Option<String>,
+    /// low, normal, high or urgent
+    #[arg(long, value_name = "PRIORITY", value_parser = super::send::priority, default_value = "normal")]
+    priority: Priority,
+    /// workspace: the file this message is delivered as
+    #[arg(long, value_name = "PATH")]
+    receiver: Option<String>,
+    /// workspace: the file its reply is delivered as
+    #[arg(long, value_name = "PATH")]
+    reply_path: Option<String>,
+    /// The workflow it belongs to
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+    /// Its step in that
+    #[arg(long, value_name = "N")]
+    step: Option<u64>,
+    #[command(flatten)]
+    text: Text,
+    /// Write it to this new file instead
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+fn protocol(text: &str) -> Result<Protocol, String> {
+    Protocol::parse(text).ok_or_else(|| "one of maildir, workspace, workflow".to_owned())
+}
+
+impl Verb for Compose {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let parts = Parts {
+            body: self.text.read(Limits::default().body_bytes)?,
+            from: self.from,
+            to: self.to,
+            id: self.id,
+            subject: self.subject,
+            reply_to: self.reply_to,
+            channel: self.channel,
+            priority: self.priority,
+            receiver: self.receiver,
+            reply_path: self.reply_path,
+            workflow: self.workflow,
+            step: self.step,
+        };
+        let made = compose::compose(self.protocol, &parts, context.clock().now(), random::bytes());
+        let message =
+            made.map_err(|e| Fail::told(Failure::Refused, e.to_string(), "postroom help compose"))?;
+        match &self.output {
+            Some(path) => write(path, &message),
+            None => {
+                context.output.result(&message);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A new file, whole or not at all; what is there already is never replaced.
+fn write(path: &Path, message: &str) -> Result<(), Fail> {
+    let refuse = |why: &str| {
+        Fail::told(Failure::Refused, format!("{}: {why}", path.display()), "--output takes a new file")
+    };
+    let name =
+        path.file_name().and_then(|name| name.to_str()).ok_or_else(|| refuse("not the name of a file"))?;
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = std::path::absolute(parent).map_err(|e| refuse(&e.to_string()))?;
+    let dir = Dir::look(&parent)?;
+    let staged = format!(".{name}.{}", random::unique_hex());
+    dir.stage(&staged, message.as_bytes())?;
+    if let Err(e) = dir.publish(&staged, &dir, name) {
+        let _ = dir.remove(&staged);
+        return Err(e.into());
+    }
+    Ok(dir.sync()?)
+}

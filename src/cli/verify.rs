@@ -1,0 +1,81 @@
+//! `postroom verify`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::{GREEN, RED};
+use super::{Globals, Verb};
+use crate::mailbox::Dir;
+use crate::message::{Protocol, protocol, visible};
+use crate::post::Failure;
+
+/// Say whether files are valid messages, of which protocol, and what is wrong
+///
+/// One line per file: `FILE: valid maildir`, or what is wrong with line and field. Exits 4 if any is not valid.
+#[derive(Debug, Parser)]
+pub(super) struct Verify {
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+/// The longest file that is looked at.
+const LIMIT: u64 = 64 * 1024 * 1024;
+
+impl Verb for Verify {
+    fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let mut wrong = false;
+        let mut list = vec![];
+        for path in &self.files {
+            let (protocol, fault) = match read(path) {
+                Ok(bytes) => {
+                    let (protocol, valid) = protocol::verify(&bytes);
+                    (protocol, valid.err().map(|e| e.to_string()))
+                }
+                Err(why) => (None, Some(why)),
+            };
+            wrong |= fault.is_some();
+            let word = protocol.map(Protocol::word);
+            let shown = visible::line(&path.display().to_string());
+            let line = match &fault {
+                None => {
+                    format!("{shown}: {} {}", context.output.paint(GREEN, "valid"), word.unwrap_or_default())
+                }
+                Some(why) => {
+                    let kind = word.map(|word| format!("{word}: ")).unwrap_or_default();
+                    format!(
+                        "{shown}: {} {kind}{}",
+                        context.output.paint(RED, "not valid:"),
+                        visible::line(why)
+                    )
+                }
+            };
+            if !context.output.json && !context.output.quiet {
+                context.output.line(&line);
+            }
+            list.push(json!({"file": path.display().to_string(), "valid": fault.is_none(), "protocol": word, "why": fault}));
+        }
+        if context.output.json {
+            context.output.json(&json!({"v": 1, "files": list}));
+        }
+        if wrong { Err(Fail::Code(Failure::Refused)) } else { Ok(()) }
+    }
+}
+
+/// The bytes of a regular file, without following a link or waiting on a FIFO.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or("not the name of a file")?;
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = std::path::absolute(parent).map_err(|e| e.to_string())?;
+    let dir = Dir::look(&parent).map_err(|e| e.to_string())?;
+    dir.read(name, LIMIT).map_err(|e| e.to_string())?.ok_or_else(|| "there is no such file".to_owned())
+}

@@ -1,0 +1,259 @@
+//! YAML frontmatter: the fields of a workflow message or a shared file, read and changed in place.
+//!
+//! [`fields`] gives the top-level keys with their scalars and where these stand; anchors, aliases, tags, a second
+//! document and deep nesting are refused, because no protocol needs them and each has been an attack.
+//! [`set`] changes one scalar and leaves every other byte as it was: comments, quoting, order, line ends.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use granit_parser::{Event, Parser, ScalarStyle};
+
+use super::frontmatter::ParseError;
+
+/// How deep lists and maps may nest.
+const DEPTH: usize = 16;
+
+/// One top-level key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    pub key: String,
+    /// The scalar as YAML reads it; `None` for a list or a map.
+    pub value: Option<String>,
+    /// Counted from 1, in the file whose first line is the opening fence.
+    pub line: usize,
+    span: Range<usize>,
+    style: ScalarStyle,
+}
+
+/// Reads the top-level keys of a header (the lines between the fences).
+pub fn fields(header: &str) -> Result<Vec<Field>, ParseError> {
+    let mut reader = Reader { parser: Parser::new_from_str(header) };
+    let mut fields = vec![];
+    let mut seen = HashSet::new();
+    loop {
+        match reader.next()? {
+            (Event::StreamStart | Event::DocumentStart(..), ..) => {}
+            (Event::MappingStart(..), ..) => break,
+            // An empty header, or one of comments alone.
+            (Event::StreamEnd | Event::DocumentEnd, ..) => return Ok(fields),
+            (_, line, _) => return Err(ParseError::NotAField { line }),
+        }
+    }
+    loop {
+        let (key, line) = match reader.next()? {
+            (Event::MappingEnd, ..) => break,
+            (Event::Scalar(key, ..), line, _) => (key.into_owned(), line),
+            (_, line, _) => return Err(ParseError::NotAField { line }),
+        };
+        if !seen.insert(key.clone()) {
+            return Err(ParseError::Duplicate { line, key: key.chars().take(64).collect() });
+        }
+        fields.push(match reader.next()? {
+            (Event::Scalar(value, style, ..), _, span) => {
+                Field { key, value: Some(value.into_owned()), line, span, style }
+            }
+            (Event::SequenceStart(..) | Event::MappingStart(..), _, span) => {
+                reader.skip()?;
+                Field { key, value: None, line, span, style: ScalarStyle::Plain }
+            }
+            (_, line, _) => return Err(ParseError::NotAField { line }),
+        });
+    }
+    loop {
+        match reader.next()? {
+            (Event::StreamEnd, ..) => return Ok(fields),
+            (Event::DocumentEnd, ..) => {}
+            (_, line, _) => return Err(bad(line, "---", "a second document")),
+        }
+    }
+}
+
+/// The header with one scalar changed and every other byte as it was. `None`: there is no such key.
+pub fn set(header: &str, key: &str, value: &str) -> Result<Option<String>, ParseError> {
+    let before = fields(header)?;
+    let Some(field) = before.iter().find(|field| field.key == key) else { return Ok(None) };
+    let line = field.line;
+    if field.value.is_none() {
+        return Err(bad(line, key, "a list or a map, not one value"));
+    }
+    let text = match field.style {
+        ScalarStyle::Plain => scalar(value),
+        ScalarStyle::SingleQuoted => format!("'{}'", value.replace('\'', "''")),
+        ScalarStyle::DoubleQuoted => quoted(value),
+        _ => return Err(bad(line, key, "a text of several lines, which is not changed in place")),
+    };
+    let changed = if field.span.is_empty() {
+        // An empty value has no place of its own: it goes behind the colon of its key.
+        let start: usize = header.split_inclusive('\n').take(line - 2).map(str::len).sum();
+        let Some(colon) = header[start..].find(':').map(|at| start + at + 1) else { return Ok(None) };
+        let rest = &header[colon..];
+        let bare = rest.trim_start_matches(' ');
+        // Spaces that end the line go; those before a comment are what keeps it one.
+        let rest = if bare.starts_with(['\r', '\n']) || bare.is_empty() { bare } else { rest };
+        format!("{} {text}{rest}", &header[..colon])
+    } else {
+        format!("{}{text}{}", &header[..field.span.start], &header[field.span.end..])
+    };
+    let after = fields(&changed)?;
+    let same = before.len() == after.len()
+        && before.iter().zip(&after).all(|(a, b)| a.key == b.key && (a.key == key || a.value == b.value));
+    let right = after.iter().any(|field| field.key == key && field.value.as_deref() == Some(value));
+    if same && right {
+        Ok(Some(changed))
+    } else {
+        Err(bad(line, key, "cannot be changed without touching its neighbours"))
+    }
+}
+
+/// A value as YAML, quoted only where it would otherwise be read as something else.
+pub fn scalar(value: &str) -> String {
+    let plain = |c: char| {
+        c.is_alphanumeric()
+            || matches!(c, ' ' | '.' | '_' | '-' | '/' | '+' | ':' | '(' | ')' | ',' | ';' | '@' | '~')
+    };
+    let starts = value.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_'));
+    let word = matches!(
+        value.to_ascii_lowercase().as_str(),
+        "" | "null" | "true" | "false" | "yes" | "no" | "on" | "off" | "~" | "y" | "n"
+    );
+    let safe =
+        starts && value.chars().all(plain) && !value.contains(": ") && !value.ends_with([':', ' ']) && !word;
+    if safe { value.to_owned() } else { quoted(value) }
+}
+
+fn quoted(value: &str) -> String {
+    let mut out = String::from("\"");
+    for c in value.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+                out.push_str(&format!("\\U{:08x}", u32::from(c)));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn bad(line: usize, field: &str, why: &str) -> ParseError {
+    ParseError::BadValue { line, field: field.chars().take(64).collect(), why: why.to_owned() }
+}
+
+/// Events of a header with what is hostile taken out.
+struct Reader<'a> {
+    parser: Parser<'a, granit_parser::StrInput<'a>>,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, usize, Range<usize>), ParseError> {
+        let (event, span) = match self.parser.next_event() {
+            Some(Ok(next)) => next,
+            Some(Err(e)) => return Err(bad(e.marker().line() + 1, "yaml", &e.info())),
+            None => return Ok((Event::StreamEnd, 0, 0..0)),
+        };
+        // The header begins on line 2 of its file; the parser counts from 1.
+        let line = span.start.line() + 1;
+        if event.anchor_id().is_some() || event.is_alias() || event.tag().is_some() {
+            return Err(bad(line, "yaml", "anchors, aliases and tags are not taken"));
+        }
+        let offset = |at: granit_parser::Marker| at.byte_offset().unwrap_or(0);
+        Ok((event, line, offset(span.start)..offset(span.end)))
+    }
+
+    /// Passes over the rest of a list or map that has just begun.
+    fn skip(&mut self) -> Result<(), ParseError> {
+        let mut depth = 1;
+        while depth > 0 {
+            match self.next()? {
+                (Event::SequenceStart(..) | Event::MappingStart(..), line, _) => {
+                    depth += 1;
+                    if depth > DEPTH {
+                        return Err(bad(line, "yaml", "nested too deep"));
+                    }
+                }
+                (Event::SequenceEnd | Event::MappingEnd, ..) => depth -= 1,
+                (Event::StreamEnd, line, _) => return Err(ParseError::NotAField { line }),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HEADER: &str = "id: 2025-01-01-001   # the id\nfrom: explore\nstatus: pending # now\ncontext: \"Creating: a skill\"\ntags:\n  - a\n  - b\nstep: 2\n";
+
+    #[test]
+    fn fields_are_read_as_yaml() {
+        let fields = fields(HEADER).unwrap();
+        let get = |key: &str| fields.iter().find(|f| f.key == key).unwrap();
+        assert_eq!(get("id").value.as_deref(), Some("2025-01-01-001"));
+        assert_eq!(get("context").value.as_deref(), Some("Creating: a skill"));
+        assert_eq!((get("tags").value.clone(), get("tags").line), (None, 6));
+        assert_eq!(get("step").value.as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn one_field_changes_and_nothing_else() {
+        let changed = set(HEADER, "status", "in_progress").unwrap().unwrap();
+        assert_eq!(changed, HEADER.replace("pending", "in_progress"));
+        assert_eq!(set(HEADER, "nothing", "x").unwrap(), None);
+        let cases = [
+            ("status: 'pending'\r\nx: 1\r\n", "status: 'completed'\r\nx: 1\r\n"),
+            ("status: \"pending\"\n", "status: \"completed\"\n"),
+            ("{from: a, status: pending, x: 1}", "{from: a, status: completed, x: 1}"),
+            ("status:\nx: 1\n", "status: completed\nx: 1\n"),
+            ("status: \nx: 1\n", "status: completed\nx: 1\n"),
+            ("status:  # c\nx: 1\n", "status: completed  # c\nx: 1\n"),
+        ];
+        for (before, after) in cases {
+            assert_eq!(set(before, "status", "completed").unwrap().unwrap(), after, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_hostile_or_odd_is_refused() {
+        let deep = format!("a: {}{}", "[".repeat(40), "]".repeat(40));
+        for bad in [
+            "a: &x 1\nb: *x\n",
+            "a: !!str 1\n",
+            "a: 1\na: 2\n",
+            "- a\n",
+            "a: 1\n---\nb: 2\n",
+            "a: [\n",
+            &deep,
+        ] {
+            assert!(fields(bad).is_err(), "{bad:?}");
+        }
+        assert!(set("status: |\n  pending\n", "status", "x").is_err());
+        assert!(set("status: [a]\n", "status", "x").is_err());
+        assert_eq!(fields("# nothing\n").unwrap(), []);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn any_value_that_is_written_is_read_back(value in "\\PC{0,40}|[ -~\n\t]{0,40}") {
+            let header = format!("a: 1\nkey: {}\nb: 2\n", scalar(&value));
+            let fields = fields(&header).unwrap();
+            prop_assert_eq!(fields[1].value.as_deref(), Some(value.as_str()));
+        }
+
+        #[test]
+        fn any_value_that_is_set_leaves_its_neighbours(value in "[ -~]{0,40}") {
+            if let Ok(Some(changed)) = set(HEADER, "status", &value) {
+                prop_assert!(changed.ends_with("context: \"Creating: a skill\"\ntags:\n  - a\n  - b\nstep: 2\n"));
+                prop_assert!(changed.starts_with("id: 2025-01-01-001   # the id\nfrom: explore\nstatus: "));
+            }
+        }
+    }
+}
