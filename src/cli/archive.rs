@@ -1,49 +1,37 @@
 //! `postroom archive` and `postroom unarchive`.
 
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::{Globals, Verb};
 use crate::mailbox::Folder;
 use crate::message::visible;
 
 /// File messages away unread
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Archive {
     /// The first digits of a message's id (see `check`)
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 /// Put archived messages back among the unread
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Unarchive {
     /// The first digits of a message's id
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Archive {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         file(context, &self.ids, Folder::Archive, "archived")
     }
 }
 
 impl Verb for Unarchive {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         file(context, &self.ids, Folder::Inbox, "unread again")
     }

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::send::{Marks, tell};
+use super::send::{Writing, tell};
 use super::shown::{self, Shown};
-use super::text::Text;
 use super::trace::state_shown;
-use super::{Globals, Verb};
 use crate::message::visible;
 use crate::post::{Failure, Letter, Outcome};
 use crate::span;
@@ -20,40 +19,28 @@ use crate::span;
 ///
 /// Exits 1 when the time is over, and says where the question is then; it stays sent, and the answer will come
 /// as mail.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Ask {
     /// Who is asked
     #[arg(value_name = "TO")]
     to: String,
-    /// Left out: the first line of the text
-    #[arg(short, long, allow_hyphen_values = true)]
-    subject: Option<String>,
     #[command(flatten)]
-    text: Text,
-    #[command(flatten)]
-    marks: Marks,
+    writing: Writing,
     /// Give up after this time (seconds, or 30m, 2h)
     #[arg(long, value_name = "SPAN", default_value = "540", value_parser = span::parse)]
     timeout: Duration,
     /// Show all of a long answer
     #[arg(long)]
     full: bool,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Ask {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         if !self.to.starts_with('@') {
             post.addressee(&self.to)?;
         }
-        let body = self.text.read(post.room().limits().body_bytes)?;
-        let letter = Letter { to: vec![self.to], ..self.marks.letter(self.subject, body)? };
+        let letter = Letter { to: vec![self.to], ..self.writing.letter(&post)? };
         let asked = post.ask(&me, &letter, self.timeout)?;
         if matches!(asked.receipt.outcome, Outcome::Failed(_)) {
             return tell(context, &[asked.receipt]);

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use clap::{Args, Parser};
+use clap::Args;
 use serde_json::json;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::{Globals, Verb, header, output, surroundings};
+use super::{Verb, header, output, surroundings};
 use crate::name::MessageId;
 use crate::post::{self, Error, Failure, Filter, Me, Post};
 
@@ -15,7 +15,7 @@ use crate::post::{self, Error, Failure, Filter, Me, Post};
 ///
 /// Most urgent first, then in order of arrival, one line each: ID TIME FROM [MARKS]: SUBJECT.
 /// Nothing unread: prints nothing and exits 1. `postroom read ID` shows a message and archives it.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Check {
     /// At most this many headers
     #[arg(long, value_name = "N", default_value_t = 50)]
@@ -25,8 +25,6 @@ pub(super) struct Check {
     count: bool,
     #[command(flatten)]
     which: Which,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 /// Which messages are meant.
@@ -61,10 +59,6 @@ impl Which {
 }
 
 impl Verb for Check {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         let filter = self.which.filter(&post)?;

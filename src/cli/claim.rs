@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
+use super::Verb;
 use super::check::Which;
 use super::context::Context;
 use super::fail::Fail;
-use super::send::{Marks, tell};
+use super::send::{Writing, tell};
 use super::shown::{self, Shown};
-use super::text::Text;
-use super::{Globals, Verb};
 use crate::mailbox::claim::Terms;
 use crate::message::visible;
 use crate::post::{Failure, Me, Post};
@@ -22,7 +21,7 @@ use crate::span;
 /// Many agents may claim from one mailbox: that is a work queue. Shows the message and its token; then
 /// `postroom done TOKEN`, `release TOKEN` or `fail TOKEN --reason TEXT`. When the lease ends first, the
 /// message is unread again and its attempt is counted. Nothing to take: exits 1.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Claim {
     /// The first digits of a message's id; left out: the next one
     #[arg(value_name = "ID", conflicts_with = "renew")]
@@ -41,15 +40,9 @@ pub(super) struct Claim {
     full: bool,
     #[command(flatten)]
     which: Which,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Claim {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         if let Some(token) = &self.renew {
@@ -101,42 +94,20 @@ impl Verb for Claim {
 }
 
 /// Finish a claimed message; with a text, answer its sender first
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Done {
     /// What `claim` showed
     token: String,
     #[command(flatten)]
-    answer: Answer,
-    #[command(flatten)]
-    globals: Globals,
-}
-
-/// An answer, if there is one: only -m and --file, because standard input cannot be absent.
-#[derive(Debug, clap::Args)]
-struct Answer {
-    /// Subject of the answer
-    #[arg(short, long, allow_hyphen_values = true)]
-    subject: Option<String>,
-    #[command(flatten)]
-    text: Text,
-    #[command(flatten)]
-    marks: Marks,
+    answer: Writing,
 }
 
 impl Verb for Done {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         let held = post.held(&me, &self.token)?;
-        let letter = if self.answer.text.is_given() {
-            let body = self.answer.text.read(post.room().limits().body_bytes)?;
-            Some(self.answer.marks.letter(self.answer.subject, body)?)
-        } else {
-            None
-        };
+        // Only -m and --file: standard input cannot be absent, and most claims end without an answer.
+        let letter = if self.answer.has_text() { Some(self.answer.letter(&post)?) } else { None };
         let receipt = post.done(&me, &held, letter)?;
         context.done = true;
         match receipt {
@@ -147,22 +118,16 @@ impl Verb for Done {
 }
 
 /// Give a claimed message back; it is unread again at once
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Release {
     /// What `claim` showed
     token: String,
     /// Why, for whoever looks at its attempts
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Release {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         end(context, &self.token, "released", |post, me| {
             post.release(me, &post.held(me, &self.token)?, &self.reason)
@@ -171,22 +136,16 @@ impl Verb for Release {
 }
 
 /// Give a claimed message up: it becomes a dead letter, and its sender is told
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct GiveUp {
     /// What `claim` showed
     token: String,
     /// Why; the sender reads it
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for GiveUp {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         end(context, &self.token, "failed", |post, me| {
             post.fail(me, &post.held(me, &self.token)?, &visible::line(&self.reason)).map(|_| ())

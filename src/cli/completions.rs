@@ -1,26 +1,20 @@
 //! `postroom completions`.
 
-use clap::Parser;
+use clap::Args;
 use clap_complete::Shell;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::{Globals, Verb, verbs};
+use super::{Verb, verbs};
 
 /// Print the completions of a shell
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Completions {
     /// bash, zsh, fish, elvish or powershell
     shell: Shell,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Completions {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let mut script = vec![];
         clap_complete::generate(self.shell, &mut verbs::tree(), "postroom", &mut script);

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::Args;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::text::Text;
-use super::{Globals, Verb};
 use crate::mailbox::Dir;
 use crate::message::compose::{self, Parts};
 use crate::message::{Priority, Protocol};
@@ -19,7 +19,7 @@ use crate::settings::Limits;
 ///
 /// For clients that place files themselves. Nothing is looked up: ids and paths are taken as they are given, and
 /// checked. maildir and workflow need --from and --to (ids), workspace needs --receiver and --reply-path.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Compose {
     /// maildir, workspace or workflow
     #[arg(long, value_parser = protocol)]
@@ -59,8 +59,6 @@ pub(super) struct Compose {
     /// Write it to this new file instead
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 fn protocol(text: &str) -> Result<Protocol, String> {
@@ -68,10 +66,6 @@ fn protocol(text: &str) -> Result<Protocol, String> {
 }
 
 impl Verb for Compose {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let parts = Parts {
             body: self.text.read(Limits::default().body_bytes)?,

@@ -8,7 +8,7 @@ use super::output::Output;
 use super::surroundings::Surroundings;
 use super::{Globals, surroundings};
 use crate::clock::{Clock, SystemClock};
-use crate::post::{Caller, Failure, Me, Post};
+use crate::post::{Caller, Error, Failure, Me, Post};
 
 /// What every verb is handed.
 #[derive(Debug)]
@@ -57,6 +57,16 @@ impl Context {
         let post = self.post()?;
         let me = post.me()?;
         Ok((post, me))
+    }
+
+    /// The room, and a mailbox if this command acts as one: for looks that anyone may take.
+    pub(super) fn post_and_maybe_me(&mut self) -> Result<(Post, Option<Me>), Fail> {
+        let post = self.post()?;
+        match post.me() {
+            Ok(me) => Ok((post, Some(me))),
+            Err(Error::WhoAmI) => Ok((post, None)),
+            Err(e) => Err(e.into()),
+        }
     }
 
     pub(super) fn locate(&mut self) -> Result<&Path, Fail> {

@@ -9,27 +9,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::Args;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, DIM, GREEN, note};
-use super::{Globals, Verb};
 use crate::post::Failure;
 use crate::random;
 
 /// Show what Postroom does, for real, in a throw-away room
-#[derive(Debug, Parser)]
-pub(super) struct Demo {
-    #[command(flatten)]
-    globals: Globals,
-}
+#[derive(Debug, Args)]
+pub(super) struct Demo {}
 
 impl Verb for Demo {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let program = std::env::current_exe().map_err(|e| wrong(format!("cannot find this program: {e}")))?;
         let root = std::env::temp_dir().join(format!("postroom-demo-{}", random::hex()));

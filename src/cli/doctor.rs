@@ -1,12 +1,12 @@
 //! `postroom doctor`.
 
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{DIM, GREEN, RED, YELLOW, note};
-use super::{Globals, Verb};
 use crate::doctor::{self, Finding, Grade};
 use crate::message::visible;
 use crate::post::Failure;
@@ -16,7 +16,7 @@ use crate::room::Room;
 ///
 /// Exits 0 when nothing is wrong or all was mended, 4 when faults are left. --fix removes staging files older
 /// than 36 hours, puts the unreadable into quarantine, tightens modes, and rebuilds a lost registry.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Doctor {
     /// Mend what can be mended
     #[arg(long)]
@@ -24,15 +24,9 @@ pub(super) struct Doctor {
     /// Count notes as faults
     #[arg(long)]
     strict: bool,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Doctor {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let clock = context.clock();
         let root = context.locate()?.to_owned();

@@ -1,24 +1,22 @@
 //! `postroom failed`: dead letters.
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{CYAN, DIM, PLAIN, RED};
 use super::shown::{self, Shown};
-use super::{Globals, Verb};
 use crate::mailbox::Folder;
 use crate::message::{file_name, visible};
 use crate::post::{DeadLetter, Failure};
 
 /// Show dead letters, and try them again
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Failed {
     #[command(subcommand)]
     what: What,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 #[derive(Debug, Subcommand)]
@@ -38,10 +36,6 @@ enum What {
 }
 
 impl Verb for Failed {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         match self.what {

@@ -1,20 +1,18 @@
 //! `postroom group`.
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::{Globals, Verb};
 use crate::message::visible;
 
 /// Named sets of mailboxes: `send @reviewers`; `@all` is everyone
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Group {
     #[command(subcommand)]
     what: What,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 #[derive(Debug, Subcommand)]
@@ -36,10 +34,6 @@ enum What {
 }
 
 impl Verb for Group {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
         match &self.what {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use clap::Parser;
+use clap::Args;
 use serde_json::Value;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, DIM};
-use super::{Globals, Verb};
 use crate::journal::{self, Event};
 use crate::message::visible;
 use crate::post::Post;
@@ -17,7 +17,7 @@ use crate::wait::Watch;
 /// Show what happened in the room
 ///
 /// The journal is for people: nothing depends on it, and what is not in it may have happened all the same.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Log {
     /// At most this many events, the newest
     #[arg(long, value_name = "N", default_value_t = 50)]
@@ -25,15 +25,9 @@ pub(super) struct Log {
     /// Go on showing what happens
     #[arg(long)]
     follow: bool,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Log {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
         let room = post.room();

@@ -1,25 +1,19 @@
 //! `postroom man`.
 
-use clap::Parser;
+use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::{Globals, Verb, verbs};
+use super::{Verb, verbs};
 
 /// Print the man page of postroom or of one command
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Man {
     /// A command; left out: postroom itself
     command: Option<String>,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Man {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let command = match &self.command {
             None => verbs::tree(),

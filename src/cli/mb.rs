@@ -2,23 +2,21 @@
 
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Subcommand};
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::text;
-use super::{Globals, Verb};
 use crate::name::{MailboxId, MessageId};
 use crate::post::{Awaited, Error, Failure, Filter, Letter, Outcome};
 use crate::random;
 
 /// What the mb_* functions of `shell-init` call
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Mb {
     #[command(subcommand)]
     function: Function,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 #[derive(Debug, Subcommand)]
@@ -61,10 +59,6 @@ enum Function {
 }
 
 impl Verb for Mb {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         match self.function {
             Function::Mint => context.output.text(MessageId::fresh().as_str()),

@@ -44,7 +44,7 @@ mod whoami;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Args, Parser};
+use clap::{Args, Command, FromArgMatches};
 
 use context::Context;
 use fail::Fail;
@@ -74,10 +74,26 @@ struct Globals {
 /// Options of [`Globals`] that take a value, so that the verb can be found behind them.
 const GLOBALS_WITH_VALUE: [&str; 3] = ["--root", "--room", "--as"];
 
-/// One verb of the command line.
-trait Verb: Parser {
-    fn globals(&self) -> &Globals;
+/// One verb of the command line: its arguments, whose doc comments are its help, and what it does.
+trait Verb: Args {
     fn run(self, context: &mut Context) -> Result<(), Fail>;
+}
+
+/// The parser of one verb, what is understood everywhere included.
+fn command<V: Verb>() -> Command {
+    // The verb comes last, so that the help is about it and its options stand under no heading.
+    V::augment_args(Globals::augment_args(Command::new("postroom")).next_help_heading(None::<&str>))
+}
+
+/// The same parser with its whole text as its short one: one form of help, without empty lines between options,
+/// because agents pay for every one.
+fn compact(command: Command) -> Command {
+    let text = command.get_long_about().or(command.get_about()).cloned();
+    let command = command.long_about(clap::builder::Resettable::<clap::builder::StyledStr>::Reset);
+    match text {
+        Some(text) => command.about(text),
+        None => command,
+    }
 }
 
 /// Runs the command line `arguments`, the program's name first.
@@ -133,7 +149,7 @@ fn help(rest: &[OsString], json: bool) -> ExitCode {
     };
     match verbs::find(&name) {
         Some(entry) => {
-            show(&(entry.command)().bin_name(format!("postroom {name}")).render_long_help().to_string())
+            show(&compact((entry.command)()).bin_name(format!("postroom {name}")).render_help().to_string())
         }
         None => fail::usage(
             &format!("there is no command `{}`", crate::message::visible::clip(&name, 40)),
@@ -146,15 +162,15 @@ fn help(rest: &[OsString], json: bool) -> ExitCode {
 /// The generic body behind every entry of the table of verbs.
 fn run_verb<V: Verb>(entry: &verbs::Entry, arguments: Vec<OsString>) -> ExitCode {
     let json = arguments.iter().any(|a| a == "--json");
-    let command = V::command().bin_name(format!("postroom {}", entry.name));
-    let parsed =
-        command.try_get_matches_from(arguments).and_then(|mut matches| V::from_arg_matches_mut(&mut matches));
-    let verb = match parsed {
-        Ok(verb) => verb,
+    let matches =
+        compact(command::<V>()).bin_name(format!("postroom {}", entry.name)).try_get_matches_from(arguments);
+    let parsed = matches
+        .and_then(|matches| Ok((V::from_arg_matches(&matches)?, Globals::from_arg_matches(&matches)?)));
+    let (verb, globals) = match parsed {
+        Ok(parsed) => parsed,
         Err(e) if e.use_stderr() => return fail::from_clap(&e, json),
         Err(e) => return show(&e.render().to_string()),
     };
-    let globals = verb.globals().clone();
     let mut context = Context::new(&globals);
     let result = verb.run(&mut context);
     fail::finish(result, &mut context)

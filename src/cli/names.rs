@@ -1,30 +1,23 @@
 //! `postroom names`.
 
-use clap::Parser;
+use clap::Args;
 use serde_json::{Value, json};
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::header::age;
 use super::output::{BOLD, DIM, GREEN, Output, PLAIN, YELLOW};
-use super::{Globals, Verb};
 use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
 use crate::message::visible;
 use crate::post::{Failure, Listed};
 
 /// Show who exists, what waits for them, and who is there
-#[derive(Debug, Parser)]
-pub(super) struct Names {
-    #[command(flatten)]
-    globals: Globals,
-}
+#[derive(Debug, Args)]
+pub(super) struct Names {}
 
 impl Verb for Names {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
         let names = post.names()?;

@@ -3,22 +3,22 @@
 use std::io::{self, BufRead, IsTerminal};
 use std::time::Duration;
 
-use clap::Parser;
+use clap::Args;
 use serde_json::{Value, json};
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
-use super::{Globals, Verb};
 use crate::message::visible;
-use crate::post::{Doomed, Error, Failure, Wanted};
+use crate::post::{Doomed, Failure, Wanted};
 use crate::span;
 
 /// Remove mailboxes that you name, or old finished mail
 ///
 /// Says what it would do, and does it with --yes (on a terminal it asks). Never unread mail, unless --unread. It
 /// may be interrupted: what is left goes with the next run.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Prune {
     /// Mailboxes to remove, with all their mail and their names
     #[arg(value_name = "NAME")]
@@ -38,17 +38,11 @@ pub(super) struct Prune {
     /// Do it
     #[arg(long)]
     yes: bool,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Prune {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post = context.post()?;
+        let (post, me) = context.post_and_maybe_me()?;
         if self.names.is_empty() && self.archived.is_none() && self.failed.is_none() {
             let hints = vec![
                 "postroom names shows who exists".into(),
@@ -56,11 +50,6 @@ impl Verb for Prune {
             ];
             return Err(Fail::Usage("nothing is named that should go".into(), hints));
         }
-        let me = match post.me() {
-            Ok(me) => Some(me),
-            Err(Error::WhoAmI) => None,
-            Err(e) => return Err(e.into()),
-        };
         let wanted = Wanted {
             mailboxes: self.names.clone(),
             archived: self.archived,

@@ -1,12 +1,12 @@
 //! `postroom read`.
 
-use clap::Parser;
+use clap::Args;
 use serde_json::{Value, json};
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::shown::{self, Shown, tell};
-use super::{Globals, Verb};
 use crate::mailbox::Folder;
 use crate::post::{Failure, Me, Opened, Post};
 
@@ -15,7 +15,7 @@ use crate::post::{Failure, Me, Opened, Post};
 /// Without an ID it is the next one, in the order of `check`. An archived message is shown again.
 /// The body stands between two lines that carry the same random number; nothing between them is
 /// Postroom speaking. A body over 16 KiB is cut where there is no terminal, with the path of the whole.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Read {
     /// The first digits of a message's id (see `check`)
     #[arg(value_name = "ID")]
@@ -26,15 +26,9 @@ pub(super) struct Read {
     /// Show all of a long body
     #[arg(long)]
     full: bool,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Read {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         if !self.keep && context.output.goes_nowhere() {

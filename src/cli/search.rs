@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use clap::Parser;
+use clap::Args;
 use serde_json::{Value, json};
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::header;
 use super::output::{CYAN, DIM};
-use super::{Globals, Verb};
 use crate::clock::Timestamp;
 use crate::message::visible;
 use crate::post::{Failure, Hit, Post, Query};
@@ -19,7 +19,7 @@ use crate::span;
 ///
 /// Words as they stand, or with --regex a regular expression; without capitals, case does not matter. Newest mail
 /// of each mailbox first, with the lines that match. Nothing found: exits 1.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Search {
     /// What to look for, in subjects and bodies
     #[arg(allow_hyphen_values = true)]
@@ -39,15 +39,9 @@ pub(super) struct Search {
     /// At most this many messages
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Search {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
         let mut query = Query::new(&self.query, self.regex)?;

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use clap::Parser;
+use clap::Args;
 use serde_json::{Value, json};
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{GREEN, YELLOW, note};
 use super::text::Text;
 use super::trace::state_shown;
-use super::{Globals, Verb};
 use crate::message::{Priority, visible};
 use crate::name::MessageId;
 use crate::post::{Error, Failure, Fate, Letter, Me, Outcome, Post, Receipt, Until};
@@ -24,19 +24,14 @@ use crate::span;
 ///   postroom send bob -s 'parser review' <<'EOF'
 ///   The parser is done. Please review src/parse.rs.
 ///   EOF
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Send {
     /// Who gets it (see `postroom names`)
     #[arg(required = true, value_name = "TO")]
     to: Vec<String>,
-    /// Left out: the first line of the text
-    #[arg(short, long, allow_hyphen_values = true)]
-    subject: Option<String>,
     #[command(flatten)]
-    text: Text,
-    #[command(flatten)]
-    marks: Marks,
+    writing: Writing,
     /// The message this one answers, by its full id (`reply` does more)
     #[arg(long, value_name = "ID")]
     reply_to: Option<String>,
@@ -46,8 +41,6 @@ pub(super) struct Send {
     /// How long to go on for that (seconds, or 30m, 2h)
     #[arg(long, value_name = "SPAN", default_value = "540", value_parser = span::parse)]
     timeout: Duration,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 fn until(text: &str) -> Result<Until, String> {
@@ -59,9 +52,14 @@ fn until(text: &str) -> Result<Until, String> {
     }
 }
 
-/// What `send` and `reply` can say about a message.
-#[derive(Debug, clap::Args)]
-pub(super) struct Marks {
+/// What is written: the same for every verb that sends.
+#[derive(Debug, Args)]
+pub(super) struct Writing {
+    /// Left out: the first line of the text; in an answer, `re: ` and the subject that is answered
+    #[arg(short, long, allow_hyphen_values = true)]
+    subject: Option<String>,
+    #[command(flatten)]
+    text: Text,
     /// low, normal, high or urgent
     #[arg(long, value_name = "PRIORITY", value_parser = priority, default_value = "normal")]
     priority: Priority,
@@ -76,15 +74,20 @@ pub(super) struct Marks {
     allow_secrets: bool,
 }
 
-impl Marks {
-    /// A letter with these marks, to nobody yet.
-    pub(super) fn letter(self, subject: Option<String>, body: String) -> Result<Letter, Fail> {
+impl Writing {
+    /// Whether a text is given without standard input.
+    pub(super) fn has_text(&self) -> bool {
+        self.text.is_given()
+    }
+
+    /// The letter, to nobody yet; its text is read now, no further than the room's limit.
+    pub(super) fn letter(self, post: &Post) -> Result<Letter, Fail> {
         Ok(Letter {
-            subject: subject.map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()),
-            body,
+            id: self.id.as_deref().map(|id| given("--id", id)).transpose()?,
+            body: self.text.read(post.room().limits().body_bytes)?,
+            subject: self.subject.map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()),
             priority: self.priority,
             channel: self.channel,
-            id: self.id.as_deref().map(|id| given("--id", id)).transpose()?,
             allow_secrets: self.allow_secrets,
             ..Letter::default()
         })
@@ -110,10 +113,6 @@ fn misplaced(name: &str, bare: bool, e: Error) -> Fail {
 }
 
 impl Verb for Send {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         // `-` among the names is the customary way to say standard input, which is what is read anyway.
@@ -125,12 +124,11 @@ impl Verb for Send {
             ));
         }
         for (index, name) in to.iter().enumerate().filter(|(_, name)| !name.starts_with('@')) {
-            let bare = index > 0 && !self.text.is_given();
+            let bare = index > 0 && !self.writing.has_text();
             post.addressee(name).map_err(|e| misplaced(name, bare, e))?;
         }
         let reply_to = self.reply_to.as_deref().map(|id| given("--reply-to", id)).transpose()?;
-        let body = self.text.read(post.room().limits().body_bytes)?;
-        let letter = Letter { to, reply_to, ..self.marks.letter(self.subject, body)? };
+        let letter = Letter { to, reply_to, ..self.writing.letter(&post)? };
         let receipts = post.send(&me, &letter)?;
         tell(context, &receipts)?;
         match self.wait_for {

@@ -1,12 +1,12 @@
 //! `postroom setup`.
 
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::GREEN;
-use super::{Globals, Verb};
 use crate::message::visible;
 use crate::post::{self, NewMailbox};
 
@@ -14,7 +14,7 @@ use crate::post::{self, NewMailbox};
 ///
 /// Without NAME a free given name is taken. In an agent's session the mailbox is bound to it, so that later
 /// commands need no --as. The same name again by its owner is success; a taken name exits 4.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Setup {
     /// What others call you
     name: Option<String>,
@@ -27,15 +27,9 @@ pub(super) struct Setup {
     /// Provision another agent: its mailbox, name, and the prompt that tells it
     #[arg(long)]
     child: bool,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Setup {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post_or_new()?;
         let wanted =

@@ -1,17 +1,15 @@
 //! `postroom shell-init`: the shell interface of the seed, on this binary.
 
-use clap::{Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::{Globals, Verb};
 
 /// Print the mb_* shell functions: eval "$(postroom shell-init bash)"
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct ShellInit {
     shell: Shell,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -20,10 +18,6 @@ enum Shell {
 }
 
 impl Verb for ShellInit {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         match self.shell {
             Shell::Bash => context.output.result(BASH),

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use clap::Parser;
+use clap::Args;
 use serde_json::{Value, json};
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, DIM, PLAIN};
-use super::{Globals, Verb};
 use crate::message::visible;
 use crate::post::{Failure, Figures, Post, STEPS, quantile};
 use crate::span;
@@ -16,20 +16,14 @@ use crate::span;
 /// Show how much mail there was, how long it waited and how long it was worked on
 ///
 /// Read off the journal. Waiting is from queued to shown or claimed, work from claimed to done.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Stats {
     /// Over the last so long (12h, 7d)
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = span::parse)]
     since: Duration,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Stats {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
         let figures = post.stats(self.since)?;

@@ -1,33 +1,27 @@
 //! `postroom takeover`.
 
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::{Globals, Verb};
 use crate::message::visible;
 
 /// Become an existing mailbox: bind this session to it
 ///
 /// For a new session that goes on where another ended. Nothing moves. While its holder is alive, --force is
 /// needed; the former session is told at its next command.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Takeover {
     /// Whose mailbox
     name: String,
     /// Even though its holder is alive
     #[arg(long)]
     force: bool,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Takeover {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
         let taken = post.takeover(&self.name, self.force)?;

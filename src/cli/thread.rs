@@ -1,49 +1,36 @@
 //! `postroom thread` and `postroom sent`.
 
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, DIM, PLAIN};
 use super::trace::state_shown;
-use super::{Globals, Verb};
 use crate::message::visible;
 use crate::name::MessageId;
-use crate::post::{Error, Failure};
+use crate::post::Failure;
 
 /// Show a whole conversation, over all mailboxes, as a tree
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Thread {
     /// The first digits of the id of any message of it
     #[arg(value_name = "ID")]
     id: String,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 /// Show what you sent, and where each message is now
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Sent {
     /// At most this many, the newest
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Thread {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post = context.post()?;
-        let me = match post.me() {
-            Ok(me) => Some(me),
-            Err(Error::WhoAmI) => None,
-            Err(e) => return Err(e.into()),
-        };
+        let (post, me) = context.post_and_maybe_me()?;
         let branches = post.thread(me.as_ref(), &self.id)?;
         if context.output.json {
             let list: Vec<_> = branches
@@ -79,10 +66,6 @@ impl Verb for Thread {
 }
 
 impl Verb for Sent {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         let sent = post.sent(&me, self.limit)?;

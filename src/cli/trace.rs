@@ -1,40 +1,28 @@
 //! `postroom trace`.
 
-use clap::Parser;
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, DIM};
-use super::{Globals, Verb, log};
+use super::{Verb, log};
 use crate::message::visible;
-use crate::post::{Error, Located, Post, State, Trace as Traced};
+use crate::post::{Located, Post, State, Trace as Traced};
 
 /// Show where a message is and what happened to it
 ///
 /// The files say where it is, the journal what happened. What neither knows is called *no evidence*.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Trace {
     /// The first digits of a message's id; one's own mailbox is searched first
     #[arg(value_name = "ID")]
     id: String,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Trace {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post = context.post()?;
-        // Anyone may trace; whoever has a mailbox is asked first.
-        let me = match post.me() {
-            Ok(me) => Some(me),
-            Err(Error::WhoAmI) => None,
-            Err(e) => return Err(e.into()),
-        };
+        let (post, me) = context.post_and_maybe_me()?;
         let trace = post.trace(me.as_ref(), &self.id)?;
         if context.output.json {
             context.output.json(&document(&post, &trace));

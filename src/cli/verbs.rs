@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
 use super::{Verb, run_verb};
 
@@ -28,8 +28,8 @@ pub(super) enum Group {
     Hidden,
 }
 
-const fn entry<V: Verb + CommandFactory>(name: &'static str, group: Group) -> Entry {
-    Entry { name, group, command: V::command, run: run_verb::<V> }
+const fn entry<V: Verb>(name: &'static str, group: Group) -> Entry {
+    Entry { name, group, command: super::command::<V>, run: run_verb::<V> }
 }
 
 pub(super) const VERBS: &[Entry] = &[

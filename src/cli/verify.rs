@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{GREEN, RED};
-use super::{Globals, Verb};
 use crate::mailbox::Dir;
 use crate::message::{Protocol, protocol, visible};
 use crate::post::Failure;
@@ -16,22 +16,16 @@ use crate::post::Failure;
 /// Say whether files are valid messages, of which protocol, and what is wrong
 ///
 /// One line per file: `FILE: valid maildir`, or what is wrong with line and field. Exits 4 if any is not valid.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Verify {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 /// The longest file that is looked at.
 const LIMIT: u64 = 64 * 1024 * 1024;
 
 impl Verb for Verify {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let mut wrong = false;
         let mut list = vec![];

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
 use super::check::Which;
 use super::context::Context;
 use super::fail::Fail;
-use super::{Globals, Verb, header};
+use super::{Verb, header};
 use crate::post::{Awaited, Failure};
 use crate::span;
 
 /// Block until mail is there, then show its headers
 ///
 /// Ends at once if mail is there already (exit 0); exits 1 when the time is over. Uses no CPU while it waits.
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 pub(super) struct Wait {
     /// Give up after this time (seconds, or 30m, 2h)
     #[arg(long, value_name = "SPAN", default_value = "540", value_parser = span::parse)]
@@ -25,15 +25,9 @@ pub(super) struct Wait {
     limit: usize,
     #[command(flatten)]
     which: Which,
-    #[command(flatten)]
-    globals: Globals,
 }
 
 impl Verb for Wait {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         let filter = self.which.filter(&post)?;

@@ -1,25 +1,18 @@
 //! `postroom whoami`.
 
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::{Globals, Verb};
 use crate::message::visible;
 
 /// Show who this command acts as and why, and in which room
-#[derive(Debug, Parser)]
-pub(super) struct Whoami {
-    #[command(flatten)]
-    globals: Globals,
-}
+#[derive(Debug, Args)]
+pub(super) struct Whoami {}
 
 impl Verb for Whoami {
-    fn globals(&self) -> &Globals {
-        &self.globals
-    }
-
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         let unread = post.count(&me)?;
