@@ -5,15 +5,19 @@
 //! times slower a minute later: only what was measured side by side can be compared. What is counted instead of timed
 //! (system calls, fsyncs, messages opened, memory) comes from strace. `--write` puts the table into docs/benchmarks.md.
 
+mod claim;
 mod crowd;
 mod deliver;
+mod evidence;
 mod mail;
+mod names;
 mod page;
 mod pair;
 mod place;
 mod programs;
 mod room;
 mod runs;
+mod search;
 mod table;
 mod trace;
 mod wake;
@@ -35,7 +39,7 @@ struct Bench {
 type Measure = fn(&Bench) -> Vec<Row>;
 
 /// Name, what it measures, and the function: selection and dispatch are the same table.
-const MEASUREMENTS: [(&str, &str, Measure); 6] = [
+const MEASUREMENTS: [(&str, &str, Measure); 10] = [
     (
         "start",
         "a process that does nothing, and the shortest command (for comparison, without limits)",
@@ -46,6 +50,10 @@ const MEASUREMENTS: [(&str, &str, Measure); 6] = [
     ("crowd", "check and send with 100,000 messages in the inbox", crowd::crowd),
     ("wait", "from publishing to the end of a waiting process; how often an idle one stirs", wake::wake),
     ("deliver", "deliveries by the library in one process", deliver::deliver),
+    ("claim", "a message of 2 KiB claimed and finished, two cold processes", claim::claim),
+    ("names", "what each mailbox and each unread message adds to `names`", names::names),
+    ("trace", "what `trace` and `thread` look at among 10,000 messages", evidence::evidence),
+    ("search", "a rare word in 100,000 messages, warm; memory", search::search),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
@@ -95,7 +103,7 @@ impl Options {
                     options.names.push(name.to_owned())
                 }
                 other => {
-                    return Err(format!("there is no measurement `{other}`; there are {}", names()));
+                    return Err(format!("there is no measurement `{other}`; there are {}", known()));
                 }
             }
         }
@@ -110,7 +118,7 @@ impl Options {
     }
 }
 
-fn names() -> String {
+fn known() -> String {
     MEASUREMENTS.map(|(name, ..)| name).join(", ")
 }
 

@@ -13,7 +13,9 @@ use crate::run;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Unit {
     Microseconds,
+    Nanoseconds,
     PerSecond,
+    Bytes,
 }
 
 impl Unit {
@@ -21,10 +23,14 @@ impl Unit {
         match self {
             Self::Microseconds if value < 10_000.0 => format!("{value:.0} µs"),
             Self::Microseconds => format!("{:.1} ms", value / 1000.0),
+            Self::Nanoseconds => format!("{value:.0} ns"),
             Self::PerSecond => format!("{value:.0}/s"),
+            Self::Bytes => format!("{:.1} MiB", value / MIB),
         }
     }
 }
+
+const MIB: f64 = 1024.0 * 1024.0;
 
 #[derive(Debug)]
 pub(crate) struct Pair {
@@ -50,6 +56,15 @@ const BLOCKS: usize = 10;
 impl Pair {
     pub(crate) fn take(unit: Unit, rounds: usize, sides: &mut impl Sides) -> Result<Self, String> {
         let _undisturbed = Undisturbed::begin();
+        Self::take_among_others(unit, rounds, sides)
+    }
+
+    /// The same for work that uses all cores: it must not run before all others, or the machine would stand still.
+    pub(crate) fn take_among_others(
+        unit: Unit,
+        rounds: usize,
+        sides: &mut impl Sides,
+    ) -> Result<Self, String> {
         let mut pair = Self { unit, rounds: Vec::with_capacity(rounds) };
         for round in 0..WARM_UP + rounds {
             let (measured, floor) = if round % 2 == 0 {

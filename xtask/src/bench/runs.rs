@@ -26,6 +26,11 @@ impl Runs<'_> {
         Pair::take(Unit::Microseconds, rounds, &mut self)
     }
 
+    /// The same for processes that use all cores.
+    pub(crate) fn take_among_others(mut self, rounds: usize) -> Result<Pair, String> {
+        Pair::take_among_others(Unit::Microseconds, rounds, &mut self)
+    }
+
     fn time(&self, make: Make<'_>, round: usize) -> Result<f64, String> {
         self.room.programs.time(make(round)?, self.expected).map(microseconds)
     }

@@ -60,11 +60,25 @@ impl Trace {
 
     /// How many message files were opened, whatever for.
     pub(crate) fn messages_opened(&self) -> usize {
+        self.messages().count()
+    }
+
+    /// How many of them do not carry these digits in their names.
+    pub(crate) fn messages_opened_without(&self, digits: &str) -> usize {
+        let carried = format!("-{digits}-");
+        self.messages().filter(|call| !call.rest.contains(&carried)).count()
+    }
+
+    fn messages(&self) -> impl Iterator<Item = &Call> {
         let open = ["open", "openat", "openat2"];
         self.calls
             .iter()
-            .filter(|call| open.contains(&call.name.as_str()) && call.rest.contains(".md\""))
-            .count()
+            .filter(move |call| open.contains(&call.name.as_str()) && call.rest.contains(".md\""))
+    }
+
+    /// How often a directory was read to its end.
+    pub(crate) fn scans(&self) -> usize {
+        self.calls.iter().filter(|call| call.name == "getdents64" && call.rest.ends_with("= 0")).count()
     }
 
     /// The times at which a burst of calls began, from the first call.
@@ -155,6 +169,20 @@ mod tests {
         assert_eq!(trace.calls(), 7);
         assert_eq!(trace.syncs(), 2);
         assert_eq!(trace.messages_opened(), 1);
+    }
+
+    #[test]
+    fn a_scan_ends_where_there_is_nothing_more() {
+        let text = "71 1.0 getdents64(5, 0x55 /* 2 entries */, 32768) = 48\n\
+                    71 1.1 getdents64(5, 0x55 /* 0 entries */, 32768) = 0\n";
+        assert_eq!(Trace::parse(text).scans(), 1);
+    }
+
+    #[test]
+    fn a_message_carries_its_digits_in_its_name() {
+        let trace = Trace::parse(TEXT);
+        assert_eq!(trace.messages_opened_without("9e3779b1"), 0);
+        assert_eq!(trace.messages_opened_without("20260101"), 1);
     }
 
     #[test]

@@ -9,6 +9,9 @@
 //! floor scan ROOT ID          iterate over the inbox once; print how many names there are, if any
 //! floor wait ROOT ID          end when something is published into the inbox
 //! floor deliver ROOT ID N     publish N messages durably; print how many a second
+//! floor claim ROOT ID TOKEN   take the first message of the inbox durably under TOKEN, journal it, print it
+//! floor done ROOT ID TOKEN    archive durably what TOKEN holds, end the claim, journal it, print a line
+//! floor search ROOT N WORD    print the files of all mailboxes that contain WORD, with N threads
 //! floor nothing               end at once: the price of a process
 //! ```
 
@@ -20,11 +23,14 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags, fsync, inotify, openat, renameat_with};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, RenameFlags, fsync, inotify, mkdirat, openat, renameat_with, unlinkat,
+};
 
 const BODY: usize = 2048;
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -37,19 +43,18 @@ fn main() -> io::Result<()> {
         ["scan", root, id] => scan(root, id),
         ["wait", root, id] => wait(root, id),
         ["deliver", root, id, count] => deliver(root, id, count.parse().map_err(io::Error::other)?),
+        ["claim", root, id, token] => claim(root, id, token),
+        ["done", root, id, token] => done(root, id, token),
+        ["search", root, threads, word] => search(root, threads.parse().map_err(io::Error::other)?, word),
         ["nothing"] => Ok(()),
-        _ => Err(io::Error::other("usage: floor send|scan|wait|deliver|nothing …; see the head of floor.rs")),
+        _ => Err(io::Error::other("there is no such verb of the floor; see the head of floor.rs")),
     }
 }
 
 fn send(root: &str, id: &str, name: &str) -> io::Result<()> {
     let room = open_room(root)?;
     publish(&room, id, name, message(id).as_bytes())?;
-    let append = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC;
-    let mut journal = File::from(openat(&room, ".journal/floor.jsonl", append, PRIVATE)?);
-    journal.write_all(
-        format!("{{\"v\":1,\"what\":\"queued\",\"to\":\"{id}\",\"file\":\"{name}\"}}\n").as_bytes(),
-    )?;
+    journal(&room, "queued", id, name)?;
     io::stdout().write_all(format!("queued {name}\n").as_bytes())
 }
 
@@ -84,12 +89,129 @@ fn deliver(root: &str, id: &str, count: usize) -> io::Result<()> {
     io::stdout().write_all(format!("{rate:.0}\n").as_bytes())
 }
 
+fn claim(root: &str, id: &str, token: &str) -> io::Result<()> {
+    let room = open_room(root)?;
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(Path::new(root).join(id).join("inbox"))? {
+        names.push(entry?.file_name().into_string().map_err(|_| io::Error::other("a strange name"))?);
+    }
+    let name = names.into_iter().min().ok_or_else(|| io::Error::other("nothing to claim"))?;
+    let message = read(&room, &format!("{id}/inbox/{name}"))?;
+    let claimed = open_dir(&room, &format!("{id}/claimed"))?;
+    mkdirat(&claimed, token, Mode::RWXU)?;
+    let own = open_dir(&claimed, token)?;
+    let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    File::from(openat(&own, "claim.json", create, PRIVATE)?).write_all(terms(id, &name).as_bytes())?;
+    fsync(&claimed)?;
+    renameat_with(&room, format!("{id}/inbox/{name}"), &own, &name, RenameFlags::NOREPLACE)?;
+    fsync(&own)?;
+    journal(&room, "claimed", id, &name)?;
+    io::stdout().write_all(&message)
+}
+
+fn done(root: &str, id: &str, token: &str) -> io::Result<()> {
+    let room = open_room(root)?;
+    let own = format!("{id}/claimed/{token}");
+    let terms = String::from_utf8(read(&room, &format!("{own}/claim.json"))?).map_err(io::Error::other)?;
+    let name = terms.rsplit('"').nth(1).ok_or_else(|| io::Error::other("no file in claim.json"))?;
+    let archive = open_dir(&room, &format!("{id}/archive"))?;
+    renameat_with(&room, format!("{own}/{name}"), &archive, name, RenameFlags::NOREPLACE)?;
+    fsync(&archive)?;
+    unlinkat(&room, format!("{own}/claim.json"), AtFlags::empty())?;
+    unlinkat(&room, &own, AtFlags::REMOVEDIR)?;
+    journal(&room, "done", id, name)?;
+    io::stdout().write_all(format!("done {token}\n").as_bytes())
+}
+
+/// The terms of a claim, in the usual length; the file comes last, where `done` finds it.
+fn terms(id: &str, name: &str) -> String {
+    format!(
+        "{{\"v\":1,\"owner\":\"{id}\",\"host\":\"floor\",\"boot\":\"00000000-0000-4000-8000-000000000000\",\
+         \"until_ms\":1800000,\"ends\":\"2026-01-01T00:30:00Z\",\"attempt\":1,\"file\":\"{name}\"}}"
+    )
+}
+
+/// Each thread takes one directory at a time, and reads every file of it into the same buffer.
+fn search(root: &str, threads: usize, word: &str) -> io::Result<()> {
+    open_room(root)?;
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(root)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") && entry.file_type()?.is_dir() {
+            folders.extend(["inbox", "archive"].map(|folder| entry.path().join(folder)));
+        }
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        let mut buffer = vec![0; 1 << 20];
+        while let Some(folder) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
+            search_folder(folder, word.as_bytes(), &mut buffer, &mut found)?;
+        }
+        Ok(found)
+    };
+    let found: Vec<io::Result<Vec<PathBuf>>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(std::thread::ScopedJoinHandle::join).collect()
+    });
+    for path in found.into_iter().collect::<io::Result<Vec<_>>>()?.concat() {
+        io::stdout().write_all(format!("{}\n", path.display()).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn search_folder(folder: &Path, word: &[u8], buffer: &mut [u8], found: &mut Vec<PathBuf>) -> io::Result<()> {
+    let dir = File::open(folder)?;
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let mut file = File::from(openat(&dir, &name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+        // A message of the bench fits into one read, so the end of it is known without another.
+        let length = file.read(buffer)?;
+        if contains(&buffer[..length], word) {
+            found.push(folder.join(&name));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a word of at least two bytes occurs: its first two bytes are looked for 32 places at a time, which the compiler
+/// turns into vector instructions; only where they stand together the whole word is compared.
+fn contains(bytes: &[u8], word: &[u8]) -> bool {
+    const STEP: usize = 32;
+    let (first, second) = (word[0], word[1]);
+    let mut at = 0;
+    while let Some(ahead) = bytes.get(at..at + STEP + 1) {
+        let (here, after) = (&ahead[..STEP], &ahead[1..]);
+        let near = here.iter().zip(after).fold(false, |any, (a, b)| any | ((*a == first) & (*b == second)));
+        if near && (at..at + STEP).any(|at| bytes[at..].starts_with(word)) {
+            return true;
+        }
+        at += STEP;
+    }
+    bytes[at..].windows(word.len()).any(|window| window == word)
+}
+
 /// Opens the room and reads its registry, as every command of a mailbox must.
 fn open_room(root: &str) -> io::Result<OwnedFd> {
     let room = open_dir(CWD, root)?;
-    let registry = openat(&room, "registry.json", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    File::from(registry).read_to_end(&mut Vec::new())?;
+    read(&room, "registry.json")?;
     Ok(room)
+}
+
+fn read(at: impl AsFd, path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = openat(at, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    File::from(file).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// One line, in one appending write.
+fn journal(room: &OwnedFd, event: &str, id: &str, name: &str) -> io::Result<()> {
+    let append = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC;
+    let mut journal = File::from(openat(room, ".journal/floor.jsonl", append, PRIVATE)?);
+    let line =
+        format!("{{\"v\":1,\"event\":\"{event}\",\"by\":\"{id}\",\"to\":\"{id}\",\"file\":\"{name}\"}}\n");
+    journal.write_all(line.as_bytes())
 }
 
 fn open_dir(at: impl AsFd, path: &str) -> io::Result<OwnedFd> {
@@ -123,4 +245,29 @@ fn count_names(inbox: &Path) -> io::Result<usize> {
         count += 1;
     }
     Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_wherever_it_begins_and_nowhere_else() {
+        for before in 0..100 {
+            for after in [0, 1, 40] {
+                let text = format!("{}needle{}", "n".repeat(before), "e".repeat(after));
+                assert!(contains(text.as_bytes(), b"needle"), "{before} {after}");
+                assert!(!contains(text.as_bytes(), b"needles"), "{before} {after}");
+            }
+        }
+        assert!(!contains(b"", b"ab") && !contains(b"a", b"ab"));
+    }
+
+    #[test]
+    fn the_terms_of_a_claim_are_json_and_end_with_the_file() {
+        let terms = terms("bob-1", "x.md");
+        let parsed: serde_json::Value = serde_json::from_str(&terms).unwrap();
+        assert_eq!(parsed["file"], "x.md");
+        assert_eq!(terms.rsplit('"').nth(1), Some("x.md"));
+    }
 }
