@@ -16,9 +16,10 @@ use crate::strace::{self, Point};
 const ERRORS: [&str; 10] =
     ["ENOSPC", "EIO", "EMFILE", "ENFILE", "EINTR", "EDQUOT", "EACCES", "EROFS", "ESTALE", "ENOMEM"];
 
-const OPS: [Op; 9] = [
+const OPS: [Op; 10] = [
     Op::Send,
     Op::SendWithId,
+    Op::SendToNew,
     Op::Read,
     Op::ReadById,
     Op::Reply,
@@ -96,6 +97,13 @@ fn honest(op: Op, place: &Place, ended: &Ended) -> Vec<String> {
                 if there { "delivered and denied" } else { "not delivered and claimed" },
             );
             lie(code == 1, "a send ended with `nothing there`");
+        }
+        Op::SendToNew => {
+            let there = !names_in(&place.root.join("new-0/inbox")).is_empty();
+            lie(
+                there != matches!(code, 0 | 6),
+                if there { "delivered and denied" } else { "not delivered and claimed" },
+            );
         }
         Op::Read | Op::ReadById => {
             lie(code == 0 && !ended.stdout().contains(&body("asked")), "it ended well and showed nothing");

@@ -8,8 +8,8 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use postroom::clock::SystemClock;
+use postroom::mailbox::Folder;
 use postroom::mailbox::Maildir;
-use postroom::mailbox::maildir::Folder;
 use postroom::name::MailboxId;
 use postroom::room::Room;
 use serde_json::Value;

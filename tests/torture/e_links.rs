@@ -76,7 +76,7 @@ pub(crate) fn planted_links(lab: &Lab) -> Outcome {
                 let Some(mut guard) = Planted::new(&place, planted, kind) else { continue };
                 let at = format!(
                     "{} with a link to {kind} at `{planted}`",
-                    command.join(" ").chars().take(48).collect::<String>()
+                    command[..3.min(command.len())].join(" ")
                 );
                 let ended = place.command(command).env("CLAUDE_CODE_SESSION_ID", "of the link").end();
                 runs += 1;

@@ -87,7 +87,11 @@ pub(crate) fn file_types(lab: &Lab) -> Outcome {
         }
         findings.check(look() == before, || format!("{kind}: the file outside was changed"));
     }
-    let mut figures = format!("{planted} kinds, the slowest command took {} ms", slowest.as_millis());
+    let elsewhere = elsewhere(lab, &findings);
+    let mut figures = format!(
+        "{planted} kinds in an inbox, the slowest command took {} ms; {elsewhere} runs with others elsewhere",
+        slowest.as_millis()
+    );
     if !left_out.is_empty() {
         figures.push_str(&format!(", left out: {}", left_out.join("; ")));
     }
@@ -95,6 +99,59 @@ pub(crate) fn file_types(lab: &Lab) -> Outcome {
         return Err(NotPassed::Skipped(figures));
     }
     findings.verdict(figures)
+}
+
+/// Where else a file is expected, below the root; `@` is bob's mailbox.
+const ELSEWHERE: [&str; 12] = [
+    "registry.json",
+    ".registry.lock",
+    ".postroom",
+    "postroom.toml",
+    ".journal",
+    ".sessions",
+    "@/card.json",
+    "@/seen",
+    "@/.alive",
+    "@/.deliver.lock",
+    "@/.answer.lock",
+    "@/answering",
+];
+
+/// Nothing waits for the other end of a FIFO, wherever it lies; counts the runs.
+fn elsewhere(lab: &Lab, findings: &Findings) -> usize {
+    let dir = lab.fast_dir();
+    let place = Op::Reply.prepare(lab, dir.path());
+    let bob = place.mailbox("bob").file_name().expect("a name").to_string_lossy().into_owned();
+    let new = body("new");
+    let commands: [&[&str]; 8] = [
+        &["--as", "alice", "send", "bob", "--id", "abcd0123", "-m", &new],
+        &["--as", "bob", "check"],
+        &["--as", "bob", "wait", "--timeout", "0.01"],
+        &["--as", "bob", "reply", "a5ced000", "-m", &new],
+        &["names"],
+        &["log"],
+        &["setup", "dave"],
+        &["doctor", "--fix"],
+    ];
+    let mut runs = 0;
+    for spot in ELSEWHERE {
+        for kind in ["fifo", "socket", "directory"] {
+            for command in commands {
+                place.restore();
+                let odd = place.root.join(spot.replace('@', &bob));
+                let _ = fs::remove_dir_all(&odd);
+                let _ = fs::remove_file(&odd);
+                plant(lab, &place, kind, &odd, &odd).expect("an odd file");
+                let ended = place.command(command).env("CLAUDE_CODE_SESSION_ID", "of the test").end();
+                let at = format!("{} with a {kind} at `{spot}`", command[..3.min(command.len())].join(" "));
+                findings.extend(&at, ended.crash());
+                findings
+                    .check(ended.time < Duration::from_secs(1), || format!("{at}: took {:?}", ended.time));
+                runs += 1;
+            }
+        }
+    }
+    runs
 }
 
 /// For root, mode 000 keeps nothing closed: the message is whole and is shown.

@@ -23,6 +23,8 @@ pub(crate) enum Op {
     Send,
     SendWithId,
     SendToTwo,
+    /// By the shell interface of the seed, to a mailbox that is made with it.
+    SendToNew,
     Read,
     ReadById,
     Reply,
@@ -34,10 +36,11 @@ pub(crate) enum Op {
 
 impl Op {
     /// What changes files.
-    pub(crate) const CHANGING: [Self; 9] = [
+    pub(crate) const CHANGING: [Self; 10] = [
         Self::Send,
         Self::SendWithId,
         Self::SendToTwo,
+        Self::SendToNew,
         Self::Read,
         Self::ReadById,
         Self::Reply,
@@ -51,6 +54,7 @@ impl Op {
             Self::Send => "send",
             Self::SendWithId => "send --id",
             Self::SendToTwo => "send to two",
+            Self::SendToNew => "mb send",
             Self::Read => "read",
             Self::ReadById => "read ID",
             Self::Reply => "reply",
@@ -83,6 +87,7 @@ impl Op {
         for (name, _) in place.messages("bob", "inbox") {
             set_time(&place.folder("bob", "inbox").join(name), ago(3600));
         }
+        std::fs::write(place.base.join("letter.txt"), body("new")).expect("a letter");
         place.save();
         place
     }
@@ -97,12 +102,14 @@ impl Op {
 
     pub(crate) fn command(self, place: &Place) -> Run {
         let (new, answer) = (body("new"), body("answer"));
+        let letter = place.base.join("letter.txt").display().to_string();
         let words: &[&str] = match self {
             Self::Send => &["--as", "alice", "send", "bob", "-s", "news", "-m", &new],
             Self::SendWithId => &["--as", "alice", "send", "bob", "-s", "news", "--id", CHOSEN, "-m", &new],
             Self::SendToTwo => {
                 &["--as", "alice", "send", "bob", "carol", "-s", "news", "--id", CHOSEN, "-m", &new]
             }
+            Self::SendToNew => &["mb", "send", "alice-0", "new-0", &letter, "news"],
             Self::Read => &["--as", "bob", "read"],
             Self::ReadById => &["--as", "bob", "read", "a5ced000"],
             Self::Reply => &["--as", "bob", "reply", "a5ced000", "-m", &answer],
@@ -124,6 +131,7 @@ impl Op {
             Self::Send | Self::SendWithId | Self::SendToTwo | Self::Reply => {
                 out.lines().any(|line| line.starts_with("queued ") || line.starts_with("sent before "))
             }
+            Self::SendToNew => out.ends_with(".md\n") || out.ends_with(".md"),
             Self::Setup | Self::FirstSetup => out.starts_with("name: dave\n"),
             Self::Archive => out.starts_with("archived "),
             // What is shown is consumed only afterwards, so only the end of the command says so.
@@ -148,6 +156,7 @@ impl Op {
         }
         let (inbox, archive) = (look("bob", "inbox"), look("bob", "archive"));
         let (alice, carol) = (look("alice", "inbox"), look("carol", "inbox"));
+        let made = if place.root.join("new-0").exists() { look("new", "inbox") } else { vec![] };
         let count = |list: &[Seen], key: &str| list.iter().filter(|seen| seen.key == key).count();
         let mut expect = |holds: bool, what: &str| {
             if !holds {
@@ -182,6 +191,12 @@ impl Op {
                     (least..=1).contains(&one) && (least..=1).contains(&two),
                     &format!("{one} and {two} copies"),
                 );
+            }
+            Self::SendToNew => {
+                let copies = count(&made, "new");
+                expect(!acked || copies > 0, "acknowledged and lost");
+                expect(copies <= 1 + usize::from(again.is_some()), &format!("{copies} copies"));
+                expect(again.is_none() || copies > 0, "not there after the second run");
             }
             Self::Read | Self::ReadById => {
                 expect(filed == 0 || shown(first) || again.is_some_and(shown), "archived and never shown");
