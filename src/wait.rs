@@ -38,13 +38,20 @@ pub enum Woken {
 impl Watch {
     /// Watches directories for arrivals; falls back to bounded sleeps if the kernel refuses.
     pub fn on<P: AsRef<Path>>(directories: impl IntoIterator<Item = P>) -> Self {
+        // Close-after-write is there for files that are placed by hand.
+        Self::with(directories, WatchFlags::MOVED_TO | WatchFlags::CREATE | WatchFlags::CLOSE_WRITE)
+    }
+
+    /// Watches a directory for what leaves it.
+    pub fn on_leaving(directory: &Path) -> Self {
+        Self::with([directory], WatchFlags::MOVED_FROM | WatchFlags::DELETE)
+    }
+
+    fn with<P: AsRef<Path>>(directories: impl IntoIterator<Item = P>, what: WatchFlags) -> Self {
         let Ok(fd) = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) else {
             return Self::none();
         };
-        // Close-after-write is there for files that are placed by hand.
-        let mask = WatchFlags::MOVED_TO
-            | WatchFlags::CREATE
-            | WatchFlags::CLOSE_WRITE
+        let mask = what
             | WatchFlags::DELETE_SELF
             | WatchFlags::MOVE_SELF
             | WatchFlags::ONLYDIR

@@ -37,6 +37,7 @@ pub(super) struct Ask {
 impl Verb for Ask {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
+        context.output.must_be_seen("postroom send asks without waiting")?;
         if !self.to.starts_with('@') {
             post.addressee(&self.to)?;
         }
@@ -70,13 +71,14 @@ impl Verb for Ask {
             let message = shown::json(&post, &answer);
             context
                 .output
-                .json(&json!({"v": 1, "id": id.as_str(), "timed_out": false, "messages": [message]}));
+                .json(&json!({"v": 1, "id": id.as_str(), "timed_out": false, "bounced": asked.bounced, "messages": [message]}));
         } else {
             let shown = Shown { full: self.full, path: answer.path.clone(), ..Shown::default() };
             let text = shown.text(context, &post, &me.id, &answer);
             context.output.text(&text);
         }
         context.output.flush().map_err(Fail::Output)?;
-        Ok(post.shown(&me, &answer)?)
+        post.shown(&me, &answer)?;
+        if asked.bounced { Err(Fail::Code(Failure::Refused)) } else { Ok(()) }
     }
 }

@@ -9,11 +9,12 @@ use super::Verb;
 use super::check::Which;
 use super::context::Context;
 use super::fail::Fail;
+use super::output::note;
 use super::send::{Writing, tell};
 use super::shown::{self, Shown};
 use crate::mailbox::claim::Terms;
 use crate::message::visible;
-use crate::post::{Failure, Me, Post};
+use crate::post::{Failure, Me, Outcome, Post, Receipt};
 use crate::span;
 
 /// Take a message with a lease: only you can finish it until the lease ends
@@ -51,6 +52,7 @@ impl Verb for Claim {
             context.done = true;
             return told(context, "renewed", token, Some(&terms));
         }
+        context.output.must_be_seen("a claim whose token nobody sees would only block its message")?;
         let filter = self.which.filter(&post)?;
         let (claimed, put_away) =
             post.claim(&me, self.queue.as_deref(), self.id.as_deref(), &filter, self.lease)?;
@@ -147,8 +149,24 @@ pub(super) struct GiveUp {
 
 impl Verb for GiveUp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let reason = visible::line(self.reason.trim());
+        if reason.is_empty() {
+            return Err(Fail::Usage(
+                "the reason is empty".into(),
+                vec!["--reason TEXT; the sender reads it".into()],
+            ));
+        }
         end(context, &self.token, "failed", |post, me| {
-            post.fail(me, &post.held(me, &self.token)?, &visible::line(&self.reason)).map(|_| ())
+            let told = post.fail(me, &post.held(me, &self.token)?, &reason)?;
+            // It is given up all the same; but that nobody knows must not be silent.
+            match told {
+                Some(Err(e)) => note(&format!("postroom: the sender could not be told: {e}")),
+                Some(Ok(Receipt { outcome: Outcome::Failed(e), .. })) => {
+                    note(&format!("postroom: the sender could not be told: {e}"));
+                }
+                _ => {}
+            }
+            Ok(())
         })
     }
 }

@@ -57,7 +57,7 @@ impl Verb for Failed {
                 }
                 for letter in &letters {
                     let id = short(letter);
-                    let tries = letter.attempts.len();
+                    let tries = letter.tries;
                     let subject = letter.envelope.as_ref().map(|e| e.subject.clone()).unwrap_or_default();
                     if context.output.terminal {
                         let tries = format!("{tries} attempts");
@@ -81,7 +81,7 @@ impl Verb for Failed {
                 }
                 let shown = Shown {
                     remark: Some("it is a dead letter".into()),
-                    path: opened.path.clone(),
+                    path: me.mailbox.path(Folder::Failed, &opened.name),
                     ..Shown::default()
                 };
                 let text = shown.text(context, &post, &me.id, &opened);
@@ -99,13 +99,15 @@ impl Verb for Failed {
                 Ok(())
             }
             What::Retry { ids } => {
+                // All are found before the first is moved, and each is tried again once.
+                let mut names = vec![];
                 for id in &ids {
-                    post.open_in(&me, id, Folder::Failed)?;
+                    let name = post.open_in(&me, id, Folder::Failed)?.name;
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
                 }
-                let mut again = vec![];
-                for id in &ids {
-                    again.push(post.retry(&me, id)?);
-                }
+                let again = names.iter().map(|name| post.retry(&me, name)).collect::<Result<Vec<_>, _>>()?;
                 context.done = true;
                 if context.output.json {
                     context.output.json(&json!({"v": 1, "retried": again}));
@@ -136,6 +138,6 @@ fn why(letter: &DeadLetter) -> String {
 fn letter_json(letter: &DeadLetter) -> Value {
     json!({
         "id": letter.envelope.as_ref().map(|e| e.id.to_string()), "subject": letter.envelope.as_ref().map(|e| e.subject.clone()),
-        "file": letter.name, "reason": why(letter), "attempts": letter.attempts,
+        "file": letter.name, "reason": why(letter), "tries": letter.tries, "attempts": letter.attempts,
     })
 }

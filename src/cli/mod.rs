@@ -55,19 +55,19 @@ use output::Output;
 #[command(next_help_heading = "Everywhere")]
 struct Globals {
     /// The room's directory (else POSTROOM_ROOT, else the room of postroom.toml, else the room `main`)
-    #[arg(long, value_name = "DIR", conflicts_with = "room")]
+    #[arg(long, value_name = "DIR", conflicts_with = "room", global = true)]
     root: Option<std::path::PathBuf>,
     /// A room by its name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", global = true)]
     room: Option<String>,
     /// Act as this mailbox (else AGENT_MAILBOX_ID, else the mailbox of this agent session)
-    #[arg(long = "as", value_name = "NAME")]
+    #[arg(long = "as", value_name = "NAME", global = true)]
     acting: Option<String>,
     /// One JSON document instead of text (docs/json.md)
-    #[arg(long)]
+    #[arg(long, global = true)]
     json: bool,
     /// No receipts and no remarks
-    #[arg(long, short)]
+    #[arg(long, short, global = true)]
     quiet: bool,
 }
 

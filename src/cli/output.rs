@@ -6,7 +6,9 @@ use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
+use super::fail::Fail;
 use crate::message::visible;
+use crate::post::Failure;
 
 /// Standard output, with what is known of it.
 #[derive(Debug)]
@@ -114,8 +116,17 @@ impl Output {
         written
     }
 
+    /// Refuses to consume what nobody would see.
+    pub(super) fn must_be_seen(&self, instead: &str) -> Result<(), Fail> {
+        if !self.goes_nowhere() {
+            return Ok(());
+        }
+        let what = "standard output is closed or /dev/null, so nothing can be shown";
+        Err(Fail::told(Failure::NotDone, what, instead))
+    }
+
     /// Whether what is written can be seen by anyone: a closed standard output is /dev/null by now.
-    pub(super) fn goes_nowhere(&self) -> bool {
+    fn goes_nowhere(&self) -> bool {
         let Ok(stat) = rustix::fs::fstat(io::stdout()) else {
             return true;
         };

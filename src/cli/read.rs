@@ -31,12 +31,8 @@ pub(super) struct Read {
 impl Verb for Read {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
-        if !self.keep && context.output.goes_nowhere() {
-            return Err(Fail::told(
-                Failure::NotDone,
-                "standard output is closed or /dev/null, so nothing can be shown",
-                "postroom archive ID files mail away unread",
-            ));
+        if !self.keep {
+            context.output.must_be_seen("postroom archive ID files mail away unread")?;
         }
         let mut all = vec![];
         if self.ids.is_empty() {

@@ -153,7 +153,7 @@ fn await_fates(
     let mut end = None;
     for receipt in receipts {
         let left = timeout.saturating_sub(clock.boot().saturating_sub(start));
-        let (state, code) = match post.await_fate(me, receipt, until, left)? {
+        let (state, code) = match post.await_fate(me, receipt, until, receipts.len() == 1, left)? {
             Fate::Reached(state) => (Some(state), None),
             Fate::Missed(state) => (Some(state), Some(Failure::Refused)),
             Fate::TimedOut(state) => (state, Some(Failure::Nothing)),

@@ -76,6 +76,7 @@ pub(super) fn state_shown(post: &Post, state: &State) -> String {
         }
         State::Shown(time) => format!("shown {}", visible::line(time)),
         State::Done(time) => format!("done {}", visible::line(time)),
+        State::Answered(time) => format!("answered {}", visible::line(time)),
         State::Filed(time) => format!("filed away unread {}", visible::line(time)),
         State::Failed(why) => format!("failed: {}", visible::line(why)),
         State::NoEvidence => "archived; no evidence how".to_owned(),

@@ -164,9 +164,17 @@ impl Doctor<'_> {
                 Err(_) => {}
             }
         }
-        for (name, _) in
-            entries(&dir)?.into_iter().filter(|(name, _)| !file_name::is_message(name.as_bytes()))
-        {
+        let others = entries(&dir)?.into_iter().filter(|(name, _)| !file_name::is_message(name.as_bytes()));
+        for (name, _) in others {
+            // The terms of a claim, and new ones on their way.
+            if matches!(folder, Folder::Claimed(_))
+                && (name == "claim.json" || name.starts_with(".claim.json."))
+            {
+                if let Ok(stat) = dir.stat(&name) {
+                    self.modes(&dir, &name, &stat);
+                }
+                continue;
+            }
             self.find(
                 Grade::Note,
                 "§2.2",

@@ -9,6 +9,7 @@
 //! The token is the fence. Whoever moves the message out of `claimed/<token>/` has decided its fate: the
 //! owner that finishes it, or anyone who finds the lease over and returns it. The other finds nothing.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -264,8 +265,9 @@ impl Maildir {
     pub fn tries(&self, name: &str) -> Result<u32> {
         let attempts = self.attempts(name)?;
         let since = attempts.iter().rposition(|a| a.how == "retried").map_or(0, |at| at + 1);
-        let counted = attempts[since..].iter().filter(|a| a.how == "expired" || a.how == "failed");
-        Ok(u32::try_from(counted.count()).unwrap_or(u32::MAX))
+        let vain = attempts[since..].iter().filter(|a| a.how == "expired" || a.how == "failed");
+        let tokens: HashSet<&str> = vain.map(|a| a.token.as_str()).collect();
+        Ok(u32::try_from(tokens.len()).unwrap_or(u32::MAX))
     }
 
     /// Forgets the attempts of a message that is gone.

@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use super::claim::is_bounce;
 use super::trace::State;
 use super::{Awaited, Error, Filter, Letter, Me, Opened, Outcome, Post, Receipt, Result};
 use crate::mailbox::Folder;
+use crate::name::MailboxId;
 use crate::wait::Watch;
 
 /// How a question ended.
@@ -13,6 +15,8 @@ use crate::wait::Watch;
 pub struct Asked {
     pub receipt: Receipt,
     pub answer: Option<Opened>,
+    /// The answer says that the question was given up.
+    pub bounced: bool,
     /// Where the question was when the time was over.
     pub state: Option<State>,
 }
@@ -43,18 +47,26 @@ impl Post {
         }
         let Some(receipt) = self.send(me, letter)?.pop() else { return Err(Error::AskOne) };
         if matches!(receipt.outcome, Outcome::Failed(_)) {
-            return Ok(Asked { receipt, answer: None, state: None });
+            return Ok(Asked { receipt, answer: None, bounced: false, state: None });
         }
-        let answer = self.await_answer(me, &receipt, timeout)?;
+        // Whoever works on a queue answers in its own name, so any sender will do.
+        let answer = self.await_answer(me, &receipt, None, timeout)?;
         let state = match answer {
             Some(_) => None,
             None => self.state_of(receipt.id.as_str(), receipt.to.as_str())?,
         };
-        Ok(Asked { receipt, answer, state })
+        let bounced = answer.as_ref().is_some_and(|a| is_bounce(&a.message.envelope));
+        Ok(Asked { receipt, answer, bounced, state })
     }
 
-    fn await_answer(&self, me: &Me, receipt: &Receipt, timeout: Duration) -> Result<Option<Opened>> {
-        let filter = Filter { reply_to: Some(receipt.id.clone()), ..Filter::default() };
+    fn await_answer(
+        &self,
+        me: &Me,
+        receipt: &Receipt,
+        from: Option<MailboxId>,
+        timeout: Duration,
+    ) -> Result<Option<Opened>> {
+        let filter = Filter { reply_to: Some(receipt.id.clone()), from, ..Filter::default() };
         let Awaited::Mail(checked) = self.wait(me, &filter, 1, timeout, None)? else { return Ok(None) };
         for header in checked.headers {
             let read = me.mailbox.message(Folder::Inbox, &header.name, self.room.limits().body_bytes);
@@ -66,44 +78,64 @@ impl Post {
         Ok(None)
     }
 
-    /// Blocks until a message that was sent has come so far.
-    pub fn await_fate(&self, me: &Me, receipt: &Receipt, until: Until, timeout: Duration) -> Result<Fate> {
+    /// Blocks until a message that was sent has come so far. `alone`: no other copy of it was sent, so that an
+    /// answer from anyone is one to this copy.
+    pub fn await_fate(
+        &self,
+        me: &Me,
+        receipt: &Receipt,
+        until: Until,
+        alone: bool,
+        timeout: Duration,
+    ) -> Result<Fate> {
+        let state = || self.state_of(receipt.id.as_str(), receipt.to.as_str());
         if until == Until::Reply {
-            return Ok(match self.await_answer(me, receipt, timeout)? {
-                Some(answer) => Fate::Reached(State::Done(answer.time.to_string())),
-                None => Fate::TimedOut(self.state_of(receipt.id.as_str(), receipt.to.as_str())?),
+            let from = (!alone).then(|| receipt.to.clone());
+            return Ok(match self.await_answer(me, receipt, from, timeout)? {
+                Some(answer) if is_bounce(&answer.message.envelope) => {
+                    Fate::Missed(state()?.unwrap_or(State::Failed(String::new())))
+                }
+                Some(answer) => Fate::Reached(State::Answered(answer.time.to_string())),
+                None => Fate::TimedOut(state()?),
             });
         }
-        let start = self.room.clock().boot();
+        let clock = self.room.clock();
+        let start = clock.boot();
         let mailbox = self.mailbox(&receipt.to)?;
-        // The folders a message can come to; one that is not there yet appears in the mailbox itself.
-        let folders = ["inbox", "archive", "claimed", "failed"].map(|f| mailbox.dir().path().join(f));
+        let mut unexplained = None;
         loop {
-            let there: Vec<_> =
-                folders.iter().filter(|f| mailbox.dir().stat(&name_of(f)).is_ok()).cloned().collect();
-            let mut watch = Watch::on(there.iter().chain([&mailbox.dir().path().to_path_buf()]));
-            let state = self.state_of(receipt.id.as_str(), receipt.to.as_str())?;
-            match &state {
-                Some(State::Shown(_) | State::Done(_) | State::NoEvidence) => {
-                    return Ok(Fate::Reached(state.unwrap_or(State::NoEvidence)));
-                }
-                Some(State::Claimed(_)) if until == Until::Shown => {
-                    return Ok(Fate::Reached(state.unwrap_or(State::Queued)));
-                }
+            // It leaves the inbox with whatever happens to it, and that is the one place it is sure to be.
+            let mut watch = Watch::on_leaving(&mailbox.dir().path().join(Folder::Inbox.word()));
+            let now = state()?;
+            let waited = clock.boot().saturating_sub(start);
+            match now {
+                Some(State::Shown(_) | State::Done(_) | State::Answered(_)) => return Ok(reached(now)),
+                Some(State::Claimed(_)) if until == Until::Shown => return Ok(reached(now)),
                 Some(State::Filed(_) | State::Failed(_)) => {
-                    return Ok(Fate::Missed(state.unwrap_or(State::Queued)));
+                    return Ok(Fate::Missed(now.unwrap_or(State::NoEvidence)));
                 }
-                _ => {}
+                // The journal's line comes after the move; a moment later nothing will explain it any more.
+                Some(State::NoEvidence)
+                    if clock.boot() > *unexplained.get_or_insert(clock.boot()) + GRACE =>
+                {
+                    return Ok(reached(now));
+                }
+                Some(State::NoEvidence) => watch = Watch::polling(Duration::from_millis(50)),
+                // Claimed and not done yet: no watch tells when, so it is looked at again and again.
+                Some(State::Claimed(_)) => watch = Watch::polling(Duration::from_secs(1)),
+                Some(State::Queued) | None => {}
             }
-            let waited = self.room.clock().boot().saturating_sub(start);
             if waited >= timeout {
-                return Ok(Fate::TimedOut(state));
+                return Ok(Fate::TimedOut(now));
             }
             watch.sleep(timeout - waited);
         }
     }
 }
 
-fn name_of(path: &std::path::Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+/// How long after a message moved the journal may still say why.
+const GRACE: Duration = Duration::from_secs(2);
+
+fn reached(state: Option<State>) -> Fate {
+    Fate::Reached(state.unwrap_or(State::NoEvidence))
 }

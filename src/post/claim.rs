@@ -45,6 +45,8 @@ pub struct DeadLetter {
     pub name: String,
     pub envelope: Option<Envelope>,
     pub attempts: Vec<Attempt>,
+    /// How often it was tried in vain.
+    pub tries: u32,
 }
 
 impl Post {
@@ -148,26 +150,22 @@ impl Post {
         let lost =
             |why: Option<String>| Error::NoClaim { token: crate::message::visible::clip(token, 40), why };
         let token = Token::parse(token).ok_or_else(|| lost(None))?;
-        let others = self
-            .registry
-            .as_ref()
-            .map(|r| r.entries.iter().map(|e| e.id.clone()).collect())
-            .unwrap_or_else(|_| vec![]);
-        let mut ended = None;
-        for id in std::iter::once(me.id.clone()).chain(others.into_iter().filter(|id| *id != me.id)) {
-            let Ok(mailbox) = Maildir::open(self.room.root(), &id) else { continue };
-            if let Some(terms) = mailbox.terms(token)? {
-                if terms.owner != me.id.as_str() {
-                    return Err(Error::ForeignClaim {
-                        token: token.to_string(),
-                        owner: self.name_of(&terms.owner).to_owned(),
-                    });
-                }
-                return Ok(Held { token, terms, mailbox });
+        let mailboxes = self.all_mailboxes(Some(me))?;
+        for mailbox in mailboxes {
+            let Some(terms) = mailbox.terms(token)? else { continue };
+            if terms.owner != me.id.as_str() {
+                let owner = self.name_of(&terms.owner).to_owned();
+                return Err(Error::ForeignClaim { token: token.to_string(), owner });
             }
-            ended = ended.or(mailbox.end_of(token)?);
+            return Ok(Held { token, terms, mailbox });
         }
-        Err(lost(ended.map(|attempt| format!("it ended at {}: {}", attempt.time, attempt.how))))
+        // Only whoever lost a claim pays for the look at how it ended.
+        for mailbox in self.all_mailboxes(Some(me))? {
+            if let Some(end) = mailbox.end_of(token)? {
+                return Err(lost(Some(format!("it ended at {}: {}", end.time, end.how))));
+            }
+        }
+        Err(lost(None))
     }
 
     /// Lets a lease last longer.
@@ -203,7 +201,8 @@ impl Post {
     }
 
     /// Gives a claimed message up: it goes to `failed/`, and its sender is told.
-    pub fn fail(&self, me: &Me, held: &Held, why: &str) -> Result<Option<Receipt>> {
+    /// What comes back tells how telling went; `None`: a bounce is never bounced.
+    pub fn fail(&self, me: &Me, held: &Held, why: &str) -> Result<Option<Result<Receipt>>> {
         self.room.may_write()?;
         let envelope = match self.header(&held.mailbox, Folder::Claimed(held.token), &held.terms.file) {
             Ok(Some(header)) => Some(header.envelope),
@@ -211,19 +210,14 @@ impl Post {
             Err(_) => None,
         };
         self.note_end(held, "failed", why)?;
-        // The bounce goes first, under an id that a second run would find again.
-        let receipt = envelope.and_then(|envelope| self.bounce(held, &envelope, why));
+        // The bounce goes first, under an id that a second run would find again. It cannot stop the rest.
+        let told = envelope.filter(|e| !is_bounce(e)).map(|envelope| self.bounce(held, &envelope, why));
         self.settle(me, held, Folder::Failed, "failed", why)?;
-        Ok(receipt)
+        Ok(told)
     }
 
-    fn bounce(&self, held: &Held, envelope: &Envelope, why: &str) -> Option<Receipt> {
-        let to = MailboxId::parse(&envelope.from).ok()?;
-        if envelope.extra.iter().any(|(key, _)| key == BOUNCE)
-            || Maildir::open(self.room.root(), &to).is_err()
-        {
-            return None;
-        }
+    fn bounce(&self, held: &Held, envelope: &Envelope, why: &str) -> Result<Receipt> {
+        let to = self.sender_of(&envelope.from)?;
         let from = held.mailbox.id();
         let letter = Letter {
             subject: Some(crate::message::envelope::subject_with("failed: ", &envelope.subject)),
@@ -240,7 +234,7 @@ impl Post {
             ..Letter::default()
         };
         let id = derived_id(&format!("bounce {}", held.token));
-        self.send_as(from, &letter, std::slice::from_ref(&to), &id, true).ok()?.pop()
+        self.send_as(from, &letter, std::slice::from_ref(&to), &id, true)?.pop().ok_or(Error::EmptyBody)
     }
 
     fn answer_claim(&self, me: &Me, held: &Held, letter: Letter) -> Result<Receipt> {
@@ -294,7 +288,8 @@ impl Post {
             .map(|name| {
                 let envelope =
                     self.header(&me.mailbox, Folder::Failed, &name).ok().flatten().map(|h| h.envelope);
-                Ok(DeadLetter { attempts: me.mailbox.attempts(&name)?, envelope, name })
+                let (attempts, tries) = (me.mailbox.attempts(&name)?, me.mailbox.tries(&name)?);
+                Ok(DeadLetter { attempts, tries, envelope, name })
             })
             .collect()
     }
@@ -319,6 +314,11 @@ impl Post {
         self.record(Event { id: id.clone(), file: found.name, ..Event::new("retried", me.id.as_str()) });
         Ok(id)
     }
+}
+
+/// Whether a message only says that another was given up.
+pub(super) fn is_bounce(envelope: &Envelope) -> bool {
+    envelope.extra.iter().any(|(key, _)| key == BOUNCE)
 }
 
 /// An id that is the same whenever the same thing is done again.

@@ -53,6 +53,8 @@ pub enum Error {
     UnreadMail { name: String, unread: usize },
     #[error("there is no group `@{name}`")]
     UnknownGroup { name: String, all: Vec<String> },
+    #[error("`{member}` is not in the group `@{group}`")]
+    NotAMember { group: String, member: String },
     #[error("the group `@{name}` would contain itself")]
     GroupInItself { name: String },
     #[error("nobody but you is in `@{name}`")]
@@ -123,6 +125,7 @@ impl Error {
             | Self::NoSender { .. }
             | Self::NoClaim { .. }
             | Self::UnknownGroup { .. }
+            | Self::NotAMember { .. }
             | Self::NoMessage { .. } => Failure::Unknown,
             Self::Room(room::Error::NoRoom { .. }) => Failure::Unknown,
             Self::ShortReference { .. } | Self::AskOne | Self::BadPattern { .. } => Failure::Usage,

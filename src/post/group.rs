@@ -33,13 +33,17 @@ impl Post {
         let name = group_name(name)?;
         let new = members.iter().map(|m| self.member(m)).collect::<Result<Vec<_>>>()?;
         self.change_groups(|groups| {
-            let known = |g: &str| groups.contains_key(g) || g == name;
-            if let Some(missing) = new.iter().filter_map(|m| m.strip_prefix('@')).find(|g| !known(g)) {
-                return Err(Error::UnknownGroup {
-                    name: missing.to_owned(),
-                    all: groups.keys().cloned().collect(),
-                });
-            }
+            let name = key(groups, &name).unwrap_or(name);
+            let new = new
+                .into_iter()
+                .map(|member| match member.strip_prefix('@') {
+                    Some(group) if fold(group) == fold(&name) => Ok(format!("@{name}")),
+                    Some(group) => {
+                        key(groups, group).map(|key| format!("@{key}")).ok_or_else(|| unknown(groups, group))
+                    }
+                    None => Ok(member),
+                })
+                .collect::<Result<Vec<_>>>()?;
             let group = groups.entry(name.clone()).or_default();
             for member in new {
                 if !group.contains(&member) {
@@ -57,35 +61,47 @@ impl Post {
     pub fn group_remove(&self, name: &str, members: &[String]) -> Result<()> {
         let name = group_name(name)?;
         // Whoever is gone from the room can still be taken out by id.
-        let gone: Vec<String> =
+        let leaving: Vec<String> =
             members.iter().map(|m| self.member(m).unwrap_or_else(|_| m.clone())).collect();
         self.change_groups(|groups| {
-            let Some(group) = groups.get_mut(&name) else {
-                return Err(Error::UnknownGroup {
-                    name: name.clone(),
-                    all: groups.keys().cloned().collect(),
-                });
-            };
-            group.retain(|m| !gone.contains(m));
-            if members.is_empty() || group.is_empty() {
+            let name = key(groups, &name).ok_or_else(|| unknown(groups, &name))?;
+            let group = groups.get_mut(&name).map(std::mem::take).unwrap_or_default();
+            let is = |a: &str, b: &str| fold(a) == fold(b);
+            for (given, member) in members.iter().zip(&leaving) {
+                if !group.iter().any(|m| is(m, member)) {
+                    return Err(Error::NotAMember { group: name, member: given.clone() });
+                }
+            }
+            let left: Vec<String> = group.into_iter().filter(|m| !leaving.iter().any(|l| is(m, l))).collect();
+            if members.is_empty() || left.is_empty() {
                 groups.remove(&name);
+                forget(groups, &format!("@{name}"));
+            } else {
+                groups.insert(name, left);
             }
             Ok(())
         })
+    }
+
+    /// Takes a mailbox that is no more out of every group. The caller holds the registry's lock.
+    pub(super) fn forget_in_groups(&self, id: &MailboxId) -> Result<()> {
+        let root = self.room.root();
+        let mut groups = load(root)?;
+        if forget(&mut groups, id.as_str()) {
+            root.replace(FILE, render(&groups).as_bytes())?;
+        }
+        Ok(())
     }
 
     /// The mailboxes that a recipient stands for: its own, or the members of a group without the sender.
     pub(super) fn recipients(&self, me: &Me, name: &str) -> Result<Vec<MailboxId>> {
         let Some(group) = name.strip_prefix('@') else { return Ok(vec![self.addressee(name)?]) };
         let mut ids = vec![];
-        if group == ALL {
+        if fold(group) == ALL {
             ids.extend(self.registry()?.entries.iter().map(|e| e.id.clone()));
         } else {
             let groups = load(self.room.root())?;
-            let key = key(&groups, group).ok_or_else(|| Error::UnknownGroup {
-                name: crate::message::visible::clip(group, 80),
-                all: groups.keys().cloned().collect(),
-            })?;
+            let key = key(&groups, group).ok_or_else(|| unknown(&groups, group))?;
             expand(&groups, &key, &mut vec![], &mut ids);
         }
         ids.retain(|id| *id != me.id);
@@ -94,7 +110,6 @@ impl Post {
 
     fn member(&self, name: &str) -> Result<String> {
         match name.strip_prefix('@') {
-            Some(ALL) => Err(Error::GroupInItself { name: ALL.to_owned() }),
             Some(group) => Ok(format!("@{}", group_name(group)?)),
             None => self.addressee(name).map(|id| id.to_string()),
         }
@@ -132,6 +147,33 @@ fn key(groups: &Groups, name: &str) -> Option<String> {
         .get_key_value(name)
         .map(|(k, _)| k.clone())
         .or_else(|| groups.keys().find(|k| fold(k) == folded).cloned())
+}
+
+fn unknown(groups: &Groups, name: &str) -> Error {
+    Error::UnknownGroup {
+        name: crate::message::visible::clip(name, 80),
+        all: groups.keys().cloned().collect(),
+    }
+}
+
+/// Takes a member out of every group, and what is empty then with it; `true` if anything changed.
+fn forget(groups: &mut Groups, member: &str) -> bool {
+    let mut gone = vec![member.to_owned()];
+    let mut changed = false;
+    while let Some(member) = gone.pop() {
+        for group in groups.values_mut() {
+            let before = group.len();
+            group.retain(|m| *m != member);
+            changed |= group.len() != before;
+        }
+        let empty: Vec<String> =
+            groups.iter().filter(|(_, m)| m.is_empty()).map(|(name, _)| name.clone()).collect();
+        for name in empty {
+            groups.remove(&name);
+            gone.push(format!("@{name}"));
+        }
+    }
+    changed
 }
 
 fn expand(groups: &Groups, name: &str, seen: &mut Vec<String>, ids: &mut Vec<MailboxId>) {

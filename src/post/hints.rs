@@ -49,12 +49,16 @@ impl Error {
             Self::GroupInItself { .. } => {
                 vec!["name members that are not the group itself; `@all` is always there".into()]
             }
-            Self::EmptyGroup { .. } => vec!["postroom group list shows who is in it".into()],
+            Self::EmptyGroup { .. } | Self::NotAMember { .. } => {
+                vec!["postroom group list shows who is in it".into()]
+            }
             Self::NoClaim { .. } => {
                 vec!["postroom claim takes the next message; postroom log shows what happened".into()]
             }
             Self::ForeignClaim { owner, .. } => vec![format!("postroom --as {owner} …, if that is you")],
-            Self::NotUnread { .. } => vec!["postroom check shows what can be claimed".into()],
+            Self::NotUnread { reference, .. } => {
+                vec![format!("postroom trace {reference} shows who has it; postroom check what is unread")]
+            }
             Self::NoSender { .. } => {
                 vec!["postroom names shows who is here; postroom archive ID files the message away".into()]
             }

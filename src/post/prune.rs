@@ -106,6 +106,7 @@ impl Post {
             }
         }
         editing.registry.entries.retain(|entry| entry.id != *id);
+        self.forget_in_groups(id)?;
         editing.commit()?;
         self.record(Event { note: name.to_owned(), mailbox: id.to_string(), ..Event::new("pruned", by) });
         match staging.remove_tree(&doomed) {

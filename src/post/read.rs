@@ -38,6 +38,9 @@ impl Post {
     /// The next unread message, in the order of `check`, and what could not be read on the way to it.
     /// `peek`: nothing is moved, not even what is broken.
     pub fn open_next(&self, me: &Me, peek: bool) -> Result<Next> {
+        if !peek {
+            self.return_expired(&me.mailbox)?;
+        }
         let mut next = Next::default();
         let mut ask = 16;
         loop {
@@ -139,7 +142,12 @@ impl Post {
     pub fn find_to_file(&self, me: &Me, reference: &str, to: Folder) -> Result<Found> {
         match to {
             Folder::Inbox => self.find_first(me, reference, [Folder::Archive, Folder::Inbox]),
-            _ => self.find(me, reference),
+            _ => match self.find(me, reference)? {
+                Found { folder: Folder::Claimed(_), .. } => {
+                    Err(Error::NotUnread { reference: reference.to_owned(), folder: "claimed" })
+                }
+                found => Ok(found),
+            },
         }
     }
 

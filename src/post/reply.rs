@@ -74,7 +74,7 @@ impl Post {
     }
 
     /// The mailbox a message came from. By hand, a name is easily written where an id belongs.
-    fn sender_of(&self, from: &str) -> Result<MailboxId> {
+    pub(super) fn sender_of(&self, from: &str) -> Result<MailboxId> {
         if let (Err(why), Err(_)) = (MailboxId::parse(from), Name::parse(from)) {
             return Err(Error::BadName { what: "the sender", text: from.to_owned(), why });
         }

@@ -3,6 +3,7 @@
 //! Everything is checked before the first delivery, so a refused letter reaches nobody. Copies to several
 //! recipients share one id and differ only in `to`.
 
+use super::claim::{BOUNCE, is_bounce};
 use super::{Error, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
@@ -87,8 +88,11 @@ impl Post {
         let subject = letter.subject.clone().unwrap_or_else(|| envelope::subject_of(&letter.body));
         for recipient in to {
             // What was delivered before takes no more place than it has.
-            if !(retry && self.is_there(recipient, id)?) {
-                self.check_quota(recipient)?;
+            match self.check_quota(recipient) {
+                Err(Error::Full { .. }) if retry && self.is_there(recipient, id)? => {}
+                // Who has no mailbox is told of by name when it comes to delivering.
+                Ok(()) | Err(Error::NoMailbox { .. }) => {}
+                Err(e) => return Err(e),
             }
         }
         Ok(to.iter().map(|recipient| self.deliver(from, letter, recipient, (id, retry), &subject)).collect())
@@ -190,6 +194,7 @@ impl Post {
                 subject: subject.to_owned(),
                 reply_to: letter.reply_to.as_ref().map(ToString::to_string).unwrap_or_default(),
                 file: file.clone(),
+                note: if is_bounce(&envelope) { BOUNCE.to_owned() } else { String::new() },
                 ..Event::new("sent", from.as_str())
             });
         }

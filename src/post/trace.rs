@@ -1,6 +1,7 @@
 //! Trace: where a message is and what happened to it, from the files first and the journal second. What neither
 //! says is *no evidence*, never a guess.
 
+use super::claim::{BOUNCE, is_bounce};
 use super::locate::Copy;
 use super::{Error, Me, Post, Result};
 use crate::journal::{self, Event};
@@ -36,6 +37,7 @@ pub enum State {
     Claimed(Box<Terms>),
     Shown(String),
     Done(String),
+    Answered(String),
     Filed(String),
     Failed(String),
     /// In the archive, and nothing says how it came there.
@@ -49,6 +51,7 @@ impl State {
             Self::Claimed(_) => "claimed",
             Self::Shown(_) => "shown",
             Self::Done(_) => "done",
+            Self::Answered(_) => "answered",
             Self::Filed(_) => "filed",
             Self::Failed(_) => "failed",
             Self::NoEvidence => "archived, no evidence how",
@@ -76,7 +79,7 @@ impl Post {
             envelope.map(|e| e.from.clone()).or_else(|| sent.map(|e| e.by.clone())).unwrap_or_default();
         let mut answers: Vec<(String, String)> = events
             .iter()
-            .filter(|e| e.event == "sent" && e.reply_to == id.as_str())
+            .filter(|e| e.event == "sent" && e.reply_to == id.as_str() && e.note != BOUNCE)
             .map(|e| (e.id.clone(), e.by.clone()))
             .collect();
         if sent.is_none() {
@@ -117,7 +120,7 @@ impl Post {
             "shown" => Some(State::Shown(e.time.clone())),
             "done" => Some(State::Done(e.time.clone())),
             "archived" => Some(State::Filed(e.time.clone())),
-            "answered" => Some(State::Done(e.time.clone())),
+            "answered" => Some(State::Answered(e.time.clone())),
             _ => None,
         });
         last.unwrap_or(State::NoEvidence)
@@ -164,6 +167,7 @@ impl Post {
             for name in mailbox.list(folder, usize::MAX)?.names {
                 if let Ok(Some(header)) = self.header(&mailbox, folder, &name)
                     && header.envelope.reply_to.as_ref() == Some(id)
+                    && !is_bounce(&header.envelope)
                 {
                     answers.push((header.envelope.id.to_string(), header.envelope.from));
                 }
