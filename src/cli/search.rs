@@ -9,10 +9,10 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::header;
-use super::output::{CYAN, DIM};
+use super::output::{BOLD, CYAN};
 use crate::clock::Timestamp;
 use crate::message::visible;
-use crate::post::{Failure, Hit, Post, Query};
+use crate::post::{Failure, Hit, Line, Post, Query};
 use crate::span;
 
 /// Search the text of all mail in the room
@@ -66,9 +66,7 @@ impl Verb for Search {
         } else {
             hits.iter().for_each(|hit| show(context, &post, hit));
             if more {
-                context
-                    .output
-                    .line(&format!("… more: postroom search --limit {}", self.limit.saturating_mul(5)));
+                context.output.line(&format!("… more; --limit {} shows them", self.limit.saturating_mul(5)));
             }
         }
         match hits.is_empty() {
@@ -83,13 +81,29 @@ fn show(context: &mut Context, post: &Post, hit: &Hit) {
     let place = format!("{}/{}", post.name_of(hit.copy.mailbox.as_str()), hit.copy.folder.word());
     let line = format!("{} {}", header::plain(post, &hit.copy.header), visible::line(&format!("({place})")));
     context.output.line(&visible::clip(&line, context.output.width()));
-    for (number, text) in &hit.lines {
-        let number = context.output.paint(CYAN, &format!("  {number}:"));
-        let text = context
-            .output
-            .paint(DIM, &visible::clip(text.trim(), context.output.width().saturating_sub(8).min(200)));
-        context.output.line(&format!("{number} {text}"));
+    for line in &hit.lines {
+        let number = context.output.paint(CYAN, &format!("  {}:", line.number));
+        let (before, found, after) = window(line);
+        let painted = context.output.paint(BOLD, &visible::line(found));
+        context.output.line(&format!(
+            "{number} {}{painted}{}",
+            visible::line(&before),
+            visible::line(&after)
+        ));
     }
+}
+
+/// A match with what stands around it, and an ellipsis where a long line was cut.
+fn window(line: &Line) -> (String, &str, String) {
+    const AROUND: usize = 60;
+    let (start, end) =
+        (line.text.floor_char_boundary(line.found.start), line.text.ceil_char_boundary(line.found.end));
+    let (left, found, right) = (&line.text[..start], &line.text[start..end], &line.text[end..]);
+    let from = left.char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
+    let to = right.char_indices().nth(AROUND).map_or(right.len(), |(at, _)| at);
+    let before = if from == 0 { left.trim_start().to_owned() } else { format!("…{}", &left[from..]) };
+    let after = if to == right.len() { right.trim_end().to_owned() } else { format!("{}…", &right[..to]) };
+    (before, found, after)
 }
 
 fn document(post: &Post, hit: &Hit) -> Value {
@@ -97,6 +111,6 @@ fn document(post: &Post, hit: &Hit) -> Value {
     value["mailbox"] =
         json!({"id": hit.copy.mailbox.as_str(), "name": post.name_of(hit.copy.mailbox.as_str())});
     value["folder"] = json!(hit.copy.folder.word());
-    value["lines"] = hit.lines.iter().map(|(number, text)| json!({"line": number, "text": text})).collect();
+    value["lines"] = hit.lines.iter().map(|line| json!({"line": line.number, "text": line.text})).collect();
     value
 }

@@ -67,13 +67,19 @@ impl Post {
         }
     }
 
-    /// Shows every readable header of the room to `see`; for when the journal has no evidence.
-    pub(super) fn every_header(&self, mut see: impl FnMut(&Maildir, Folder, Header)) -> Result<()> {
+    /// Shows the readable headers of the room to `see`, but for files that are known already.
+    pub(super) fn every_header(
+        &self,
+        is_known: impl Fn(&str, &str) -> bool,
+        mut see: impl FnMut(&Maildir, Header),
+    ) -> Result<()> {
         for mailbox in self.all_mailboxes(None)? {
             for folder in mailbox.folders()? {
                 for name in mailbox.list(folder, usize::MAX)?.names {
-                    if let Ok(Some(header)) = self.header(&mailbox, folder, &name) {
-                        see(&mailbox, folder, header);
+                    if !is_known(mailbox.id().as_str(), &name)
+                        && let Ok(Some(header)) = self.header(&mailbox, folder, &name)
+                    {
+                        see(&mailbox, header);
                     }
                 }
             }

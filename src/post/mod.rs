@@ -49,7 +49,7 @@ pub use names::Listed;
 pub use prune::{Doomed, Wanted};
 pub use read::{Next, Opened};
 pub use reply::Answer;
-pub use search::{Hit, Query};
+pub use search::{Hit, Line, Query};
 pub use send::{Letter, Outcome, Receipt};
 pub use setup::{NewMailbox, Setup};
 pub use stats::{Figures, STEPS, quantile};

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -32,7 +33,7 @@ impl Query {
     pub fn new(text: &str, is_regex: bool) -> Result<Self> {
         let pattern = if is_regex { text.to_owned() } else { regex::escape(text) };
         let pattern = RegexBuilder::new(&pattern)
-            .case_insensitive(!text.chars().any(char::is_uppercase))
+            .case_insensitive(!has_capital(text, is_regex))
             .multi_line(true)
             .size_limit(4 * 1024 * 1024)
             .build()
@@ -41,12 +42,32 @@ impl Query {
     }
 }
 
+/// Whether a query has a capital letter. Behind a backslash of an expression a capital names a class.
+fn has_capital(text: &str, is_regex: bool) -> bool {
+    let mut escaped = false;
+    text.chars().any(|c| {
+        let counts = c.is_uppercase() && !escaped;
+        escaped = is_regex && c == '\\' && !escaped;
+        counts
+    })
+}
+
 /// A message that matches, with the lines that do.
 #[derive(Debug)]
 pub struct Hit {
     pub copy: Copy,
-    /// Line numbers of the body, from 1, and their text; empty if only the subject matched.
-    pub lines: Vec<(usize, String)>,
+    /// The lines of the body that match; empty if only the subject did.
+    pub lines: Vec<Line>,
+}
+
+/// One line that matches.
+#[derive(Debug)]
+pub struct Line {
+    /// Counted from 1.
+    pub number: usize,
+    pub text: String,
+    /// Where in it the match is, in bytes.
+    pub found: Range<usize>,
 }
 
 /// One file to look into.
@@ -115,13 +136,14 @@ impl Post {
             if query.mailbox.as_ref().is_some_and(|only| only != mailbox.id()) {
                 continue;
             }
+            let first = candidates.len();
             for folder in mailbox.folders()? {
                 let Some(dir) = mailbox.folder_if_any(folder)? else { continue };
-                let mut names = mailbox.list(folder, usize::MAX)?.names;
-                names.sort_by(|a, b| b.cmp(a));
+                let names = mailbox.list(folder, usize::MAX)?.names;
                 candidates.extend(names.into_iter().map(|name| Candidate { folder: places.len(), name }));
                 places.push(Place { dir, mailbox: mailbox.id().clone(), folder });
             }
+            candidates[first..].sort_by(|a, b| b.name.cmp(&a.name));
         }
         Ok((places, candidates))
     }
@@ -149,10 +171,11 @@ fn look(query: &Query, place: &Place, name: &str, limit: u64) -> Option<Hit> {
     if query.from.as_ref().is_some_and(|from| message.envelope.from != from.as_str()) {
         return None;
     }
-    let matching =
-        message.body.lines().enumerate().filter(|(_, line)| query.pattern.is_match(line.as_bytes()));
-    let lines: Vec<(usize, String)> =
-        matching.take(LINES).map(|(n, line)| (n + 1, line.to_owned())).collect();
+    let matching = message.body.lines().enumerate().filter_map(|(index, line)| {
+        let found = query.pattern.find(line.as_bytes())?.range();
+        Some(Line { number: index + 1, text: line.to_owned(), found })
+    });
+    let lines: Vec<Line> = matching.take(LINES).collect();
     // A pattern may match over several lines, or only in a field that is not shown.
     let whole = lines.is_empty() && query.pattern.is_match(message.body.as_bytes());
     if lines.is_empty() && !whole && !query.pattern.is_match(message.envelope.subject.as_bytes()) {

@@ -10,10 +10,12 @@ use crate::journal::Event;
 use crate::mailbox::Folder;
 use crate::mailbox::Maildir;
 use crate::mailbox::maildir::CARD_LIMIT;
+use crate::mailbox::presence::Presence;
 use crate::message::envelope::check_value;
 use crate::name::{MailboxId, Name};
 use crate::random;
 use crate::registry::{Editing, Entry, Registry};
+use crate::session::Session;
 
 /// What is wanted.
 #[derive(Debug, Default)]
@@ -57,13 +59,7 @@ impl Post {
         let old = editing.registry.by_id(&entry.id).cloned();
         let mailbox = Maildir::make(self.room.root(), &entry.id, Some(&entry.card()))?;
         let bound = match self.caller.session.as_ref().filter(|_| !wanted.child) {
-            Some(session) => {
-                if session.mailbox(&self.room)?.as_ref() != Some(&entry.id) {
-                    session.bind(&self.room, &entry.id)?;
-                    self.hold(&mailbox, Some(session))?;
-                }
-                true
-            }
+            Some(session) => self.bind_if_free(session, &mailbox)?,
             None => false,
         };
         let created = old.is_none();
@@ -89,6 +85,22 @@ impl Post {
             bound,
             unread: mailbox.list(Folder::Inbox, 0)?.total,
         })
+    }
+
+    /// Binds a session to its mailbox, unless another session holds it and is alive: that is what `takeover` asks
+    /// about.
+    fn bind_if_free(&self, session: &Session, mailbox: &Maildir) -> Result<bool> {
+        if session.mailbox(&self.room)?.as_ref() == Some(mailbox.id()) {
+            return Ok(true);
+        }
+        if self.check_holder(session, mailbox.id()).is_err()
+            && mailbox.presence(self.now()) == Presence::Alive
+        {
+            return Ok(false);
+        }
+        session.bind(&self.room, mailbox.id())?;
+        self.hold(mailbox, Some(session))?;
+        Ok(true)
     }
 
     /// The id the caller already has. An id from the environment may be one that nobody has made yet.

@@ -47,20 +47,20 @@ impl Post {
             Err(Error::NoMessage { .. }) => self.trace(me, reference)?.id,
             Err(e) => return Err(e),
         };
-        let mut graph = self.graph_from_journal()?;
-        if !graph.contains_key(id.as_str()) {
-            graph = self.graph_from_files()?;
-        }
-        Ok(tree(&graph, id.as_str()))
+        Ok(tree(&self.graph()?, id.as_str()))
     }
 
-    fn graph_from_journal(&self) -> Result<Graph> {
+    /// Every message of the room by its id. The journal spares the opening of the files it knows; those that are
+    /// older than it, or were placed by hand, are opened.
+    fn graph(&self) -> Result<Graph> {
         let mut graph = Graph::new();
+        let mut known: HashSet<(String, String)> = HashSet::new();
         for day in journal::days(&self.room)? {
             for event in journal::events(&self.room, &day, 0)?.0 {
                 if event.event != "sent" || event.id.is_empty() {
                     continue;
                 }
+                known.insert((event.to.clone(), event.file));
                 let node = graph.entry(event.id.clone()).or_insert_with(|| Node {
                     id: event.id,
                     reply_to: Some(event.reply_to).filter(|r| !r.is_empty()),
@@ -72,12 +72,8 @@ impl Post {
                 node.to.push(event.to);
             }
         }
-        Ok(graph)
-    }
-
-    fn graph_from_files(&self) -> Result<Graph> {
-        let mut graph = Graph::new();
-        self.every_header(|mailbox, _, header| {
+        let is_known = |mailbox: &str, name: &str| known.contains(&(mailbox.to_owned(), name.to_owned()));
+        self.every_header(is_known, |mailbox, header| {
             let envelope = header.envelope;
             let node = graph.entry(envelope.id.to_string()).or_insert_with(|| Node {
                 id: envelope.id.to_string(),
@@ -85,21 +81,20 @@ impl Post {
                 from: envelope.from,
                 to: vec![],
                 subject: envelope.subject,
-                time: header.time.to_string(),
+                time: header.time.precise(),
             });
-            node.to.push(mailbox.id().to_string());
+            let to = mailbox.id().to_string();
+            if !node.to.contains(&to) {
+                node.to.push(to);
+            }
         })?;
         Ok(graph)
     }
 
     /// What this mailbox sent, newest first.
     pub fn sent(&self, me: &Me, limit: usize) -> Result<Vec<Sent>> {
-        let mut graph = self.graph_from_journal()?;
+        let mut graph = self.graph()?;
         graph.retain(|_, node| node.from == me.id.as_str());
-        if graph.is_empty() {
-            graph = self.graph_from_files()?;
-            graph.retain(|_, node| node.from == me.id.as_str());
-        }
         let mut nodes: Vec<Node> = graph.into_values().collect();
         nodes.sort_by(|a, b| b.time.cmp(&a.time));
         let mut sent = vec![];

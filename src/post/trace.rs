@@ -1,6 +1,8 @@
 //! Trace: where a message is and what happened to it, from the files first and the journal second. What neither
 //! says is *no evidence*, never a guess.
 
+use std::collections::HashSet;
+
 use super::claim::{BOUNCE, is_bounce};
 use super::locate::Copy;
 use super::{Error, Me, Post, Result};
@@ -8,6 +10,7 @@ use crate::journal::{self, Event};
 use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::{Folder, Maildir};
 use crate::name::MessageId;
+use crate::room::Room;
 
 /// What is known of one message.
 #[derive(Debug)]
@@ -82,10 +85,9 @@ impl Post {
             .filter(|e| e.event == "sent" && e.reply_to == id.as_str() && e.note != BOUNCE)
             .map(|e| (e.id.clone(), e.by.clone()))
             .collect();
-        if sent.is_none() {
-            // The journal does not know this message, so its answers are looked for where they must lie.
-            answers.extend(self.answers_in_files(&from, &id)?);
-        }
+        // The journal is not the whole truth: what was written by hand lies where answers must lie.
+        let journalled: HashSet<String> = journal_files(&self.room, &from)?;
+        answers.extend(self.answers_in_files(&from, &id, &journalled)?);
         answers.sort();
         answers.dedup();
         let copies =
@@ -159,13 +161,20 @@ impl Post {
         }
     }
 
-    fn answers_in_files(&self, from: &str, id: &MessageId) -> Result<Vec<(String, String)>> {
+    /// Answers in the sender's own mailbox that the journal did not see come.
+    fn answers_in_files(
+        &self,
+        from: &str,
+        id: &MessageId,
+        known: &HashSet<String>,
+    ) -> Result<Vec<(String, String)>> {
         let Some(sender) = self.existing_id(from) else { return Ok(vec![]) };
         let mailbox = self.mailbox(&sender)?;
         let mut answers = vec![];
         for folder in mailbox.folders()? {
             for name in mailbox.list(folder, usize::MAX)?.names {
-                if let Ok(Some(header)) = self.header(&mailbox, folder, &name)
+                if !known.contains(&name)
+                    && let Ok(Some(header)) = self.header(&mailbox, folder, &name)
                     && header.envelope.reply_to.as_ref() == Some(id)
                     && !is_bounce(&header.envelope)
                 {
@@ -175,4 +184,15 @@ impl Post {
         }
         Ok(answers)
     }
+}
+
+/// The files of a mailbox whose coming the journal recorded.
+fn journal_files(room: &Room, mailbox: &str) -> Result<HashSet<String>> {
+    let mut files = HashSet::new();
+    for day in journal::days(room)? {
+        let sent =
+            journal::events(room, &day, 0)?.0.into_iter().filter(|e| e.event == "sent" && e.to == mailbox);
+        files.extend(sent.map(|e| e.file));
+    }
+    Ok(files)
 }

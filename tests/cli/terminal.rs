@@ -7,7 +7,7 @@ use crate::room::TestRoom;
 use crate::until::skip;
 
 /// Whether there is a program that lends a terminal; tells who watches if not.
-fn lent(test: &str) -> bool {
+pub(crate) fn lent(test: &str) -> bool {
     let there = Command::new("script").arg("--version").output().is_ok();
     if !there {
         skip(test, "`script` of util-linux is not installed");
@@ -16,7 +16,12 @@ fn lent(test: &str) -> bool {
 }
 
 /// What `postroom` with these arguments shows on a terminal of so many columns, with its line ends as in a file.
-fn on_terminal(room: &TestRoom, columns: u32, arguments: &str, environment: &[(&str, &str)]) -> String {
+pub(crate) fn on_terminal(
+    room: &TestRoom,
+    columns: u32,
+    arguments: &str,
+    environment: &[(&str, &str)],
+) -> String {
     let command = format!("stty cols {columns} rows 24; exec postroom {arguments}");
     let mut run = room.bash("exec script -qec \"$COMMAND\" /dev/null").env("COMMAND", command);
     for (key, value) in [("TERM", "xterm-256color"), ("SHELL", "/bin/sh")].iter().chain(environment) {
@@ -25,10 +30,10 @@ fn on_terminal(room: &TestRoom, columns: u32, arguments: &str, environment: &[(&
     run.ends().out.replace("\r\n", "\n")
 }
 
-const PLAIN: [(&str, &str); 1] = [("NO_COLOR", "1")];
+pub(crate) const PLAIN: [(&str, &str); 1] = [("NO_COLOR", "1")];
 
 /// The columns a line takes, colours left out.
-fn columns(line: &str) -> usize {
+pub(crate) fn columns(line: &str) -> usize {
     let mut count = 0;
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
@@ -109,11 +114,11 @@ fn lines_fit_a_narrow_terminal() {
 }
 
 /// One text with what a terminal may obey: CSI, OSC 52, OSC 8, C1, DEL, bidi, zero width, tags.
-const HOSTILE: &str = "a\u{1b}[2Jb\u{1b}]52;c;eA==\u{7}c\u{1b}]8;;x\u{1b}\\d\u{9b}31me\u{7f}f\u{202e}g\u{200b}h\u{e0041}i\u{8}j\u{85}k";
+pub(crate) const HOSTILE: &str = "a\u{1b}[2Jb\u{1b}]52;c;eA==\u{7}c\u{1b}]8;;x\u{1b}\\d\u{9b}31me\u{7f}f\u{202e}g\u{200b}h\u{e0041}i\u{8}j\u{85}k";
 
 /// Insists that nothing in a text is obeyed by a terminal.
 #[track_caller]
-fn harmless(what: &str, shown: &str) {
+pub(crate) fn harmless(what: &str, shown: &str) {
     let raw: Vec<char> = shown
         .chars()
         .filter(|c| (c.is_control() && *c != '\n') || matches!(c, '\u{202e}' | '\u{200b}' | '\u{e0041}'))
