@@ -14,6 +14,7 @@
 pub mod cli;
 pub mod clock;
 pub mod doctor;
+pub mod groups;
 pub mod journal;
 pub mod mailbox;
 pub mod message;

@@ -140,3 +140,13 @@ impl Output {
 pub(super) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
+
+/// Text as one word of the shell, for lines that are there to be pasted.
+pub(super) fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}

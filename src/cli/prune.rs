@@ -102,6 +102,7 @@ impl Prune {
             (true, _) if context.output.json => Err(Fail::Code(Failure::Nothing)),
             (true, _) => Err(context.nothing("nothing is old enough")),
             (false, true) => Ok(()),
+            (false, false) if context.output.json => Err(Fail::Code(Failure::Refused)),
             (false, false) => Err(Fail::told(Failure::Refused, "nothing was removed", "--yes does it")),
         }
     }
@@ -115,7 +116,7 @@ fn summary(plan: &[Doomed]) -> Vec<String> {
         match doomed {
             Doomed::Mailbox { id, name, unread, messages } => {
                 lines.push(format!(
-                    "the mailbox {} ({id}) with {messages} messages, {unread} of them unread",
+                    "the mailbox {} ({id}) with {messages} messages, {unread} of them unread or claimed",
                     visible::line(name)
                 ));
             }

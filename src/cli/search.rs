@@ -9,7 +9,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::header;
-use super::output::{BOLD, CYAN};
+use super::output::{BOLD, CYAN, quoted};
 use crate::clock::Timestamp;
 use crate::message::visible;
 use crate::post::{Failure, Hit, Line, Post, Query};
@@ -66,7 +66,8 @@ impl Verb for Search {
         } else {
             hits.iter().for_each(|hit| show(context, &post, hit));
             if more {
-                context.output.line(&format!("… more; --limit {} shows them", self.limit.saturating_mul(5)));
+                let more = self.with_limit(self.limit.saturating_mul(5));
+                context.output.line(&format!("… more: {more}"));
             }
         }
         match hits.is_empty() {
@@ -74,6 +75,21 @@ impl Verb for Search {
             true if context.output.json => Err(Fail::Code(Failure::Nothing)),
             true => Err(context.nothing("nothing found")),
         }
+    }
+}
+
+impl Search {
+    /// The same search again, to be pasted.
+    fn with_limit(&self, limit: usize) -> String {
+        let mut line = format!("postroom search {}", quoted(&self.query));
+        if self.regex {
+            line.push_str(" --regex");
+        }
+        for (option, name) in [("--from", &self.from), ("--mailbox", &self.mailbox)] {
+            name.iter().for_each(|name| line.push_str(&format!(" {option} {}", quoted(name))));
+        }
+        self.since.iter().for_each(|span| line.push_str(&format!(" --since {}", span.as_secs())));
+        format!("{} --limit {limit}", visible::line(&line))
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::GREEN;
+use super::output::{GREEN, quoted};
 use crate::message::visible;
 use crate::post::{self, NewMailbox};
 
@@ -78,10 +78,4 @@ fn prompt(context: &Context, setup: &post::Setup) -> String {
          Keep both variables set for every later postroom command. Then check your mail: a first message whose\n\
          subject begins with `spawn:` is your task, and you hand back its result by replying to it.\n"
     )
-}
-
-/// A path as a word of the shell.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }

@@ -82,7 +82,10 @@ impl Doctor<'_> {
             let inside = entries(&own)?;
             let messages = inside.iter().filter(|(name, _)| file_name::is_message(name.as_bytes())).count();
             match mailbox.terms(token)? {
-                _ if messages == 0 => self.litter(&claimed, &name),
+                _ if messages == 0 => {
+                    self.litter(&claimed, &name);
+                    continue;
+                }
                 Some(terms) if terms.is_over(self.room.clock()) => {
                     let what = format!(
                         "is a claim that ended {}; the next look at the mailbox gives it back",

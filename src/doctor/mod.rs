@@ -4,6 +4,7 @@
 //! are tightened, missing directories are made, and a lost or broken registry is rebuilt from the cards;
 //! nothing that could be a message is ever removed. Every test of Postroom ends with a look of the doctor.
 
+mod groups;
 mod mailbox;
 mod registry;
 mod rooms;
@@ -68,6 +69,7 @@ pub fn examine(room: &Room, fix: bool, mut progress: impl FnMut(&str)) -> Result
         Doctor { room, fix: fix && room.may_write().is_ok(), findings: vec![], to_commit: vec![] };
     let mailboxes = doctor.room_itself()?;
     doctor.registry(&mailboxes)?;
+    doctor.groups(&mailboxes)?;
     for id in &mailboxes {
         progress(id.as_str());
         doctor.mailbox(id)?;

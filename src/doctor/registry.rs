@@ -7,7 +7,6 @@ use crate::mailbox::Folder;
 use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::{Error, Maildir};
 use crate::name::{MailboxId, Name, fold};
-use crate::random;
 use crate::registry::{self, Editing, Entry, Registry};
 
 impl Doctor<'_> {
@@ -18,13 +17,7 @@ impl Doctor<'_> {
             Ok(registry) => registry,
             Err(registry::Error::Disk(e)) => return Err(e),
             Err(e) => {
-                let room = self.room;
-                self.mend(Grade::Fault, "§6.3", path.clone(), e.to_string(), || {
-                    let kept =
-                        format!("registry.json.broken-{}-{}", room.clock().now().compact(), random::hex());
-                    room.root().publish("registry.json", room.root(), &kept)?;
-                    room.root().sync()
-                });
+                self.keep_broken("registry.json", "§6.3", e.to_string());
                 Registry::default()
             }
         };

@@ -45,12 +45,12 @@ impl Doctor<'_> {
                 (_, FileType::Symlink) => {
                     self.find(Grade::Fault, "§1.3", path, "is a symbolic link");
                 }
-                _ if name.starts_with("registry.json.broken-") => {
+                _ if name.starts_with("registry.json.broken-") || name.starts_with("groups.json.broken-") => {
                     self.find(
                         Grade::Note,
                         "§6.3",
                         path,
-                        "is a registry that could not be read; it was kept when a new one was built",
+                        "could not be read; it was kept when a new one was built",
                     );
                 }
                 _ => {

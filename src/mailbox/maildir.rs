@@ -63,7 +63,12 @@ pub struct Listing {
 impl Maildir {
     /// Opens the mailbox `id` of a room.
     pub fn open(root: &Dir, id: &MailboxId) -> Result<Self> {
-        Ok(Self { dir: root.sub(id.as_str())?, id: id.clone(), delivery: OnceLock::new() })
+        Ok(Self::at(root.sub(id.as_str())?, id))
+    }
+
+    /// A mailbox whose directory is open already, wherever it lies.
+    pub fn at(dir: Dir, id: &MailboxId) -> Self {
+        Self { dir, id: id.clone(), delivery: OnceLock::new() }
     }
 
     /// Makes a mailbox in one visible step, or completes one that was made by hand. Durable on return.

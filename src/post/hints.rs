@@ -20,6 +20,9 @@ impl Error {
                 hints.extend(nearest.iter().map(|n| format!("did you mean `{n}`?")));
                 hints
             }
+            Self::NoMailbox { id, name } if id == name => {
+                vec!["postroom setup NAME makes your mailbox, if it was yours".into()]
+            }
             Self::NoMailbox { .. } | Self::Registry(_) => vec!["postroom doctor --fix".into()],
             Self::NoMessage { .. } => {
                 vec!["postroom check shows what is unread; postroom log what happened".into()]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Error, Me, Post, Result};
 use crate::journal::Event;
-use crate::mailbox::{Folder, Maildir};
+use crate::mailbox::{Dir, Folder, Maildir};
 use crate::name::MailboxId;
 use crate::random;
 use crate::registry::Editing;
@@ -45,7 +45,8 @@ impl Post {
             let (mut unread, mut messages) = (0, 0);
             // A mailbox whose directory went in an interrupted run has only its name left.
             if let Ok(mailbox) = Maildir::open(self.room.root(), &id) {
-                unread = mailbox.list(Folder::Inbox, 0)?.total;
+                self.return_expired(&mailbox)?;
+                unread = unfinished(&mailbox)?;
                 for folder in mailbox.folders()? {
                     messages += mailbox.list(folder, 0)?.total;
                 }
@@ -80,7 +81,7 @@ impl Post {
     pub fn prune_one(&self, by: &str, doomed: &Doomed) -> Result<()> {
         self.room.may_write()?;
         match doomed {
-            Doomed::Mailbox { id, name, .. } => self.prune_mailbox(by, id, name),
+            Doomed::Mailbox { id, name, unread, .. } => self.prune_mailbox(by, id, name, *unread),
             Doomed::Message { id, folder, name } => {
                 let mailbox = self.mailbox(id)?;
                 match mailbox.folder(*folder)?.remove(name) {
@@ -93,15 +94,23 @@ impl Post {
     }
 
     /// The directory disappears in one step, then the name, then what was in it.
-    fn prune_mailbox(&self, by: &str, id: &MailboxId, name: &str) -> Result<()> {
+    fn prune_mailbox(&self, by: &str, id: &MailboxId, name: &str, planned: usize) -> Result<()> {
         let root = self.room.root();
         let mut editing = Editing::begin(root)?;
         let staging = root.make_sub(".staging")?;
-        let doomed = format!("{id}.{}", random::unique_hex());
+        sweep(&staging)?;
+        let doomed = format!("{id}.{}{PRUNED}", random::unique_hex());
         match root.rename_dir(id.as_str(), &staging, &doomed) {
             Err(e) if e.is_missing() => {}
             other => {
                 other?;
+                // Mail that came after the plan was made was not agreed to.
+                let left = Maildir::at(staging.sub(&doomed)?, id);
+                let unread = unfinished(&left)?;
+                if unread > planned {
+                    staging.rename_dir(&doomed, root, id.as_str())?;
+                    return Err(Error::UnreadMail { name: name.to_owned(), unread });
+                }
                 root.sync()?;
             }
         }
@@ -109,9 +118,33 @@ impl Post {
         self.forget_in_groups(id)?;
         editing.commit()?;
         self.record(Event { note: name.to_owned(), mailbox: id.to_string(), ..Event::new("pruned", by) });
-        match staging.remove_tree(&doomed) {
-            Err(e) if e.is_missing() => Ok(()),
-            other => Ok(other?),
+        sweep(&staging)
+    }
+}
+
+/// How a mailbox in `.staging/` ends whose removal was agreed to, so that the next prune can finish it.
+pub(crate) const PRUNED: &str = ".pruned";
+
+/// Removes what is left of pruned mailboxes. The caller holds the registry's lock, or held it when it named them.
+fn sweep(staging: &Dir) -> Result<()> {
+    let mut left = vec![];
+    staging.scan(|name, _| {
+        left.extend(str::from_utf8(name).ok().filter(|n| n.ends_with(PRUNED)).map(str::to_owned))
+    })?;
+    for name in left {
+        match staging.remove_tree(&name) {
+            Err(e) if !e.is_missing() => return Err(e.into()),
+            _ => {}
         }
     }
+    Ok(())
+}
+
+/// Mail that nobody has finished: unread, or claimed by somebody who is at it.
+fn unfinished(mailbox: &Maildir) -> Result<usize> {
+    let mut count = mailbox.list(Folder::Inbox, 0)?.total;
+    for token in mailbox.tokens()? {
+        count += mailbox.list(Folder::Claimed(token), 0)?.total;
+    }
+    Ok(count)
 }

@@ -69,7 +69,7 @@ fn the_overview_is_the_contract() {
       work queues  claim, done, release, fail, failed
       people       group, takeover, prune
       look         trace, thread, sent, search, stats, log, doctor
-      tools        demo, shell-init, completions, man
+      tools        compose, verify, demo, shell-init, completions, man
 
     Everywhere: --as NAME  --root DIR  --room NAME  --json  --quiet
     A message is named by the first digits of its id. A text is given by -m, --file or standard input:

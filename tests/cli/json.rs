@@ -4,18 +4,18 @@ use serde_json::{Value, json};
 
 use crate::room::TestRoom;
 
-const HEADER: [&str; 10] =
+pub(crate) const HEADER: [&str; 10] =
     ["id", "from", "to", "subject", "time", "priority", "channel", "reply_to", "extra", "file"];
 
 /// Insists on the version and on these keys.
 #[track_caller]
-fn has(document: &Value, keys: &[&str]) {
+pub(crate) fn has(document: &Value, keys: &[&str]) {
     assert_eq!(document["v"], 1, "{document}");
     carries(document, keys);
 }
 
 #[track_caller]
-fn carries(value: &Value, keys: &[&str]) {
+pub(crate) fn carries(value: &Value, keys: &[&str]) {
     let map = value.as_object().unwrap_or_else(|| panic!("no object: {value}"));
     for key in keys {
         assert!(map.contains_key(*key), "{key} is missing in {value}");

@@ -9,7 +9,7 @@ use crate::room::TestRoom;
 use crate::taken::{claim, end_lease, taken};
 
 /// How a mailbox that is being removed ends its name in `.staging/`.
-const PRUNED: &str = ".0123456789abcdef";
+const PRUNED: &str = ".0123456789abcdef.pruned";
 
 #[test]
 fn it_says_first_what_it_would_do() {

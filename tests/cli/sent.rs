@@ -29,7 +29,7 @@ fn every_state_is_told() {
     <id> bob claimed by bob until <time>, attempt 1: claimed
     <id> bob failed: no file: failed
     <id> bob done <time>: done
-    <id> bob done <time>: answered
+    <id> bob answered <time>: answered
     <id> bob shown <time>: shown
     <id> bob filed away unread <time>: filed
     ");

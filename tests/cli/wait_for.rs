@@ -52,10 +52,10 @@ fn each_end_is_told_for_what_it_is() {
     for (wanted, deed, code, says) in [
         ("shown", "read", 0, "for bob: shown "),
         ("shown", "claim", 0, "for bob: claimed by bob until "),
-        ("shown", "reply", 0, "for bob: done "),
+        ("shown", "reply", 0, "for bob: answered "),
         ("shown", "archive", 4, "for bob: filed away unread "),
         ("done", "done", 0, "for bob: done "),
-        ("done", "reply", 0, "for bob: done "),
+        ("done", "reply", 0, "for bob: answered "),
         ("done", "archive", 4, "for bob: filed away unread "),
         ("done", "fail", 4, "for bob: failed: hopeless\n"),
     ] {

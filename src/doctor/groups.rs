@@ -1,0 +1,59 @@
+//! The doctor on the groups: no group contains itself, and every member leads somewhere.
+
+use super::{Doctor, Grade};
+use crate::groups::{self, Groups};
+use crate::mailbox::Error;
+use crate::name::MailboxId;
+use crate::random;
+use crate::registry;
+
+impl Doctor<'_> {
+    pub(super) fn groups(&mut self, mailboxes: &[MailboxId]) -> Result<(), Error> {
+        let root = self.room.root();
+        let path = root.path().join(groups::FILE).display().to_string();
+        let groups = match Groups::load(root) {
+            Ok(groups) => groups,
+            Err(groups::Error::Disk(e)) => return Err(e),
+            Err(e) => {
+                self.keep_broken(groups::FILE, "§6.4", e.to_string());
+                return Ok(());
+            }
+        };
+        for name in groups.0.keys().filter(|name| groups.contains_itself(name)) {
+            self.find(Grade::Fault, "§6.4", path.clone(), format!("the group `@{name}` contains itself"));
+        }
+        for (name, members) in &groups.0 {
+            for member in members {
+                let there = match member.strip_prefix('@') {
+                    Some(group) => groups.0.contains_key(group),
+                    None => mailboxes.iter().any(|id| id.as_str() == member),
+                };
+                if !there {
+                    let what = format!("the group `@{name}` has the member `{member}`, which is not there");
+                    self.mend(Grade::Note, "§6.4", path.clone(), what, || {
+                        let _lock = root.lock(registry::LOCK)?;
+                        // Read again under the lock; what cannot be read any more is found at the next look.
+                        let Ok(mut now) = Groups::load(root) else { return Ok(()) };
+                        now.forget(member);
+                        match now.save(root) {
+                            Err(groups::Error::Disk(e)) => Err(e),
+                            _ => Ok(()),
+                        }
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A file that cannot be read as what it should be: kept under another name, out of the way.
+    pub(super) fn keep_broken(&mut self, file: &'static str, rule: &'static str, why: String) {
+        let room = self.room;
+        let path = room.path().join(file).display().to_string();
+        self.mend(Grade::Fault, rule, path, why, || {
+            let kept = format!("{file}.broken-{}-{}", room.clock().now().compact(), random::hex());
+            room.root().publish(file, room.root(), &kept)?;
+            room.root().sync()
+        });
+    }
+}

@@ -1,0 +1,155 @@
+//! Groups: named sets of mailboxes, in `<root>/groups.json` (format.md §6.4).
+//!
+//! A member is a mailbox id or another group, written `@name`. `@all` is everyone in the registry and is never
+//! stored. Whoever changes the file holds the registry's lock.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error as ThisError;
+
+use crate::mailbox::{self, Dir};
+use crate::name::{MailboxId, fold};
+
+pub const FILE: &str = "groups.json";
+
+/// The group that is always there.
+pub const ALL: &str = "all";
+
+const LIMIT: u64 = 4 * 1024 * 1024;
+
+/// Why the groups cannot be used.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    #[error("{path}: {why}")]
+    Corrupt { path: String, why: String },
+    #[error(transparent)]
+    Disk(#[from] mailbox::Error),
+}
+
+/// All groups of a room.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Groups(pub BTreeMap<String, Vec<String>>);
+
+impl Groups {
+    /// Reads the groups of a room; an absent file is no groups.
+    pub fn load(root: &Dir) -> Result<Self, Error> {
+        let Some(bytes) = root.read(FILE, LIMIT)? else { return Ok(Self::default()) };
+        let path = || root.path().join(FILE).display().to_string();
+        serde_json::from_slice(&bytes)
+            .map(Self)
+            .map_err(|e| Error::Corrupt { path: path(), why: e.to_string() })
+    }
+
+    /// Writes the groups; durable on return.
+    pub fn save(&self, root: &Dir) -> Result<(), Error> {
+        Ok(root.replace(FILE, self.render().as_bytes())?)
+    }
+
+    fn render(&self) -> String {
+        let line = |(name, members): (&String, &Vec<String>)| {
+            format!("  {}: {}", serde_json::json!(name), serde_json::json!(members))
+        };
+        let lines: Vec<String> = self.0.iter().map(line).collect();
+        if lines.is_empty() { "{\n}\n".to_owned() } else { format!("{{\n{}\n}}\n", lines.join(",\n")) }
+    }
+
+    /// The name of a group as it is stored: exactly, else without case.
+    pub fn key(&self, name: &str) -> Option<String> {
+        let folded = fold(name);
+        let exact = self.0.get_key_value(name).map(|(key, _)| key.clone());
+        exact.or_else(|| self.0.keys().find(|key| fold(key) == folded).cloned())
+    }
+
+    /// The mailboxes of a group, those of the groups in it included, each once.
+    pub fn mailboxes(&self, name: &str) -> Vec<MailboxId> {
+        let mut ids = vec![];
+        self.walk(name, |member| {
+            if let Ok(id) = MailboxId::parse(member)
+                && !ids.contains(&id)
+            {
+                ids.push(id);
+            }
+        });
+        ids
+    }
+
+    /// Whether a group contains itself, at whatever depth.
+    pub fn contains_itself(&self, name: &str) -> bool {
+        let itself = format!("@{name}");
+        let mut found = false;
+        self.walk(name, |member| found |= member == itself);
+        found
+    }
+
+    /// Shows the members of a group and of all groups in it, each group once.
+    fn walk(&self, name: &str, mut see: impl FnMut(&str)) {
+        let mut seen: Vec<&str> = vec![name];
+        let mut at = 0;
+        while let Some(group) = seen.get(at).copied() {
+            at += 1;
+            for member in self.0.get(group).into_iter().flatten() {
+                see(member);
+                if let Some(inner) = member.strip_prefix('@')
+                    && !seen.contains(&inner)
+                {
+                    seen.push(inner);
+                }
+            }
+        }
+    }
+
+    /// Takes a member out of every group, and what is empty then with it; `true` if anything changed.
+    pub fn forget(&mut self, member: &str) -> bool {
+        let mut gone = vec![member.to_owned()];
+        let mut changed = false;
+        while let Some(member) = gone.pop() {
+            for group in self.0.values_mut() {
+                let before = group.len();
+                group.retain(|m| *m != member);
+                changed |= group.len() != before;
+            }
+            let empty: Vec<String> =
+                self.0.iter().filter(|(_, m)| m.is_empty()).map(|(name, _)| name.clone()).collect();
+            for name in empty {
+                self.0.remove(&name);
+                gone.push(format!("@{name}"));
+            }
+        }
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(pairs: &[(&str, &[&str])]) -> Groups {
+        let own = |list: &[&str]| list.iter().map(|m| (*m).to_owned()).collect();
+        Groups(pairs.iter().map(|(name, members)| ((*name).to_owned(), own(members))).collect())
+    }
+
+    #[test]
+    fn groups_in_groups_are_one_set() {
+        let groups = groups(&[("team", &["a", "@seniors"]), ("seniors", &["b", "a"])]);
+        let ids: Vec<String> = groups.mailboxes("team").iter().map(ToString::to_string).collect();
+        assert_eq!(ids, ["a", "b"]);
+        assert_eq!(groups.key("TEAM").as_deref(), Some("team"));
+        assert!(!groups.contains_itself("team"));
+    }
+
+    #[test]
+    fn a_loop_is_seen_and_ends() {
+        let groups = groups(&[("a", &["@b"]), ("b", &["@c", "x"]), ("c", &["@a"])]);
+        assert!(groups.contains_itself("a") && groups.contains_itself("c"));
+        assert_eq!(groups.mailboxes("a").len(), 1);
+    }
+
+    #[test]
+    fn what_is_gone_leaves_no_hole() {
+        let mut groups = groups(&[("a", &["x"]), ("b", &["@a"]), ("c", &["@b", "y"])]);
+        assert!(groups.forget("x"));
+        assert_eq!(groups.0.keys().collect::<Vec<_>>(), ["c"]);
+        assert_eq!(groups.0["c"], ["y"]);
+        assert!(!groups.forget("x"));
+    }
+}
