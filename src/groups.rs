@@ -81,21 +81,23 @@ impl Groups {
         found
     }
 
-    /// Shows the members of a group and of all groups in it, each group once.
+    /// Shows the members of a group, and of all groups in it where they stand, each group once.
     fn walk(&self, name: &str, mut see: impl FnMut(&str)) {
-        let mut seen: Vec<&str> = vec![name];
-        let mut at = 0;
-        while let Some(group) = seen.get(at).copied() {
-            at += 1;
-            for member in self.0.get(group).into_iter().flatten() {
-                see(member);
-                if let Some(inner) = member.strip_prefix('@')
-                    && !seen.contains(&inner)
-                {
-                    seen.push(inner);
-                }
+        let mut seen = vec![name];
+        let mut open: Vec<&str> = self.members(name).rev().collect();
+        while let Some(member) = open.pop() {
+            see(member);
+            if let Some(inner) = member.strip_prefix('@')
+                && !seen.contains(&inner)
+            {
+                seen.push(inner);
+                open.extend(self.members(inner).rev());
             }
         }
+    }
+
+    fn members(&self, name: &str) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.get(name).map(Vec::as_slice).unwrap_or_default().iter().map(String::as_str)
     }
 
     /// Takes a member out of every group, and what is empty then with it; `true` if anything changed.
@@ -133,6 +135,9 @@ mod tests {
         let groups = groups(&[("team", &["a", "@seniors"]), ("seniors", &["b", "a"])]);
         let ids: Vec<String> = groups.mailboxes("team").iter().map(ToString::to_string).collect();
         assert_eq!(ids, ["a", "b"]);
+        let inner_first = self::groups(&[("team", &["@seniors", "c"]), ("seniors", &["b", "a"])]);
+        let ids: Vec<String> = inner_first.mailboxes("team").iter().map(ToString::to_string).collect();
+        assert_eq!(ids, ["b", "a", "c"]);
         assert_eq!(groups.key("TEAM").as_deref(), Some("team"));
         assert!(!groups.contains_itself("team"));
     }

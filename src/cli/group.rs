@@ -7,6 +7,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use crate::message::visible;
+use crate::post::Failure;
 
 /// Named sets of mailboxes: `send @reviewers`; `@all` is everyone
 #[derive(Debug, Args)]
@@ -47,8 +48,9 @@ impl Verb for Group {
         if context.output.json {
             let groups: serde_json::Map<_, _> =
                 groups.into_iter().map(|(name, members)| (name, json!(members))).collect();
+            let nothing = groups.is_empty() && !changed;
             context.output.json(&json!({"v": 1, "groups": groups}));
-            return Ok(());
+            return if nothing { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
         }
         if groups.is_empty() && !changed {
             return Err(context.nothing("there are no groups"));

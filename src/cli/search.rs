@@ -99,8 +99,10 @@ fn show(context: &mut Context, post: &Post, hit: &Hit) {
     context.output.line(&visible::clip(&line, context.output.width()));
     for line in &hit.lines {
         let number = context.output.paint(CYAN, &format!("  {}:", line.number));
-        let (before, found, after) = window(line);
-        let painted = context.output.paint(BOLD, &visible::line(found));
+        let around = (context.output.width() / 2).saturating_sub(10).clamp(8, 60);
+        let (before, found, after) = window(line, around);
+        let found = visible::clip(found, context.output.width().saturating_sub(2 * around + 12).max(8));
+        let painted = context.output.paint(BOLD, &found);
         context.output.line(&format!(
             "{number} {}{painted}{}",
             visible::line(&before),
@@ -110,13 +112,12 @@ fn show(context: &mut Context, post: &Post, hit: &Hit) {
 }
 
 /// A match with what stands around it, and an ellipsis where a long line was cut.
-fn window(line: &Line) -> (String, &str, String) {
-    const AROUND: usize = 60;
+fn window(line: &Line, around: usize) -> (String, &str, String) {
     let (start, end) =
         (line.text.floor_char_boundary(line.found.start), line.text.ceil_char_boundary(line.found.end));
     let (left, found, right) = (&line.text[..start], &line.text[start..end], &line.text[end..]);
-    let from = left.char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
-    let to = right.char_indices().nth(AROUND).map_or(right.len(), |(at, _)| at);
+    let from = left.char_indices().rev().nth(around - 1).map_or(0, |(at, _)| at);
+    let to = right.char_indices().nth(around).map_or(right.len(), |(at, _)| at);
     let before = if from == 0 { left.trim_start().to_owned() } else { format!("…{}", &left[from..]) };
     let after = if to == right.len() { right.trim_end().to_owned() } else { format!("{}…", &right[..to]) };
     (before, found, after)

@@ -49,7 +49,7 @@ pub enum Error {
     TakenOver { name: String, by: String, since: String },
     #[error("`{name}` is your own mailbox")]
     OwnMailbox { name: String },
-    #[error("`{name}` has {unread} messages that are unread or being worked on")]
+    #[error("`{name}` has {unread} unread or claimed messages")]
     UnreadMail { name: String, unread: usize },
     #[error("there is no group `@{name}`")]
     UnknownGroup { name: String, all: Vec<String> },

@@ -88,6 +88,8 @@ impl Post {
                 node.to.push(to);
             }
         })?;
+        // The journal knows the order of sending, the files do not; one order for both.
+        graph.values_mut().for_each(|node| node.to.sort());
         Ok(graph)
     }
 

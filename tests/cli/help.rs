@@ -7,7 +7,7 @@ const MAIN: [&str; 11] =
     ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
 
 /// What the overview only names.
-const MORE: [&str; 19] = [
+const MORE: [&str; 21] = [
     "claim",
     "done",
     "release",
@@ -23,6 +23,8 @@ const MORE: [&str; 19] = [
     "stats",
     "log",
     "doctor",
+    "compose",
+    "verify",
     "demo",
     "shell-init",
     "completions",

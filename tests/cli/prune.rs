@@ -20,7 +20,7 @@ fn it_says_first_what_it_would_do() {
     let ran = room.by("alice", ["prune", "bob"]).exits(4);
     assert_eq!(
         mask(&ran.out, &room.root()),
-        "would remove the mailbox bob (bob-<id>) with 1 messages, 0 of them unread\n"
+        "would remove the mailbox bob (bob-<id>) with 1 messages, 0 of them unread or claimed\n"
     );
     assert!(ran.err.contains("nothing was removed") && ran.err.contains("--yes does it"), "{}", ran.err);
     // Nobody is asked where nobody can answer.
@@ -38,7 +38,7 @@ fn a_mailbox_goes_with_its_mail_and_its_name() {
     let ran = room.by("alice", ["prune", "bob", "--yes"]).succeeds();
     assert_eq!(
         mask(&ran.out, &room.root()),
-        "removed the mailbox bob (bob-<id>) with 1 messages, 0 of them unread\n"
+        "removed the mailbox bob (bob-<id>) with 1 messages, 0 of them unread or claimed\n"
     );
     assert!(!room.root().join(&id).exists());
     assert_eq!(std::fs::read_dir(room.root().join(".staging")).unwrap().count(), 0, "nothing is left of it");
@@ -212,9 +212,11 @@ fn a_prune_that_was_interrupted_at_its_end_is_finished_by_the_next_run() {
     // Killed after the name was free and before all the files were removed.
     let room = TestRoom::with(&["alice", "bob", "carol"]);
     let staging = room.root().join(".staging");
-    room.bash("umask 077; mkdir -p \"$POSTROOM_ROOT\"/.staging/dave-01234567.0123456789abcdef/archive")
-        .succeeds();
-    let file = staging.join("dave-01234567.0123456789abcdef/archive/x.md");
+    room.bash(
+        "umask 077; mkdir -p \"$POSTROOM_ROOT\"/.staging/dave-01234567.0123456789abcdef.pruned/archive",
+    )
+    .succeeds();
+    let file = staging.join("dave-01234567.0123456789abcdef.pruned/archive/x.md");
     std::fs::write(&file, "mail that was to go").unwrap();
     tighten(&file);
     room.by("alice", ["prune", "bob", "--yes"]).succeeds();

@@ -24,7 +24,7 @@ fn each_message_goes_to_one_of_many_claimers() {
         match output.status.code() {
             Some(0) => got.push((worker, told)),
             Some(1) => empty += 1,
-            code => panic!("{code:?}: {}", String::from_utf8_lossy(&output.stderr)),
+            code => panic!("{code:?}: {told}"),
         }
     }
     let ids: BTreeSet<String> =
