@@ -171,6 +171,11 @@ impl Maildir {
                 names.extend(str::from_utf8(name).ok().map(str::to_owned));
             }
         })?;
+        // Terms are written before the message comes in. Whoever looked before they were, and finds a message now,
+        // has met a claimer at work and not one whose terms are lost.
+        if self.terms(token)?.is_some() {
+            return Ok(vec![]);
+        }
         let age =
             self.dir().sub(FOLDER)?.stat(&token.to_string()).map(|stat| clock.now().since(mtime(&stat)));
         let mut returned = vec![];

@@ -349,6 +349,8 @@ impl Dir {
         while let Some(entry) = entries.next() {
             let entry = match entry {
                 Err(Errno::INTR) => continue,
+                // Removed while it was open: there is nothing in it.
+                Err(Errno::NOENT) => return Ok(()),
                 other => other.map_err(|e| Error::io("list", &self.path, e))?,
             };
             let name = entry.file_name().to_bytes();

@@ -142,7 +142,8 @@ fn elsewhere(lab: &Lab, findings: &Findings) -> usize {
                 let _ = fs::remove_dir_all(&odd);
                 let _ = fs::remove_file(&odd);
                 plant(lab, &place, kind, &odd, &odd).expect("an odd file");
-                let ended = place.command(command).env("CLAUDE_CODE_SESSION_ID", "of the test").end();
+                let run = place.command(command).env("CLAUDE_CODE_SESSION_ID", "of the test");
+                let ended = run.deadline(Duration::from_secs(2)).end();
                 let at = format!("{} with a {kind} at `{spot}`", command[..3.min(command.len())].join(" "));
                 findings.extend(&at, ended.crash());
                 findings

@@ -25,6 +25,7 @@ pub(crate) struct Run {
     env: Vec<(OsString, OsString)>,
     directory: PathBuf,
     stdin: Option<PathBuf>,
+    deadline: Duration,
 }
 
 /// How a command ended.
@@ -44,6 +45,7 @@ pub(crate) struct Running {
     out: Option<File>,
     err: Option<File>,
     start: Instant,
+    deadline: Duration,
 }
 
 impl Run {
@@ -54,6 +56,7 @@ impl Run {
             env: vec![("PATH".into(), path)],
             directory: directory.to_owned(),
             stdin: None,
+            deadline: DEADLINE,
         }
     }
 
@@ -65,6 +68,12 @@ impl Run {
     /// Standard input from a file; otherwise it is empty.
     pub(crate) fn stdin(mut self, path: &Path) -> Self {
         self.stdin = Some(path.to_owned());
+        self
+    }
+
+    /// Another deadline than the usual one, for a test that expects many commands to be quick.
+    pub(crate) fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
         self
     }
 
@@ -117,7 +126,7 @@ impl Run {
             .process_group(0)
             .spawn()
             .unwrap_or_else(|e| panic!("cannot start {:?}: {e}", self.words[0]));
-        Running { child, out, err, start: Instant::now() }
+        Running { child, out, err, start: Instant::now(), deadline: self.deadline }
     }
 }
 
@@ -128,7 +137,7 @@ impl Running {
 
     pub(crate) fn end(mut self) -> Ended {
         let pid = Pid::from_child(&self.child);
-        let hung = !ends_in_time(pid);
+        let hung = !ends_in_time(pid, self.deadline);
         if hung {
             // The group was made for this command alone.
             let _ = kill_process_group(pid, Signal::KILL);
@@ -184,9 +193,9 @@ impl Ended {
     }
 }
 
-fn ends_in_time(pid: Pid) -> bool {
+fn ends_in_time(pid: Pid, deadline: Duration) -> bool {
     let fd = pidfd_open(pid, PidfdFlags::empty()).expect("a descriptor of the child");
-    let timeout = Timespec { tv_sec: DEADLINE.as_secs() as _, tv_nsec: 0 };
+    let timeout = Timespec { tv_sec: deadline.as_secs() as _, tv_nsec: 0 };
     loop {
         match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)) {
             Err(rustix::io::Errno::INTR) => {}
