@@ -31,6 +31,7 @@ mod lease;
 mod log;
 mod mail;
 mod mask;
+mod moving;
 mod page;
 mod promises;
 mod prune;

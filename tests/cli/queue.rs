@@ -2,7 +2,6 @@
 //! in the hands of another.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -38,54 +37,6 @@ fn each_message_goes_to_one_of_many_claimers() {
     }
     assert_eq!((room.files("jobs", "archive").len(), room.files("jobs", "claimed").len()), (6, 0));
     assert!(room.files("jobs", "attempts").is_empty());
-}
-
-#[test]
-fn claims_that_come_and_go_disturb_nobody_who_looks() {
-    let room = TestRoom::with(&["alice", "jobs", "w0", "w1", "w2"]);
-    let ids: Vec<String> = (0..3).map(|n| room.send("alice", "jobs", &format!("job {n}"))).collect();
-    let busy = AtomicBool::new(true);
-    let (room, ids, busy) = (&room, &ids, &busy);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = ["w0", "w1", "w2"]
-            .into_iter()
-            .map(|worker| {
-                scope.spawn(move || {
-                    for _ in 0..25 {
-                        let ran = room.by(worker, ["claim", "--queue", "jobs", "--json"]).ends();
-                        assert!([0, 1].contains(&ran.code), "{ran:?}");
-                        let told: Value = serde_json::from_str(&ran.out).unwrap();
-                        if let Some(token) = told["claim"]["token"].as_str() {
-                            room.by(worker, ["release", token]).succeeds();
-                        }
-                    }
-                })
-            })
-            .collect();
-        scope.spawn(move || {
-            while busy.load(Ordering::Acquire) {
-                for arguments in [
-                    vec!["check"],
-                    vec!["search", "job"],
-                    vec!["trace", &ids[0]],
-                    vec!["thread", &ids[1]],
-                    vec!["send", "jobs", "--id", "cafe0001", "-m", "once", "-q"],
-                    vec!["doctor"],
-                ] {
-                    let ran = room.by("jobs", arguments.clone()).ends();
-                    assert!([0, 1].contains(&ran.code), "{arguments:?}: {ran:?}");
-                }
-            }
-        });
-        let ends: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
-        busy.store(false, Ordering::Release);
-        ends.into_iter().for_each(|end| end.unwrap());
-    });
-    let mut left: Vec<String> = room.files("jobs", "inbox").iter().map(|f| f[17..25].to_owned()).collect();
-    left.sort();
-    let mut all: Vec<String> = ids.iter().cloned().chain(["cafe0001".to_owned()]).collect();
-    all.sort();
-    assert_eq!(left, all, "everything is there, once");
 }
 
 #[test]

@@ -38,6 +38,8 @@ mod lint;
 mod ops;
 mod place;
 mod process;
+mod q_ask;
+mod q_claims;
 mod strace;
 
 use std::fs::OpenOptions;
@@ -66,6 +68,9 @@ const fn test(id: &'static str, tiers: &'static [u8], title: &'static str, run: 
 #[rustfmt::skip]
 const TABLE: &[Test] = &[
     test("A1", &[1], "killed at every system call", a_crash::kill_at_every_call),
+    test("A1q", &[0], "claims killed at every system call", q_claims::killed_at_every_call),
+    test("A2", &[0, 1], "killed at random", q_claims::killed_at_random),
+    test("A6", &[0, 1], "stopped and continued", q_claims::stopped_and_continued),
     test("A3", &[1, 2], "every call fails once", a_errno::every_call_fails),
     test("A4", &[0], "a sync fails", a_errno::a_sync_fails),
     test("A5", &[0], "nobody listens", a_output::nobody_listens),
@@ -88,6 +93,7 @@ const TABLE: &[Test] = &[
     test("I3", &[0], "no watches", i_wake::no_watches),
     test("J1", &[0], "calls that are lacking", j_odd::lacking_calls),
     test("K1", &[0], "modes", k_modes::umasks),
+    test("Q1", &[0, 1], "questions and answers", q_ask::questions),
 ];
 
 /// How many findings of one test are printed.
