@@ -133,15 +133,27 @@ impl Maildir {
         self.folder(Folder::Claimed(token))?.exchange(TERMS, &json(terms))
     }
 
-    /// Moves a claimed message on and ends the claim. `false`: it is not there any more, so somebody else has
-    /// decided. Durable on return.
-    pub fn settle(&self, token: Token, name: &str, to: Folder) -> Result<bool> {
+    /// Moves a claimed message on and ends the claim; gives the name it has then. `None`: it is not there any more,
+    /// so somebody else has decided. Durable on return.
+    pub fn settle(&self, token: Token, name: &str, to: Folder) -> Result<Option<String>> {
         let moved = match self.shift(name, Folder::Claimed(token), to) {
-            Err(e) if e.is_missing() => false,
+            Err(e) if e.is_missing() => None,
             other => other?,
         };
+        if let Some(new) = moved.as_deref().filter(|new| *new != name) {
+            self.carry_attempts(name, new)?;
+        }
         self.clear(token)?;
         Ok(moved)
+    }
+
+    /// Attempts go with their message when its name changes.
+    pub fn carry_attempts(&self, name: &str, new: &str) -> Result<()> {
+        let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(()) };
+        match folder.publish(name, &folder, new) {
+            Err(e) if e.is_missing() => Ok(()),
+            other => other,
+        }
     }
 
     /// Gives back every message whose lease is over, and says which.
@@ -152,9 +164,7 @@ impl Maildir {
                 Some(terms) if !terms.is_over(clock) => {}
                 Some(terms) => {
                     self.note_attempt(&terms.file, &self.attempt(token, &terms, "expired", "", clock))?;
-                    if self.settle(token, &terms.file, Folder::Inbox)? {
-                        returned.push(terms.file);
-                    }
+                    returned.extend(self.settle(token, &terms.file, Folder::Inbox)?);
                 }
                 None => returned.extend(self.return_without_terms(token, clock)?),
             }
@@ -180,9 +190,7 @@ impl Maildir {
             self.dir().sub(FOLDER)?.stat(&token.to_string()).map(|stat| clock.now().since(mtime(&stat)));
         let mut returned = vec![];
         for name in &names {
-            if self.shift(name, Folder::Claimed(token), Folder::Inbox)? {
-                returned.push(name.clone());
-            }
+            returned.extend(self.shift(name, Folder::Claimed(token), Folder::Inbox)?);
         }
         if !names.is_empty() || age.is_ok_and(|age| age > ABANDONED) {
             self.clear(token)?;

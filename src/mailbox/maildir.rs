@@ -184,18 +184,25 @@ impl Maildir {
         Ok(listing)
     }
 
-    /// Moves a message from one folder to another; `false` if it is no longer there. Durable on return.
-    pub fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<bool> {
+    /// Moves a message from one folder to another and gives the name it has there; `None` if it is no longer where
+    /// it was. Durable on return.
+    pub fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>> {
         let source = self.folder(from)?;
         let target = match to {
             Folder::Claimed(_) => self.folder(to)?,
             other => self.made_folder(other.word())?,
         };
-        match source.publish(name, &target, name) {
-            Ok(()) => target.sync().map(|()| true),
-            Err(e) if e.is_missing() => Ok(false),
-            Err(e) => Err(e),
+        for number in 1..1000 {
+            // Two messages may have had one name, one after the other; the second gets a number in the new folder.
+            let new = if number == 1 { name.to_owned() } else { file_name::numbered(name, number) };
+            match source.publish(name, &target, &new) {
+                Ok(()) => return target.sync().map(|()| Some(new)),
+                Err(Error::Exists { .. }) => {}
+                Err(e) if e.is_missing() => return Ok(None),
+                Err(e) => return Err(e),
+            }
         }
+        Err(Error::Exists { path: target.path().join(name) })
     }
 
     /// Puts away what cannot be read, under a name that is safe to look at. Gone already is no error.

@@ -31,24 +31,34 @@ impl Maildir {
     /// Delivers unless the same message is here already, in whatever state.
     pub fn deliver_once(&self, id: &MessageId, name: &FileName, bytes: &[u8]) -> Result<Once> {
         let _lock = self.dir().lock(".deliver.lock")?;
-        for folder in self.folders()? {
-            for twin in self.twins(folder, id)? {
-                let Some(found) = self.folder(folder)?.read(&twin, bytes.len() as u64 + READ_SLACK)? else {
-                    continue;
-                };
-                if found == bytes {
-                    // Whoever put it here may have been interrupted before it was durable.
-                    return Ok(match self.folder(folder)?.sync() {
-                        Ok(()) => Once::Already { folder, name: twin },
-                        Err(e) => Once::Delivered(Delivered::Unproven(e)),
-                    });
-                }
-                if maildir::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
-                    return Ok(Once::Taken { path: self.path(folder, &twin) });
-                }
+        // Somebody may be moving it from a folder that was not looked at yet to one that was: so twice.
+        for _ in 0..2 {
+            if let Some(found) = self.find_twin(id, bytes)? {
+                return Ok(found);
             }
         }
         self.deliver(name, bytes).map(Once::Delivered)
+    }
+
+    fn find_twin(&self, id: &MessageId, bytes: &[u8]) -> Result<Option<Once>> {
+        for folder in self.folders()? {
+            for twin in self.twins(folder, id)? {
+                // A claim may end between two looks, and its directory with it.
+                let Some(dir) = self.folder_if_any(folder)? else { break };
+                let Some(found) = dir.read(&twin, bytes.len() as u64 + READ_SLACK)? else { continue };
+                if found == bytes {
+                    // Whoever put it here may have been interrupted before it was durable.
+                    return Ok(Some(match dir.sync() {
+                        Ok(()) => Once::Already { folder, name: twin },
+                        Err(e) => Once::Delivered(Delivered::Unproven(e)),
+                    }));
+                }
+                if maildir::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
+                    return Ok(Some(Once::Taken { path: self.path(folder, &twin) }));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// The names in a folder that carry the digits of an id.

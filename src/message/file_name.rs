@@ -45,6 +45,15 @@ pub fn slug(subject: &str) -> String {
     if slug.is_empty() { "message".to_owned() } else { slug.to_owned() }
 }
 
+/// Another name for a message whose own is taken where it goes: a number behind the slug, before the priority.
+pub fn numbered(name: &str, number: usize) -> String {
+    let stem = name.strip_suffix(".md").unwrap_or(name);
+    match (priority(name.as_bytes()), stem.rsplit_once("--")) {
+        (Priority::Normal, _) | (_, None) => format!("{stem}-{number}.md"),
+        (_, Some((slug, priority))) => format!("{slug}-{number}--{priority}.md"),
+    }
+}
+
 /// Whether a name in `inbox/` is a message at all.
 pub fn is_message(name: &[u8]) -> bool {
     name.len() > 3 && name.ends_with(b".md") && name[0] != b'.'
@@ -98,6 +107,13 @@ mod tests {
         assert_eq!(slug(&format!("{} tail", "a".repeat(59))), "a".repeat(59));
         assert_eq!(slug(&"ab ".repeat(100)).len(), 59);
         assert_eq!(slug("--a--b--"), "a-b");
+    }
+
+    #[test]
+    fn a_numbered_name_keeps_time_digits_and_priority() {
+        let name = numbered("20260611T211003Z-3f2a9c1d-x--urgent.md", 2);
+        assert_eq!(name, "20260611T211003Z-3f2a9c1d-x-2--urgent.md");
+        assert_eq!(numbered("by-hand.md", 3), "by-hand-3.md");
     }
 
     #[test]

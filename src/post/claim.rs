@@ -255,12 +255,12 @@ impl Post {
     }
 
     fn settle(&self, me: &Me, held: &Held, to: Folder, event: &str, why: &str) -> Result<()> {
-        if !held.mailbox.settle(held.token, &held.terms.file, to)? {
+        let Some(file) = held.mailbox.settle(held.token, &held.terms.file, to)? else {
             return Err(self.gone(held));
-        }
-        let id = self.id_of(&held.mailbox, to, &held.terms.file);
+        };
+        let id = self.id_of(&held.mailbox, to, &file);
         let queue = held.mailbox.id().to_string();
-        let (file, note) = (held.terms.file.clone(), why.to_owned());
+        let note = why.to_owned();
         self.record(Event { id, file, note, mailbox: queue, ..Event::new(event, me.id.as_str()) });
         Ok(())
     }
@@ -307,11 +307,14 @@ impl Post {
             why: String::new(),
         };
         me.mailbox.note_attempt(&found.name, &attempt)?;
-        if !me.mailbox.shift(&found.name, Folder::Failed, Folder::Inbox)? {
+        let Some(name) = me.mailbox.shift(&found.name, Folder::Failed, Folder::Inbox)? else {
             return Err(Error::NoMessage { reference: reference.to_owned() });
+        };
+        if name != found.name {
+            me.mailbox.carry_attempts(&found.name, &name)?;
         }
-        let id = self.id_of(&me.mailbox, Folder::Inbox, &found.name);
-        self.record(Event { id: id.clone(), file: found.name, ..Event::new("retried", me.id.as_str()) });
+        let id = self.id_of(&me.mailbox, Folder::Inbox, &name);
+        self.record(Event { id: id.clone(), file: name, ..Event::new("retried", me.id.as_str()) });
         Ok(id)
     }
 }

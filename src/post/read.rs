@@ -132,8 +132,8 @@ impl Post {
             return Ok(());
         }
         self.room.may_write()?;
-        if me.mailbox.shift(&opened.name, Folder::Inbox, Folder::Archive)? {
-            self.record_move("shown", me, &opened.message.envelope.id.to_string(), &opened.name);
+        if let Some(name) = me.mailbox.shift(&opened.name, Folder::Inbox, Folder::Archive)? {
+            self.record_move("shown", me, &opened.message.envelope.id.to_string(), &name);
         }
         Ok(())
     }
@@ -161,6 +161,8 @@ impl Post {
             return Ok((found, false));
         }
         let moved = me.mailbox.shift(&found.name, found.folder, to)?;
+        let found = Found { name: moved.clone().unwrap_or(found.name), ..found };
+        let moved = moved.is_some();
         if moved {
             let event = if to == Folder::Archive { "archived" } else { "unarchived" };
             let id = match self.header(&me.mailbox, to, &found.name) {

@@ -48,12 +48,14 @@ impl Post {
         self.check_letter(&letter)?;
         let receipt = self.answer(me, &asked.id, &to, &letter)?;
         let delivered = !matches!(receipt.outcome, Outcome::Failed(_));
-        let archived = delivered
-            && found.folder == Folder::Inbox
-            && me.mailbox.shift(&found.name, Folder::Inbox, Folder::Archive)?;
-        if archived {
-            self.record_move("answered", me, asked.id.as_str(), &found.name);
+        let archived = match delivered && found.folder == Folder::Inbox {
+            true => me.mailbox.shift(&found.name, Folder::Inbox, Folder::Archive)?,
+            false => None,
+        };
+        if let Some(name) = &archived {
+            self.record_move("answered", me, asked.id.as_str(), name);
         }
+        let archived = archived.is_some();
         if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
             // The run that moved it may have been interrupted before that was durable.
             me.mailbox.folder(Folder::Archive)?.sync()?;

@@ -80,3 +80,14 @@ fn archive_and_unarchive_move_mail_unread() {
     room.by("bob", ["unarchive", &id]).succeeds();
     assert_eq!(room.by("bob", ["check", "--count"]).succeeds().out, "1\n");
 }
+
+#[test]
+fn a_second_message_of_the_same_name_is_archived_too() {
+    let room = TestRoom::with(&["alice", "bob"]).leaves_faults();
+    for digits in ["abcd1111", "abcd2222"] {
+        let text = format!("---\nfrom: {}\nmsg_id: {digits}\nsubject: x\n---\n\nhi\n", room.id("alice"));
+        room.place("bob", "hello.md", text);
+        room.by("bob", ["read"]).succeeds();
+    }
+    assert_eq!(room.files("bob", "archive"), ["hello-2.md", "hello.md"]);
+}

@@ -144,18 +144,29 @@ fn after_claim(place: &Place, there: &[String], at: &str, findings: &Findings) {
     let told: Value = serde_json::from_slice(&again.out).unwrap_or_default();
     let attempt = told["claim"]["attempt"].as_u64();
     let wanted = if taken { 2 } else { 1 };
-    findings.check(attempt == Some(wanted), || format!("{at}: attempt {attempt:?}, not {wanted}: {}", again.shown()));
+    findings.check(attempt == Some(wanted), || {
+        format!("{at}: attempt {attempt:?}, not {wanted}: {}", again.shown())
+    });
     let token = token_of(&again).unwrap_or_default();
     let done = place.run(&["--as", "bob", "done", &token]);
     let end = places_of_job(place);
-    findings.check(done.ok() && end == ["archive"], || format!("{at}: at the end in {end:?}: {}", done.shown()));
+    findings
+        .check(done.ok() && end == ["archive"], || format!("{at}: at the end in {end:?}: {}", done.shown()));
 }
 
 /// An end that was interrupted: run again, it is so, once.
-fn after_end(deed: Deed, place: &Place, killed: &Ended, run: impl Fn() -> Ended, at: &str, findings: &Findings) {
+fn after_end(
+    deed: Deed,
+    place: &Place,
+    killed: &Ended,
+    run: impl Fn() -> Ended,
+    at: &str,
+    findings: &Findings,
+) {
     let again = run();
     // Whoever comes back after the deed was done finds no claim any more, and is told so.
-    findings.check(again.ok() || again.code == Some(3), || format!("{at}: the second run: {}", again.shown()));
+    findings
+        .check(again.ok() || again.code == Some(3), || format!("{at}: the second run: {}", again.shown()));
     findings.check(!killed.ok() || again.code == Some(3), || format!("{at}: done twice: {}", again.shown()));
     let wanted = match deed {
         Deed::Fail => "failed",
@@ -204,7 +215,9 @@ pub(crate) fn killed_at_random(lab: &Lab) -> Outcome {
                 for n in 0.. {
                     let id = format!("{sender:08x}-{n:08x}");
                     let key = format!("{sender}-{n}");
-                    while !go(&["--as", "alice", "send", "bob", "--id", &id, "-s", "job", "-m", &body(&key)]).ok() {
+                    while !go(&["--as", "alice", "send", "bob", "--id", &id, "-s", "job", "-m", &body(&key)])
+                        .ok()
+                    {
                         if stop.load(Ordering::Relaxed) {
                             return;
                         }
@@ -238,8 +251,17 @@ pub(crate) fn killed_at_random(lab: &Lab) -> Outcome {
     });
     // What the dead left comes back within its lease and five seconds, and is finished.
     let limit = Instant::now() + Duration::from_secs(6);
-    while Instant::now() < limit || work() == Some(0) {
-        work();
+    loop {
+        match work() {
+            Some(0) => {}
+            Some(1) if Instant::now() > limit => break,
+            Some(1) => {}
+            code => {
+                let told = place.run(&["--as", "bob", "claim", "--lease", "1", "--json"]);
+                findings.add(format!("a claim with nobody in its way ended with {code:?}: {}", told.shown()));
+                break;
+            }
+        }
     }
     let mut archived: BTreeMap<String, usize> = BTreeMap::new();
     for (name, bytes) in place.messages("bob", "archive") {
@@ -296,7 +318,8 @@ pub(crate) fn stopped_and_continued(lab: &Lab) -> Outcome {
         }
         let there = places_of_job(place);
         let fair = winners == 1 && there == ["archive"] || winners == 0 && there.len() == 1;
-        findings.check(fair, || format!("{at}: {winners} finished it, and it is in {there:?}: {}", late.shown()));
+        findings
+            .check(fair, || format!("{at}: {winners} finished it, and it is in {there:?}: {}", late.shown()));
         findings.extend(&at, place.doctor());
     });
     findings.verdict(format!("{} points, never two owners", some.len()))

@@ -72,7 +72,7 @@ impl Queue<'_> {
     }
 
     fn time(&self, command: Command) -> Result<f64, String> {
-        self.room.programs.time(command, DONE).map(microseconds)
+        self.room.programs.time_heard(command, DONE).map(microseconds)
     }
 
     /// Puts the one message there is to claim into the inbox.
@@ -96,8 +96,8 @@ impl Queue<'_> {
 fn calls(bench: &Bench, queue: &Queue<'_>) -> Result<Vec<Row>, Without> {
     queue.room.empty("bob", "archive")?;
     queue.put(0)?;
-    let claim = Trace::of(&bench.programs, &queue.claim(), DONE)?;
-    let done = Trace::of(&bench.programs, &queue.done(&queue.token()?), DONE)?;
+    let claim = Trace::of_heard(&bench.programs, &queue.claim(), DONE)?;
+    let done = Trace::of_heard(&bench.programs, &queue.done(&queue.token()?), DONE)?;
     Ok(vec![
         Row::count("fsyncs of a `claim`", claim.syncs() as f64, "", Limit::AtMost(2.0)),
         Row::count("fsyncs of a `done`", done.syncs() as f64, "", Limit::AtMost(1.0)),

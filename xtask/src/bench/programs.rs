@@ -80,10 +80,23 @@ impl Programs {
     /// Runs a command to its end and says how long it took. Other exit codes than the given ones are errors.
     pub(crate) fn time(&self, mut command: Command, expected: &[i32]) -> Result<Duration, String> {
         self.silence(&mut command)?;
+        Self::time_as_is(command, expected)
+    }
+
+    /// The same for a command that consumes mail only if somebody can see it: what it prints goes into a pipe, which
+    /// must be able to hold it, because nobody reads it before the end.
+    pub(crate) fn time_heard(&self, mut command: Command, expected: &[i32]) -> Result<Duration, String> {
+        self.silence(&mut command)?;
+        command.stdout(Stdio::piped());
+        Self::time_as_is(command, expected)
+    }
+
+    fn time_as_is(mut command: Command, expected: &[i32]) -> Result<Duration, String> {
         let start = Instant::now();
-        let status = command.spawn().and_then(|mut child| child.wait());
+        // The child is kept: with it the reading end of its output would be closed.
+        let run = command.spawn().and_then(|mut child| child.wait().map(|status| (child, status)));
         let took = start.elapsed();
-        let status = status.map_err(|e| format!("cannot run {command:?}: {e}"))?;
+        let (_child, status) = run.map_err(|e| format!("cannot run {command:?}: {e}"))?;
         match status.code() {
             Some(code) if expected.contains(&code) => Ok(took),
             _ => Err(format!("{} ended with {status}", shown(&command))),

@@ -30,11 +30,28 @@ struct Call {
 
 impl Trace {
     pub(crate) fn of(programs: &Programs, command: &Command, expected: &[i32]) -> Result<Self, Without> {
+        Self::taken(programs, command, |strace| programs.time(strace, expected))
+    }
+
+    /// The same for a command that consumes mail only if somebody can see it.
+    pub(crate) fn of_heard(
+        programs: &Programs,
+        command: &Command,
+        expected: &[i32],
+    ) -> Result<Self, Without> {
+        Self::taken(programs, command, |strace| programs.time_heard(strace, expected))
+    }
+
+    fn taken(
+        programs: &Programs,
+        command: &Command,
+        run: impl FnOnce(Command) -> Result<Duration, String>,
+    ) -> Result<Self, Without> {
         let dir = tempfile::tempdir().map_err(|e| format!("no directory for a trace: {e}"))?;
         let path = dir.path().join("trace");
         let options =
             ["-f".as_ref(), "-ttt".as_ref(), "-s".as_ref(), "300".as_ref(), "-o".as_ref(), path.as_os_str()];
-        programs.time(under_strace(programs, &options, command)?, expected)?;
+        run(under_strace(programs, &options, command)?)?;
         let text = fs::read(&path).map_err(|e| format!("cannot read the trace: {e}"))?;
         let trace = Self::parse(&String::from_utf8_lossy(&text));
         // Every process begins with an execve: a trace that cannot be read must not pass for a frugal program.
