@@ -78,7 +78,7 @@ fn questions_have_their_documented_keys() {
     let room = TestRoom::with(&["alice", "bob"]);
     let asked = room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "0", "--json"]).exits(1);
     let told: Value = serde_json::from_str(&asked.out).unwrap();
-    documents("ask", &told, &["id", "timed_out", "state", "messages"]);
+    documents("ask", &told, &["id", "timed_out", "bounced", "state", "messages"]);
     assert_eq!((&told["timed_out"], &told["messages"]), (&true.into(), &json!([])));
     let asking = room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "60", "--json"]).start();
     crate::until::until("the question", || room.files("bob", "inbox").len() == 2);
@@ -87,7 +87,7 @@ fn questions_have_their_documented_keys() {
     }
     let output = asking.wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    documents("ask", &told, &["id", "timed_out", "messages"]);
+    documents("ask", &told, &["id", "timed_out", "bounced", "messages"]);
     carries(&told["messages"][0], &HEADER);
     assert_eq!(told["messages"][0]["body"], "Because.");
 }

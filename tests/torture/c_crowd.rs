@@ -133,7 +133,7 @@ pub(crate) fn one_winner(lab: &Lab) -> Outcome {
                 start.wait();
                 for name in names {
                     match mailbox.shift(name, Folder::Inbox, Folder::Archive) {
-                        Ok(won) => wins.fetch_add(usize::from(won), Ordering::Relaxed),
+                        Ok(moved) => wins.fetch_add(usize::from(moved.is_some()), Ordering::Relaxed),
                         Err(e) => return findings.add(format!("{name}: {e}")),
                     };
                 }

@@ -56,21 +56,26 @@ pub(crate) fn lacking_calls(lab: &Lab) -> Outcome {
     findings.verdict(format!("{done} runs by link, {refused} refused in words, 0 overwritten"))
 }
 
-/// Archiving where the archive already has a file of that name, with other contents, by rename and by link.
+/// Archiving where the archive already has a file of that name, with other contents: that one stays, and the message is
+/// still unread or has found another name.
 fn overwrites(lab: &Lab) -> Vec<String> {
     let mut problems = vec![];
     let dir = lab.fast_dir();
     let place = Op::Archive.prepare(lab, dir.path());
     for rules in [&[][..], &["renameat2:error=EINVAL"], &["renameat2:error=EINVAL", "linkat:error=EPERM"]] {
         place.restore();
-        let (name, unread) = place.messages("bob", "inbox").pop().expect("the unread message");
+        let (name, message) = place.messages("bob", "inbox").pop().expect("the unread message");
         let taken = place.folder("bob", "archive").join(&name);
         fs::write(&taken, "of somebody else").expect("a file in the archive");
         let ended = without(Op::Archive.command(&place), rules).end();
         let kept = fs::read(&taken).is_ok_and(|bytes| bytes == b"of somebody else");
-        let still = place.messages("bob", "inbox").iter().any(|(_, bytes)| *bytes == unread);
-        if ended.ok() || !kept || !still || ended.crash().is_some() {
-            problems.push(format!("{rules:?}: kept {kept}, still unread {still}, {}", ended.shown()));
+        let copies =
+            |folder| place.messages("bob", folder).iter().filter(|(_, bytes)| *bytes == message).count();
+        let (unread, archived) = (copies("inbox"), copies("archive"));
+        let told = if ended.ok() { (unread, archived) == (0, 1) } else { (unread, archived) == (1, 0) };
+        if !kept || !told || ended.crash().is_some() {
+            let facts = format!("kept {kept}, unread {unread}, archived {archived}");
+            problems.push(format!("{rules:?}: {facts}, {}", ended.shown()));
         }
     }
     problems
