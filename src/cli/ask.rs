@@ -54,7 +54,7 @@ impl Verb for Ask {
                 .map_or_else(|| "in no mailbox: no evidence".to_owned(), |s| state_shown(&post, s));
             if context.output.json {
                 context.output.json(
-                    &json!({"v": 1, "id": id.as_str(), "timed_out": true, "state": state, "messages": []}),
+                    &json!({"v": 1, "id": id.as_str(), "timed_out": true, "bounced": false, "state": state, "messages": []}),
                 );
             } else {
                 let short = id.short().unwrap_or_default();

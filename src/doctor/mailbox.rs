@@ -142,7 +142,8 @@ impl Doctor<'_> {
         folder: Folder,
         ids: &mut HashMap<MessageId, String>,
     ) -> Result<(), Error> {
-        let dir = mailbox.folder(folder)?;
+        // A claim may have ended since it was seen.
+        let Some(dir) = mailbox.folder_if_any(folder)? else { return Ok(()) };
         let listing = mailbox.list(folder, usize::MAX)?;
         for (name, what) in &listing.strange {
             let path = dir.path().join(name).display().to_string();
@@ -157,7 +158,9 @@ impl Doctor<'_> {
                 Ok(None) => {}
                 Ok(Some((message, _))) => {
                     self.envelope(mailbox.id(), &message.envelope, name, &path);
-                    if let Some(other) = ids.insert(message.envelope.id, path.clone()) {
+                    if let Some(other) = ids.insert(message.envelope.id, path.clone())
+                        && are_both_there(&other, &path)
+                    {
                         self.find(Grade::Fault, "§3.3", path, format!("has the id of {other}"));
                     }
                 }
@@ -220,4 +223,10 @@ impl Doctor<'_> {
             self.find(Grade::Fault, "§5.3", path, what);
         }
     }
+}
+
+/// Whether two files are there at once: a message that was moved during the look is seen twice.
+fn are_both_there(one: &str, other: &str) -> bool {
+    let there = |path: &str| std::path::Path::new(path).symlink_metadata().is_ok();
+    there(one) && there(other)
 }

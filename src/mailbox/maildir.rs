@@ -88,6 +88,8 @@ impl Maildir {
         }
         let mailbox = Self::open(root, id)?;
         Self::furnish(&mailbox.dir, card)?;
+        // Whoever made it may have been interrupted before its place in the room was durable.
+        root.sync()?;
         Ok(mailbox)
     }
 

@@ -92,9 +92,11 @@ impl Post {
         if until == Until::Reply {
             let from = (!alone).then(|| receipt.to.clone());
             return Ok(match self.await_answer(me, receipt, from, timeout)? {
-                Some(answer) if is_bounce(&answer.message.envelope) => {
-                    Fate::Missed(state()?.unwrap_or(State::Failed(String::new())))
-                }
+                // The bounce is sent before the message leaves its claim; it says what is about to be.
+                Some(answer) if is_bounce(&answer.message.envelope) => Fate::Missed(match state()? {
+                    Some(failed @ State::Failed(_)) => failed,
+                    _ => State::Failed("it was given up; the bounce says why".to_owned()),
+                }),
                 Some(answer) => Fate::Reached(State::Answered(answer.time.to_string())),
                 None => Fate::TimedOut(state()?),
             });

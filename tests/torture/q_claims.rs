@@ -1,4 +1,4 @@
-//! Claims under kill and stop: A1q kills every step of a claim's life, A2 kills whoever is running, A6 stops a
+//! Claims under kill and stop: Q2 kills every step of a claim's life, A2 kills whoever is running, A6 stops a
 //! claimer at every system call while another one works.
 //!
 //! However it ends, a message is in one place, is finished once, and comes back when a lease ends, with its
