@@ -117,7 +117,7 @@ impl Post {
         lease: Duration,
         put_away: &mut Vec<Unreadable>,
     ) -> Result<Option<Claimed>> {
-        let (message, time) = match from.mailbox.message(Folder::Inbox, name, self.room.limits().body_bytes) {
+        let (message, _) = match from.mailbox.message(Folder::Inbox, name, self.room.limits().body_bytes) {
             Ok(Some(read)) => read,
             Ok(None) => return Ok(None),
             Err(broken) => {
@@ -133,6 +133,16 @@ impl Post {
         let attempt = from.mailbox.tries(name)? + 1;
         let terms = Terms::new(me.id.as_str(), name, attempt, lease, self.room.clock());
         let Some(token) = from.mailbox.claim(name, &terms)? else { return Ok(None) };
+        // Between the look and the claim another message may have come under the same name: what counts is what
+        // was taken.
+        let body_bytes = self.room.limits().body_bytes;
+        let (message, time) = match from.mailbox.message(Folder::Claimed(token), name, body_bytes) {
+            Ok(Some((taken, at))) if taken.envelope.id == message.envelope.id => (taken, at),
+            _ => {
+                from.mailbox.settle(token, name, Folder::Inbox)?;
+                return Ok(None);
+            }
+        };
         self.record(Event {
             id: message.envelope.id.to_string(),
             file: name.to_owned(),
