@@ -105,6 +105,20 @@ pub fn events(room: &Room, day: &str, skip: usize) -> Result<(Vec<Event>, usize)
     Ok((events, skip + whole))
 }
 
+/// The events of all days whose lines contain one of these texts, oldest first. Nothing else is parsed: a journal is
+/// long, and little of it is asked for at a time.
+pub fn mentions(room: &Room, texts: &[&str]) -> Result<Vec<Event>, Error> {
+    let Some(folder) = folder(room)? else { return Ok(vec![]) };
+    let mut found = vec![];
+    for day in days(room)? {
+        let bytes = folder.read(&format!("{day}.jsonl"), DAY_LIMIT)?.unwrap_or_default();
+        let lines = String::from_utf8_lossy(&bytes);
+        let asked = lines.split('\n').filter(|line| texts.iter().any(|text| line.contains(text)));
+        found.extend(asked.filter_map(|line| serde_json::from_str(line).ok()));
+    }
+    Ok(found)
+}
+
 /// The newest `limit` events, oldest of them first.
 pub fn latest(room: &Room, limit: usize) -> Result<Vec<Event>, Error> {
     let mut found: Vec<Event> = vec![];

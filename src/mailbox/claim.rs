@@ -102,7 +102,7 @@ impl Maildir {
     pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
         let token = Token::fresh();
         let claimed = self.made_folder(FOLDER)?;
-        let own = claimed.make_sub(&token.to_string())?;
+        let own = claimed.make_new(&token.to_string())?;
         own.write_new(TERMS, &json(terms))?;
         // The directory must outlive a power cut before a message may be in it.
         claimed.sync()?;
@@ -205,9 +205,7 @@ impl Maildir {
             other => other,
         };
         let Some(claimed) = self.sub_if_any(FOLDER)? else { return Ok(()) };
-        if let Some(own) = self.folder_if_any(Folder::Claimed(token))? {
-            gone(own.remove(TERMS))?;
-        }
+        gone(claimed.sub(&token.to_string()).and_then(|own| own.remove(TERMS)))?;
         match claimed.remove_dir(&token.to_string()) {
             // Something is in it still, and is worth more than a tidy directory.
             Err(e) if e.is_not_empty() => Ok(()),

@@ -138,9 +138,13 @@ impl Dir {
     /// that it makes there.
     pub fn make_sub(&self, name: &str) -> Result<Self> {
         match self.sub(name) {
-            Err(e) if e.is_missing() => {}
-            other => return other,
+            Err(e) if e.is_missing() => self.make_new(name),
+            other => other,
         }
+    }
+
+    /// The same for a directory that is most likely missing.
+    pub fn make_new(&self, name: &str) -> Result<Self> {
         match fs::mkdirat(&self.fd, name, DIR_MODE) {
             Ok(()) => fs::chmodat(&self.fd, name, DIR_MODE, AtFlags::empty())
                 .map_err(|e| self.fault("set the mode of", name, e))?,
@@ -258,12 +262,14 @@ impl Dir {
     /// Opens a regular file of this user for reading, without following a link or waiting on a FIFO.
     pub fn open_file(&self, name: &str) -> Result<Opened> {
         let path = self.path.join(name);
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty())).map_err(|e| match e {
-            Errno::LOOP => Error::Link { path: path.clone() },
-            Errno::NXIO => Error::NotAFile { path: path.clone(), what: "a socket or device" },
-            e => Error::io("open", &path, e),
-        })?;
+        let fd =
+            retry_on_intr(|| fs::openat(&self.fd, name, file_flags(), Mode::empty())).map_err(
+                |e| match e {
+                    Errno::LOOP => Error::Link { path: path.clone() },
+                    Errno::NXIO => Error::NotAFile { path: path.clone(), what: "a socket or device" },
+                    e => Error::io("open", &path, e),
+                },
+            )?;
         let stat = fs::fstat(&fd).map_err(|e| Error::io("look at", &path, e))?;
         check_regular(&stat, &path)?;
         check_owner(&stat, &path)?;
@@ -272,6 +278,15 @@ impl Dir {
             let _ = fs::fchmod(&fd, FILE_MODE);
         }
         Ok(Opened { file: File::from(fd), stat, path })
+    }
+
+    /// What a file holds, if all of it fits into the buffer, and nothing asked about the file itself: enough to see
+    /// that it need not be opened with care. `None` says nothing.
+    pub fn skim<'b>(&self, name: &str, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+        let fd = fs::openat(&self.fd, name, file_flags(), Mode::empty()).ok()?;
+        let length = rustix::io::read(&fd, &mut *buffer).ok()?;
+        // A shorter read is the end of a file.
+        (length < buffer.len()).then(|| &buffer[..length])
     }
 
     /// The whole of a small file. `None` if it is not there.
@@ -341,9 +356,18 @@ impl Dir {
     }
 
     /// Shows every entry but `.` and `..` to `see`, in no order, straight from the kernel's buffer.
-    pub fn scan(&self, mut see: impl FnMut(&[u8], FileType)) -> Result<()> {
+    pub fn scan(&self, see: impl FnMut(&[u8], FileType)) -> Result<()> {
         let fd = retry_on_intr(|| fs::openat(&self.fd, ".", dir_flags(), Mode::empty()))
             .map_err(|e| Error::io("open", &self.path, e))?;
+        self.scan_by(&fd, see)
+    }
+
+    /// The same for a directory that was opened for nothing else, and needs no descriptor of its own for it.
+    pub fn scan_once(self, see: impl FnMut(&[u8], FileType)) -> Result<()> {
+        self.scan_by(&self.fd, see)
+    }
+
+    fn scan_by(&self, fd: &OwnedFd, mut see: impl FnMut(&[u8], FileType)) -> Result<()> {
         let mut buffer = vec![MaybeUninit::uninit(); 64 * 1024];
         let mut entries = RawDir::new(fd, &mut buffer);
         while let Some(entry) = entries.next() {
@@ -379,11 +403,20 @@ impl Dir {
 impl Opened {
     /// The first bytes, at most `limit`.
     pub fn head(&mut self, limit: usize) -> Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(limit.min(4096));
-        (&self.file)
-            .take(limit as u64)
-            .read_to_end(&mut bytes)
-            .map_err(|e| Error::std("read", &self.path, e))?;
+        let mut bytes = vec![0; limit];
+        let mut filled = 0;
+        while filled < limit {
+            match (&self.file).read(&mut bytes[filled..]) {
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                // A shorter read is the end of a file.
+                Ok(got) if got < limit - filled => {
+                    filled += got;
+                    break;
+                }
+                other => filled += other.map_err(|e| Error::std("read", &self.path, e))?,
+            }
+        }
+        bytes.truncate(filled);
         Ok(bytes)
     }
 
@@ -417,6 +450,10 @@ impl Opened {
 
 fn dir_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+fn file_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY
 }
 
 fn check_owner(stat: &Stat, path: &Path) -> Result<()> {

@@ -108,7 +108,7 @@ impl Maildir {
         match self.dir().sub("claimed") {
             Err(e) if e.is_missing() => return Ok(tokens),
             other => {
-                other?.scan(|name, _| tokens.extend(str::from_utf8(name).ok().and_then(Token::parse)))?
+                other?.scan_once(|name, _| tokens.extend(str::from_utf8(name).ok().and_then(Token::parse)))?
             }
         }
         tokens.sort();

@@ -142,7 +142,7 @@ impl Maildir {
         };
         let mut heap: BinaryHeap<(Priority, String)> = BinaryHeap::new();
         let mut listing = Listing::default();
-        dir.scan(|name, kind| {
+        dir.scan_once(|name, kind| {
             if !file_name::is_message(name) {
                 return;
             }
@@ -175,12 +175,14 @@ impl Maildir {
     pub fn arrivals(&self, folder: Folder, limit: usize) -> Result<Listing> {
         let mut listing = self.list(folder, limit.saturating_add(SAME_SECOND))?;
         let key = |name: &str| (file_name::priority(name.as_bytes()), file_name::second(name).to_owned());
-        let dir = match self.folder(folder) {
-            Err(e) if e.is_missing() => return Ok(listing),
-            other => other?,
-        };
+        let mut open = None;
         for group in listing.names.chunk_by_mut(|a, b| key(a) == key(b)).filter(|group| group.len() > 1) {
+            let dir = match open.take() {
+                Some(dir) => dir,
+                None => self.folder(folder)?,
+            };
             group.sort_by_cached_key(|name| (dir.stat(name).ok().map(|stat| mtime(&stat)), name.clone()));
+            open = Some(dir);
         }
         listing.names.truncate(limit);
         Ok(listing)

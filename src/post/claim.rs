@@ -72,30 +72,28 @@ impl Post {
         lease: Duration,
     ) -> Result<(Option<Claimed>, Vec<Unreadable>)> {
         self.room.may_write()?;
-        let from = match queue {
-            Some(name) => self.other(&self.addressee(name)?)?,
-            None => self.other(&me.id)?,
-        };
+        let other = queue.map(|name| self.other(&self.addressee(name)?)).transpose()?;
+        let from = other.as_ref().unwrap_or(me);
         self.return_expired(&from.mailbox)?;
         let mut put_away = vec![];
         if let Some(reference) = reference {
-            let found = self.find(&from, reference)?;
+            let found = self.find(from, reference)?;
             if found.folder != Folder::Inbox {
                 return Err(Error::NotUnread {
                     reference: reference.to_owned(),
                     folder: found.folder.word(),
                 });
             }
-            return Ok((self.take(me, &from, &found.name, filter, lease, &mut put_away)?, put_away));
+            return Ok((self.take(me, from, &found.name, filter, lease, &mut put_away)?, put_away));
         }
         let mut ask = 16;
         loop {
             let listing = from.mailbox.arrivals(Folder::Inbox, ask)?;
             for (name, what) in listing.strange {
-                put_away.push(self.quarantine(&from, &name, format!("it is {what}"))?);
+                put_away.push(self.quarantine(from, &name, format!("it is {what}"))?);
             }
             for name in &listing.names {
-                if let Some(claimed) = self.take(me, &from, name, filter, lease, &mut put_away)? {
+                if let Some(claimed) = self.take(me, from, name, filter, lease, &mut put_away)? {
                     return Ok((Some(claimed), put_away));
                 }
             }

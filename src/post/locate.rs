@@ -25,35 +25,44 @@ impl Copy {
 }
 
 impl Post {
-    /// Every mailbox of the room that can be opened, one's own first.
-    pub(super) fn all_mailboxes(&self, me: Option<&Me>) -> Result<Vec<Maildir>> {
-        let own = me.map(|me| me.id.clone());
-        let mut ids: Vec<MailboxId> = own.iter().cloned().collect();
+    /// Every directory of the room that may be a mailbox.
+    pub(super) fn mailbox_ids(&self) -> Result<Vec<MailboxId>> {
+        let mut ids = vec![];
         self.room.root().scan(|name, kind| {
-            if kind == rustix::fs::FileType::Directory
-                && let Some(id) = str::from_utf8(name).ok().and_then(|name| MailboxId::parse(name).ok())
-                && Some(&id) != own.as_ref()
-            {
-                ids.push(id);
+            if kind == rustix::fs::FileType::Directory {
+                ids.extend(str::from_utf8(name).ok().and_then(|name| MailboxId::parse(name).ok()));
             }
         })?;
-        Ok(ids.iter().filter_map(|id| Maildir::open(self.room.root(), id).ok()).collect())
+        Ok(ids)
+    }
+
+    /// Every mailbox of the room that can be opened, one's own first. Each is opened when its turn comes: there may
+    /// be more of them than a process may hold open.
+    pub(super) fn all_mailboxes(&self, me: Option<&Me>) -> Result<impl Iterator<Item = Maildir>> {
+        let own = me.map(|me| me.id.clone());
+        let mut ids = self.mailbox_ids()?;
+        ids.retain(|id| Some(id) != own.as_ref());
+        let ids = own.into_iter().chain(ids);
+        Ok(ids.filter_map(|id| Maildir::open(self.room.root(), &id).ok()))
     }
 
     /// All copies of the one message that `reference` names, anywhere in the room; an exact id needs no
     /// more than the names that carry its digits.
     pub fn locate(&self, me: Option<&Me>, reference: &str) -> Result<(MessageId, Vec<Copy>)> {
         let mut found: BTreeMap<MessageId, Vec<Copy>> = BTreeMap::new();
+        let mut wanted = reference.to_owned();
         for mailbox in self.all_mailboxes(me)? {
             for folder in mailbox.folders()? {
-                for copy in candidates(&mailbox, folder, reference, self.room.limits().body_bytes)? {
+                for copy in candidates(&mailbox, folder, &wanted, self.room.limits().body_bytes)? {
                     found.entry(copy.header.envelope.id.clone()).or_default().push(copy);
                 }
             }
-            // Digits look into one's own mailbox first; what is found there is meant.
-            if me.is_some_and(|me| me.id == *mailbox.id()) && found.len() == 1 && reference.len() < 32 {
-                let id = found.keys().next().cloned();
-                return id.map_or_else(|| self.locate(None, reference), |id| self.locate(None, id.as_str()));
+            // Digits look into one's own mailbox first; what is found there is meant, and only that from here on.
+            if me.is_some_and(|me| me.id == *mailbox.id())
+                && found.len() == 1
+                && let Some(id) = found.keys().next()
+            {
+                wanted = id.to_string();
             }
         }
         match found.len() {

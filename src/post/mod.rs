@@ -4,6 +4,7 @@
 //! the environment. Order within a verb is always: check everything, act, record it in the journal.
 
 mod ask;
+mod candidates;
 mod check;
 mod claim;
 mod error;

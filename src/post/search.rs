@@ -4,17 +4,16 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::candidates::{Candidates, Place, Turn};
 use super::locate::Copy;
 use super::{Error, Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::reading::{Header, mtime};
-use crate::mailbox::{Dir, Folder};
 use crate::message::{frontmatter, maildir};
 use crate::name::MailboxId;
 
@@ -70,92 +69,68 @@ pub struct Line {
     pub found: Range<usize>,
 }
 
-/// One file to look into.
-struct Candidate {
-    folder: usize,
-    name: String,
-}
-
-struct Place {
-    dir: Dir,
-    mailbox: MailboxId,
-    folder: Folder,
-}
-
 impl Post {
     /// Shows every hit to `see`, newest mail first within a mailbox, until it says `false`.
     pub fn search(&self, query: &Query, mut see: impl FnMut(Hit) -> bool) -> Result<()> {
-        let (places, candidates) = self.candidates(query)?;
+        let mailboxes = match &query.mailbox {
+            Some(only) => vec![only.clone()],
+            None => self.mailbox_ids()?,
+        };
+        let candidates = Candidates::new(self, mailboxes);
         let limit = self.room.limits().body_bytes + frontmatter::HEADER_LIMIT as u64;
-        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let workers = thread::available_parallelism().map_or(1, NonZero::get).min(8);
         let (tell, hear) = mpsc::sync_channel(1024);
         thread::scope(|scope| {
             for _ in 0..workers {
-                let tell = tell.clone();
-                let (places, candidates, next, stop) = (&places, &candidates, &next, &stop);
+                let (tell, candidates) = (tell.clone(), &candidates);
                 scope.spawn(move || {
-                    while !stop.load(Ordering::Relaxed) {
-                        let from = next.fetch_add(BATCH, Ordering::Relaxed);
-                        let Some(batch) = candidates
-                            .get(from..candidates.len().min(from + BATCH))
-                            .filter(|b| !b.is_empty())
-                        else {
-                            return;
-                        };
-                        let hits: Vec<Hit> = batch
-                            .iter()
-                            .filter_map(|c| look(query, &places[c.folder], &c.name, limit))
-                            .collect();
-                        if tell.send((from, hits)).is_err() {
+                    let mut buffer = vec![0; SKIMMED];
+                    while let Some(batch) = candidates.next().transpose() {
+                        let found = batch.map(|batch| {
+                            let look =
+                                |(place, name): (&Place, &str)| look(query, place, name, limit, &mut buffer);
+                            (batch.turn, batch.files().filter_map(look).collect())
+                        });
+                        // Nobody hears any more when enough was found, or when something failed.
+                        if tell.send(found).is_err() {
                             return;
                         }
                     }
                 });
             }
             drop(tell);
-            // Batches end in any order and are shown in theirs.
-            let (mut waiting, mut due) = (BTreeMap::new(), 0);
-            for (from, hits) in &hear {
-                waiting.insert(from, hits);
-                while let Some(hits) = waiting.remove(&due) {
-                    due += BATCH;
-                    if !hits.into_iter().all(&mut see) {
-                        stop.store(true, Ordering::Relaxed);
-                        return;
-                    }
-                }
-            }
-        });
-        Ok(())
-    }
-
-    fn candidates(&self, query: &Query) -> Result<(Vec<Place>, Vec<Candidate>)> {
-        let (mut places, mut candidates) = (vec![], vec![]);
-        for mailbox in self.all_mailboxes(None)? {
-            if query.mailbox.as_ref().is_some_and(|only| only != mailbox.id()) {
-                continue;
-            }
-            let first = candidates.len();
-            for folder in mailbox.folders()? {
-                let Some(dir) = mailbox.folder_if_any(folder)? else { continue };
-                let names = mailbox.list(folder, usize::MAX)?.names;
-                candidates.extend(names.into_iter().map(|name| Candidate { folder: places.len(), name }));
-                places.push(Place { dir, mailbox: mailbox.id().clone(), folder });
-            }
-            candidates[first..].sort_by(|a, b| b.name.cmp(&a.name));
-        }
-        Ok((places, candidates))
+            in_order(hear, &mut see)
+        })
     }
 }
 
-/// How many files a worker takes at once.
-const BATCH: usize = 64;
+/// Shows hits in the order of their batches, which end in any order.
+fn in_order(hear: mpsc::Receiver<Result<(Turn, Vec<Hit>)>>, see: &mut impl FnMut(Hit) -> bool) -> Result<()> {
+    let (mut waiting, mut due) = (BTreeMap::new(), (0, 0));
+    for found in hear {
+        let (turn, hits) = found?;
+        waiting.insert(turn.place(), (turn, hits));
+        while let Some((turn, hits)) = waiting.remove(&due) {
+            due = turn.next();
+            if !hits.into_iter().all(&mut *see) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Files that are shorter are read in one piece.
+const SKIMMED: usize = 64 * 1024;
 
 /// How many lines of one message are shown.
 const LINES: usize = 5;
 
-fn look(query: &Query, place: &Place, name: &str, limit: u64) -> Option<Hit> {
+fn look(query: &Query, place: &Place, name: &str, limit: u64, buffer: &mut [u8]) -> Option<Hit> {
+    // Most files end here: nothing is asked about a file, or parsed, that does not match somewhere.
+    if place.dir.skim(name, buffer).is_some_and(|bytes| !query.pattern.is_match(bytes)) {
+        return None;
+    }
     let opened = place.dir.open_file(name).ok()?;
     let time = mtime(&opened.stat);
     let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
@@ -163,7 +138,6 @@ fn look(query: &Query, place: &Place, name: &str, limit: u64) -> Option<Hit> {
         return None;
     }
     let bytes = opened.read_all(limit).ok()?;
-    // Most files end here: nothing is parsed that does not match somewhere.
     if !query.pattern.is_match(&bytes) {
         return None;
     }

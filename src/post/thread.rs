@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::trace::State;
-use super::{Error, Me, Post, Result};
+use super::{Copy, Error, Me, Post, Result};
 use crate::journal;
 use crate::name::MessageId;
 
@@ -99,13 +99,19 @@ impl Post {
         graph.retain(|_, node| node.from == me.id.as_str());
         let mut nodes: Vec<Node> = graph.into_values().collect();
         nodes.sort_by(|a, b| b.time.cmp(&a.time));
+        nodes.truncate(limit);
+        // The journal is read once for all of them.
+        let ids: Vec<&str> = nodes.iter().map(|node| node.id.as_str()).collect();
+        let events = journal::mentions(&self.room, &ids)?;
         let mut sent = vec![];
-        for node in nodes {
+        for node in &nodes {
             for to in &node.to {
                 if sent.len() >= limit {
                     return Ok(sent);
                 }
-                let state = self.state_of(&node.id, to)?;
+                let copy = self.copy_in(&node.id, to)?;
+                let state =
+                    copy.map(|copy| self.located(copy, &events)).transpose()?.map(|found| found.state);
                 let (id, subject, time) = (node.id.clone(), node.subject.clone(), node.time.clone());
                 sent.push(Sent { id, to: to.clone(), subject, time, state });
             }
@@ -115,14 +121,21 @@ impl Post {
 
     /// What became of a message in one mailbox.
     pub(super) fn state_of(&self, id: &str, mailbox: &str) -> Result<Option<State>> {
+        let Some(copy) = self.copy_in(id, mailbox)? else { return Ok(None) };
+        let events = self.history(&copy.header.envelope.id)?;
+        Ok(Some(self.located(copy, &events)?.state))
+    }
+
+    /// The copy of a message that lies in one mailbox.
+    fn copy_in(&self, id: &str, mailbox: &str) -> Result<Option<Copy>> {
         let (Ok(id), Some(to)) = (MessageId::found(id), self.existing_id(mailbox)) else { return Ok(None) };
         let maildir = self.mailbox(&to)?;
         for folder in maildir.folders()? {
             for name in maildir.twins(folder, &id)? {
-                let Ok(Some(header)) = self.header(&maildir, folder, &name) else { continue };
-                if header.envelope.id == id {
-                    let copy = super::Copy { mailbox: to, folder, header };
-                    return Ok(Some(self.located(copy, &self.history(&id)?)?.state));
+                if let Ok(Some(header)) = self.header(&maildir, folder, &name)
+                    && header.envelope.id == id
+                {
+                    return Ok(Some(Copy { mailbox: to, folder, header }));
                 }
             }
         }

@@ -130,11 +130,8 @@ impl Post {
 
     /// The events that name a message, or answer it.
     pub(super) fn history(&self, id: &MessageId) -> Result<Vec<Event>> {
-        let mut found = vec![];
-        for day in journal::days(&self.room)? {
-            let (events, _) = journal::events(&self.room, &day, 0)?;
-            found.extend(events.into_iter().filter(|e| e.id == id.as_str() || e.reply_to == id.as_str()));
-        }
+        let mut found = journal::mentions(&self.room, &[id.as_str()])?;
+        found.retain(|e| e.id == id.as_str() || e.reply_to == id.as_str());
         Ok(found)
     }
 
@@ -188,11 +185,6 @@ impl Post {
 
 /// The files of a mailbox whose coming the journal recorded.
 fn journal_files(room: &Room, mailbox: &str) -> Result<HashSet<String>> {
-    let mut files = HashSet::new();
-    for day in journal::days(room)? {
-        let sent =
-            journal::events(room, &day, 0)?.0.into_iter().filter(|e| e.event == "sent" && e.to == mailbox);
-        files.extend(sent.map(|e| e.file));
-    }
-    Ok(files)
+    let mentions = journal::mentions(room, &[mailbox])?;
+    Ok(mentions.into_iter().filter(|e| e.event == "sent" && e.to == mailbox).map(|e| e.file).collect())
 }

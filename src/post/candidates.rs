@@ -1,0 +1,158 @@
+//! Candidates of a search: the files of all mailboxes, handed out to workers in batches.
+//!
+//! A worker that finds no files lists the next mailbox itself, and others take from what it found. So the names of no
+//! more mailboxes are in memory, and no more folders are open, than there are workers, however large the room is.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::FileType;
+
+use super::{Post, Result};
+use crate::mailbox::{Dir, Folder, Maildir};
+use crate::message::file_name;
+use crate::name::MailboxId;
+
+/// How many files a worker takes at once.
+const BATCH: usize = 128;
+
+/// One folder of a mailbox.
+pub(super) struct Place {
+    pub(super) dir: Dir,
+    pub(super) mailbox: MailboxId,
+    pub(super) folder: Folder,
+}
+
+/// Some files of one mailbox.
+pub(super) struct Batch {
+    pub(super) turn: Turn,
+    places: Arc<Vec<Place>>,
+    files: Vec<File>,
+}
+
+/// Where a batch stands among all: the number of its mailbox, its own number there, and whether it is the last one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Turn {
+    mailbox: usize,
+    part: usize,
+    is_last: bool,
+}
+
+/// A file, and the number of its folder.
+struct File {
+    name: String,
+    place: usize,
+}
+
+/// What is left of a mailbox.
+struct Listed {
+    turn: Turn,
+    places: Arc<Vec<Place>>,
+    /// Oldest first, because they are taken from the end.
+    files: Vec<File>,
+}
+
+pub(super) struct Candidates<'a> {
+    post: &'a Post,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    mailboxes: std::iter::Enumerate<std::vec::IntoIter<MailboxId>>,
+    ready: VecDeque<Listed>,
+    /// How many workers are listing a mailbox.
+    listing: usize,
+}
+
+impl Turn {
+    /// Both numbers, to be compared with what is due.
+    pub(super) fn place(self) -> (usize, usize) {
+        (self.mailbox, self.part)
+    }
+
+    /// The numbers of the batch that comes after this one.
+    pub(super) fn next(self) -> (usize, usize) {
+        if self.is_last { (self.mailbox + 1, 0) } else { (self.mailbox, self.part + 1) }
+    }
+}
+
+impl Batch {
+    /// The files, newest first.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&Place, &str)> {
+        self.files.iter().rev().map(|file| (&self.places[file.place], file.name.as_str()))
+    }
+}
+
+impl<'a> Candidates<'a> {
+    pub(super) fn new(post: &'a Post, mailboxes: Vec<MailboxId>) -> Self {
+        let mailboxes = mailboxes.into_iter().enumerate();
+        let state = Mutex::new(State { mailboxes, ready: VecDeque::new(), listing: 0 });
+        Self { post, state, changed: Condvar::new() }
+    }
+
+    /// The next batch; `None` when there are no more.
+    pub(super) fn next(&self) -> Result<Option<Batch>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(batch) = state.take() {
+                return Ok(Some(batch));
+            }
+            let Some((number, id)) = state.mailboxes.next() else {
+                if state.listing == 0 {
+                    return Ok(None);
+                }
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            state.listing += 1;
+            drop(state);
+            let listed = list(self.post, number, &id);
+            state = self.lock();
+            state.listing -= 1;
+            self.changed.notify_all();
+            state.ready.push_back(listed?);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A worker that panicked ends the search anyway.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn take(&mut self) -> Option<Batch> {
+        let listed = self.ready.front_mut()?;
+        let files = listed.files.split_off(listed.files.len().saturating_sub(BATCH));
+        let turn = Turn { is_last: listed.files.is_empty(), ..listed.turn };
+        let batch = Batch { turn, places: Arc::clone(&listed.places), files };
+        listed.turn.part += 1;
+        if turn.is_last {
+            self.ready.pop_front();
+        }
+        Some(batch)
+    }
+}
+
+/// Lists a mailbox, in order of names, which is of time. One that is gone has no files.
+fn list(post: &Post, number: usize, id: &MailboxId) -> Result<Listed> {
+    let (mut places, mut files) = (vec![], vec![]);
+    if let Ok(mailbox) = Maildir::open(post.room.root(), id) {
+        for folder in mailbox.folders()? {
+            let Some(dir) = mailbox.folder_if_any(folder)? else { continue };
+            dir.scan(|name, kind| {
+                if kind == FileType::RegularFile
+                    && file_name::is_message(name)
+                    && let Ok(name) = str::from_utf8(name)
+                {
+                    files.push(File { name: name.to_owned(), place: places.len() });
+                }
+            })?;
+            places.push(Place { dir, mailbox: id.clone(), folder });
+        }
+    }
+    files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    let turn = Turn { mailbox: number, ..Turn::default() };
+    Ok(Listed { turn, places: Arc::new(places), files })
+}
