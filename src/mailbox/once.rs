@@ -4,9 +4,10 @@
 //! with the same eight digits are opened. The same bytes are success; other bytes under the same id are an
 //! error. Fresh ids never come here, so ordinary delivery does not depend on how full a mailbox is.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::fault::Result;
+use super::fault::{Error, Result};
 use super::folder::Folder;
 use super::maildir::{Delivered, Maildir};
 use crate::message::{FileName, file_name, frontmatter, maildir};
@@ -15,34 +16,49 @@ use crate::name::MessageId;
 /// What became of a delivery that may be a retry.
 #[derive(Debug)]
 pub enum Once {
-    Delivered(Delivered),
+    /// It lies in the inbox now, under this name.
+    Delivered { how: Delivered, name: String },
     /// The same bytes lie here already.
-    Already {
-        folder: Folder,
-        name: String,
-    },
+    Already { folder: Folder, name: String },
     /// The id is taken by other bytes.
-    Taken {
-        path: PathBuf,
-    },
+    Taken { path: PathBuf },
 }
 
 impl Maildir {
     /// Delivers unless the same message is here already, in whatever state.
     pub fn deliver_once(&self, id: &MessageId, name: &FileName, bytes: &[u8]) -> Result<Once> {
         let _lock = self.dir().lock(".deliver.lock")?;
+        let mut used = BTreeSet::new();
         // Somebody may be moving it from a folder that was not looked at yet to one that was: so twice.
         for _ in 0..2 {
-            if let Some(found) = self.find_twin(id, bytes)? {
+            if let Some(found) = self.find_twin(id, bytes, &mut used)? {
                 return Ok(found);
             }
         }
-        self.deliver(name, bytes).map(Once::Delivered)
+        self.deliver_beside(name, bytes, &used)
     }
 
-    fn find_twin(&self, id: &MessageId, bytes: &[u8]) -> Result<Option<Once>> {
+    /// Delivers under a name that is neither among `used` nor in the inbox: the wanted one, or that with a number.
+    /// A name that another message had would make the two one to whoever looked at the first.
+    pub fn deliver_beside(&self, name: &FileName, bytes: &[u8], used: &BTreeSet<String>) -> Result<Once> {
+        let mut last = Error::Exists { path: self.path(Folder::Inbox, name.as_str()) };
+        for number in 1..1000 {
+            let name = if number == 1 { name.clone() } else { name.numbered(number) };
+            if used.contains(name.as_str()) {
+                continue;
+            }
+            match self.deliver(&name, bytes) {
+                Err(e @ Error::Exists { .. }) => last = e,
+                other => return Ok(Once::Delivered { how: other?, name: name.as_str().to_owned() }),
+            }
+        }
+        Err(last)
+    }
+
+    fn find_twin(&self, id: &MessageId, bytes: &[u8], used: &mut BTreeSet<String>) -> Result<Option<Once>> {
         for folder in self.folders()? {
             for twin in self.twins(folder, id)? {
+                used.insert(twin.clone());
                 // A claim may end between two looks, and its directory with it.
                 let Some(dir) = self.folder_if_any(folder)? else { break };
                 let Some(found) = dir.read(&twin, bytes.len() as u64 + READ_SLACK)? else { continue };
@@ -50,7 +66,7 @@ impl Maildir {
                     // Whoever put it here may have been interrupted before it was durable.
                     return Ok(Some(match dir.sync() {
                         Ok(()) => Once::Already { folder, name: twin },
-                        Err(e) => Once::Delivered(Delivered::Unproven(e)),
+                        Err(e) => Once::Delivered { how: Delivered::Unproven(e), name: twin },
                     }));
                 }
                 if maildir::parse(&found).is_ok_and(|m| m.envelope.id == *id) {

@@ -26,6 +26,11 @@ impl FileName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The same name with a number, for when it is taken.
+    pub fn numbered(&self, number: usize) -> Self {
+        Self(numbered(&self.0, number))
+    }
 }
 
 /// The subject in ASCII lower case, each run of other characters one `-`, none at the ends.

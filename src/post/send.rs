@@ -3,12 +3,12 @@
 //! Everything is checked before the first delivery, so a refused letter reaches nobody. Copies to several
 //! recipients share one id and differ only in `to`.
 
+use std::collections::BTreeSet;
+
 use super::claim::{BOUNCE, is_bounce};
 use super::{Error, Me, Post, Result};
-use crate::clock::Timestamp;
 use crate::journal::Event;
 use crate::mailbox::Folder;
-use crate::mailbox::fault;
 use crate::mailbox::maildir::Delivered;
 use crate::mailbox::once::Once;
 use crate::message::envelope::{self, check_value};
@@ -165,19 +165,16 @@ impl Post {
         let bytes = maildir::render(&envelope, &letter.body);
         // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
         let short = id.short().unwrap_or_else(|| "00000000".to_owned());
-        let named = |time| FileName::new(time, &short, subject, letter.priority);
-        let mut name = named(self.now());
-        let mut put = self.put(to, retry.then_some(id), &name, bytes.as_bytes());
-        // Eight digits and a second can meet in a fast sender; a second later the name is free.
-        for second in 1..10 {
-            let Err(Error::Disk(fault::Error::Exists { .. })) = put else { break };
-            name = named(Timestamp::from_parts(self.now().seconds() + second, 0));
-            put = self.put(to, retry.then_some(id), &name, bytes.as_bytes());
-        }
-        let mut file = name.as_str().to_owned();
-        let outcome = match put {
-            Ok(Once::Delivered(Delivered::Durable)) => Outcome::Queued,
-            Ok(Once::Delivered(Delivered::Unproven(e))) => Outcome::Unproven(e.to_string()),
+        let wanted = FileName::new(self.now(), &short, subject, letter.priority);
+        let mut file = wanted.as_str().to_owned();
+        let outcome = match self.put(to, retry.then_some(id), &wanted, bytes.as_bytes()) {
+            Ok(Once::Delivered { how, name }) => {
+                file = name;
+                match how {
+                    Delivered::Durable => Outcome::Queued,
+                    Delivered::Unproven(e) => Outcome::Unproven(e.to_string()),
+                }
+            }
             Ok(Once::Already { folder, name }) => {
                 file = name;
                 Outcome::Already(folder)
@@ -212,7 +209,7 @@ impl Post {
         let mailbox = self.mailbox(to)?;
         Ok(match retried {
             Some(id) => mailbox.deliver_once(id, name, bytes)?,
-            None => Once::Delivered(mailbox.deliver(name, bytes)?),
+            None => mailbox.deliver_beside(name, bytes, &BTreeSet::new())?,
         })
     }
 }

@@ -182,6 +182,21 @@ fn retries_at_once_deliver_once() {
 }
 
 #[test]
+fn a_name_is_not_given_again_in_the_same_second() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let mut names = std::collections::BTreeSet::new();
+    for n in 0..5 {
+        let id = format!("cafe0042-{n}");
+        let told = room.by("alice", ["send", "bob", "--id", &id, "-s", "job", "-m", "x", "--json"]).json();
+        let receipt = told["receipts"][0].clone();
+        assert_eq!(room.files("bob", "inbox"), [receipt["file"].as_str().unwrap()]);
+        assert!(names.insert(receipt["file"].to_string()), "{receipt} {names:?}");
+        room.by("bob", ["archive", &id]).succeeds();
+    }
+    assert_eq!(room.files("bob", "archive").len(), 5);
+}
+
+#[test]
 fn marks_are_written_and_shown() {
     let room = TestRoom::with(&["alice", "bob"]);
     let asked = room.by("alice", ["send", "bob", "-m", "first", "--json"]).json();
