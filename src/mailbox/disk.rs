@@ -125,6 +125,13 @@ impl Dir {
         Ok(dir)
     }
 
+    /// A directory of this user that is open already, and whose modes are its owner's affair.
+    pub(super) fn of(fd: OwnedFd, path: &Path) -> Result<Self> {
+        let stat = fs::fstat(&fd).map_err(|e| Error::io("look at", path, e))?;
+        check_owner(&stat, path)?;
+        Ok(Self { fd, path: path.to_owned(), tightens: false })
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
