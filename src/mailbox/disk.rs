@@ -9,6 +9,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "this is the door")]
 
+mod outside;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -20,6 +22,8 @@ use std::sync::OnceLock;
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
+
+pub use outside::Swapped;
 
 use super::fault::{Error, Result};
 use crate::random;

@@ -9,7 +9,6 @@ pub mod folder;
 pub mod lock;
 pub mod maildir;
 pub mod once;
-pub mod outside;
 pub mod presence;
 pub mod reading;
 

@@ -10,8 +10,8 @@ use std::path::{Component, Path};
 use rustix::fs::{self, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::disk::Dir;
-use super::fault::{Error, Result};
+use super::Dir;
+use crate::mailbox::fault::{Error, Result};
 use crate::random;
 
 /// What became of a change of a file that others may change too.
