@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use sha2::{Digest, Sha256};
 use thiserror::Error;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -113,6 +114,30 @@ impl MessageId {
         match text.chars().find(|c| c.is_control() || c.is_whitespace()) {
             Some(found) => Err(BadName::Character { found }),
             None => Ok(Self(text.to_owned())),
+        }
+    }
+
+    /// An id that is the same whenever the same thing is done again.
+    pub fn derived(what: &[u8]) -> Self {
+        let digest: [u8; 32] = Sha256::digest(what).into();
+        let mut bytes = [0u8; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        Self::from_bytes(bytes)
+    }
+
+    /// The id whose digits are those of a workspace request: the same 32, with dashes.
+    pub fn of_request(request: &str) -> Option<Self> {
+        let digits = request.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let parts = [request.get(..8)?, request.get(8..12)?, request.get(12..16)?, request.get(16..20)?];
+        (digits && request.len() == 32).then(|| Self(format!("{}-{}", parts.join("-"), &request[20..])))
+    }
+
+    /// The request id with the digits of this one; an id that is none of ours has one that is derived from it.
+    pub fn request(&self) -> String {
+        let digits: String = self.0.chars().filter(|c| *c != '-').collect();
+        match Self::of_request(&digits) {
+            Some(same) if same == *self => digits,
+            _ => Self::derived(self.0.as_bytes()).0.replace('-', ""),
         }
     }
 

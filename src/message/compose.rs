@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::envelope::{self, BadValue, Envelope, Priority, check_value};
+use super::envelope::{self, BadValue, Envelope, Native, Priority, check_value};
 use super::workflow::{self, Status, Task};
 use super::workspace::{self, Kind, Request};
 use super::{Protocol, maildir};
@@ -77,6 +77,7 @@ fn native(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
         priority: parts.priority,
         channel: parts.channel.clone(),
         extra,
+        native: Native::Maildir,
     };
     Ok(maildir::render(&envelope, &parts.body))
 }

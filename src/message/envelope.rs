@@ -8,6 +8,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::{Protocol, workflow, workspace};
 use crate::name::MessageId;
 
 /// How soon a message wants to be seen. `Normal` is what absence means.
@@ -57,6 +58,44 @@ pub struct Envelope {
     pub channel: Option<String>,
     /// Fields of no protocol, in the order they were found.
     pub extra: Vec<(String, String)>,
+    /// What only its own protocol says of it.
+    pub native: Native,
+}
+
+impl Envelope {
+    /// The value of a field of no protocol.
+    pub fn extra(&self, key: &str) -> Option<&str> {
+        self.extra.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What only the protocol of a message says of it, and an answer in that protocol needs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Native {
+    #[default]
+    Maildir,
+    Workspace {
+        request: String,
+        kind: workspace::Kind,
+        receiver: String,
+        reply: Option<String>,
+        superseded: bool,
+    },
+    Workflow {
+        id: String,
+        status: workflow::Status,
+        created: String,
+    },
+}
+
+impl Native {
+    pub fn protocol(&self) -> Protocol {
+        match self {
+            Self::Maildir => Protocol::Maildir,
+            Self::Workspace { .. } => Protocol::Workspace,
+            Self::Workflow { .. } => Protocol::Workflow,
+        }
+    }
 }
 
 /// An envelope with its body.

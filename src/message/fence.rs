@@ -122,6 +122,7 @@ pub fn body_of(rendered: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::envelope::Native;
     use crate::name::MessageId;
     use proptest::prelude::*;
 
@@ -135,6 +136,7 @@ mod tests {
             priority: Priority::Normal,
             channel: None,
             extra: vec![],
+            native: Native::Maildir,
         };
         let time = Timestamp::from_parts(0, 0);
         let facts = Facts {

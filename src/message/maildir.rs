@@ -4,7 +4,7 @@
 //! [`render`] writes exactly those bytes. Reading is wider: any order of fields, CRLF, a byte order mark,
 //! no blank line, and only `from` and `msg_id` are needed, because without them nothing can be answered.
 
-use super::envelope::{Envelope, Message, Priority};
+use super::envelope::{Envelope, Message, Native, Priority};
 use super::frontmatter::{self, Field, ParseError};
 use crate::name::MessageId;
 
@@ -70,7 +70,7 @@ fn closed_before(bytes: &[u8], end: usize) -> Option<&str> {
     str::from_utf8(&bytes[..end]).ok().filter(|text| frontmatter::split(text).is_ok())
 }
 
-fn envelope(header: &str) -> Result<Envelope, ParseError> {
+pub(super) fn envelope(header: &str) -> Result<Envelope, ParseError> {
     let fields = frontmatter::fields(header)?;
     let find = |key: &str| fields.iter().find(|f| f.key == key);
     let need = |key: &'static str| {
@@ -97,6 +97,7 @@ fn envelope(header: &str) -> Result<Envelope, ParseError> {
             .filter(|f| !OWN.contains(&f.key))
             .map(|f| (f.key.to_owned(), f.value.to_owned()))
             .collect(),
+        native: Native::Maildir,
     })
 }
 
@@ -122,6 +123,7 @@ mod tests {
             priority: Priority::Normal,
             channel: None,
             extra: vec![],
+            native: Native::Maildir,
         }
     }
 

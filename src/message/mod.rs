@@ -1,10 +1,11 @@
 //! What a message is. Pure: nothing here knows a clock, a disk or a terminal.
 //!
 //! `envelope` holds what every protocol says about a message, `frontmatter` takes a file apart,
-//! `maildir` is the codec of the native protocol, `file_name` the rule of its names, `fence` the form in
+//! `maildir`, `workspace` and `workflow` are the codecs of the three protocols and `any` reads whichever it is, `file_name` the rule of its names, `fence` the form in
 //! which a message is shown to a model, `secret` the table of what should not be mailed, and `visible`
 //! makes text harmless to a terminal.
 
+pub mod any;
 pub mod compose;
 pub mod envelope;
 pub mod fence;
@@ -18,7 +19,7 @@ pub mod workflow;
 pub mod workspace;
 pub mod yaml;
 
-pub use envelope::{Envelope, Message, Priority};
+pub use envelope::{Envelope, Message, Native, Priority};
 pub use file_name::FileName;
 pub use frontmatter::ParseError;
 pub use protocol::Protocol;

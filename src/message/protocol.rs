@@ -27,18 +27,19 @@ impl Protocol {
     }
 
     /// What the keys of a header say; maildir if they say nothing, because that is what is native.
-    fn of_header(header: &str) -> Self {
+    pub(super) fn of_header(header: &str) -> Self {
         let has = |key: &str| {
             header.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
         };
         if has("REQUEST_ID") || has("MESSAGE_TYPE") {
-            Self::Workspace
-        } else if has("msg_id") {
-            Self::Maildir
-        } else if has("status") || has("id") {
-            Self::Workflow
-        } else {
-            Self::Maildir
+            return Self::Workspace;
+        }
+        // A task that came from a mailbox of the native protocol carries that one's id as well.
+        match (has("id"), has("status"), has("msg_id")) {
+            (true, true, true) if has("created") => Self::Workflow,
+            (_, _, true) => Self::Maildir,
+            (true, ..) | (_, true, _) => Self::Workflow,
+            _ => Self::Maildir,
         }
     }
 }

@@ -64,7 +64,7 @@ pub struct Task {
     pub body: String,
 }
 
-const OWN: [&str; 12] = [
+pub(super) const OWN: [&str; 12] = [
     "id",
     "from",
     "to",

@@ -39,6 +39,10 @@ pub struct Request {
     pub body: String,
 }
 
+/// The fields of the protocol.
+pub(super) const OWN: [&str; 5] =
+    ["REQUEST_ID", "MESSAGE_TYPE", "CHANNEL_ID", "RECEIVER_INBOX_PATH", "REPLY_INBOX_PATH"];
+
 /// The body of a reply to a message that a newer one made superfluous.
 pub const SUPERSEDED: &str = "\"\"\n";
 
@@ -103,8 +107,6 @@ pub fn parse(bytes: &[u8]) -> Result<Request, ParseError> {
         "REPLY" => Kind::Reply,
         _ => return Err(bad(kind, "not NEW or REPLY, in upper case")),
     };
-    const OWN: [&str; 5] =
-        ["REQUEST_ID", "MESSAGE_TYPE", "CHANNEL_ID", "RECEIVER_INBOX_PATH", "REPLY_INBOX_PATH"];
     Ok(Request {
         id: id.value.trim().to_owned(),
         kind,

@@ -5,8 +5,6 @@
 
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
 use super::{Error, Filter, Letter, Me, Opened, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::claim::{Attempt, Terms};
@@ -241,7 +239,7 @@ impl Post {
             extra: vec![(BOUNCE.to_owned(), "1".to_owned())],
             ..Letter::default()
         };
-        let id = derived_id(&format!("bounce {}", held.token));
+        let id = MessageId::derived(format!("bounce {}", held.token).as_bytes());
         self.send_as(from, &letter, std::slice::from_ref(&to), &id, true)?.pop().ok_or(Error::EmptyBody)
     }
 
@@ -253,7 +251,10 @@ impl Post {
         };
         let (to, letter) = self.letter_back(&asked, letter)?;
         // One claim has one answer: run again after an interruption, it finds itself.
-        let id = letter.id.clone().unwrap_or_else(|| derived_id(&format!("answer {}", held.token)));
+        let id = letter
+            .id
+            .clone()
+            .unwrap_or_else(|| MessageId::derived(format!("answer {}", held.token).as_bytes()));
         self.send_as(&me.id, &letter, std::slice::from_ref(&to), &id, true)?.pop().ok_or(Error::EmptyBody)
     }
 
@@ -330,12 +331,4 @@ impl Post {
 /// Whether a message only says that another was given up.
 pub(super) fn is_bounce(envelope: &Envelope) -> bool {
     envelope.extra.iter().any(|(key, _)| key == BOUNCE)
-}
-
-/// An id that is the same whenever the same thing is done again.
-fn derived_id(what: &str) -> MessageId {
-    let digest: [u8; 32] = Sha256::digest(what).into();
-    let mut bytes = [0u8; 16];
-    bytes.copy_from_slice(&digest[..16]);
-    MessageId::from_bytes(bytes)
 }

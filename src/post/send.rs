@@ -12,7 +12,7 @@ use crate::mailbox::Folder;
 use crate::mailbox::maildir::Delivered;
 use crate::mailbox::once::Once;
 use crate::message::envelope::{self, check_value};
-use crate::message::{Envelope, FileName, Priority, maildir, secret};
+use crate::message::{Envelope, FileName, Native, Priority, maildir, secret};
 use crate::name::{MailboxId, MessageId};
 
 /// What is to be sent.
@@ -161,6 +161,7 @@ impl Post {
             priority: letter.priority,
             channel: letter.channel.clone(),
             extra: letter.extra.clone(),
+            native: Native::Maildir,
         };
         let bytes = maildir::render(&envelope, &letter.body);
         // A checked id has eight hex digits; the fallback only keeps this line free of a panic.

@@ -5,7 +5,7 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::time::Duration;
 
-use postroom::message::{Envelope, Message, Priority, maildir};
+use postroom::message::{Envelope, Message, Native, Priority, maildir};
 use postroom::name::MessageId;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -233,6 +233,7 @@ fn message() -> impl Strategy<Value = Message> {
                 priority,
                 channel,
                 extra: extra.into_iter().collect(),
+                native: Native::Maildir,
             },
             body,
         },
