@@ -21,7 +21,7 @@ use thiserror::Error as ThisError;
 use crate::clock::Clock;
 use crate::mailbox::{self, Dir};
 use crate::name::MailboxId;
-use crate::settings::{self, Limits};
+use crate::settings::{self, Limits, RoomSettings};
 
 /// The version of docs/format.md that this program writes.
 pub const FORMAT: u32 = 1;
@@ -52,7 +52,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Room {
     root: Dir,
-    limits: Limits,
+    settings: RoomSettings,
     clock: Arc<dyn Clock>,
     format: u32,
 }
@@ -80,14 +80,14 @@ impl Room {
                 version(&bytes).ok_or_else(|| Error::BadVersion { path: path.join(VERSION_FILE) })?
             }
         };
-        let limits = match root.read(settings::FILE, 64 * 1024)? {
-            None => Limits::default(),
-            Some(bytes) => Limits::parse(
+        let settings = match root.read(settings::FILE, 64 * 1024)? {
+            None => RoomSettings::default(),
+            Some(bytes) => RoomSettings::parse(
                 &String::from_utf8_lossy(&bytes),
                 &path.join(settings::FILE).display().to_string(),
             )?,
         };
-        Ok(Self { root, limits, clock, format })
+        Ok(Self { root, settings, clock, format })
     }
 
     /// Opens the room at `path`, making it first if there is none.
@@ -117,7 +117,11 @@ impl Room {
     }
 
     pub fn limits(&self) -> &Limits {
-        &self.limits
+        &self.settings.limits
+    }
+
+    pub fn settings(&self) -> &RoomSettings {
+        &self.settings
     }
 
     pub fn clock(&self) -> &dyn Clock {

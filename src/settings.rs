@@ -4,6 +4,8 @@
 //! holds the limits of that room, because every sender must obey the same ones. An unknown key is an
 //! error with line and column.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -60,17 +62,18 @@ impl Default for Limits {
     }
 }
 
-#[derive(Default, Deserialize)]
+/// What the file in a room's root says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct RawRoom {
-    limits: Limits,
+pub struct RoomSettings {
+    pub limits: Limits,
+    /// Directories that a workspace message may name for its reply, beside the inboxes that are known.
+    pub reply_destinations: Vec<PathBuf>,
 }
 
-impl Limits {
+impl RoomSettings {
     pub fn parse(text: &str, path: &str) -> Result<Self, Error> {
-        let raw: RawRoom =
-            toml::from_str(text).map_err(|e| Error::Toml { path: path.to_owned(), why: e.to_string() })?;
-        Ok(raw.limits)
+        toml::from_str(text).map_err(|e| Error::Toml { path: path.to_owned(), why: e.to_string() })
     }
 }
 
@@ -86,14 +89,14 @@ mod tests {
 
     #[test]
     fn limits_have_defaults() {
-        let limits = Limits::parse("[limits]\nmailbox_messages = 5\n", "f").unwrap();
-        assert_eq!(limits, Limits { mailbox_messages: Some(5), ..Limits::default() });
+        let limits = RoomSettings::parse("[limits]\nmailbox_messages = 5\n", "f").unwrap();
+        assert_eq!(limits.limits, Limits { mailbox_messages: Some(5), ..Limits::default() });
     }
 
     #[test]
     fn unknown_keys_are_errors_with_line_and_column() {
         let error = Project::parse("room = \"a\"\nrom = 1\n", "x/postroom.toml").unwrap_err().to_string();
         assert!(error.contains("x/postroom.toml") && error.contains("line 2, column 1"), "{error}");
-        assert!(Limits::parse("[limits]\nbody = 1\n", "f").is_err());
+        assert!(RoomSettings::parse("[limits]\nbody = 1\n", "f").is_err());
     }
 }

@@ -81,6 +81,7 @@ impl Verb for Claim {
                 claim: Some(claimed.token),
                 remark: Some(remark),
                 path: claimed.opened.path.clone(),
+                stays: false,
             };
             let text = shown.text(context, &post, &claimed.queue, &claimed.opened);
             context.output.text(&text);

@@ -6,23 +6,18 @@ use serde_json::{Value, json};
 use super::output::{BOLD, CYAN, DIM, Output, PLAIN, RED, YELLOW, note};
 use crate::clock::Timestamp;
 use crate::mailbox::reading::{Header, Unreadable};
-use crate::message::{Priority, visible};
+use crate::message::workspace::Kind;
+use crate::message::{Native, Priority, visible};
 use crate::post::{Checked, Post};
 use crate::span;
-
-/// What a message is called in one line: the digits of its file name, else its whole id.
-pub(super) fn short(header: &Header) -> String {
-    crate::message::file_name::short(&header.name)
-        .map_or_else(|| visible::line(header.envelope.id.as_str()), str::to_owned)
-}
 
 /// Shows what `check` found, and says how much more there is.
 pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Timestamp) {
     for header in &checked.headers {
         if output.terminal {
-            output.row(&cells(post, header, now));
+            output.row(&cells(post, header, &checked.superseded, now));
         } else {
-            output.line(&plain(post, header));
+            output.line(&plain(post, header, &checked.superseded));
         }
     }
     if checked.more > 0 && !output.quiet {
@@ -40,13 +35,18 @@ pub(super) fn unreadable(broken: &Unreadable) {
 }
 
 /// `ID TIME FROM [MARKS]: SUBJECT`, stable for scripts and cheap for models.
-pub(super) fn plain(post: &Post, header: &Header) -> String {
-    let marks = marks(header).map(|mark| format!(" {mark}")).collect::<String>();
+pub(super) fn plain(post: &Post, header: &Header, superseded: &[String]) -> String {
+    let marks = marks(header, superseded).map(|mark| format!(" {mark}")).collect::<String>();
     let from = visible::line(post.name_of(&header.envelope.from));
-    format!("{} {} {from}{marks}: {}", short(header), header.time, visible::line(&header.envelope.subject))
+    format!(
+        "{} {} {from}{marks}: {}",
+        header.envelope.called(&header.name),
+        header.time,
+        visible::line(&header.envelope.subject)
+    )
 }
 
-fn marks(header: &Header) -> impl Iterator<Item = String> {
+fn marks(header: &Header, superseded: &[String]) -> impl Iterator<Item = String> {
     let envelope = &header.envelope;
     let priority = (envelope.priority != Priority::Normal).then(|| envelope.priority.to_string());
     let answers = envelope
@@ -54,10 +54,14 @@ fn marks(header: &Header) -> impl Iterator<Item = String> {
         .as_ref()
         .map(|id| format!("re={}", id.short().unwrap_or_else(|| visible::line(id.as_str()))));
     let channel = envelope.channel.as_ref().map(|channel| format!("channel={}", visible::line(channel)));
-    [priority, answers, channel].into_iter().flatten()
+    // A newer request made this one superfluous, or the reply says no more than that.
+    let says_nothing =
+        matches!(&envelope.native, Native::Workspace { kind: Kind::Reply, superseded: true, .. });
+    let over = (says_nothing || superseded.contains(&header.name)).then(|| "superseded".to_owned());
+    [priority, answers, channel, over].into_iter().flatten()
 }
 
-fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
+fn cells(post: &Post, header: &Header, superseded: &[String], now: Timestamp) -> Vec<(Style, String)> {
     let envelope = &header.envelope;
     let style = match envelope.priority {
         Priority::Urgent => RED,
@@ -65,11 +69,11 @@ fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
         _ => DIM,
     };
     let mut cells = vec![
-        (CYAN, short(header)),
+        (CYAN, header.envelope.called(&header.name)),
         (DIM, format!("{:>4}", age(now, header.time))),
         (BOLD, visible::pad(post.name_of(&envelope.from), 12)),
     ];
-    let marks: Vec<String> = marks(header).collect();
+    let marks: Vec<String> = marks(header, superseded).collect();
     if !marks.is_empty() {
         cells.push((style, marks.join(" ")));
     }
@@ -93,6 +97,7 @@ pub(super) fn json(post: &Post, header: &Header) -> Value {
         "priority": envelope.priority.word(),
         "channel": envelope.channel,
         "reply_to": envelope.reply_to.as_ref().map(|id| id.as_str()),
+        "protocol": envelope.native.protocol().word(),
         "extra": envelope.extra.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect::<serde_json::Map<_, _>>(),
         "file": header.name,
         "size": header.size,

@@ -4,6 +4,7 @@
 //! work), and turns what comes back into text and an exit code. The verbs here hold no rules: they call
 //! `post` and show what it says, for a person, for an agent (no terminal) or as JSON.
 
+mod adopt;
 mod archive;
 mod ask;
 mod check;

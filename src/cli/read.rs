@@ -90,9 +90,9 @@ impl Read {
     }
 
     fn text(&self, context: &Context, post: &Post, me: &Me, opened: &Opened) -> String {
-        let folder =
-            if self.keep || opened.folder != Folder::Inbox { opened.folder } else { Folder::Archive };
-        let path = me.mailbox.path(folder, &opened.name);
-        Shown { full: self.full, path, ..Shown::default() }.text(context, post, &me.id, opened)
+        let stays = post.awaits_answer(&me.mailbox, &opened.message.envelope);
+        let left = self.keep || stays || opened.folder != Folder::Inbox;
+        let path = me.mailbox.path(if left { opened.folder } else { Folder::Archive }, &opened.name);
+        Shown { full: self.full, path, stays, ..Shown::default() }.text(context, post, &me.id, opened)
     }
 }

@@ -6,16 +6,21 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::send::{Writing, tell};
+use crate::post::{Me, Post};
 
 /// Answer a message, then archive it
 ///
 /// Goes to the sender, in the same thread and channel. Interrupted and run again, it is not
-/// delivered twice.
+/// delivered twice. In a workspace, --channel without an ID answers the whole channel: the newest
+/// request gets the text, each older one a reply that says it was superseded.
 #[derive(Debug, Args)]
 pub(super) struct Reply {
     /// The first digits of the message's id (see `check`)
-    #[arg(value_name = "ID")]
-    id_of_message: String,
+    #[arg(value_name = "ID", required_unless_present = "channel")]
+    id_of_message: Option<String>,
+    /// With a channel and no ID: only the requests of this sender
+    #[arg(long, value_name = "NAME", conflicts_with = "id_of_message")]
+    from: Option<String>,
     #[command(flatten)]
     writing: Writing,
 }
@@ -23,12 +28,26 @@ pub(super) struct Reply {
 impl Verb for Reply {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
-        post.find(&me, &self.id_of_message)?;
-        let answer = post.reply(&me, &self.id_of_message, self.writing.letter(&post)?)?;
-        let told = tell(context, std::slice::from_ref(&answer.receipt));
+        let Some(id) = &self.id_of_message else { return self.channel(context, &post, &me) };
+        post.find(&me, id)?;
+        let answer = post.reply(&me, id, self.writing.letter(&post)?)?;
+        let told = tell(context, [&answer.receipt]);
         // Whoever did not see the receipt may run this again; the note of it stays until it is out.
         context.output.flush().map_err(Fail::Output)?;
         post.answered(&me, &answer);
         told
+    }
+}
+
+impl Reply {
+    fn channel(self, context: &mut Context, post: &Post, me: &Me) -> Result<(), Fail> {
+        let from = self.from.as_deref().map(|name| post.addressee(name)).transpose()?;
+        let letter = self.writing.letter(post)?;
+        let channel = letter.channel.clone().unwrap_or_default();
+        let (answers, failed) = post.reply_channel(me, &channel, from, &letter)?;
+        let told = tell(context, answers.iter().map(|answer| &answer.receipt));
+        context.output.flush().map_err(Fail::Output)?;
+        answers.iter().for_each(|answer| post.answered(me, answer));
+        failed.map_or(told, |e| Err(e.into()))
     }
 }

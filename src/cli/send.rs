@@ -11,6 +11,7 @@ use super::fail::Fail;
 use super::output::{GREEN, YELLOW, note};
 use super::text::Text;
 use super::trace::state_shown;
+use crate::message::envelope::check_value;
 use crate::message::{Priority, visible};
 use crate::name::MessageId;
 use crate::post::{Error, Failure, Fate, Letter, Me, Outcome, Post, Receipt, Until};
@@ -66,6 +67,9 @@ pub(super) struct Writing {
     /// The conversation it belongs to
     #[arg(long)]
     channel: Option<String>,
+    /// A field of your own, such as step=2; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = field)]
+    field: Vec<(String, String)>,
     /// A chosen id: sending again with the same id and text delivers nothing twice
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -89,9 +93,21 @@ impl Writing {
             priority: self.priority,
             channel: self.channel,
             allow_secrets: self.allow_secrets,
+            extra: self.field,
             ..Letter::default()
         })
     }
+}
+
+fn field(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("of the form KEY=VALUE")?;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    if key.is_empty() || key.len() > 64 || !key.bytes().all(plain) {
+        return Err("a key is made of letters, digits, `_` and `-`".to_owned());
+    }
+    let value = value.trim();
+    check_value(value).map_err(|why| why.to_string())?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 pub(super) fn priority(text: &str) -> Result<Priority, String> {
@@ -171,11 +187,15 @@ fn await_fates(
 }
 
 /// Shows the receipts; the exit code is that of the worst.
-pub(super) fn tell(context: &mut Context, receipts: &[Receipt]) -> Result<(), Fail> {
+pub(super) fn tell<'a>(
+    context: &mut Context,
+    receipts: impl IntoIterator<Item = &'a Receipt>,
+) -> Result<(), Fail> {
+    let receipts: Vec<&Receipt> = receipts.into_iter().collect();
     context.done = receipts.iter().all(|r| matches!(r.outcome, Outcome::Queued | Outcome::Already(_)));
     let output = &mut context.output;
     if output.json {
-        let list: Vec<Value> = receipts.iter().map(json).collect();
+        let list: Vec<Value> = receipts.iter().map(|receipt| json(receipt)).collect();
         output.json(&json!({"v": 1, "receipts": list}));
     }
     let mut worst = None;
@@ -183,8 +203,13 @@ pub(super) fn tell(context: &mut Context, receipts: &[Receipt]) -> Result<(), Fa
         let (short, to) = (receipt.id.short().unwrap_or_default(), visible::line(&receipt.name));
         let line = match &receipt.outcome {
             Outcome::Queued => format!(
-                "{} {short} for {to}: {}",
+                "{} {short} for {to}{}: {}",
                 output.paint(GREEN, "queued"),
+                if receipt.is_beside {
+                    format!(" as {}", visible::line(&receipt.file))
+                } else {
+                    String::new()
+                },
                 visible::line(&receipt.subject)
             ),
             Outcome::Already(folder) => format!(

@@ -1,5 +1,7 @@
 //! `postroom setup`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde_json::json;
 
@@ -27,13 +29,22 @@ pub(super) struct Setup {
     /// Provision another agent: its mailbox, name, and the prompt that tells it
     #[arg(long)]
     child: bool,
+    /// Your mailbox is the .mailbox of this directory (the workspace protocol)
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
 }
 
 impl Verb for Setup {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post_or_new()?;
-        let wanted =
-            NewMailbox { name: self.name, aliases: self.alias, about: self.about, child: self.child };
+        let workspace = self.workspace.map(|dir| context.surroundings.whole_path(&dir)).transpose()?;
+        let wanted = NewMailbox {
+            name: self.name,
+            aliases: self.alias,
+            about: self.about,
+            child: self.child,
+            workspace,
+        };
         let setup = post.setup(&wanted)?;
         context.done = true;
         let prompt = self.child.then(|| prompt(context, &setup));

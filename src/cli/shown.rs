@@ -9,7 +9,7 @@ use super::output::note;
 use crate::mailbox::reading::Unreadable;
 use crate::mailbox::{Folder, Token};
 use crate::message::fence::{self, Extent, Facts};
-use crate::message::{file_name, visible};
+use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{Opened, Post};
 use crate::random;
@@ -25,6 +25,8 @@ pub(super) struct Shown {
     /// A claim, which is finished instead of answered.
     pub(super) claim: Option<Token>,
     pub(super) remark: Option<String>,
+    /// A request that is unread until it is answered.
+    pub(super) stays: bool,
     /// Where the file will be when the reader looks for it.
     pub(super) path: PathBuf,
 }
@@ -38,10 +40,13 @@ impl Shown {
         if opened.folder == Folder::Archive {
             remarks.push("it lay in the archive".to_owned());
         }
+        if opened.folder == Folder::Inbox && self.stays {
+            remarks.push("it stays in the inbox until it is answered".to_owned());
+        }
         if !envelope.to.is_empty() && envelope.to != id.as_str() {
             remarks.push(format!("it is addressed to {}, not to this mailbox", envelope.to));
         }
-        let short = file_name::short(&opened.name).unwrap_or(envelope.id.as_str());
+        let short = envelope.called(&opened.name);
         let next = match self.claim {
             Some(token) => ("to finish", format!("postroom done {token} [-m ANSWER]")),
             None => ("to answer", format!("postroom reply {short}")),
@@ -70,6 +75,7 @@ pub(super) fn json(post: &Post, opened: &Opened) -> Value {
         "priority": envelope.priority.word(),
         "channel": envelope.channel,
         "reply_to": envelope.reply_to.as_ref().map(|id| id.as_str()),
+        "protocol": envelope.native.protocol().word(),
         "extra": envelope.extra.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect::<serde_json::Map<_, _>>(),
         "was": opened.folder.word(),
         "file": opened.name,

@@ -73,6 +73,13 @@ impl Surroundings {
         }
     }
 
+    /// A directory that a person named, with all links on the way resolved once: from here on none is followed.
+    pub(super) fn whole_path(&self, path: &Path) -> Result<PathBuf, Fail> {
+        std::fs::canonicalize(path).map_err(|e| {
+            Fail::told(Failure::Refused, format!("{}: {e}", path.display()), "name a directory that is there")
+        })
+    }
+
     /// What allows a write that the sandbox of the program around us forbade.
     pub(super) fn sandbox_hint(&self, root: &Path) -> String {
         let root = root.display();

@@ -36,6 +36,7 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::setup::Setup>("setup", Group::Who),
     entry::<super::whoami::Whoami>("whoami", Group::Who),
     entry::<super::names::Names>("names", Group::Who),
+    entry::<super::adopt::Adopt>("adopt", Group::People),
     entry::<super::group::Group>("group", Group::People),
     entry::<super::takeover::Takeover>("takeover", Group::People),
     entry::<super::prune::Prune>("prune", Group::People),

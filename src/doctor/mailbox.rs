@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 
 use super::{Doctor, Grade, entries};
 use crate::mailbox::{Dir, Error, Folder, Maildir, Token};
-use crate::message::{Envelope, file_name};
+use crate::message::{Envelope, Native, file_name};
 use crate::name::{MailboxId, MessageId};
 
 /// What lies in a mailbox beside its folders.
@@ -45,6 +45,9 @@ impl Doctor<'_> {
             match (name.as_str(), kind) {
                 ("tmp", FileType::Directory) => self.all_litter(&dir.sub("tmp")?)?,
                 ("answering", FileType::Directory) => self.all_litter(&dir.sub("answering")?)?,
+                // Each of these only says that something was shown; none is ever in the way.
+                ("shown", FileType::Directory) => {}
+                (".mailbox", FileType::Directory) => self.answers_by_hand(&mailbox)?,
                 ("inbox", FileType::Directory) => self.messages(&mailbox, Folder::Inbox, &mut ids)?,
                 ("archive", FileType::Directory) => self.messages(&mailbox, Folder::Archive, &mut ids)?,
                 ("failed", FileType::Directory) => self.messages(&mailbox, Folder::Failed, &mut ids)?,
@@ -129,6 +132,26 @@ impl Doctor<'_> {
         Ok(())
     }
 
+    /// What a workspace answers lies in `.mailbox/inbox/` until the next command carries it over.
+    fn answers_by_hand(&mut self, mailbox: &Maildir) -> Result<(), Error> {
+        let own = Maildir::workspace(mailbox.dir().sub(".mailbox")?, mailbox.id());
+        for folder in ["inbox", "scratch", "archive"] {
+            let Ok(dir) = own.dir().sub(folder) else { continue };
+            for (name, _) in entries(&dir)?.iter().filter(|(name, _)| name.starts_with('.')) {
+                self.litter(&dir, name);
+            }
+        }
+        for name in own.list(Folder::Inbox, usize::MAX).unwrap_or_default().names {
+            if let Err(broken) = own.message(Folder::Inbox, &name, self.room.limits().body_bytes)
+                && broken.is_settled(self.now())
+            {
+                let path = own.path(Folder::Inbox, &name).display().to_string();
+                self.find(Grade::Note, "§9.4", path, format!("{} (left alone)", broken.why));
+            }
+        }
+        Ok(())
+    }
+
     fn all_litter(&mut self, dir: &Dir) -> Result<(), Error> {
         for (name, _) in entries(dir)? {
             self.litter(dir, &name);
@@ -192,6 +215,10 @@ impl Doctor<'_> {
     }
 
     fn envelope(&mut self, id: &MailboxId, envelope: &Envelope, name: &str, path: &str) {
+        // The other protocols address otherwise, and have no digits or priority in a name.
+        if envelope.native != Native::Maildir {
+            return;
+        }
         if !envelope.to.is_empty() && envelope.to != id.as_str() {
             self.find(Grade::Fault, "§3.1", path, format!("is addressed to {}", envelope.to));
         }

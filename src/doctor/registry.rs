@@ -1,11 +1,13 @@
 //! The doctor on the registry: every name leads to a mailbox, every mailbox with a card has its name.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use super::{Doctor, Grade};
 use crate::mailbox::Folder;
 use crate::mailbox::maildir::CARD_LIMIT;
-use crate::mailbox::{Error, Maildir};
+use crate::mailbox::{Error, Mailbox, Maildir};
+use crate::message::Protocol;
 use crate::name::{MailboxId, Name, fold};
 use crate::registry::{self, Editing, Entry, Registry};
 
@@ -72,7 +74,9 @@ impl Doctor<'_> {
                 }
             }
             let inbox = root.path().join(entry.id.as_str()).join(Folder::Inbox.word()).display().to_string();
-            if entry.inbox != inbox {
+            if let Some(protocol) = entry.text("protocol") {
+                self.place(entry, protocol, path);
+            } else if entry.inbox != inbox {
                 let what = format!("`{}` has its inbox at {}, not {inbox}", entry.name, entry.inbox);
                 self.find(Grade::Fault, "§6.1", path, what);
                 self.to_commit.push(self.findings.len() - 1);
@@ -88,6 +92,39 @@ impl Doctor<'_> {
             }
         }
         changed
+    }
+
+    /// Whether the messages of a mailbox that lies elsewhere are where the registry says.
+    fn place(&mut self, entry: &Entry, protocol: &str, path: &str) {
+        let Ok(home) = Maildir::open(self.room.root(), &entry.id) else { return };
+        let found = match Protocol::parse(protocol) {
+            None => Err(format!("`{}` has the protocol `{protocol}`, which is none", entry.name)),
+            Some(protocol) => Mailbox::elsewhere(home, protocol, Path::new(&entry.inbox))
+                .map_err(|e| format!("the messages of `{}` cannot be reached: {e}", entry.name)),
+        };
+        if let Err(what) = found.and_then(|mailbox| self.foreign(&mailbox)) {
+            self.find(Grade::Fault, "§9.1", path, what);
+        }
+    }
+
+    /// What lies in a mailbox elsewhere is told of and left alone.
+    fn foreign(&mut self, mailbox: &Mailbox) -> Result<(), String> {
+        for folder in mailbox.folders().map_err(|e| e.to_string())? {
+            let listing = match mailbox.list(folder, usize::MAX) {
+                Err(e) if e.is_missing() && folder != Folder::Inbox => continue,
+                other => other.map_err(|e| e.to_string())?,
+            };
+            for name in &listing.names {
+                match mailbox.message(folder, name, self.room.limits().body_bytes) {
+                    Err(broken) if broken.is_settled(self.now()) => {
+                        let path = mailbox.path(folder, name).display().to_string();
+                        self.find(Grade::Note, "§9.4", path, format!("{} (left alone)", broken.why));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Mailboxes whose card has a name that the registry lost.

@@ -97,6 +97,20 @@ pub struct Attempt {
     pub why: String,
 }
 
+impl Attempt {
+    /// How an attempt under these terms ended.
+    pub fn of(token: Token, terms: &Terms, how: &str, why: &str, clock: &dyn Clock) -> Self {
+        Self {
+            v: 1,
+            time: clock.now().to_string(),
+            token: token.to_string(),
+            owner: terms.owner.clone(),
+            how: how.to_owned(),
+            why: why.to_owned(),
+        }
+    }
+}
+
 impl Maildir {
     /// Takes a message out of the inbox; `None` if somebody else was quicker.
     pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
@@ -163,7 +177,7 @@ impl Maildir {
             match self.terms(token)? {
                 Some(terms) if !terms.is_over(clock) => {}
                 Some(terms) => {
-                    self.note_attempt(&terms.file, &self.attempt(token, &terms, "expired", "", clock))?;
+                    self.note_attempt(&terms.file, &Attempt::of(token, &terms, "expired", "", clock))?;
                     returned.extend(self.settle(token, &terms.file, Folder::Inbox)?);
                 }
                 None => returned.extend(self.return_without_terms(token, clock)?),
@@ -217,18 +231,6 @@ impl Maildir {
         match self.dir().sub(name) {
             Err(e) if e.is_missing() => Ok(None),
             other => other.map(Some),
-        }
-    }
-
-    /// How an attempt under these terms ended.
-    pub fn attempt(&self, token: Token, terms: &Terms, how: &str, why: &str, clock: &dyn Clock) -> Attempt {
-        Attempt {
-            v: 1,
-            time: clock.now().to_string(),
-            token: token.to_string(),
-            owner: terms.owner.clone(),
-            how: how.to_owned(),
-            why: why.to_owned(),
         }
     }
 

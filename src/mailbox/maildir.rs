@@ -38,8 +38,18 @@ use crate::random;
 pub struct Maildir {
     dir: Dir,
     id: MailboxId,
+    layout: Layout,
     /// `tmp` and `inbox`, opened by the first delivery and kept for the next.
     delivery: OnceLock<(Dir, Dir)>,
+}
+
+/// Which of the two protocols whose state is a directory this one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Messages are called `*.md`, and their names order them.
+    Native,
+    /// A workspace's `.mailbox`: names have no extension, and the time of the file orders.
+    Workspace,
 }
 
 /// What became of a delivery that was not refused.
@@ -68,7 +78,24 @@ impl Maildir {
 
     /// A mailbox whose directory is open already, wherever it lies.
     pub fn at(dir: Dir, id: &MailboxId) -> Self {
-        Self { dir, id: id.clone(), delivery: OnceLock::new() }
+        Self { dir, id: id.clone(), layout: Layout::Native, delivery: OnceLock::new() }
+    }
+
+    /// The `.mailbox` directory of a workspace.
+    pub fn workspace(dir: Dir, id: &MailboxId) -> Self {
+        Self { layout: Layout::Workspace, ..Self::at(dir, id) }
+    }
+
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Whether a file of this name is a message.
+    pub fn is_message(&self, name: &[u8]) -> bool {
+        match self.layout {
+            Layout::Native => file_name::is_message(name),
+            Layout::Workspace => str::from_utf8(name).is_ok_and(|name| MailboxId::parse(name).is_ok()),
+        }
     }
 
     /// Makes a mailbox in one visible step, or completes one that was made by hand. Durable on return.
@@ -140,6 +167,9 @@ impl Maildir {
             Err(e) if e.is_missing() && folder != Folder::Inbox => return Ok(Listing::default()),
             other => other?,
         };
+        if self.layout == Layout::Workspace {
+            return self.list_by_time(&dir, limit);
+        }
         let mut heap: BinaryHeap<(Priority, String)> = BinaryHeap::new();
         let mut listing = Listing::default();
         dir.scan_once(|name, kind| {
@@ -169,10 +199,32 @@ impl Maildir {
         Ok(listing)
     }
 
+    /// The same where names say nothing of order: by the time of the file.
+    fn list_by_time(&self, dir: &Dir, limit: usize) -> Result<Listing> {
+        let (mut listing, mut names) = (Listing::default(), vec![]);
+        dir.scan(|name, kind| match str::from_utf8(name) {
+            Ok(text) if self.is_message(name) && kind == FileType::RegularFile => names.push(text.to_owned()),
+            Ok(text) if self.is_message(name) && !matches!(kind, FileType::Directory) => {
+                listing.strange.push((OsString::from(text), super::fault::kind(kind)));
+            }
+            _ => {}
+        })?;
+        listing.total = names.len();
+        if limit > 0 {
+            names.sort_by_cached_key(|name| (dir.stat(name).ok().map(|stat| mtime(&stat)), name.clone()));
+            names.truncate(limit);
+            listing.names = names;
+        }
+        Ok(listing)
+    }
+
     /// The first `limit` messages in order of arrival: by priority, then by the second in the name, then by the
     /// time of the file. Only names that share a second are looked at, and of a crowd in one second only so
     /// many as a person or an agent could care for.
     pub fn arrivals(&self, folder: Folder, limit: usize) -> Result<Listing> {
+        if self.layout == Layout::Workspace {
+            return self.list(folder, limit);
+        }
         let mut listing = self.list(folder, limit.saturating_add(SAME_SECOND))?;
         let key = |name: &str| (file_name::priority(name.as_bytes()), file_name::second(name).to_owned());
         let mut open = None;

@@ -9,6 +9,7 @@ pub mod folder;
 pub mod lock;
 pub mod maildir;
 pub mod once;
+pub mod place;
 pub mod presence;
 pub mod reading;
 
@@ -16,6 +17,7 @@ pub use disk::Dir;
 pub use fault::Error;
 pub use folder::{Folder, Token};
 pub use maildir::Maildir;
+pub use place::Mailbox;
 
 use std::time::Duration;
 

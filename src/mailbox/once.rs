@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use super::fault::{Error, Result};
 use super::folder::Folder;
-use super::maildir::{Delivered, Maildir};
-use crate::message::{FileName, file_name, frontmatter, maildir};
+use super::maildir::{Delivered, Layout, Maildir};
+use crate::message::{FileName, any, file_name, frontmatter};
 use crate::name::MessageId;
 
 /// What became of a delivery that may be a retry.
@@ -55,7 +55,13 @@ impl Maildir {
         Err(last)
     }
 
-    fn find_twin(&self, id: &MessageId, bytes: &[u8], used: &mut BTreeSet<String>) -> Result<Option<Once>> {
+    /// The same message, or another one under its id, wherever it lies. All names with its digits are put into `used`.
+    pub fn find_twin(
+        &self,
+        id: &MessageId,
+        bytes: &[u8],
+        used: &mut BTreeSet<String>,
+    ) -> Result<Option<Once>> {
         for folder in self.folders()? {
             for twin in self.twins(folder, id)? {
                 used.insert(twin.clone());
@@ -69,7 +75,7 @@ impl Maildir {
                         Err(e) => Once::Delivered { how: Delivered::Unproven(e), name: twin },
                     }));
                 }
-                if maildir::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
+                if any::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
                     return Ok(Some(Once::Taken { path: self.path(folder, &twin) }));
                 }
             }
@@ -88,8 +94,12 @@ impl Maildir {
             other => other?,
         };
         dir.scan(|name, _| {
+            // A reply is called like the request it answers, so in a workspace the name does not tell.
             if let Ok(name) = str::from_utf8(name)
-                && file_name::short(name) == Some(&short)
+                && match self.layout() {
+                    Layout::Native => file_name::short(name) == Some(&short),
+                    Layout::Workspace => self.is_message(name.as_bytes()),
+                }
             {
                 names.push(name.to_owned());
             }

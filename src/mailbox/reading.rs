@@ -10,9 +10,10 @@ use rustix::fs::FileType;
 use super::disk;
 use super::fault::{Error, Result};
 use super::folder::Folder;
-use super::maildir::Maildir;
+use super::maildir::{Layout, Maildir};
 use crate::clock::Timestamp;
-use crate::message::{Envelope, Message, ParseError, file_name, frontmatter, maildir};
+use crate::message::any::{self, Head};
+use crate::message::{Envelope, Message, ParseError, file_name, frontmatter};
 
 /// A file placed by hand may still be growing; until it is this old nobody calls it broken.
 const GROWING: Duration = Duration::from_secs(5);
@@ -51,6 +52,11 @@ impl Maildir {
     /// How many messages are unread, and when the oldest came; by names and one look at a file.
     pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
         let inbox = self.folder(Folder::Inbox)?;
+        if self.layout() == Layout::Workspace {
+            let listing = self.list(Folder::Inbox, 1)?;
+            let oldest = listing.names.first().and_then(|name| inbox.stat(name).ok());
+            return Ok((listing.total, oldest.map(|stat| mtime(&stat))));
+        }
         let (mut count, mut oldest) = (0, Vec::new());
         inbox.scan(|name, kind| {
             if kind == FileType::RegularFile && file_name::is_message(name) {
@@ -91,11 +97,20 @@ impl Maildir {
             passing: false,
         };
         let mut bytes = Vec::new();
+        let found =
+            |envelope: Box<Envelope>| Header { name: name.to_owned(), envelope: *envelope, time, size };
         for more in [4096, frontmatter::HEADER_LIMIT] {
             bytes.extend(opened.head(more).map_err(|e| self.unreadable(folder, name, &e))?);
             let whole = bytes.len() as u64 >= size;
-            if let Some(envelope) = maildir::parse_head(&bytes, whole).map_err(broken)? {
-                return Ok(Some(Header { name: name.to_owned(), envelope, time, size }));
+            match any::parse_head(&bytes, whole).map_err(broken)? {
+                Head::Envelope(envelope) => return Ok(Some(found(envelope))),
+                Head::ReadOn => {}
+                Head::ReadAll => {
+                    let rest = usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(bytes.len());
+                    bytes.extend(opened.head(rest + 1).map_err(|e| self.unreadable(folder, name, &e))?);
+                    let message = any::parse(&bytes).map_err(broken)?;
+                    return Ok(Some(found(Box::new(message.envelope))));
+                }
             }
         }
         Err(broken(ParseError::HeaderTooLong))
@@ -113,7 +128,7 @@ impl Maildir {
         let time = mtime(&opened.stat);
         let bytes = opened.read_all(limit + frontmatter::HEADER_LIMIT as u64);
         let bytes = bytes.map_err(|e| self.unreadable(folder, name, &e))?;
-        match maildir::parse(&bytes) {
+        match any::parse(&bytes) {
             Ok(message) => Ok(Some((message, time))),
             Err(e) => Err(Unreadable {
                 name: name.to_owned(),

@@ -83,7 +83,13 @@ pub fn of_request(request: Request, bytes: &[u8]) -> Message {
 }
 
 /// An envelope as a message of the workspace protocol.
-pub fn to_request(envelope: &Envelope, body: &str, request: &str, receiver: &str, reply: &str) -> Request {
+pub fn to_request(
+    envelope: &Envelope,
+    body: &str,
+    request: &str,
+    receiver: &str,
+    reply: Option<&str>,
+) -> Request {
     let question = id_of_request(request);
     let kind = if envelope.reply_to.is_some() { Kind::Reply } else { Kind::New };
     let (own, answered) = if kind == Kind::New { (question, None) } else { (None, question) };
@@ -107,7 +113,7 @@ pub fn to_request(envelope: &Envelope, body: &str, request: &str, receiver: &str
         kind,
         channel: envelope.channel.clone(),
         receiver: receiver.to_owned(),
-        reply: Some(reply.to_owned()),
+        reply: reply.map(str::to_owned),
         extra,
         body: body.to_owned(),
     }
@@ -269,7 +275,8 @@ mod tests {
         for reply_to in [None, Some("11112222-0000-4000-8000-00000000000b")] {
             let sent = sample(reply_to);
             let request = sent.reply_to.as_ref().unwrap_or(&sent.id).request();
-            let bytes = workspace::render(&to_request(&sent, "body\n", &request, "/c/inbox/x", "/a/inbox/x"));
+            let bytes =
+                workspace::render(&to_request(&sent, "body\n", &request, "/c/inbox/x", Some("/a/inbox/x")));
             let came = parse(bytes.as_bytes()).unwrap();
             let mut task = to_task(&sent, "body\n", None);
             (task.id, task.created) = ("2026-11-15-001".into(), "2026-11-15T00:00:00Z".into());
@@ -313,7 +320,7 @@ mod tests {
         (task.id, task.created) = ("2026-11-15-001".into(), "2026-11-15T00:00:00Z".into());
         let filed = parse(workflow::render(&task).as_bytes()).unwrap().envelope;
         assert_eq!(filed.extra("x-status"), Some("odd"));
-        let request = to_request(&sent, "b", &sent.id.request(), "/c", "/a");
+        let request = to_request(&sent, "b", &sent.id.request(), "/c", Some("/a"));
         assert_eq!(
             parse(workspace::render(&request).as_bytes()).unwrap().envelope.extra("x-REQUEST_ID"),
             Some("x")

@@ -63,6 +63,22 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// What a message is called in one line: the digits in its file name, else what its own protocol calls it.
+    pub fn called(&self, file: &str) -> String {
+        let digits = |text: &str| text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        match &self.native {
+            Native::Maildir => match super::file_name::short(file) {
+                Some(short) => short.to_owned(),
+                None => super::visible::line(self.id.as_str()),
+            },
+            Native::Workspace { request, .. } if digits(request) && file == request => {
+                request[..8].to_owned()
+            }
+            Native::Workspace { .. } => super::visible::line(file),
+            Native::Workflow { id, .. } => super::visible::line(id),
+        }
+    }
+
     /// The value of a field of no protocol.
     pub fn extra(&self, key: &str) -> Option<&str> {
         self.extra.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())

@@ -69,7 +69,7 @@ impl Post {
         let filter = Filter { reply_to: Some(receipt.id.clone()), from, ..Filter::default() };
         let Awaited::Mail(checked) = self.wait(me, &filter, 1, timeout, None)? else { return Ok(None) };
         for header in checked.headers {
-            let read = me.mailbox.message(Folder::Inbox, &header.name, self.room.limits().body_bytes);
+            let read = self.message(&me.mailbox, Folder::Inbox, &header.name);
             if let Ok(Some((message, time))) = read {
                 let path = me.mailbox.path(Folder::Archive, &header.name);
                 return Ok(Some(Opened { folder: Folder::Inbox, name: header.name, message, time, path }));
@@ -107,7 +107,7 @@ impl Post {
         let mut unexplained = None;
         loop {
             // It leaves the inbox with whatever happens to it, and that is the one place it is sure to be.
-            let mut watch = Watch::on_leaving(&mailbox.dir().path().join(Folder::Inbox.word()));
+            let mut watch = Watch::on_leaving(&mailbox.path(Folder::Inbox, ""));
             let now = state()?;
             let waited = clock.boot().saturating_sub(start);
             match now {

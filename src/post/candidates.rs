@@ -9,8 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rustix::fs::FileType;
 
 use super::{Post, Result};
-use crate::mailbox::{Dir, Folder, Maildir};
-use crate::message::file_name;
+use crate::mailbox::{Dir, Folder};
 use crate::name::MailboxId;
 
 /// How many files a worker takes at once.
@@ -138,12 +137,12 @@ impl State {
 /// Lists a mailbox, in order of names, which is of time. One that is gone has no files.
 fn list(post: &Post, number: usize, id: &MailboxId) -> Result<Listed> {
     let (mut places, mut files) = (vec![], vec![]);
-    if let Ok(mailbox) = Maildir::open(post.room.root(), id) {
+    if let Ok(mailbox) = post.mailbox(id) {
         for folder in mailbox.folders()? {
             let Some(dir) = mailbox.folder_if_any(folder)? else { continue };
             dir.scan(|name, kind| {
                 if kind == FileType::RegularFile
-                    && file_name::is_message(name)
+                    && mailbox.is_message(name)
                     && let Ok(name) = str::from_utf8(name)
                 {
                     files.push(File { name: name.to_owned(), place: places.len() });

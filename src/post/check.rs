@@ -8,7 +8,8 @@ use super::{Me, Post, Result};
 use crate::mailbox::Folder;
 use crate::mailbox::Maildir;
 use crate::mailbox::reading::{Header, Unreadable};
-use crate::message::{Envelope, file_name};
+use crate::message::workspace::Kind;
+use crate::message::{Envelope, Native, Protocol, file_name};
 use crate::name::{MailboxId, MessageId};
 use crate::room::Room;
 
@@ -48,14 +49,17 @@ pub struct Checked {
     pub more: usize,
     /// What lies there and cannot be read; left where it is.
     pub unreadable: Vec<Unreadable>,
+    /// The files of requests that a newer one of the same sender and channel made superfluous.
+    pub superseded: Vec<String>,
 }
 
 impl Post {
     /// The first `limit` headers that fit.
     pub fn check(&self, me: &Me, filter: &Filter, limit: usize) -> Result<Checked> {
-        self.return_expired(&me.mailbox)?;
+        self.refresh(&me.mailbox)?;
         // A filter asks for what only the envelope says, so then every name is a candidate.
-        let mut ask = if filter.is_empty() { limit } else { usize::MAX };
+        let named = me.mailbox.protocol() == Protocol::Maildir;
+        let mut ask = if named && filter.is_empty() { limit } else { usize::MAX };
         loop {
             let listing = me.mailbox.arrivals(Folder::Inbox, ask)?;
             let listed = listing.names.len();
@@ -73,7 +77,8 @@ impl Post {
                 match self.header(&me.mailbox, Folder::Inbox, &name) {
                     Ok(Some(header)) if filter.fits(&header) => {
                         fitting += 1;
-                        if checked.headers.len() < limit {
+                        // Elsewhere names do not tell the priority, so all are put into order first.
+                        if checked.headers.len() < limit || !named {
                             checked.headers.push(header);
                         }
                     }
@@ -90,22 +95,54 @@ impl Post {
                 checked.total = fitting;
             }
             let fit = if filter.is_empty() { listing.total - broken_names } else { fitting };
-            checked.more = fit.saturating_sub(checked.headers.len());
             // Unreadable files among the first must not hide good mail behind them.
             if checked.headers.len() < limit && listed < checked.total && listed == ask {
                 ask = ask.saturating_mul(2).saturating_add(16);
                 continue;
             }
-            in_order_of_arrival(&mut checked.headers);
+            match named {
+                true => in_order_of_arrival(&mut checked.headers),
+                false => checked.headers.sort_by_key(|header| header.envelope.priority),
+            }
+            if me.mailbox.protocol() == Protocol::Workspace {
+                checked.superseded = superseded(&checked.headers);
+                checked.headers = together(checked.headers);
+            }
+            checked.headers.truncate(limit);
+            checked.more = fit.saturating_sub(checked.headers.len());
             return Ok(checked);
         }
     }
 
     /// How many messages are unread, told by names alone.
     pub fn count(&self, me: &Me) -> Result<usize> {
-        self.return_expired(&me.mailbox)?;
+        self.refresh(&me.mailbox)?;
         Ok(me.mailbox.list(Folder::Inbox, 0)?.total)
     }
+}
+
+/// The files of requests to which a newer one of the same sender and channel has come.
+pub(super) fn superseded(headers: &[Header]) -> Vec<String> {
+    let is_new = |h: &&Header| matches!(&h.envelope.native, Native::Workspace { kind: Kind::New, .. });
+    let new: Vec<&Header> = headers.iter().filter(is_new).filter(|h| h.envelope.channel.is_some()).collect();
+    let key = |h: &Header| (h.envelope.channel.clone(), h.envelope.from.clone());
+    let newer =
+        |old: &Header| new.iter().any(|h| key(h) == key(old) && (h.time, &h.name) > (old.time, &old.name));
+    new.iter().filter(|h| newer(h)).map(|h| h.name.clone()).collect()
+}
+
+/// Messages of one channel stand together, where the first of them stood.
+fn together(headers: Vec<Header>) -> Vec<Header> {
+    let mut groups: Vec<Vec<Header>> = vec![];
+    for header in headers {
+        let channel = &header.envelope.channel;
+        let same = |group: &&mut Vec<Header>| channel.is_some() && group[0].envelope.channel == *channel;
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(header),
+            None => groups.push(vec![header]),
+        }
+    }
+    groups.into_iter().flatten().collect()
 }
 
 /// A name orders to the second; within one, the file's own time does.

@@ -9,7 +9,7 @@ use super::{Error, Filter, Letter, Me, Opened, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::reading::Unreadable;
-use crate::mailbox::{Folder, Maildir, Token};
+use crate::mailbox::{Folder, Mailbox, Token};
 use crate::message::Envelope;
 use crate::name::{MailboxId, MessageId};
 
@@ -34,7 +34,7 @@ pub struct Claimed {
 pub struct Held {
     pub token: Token,
     pub terms: Terms,
-    pub mailbox: Maildir,
+    pub mailbox: Mailbox,
 }
 
 /// A message that was given up.
@@ -49,7 +49,7 @@ pub struct DeadLetter {
 
 impl Post {
     /// Gives back the messages of a mailbox whose leases are over. A room of a newer format is left alone.
-    pub(super) fn return_expired(&self, mailbox: &Maildir) -> Result<()> {
+    pub(super) fn return_expired(&self, mailbox: &Mailbox) -> Result<()> {
         if self.room.may_write().is_err() {
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl Post {
         self.room.may_write()?;
         let other = queue.map(|name| self.other(&self.addressee(name)?)).transpose()?;
         let from = other.as_ref().unwrap_or(me);
-        self.return_expired(&from.mailbox)?;
+        self.refresh(&from.mailbox)?;
         let mut put_away = vec![];
         if let Some(reference) = reference {
             let found = self.find(from, reference)?;
@@ -113,7 +113,7 @@ impl Post {
         lease: Duration,
         put_away: &mut Vec<Unreadable>,
     ) -> Result<Option<Claimed>> {
-        let (message, _) = match from.mailbox.message(Folder::Inbox, name, self.room.limits().body_bytes) {
+        let (message, _) = match self.message(&from.mailbox, Folder::Inbox, name) {
             Ok(Some(read)) => read,
             Ok(None) => return Ok(None),
             Err(broken) => {
@@ -131,8 +131,7 @@ impl Post {
         let Some(token) = from.mailbox.claim(name, &terms)? else { return Ok(None) };
         // Between the look and the claim another message may have come under the same name: what counts is what
         // was taken.
-        let body_bytes = self.room.limits().body_bytes;
-        let (message, time) = match from.mailbox.message(Folder::Claimed(token), name, body_bytes) {
+        let (message, time) = match self.message(&from.mailbox, Folder::Claimed(token), name) {
             Ok(Some((taken, at))) if taken.envelope.id == message.envelope.id => (taken, at),
             _ => {
                 from.mailbox.settle(token, name, Folder::Inbox)?;
@@ -223,7 +222,7 @@ impl Post {
     }
 
     fn bounce(&self, held: &Held, envelope: &Envelope, why: &str) -> Result<Receipt> {
-        let to = self.sender_of(&envelope.from)?;
+        let (to, back) = self.letter_back(envelope, Letter::default())?;
         let from = held.mailbox.id();
         let letter = Letter {
             subject: Some(crate::message::envelope::subject_with("failed: ", &envelope.subject)),
@@ -237,10 +236,10 @@ impl Post {
             reply_to: Some(envelope.id.clone()),
             allow_secrets: true,
             extra: vec![(BOUNCE.to_owned(), "1".to_owned())],
-            ..Letter::default()
+            ..back
         };
         let id = MessageId::derived(format!("bounce {}", held.token).as_bytes());
-        self.send_as(from, &letter, std::slice::from_ref(&to), &id, true)?.pop().ok_or(Error::EmptyBody)
+        self.send_back(from, &letter, &to, &id, true)
     }
 
     fn answer_claim(&self, me: &Me, held: &Held, letter: Letter) -> Result<Receipt> {
@@ -255,11 +254,11 @@ impl Post {
             .id
             .clone()
             .unwrap_or_else(|| MessageId::derived(format!("answer {}", held.token).as_bytes()));
-        self.send_as(&me.id, &letter, std::slice::from_ref(&to), &id, true)?.pop().ok_or(Error::EmptyBody)
+        self.send_back(&me.id, &letter, &to, &id, true)
     }
 
     fn note_end(&self, held: &Held, how: &str, why: &str) -> Result<()> {
-        let attempt = held.mailbox.attempt(held.token, &held.terms, how, why, self.room.clock());
+        let attempt = Attempt::of(held.token, &held.terms, how, why, self.room.clock());
         Ok(held.mailbox.note_attempt(&held.terms.file, &attempt)?)
     }
 
@@ -281,7 +280,7 @@ impl Post {
         }
     }
 
-    pub(super) fn id_of(&self, mailbox: &Maildir, folder: Folder, name: &str) -> String {
+    pub(super) fn id_of(&self, mailbox: &Mailbox, folder: Folder, name: &str) -> String {
         match self.header(mailbox, folder, name) {
             Ok(Some(header)) => header.envelope.id.to_string(),
             _ => String::new(),

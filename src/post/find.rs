@@ -65,6 +65,8 @@ impl Post {
         for name in me.mailbox.list(folder, usize::MAX)?.names {
             match file_name::short(&name) {
                 _ if name == reference => sure.push(name),
+                // A request is called by its id, and so is a task.
+                None if reference.len() >= 4 && name.starts_with(reference) => sure.push(name),
                 Some(short) if by_name && short.starts_with(&hex) => sure.push(name),
                 // The digits of an id's beginning are the beginning of its digits.
                 Some(short) if by_name || !(hex.starts_with(short) || short.starts_with(&hex)) => {}

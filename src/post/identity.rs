@@ -3,7 +3,7 @@
 //! Never guessed, never minted by accident, and never read out of text that a model produced.
 
 use super::{Error, Post, Result};
-use crate::mailbox::Maildir;
+use crate::mailbox::{Mailbox, Maildir};
 use crate::name::{MailboxId, Name};
 
 /// The mailbox a command acts as.
@@ -13,7 +13,7 @@ pub struct Me {
     /// Its friendly name, if it has one.
     pub name: Option<String>,
     pub why: Why,
-    pub mailbox: Maildir,
+    pub mailbox: Mailbox,
 }
 
 /// What said so.
@@ -51,7 +51,7 @@ impl Post {
         let mailbox = self.mailbox(&id)?;
         // A room of a newer format is only looked at.
         if self.room.may_write().is_ok() {
-            mailbox.mark_seen();
+            mailbox.home().mark_seen();
         }
         let name = self.registry.as_ref().ok().and_then(|r| r.by_id(&id)).map(|e| e.name.clone());
         Ok(Me { id, name, why, mailbox })

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{Error, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::reading::Header;
-use crate::mailbox::{Folder, Maildir};
+use crate::mailbox::{Folder, Mailbox};
 use crate::message::file_name;
 use crate::name::{MailboxId, MessageId};
 
@@ -38,12 +38,12 @@ impl Post {
 
     /// Every mailbox of the room that can be opened, one's own first. Each is opened when its turn comes: there may
     /// be more of them than a process may hold open.
-    pub(super) fn all_mailboxes(&self, me: Option<&Me>) -> Result<impl Iterator<Item = Maildir>> {
+    pub(super) fn all_mailboxes(&self, me: Option<&Me>) -> Result<impl Iterator<Item = Mailbox>> {
         let own = me.map(|me| me.id.clone());
         let mut ids = self.mailbox_ids()?;
         ids.retain(|id| Some(id) != own.as_ref());
         let ids = own.into_iter().chain(ids);
-        Ok(ids.filter_map(|id| Maildir::open(self.room.root(), &id).ok()))
+        Ok(ids.filter_map(|id| self.mailbox(&id).ok()))
     }
 
     /// All copies of the one message that `reference` names, anywhere in the room; an exact id needs no
@@ -53,7 +53,7 @@ impl Post {
         let mut wanted = reference.to_owned();
         for mailbox in self.all_mailboxes(me)? {
             for folder in mailbox.folders()? {
-                for copy in candidates(&mailbox, folder, &wanted, self.room.limits().body_bytes)? {
+                for copy in self.candidates(&mailbox, folder, &wanted)? {
                     found.entry(copy.header.envelope.id.clone()).or_default().push(copy);
                 }
             }
@@ -80,7 +80,7 @@ impl Post {
     pub(super) fn every_header(
         &self,
         is_known: impl Fn(&str, &str) -> bool,
-        mut see: impl FnMut(&Maildir, Header),
+        mut see: impl FnMut(&Mailbox, Header),
     ) -> Result<()> {
         for mailbox in self.all_mailboxes(None)? {
             for folder in mailbox.folders()? {
@@ -95,32 +95,33 @@ impl Post {
         }
         Ok(())
     }
-}
 
-fn candidates(mailbox: &Maildir, folder: Folder, reference: &str, limit: u64) -> Result<Vec<Copy>> {
-    let hex: String =
-        reference.chars().filter(char::is_ascii_hexdigit).map(|c| c.to_ascii_lowercase()).collect();
-    let wanted = reference.to_ascii_lowercase();
-    let mut copies = vec![];
-    for name in mailbox.list(folder, usize::MAX)?.names {
-        let fits = match file_name::short(&name) {
-            Some(short) => hex.len() >= 4 && (hex.starts_with(short) || short.starts_with(&hex)),
-            None => true,
-        };
-        if !fits {
-            continue;
+    /// The messages of a folder that `reference` may name.
+    fn candidates(&self, mailbox: &Mailbox, folder: Folder, reference: &str) -> Result<Vec<Copy>> {
+        let hex: String =
+            reference.chars().filter(char::is_ascii_hexdigit).map(|c| c.to_ascii_lowercase()).collect();
+        let wanted = reference.to_ascii_lowercase();
+        let mut copies = vec![];
+        for name in mailbox.list(folder, usize::MAX)?.names {
+            let fits = match file_name::short(&name) {
+                Some(short) => hex.len() >= 4 && (hex.starts_with(short) || short.starts_with(&hex)),
+                None => true,
+            };
+            if !fits {
+                continue;
+            }
+            let Ok(Some(header)) = self.header(mailbox, folder, &name) else { continue };
+            let id = header.envelope.id.as_str().to_ascii_lowercase();
+            if id == wanted
+                || wanted.len() >= 4
+                    && (id.starts_with(&wanted)
+                        || header.envelope.id.short().is_some_and(|s| s.starts_with(&wanted)))
+            {
+                copies.push(Copy { mailbox: mailbox.id().clone(), folder, header });
+            }
         }
-        let Ok(Some(header)) = mailbox.header(folder, &name, limit) else { continue };
-        let id = header.envelope.id.as_str().to_ascii_lowercase();
-        if id == wanted
-            || wanted.len() >= 4
-                && (id.starts_with(&wanted)
-                    || header.envelope.id.short().is_some_and(|s| s.starts_with(&wanted)))
-        {
-            copies.push(Copy { mailbox: mailbox.id().clone(), folder, header });
-        }
+        Ok(copies)
     }
-    Ok(copies)
 }
 
 fn clip(reference: &str) -> String {

@@ -3,10 +3,14 @@
 //! A [`Post`] is one room seen by one caller. Each verb has its file; none of them prints, asks or reads
 //! the environment. Order within a verb is always: check everything, act, record it in the journal.
 
+mod adopt;
 mod ask;
 mod candidates;
+mod carry;
+mod channel;
 mod check;
 mod claim;
+mod copies;
 mod error;
 mod find;
 mod group;
@@ -14,6 +18,7 @@ mod hints;
 mod identity;
 mod locate;
 mod names;
+mod places;
 mod prune;
 mod read;
 mod reply;
@@ -25,6 +30,7 @@ mod stats;
 mod takeover;
 mod thread;
 mod trace;
+mod unanswered;
 mod wait;
 
 use std::path::Path;
@@ -33,15 +39,18 @@ use std::sync::Arc;
 use crate::clock::{Clock, Timestamp};
 use crate::journal::Event;
 use crate::mailbox::reading::{Header, Unreadable};
-use crate::mailbox::{Folder, Maildir};
+use crate::mailbox::{Folder, Mailbox, Maildir};
+use crate::message::Message;
 use crate::name::MailboxId;
 use crate::registry::{self, Registry};
 use crate::room::Room;
 use crate::session::Session;
 
+pub use adopt::{Adopted, Adoption};
 pub use ask::{Asked, Fate, Until};
 pub use check::{Checked, Filter, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
+pub use copies::Back;
 pub use error::{Error, Failure, Result};
 pub use find::Found;
 pub use identity::{Me, Why};
@@ -119,7 +128,13 @@ impl Post {
         self.room.clock().now()
     }
 
-    fn mailbox(&self, id: &MailboxId) -> Result<Maildir> {
+    /// A mailbox, wherever its messages lie.
+    fn mailbox(&self, id: &MailboxId) -> Result<Mailbox> {
+        self.placed(self.home(id)?)
+    }
+
+    /// The home of a mailbox in this room.
+    fn home(&self, id: &MailboxId) -> Result<Maildir> {
         match Maildir::open(self.room.root(), id) {
             Err(e) if e.is_missing() => {
                 Err(Error::NoMailbox { id: id.to_string(), name: self.name_of(id.as_str()).to_owned() })
@@ -131,11 +146,29 @@ impl Post {
     /// The envelope of a message, under this room's limit.
     fn header(
         &self,
-        mailbox: &Maildir,
+        mailbox: &Mailbox,
         folder: Folder,
         name: &str,
     ) -> std::result::Result<Option<Header>, Unreadable> {
-        mailbox.header(folder, name, self.room.limits().body_bytes)
+        let mut header = mailbox.header(folder, name, self.room.limits().body_bytes)?;
+        if let Some(header) = &mut header {
+            self.know_sender(mailbox.id(), &mut header.envelope);
+        }
+        Ok(header)
+    }
+
+    /// A whole message, under this room's limit.
+    fn message(
+        &self,
+        mailbox: &Mailbox,
+        folder: Folder,
+        name: &str,
+    ) -> std::result::Result<Option<(Message, Timestamp)>, Unreadable> {
+        let mut read = mailbox.message(folder, name, self.room.limits().body_bytes)?;
+        if let Some((message, _)) = &mut read {
+            self.know_sender(mailbox.id(), &mut message.envelope);
+        }
+        Ok(read)
     }
 
     fn record(&self, event: Event) {

@@ -2,7 +2,6 @@
 
 use super::{Post, Result};
 use crate::clock::Timestamp;
-use crate::mailbox::Maildir;
 use crate::mailbox::presence::Presence;
 use crate::name::MailboxId;
 
@@ -28,7 +27,7 @@ impl Post {
             .entries
             .iter()
             .map(|entry| {
-                let mailbox = Maildir::open(self.room.root(), &entry.id).ok();
+                let mailbox = self.mailbox(&entry.id).ok();
                 Listed {
                     name: entry.name.clone(),
                     aliases: entry.aliases().map(str::to_owned).collect(),
@@ -37,7 +36,7 @@ impl Post {
                     harness: entry.harness.clone(),
                     about: entry.text("about").map(str::to_owned),
                     unread: mailbox.as_ref().and_then(|m| m.unread().ok()),
-                    presence: mailbox.map_or(Presence::NeverSeen, |m| m.presence(self.now())),
+                    presence: mailbox.map_or(Presence::NeverSeen, |m| m.home().presence(self.now())),
                 }
             })
             .collect())

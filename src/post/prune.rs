@@ -45,7 +45,7 @@ impl Post {
             let (mut unread, mut messages) = (0, 0);
             // A mailbox whose directory went in an interrupted run has only its name left.
             if let Ok(mailbox) = Maildir::open(self.room.root(), &id) {
-                self.return_expired(&mailbox)?;
+                mailbox.return_expired(self.room.clock())?;
                 unread = unfinished(&mailbox)?;
                 for folder in mailbox.folders()? {
                     messages += mailbox.list(folder, 0)?.total;
@@ -84,7 +84,7 @@ impl Post {
             Doomed::Mailbox { id, name, unread, .. } => self.prune_mailbox(by, id, name, *unread),
             Doomed::Message { id, folder, name } => {
                 let mailbox = self.mailbox(id)?;
-                match mailbox.folder(*folder)?.remove(name) {
+                match mailbox.remove(*folder, name) {
                     Err(e) if e.is_missing() => {}
                     other => other?,
                 }

@@ -39,7 +39,7 @@ impl Post {
     /// `peek`: nothing is moved, not even what is broken.
     pub fn open_next(&self, me: &Me, peek: bool) -> Result<Next> {
         if !peek {
-            self.return_expired(&me.mailbox)?;
+            self.refresh(&me.mailbox)?;
         }
         let mut next = Next::default();
         let mut ask = 16;
@@ -49,8 +49,9 @@ impl Post {
                 next.put_away.push(self.quarantine(me, name, format!("it is {what}"))?);
             }
             next.skipped.clear();
-            for name in &listing.names {
-                match me.mailbox.message(Folder::Inbox, name, self.room.limits().body_bytes) {
+            let listed = listing.names.len();
+            for name in &self.not_shown(&me.mailbox, listing.names)? {
+                match self.message(&me.mailbox, Folder::Inbox, name) {
                     Ok(Some((message, time))) => {
                         next.opened = Some(self.opened(me, Folder::Inbox, name, message, time));
                         return Ok(next);
@@ -67,7 +68,7 @@ impl Post {
                 }
             }
             // Nothing among the first; behind files that grow or fail there may be more.
-            if listing.names.len() < ask {
+            if listed < ask {
                 return Ok(next);
             }
             ask *= 4;
@@ -86,15 +87,13 @@ impl Post {
 
     fn open_found(&self, me: &Me, reference: &str, peek: bool, found: Found) -> Result<Opened> {
         let Found { folder, name } = found;
-        match me.mailbox.message(folder, &name, self.room.limits().body_bytes) {
+        match self.message(&me.mailbox, folder, &name) {
             Ok(Some((message, time))) => Ok(self.opened(me, folder, &name, message, time)),
             // Someone archived it between the look and the opening; there it is read as well.
-            Ok(None) if folder == Folder::Inbox => {
-                match me.mailbox.message(Folder::Archive, &name, self.room.limits().body_bytes) {
-                    Ok(Some((message, time))) => Ok(self.opened(me, Folder::Archive, &name, message, time)),
-                    _ => Err(Error::NoMessage { reference: reference.to_owned() }),
-                }
-            }
+            Ok(None) if folder == Folder::Inbox => match self.message(&me.mailbox, Folder::Archive, &name) {
+                Ok(Some((message, time))) => Ok(self.opened(me, Folder::Archive, &name, message, time)),
+                _ => Err(Error::NoMessage { reference: reference.to_owned() }),
+            },
             Ok(None) => Err(Error::NoMessage { reference: reference.to_owned() }),
             Err(broken) => {
                 let mut path = me.mailbox.path(folder, &name).display().to_string();
@@ -116,8 +115,15 @@ impl Post {
 
     pub(super) fn quarantine(&self, me: &Me, name: &OsString, why: String) -> Result<Unreadable> {
         self.room.may_write()?;
-        me.mailbox.quarantine(name)?;
         let shown = name.to_string_lossy().into_owned();
+        if !me.mailbox.quarantine(name)? {
+            return Ok(Unreadable {
+                name: shown,
+                why: format!("{why} (left alone)"),
+                time: None,
+                passing: false,
+            });
+        }
         self.record(Event {
             file: shown.clone(),
             note: why.clone(),
@@ -132,6 +138,11 @@ impl Post {
             return Ok(());
         }
         self.room.may_write()?;
+        if self.awaits_answer(&me.mailbox, &opened.message.envelope) {
+            self.note_shown(me, &opened.name)?;
+            self.record_move("shown", me, opened.message.envelope.id.as_str(), &opened.name);
+            return Ok(());
+        }
         if let Some(name) = me.mailbox.shift(&opened.name, Folder::Inbox, Folder::Archive)? {
             self.record_move("shown", me, &opened.message.envelope.id.to_string(), &name);
         }
@@ -157,7 +168,7 @@ impl Post {
         let found = self.find_to_file(me, reference, to)?;
         if found.folder == to {
             // The run that moved it may have been interrupted before that was durable.
-            me.mailbox.folder(to)?.sync()?;
+            me.mailbox.sync(to)?;
             return Ok((found, false));
         }
         let moved = me.mailbox.shift(&found.name, found.folder, to)?;

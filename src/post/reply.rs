@@ -6,12 +6,25 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Error, Letter, Me, Outcome, Post, Receipt, Result};
+use super::carry::kept;
+use super::{Back, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::mailbox::Dir;
 use crate::mailbox::Folder;
-use crate::message::Envelope;
 use crate::message::envelope::subject_of_answer;
+use crate::message::{Envelope, Native, Priority, Protocol};
 use crate::name::{MailboxId, MessageId, Name};
+
+/// Where an answer goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Target {
+    Mailbox(MailboxId),
+    /// A file in an inbox of no mailbox of the room.
+    Path(String),
+}
+
+/// The fields in which a message of another protocol keeps the way back to a workspace.
+pub(super) const REPLY_PATH: &str = "reply_path";
+pub(super) const REQUEST: &str = "request";
 
 const FOLDER: &str = "answering";
 const LOCK: &str = ".answer.lock";
@@ -44,35 +57,85 @@ impl Post {
             }
         };
         let asked = header.envelope;
-        let (to, letter) = self.letter_back(&asked, letter)?;
+        let (to, letter) = self.letter_back(&asked, letter).map_err(|e| self.at_field(me, &found, e))?;
         self.check_letter(&letter)?;
-        let receipt = self.answer(me, &asked.id, &to, &letter)?;
+        let receipt = self.answer(me, &asked.id, &to, &letter).map_err(|e| self.at_field(me, &found, e))?;
+        let receipt =
+            Receipt { outcome: receipt.outcome.map_failure(|e| self.at_field(me, &found, e)), ..receipt };
         let delivered = !matches!(receipt.outcome, Outcome::Failed(_));
-        let archived = match delivered && found.folder == Folder::Inbox {
-            true => me.mailbox.shift(&found.name, Folder::Inbox, Folder::Archive)?,
-            false => None,
-        };
-        if let Some(name) = &archived {
-            self.record_move("answered", me, asked.id.as_str(), name);
-        }
-        let archived = archived.is_some();
+        let archived =
+            delivered && found.folder == Folder::Inbox && self.put_away_answered(me, &asked, &found.name)?;
         if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
             // The run that moved it may have been interrupted before that was durable.
-            me.mailbox.folder(Folder::Archive)?.sync()?;
+            me.mailbox.sync(Folder::Archive)?;
         }
         Ok(Answer { receipt, answered: asked.id, archived })
     }
 
+    /// Takes an answered message out of the inbox: to the archive, or away where the protocol has it so.
+    fn put_away_answered(&self, me: &Me, asked: &Envelope, name: &str) -> Result<bool> {
+        let gone = match me.mailbox.protocol() {
+            Protocol::Workspace => match me.mailbox.remove(Folder::Inbox, name) {
+                Err(e) if e.is_missing() => None,
+                other => {
+                    other?;
+                    me.mailbox.sync(Folder::Inbox)?;
+                    Some(name.to_owned())
+                }
+            },
+            _ => me.mailbox.shift(name, Folder::Inbox, Folder::Archive)?,
+        };
+        if let Some(name) = &gone {
+            self.record_move("answered", me, asked.id.as_str(), name);
+        }
+        Ok(gone.is_some())
+    }
+
     /// A letter that answers: to the sender, in the same thread and channel.
-    pub(super) fn letter_back(&self, asked: &Envelope, letter: Letter) -> Result<(MailboxId, Letter)> {
-        let to = self.sender_of(&asked.from)?;
+    pub(super) fn letter_back(&self, asked: &Envelope, letter: Letter) -> Result<(Target, Letter)> {
+        let (to, back) = match &asked.native {
+            Native::Workspace { request, reply, .. } => {
+                let path = reply.clone().ok_or(Error::NoReplyWanted)?;
+                let to = self.owner_of(&path).map_or_else(|| Target::Path(path.clone()), Target::Mailbox);
+                (to, Some(Back { request: request.clone(), path: Some(path) }))
+            }
+            _ => match (asked.extra(REPLY_PATH), asked.extra(REQUEST)) {
+                (Some(path), request) => {
+                    let request = request.map_or_else(|| asked.id.request(), str::to_owned);
+                    (Target::Path(path.to_owned()), Some(Back { request, path: Some(path.to_owned()) }))
+                }
+                (None, Some(request)) => {
+                    let back = Back { request: request.to_owned(), path: None };
+                    (Target::Mailbox(self.sender_of(&asked.from)?), Some(back))
+                }
+                _ => (Target::Mailbox(self.sender_of(&asked.from)?), None),
+            },
+        };
         let letter = Letter {
             subject: Some(letter.subject.clone().unwrap_or_else(|| subject_of_answer(&asked.subject))),
             channel: letter.channel.clone().or_else(|| asked.channel.clone()),
             reply_to: Some(asked.id.clone()),
+            priority: if letter.priority == Priority::Normal { asked.priority } else { letter.priority },
+            extra: letter.extra.iter().cloned().chain(kept(asked)).collect(),
+            back,
             ..letter
         };
         Ok((to, letter))
+    }
+
+    /// Says in which line of which file the path stands that was refused.
+    fn at_field(&self, me: &Me, found: &Found, e: Error) -> Error {
+        let (field, why) = match e {
+            Error::Destination { path, why } => {
+                ("REPLY_INBOX_PATH", format!("{}: {why}", crate::message::visible::clip(&path, 200)))
+            }
+            Error::NoReplyWanted => ("REPLY_INBOX_PATH", "it is missing, so no reply is wanted".to_owned()),
+            e => return e,
+        };
+        let file = me.mailbox.path(found.folder, &found.name);
+        let text = me.mailbox.text(found.folder, &found.name).unwrap_or_default();
+        let line = text.lines().position(|line| line.starts_with(field)).map_or(1, |at| at + 1);
+        Error::Field { file: file.display().to_string(), line, field, why }
     }
 
     /// The mailbox a message came from. By hand, a name is easily written where an id belongs.
@@ -95,10 +158,8 @@ impl Post {
         }
     }
 
-    fn answer(&self, me: &Me, asked: &MessageId, to: &MailboxId, letter: &Letter) -> Result<Receipt> {
-        let one = |id: &MessageId, retry: bool| -> Result<Receipt> {
-            self.send_as(&me.id, letter, std::slice::from_ref(to), id, retry)?.pop().ok_or(Error::EmptyBody)
-        };
+    fn answer(&self, me: &Me, asked: &MessageId, to: &Target, letter: &Letter) -> Result<Receipt> {
+        let one = |id: &MessageId, retry: bool| self.send_back(&me.id, letter, to, id, retry);
         if let Some(id) = &letter.id {
             return one(id, true);
         }
@@ -112,7 +173,9 @@ impl Post {
             }
             forget(me, asked);
         }
-        self.check_quota(to)?;
+        if let Target::Mailbox(to) = to {
+            self.check_quota(to)?;
+        }
         let id = MessageId::fresh();
         folder.touch(&format!("{}.{id}", key(asked)))?;
         let sent = one(&id, false);

@@ -14,7 +14,7 @@ use super::locate::Copy;
 use super::{Error, Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::reading::{Header, mtime};
-use crate::message::{frontmatter, maildir};
+use crate::message::{any, frontmatter};
 use crate::name::MailboxId;
 
 /// What is looked for.
@@ -87,8 +87,9 @@ impl Post {
                     let mut buffer = vec![0; SKIMMED];
                     while let Some(batch) = candidates.next().transpose() {
                         let found = batch.map(|batch| {
-                            let look =
-                                |(place, name): (&Place, &str)| look(query, place, name, limit, &mut buffer);
+                            let look = |(place, name): (&Place, &str)| {
+                                look(self, query, place, name, limit, &mut buffer)
+                            };
                             (batch.turn, batch.files().filter_map(look).collect())
                         });
                         // Nobody hears any more when enough was found, or when something failed.
@@ -126,7 +127,7 @@ const SKIMMED: usize = 64 * 1024;
 /// How many lines of one message are shown.
 const LINES: usize = 5;
 
-fn look(query: &Query, place: &Place, name: &str, limit: u64, buffer: &mut [u8]) -> Option<Hit> {
+fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffer: &mut [u8]) -> Option<Hit> {
     // Most files end here: nothing is asked about a file, or parsed, that does not match somewhere.
     if place.dir.skim(name, buffer).is_some_and(|bytes| !query.pattern.is_match(bytes)) {
         return None;
@@ -141,7 +142,8 @@ fn look(query: &Query, place: &Place, name: &str, limit: u64, buffer: &mut [u8])
     if !query.pattern.is_match(&bytes) {
         return None;
     }
-    let message = maildir::parse(&bytes).ok()?;
+    let mut message = any::parse(&bytes).ok()?;
+    post.know_sender(&place.mailbox, &mut message.envelope);
     if query.from.as_ref().is_some_and(|from| message.envelope.from != from.as_str()) {
         return None;
     }

@@ -14,8 +14,8 @@ impl Post {
     /// The mailbox with this id, made if it is missing.
     pub fn ensure(&self, id: &MailboxId) -> Result<Me> {
         self.room.may_write()?;
-        let mailbox = Maildir::make(self.room.root(), id, None)?;
-        mailbox.mark_seen();
+        let mailbox = self.placed(Maildir::make(self.room.root(), id, None)?)?;
+        mailbox.home().mark_seen();
         let name = self.registry.as_ref().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());
         Ok(Me { id: id.clone(), name, why: Why::Id, mailbox })
     }

@@ -6,14 +6,19 @@
 use std::collections::BTreeSet;
 
 use super::claim::{BOUNCE, is_bounce};
+use super::copies::Back;
+use super::reply::Target;
 use super::{Error, Me, Post, Result};
 use crate::journal::Event;
-use crate::mailbox::Folder;
 use crate::mailbox::maildir::Delivered;
 use crate::mailbox::once::Once;
+use crate::mailbox::{Folder, Mailbox};
 use crate::message::envelope::{self, check_value};
-use crate::message::{Envelope, FileName, Native, Priority, maildir, secret};
+use crate::message::{Envelope, FileName, Native, Priority, Protocol, any, maildir, secret, workspace};
 use crate::name::{MailboxId, MessageId};
+
+/// Whom a receipt names for a file in an inbox that the room does not know.
+const OUTSIDE: &str = "outside";
 
 /// What is to be sent.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +36,8 @@ pub struct Letter {
     /// Only the seed's shell interface sends empty messages.
     pub allow_empty: bool,
     pub extra: Vec<(String, String)>,
+    /// For an answer: the way back that its question named.
+    pub back: Option<Back>,
 }
 
 /// What happened for one recipient.
@@ -41,6 +48,8 @@ pub struct Receipt {
     pub name: String,
     pub subject: String,
     pub file: String,
+    /// Its name was taken, so it lies beside what has that name.
+    pub is_beside: bool,
     pub outcome: Outcome,
 }
 
@@ -54,6 +63,16 @@ pub enum Outcome {
     Already(Folder),
     /// Not in the mailbox.
     Failed(Error),
+}
+
+impl Outcome {
+    /// The same with another error in the place of its own.
+    pub(super) fn map_failure(self, change: impl FnOnce(Error) -> Error) -> Self {
+        match self {
+            Self::Failed(e) => Self::Failed(change(e)),
+            other => other,
+        }
+    }
 }
 
 impl Post {
@@ -96,6 +115,29 @@ impl Post {
             }
         }
         Ok(to.iter().map(|recipient| self.deliver(from, letter, recipient, (id, retry), &subject)).collect())
+    }
+
+    /// Sends an answer: to a mailbox, or to a file in an inbox that the room does not know.
+    pub(super) fn send_back(
+        &self,
+        from: &MailboxId,
+        letter: &Letter,
+        to: &Target,
+        id: &MessageId,
+        retry: bool,
+    ) -> Result<Receipt> {
+        let path = match to {
+            Target::Mailbox(to) => {
+                let sent = self.send_as(from, letter, std::slice::from_ref(to), id, retry)?.pop();
+                return sent.ok_or(Error::EmptyBody);
+            }
+            Target::Path(path) => path,
+        };
+        self.room.may_write()?;
+        self.check_letter(letter)?;
+        let outside = MailboxId::parse(OUTSIDE).map_err(|_| Error::EmptyBody)?;
+        let subject = letter.subject.clone().unwrap_or_else(|| envelope::subject_of(&letter.body));
+        Ok(Receipt { name: path.clone(), ..self.deliver(from, letter, &outside, (id, retry), &subject) })
     }
 
     pub(super) fn check_letter(&self, letter: &Letter) -> Result<()> {
@@ -152,7 +194,7 @@ impl Post {
         (id, retry): (&MessageId, bool),
         subject: &str,
     ) -> Receipt {
-        let envelope = Envelope {
+        let mut envelope = Envelope {
             id: id.clone(),
             from: from.to_string(),
             to: to.to_string(),
@@ -163,12 +205,9 @@ impl Post {
             extra: letter.extra.clone(),
             native: Native::Maildir,
         };
-        let bytes = maildir::render(&envelope, &letter.body);
-        // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
-        let short = id.short().unwrap_or_else(|| "00000000".to_owned());
-        let wanted = FileName::new(self.now(), &short, subject, letter.priority);
-        let mut file = wanted.as_str().to_owned();
-        let outcome = match self.put(to, retry.then_some(id), &wanted, bytes.as_bytes()) {
+        envelope.extra = any::foreign(&envelope, &[]).collect();
+        let mut file = String::new();
+        let outcome = match self.put(Some(from), letter, to, &envelope, retry) {
             Ok(Once::Delivered { how, name }) => {
                 file = name;
                 match how {
@@ -197,20 +236,65 @@ impl Post {
             });
         }
         let name = self.name_of(to.as_str()).to_owned();
-        Receipt { id: id.clone(), to: to.clone(), name, subject: subject.to_owned(), file, outcome }
+        let is_beside =
+            letter.back.is_some() && file.rsplit_once('.').is_some_and(|(_, n)| n.parse::<u32>().is_ok());
+        Receipt {
+            id: id.clone(),
+            to: to.clone(),
+            name,
+            subject: subject.to_owned(),
+            file,
+            is_beside,
+            outcome,
+        }
     }
 
-    fn put(
+    /// Puts a message into a mailbox, in the protocol of that mailbox.
+    /// Without a sender that has a mailbox, no answer can come.
+    pub(super) fn put(
         &self,
+        from: Option<&MailboxId>,
+        letter: &Letter,
         to: &MailboxId,
-        retried: Option<&MessageId>,
-        name: &FileName,
-        bytes: &[u8],
+        envelope: &Envelope,
+        retry: bool,
     ) -> Result<Once> {
+        if to.as_str() == OUTSIDE && letter.back.is_some() {
+            let sender = from.map(|from| self.mailbox(from)).transpose()?;
+            return self.copy(sender.as_ref(), (envelope, &letter.body), letter.back.as_ref(), None, retry);
+        }
         let mailbox = self.mailbox(to)?;
-        Ok(match retried {
-            Some(id) => mailbox.deliver_once(id, name, bytes)?,
-            None => mailbox.deliver_beside(name, bytes, &BTreeSet::new())?,
+        if mailbox.protocol() == Protocol::Workspace {
+            let sender = from.map(|from| self.mailbox(from)).transpose()?;
+            let back = letter.back.as_ref();
+            return self.copy(sender.as_ref(), (envelope, &letter.body), back, Some(&mailbox), retry);
+        }
+        if let Some(from) = from.filter(|from| self.protocol_of(from) == Protocol::Workspace) {
+            self.keep_own_copy(&self.mailbox(from)?, &mailbox, envelope, letter)?;
+        }
+        let bytes = maildir::render(envelope, &letter.body);
+        // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
+        let short = envelope.id.short().unwrap_or_else(|| "00000000".to_owned());
+        let name = FileName::new(self.now(), &short, &envelope.subject, letter.priority);
+        let place = mailbox.maildir();
+        Ok(match retry {
+            true => place.deliver_once(&envelope.id, &name, bytes.as_bytes())?,
+            false => place.deliver_beside(&name, bytes.as_bytes(), &BTreeSet::new())?,
         })
+    }
+
+    /// A workspace keeps a copy of all it sends, whatever protocol that goes out in.
+    fn keep_own_copy(
+        &self,
+        sender: &Mailbox,
+        to: &Mailbox,
+        envelope: &Envelope,
+        letter: &Letter,
+    ) -> Result<()> {
+        let asked = envelope.reply_to.as_ref().unwrap_or(&envelope.id);
+        let request = letter.back.as_ref().map_or_else(|| asked.request(), |back| back.request.clone());
+        let path = |mailbox: &Mailbox| self.reply_inbox(mailbox).join(&request).display().to_string();
+        let copy = any::to_request(envelope, &letter.body, &request, &path(to), Some(&path(sender)));
+        self.keep_in_scratch(sender, &request, workspace::render(&copy).as_bytes())
     }
 }

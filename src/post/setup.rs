@@ -3,6 +3,8 @@
 //! Every step under the registry's lock, in an order that an interruption cannot spoil: the mailbox with
 //! its card, then the binding, then the name. Run again, it finds what the first run left and goes on.
 
+use std::path::PathBuf;
+
 use rustix::fs::FileType;
 
 use super::{Error, Post, Result, Why};
@@ -11,6 +13,7 @@ use crate::mailbox::Folder;
 use crate::mailbox::Maildir;
 use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::presence::Presence;
+use crate::message::Protocol;
 use crate::message::envelope::check_value;
 use crate::name::{MailboxId, Name};
 use crate::random;
@@ -26,6 +29,8 @@ pub struct NewMailbox {
     pub about: Option<String>,
     /// For another agent: nothing of the caller is bound or named.
     pub child: bool,
+    /// The mailbox is that of this workspace.
+    pub workspace: Option<PathBuf>,
 }
 
 /// What was set up.
@@ -49,12 +54,24 @@ impl Post {
             check_value(about).map_err(|why| Error::BadValue { field: "--about", why })?;
         }
         let mut editing = Editing::begin(self.room.root())?;
-        let own = if wanted.child { None } else { self.own_id(&editing.registry)? };
+        let inbox = wanted.workspace.as_deref().map(|dir| self.make_workspace(dir)).transpose()?;
+        let inbox = inbox.map(|inbox| inbox.display().to_string());
+        let own = match &inbox {
+            // Whose workspace it is does not depend on who sets it up.
+            Some(inbox) => editing.registry.entries.iter().find(|e| e.inbox == *inbox).map(|e| e.id.clone()),
+            None if wanted.child => None,
+            None => self.own_id(&editing.registry)?,
+        };
         let known = own.as_ref().and_then(|id| editing.registry.by_id(id)).cloned();
         let mut entry = match known {
             Some(entry) => same_owner(entry, name.as_ref(), &aliases)?,
-            None => self.new_entry(&editing.registry, own, name)?,
+            None => self.new_entry(&editing.registry, own, name.or_else(|| name_of_workspace(wanted)))?,
         };
+        if let Some(inbox) = inbox {
+            check_value(&inbox).map_err(|why| Error::BadValue { field: "--workspace", why })?;
+            entry.inbox = inbox;
+            entry.extra.insert("protocol".into(), Protocol::Workspace.word().into());
+        }
         self.complete(&mut entry, &editing.registry, &aliases, wanted)?;
         let old = editing.registry.by_id(&entry.id).cloned();
         let mailbox = Maildir::make(self.room.root(), &entry.id, Some(&entry.card()))?;
@@ -83,7 +100,7 @@ impl Post {
             id: entry.id,
             created,
             bound,
-            unread: mailbox.list(Folder::Inbox, 0)?.total,
+            unread: self.placed(mailbox).and_then(|m| Ok(m.list(Folder::Inbox, 0)?.total)).unwrap_or(0),
         })
     }
 
@@ -219,6 +236,12 @@ impl Post {
         let card = Registry::parse(&mailbox.dir().read("card.json", CARD_LIMIT).ok()??).ok()?;
         card.by_id(id).and_then(|entry| Name::parse(&entry.name).ok())
     }
+}
+
+/// A workspace is called like its directory, if it can be.
+fn name_of_workspace(wanted: &NewMailbox) -> Option<Name> {
+    let directory = wanted.workspace.as_deref()?.file_name()?.to_str()?;
+    Name::parse(directory).ok()
 }
 
 fn checked_name(text: &str) -> Result<Name> {

@@ -37,7 +37,7 @@ impl Post {
         let id = self.addressee(name)?;
         // Two that take over at once take turns, and the second finds the first alive.
         let _lock = self.room.root().lock(crate::registry::LOCK)?;
-        let mailbox = self.mailbox(&id)?;
+        let mailbox = self.home(&id)?;
         let name = self.name_of(id.as_str()).to_owned();
         let mine = self.caller.session.as_ref();
         let is_mine = mine.is_some_and(|session| holder(&mailbox).is_some_and(|h| h.is(session)));

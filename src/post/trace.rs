@@ -7,8 +7,8 @@ use super::claim::{BOUNCE, is_bounce};
 use super::locate::Copy;
 use super::{Error, Me, Post, Result};
 use crate::journal::{self, Event};
+use crate::mailbox::Folder;
 use crate::mailbox::claim::{Attempt, Terms};
-use crate::mailbox::{Folder, Maildir};
 use crate::name::MessageId;
 use crate::room::Room;
 
@@ -97,7 +97,7 @@ impl Post {
 
     /// What became of one copy.
     pub(super) fn located(&self, copy: Copy, events: &[Event]) -> Result<Located> {
-        let mailbox = Maildir::open(self.room.root(), &copy.mailbox)?;
+        let mailbox = self.mailbox(&copy.mailbox)?;
         let attempts = mailbox.attempts(&copy.header.name)?;
         let state = match copy.folder {
             Folder::Inbox | Folder::Quarantine => State::Queued,

@@ -1,8 +1,10 @@
 //! Wait: blocks until fitting mail is there, at most as long as it is told. Ends at once if it is there already.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use super::places::WORKSPACE;
 use super::{Checked, Error, Filter, Me, Post, Result};
 use crate::mailbox::Folder;
 use crate::wait::{Watch, Woken};
@@ -26,16 +28,16 @@ impl Post {
         interval: Option<Duration>,
     ) -> Result<Awaited> {
         // Held for as long as this process waits: the agent is there, whatever its last command was.
-        let _alive = self.room.may_write().ok().and_then(|()| me.mailbox.stay_alive());
+        let _alive = self.room.may_write().ok().and_then(|()| me.mailbox.home().stay_alive());
         let start = self.room.clock().boot();
-        let inbox = me.mailbox.dir().path().join(Folder::Inbox.word());
+        let dirs = self.arrival_dirs(me);
         let mut watch = match interval {
             Some(interval) => Watch::polling(interval),
-            None => Watch::on([&inbox]),
+            None => Watch::on(&dirs),
         };
         let mut known = HashSet::new();
         loop {
-            self.return_expired(&me.mailbox)?;
+            self.refresh(&me.mailbox)?;
             if self.has_mail(me, filter, &mut known).map_err(|e| removed(me, e))? {
                 let checked = self.check(me, filter, limit)?;
                 if !checked.headers.is_empty() {
@@ -52,9 +54,19 @@ impl Post {
                 // The directory this process holds open is no longer the mailbox, if there still is one.
                 let there = self.mailbox(&me.id)?.list(Folder::Inbox, 0);
                 there.map_err(|_| Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() })?;
-                watch = Watch::on([&inbox]);
+                watch = Watch::on(&dirs);
             }
         }
+    }
+
+    /// The directories in which mail of a mailbox may arrive, in whatever protocol.
+    fn arrival_dirs(&self, me: &Me) -> Vec<PathBuf> {
+        let mut dirs = me.mailbox.arrival_dirs();
+        let own = me.mailbox.dir().path().join(WORKSPACE).join(Folder::Inbox.word());
+        if own.symlink_metadata().is_ok() {
+            dirs.push(own);
+        }
+        dirs
     }
 
     /// Whether there may be fitting mail, opening each message once at most.

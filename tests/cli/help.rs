@@ -7,7 +7,8 @@ const MAIN: [&str; 11] =
     ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
 
 /// What the overview only names.
-const MORE: [&str; 21] = [
+const MORE: [&str; 22] = [
+    "adopt",
     "claim",
     "done",
     "release",
@@ -69,7 +70,7 @@ fn the_overview_is_the_contract() {
 
     More:
       work queues  claim, done, release, fail, failed
-      people       group, takeover, prune
+      people       adopt, group, takeover, prune
       look         trace, thread, sent, search, stats, log, doctor
       tools        compose, verify, demo, shell-init, completions, man
 

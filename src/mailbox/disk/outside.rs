@@ -67,13 +67,17 @@ impl Dir {
     /// Writes a new file beside its readers and gives it its name in one step that never replaces; durable on
     /// return. `Error::Exists` if the name is taken.
     pub fn place(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.put(name, bytes)?;
+        self.sync()
+    }
+
+    /// The same, for whoever syncs the directory and tells a failure of that apart.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let staged = format!(".{name}.{}", random::unique_hex());
         self.stage(&staged, bytes)?;
-        if let Err(e) = self.publish(&staged, self, name) {
+        self.publish(&staged, self, name).inspect_err(|_| {
             let _ = self.remove(&staged);
-            return Err(e);
-        }
-        self.sync()
+        })
     }
 
     /// Puts new content in the place of a file that was read when `read` was known of it. What others wrote

@@ -1,0 +1,73 @@
+//! `postroom adopt`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Verb;
+use super::context::Context;
+use super::fail::Fail;
+use super::output::note;
+use crate::message::visible;
+use crate::post::{Adoption, Failure};
+
+/// Give mailboxes that lie elsewhere a name here
+///
+/// PATH is a workspace (with a .mailbox), a project with a .claude tree, or another room. Nothing in it is changed.
+/// Each mailbox keeps its own protocol; send, reply, check, thread and the rest then work across all of them.
+#[derive(Debug, Args)]
+pub(super) struct Adopt {
+    path: PathBuf,
+    /// Put this before each name: --prefix org.web makes org.web.explore
+    #[arg(long, value_name = "NAME")]
+    prefix: Option<String>,
+}
+
+impl Verb for Adopt {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let path = context.surroundings.whole_path(&self.path)?;
+        let post = context.post_or_new()?;
+        let adopted = post.adopt(&path, self.prefix.as_deref())?;
+        context.done = true;
+        let mut refused = false;
+        let mut list = vec![];
+        for one in &adopted {
+            let (name, protocol) = (visible::line(&one.name), one.protocol.word());
+            let inbox = one.inbox.display().to_string();
+            let (state, id) = match &one.state {
+                Adoption::New(id) => ("adopted", Some(id)),
+                Adoption::Already(id) => ("already here", Some(id)),
+                Adoption::Taken(_) => ("taken", None),
+                Adoption::BadName(_) => ("bad name", None),
+            };
+            list.push(json!({"name": one.name, "protocol": protocol, "inbox": inbox, "state": state, "id": id.map(|id| id.as_str())}));
+            match &one.state {
+                Adoption::New(_) | Adoption::Already(_) if !context.output.json && !context.output.quiet => {
+                    let shown = id.map_or(name.as_str(), |id| post.name_of(id.as_str()));
+                    context.output.line(&format!(
+                        "{state}: {} {protocol} {}",
+                        visible::line(shown),
+                        visible::line(&inbox)
+                    ));
+                }
+                Adoption::Taken(free) => {
+                    refused = true;
+                    note(&format!(
+                        "postroom: the name `{name}` is taken; free are {}: postroom adopt PATH --prefix NAME",
+                        free.join(", ")
+                    ));
+                }
+                Adoption::BadName(why) => {
+                    refused = true;
+                    note(&format!("postroom: `{name}` cannot be a name: {}", visible::line(why)));
+                }
+                _ => {}
+            }
+        }
+        if context.output.json {
+            context.output.json(&json!({"v": 1, "adopted": list}));
+        }
+        if refused { Err(Fail::Code(Failure::Refused)) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,195 @@
+//! Adopting: mailboxes that lie elsewhere get a name and a home in this room, whatever their protocol. Nothing in
+//! them is changed. Run again, it finds them adopted.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+
+use super::places::WORKSPACE;
+use super::{Error, Post, Result};
+use crate::journal::Event;
+use crate::mailbox::{Dir, Folder, Maildir};
+use crate::message::Protocol;
+use crate::message::envelope::check_value;
+use crate::name::{MailboxId, Name};
+use crate::random;
+use crate::registry::{Editing, Entry, Registry};
+
+/// A mailbox that was found, and what became of it.
+#[derive(Debug)]
+pub struct Adopted {
+    pub name: String,
+    pub protocol: Protocol,
+    pub inbox: PathBuf,
+    pub state: Adoption,
+}
+
+#[derive(Debug)]
+pub enum Adoption {
+    New(MailboxId),
+    Already(MailboxId),
+    /// Somebody else has the name; these are free.
+    Taken(Vec<String>),
+    /// It cannot be called so.
+    BadName(String),
+}
+
+/// A mailbox as it was found.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) name: String,
+    /// The id it has where it lies, if it has one.
+    pub(super) id: Option<MailboxId>,
+    pub(super) protocol: Protocol,
+    pub(super) inbox: PathBuf,
+    pub(super) about: Option<String>,
+}
+
+impl Post {
+    /// Gives every mailbox at `path` a name here: a room, a workspace, a `.claude` tree. `prefix` goes before each name.
+    pub fn adopt(&self, path: &Path, prefix: Option<&str>) -> Result<Vec<Adopted>> {
+        self.room.may_write()?;
+        let found = self.look_for_mailboxes(path)?;
+        if found.is_empty() {
+            return Err(Error::NothingToAdopt { path: path.display().to_string() });
+        }
+        let named = |found: Found| match prefix {
+            Some(prefix) => Found { name: format!("{prefix}.{}", found.name), ..found },
+            None => found,
+        };
+        self.adopt_all(found.into_iter().map(named).collect())
+    }
+
+    /// Registers mailboxes that were found, each that can be.
+    pub(super) fn adopt_all(&self, found: Vec<Found>) -> Result<Vec<Adopted>> {
+        let mut editing = Editing::begin(self.room.root())?;
+        let (mut adopted, mut new) = (vec![], vec![]);
+        for found in found {
+            let state = self.adopt_one(&mut editing.registry, &found)?;
+            if let Adoption::New(id) = &state {
+                new.push((id.clone(), found.name.clone()));
+            }
+            let Found { name, protocol, inbox, .. } = found;
+            adopted.push(Adopted { name, protocol, inbox, state });
+        }
+        if new.is_empty() {
+            // An earlier run may have been interrupted between writing the registry and making it durable.
+            self.room.root().sync()?;
+            return Ok(adopted);
+        }
+        editing.commit()?;
+        for (id, name) in new {
+            self.record(Event { to: name, note: "adopted".to_owned(), ..Event::new("setup", id.as_str()) });
+        }
+        Ok(adopted)
+    }
+
+    fn adopt_one(&self, registry: &mut Registry, found: &Found) -> Result<Adoption> {
+        let inbox = found.inbox.display().to_string();
+        if let Some(entry) = registry.entries.iter().find(|entry| entry.inbox == inbox) {
+            return Ok(Adoption::Already(entry.id.clone()));
+        }
+        let name = match Name::parse(&found.name) {
+            Ok(name) => name,
+            Err(why) => return Ok(Adoption::BadName(why.to_string())),
+        };
+        if registry.is_taken(name.as_str(), None) {
+            return Ok(Adoption::Taken(registry.suggestions(&name)));
+        }
+        let mut entry = self.entry_of(&name, found.protocol, inbox)?;
+        let at_home = self.room.path() == found.inbox.ancestors().nth(2).unwrap_or(Path::new(""));
+        if let Some(id) = found.id.clone().filter(|id| at_home || self.existing_id(id.as_str()).is_none()) {
+            entry.id = id;
+        }
+        if at_home {
+            entry.extra.remove("protocol");
+        }
+        let about = found.about.as_deref().filter(|about| check_value(about).is_ok());
+        entry.extra.extend(about.map(|about| ("about".to_owned(), about.into())));
+        Maildir::make(self.room.root(), &entry.id, Some(&entry.card()))?;
+        let id = entry.id.clone();
+        registry.entries.push(entry);
+        Ok(Adoption::New(id))
+    }
+
+    /// An entry for a mailbox whose messages lie in `inbox`.
+    pub(super) fn entry_of(&self, name: &Name, protocol: Protocol, inbox: String) -> Result<Entry> {
+        check_value(&inbox).map_err(|why| Error::BadValue { field: "the path of the inbox", why })?;
+        let id = MailboxId::mint(name, &random::hex()).map_err(|why| Error::BadName {
+            what: "the name",
+            text: name.to_string(),
+            why,
+        })?;
+        let mut extra = serde_json::Map::new();
+        extra.insert("protocol".into(), protocol.word().into());
+        Ok(Entry {
+            name: name.to_string(),
+            id,
+            harness: "unknown".to_owned(),
+            inbox,
+            pid: 0,
+            created: self.now().to_string(),
+            extra,
+        })
+    }
+
+    fn look_for_mailboxes(&self, path: &Path) -> Result<Vec<Found>> {
+        // The directory of the protocol itself may be named as well as the one it lies in.
+        let project = match path.file_name().and_then(|name| name.to_str()) {
+            Some(WORKSPACE) => path.parent().unwrap_or(path),
+            _ => path,
+        };
+        let dir = match Dir::outside(project) {
+            Err(e) if e.is_missing() => {
+                return Err(Error::NothingToAdopt { path: path.display().to_string() });
+            }
+            other => other?,
+        };
+        let mut found = vec![];
+        if dir.stat(".mailbox/inbox").is_ok() {
+            let name = project.file_name().and_then(|name| name.to_str()).unwrap_or("workspace");
+            found.push(Found {
+                name: name.to_owned(),
+                id: None,
+                protocol: Protocol::Workspace,
+                inbox: project.join(WORKSPACE).join(Folder::Inbox.word()),
+                about: None,
+            });
+        }
+        found.extend(rooms(&dir)?);
+        Ok(found)
+    }
+
+    /// Makes the `.mailbox` of a workspace; gives the path of its inbox.
+    pub(super) fn make_workspace(&self, workspace: &Path) -> Result<PathBuf> {
+        let mailbox = Dir::outside(workspace)?.made_sub(WORKSPACE)?;
+        for folder in ["inbox", "scratch", "archive"] {
+            mailbox.made_sub(folder)?;
+        }
+        Ok(mailbox.path().join(Folder::Inbox.word()))
+    }
+}
+
+/// The mailboxes of a root of the native protocol, under the names that its registry gives them.
+fn rooms(root: &Dir) -> Result<Vec<Found>> {
+    let mut ids = vec![];
+    root.scan(|name, kind| {
+        if kind == FileType::Directory {
+            ids.extend(str::from_utf8(name).ok().and_then(|name| MailboxId::parse(name).ok()));
+        }
+    })?;
+    ids.retain(|id| ["inbox", "tmp"].iter().all(|folder| root.stat(&format!("{id}/{folder}")).is_ok()));
+    ids.sort();
+    let registry = Registry::load(root).unwrap_or_default();
+    let found = |id: MailboxId| {
+        let entry = registry.by_id(&id);
+        Found {
+            name: entry.map_or_else(|| id.to_string(), |entry| entry.name.clone()),
+            protocol: Protocol::Maildir,
+            inbox: root.path().join(id.as_str()).join(Folder::Inbox.word()),
+            about: entry.and_then(|entry| entry.text("about")).map(str::to_owned),
+            id: Some(id),
+        }
+    };
+    Ok(ids.into_iter().map(found).collect())
+}
