@@ -10,6 +10,7 @@
 #![allow(clippy::disallowed_methods, reason = "this is the door")]
 
 mod outside;
+mod whereabouts;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -86,14 +86,15 @@ impl Maildir {
 
     /// A folder, made and durable.
     pub fn made_folder(&self, name: &str) -> Result<Dir> {
-        match self.dir().sub(name) {
-            Err(e) if e.is_missing() => {
-                let made = self.dir().make_sub(name)?;
-                self.dir().sync()?;
-                Ok(made)
-            }
-            other => other,
-        }
+        let folder = match self.dir().sub(name) {
+            Err(e) if e.is_missing() => self.dir().make_new(name)?,
+            // Nobody puts anything into a folder before its place here is durable.
+            Ok(folder) if !folder.is_empty()? => return Ok(folder),
+            other => other?,
+        };
+        // Whoever made it may have been interrupted before this.
+        self.dir().sync()?;
+        Ok(folder)
     }
 
     /// Every folder that holds messages now, claims included.

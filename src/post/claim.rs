@@ -90,14 +90,19 @@ impl Post {
             for (name, what) in listing.strange {
                 put_away.push(self.quarantine(from, &name, format!("it is {what}"))?);
             }
+            let mut failing = None;
             for name in &listing.names {
-                if let Some(claimed) = self.take(me, from, name, filter, lease, &mut put_away)? {
-                    return Ok((Some(claimed), put_away));
+                match self.take(me, from, name, filter, lease, &mut put_away) {
+                    Ok(Some(claimed)) => return Ok((Some(claimed), put_away)),
+                    Ok(None) => {}
+                    // One message on a bad block must not hide those behind it.
+                    Err(e @ Error::Failing { .. }) => failing = Some(e),
+                    Err(e) => return Err(e),
                 }
             }
             // Others may have been quicker with all of these; behind them there may be more.
             if listing.names.len() < ask {
-                return Ok((None, put_away));
+                return failing.map_or(Ok((None, put_away)), Err);
             }
             ask *= 4;
         }
@@ -116,6 +121,7 @@ impl Post {
         let (message, _) = match self.message(&from.mailbox, Folder::Inbox, name) {
             Ok(Some(read)) => read,
             Ok(None) => return Ok(None),
+            Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
             Err(broken) => {
                 if broken.is_settled(self.now()) {
                     put_away.push(self.quarantine(from, &broken.name.into(), broken.why)?);
@@ -133,6 +139,10 @@ impl Post {
         // was taken.
         let (message, time) = match self.message(&from.mailbox, Folder::Claimed(token), name) {
             Ok(Some((taken, at))) if taken.envelope.id == message.envelope.id => (taken, at),
+            Err(broken) if broken.passing => {
+                from.mailbox.settle(token, name, Folder::Inbox)?;
+                return Err(Error::Failing { why: broken.why });
+            }
             _ => {
                 from.mailbox.settle(token, name, Folder::Inbox)?;
                 return Ok(None);
@@ -155,8 +165,8 @@ impl Post {
         let lost =
             |why: Option<String>| Error::NoClaim { token: crate::message::visible::clip(token, 40), why };
         let token = Token::parse(token).ok_or_else(|| lost(None))?;
-        let mailboxes = self.all_mailboxes(Some(me))?;
-        for mailbox in mailboxes {
+        for mailbox in self.all_mailboxes(Some(me))? {
+            let mailbox = mailbox?;
             let Some(terms) = mailbox.terms(token)? else { continue };
             if terms.owner != me.id.as_str() {
                 let owner = self.name_of(&terms.owner).to_owned();
@@ -166,7 +176,7 @@ impl Post {
         }
         // Only whoever lost a claim pays for the look at how it ended.
         for mailbox in self.all_mailboxes(Some(me))? {
-            if let Some(end) = mailbox.end_of(token)? {
+            if let Some(end) = mailbox?.end_of(token)? {
                 return Err(lost(Some(format!("it ended at {}: {}", end.time, end.how))));
             }
         }
@@ -212,6 +222,8 @@ impl Post {
         let envelope = match self.header(&held.mailbox, Folder::Claimed(held.token), &held.terms.file) {
             Ok(Some(header)) => Some(header.envelope),
             Ok(None) => return Err(self.gone(held)),
+            // The disk failed, not the file: its sender can be told another time.
+            Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
             Err(_) => None,
         };
         self.note_end(held, "failed", why)?;

@@ -38,12 +38,19 @@ impl Post {
 
     /// Every mailbox of the room that can be opened, one's own first. Each is opened when its turn comes: there may
     /// be more of them than a process may hold open.
-    pub(super) fn all_mailboxes(&self, me: Option<&Me>) -> Result<impl Iterator<Item = Mailbox>> {
+    pub(super) fn all_mailboxes(&self, me: Option<&Me>) -> Result<impl Iterator<Item = Result<Mailbox>>> {
         let own = me.map(|me| me.id.clone());
         let mut ids = self.mailbox_ids()?;
         ids.retain(|id| Some(id) != own.as_ref());
-        let ids = own.into_iter().chain(ids);
-        Ok(ids.filter_map(|id| self.mailbox(&id).ok()))
+        let ids = own.clone().into_iter().chain(ids);
+        Ok(ids.filter_map(move |id| match self.mailbox(&id) {
+            // The disk failed, or it is one's own: what lies there cannot be denied.
+            Err(Error::Disk(e)) if e.errno().is_some() && !e.is_missing() && !e.is_forbidden() => {
+                Some(Err(e.into()))
+            }
+            Err(_) if Some(&id) != own.as_ref() => None,
+            other => Some(other),
+        }))
     }
 
     /// All copies of the one message that `reference` names, anywhere in the room; an exact id needs no
@@ -52,6 +59,7 @@ impl Post {
         let mut found: BTreeMap<MessageId, Vec<Copy>> = BTreeMap::new();
         let mut wanted = reference.to_owned();
         for mailbox in self.all_mailboxes(me)? {
+            let mailbox = mailbox?;
             for folder in mailbox.folders()? {
                 for copy in self.candidates(&mailbox, folder, &wanted)? {
                     found.entry(copy.header.envelope.id.clone()).or_default().push(copy);
@@ -83,6 +91,7 @@ impl Post {
         mut see: impl FnMut(&Mailbox, Header),
     ) -> Result<()> {
         for mailbox in self.all_mailboxes(None)? {
+            let mailbox = mailbox?;
             for folder in mailbox.folders()? {
                 for name in mailbox.list(folder, usize::MAX)?.names {
                     if !is_known(mailbox.id().as_str(), &name)

@@ -58,6 +58,7 @@ impl Post {
         }
         let only = wanted.only.as_deref().map(|name| self.addressee(name)).transpose()?;
         for mailbox in self.all_mailboxes(None)? {
+            let mailbox = mailbox?;
             if only.as_ref().is_some_and(|only| only != mailbox.id()) {
                 continue;
             }

@@ -44,6 +44,10 @@ impl Post {
                     return Ok(Awaited::Mail(checked));
                 }
             }
+            // A directory that was moved or unmounted can be listed for ever, but no sender finds it.
+            if !me.mailbox.dir().is_in_place()? {
+                return Err(Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() });
+            }
             let waited = self.room.clock().boot().saturating_sub(start);
             if waited >= timeout {
                 let mut left = self.check(me, filter, limit)?;

@@ -56,7 +56,7 @@ fn strike(op: Op, place: &Place, point: &Point, findings: &Findings, counts: &Co
     findings.check(killed.was_killed(), || format!("{at}: it was not killed there: {}", killed.shown()));
     counts.acked.fetch_add(usize::from(op.acknowledged(&killed)), Ordering::Relaxed);
     findings.extend(&at, op.judge(place, &killed, None));
-    let again = op.command(place).end();
+    let again = op.again(place).end();
     findings.extend(&at, op.judge(place, &killed, Some(&again)));
     findings.extend(&at, place.doctor());
 }

@@ -17,11 +17,12 @@ const ERRORS: [&str; 10] =
     ["ENOSPC", "EIO", "EMFILE", "ENFILE", "EINTR", "EDQUOT", "EACCES", "EROFS", "ESTALE", "ENOMEM"];
 
 /// Calls that no kernel refuses.
-const CANNOT_FAIL: [&str; 5] = ["geteuid", "getuid", "getpid", "getppid", "gettid"];
+const CANNOT_FAIL: [&str; 6] = ["geteuid", "getuid", "getpid", "getppid", "gettid", "uname"];
 
 /// The operations whose every point meets every error.
 const WHOLE: [Op; 4] = [Op::Send, Op::Read, Op::Reply, Op::Setup];
-/// Operations that share most of their path with those; below tier 2 their points take turns with the errors.
+/// Operations that share most of their path with those, as those on claims do with each other; below tier 2
+/// their points take turns with the errors.
 const SAMPLED: [Op; 6] =
     [Op::SendWithId, Op::SendToNew, Op::ReadById, Op::Archive, Op::FirstSetup, Op::Check];
 /// How many errors such a point meets.
@@ -32,7 +33,7 @@ pub(crate) fn every_call_fails(lab: &Lab) -> Outcome {
     let findings = Findings::default();
     let clean = AtomicUsize::new(0);
     let (mut points, mut sampled, mut runs) = (0, 0, 0);
-    for op in WHOLE.into_iter().chain(SAMPLED) {
+    for op in WHOLE.into_iter().chain(SAMPLED).chain(Op::CLAIMS) {
         let dir = lab.fast_dir();
         let places: Vec<Place> =
             (0..lab.workers).map(|worker| op.prepare(lab, &dir.path().join(format!("w{worker}")))).collect();
@@ -57,9 +58,9 @@ pub(crate) fn every_call_fails(lab: &Lab) -> Outcome {
             clean.fetch_add(usize::from(survived), Ordering::Relaxed);
         });
     }
-    let (clean, all) = (clean.into_inner(), ERRORS.len());
+    let (clean, all, claims) = (clean.into_inner(), ERRORS.len(), Op::CLAIMS.len());
     findings.verdict(format!(
-        "{points} points × {all} errors and {sampled} points × {TURNS} in turn: {runs} runs, {clean} succeeded all the same"
+        "{points} points × {all} errors and {sampled} points, {claims} operations on claims among them, × {TURNS} in turn: {runs} runs, {clean} succeeded all the same"
     ))
 }
 
@@ -74,7 +75,7 @@ fn strike(op: Op, place: &Place, point: &Point, error: &str, findings: &Findings
     findings.extend(&at, op.judge(place, &first, None));
     findings.extend(&at, honest(op, place, &first));
     if !first.ok() {
-        let again = op.command(place).end();
+        let again = op.again(place).end();
         findings.extend(&at, op.judge(place, &first, Some(&again)));
     }
     findings.extend(&at, place.doctor());
@@ -120,6 +121,7 @@ fn honest(op: Op, place: &Place, ended: &Ended) -> Vec<String> {
         Op::Setup | Op::FirstSetup => {
             lie(code == 0 && !op.is_set_up(place), "it ended well and set nothing up")
         }
+        _ => lies = op.claim_lies(place, ended),
     }
     lies
 }

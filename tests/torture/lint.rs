@@ -9,9 +9,11 @@
 //!    is the next write to standard output, or the end of the command.
 //! 4. A directory tree that is published by rename was synced inside before.
 //! 5. A sync that failed is not tried again on the same file.
+//! 6. The lists in `attempts/` grow in place; what is appended, and a list that is new, is synced before the
+//!    next acknowledgement.
 //!
-//! Exempt, because nothing depends on them: the journal, `seen`, `.alive`, locks, and the notes in
-//! `answering/`.
+//! Exempt, because nothing depends on them: the journal, `seen`, `.alive`, locks, the notes in `answering/`,
+//! and the terms of a claim, which a power cut ends whatever they say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,10 +45,13 @@ pub(crate) fn lint(calls: &[Call], root: &str) -> (Vec<String>, usize) {
             "write" | "writev" | "pwrite64" | "ftruncate" => debts.write(paths.first()),
             "open" | "openat" | "creat" if call.arguments.contains("O_CREAT") => {
                 let path = paths.first();
-                if within(&path, root) && !is_exempt(&path) && !is_staging(&path, root) {
+                if is_list(&path) {
+                    debts.make(&path, "made");
+                } else if within(&path, root) && !is_exempt(&path) && !is_staging(&path, root) {
                     found.push(format!("{path} is created in place"));
                 }
             }
+            "rmdir" | "unlink" | "unlinkat" => debts.forget(&paths.first()),
             "fsync" | "fdatasync" => debts.sync(&paths.first(), call.succeeded(), &mut found),
             "mkdir" | "mkdirat" => debts.make(&paths.first(), "made"),
             "rename" | "renameat" | "renameat2" | "link" | "linkat" => {
@@ -84,6 +89,12 @@ impl Debts<'_> {
         }
     }
 
+    /// What is removed owes nothing any more.
+    fn forget(&mut self, path: &str) {
+        self.dirty.remove(path);
+        self.unsynced.remove(path);
+    }
+
     fn publish(&mut self, from: &str, to: &str, moves: bool, found: &mut Vec<String>) {
         if is_exempt(to) {
             return;
@@ -110,6 +121,9 @@ impl Debts<'_> {
             }
         }
         self.unsynced.clear();
+        for list in self.dirty.extract_if(.., |path| is_list(path)) {
+            found.push(format!("{list} is not synced before {what}, after it grew"));
+        }
     }
 }
 
@@ -125,7 +139,15 @@ fn is_exempt(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let last = parts.last().copied().unwrap_or_default();
     let exempt = parts.iter().any(|part| [".journal", "answering"].contains(part));
-    exempt || ["seen", ".alive"].contains(&last) || last.ends_with(".lock") || !path.starts_with('/')
+    exempt
+        || ["seen", ".alive", "claim.json"].contains(&last)
+        || last.ends_with(".lock")
+        || !path.starts_with('/')
+}
+
+/// Whether it is a list that grows in place.
+fn is_list(path: &str) -> bool {
+    parent(path).ends_with("/attempts")
 }
 
 /// Whether no reader looks there: `tmp/`, `.staging/`, and files with a leading dot that are about to be

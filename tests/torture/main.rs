@@ -27,8 +27,13 @@ mod e_links;
 mod e_names;
 mod e_types;
 mod f_content;
+mod g_holder;
 mod g_registry;
 mod h_time;
+mod i_gap;
+mod i_gone;
+mod i_latency;
+mod i_overflow;
 mod i_wake;
 mod j_odd;
 mod k_modes;
@@ -36,11 +41,14 @@ mod lab;
 mod ledger;
 mod lint;
 mod ops;
+mod ops_claims;
+mod ops_setup;
 mod place;
 mod process;
 mod q_ask;
 mod q_claims;
 mod strace;
+mod waiter;
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -89,8 +97,13 @@ const TABLE: &[Test] = &[
     test("F1", &[0], "hostile frontmatter", f_content::hostile_frontmatter),
     test("F2", &[0, 1], "round trip", f_content::round_trip),
     test("G3", &[0, 1], "one name wanted by many", g_registry::one_name),
+    test("G4", &[0, 1], "a holder that died", g_holder::dead_holder),
     test("H2", &[0], "old litter", h_time::old_litter),
+    test("I1", &[0, 1], "mail between the look and the sleep", i_gap::lost_wake_up),
+    test("I2", &[0, 1], "more mail than the watch can tell", i_overflow::overflow),
     test("I3", &[0], "no watches", i_wake::no_watches),
+    test("I4", &[0], "the mailbox is gone under its waiter", i_gone::gone),
+    test("I5", &[0, 1], "how soon a waiter wakes", i_latency::latency),
     test("J1", &[0], "calls that are lacking", j_odd::lacking_calls),
     test("K1", &[0], "modes", k_modes::umasks),
     test("Q1", &[0, 1], "questions and answers", q_ask::questions),

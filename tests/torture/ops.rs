@@ -6,10 +6,9 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::lab::Lab;
 use crate::ledger::{self, Seen, body};
+use crate::ops_claims::end_leases;
 use crate::place::{Place, ago, names_in, set_time};
 use crate::process::{Ended, Run};
 
@@ -32,10 +31,16 @@ pub(crate) enum Op {
     Setup,
     FirstSetup,
     Check,
+    // What follows is judged in `ops_claims.rs`.
+    Claim,
+    Done,
+    DoneWithAnswer,
+    Fail,
+    Release,
 }
 
 impl Op {
-    /// What changes files.
+    /// What changes files, claims apart.
     pub(crate) const CHANGING: [Self; 10] = [
         Self::Send,
         Self::SendWithId,
@@ -62,6 +67,11 @@ impl Op {
             Self::Setup => "setup",
             Self::FirstSetup => "first setup",
             Self::Check => "check",
+            Self::Claim => "claim",
+            Self::Done => "done",
+            Self::DoneWithAnswer => "done -m",
+            Self::Fail => "fail",
+            Self::Release => "release",
         }
     }
 
@@ -88,6 +98,7 @@ impl Op {
             set_time(&place.folder("bob", "inbox").join(name), ago(3600));
         }
         std::fs::write(place.base.join("letter.txt"), body("new")).expect("a letter");
+        self.prepare_claim(&place);
         place.save();
         place
     }
@@ -101,6 +112,9 @@ impl Op {
     }
 
     pub(crate) fn command(self, place: &Place) -> Run {
+        if self.is_claim() {
+            return self.command_of_claim(place);
+        }
         let (new, answer) = (body("new"), body("answer"));
         let letter = place.base.join("letter.txt").display().to_string();
         let words: &[&str] = match self {
@@ -115,13 +129,21 @@ impl Op {
             Self::Reply => &["--as", "bob", "reply", "a5ced000", "-m", &answer],
             Self::Archive => &["--as", "bob", "archive", "a5ced000"],
             Self::Setup | Self::FirstSetup => &["setup", "dave"],
-            Self::Check => &["--as", "bob", "check"],
+            _ => &["--as", "bob", "check"],
         };
         let run = place.command(words);
         match self {
             Self::Setup | Self::FirstSetup => run.env("CLAUDE_CODE_SESSION_ID", "session-of-dave"),
             _ => run,
         }
+    }
+
+    /// The same command once more, as a user runs it after an interruption.
+    pub(crate) fn again(self, place: &Place) -> Run {
+        if self == Self::Claim {
+            end_leases(place);
+        }
+        self.command(place)
     }
 
     /// Whether a run told its caller that the deed is done.
@@ -137,12 +159,16 @@ impl Op {
             // What is shown is consumed only afterwards, so only the end of the command says so.
             Self::Read | Self::ReadById => ended.ok(),
             Self::Check => false,
+            _ => self.acknowledged_claim(ended),
         }
     }
 
     /// What is wrong with the room after one run that was struck and, if there was one, a second run that was
     /// not.
     pub(crate) fn judge(self, place: &Place, first: &Ended, again: Option<&Ended>) -> Vec<String> {
+        if self.is_claim() {
+            return self.judge_claim(place, first, again);
+        }
         let mut problems = vec![];
         let mut look = |name: &str, folder: &str| -> Vec<Seen> { seen(place, name, folder, &mut problems) };
         if matches!(self, Self::Setup | Self::FirstSetup) {
@@ -221,7 +247,7 @@ impl Op {
             Self::Archive => {
                 expect((!acked && again.is_none()) || filed == 1, "acknowledged and not archived")
             }
-            Self::Setup | Self::FirstSetup | Self::Check => {}
+            _ => {}
         }
         if let Some(again) = again {
             let nothing_left = self == Self::Read && again.code == Some(1) && shown(first);
@@ -229,50 +255,10 @@ impl Op {
         }
         problems
     }
-
-    /// Whether dave is registered.
-    pub(crate) fn is_set_up(self, place: &Place) -> bool {
-        let registry = std::fs::read(place.root.join("registry.json")).unwrap_or_default();
-        let entries: Value = serde_json::from_slice(&registry).unwrap_or_default();
-        entries.get("dave").is_some()
-    }
-
-    fn judge_setup(self, place: &Place, first: &Ended, again: Option<&Ended>) -> Vec<String> {
-        let mut problems = vec![];
-        let registry = std::fs::read(place.root.join("registry.json")).unwrap_or_default();
-        let entries: Value = match serde_json::from_slice(&registry) {
-            Ok(entries) => entries,
-            Err(_) if registry.is_empty() && self == Self::FirstSetup => Value::Null,
-            Err(e) => return vec![format!("registry.json is broken: {e}")],
-        };
-        let named = entries.get("dave").and_then(|entry| entry["id"].as_str());
-        let known = entries.as_object().map_or(0, serde_json::Map::len);
-        let others = if self == Self::Setup { 3 } else { 0 };
-        if self.acknowledged(first) && named.is_none() {
-            problems.push("acknowledged, but the name is not registered".to_owned());
-        }
-        if known - usize::from(named.is_some()) != others {
-            problems.push(format!("the registry knows {known} names"));
-        }
-        let mailboxes = names_in(&place.root).into_iter().filter(|name| name.starts_with("dave-")).count();
-        if mailboxes > 1 {
-            problems.push(format!("{mailboxes} mailboxes of dave"));
-        }
-        if let Some(again) = again {
-            let sessions =
-                names_in(&place.root.join(".sessions")).into_iter().filter(|name| !name.starts_with('.'));
-            let sessions = sessions.count();
-            if !again.ok() || named.is_none() || mailboxes != 1 || sessions != 1 {
-                let facts = format!("{mailboxes} mailboxes, {sessions} bindings, registered as {named:?}");
-                problems.push(format!("after the second run: {facts}; {}", again.shown()));
-            }
-        }
-        problems
-    }
 }
 
 /// The messages of a folder. What is not whole is a problem, and so is anything in quarantine.
-fn seen(place: &Place, name: &str, folder: &str, problems: &mut Vec<String>) -> Vec<Seen> {
+pub(crate) fn seen(place: &Place, name: &str, folder: &str, problems: &mut Vec<String>) -> Vec<Seen> {
     for lost in names_in(&place.folder(name, "quarantine")) {
         problems.push(format!("a whole message of {name} is in quarantine: {lost}"));
     }

@@ -105,6 +105,13 @@ impl Run {
         self.spawn(to_out, to_err, Some(out), Some(err))
     }
 
+    /// Starts it with its errors, and what `strace` says of it, going elsewhere.
+    pub(crate) fn start_with_errors(&self, err: impl Into<Stdio>) -> Running {
+        let out = memory_file();
+        let to_out = Stdio::from(out.try_clone().expect("a second descriptor"));
+        self.spawn(to_out, err.into(), Some(out), None)
+    }
+
     /// Runs it to its end with its output going elsewhere.
     pub(crate) fn end_with(&self, out: Stdio, err: Stdio) -> Ended {
         self.spawn(out, err, None, None).end()
@@ -133,6 +140,11 @@ impl Run {
 impl Running {
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Whether it ends in this time; its end is still to be asked for.
+    pub(crate) fn ends_within(&self, limit: Duration) -> bool {
+        ends_in_time(Pid::from_child(&self.child), limit)
     }
 
     pub(crate) fn end(mut self) -> Ended {
@@ -195,7 +207,7 @@ impl Ended {
 
 fn ends_in_time(pid: Pid, deadline: Duration) -> bool {
     let fd = pidfd_open(pid, PidfdFlags::empty()).expect("a descriptor of the child");
-    let timeout = Timespec { tv_sec: deadline.as_secs() as _, tv_nsec: 0 };
+    let timeout = Timespec { tv_sec: deadline.as_secs() as _, tv_nsec: deadline.subsec_nanos().into() };
     loop {
         match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)) {
             Err(rustix::io::Errno::INTR) => {}
