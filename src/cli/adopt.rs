@@ -10,7 +10,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
 use crate::message::visible;
-use crate::post::{Adoption, Failure};
+use crate::post::{Adopted, Adoption, Failure, Post};
 
 /// Give mailboxes that lie elsewhere a name here
 ///
@@ -29,45 +29,50 @@ impl Verb for Adopt {
         let path = context.surroundings.whole_path(&self.path)?;
         let post = context.post_or_new()?;
         let adopted = post.adopt(&path, self.prefix.as_deref())?;
-        context.done = true;
-        let mut refused = false;
-        let mut list = vec![];
-        for one in &adopted {
-            let (name, protocol) = (visible::line(&one.name), one.protocol.word());
-            let inbox = one.inbox.display().to_string();
-            let (state, id) = match &one.state {
-                Adoption::New(id) => ("adopted", Some(id)),
-                Adoption::Already(id) => ("already here", Some(id)),
-                Adoption::Taken(_) => ("taken", None),
-                Adoption::BadName(_) => ("bad name", None),
-            };
-            list.push(json!({"name": one.name, "protocol": protocol, "inbox": inbox, "state": state, "id": id.map(|id| id.as_str())}));
-            match &one.state {
-                Adoption::New(_) | Adoption::Already(_) if !context.output.json && !context.output.quiet => {
-                    let shown = id.map_or(name.as_str(), |id| post.name_of(id.as_str()));
-                    context.output.line(&format!(
-                        "{state}: {} {protocol} {}",
-                        visible::line(shown),
-                        visible::line(&inbox)
-                    ));
-                }
-                Adoption::Taken(free) => {
-                    refused = true;
-                    note(&format!(
-                        "postroom: the name `{name}` is taken; free are {}: postroom adopt PATH --prefix NAME",
-                        free.join(", ")
-                    ));
-                }
-                Adoption::BadName(why) => {
-                    refused = true;
-                    note(&format!("postroom: `{name}` cannot be a name: {}", visible::line(why)));
-                }
-                _ => {}
-            }
-        }
-        if context.output.json {
-            context.output.json(&json!({"v": 1, "adopted": list}));
-        }
-        if refused { Err(Fail::Code(Failure::Refused)) } else { Ok(()) }
+        tell(context, &post, &adopted)
     }
+}
+
+/// Says what became of each mailbox; the exit code is 4 if one could not be named.
+pub(super) fn tell(context: &mut Context, post: &Post, adopted: &[Adopted]) -> Result<(), Fail> {
+    context.done = true;
+    let mut refused = false;
+    let mut list = vec![];
+    for one in adopted {
+        let (name, protocol) = (visible::line(&one.name), one.protocol.word());
+        let inbox = one.inbox.display().to_string();
+        let (state, id) = match &one.state {
+            Adoption::New(id) => ("adopted", Some(id)),
+            Adoption::Already(id) => ("already here", Some(id)),
+            Adoption::Taken(_) => ("taken", None),
+            Adoption::BadName(_) => ("bad name", None),
+        };
+        list.push(json!({"name": one.name, "protocol": protocol, "inbox": inbox, "state": state, "id": id.map(|id| id.as_str())}));
+        match &one.state {
+            Adoption::New(_) | Adoption::Already(_) if !context.output.json && !context.output.quiet => {
+                let shown = id.map_or(name.as_str(), |id| post.name_of(id.as_str()));
+                context.output.line(&format!(
+                    "{state}: {} {protocol} {}",
+                    visible::line(shown),
+                    visible::line(&inbox)
+                ));
+            }
+            Adoption::Taken(free) => {
+                refused = true;
+                note(&format!(
+                    "postroom: the name `{name}` is taken; free are {}: postroom adopt PATH --prefix NAME",
+                    free.join(", ")
+                ));
+            }
+            Adoption::BadName(why) => {
+                refused = true;
+                note(&format!("postroom: `{name}` cannot be a name: {}", visible::line(why)));
+            }
+            _ => {}
+        }
+    }
+    if context.output.json {
+        context.output.json(&json!({"v": 1, "adopted": list}));
+    }
+    if refused { Err(Fail::Code(Failure::Refused)) } else { Ok(()) }
 }

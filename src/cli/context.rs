@@ -86,6 +86,12 @@ impl Context {
         }
     }
 
+    /// Ends a look at a tree that found nothing to do.
+    pub(super) fn nothing_in_tree(&mut self) -> Fail {
+        self.output.remark("nothing is finished");
+        Fail::Code(Failure::Nothing)
+    }
+
     /// How a room is named to people: by its name if it has one, always with its directory.
     pub(super) fn room_shown(&self) -> String {
         match &self.room {

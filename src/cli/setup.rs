@@ -18,8 +18,9 @@ use crate::post::{self, NewMailbox};
 /// commands need no --as. The same name again by its owner is success; a taken name exits 4.
 #[derive(Debug, Args)]
 pub(super) struct Setup {
-    /// What others call you
-    name: Option<String>,
+    /// What others call you; with --workflow, the agents
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
     /// Another name for the same mailbox; may be repeated
     #[arg(long, value_name = "NAME")]
     alias: Vec<String>,
@@ -32,19 +33,35 @@ pub(super) struct Setup {
     /// Your mailbox is the .mailbox of this directory (the workspace protocol)
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
+    /// Lay out the .claude tree of this project and name its agents here (the workflow protocol)
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["workspace", "child", "alias", "about"])]
+    workflow: Option<PathBuf>,
+    /// With --workflow: keep the mail out of the project's git history
+    #[arg(long, requires = "workflow")]
+    gitignore: bool,
 }
 
 impl Verb for Setup {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        if let Some(project) = &self.workflow {
+            let project = context.surroundings.whole_path(project)?;
+            let post = context.post_or_new()?;
+            let adopted = post.setup_workflow(&project, &self.names, self.gitignore)?;
+            return super::adopt::tell(context, &post, &adopted);
+        }
+        let mut names = self.names.into_iter();
+        let (name, more) = (names.next(), names.next());
+        if let Some(more) = more {
+            let hint = "postroom setup --workflow DIR AGENT... names several".to_owned();
+            return Err(Fail::Usage(
+                format!("one name, and then `{}`", visible::clip(&more, 60)),
+                vec![hint],
+            ));
+        }
         let post = context.post_or_new()?;
         let workspace = self.workspace.map(|dir| context.surroundings.whole_path(&dir)).transpose()?;
-        let wanted = NewMailbox {
-            name: self.name,
-            aliases: self.alias,
-            about: self.about,
-            child: self.child,
-            workspace,
-        };
+        let wanted =
+            NewMailbox { name, aliases: self.alias, about: self.about, child: self.child, workspace };
         let setup = post.setup(&wanted)?;
         context.done = true;
         let prompt = self.child.then(|| prompt(context, &setup));

@@ -80,6 +80,25 @@ impl Surroundings {
         })
     }
 
+    /// The `.claude` directory that is meant: of the directory that was named, else the nearest above the working
+    /// directory that has inboxes.
+    pub(super) fn tree(&self, named: Option<&Path>) -> Result<PathBuf, Fail> {
+        let none = |at: &Path| {
+            let hint = "--tree DIR names a project; postroom setup --workflow DIR AGENT... lays one out";
+            Fail::told(Failure::Unknown, format!("there is no .claude tree at {}", at.display()), hint)
+        };
+        let start = match named {
+            Some(path) => self.whole_path(path)?,
+            None => env::current_dir().map_err(|_| none(Path::new(".")))?,
+        };
+        let is_tree = |dir: &Path| dir.join("inboxes").is_dir();
+        if start.ends_with(".claude") && is_tree(&start) {
+            return Ok(start);
+        }
+        let above = start.ancestors().take(if named.is_some() { 1 } else { usize::MAX });
+        above.map(|dir| dir.join(".claude")).find(|dir| is_tree(dir)).ok_or_else(|| none(&start))
+    }
+
     /// What allows a write that the sandbox of the program around us forbade.
     pub(super) fn sandbox_hint(&self, root: &Path) -> String {
         let root = root.display();

@@ -22,6 +22,7 @@ pub(super) enum Group {
     Who,
     Queue,
     People,
+    Tree,
     Look,
     Tools,
     /// Not shown: what other programs call.
@@ -53,6 +54,9 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::claim::Release>("release", Group::Queue),
     entry::<super::claim::GiveUp>("fail", Group::Queue),
     entry::<super::failed::Failed>("failed", Group::Queue),
+    entry::<super::status::Status>("status", Group::Tree),
+    entry::<super::status::Cleanup>("cleanup", Group::Tree),
+    entry::<super::shared::Shared>("shared", Group::Tree),
     entry::<super::trace::Trace>("trace", Group::Look),
     entry::<super::thread::Thread>("thread", Group::Look),
     entry::<super::thread::Sent>("sent", Group::Look),
@@ -114,6 +118,7 @@ pub(super) fn overview() -> String {
     for (group, title) in [
         (Group::Queue, "work queues"),
         (Group::People, "people"),
+        (Group::Tree, ".claude tree"),
         (Group::Look, "look"),
         (Group::Tools, "tools"),
     ] {

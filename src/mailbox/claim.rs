@@ -23,7 +23,7 @@ use super::reading::mtime;
 use crate::clock::{Clock, Timestamp};
 
 const FOLDER: &str = "claimed";
-const TERMS: &str = "claim.json";
+pub(super) const TERMS: &str = "claim.json";
 const ATTEMPTS: &str = "attempts";
 
 /// The longest file of terms or attempts that is read.
@@ -213,7 +213,7 @@ impl Maildir {
     }
 
     /// Removes what is left of a claim. Others may be doing the same.
-    fn clear(&self, token: Token) -> Result<()> {
+    pub(super) fn clear(&self, token: Token) -> Result<()> {
         let gone = |result: Result<()>| match result {
             Err(e) if e.is_missing() => Ok(()),
             other => other,

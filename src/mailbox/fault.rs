@@ -31,6 +31,10 @@ pub enum Error {
     TooLarge { path: PathBuf, size: u64, limit: u64 },
     #[error("{} is there already", .path.display())]
     Exists { path: PathBuf },
+    #[error("{}: {why}", .path.display())]
+    Content { path: PathBuf, why: String },
+    #[error("{} was changed by somebody else again and again; nothing was changed here", .path.display())]
+    Busy { path: PathBuf },
     #[error("{} is held by another process for over {seconds} s", .path.display())]
     Locked { path: PathBuf, seconds: u64 },
 }

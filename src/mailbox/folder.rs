@@ -39,6 +39,8 @@ pub enum Folder {
     Failed,
     Quarantine,
     Claimed(Token),
+    /// In progress under nobody's claim of ours: only in a `.claude` tree, where others may say so too.
+    Working,
 }
 
 impl Folder {
@@ -52,6 +54,7 @@ impl Folder {
             Self::Failed => "failed",
             Self::Quarantine => "quarantine",
             Self::Claimed(_) => "claimed",
+            Self::Working => "in_progress",
         }
     }
 

@@ -1,6 +1,7 @@
 //! Where messages lie. `disk` is the only door to rename, link and fsync; `lock` waits for others; a
 //! mailbox of the native protocol is [`maildir::Maildir`], whose files are read by `reading` and whose agent
-//! is looked for by `presence`. Nothing here knows a terminal or a verb.
+//! is looked for by `presence`; one of the workflow protocol is [`tree::Agent`] in a [`tree::Tree`]. Nothing
+//! here knows a terminal or a verb.
 
 pub mod claim;
 pub mod disk;
@@ -12,6 +13,7 @@ pub mod once;
 pub mod place;
 pub mod presence;
 pub mod reading;
+pub mod tree;
 
 pub use disk::Dir;
 pub use fault::Error;

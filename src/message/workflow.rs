@@ -5,13 +5,17 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::envelope::Priority;
 use super::frontmatter::{self, ParseError};
+use super::shared;
 use super::yaml::{self, Field};
 use crate::clock::Timestamp;
 
 /// Where a task is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     Pending,
     InProgress,
@@ -125,8 +129,10 @@ pub fn parse(bytes: &[u8]) -> Result<Task, ParseError> {
     let split = frontmatter::split(frontmatter::text(bytes)?)?;
     let fields = yaml::fields(split.header)?;
     let find = |key: &str| fields.iter().find(|f| f.key == key);
+    // YAML reads a key without a value as `~`, which is no value.
     let text = |key: &str| {
-        find(key).and_then(|f| f.value.clone()).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty())
+        let value = find(key).and_then(|f| f.value.clone()).map(|v| v.trim().to_owned());
+        value.filter(|v| !v.is_empty() && v != "~")
     };
     let need = |key: &'static str| text(key).ok_or(ParseError::Missing { field: key });
     let number = |key: &str| match (find(key), text(key)) {
@@ -180,6 +186,16 @@ pub fn set_status(text: &str, status: Status) -> Result<String, ParseError> {
     Ok(format!("{}{changed}{}", &text[..start], &text[start + split.header.len()..]))
 }
 
+/// The whole text with another status and, where it can be written, what went wrong. The status is what counts: where the
+/// `error` that is there cannot be changed in place, it stays.
+pub fn change(text: &str, status: Status, error: Option<&str>) -> Result<String, ParseError> {
+    let changed = set_status(text, status)?;
+    match error.map(|error| shared::set(&changed, "error", error)) {
+        Some(Ok(with_error)) => Ok(with_error),
+        _ => Ok(changed),
+    }
+}
+
 fn complain(field: Option<&Field>, key: &str, why: &str) -> ParseError {
     field.map_or_else(
         || ParseError::BadValue { line: 0, field: key.to_owned(), why: why.to_owned() },
@@ -213,6 +229,19 @@ mod tests {
             let changed = set_status(&text, Status::InProgress).unwrap();
             assert_eq!(changed, text.replacen("status: pending", "status: in_progress", 1));
         }
+    }
+
+    #[test]
+    fn an_error_is_added_or_set_and_never_in_the_way() {
+        let changed = change(SEED, Status::Failed, Some("exit 1: \"no\"\nat all")).unwrap();
+        let failed = SEED.replacen("status: pending", "status: failed", 1);
+        let error = "error: \"exit 1: \\\"no\\\"\\nat all\"\n";
+        assert_eq!(changed, failed.replacen("step: 2\n", &format!("step: 2\n{error}"), 1));
+        let again = change(&changed, Status::Failed, Some("other")).unwrap();
+        assert_eq!(again, changed.replacen(error, "error: \"other\"\n", 1));
+        let block = SEED.replacen("step: 2\n", "error: |\n  long\nstep: 2\n", 1);
+        let kept = change(&block, Status::Failed, Some("x")).unwrap();
+        assert_eq!(kept, block.replacen("status: pending", "status: failed", 1));
     }
 
     #[test]

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::places::WORKSPACE;
+use super::places::{TREE, WORKSPACE};
 use super::{Error, Post, Result};
 use crate::journal::Event;
+use crate::mailbox::disk::Swapped;
+use crate::mailbox::tree::Tree;
 use crate::mailbox::{Dir, Folder, Maildir};
 use crate::message::Protocol;
 use crate::message::envelope::check_value;
@@ -136,7 +138,7 @@ impl Post {
     fn look_for_mailboxes(&self, path: &Path) -> Result<Vec<Found>> {
         // The directory of the protocol itself may be named as well as the one it lies in.
         let project = match path.file_name().and_then(|name| name.to_str()) {
-            Some(WORKSPACE) => path.parent().unwrap_or(path),
+            Some(WORKSPACE | TREE) => path.parent().unwrap_or(path),
             _ => path,
         };
         let dir = match Dir::outside(project) {
@@ -156,8 +158,27 @@ impl Post {
                 about: None,
             });
         }
+        if dir.stat(".claude/inboxes").is_ok() {
+            found.extend(agents(&Tree::open(&project.join(TREE))?)?);
+        }
         found.extend(rooms(&dir)?);
         Ok(found)
+    }
+
+    /// Lays out a `.claude` tree in a project and names its agents here. `ignored`: what is in it is kept out of the
+    /// project's history.
+    pub fn setup_workflow(&self, project: &Path, names: &[String], ignored: bool) -> Result<Vec<Adopted>> {
+        self.room.may_write()?;
+        let bad = |text: &String, why| Error::BadName { what: "the agent", text: text.clone(), why };
+        let wanted = names.iter().map(|name| MailboxId::parse(name).map_err(|why| bad(name, why)));
+        let wanted = wanted.collect::<Result<Vec<_>>>()?;
+        let tree = Tree::make(project, &wanted)?;
+        if ignored {
+            ignore(&Dir::outside(project)?)?;
+        }
+        let mut found = agents(&tree)?;
+        found.retain(|found| wanted.is_empty() || wanted.iter().any(|agent| agent.as_str() == found.name));
+        self.adopt_all(found)
     }
 
     /// Makes the `.mailbox` of a workspace; gives the path of its inbox.
@@ -168,6 +189,47 @@ impl Post {
         }
         Ok(mailbox.path().join(Folder::Inbox.word()))
     }
+}
+
+/// Adds the lines to `.gitignore` that are not in it yet.
+fn ignore(project: &Dir) -> Result<()> {
+    const FILE: &str = ".gitignore";
+    let lines =
+        ["inboxes", "outboxes", "shared", "archive", ".postroom"].map(|part| format!("/{TREE}/{part}/"));
+    for _ in 0..8 {
+        let stat = project.stat(FILE).ok();
+        let bytes = project.read(FILE, 1024 * 1024)?.unwrap_or_default();
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        let missing: Vec<&String> =
+            lines.iter().filter(|line| !text.lines().any(|l| l.trim() == *line)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        missing.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+        let done = match stat {
+            Some(stat) => project.swap(FILE, text.as_bytes(), &stat)?,
+            None => project.place(FILE, text.as_bytes()).map(|()| Swapped::Done)?,
+        };
+        if done == Swapped::Done {
+            return Ok(());
+        }
+    }
+    Err(Error::Disk(crate::mailbox::Error::Busy { path: project.path().join(FILE) }))
+}
+
+/// The agents of a tree, with what their own files say they can do.
+pub(super) fn agents(tree: &Tree) -> Result<Vec<Found>> {
+    let found = |agent: MailboxId| Found {
+        name: agent.to_string(),
+        id: None,
+        protocol: Protocol::Workflow,
+        inbox: tree.path().join("inboxes").join(agent.as_str()),
+        about: tree.about(&agent),
+    };
+    Ok(tree.agents()?.into_iter().map(found).collect())
 }
 
 /// The mailboxes of a root of the native protocol, under the names that its registry gives them.

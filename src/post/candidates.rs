@@ -138,8 +138,7 @@ impl State {
 fn list(post: &Post, number: usize, id: &MailboxId) -> Result<Listed> {
     let (mut places, mut files) = (vec![], vec![]);
     if let Ok(mailbox) = post.mailbox(id) {
-        for folder in mailbox.folders()? {
-            let Some(dir) = mailbox.folder_if_any(folder)? else { continue };
+        for (folder, dir) in mailbox.search_dirs()? {
             dir.scan(|name, kind| {
                 if kind == FileType::RegularFile
                     && mailbox.is_message(name)

@@ -32,10 +32,13 @@ impl Post {
         if !mailbox.is_home() {
             self.carry_from(mailbox, mailbox.home())?;
         }
-        match mailbox.dir().sub(WORKSPACE) {
-            Err(e) if e.is_missing() => Ok(()),
-            own => self.carry_from(mailbox, &Maildir::workspace(own?, mailbox.id())),
-        }
+        self.collect_in_tree(mailbox)?;
+        let own = match mailbox.dir().sub(WORKSPACE) {
+            Err(e) if e.is_missing() => return Ok(()),
+            other => Maildir::workspace(other?, mailbox.id()),
+        };
+        self.collect_asked(own.dir(), mailbox)?;
+        self.carry_from(mailbox, &own)
     }
 
     /// Carries everything over that lies in the inbox at `source`.

@@ -61,7 +61,10 @@ impl Post {
         let named = me.mailbox.protocol() == Protocol::Maildir;
         let mut ask = if named && filter.is_empty() { limit } else { usize::MAX };
         loop {
-            let listing = me.mailbox.arrivals(Folder::Inbox, ask)?;
+            let listing = match named {
+                true => me.mailbox.arrivals(Folder::Inbox, ask)?,
+                false => me.mailbox.list(Folder::Inbox, ask)?,
+            };
             let listed = listing.names.len();
             let mut checked = Checked { total: listing.total, ..Checked::default() };
             let (mut fitting, mut broken_names) = (0, 0);

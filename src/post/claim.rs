@@ -5,12 +5,13 @@
 
 use std::time::Duration;
 
-use super::{Error, Filter, Letter, Me, Opened, Outcome, Post, Receipt, Result};
+use super::{Error, Filter, Found, Letter, Me, Opened, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::reading::Unreadable;
 use crate::mailbox::{Folder, Mailbox, Token};
 use crate::message::Envelope;
+use crate::message::workflow::Status;
 use crate::name::{MailboxId, MessageId};
 
 /// How long the command line claims for.
@@ -140,11 +141,11 @@ impl Post {
         let (message, time) = match self.message(&from.mailbox, Folder::Claimed(token), name) {
             Ok(Some((taken, at))) if taken.envelope.id == message.envelope.id => (taken, at),
             Err(broken) if broken.passing => {
-                from.mailbox.settle(token, name, Folder::Inbox)?;
+                from.mailbox.settle(token, name, Folder::Inbox, "")?;
                 return Err(Error::Failing { why: broken.why });
             }
             _ => {
-                from.mailbox.settle(token, name, Folder::Inbox)?;
+                from.mailbox.settle(token, name, Folder::Inbox, "")?;
                 return Ok(None);
             }
         };
@@ -197,6 +198,9 @@ impl Post {
     /// Finishes a claimed message, with an answer to its sender if there is one.
     pub fn done(&self, me: &Me, held: &Held, answer: Option<Letter>) -> Result<Option<Receipt>> {
         self.room.may_write()?;
+        if held.mailbox.agent().is_some() {
+            return self.done_as_agent(me, held, answer);
+        }
         let receipt = match answer {
             Some(letter) => Some(self.answer_claim(me, held, letter)?),
             None => None,
@@ -206,6 +210,25 @@ impl Post {
         }
         self.settle(me, held, Folder::Archive, "done", "")?;
         Ok(receipt)
+    }
+
+    /// The same in a tree, where the answer is a response: one that is given, or one that lies in the outbox.
+    fn done_as_agent(&self, me: &Me, held: &Held, answer: Option<Letter>) -> Result<Option<Receipt>> {
+        let found = Found { folder: Folder::Claimed(held.token), name: held.terms.file.clone() };
+        let asked = match self.header(&held.mailbox, found.folder, &found.name) {
+            Ok(Some(header)) => header.envelope,
+            Ok(None) => return Err(self.gone(held)),
+            Err(broken) => return Err(Error::Failing { why: broken.why }),
+        };
+        if let Some(letter) = answer {
+            let extra = self.kept_in_response(&asked, &letter);
+            let letter = Letter { extra, ..letter };
+            let receipt = self.respond(me, &held.mailbox, &found, &asked, &letter, Status::Completed)?;
+            self.record_done(me, held, &asked, "done", "");
+            return Ok(Some(receipt));
+        }
+        self.settle(me, held, Folder::Archive, "done", "")?;
+        self.route_response(&held.mailbox, &asked)
     }
 
     /// Gives a claimed message back, at once and without counting it as a failure.
@@ -227,6 +250,18 @@ impl Post {
             Err(_) => None,
         };
         self.note_end(held, "failed", why)?;
+        if let (Some(_), Some(asked)) = (held.mailbox.agent(), &envelope) {
+            let found = Found { folder: Folder::Claimed(held.token), name: held.terms.file.clone() };
+            let extra = self.kept_in_response(asked, &Letter::default());
+            let letter = Letter { body: format!("{why}\n"), extra, ..Letter::default() };
+            let told = self.respond(me, &held.mailbox, &found, asked, &letter, Status::Failed);
+            // A response that was written by hand stays; the request fails all the same.
+            if held.mailbox.terms(held.token)?.is_some() {
+                held.mailbox.settle(held.token, &held.terms.file, Folder::Failed, why)?;
+            }
+            self.record_done(me, held, asked, "failed", why);
+            return Ok(Some(told));
+        }
         // The bounce goes first, under an id that a second run would find again. It cannot stop the rest.
         let told = envelope.filter(|e| !is_bounce(e)).map(|envelope| self.bounce(held, &envelope, why));
         self.settle(me, held, Folder::Failed, "failed", why)?;
@@ -275,7 +310,7 @@ impl Post {
     }
 
     fn settle(&self, me: &Me, held: &Held, to: Folder, event: &str, why: &str) -> Result<()> {
-        let Some(file) = held.mailbox.settle(held.token, &held.terms.file, to)? else {
+        let Some(file) = held.mailbox.settle(held.token, &held.terms.file, to, why)? else {
             return Err(self.gone(held));
         };
         let id = self.id_of(&held.mailbox, to, &file);
@@ -283,6 +318,12 @@ impl Post {
         let note = why.to_owned();
         self.record(Event { id, file, note, mailbox: queue, ..Event::new(event, me.id.as_str()) });
         Ok(())
+    }
+
+    fn record_done(&self, me: &Me, held: &Held, asked: &Envelope, event: &str, why: &str) {
+        let (id, file) = (asked.id.to_string(), held.terms.file.clone());
+        let (note, queue) = (why.to_owned(), held.mailbox.id().to_string());
+        self.record(Event { id, file, note, mailbox: queue, ..Event::new(event, me.id.as_str()) });
     }
 
     fn gone(&self, held: &Held) -> Error {

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use super::places::WORKSPACE;
 use super::{Error, Post, Result};
 use crate::mailbox::fault;
-use crate::mailbox::maildir::Delivered;
+use crate::mailbox::maildir::{Delivered, Layout};
 use crate::mailbox::once::Once;
 use crate::mailbox::{Dir, Mailbox};
-use crate::message::{Envelope, Protocol, any, workspace};
+use crate::message::{Envelope, any, workspace};
 
 /// What the message that is answered says about the way back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,9 +47,8 @@ impl Post {
             self.keep_in_scratch(sender, &request, bytes.as_bytes())?;
         }
         let (inbox, name) = self.destination(&receiver, &request)?;
-        if let Some(to) = to.filter(|_| retry)
-            && let Some(found) =
-                to.maildir().find_twin(&envelope.id, bytes.as_bytes(), &mut BTreeSet::new())?
+        if let Some(place) = to.filter(|_| retry).and_then(Mailbox::maildir)
+            && let Some(found) = place.find_twin(&envelope.id, bytes.as_bytes(), &mut BTreeSet::new())?
         {
             return Ok(found);
         }
@@ -58,9 +57,9 @@ impl Post {
 
     /// The sender's own copy, whole before anybody else sees any of it.
     pub(super) fn keep_in_scratch(&self, sender: &Mailbox, request: &str, bytes: &[u8]) -> Result<()> {
-        let scratch = match sender.protocol() {
-            Protocol::Workspace => sender.maildir().dir().made_sub("scratch")?,
-            _ => {
+        let scratch = match sender.maildir().filter(|place| place.layout() == Layout::Workspace) {
+            Some(place) => place.dir().made_sub("scratch")?,
+            None => {
                 let own = sender.dir().made_sub(WORKSPACE)?;
                 // Whoever answers by hand needs the directory that the message names.
                 own.made_sub("inbox")?;

@@ -157,7 +157,7 @@ impl Error {
 
 fn disk_code(e: &fault::Error) -> Failure {
     match e {
-        fault::Error::Io { .. } | fault::Error::Locked { .. } => Failure::NotDone,
+        fault::Error::Io { .. } | fault::Error::Locked { .. } | fault::Error::Busy { .. } => Failure::NotDone,
         _ => Failure::Refused,
     }
 }

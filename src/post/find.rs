@@ -29,7 +29,12 @@ impl Post {
                 return Ok(found);
             }
         }
-        self.find_in(me, reference, Folder::Failed)
+        match self.find_in(me, reference, Folder::Failed) {
+            Err(Error::NoMessage { .. }) if me.mailbox.agent().is_some() => {
+                self.find_in(me, reference, Folder::Working)
+            }
+            other => other,
+        }
     }
 
     /// The one message that `reference` names in the first folder that has one.

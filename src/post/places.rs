@@ -14,6 +14,9 @@ use crate::name::MailboxId;
 /// The directory of a workspace, and of a mailbox that writes to workspaces.
 pub(super) const WORKSPACE: &str = ".mailbox";
 
+/// The directory of a tree of agents in a project.
+pub(super) const TREE: &str = ".claude";
+
 impl Post {
     /// A mailbox with its home open: its messages lie there, or where the registry says.
     pub(super) fn placed(&self, home: Maildir) -> Result<Mailbox> {
@@ -63,7 +66,11 @@ impl Post {
     /// Puts ids in the place of what a protocol says instead: the sender of a request is whose inbox its reply goes
     /// to, and whoever has a message is whom it is for.
     pub(super) fn know_sender(&self, reader: &MailboxId, envelope: &mut Envelope) {
-        let Native::Workspace { kind, receiver, reply, .. } = &envelope.native else { return };
+        let (kind, receiver, reply) = match &envelope.native {
+            Native::Maildir => return,
+            Native::Workflow { .. } => return self.know_agents(reader, envelope),
+            Native::Workspace { kind, receiver, reply, .. } => (kind, receiver, reply),
+        };
         let mut path = reply.as_deref().unwrap_or_default();
         // In the form of the seed that copies both paths, a reply names the reader's own inbox.
         if *kind == Kind::Reply && self.owner_of(path).as_ref() == Some(reader) {
@@ -73,6 +80,17 @@ impl Post {
             Some(id) => id.to_string(),
             None => path.split("/.mailbox/").next().unwrap_or_default().to_owned(),
         };
+        envelope.to = reader.to_string();
+    }
+
+    /// Agents of a tree are called by their names there; everybody else by id, or by name where it was written by hand.
+    fn know_agents(&self, reader: &MailboxId, envelope: &mut Envelope) {
+        let entry = self.registry.as_ref().ok().and_then(|registry| registry.by_id(reader));
+        let inboxes = entry.and_then(|entry| Path::new(&entry.inbox).parent().map(Path::to_owned));
+        let inside = inboxes.as_deref().and_then(|inboxes| self.agent_in_tree(inboxes, &envelope.from));
+        if let Some(id) = inside.or_else(|| self.resolve(&envelope.from).ok().flatten()) {
+            envelope.from = id.to_string();
+        }
         envelope.to = reader.to_string();
     }
 

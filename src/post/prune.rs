@@ -64,7 +64,9 @@ impl Post {
             }
             for (folder, age) in [(Folder::Archive, wanted.archived), (Folder::Failed, wanted.failed)] {
                 let Some(age) = age else { continue };
-                let Some(dir) = mailbox.folder_if_any(folder)? else { continue };
+                // A tree is cleaned up by chains, not by age.
+                let Some(place) = mailbox.maildir() else { continue };
+                let Some(dir) = place.folder_if_any(folder)? else { continue };
                 for name in mailbox.list(folder, usize::MAX)?.names {
                     // The change time is when it came here; a message may have waited long before it was read.
                     let Ok(stat) = dir.stat(&name) else { continue };

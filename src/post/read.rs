@@ -138,6 +138,9 @@ impl Post {
             return Ok(());
         }
         self.room.may_write()?;
+        if me.mailbox.agent().is_some() {
+            return self.begin_task(me, &opened.name, &opened.message.envelope);
+        }
         if self.awaits_answer(&me.mailbox, &opened.message.envelope) {
             self.note_shown(me, &opened.name)?;
             self.record_move("shown", me, opened.message.envelope.id.as_str(), &opened.name);

@@ -11,6 +11,7 @@ use super::{Back, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::mailbox::Dir;
 use crate::mailbox::Folder;
 use crate::message::envelope::subject_of_answer;
+use crate::message::workflow::Status;
 use crate::message::{Envelope, Native, Priority, Protocol};
 use crate::name::{MailboxId, MessageId, Name};
 
@@ -57,6 +58,9 @@ impl Post {
             }
         };
         let asked = header.envelope;
+        if me.mailbox.agent().is_some() {
+            return self.reply_as_agent(me, &found, &asked, letter);
+        }
         let (to, letter) = self.letter_back(&asked, letter).map_err(|e| self.at_field(me, &found, e))?;
         self.check_letter(&letter)?;
         let receipt = self.answer(me, &asked.id, &to, &letter).map_err(|e| self.at_field(me, &found, e))?;
@@ -70,6 +74,15 @@ impl Post {
             me.mailbox.sync(Folder::Archive)?;
         }
         Ok(Answer { receipt, answered: asked.id, archived })
+    }
+
+    fn reply_as_agent(&self, me: &Me, found: &Found, asked: &Envelope, letter: Letter) -> Result<Answer> {
+        self.check_letter(&letter)?;
+        let extra = self.kept_in_response(asked, &letter);
+        let receipt =
+            self.respond(me, &me.mailbox, found, asked, &Letter { extra, ..letter }, Status::Completed)?;
+        self.record_move("answered", me, asked.id.as_str(), &found.name);
+        Ok(Answer { receipt, answered: asked.id.clone(), archived: true })
     }
 
     /// Takes an answered message out of the inbox: to the archive, or away where the protocol has it so.

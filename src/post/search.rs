@@ -13,8 +13,10 @@ use super::candidates::{Candidates, Place, Turn};
 use super::locate::Copy;
 use super::{Error, Post, Result};
 use crate::clock::Timestamp;
+use crate::mailbox::Folder;
 use crate::mailbox::reading::{Header, mtime};
-use crate::message::{any, frontmatter};
+use crate::mailbox::tree::folder_of;
+use crate::message::{Native, any, frontmatter};
 use crate::name::MailboxId;
 
 /// What is looked for.
@@ -158,5 +160,9 @@ fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffe
         return None;
     }
     let header = Header { name: name.to_owned(), envelope: message.envelope, time, size };
-    Some(Hit { copy: Copy { mailbox: place.mailbox.clone(), folder: place.folder, header }, lines })
+    let folder = match &header.envelope.native {
+        Native::Workflow { status, .. } if place.folder == Folder::Inbox => folder_of(*status),
+        _ => place.folder,
+    };
+    Some(Hit { copy: Copy { mailbox: place.mailbox.clone(), folder, header }, lines })
 }

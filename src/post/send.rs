@@ -10,7 +10,7 @@ use super::copies::Back;
 use super::reply::Target;
 use super::{Error, Me, Post, Result};
 use crate::journal::Event;
-use crate::mailbox::maildir::Delivered;
+use crate::mailbox::maildir::{Delivered, Layout};
 use crate::mailbox::once::Once;
 use crate::mailbox::{Folder, Mailbox};
 use crate::message::envelope::{self, check_value};
@@ -264,11 +264,17 @@ impl Post {
             return self.copy(sender.as_ref(), (envelope, &letter.body), letter.back.as_ref(), None, retry);
         }
         let mailbox = self.mailbox(to)?;
-        if mailbox.protocol() == Protocol::Workspace {
+        if let Some(agent) = mailbox.agent() {
+            if let Some(from) = from.filter(|from| self.protocol_of(from) == Protocol::Workspace) {
+                self.keep_own_copy(&self.mailbox(from)?, &mailbox, envelope, letter)?;
+            }
+            return self.file_task(from, letter, &mailbox, agent, envelope, retry);
+        }
+        let Some(place) = mailbox.maildir().filter(|place| place.layout() == Layout::Native) else {
             let sender = from.map(|from| self.mailbox(from)).transpose()?;
             let back = letter.back.as_ref();
             return self.copy(sender.as_ref(), (envelope, &letter.body), back, Some(&mailbox), retry);
-        }
+        };
         if let Some(from) = from.filter(|from| self.protocol_of(from) == Protocol::Workspace) {
             self.keep_own_copy(&self.mailbox(from)?, &mailbox, envelope, letter)?;
         }
@@ -276,7 +282,6 @@ impl Post {
         // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
         let short = envelope.id.short().unwrap_or_else(|| "00000000".to_owned());
         let name = FileName::new(self.now(), &short, &envelope.subject, letter.priority);
-        let place = mailbox.maildir();
         Ok(match retry {
             true => place.deliver_once(&envelope.id, &name, bytes.as_bytes())?,
             false => place.deliver_beside(&name, bytes.as_bytes(), &BTreeSet::new())?,

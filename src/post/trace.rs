@@ -100,7 +100,7 @@ impl Post {
         let mailbox = self.mailbox(&copy.mailbox)?;
         let attempts = mailbox.attempts(&copy.header.name)?;
         let state = match copy.folder {
-            Folder::Inbox | Folder::Quarantine => State::Queued,
+            Folder::Inbox | Folder::Quarantine | Folder::Working => State::Queued,
             Folder::Claimed(token) => {
                 mailbox.terms(token)?.map_or(State::Queued, |terms| State::Claimed(Box::new(terms)))
             }

@@ -70,6 +70,7 @@ impl Post {
         if own.symlink_metadata().is_ok() {
             dirs.push(own);
         }
+        dirs.extend(self.outboxes(&me.mailbox));
         dirs
     }
 

@@ -1,0 +1,100 @@
+//! `postroom shared get|set|append`.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::Verb;
+use super::context::Context;
+use super::fail::Fail;
+use super::status::Which;
+use crate::message::visible;
+use crate::post::{self, Failure};
+
+/// Read and change the shared files of a .claude tree; no update is lost
+///
+///   postroom shared get                                   the names of the files
+///   postroom shared get workflow-state current_step       a field, or a section by its heading
+///   postroom shared set workflow-state current_step 2
+///   postroom shared append session-context agents_invoked 'explore (completed)'
+///   postroom shared append session-context 'Decisions Made' '- pytest, not unittest'
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Shared {
+    #[command(subcommand)]
+    deed: Deed,
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Debug, Subcommand)]
+enum Deed {
+    /// Print a file, a field of its frontmatter, or a section
+    Get { file: Option<String>, part: Option<String> },
+    /// Set a field of the frontmatter
+    Set { file: String, field: String, value: String },
+    /// Add an item to a list, or a line to a section
+    Append {
+        file: String,
+        part: String,
+        #[arg(allow_hyphen_values = true)]
+        text: String,
+    },
+}
+
+impl Verb for Shared {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let claude = context.surroundings.tree(self.which.tree.as_deref())?;
+        let shared = post::Shared::open(&claude)?;
+        match self.deed {
+            Deed::Get { file: None, .. } => {
+                let files = shared.files()?;
+                match context.output.json {
+                    true => context.output.json(&json!({"v": 1, "files": files})),
+                    false => files.iter().for_each(|file| context.output.line(&visible::line(file))),
+                }
+                if files.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) }
+            }
+            Deed::Get { file: Some(file), part } => {
+                let Some(text) = shared.get(&file, part.as_deref())? else {
+                    let what = part.map_or_else(
+                        || format!("shared/{file}"),
+                        |part| format!("`{part}` in shared/{file}"),
+                    );
+                    let hint = "postroom shared get lists the files";
+                    return Err(Fail::told(
+                        Failure::Unknown,
+                        format!("there is no {}", visible::clip(&what, 120)),
+                        hint,
+                    ));
+                };
+                match context.output.json {
+                    true => context.output.json(&json!({"v": 1, "file": file, "part": part, "text": text})),
+                    false => {
+                        let shown = if context.output.terminal { visible::text(&text) } else { text };
+                        context.output.text(&shown);
+                        if !shown.ends_with('\n') {
+                            context.output.line("");
+                        }
+                    }
+                }
+                Ok(())
+            }
+            Deed::Set { file, field, value } => {
+                shared.set(&file, &field, &value)?;
+                done(context)
+            }
+            Deed::Append { file, part, text } => {
+                shared.append(&file, &part, &text)?;
+                done(context)
+            }
+        }
+    }
+}
+
+fn done(context: &mut Context) -> Result<(), Fail> {
+    context.done = true;
+    if context.output.json {
+        context.output.json(&json!({"v": 1, "done": true}));
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! `postroom status` and `postroom cleanup`: a `.claude` tree as a whole.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Verb;
+use super::context::Context;
+use super::fail::Fail;
+use super::header::age;
+use super::output::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, note};
+use crate::message::visible;
+use crate::message::workflow::Status as State;
+use crate::post::{Failure, TreeStatus, clean_up, tree_status};
+
+/// Which tree is meant.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Which {
+    /// The project whose .claude tree is meant; else the nearest above the working directory
+    #[arg(long, value_name = "DIR")]
+    pub(super) tree: Option<PathBuf>,
+}
+
+/// Show a .claude tree: messages per agent and state, the latest, the shared state
+///
+/// One line per agent, then one per message, newest first. Changes nothing. What cannot be read is told on standard
+/// error, with file and line, and exits 4.
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    /// At most this many messages
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Verb for Status {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let claude = context.surroundings.tree(self.which.tree.as_deref())?;
+        let status = tree_status(&claude, self.limit)?;
+        if context.output.json {
+            context.output.json(&json(&claude.display().to_string(), &status));
+        } else {
+            show(context, &status);
+        }
+        for (file, why) in &status.faults {
+            note(&format!("postroom: {}: {}", visible::line(file), visible::line(why)));
+        }
+        if status.faults.is_empty() { Ok(()) } else { Err(Fail::Code(Failure::Refused)) }
+    }
+}
+
+fn show(context: &mut Context, status: &TreeStatus) {
+    let now = context.clock().now();
+    let output = &mut context.output;
+    for agent in &status.agents {
+        let name = visible::line(&agent.agent);
+        if output.terminal {
+            let mut cells = vec![(BOLD, visible::pad(&agent.agent, 20))];
+            for (state, count) in State::ALL.iter().zip(agent.counts) {
+                let style = if count == 0 { DIM } else { colour(*state) };
+                cells.push((style, format!("{count:>4} {}", state.word())));
+            }
+            output.row(&cells);
+            continue;
+        }
+        let counts = State::ALL.iter().zip(agent.counts).map(|(state, n)| format!(" {}={n}", state.word()));
+        output.line(&format!("{name}{} responses={}", counts.collect::<String>(), agent.responses));
+    }
+    for message in &status.latest {
+        let (from, to) = (visible::line(&message.from), visible::line(&message.agent));
+        let (id, subject) = (visible::line(&message.id), visible::line(&message.subject));
+        let took = message.duration.map(|seconds| format!(" {seconds}s")).unwrap_or_default();
+        if output.terminal {
+            let old = message.time.map_or(String::new(), |time| age(now, time));
+            output.row(&[
+                (PLAIN, id),
+                (DIM, format!("{old:>4}")),
+                (BOLD, format!("{from} → {to}")),
+                (colour(message.status), format!("{}{took}", message.status)),
+                (PLAIN, subject),
+            ]);
+            continue;
+        }
+        let time = message.time.map(|time| format!(" {time}")).unwrap_or_default();
+        output.line(&format!("{id}{time} {from} → {to} {}{took}: {subject}", message.status));
+    }
+    for (file, fields) in &status.shared {
+        let fields: Vec<String> =
+            fields.iter().map(|(k, v)| format!("{}={}", visible::line(k), visible::line(v))).collect();
+        if !fields.is_empty() {
+            output.line(&format!("shared/{}: {}", visible::line(file), fields.join(" ")));
+        }
+    }
+}
+
+fn colour(status: State) -> anstyle::Style {
+    match status {
+        State::Pending => YELLOW,
+        State::InProgress => PLAIN,
+        State::Completed => GREEN,
+        State::Failed => RED,
+    }
+}
+
+fn json(claude: &str, status: &TreeStatus) -> serde_json::Value {
+    let agents: Vec<_> = status
+        .agents
+        .iter()
+        .map(|a| {
+            let counts: serde_json::Map<_, _> =
+                State::ALL.iter().zip(a.counts).map(|(s, n)| (s.word().to_owned(), n.into())).collect();
+            json!({"agent": a.agent, "messages": counts, "responses": a.responses})
+        })
+        .collect();
+    let latest: Vec<_> = status
+        .latest
+        .iter()
+        .map(|m| {
+            json!({
+                "agent": m.agent, "id": m.id, "from": m.from, "status": m.status.word(), "subject": m.subject,
+                "time": m.time.map(|t| t.to_string()), "duration_seconds": m.duration,
+            })
+        })
+        .collect();
+    let shared: serde_json::Map<_, _> = status
+        .shared
+        .iter()
+        .map(|(file, fields)| {
+            let fields: serde_json::Map<_, _> =
+                fields.iter().map(|(k, v)| (k.clone(), v.as_str().into())).collect();
+            (file.clone(), fields.into())
+        })
+        .collect();
+    let faults: Vec<_> = status.faults.iter().map(|(file, why)| json!({"file": file, "why": why})).collect();
+    json!({"v": 1, "tree": claude, "agents": agents, "latest": latest, "shared": shared, "faults": faults})
+}
+
+/// Archive the finished chains of a .claude tree
+///
+/// A chain is a request with its response. It goes to .claude/archive/ when both are completed and no open message
+/// refers to it. Nothing is removed.
+#[derive(Debug, Args)]
+pub(super) struct Cleanup {
+    /// Only say what would go
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Verb for Cleanup {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let claude = context.surroundings.tree(self.which.tree.as_deref())?;
+        let chains = clean_up(&claude, self.dry_run)?;
+        context.done = true;
+        if context.output.json {
+            let list: Vec<_> = chains
+                .iter()
+                .map(|chain| json!({"agent": chain.agent.as_str(), "id": chain.id, "request": chain.request, "responses": chain.responses}))
+                .collect();
+            context.output.json(&json!({"v": 1, "dry_run": self.dry_run, "archived": list}));
+        } else if !context.output.quiet {
+            let verb = if self.dry_run { "would archive" } else { "archived" };
+            for chain in &chains {
+                context.output.line(&format!("{verb} {} of {}", visible::line(&chain.id), chain.agent));
+            }
+        }
+        if chains.is_empty() { Err(context.nothing_in_tree()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,264 @@
+//! One agent of a tree: its inbox, where the state of a message is its field `status`.
+//!
+//! ```text
+//! pending       Folder::Inbox
+//! in_progress   Folder::Claimed(token) under a claim of ours, else Folder::Working
+//! completed     Folder::Archive, with everything in .claude/archive/inboxes/<agent>/
+//! failed        Folder::Failed
+//! (unreadable)  Folder::Quarantine; nothing is moved there, it is what cannot be read now
+//! ```
+//!
+//! A change of state rewrites that one field and leaves every other byte as it was. It is made under the tree's lock, and
+//! only if the file is still what was read, because people and agents change these files too.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use rustix::fs::Stat;
+
+use super::facts::{Facts, Seen, Tray};
+use super::{Error, Held, LIMIT, Result, Tree, steps};
+use crate::clock::Timestamp;
+use crate::mailbox::disk::{Dir, Swapped};
+use crate::mailbox::fault;
+use crate::mailbox::folder::Folder;
+use crate::mailbox::maildir::Listing;
+use crate::message::workflow::{self, Status, Task};
+use crate::message::{file_name, frontmatter};
+use crate::name::MailboxId;
+
+/// The mailbox of one agent, open.
+#[derive(Debug)]
+pub struct Agent {
+    tree: Tree,
+    id: MailboxId,
+    inbox: Dir,
+}
+
+impl Agent {
+    pub(super) fn new(tree: Tree, id: MailboxId, inbox: Dir) -> Self {
+        Self { tree, id, inbox }
+    }
+
+    pub fn id(&self) -> &MailboxId {
+        &self.id
+    }
+
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The inbox itself, for whoever watches it.
+    pub fn dir(&self) -> &Dir {
+        &self.inbox
+    }
+
+    /// A look at one of its trays.
+    pub fn facts(&self, tray: Tray) -> fault::Result<Seen> {
+        self.tree.facts(tray, &self.id)
+    }
+
+    /// The first `limit` messages of a folder in the order of a poll. `strange` is told with the inbox alone.
+    pub fn list(&self, folder: Folder, limit: usize) -> Result<Listing> {
+        let held = match folder {
+            Folder::Claimed(_) | Folder::Working => self.claimed()?,
+            _ => vec![],
+        };
+        let seen = self.facts(Tray::Inbox)?;
+        let mut found: Vec<(String, Facts)> = vec![];
+        let mut broken = vec![];
+        for (name, facts) in seen.facts {
+            match facts {
+                Ok(facts) if is_in(folder, facts.status, &name, &held) => found.push((name, facts)),
+                Err(_) if folder == Folder::Quarantine => broken.push(name),
+                _ => {}
+            }
+        }
+        if folder == Folder::Archive {
+            let here: HashSet<String> = found.iter().map(|(name, _)| name.clone()).collect();
+            let away = self.facts(Tray::ArchivedInbox)?;
+            let away = away.facts.into_iter().filter_map(|(name, facts)| Some((name, facts.ok()?)));
+            found.extend(away.filter(|(name, _)| !here.contains(name)));
+        }
+        let found = steps::in_order(found, |(name, facts)| (facts, name.as_str()));
+        let total = found.len() + broken.len();
+        let names = found.into_iter().map(|(name, _)| name).chain(broken).take(limit).collect();
+        let strange = if folder == Folder::Inbox { seen.strange } else { vec![] };
+        Ok(Listing { names, total, strange })
+    }
+
+    /// The same: in a tree the order of a list is the order of arrival.
+    pub fn arrivals(&self, folder: Folder, limit: usize) -> Result<Listing> {
+        self.list(folder, limit)
+    }
+
+    /// How many messages are pending, and when the oldest was written.
+    pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
+        let seen = self.facts(Tray::Inbox)?;
+        let pending = || seen.readable().filter(|(_, facts)| facts.status == Status::Pending);
+        Ok((pending().count(), pending().filter_map(|(_, facts)| facts.time()).min()))
+    }
+
+    /// Every folder that may hold messages now, claims included.
+    pub fn folders(&self) -> Result<Vec<Folder>> {
+        let claimed = self.tokens()?.into_iter().map(Folder::Claimed);
+        Ok(Folder::LASTING.into_iter().chain([Folder::Working]).chain(claimed).collect())
+    }
+
+    /// Where a message lies.
+    pub fn path(&self, folder: Folder, name: &str) -> PathBuf {
+        if folder == Folder::Archive && self.inbox.stat(name).is_err_and(|e| e.is_missing()) {
+            return Tray::ArchivedInbox
+                .way()
+                .iter()
+                .fold(self.tree.path().to_owned(), |path, step| path.join(step))
+                .join(self.id.as_str())
+                .join(name);
+        }
+        self.inbox.path().join(name)
+    }
+
+    /// Reads a message, with its bytes and what was known of the file. `None`: it is not in this folder any more.
+    pub fn read_task(&self, folder: Folder, name: &str, limit: u64) -> Result<Option<(Task, Vec<u8>, Stat)>> {
+        let limit = limit.saturating_add(frontmatter::HEADER_LIMIT as u64);
+        let held = match folder {
+            Folder::Claimed(_) | Folder::Working => self.claimed()?,
+            _ => vec![],
+        };
+        match read(&self.inbox, name, limit)? {
+            Some(found) => Ok(Some(found).filter(|(task, ..)| is_in(folder, task.status, name, &held))),
+            None if folder == Folder::Archive => match self.tree.tray(Tray::ArchivedInbox, &self.id)? {
+                Some(away) => read(&away, name, limit),
+                None => Ok(None),
+            },
+            None => Ok(None),
+        }
+    }
+
+    /// Changes the state of a message, and says what went wrong if anything did. `false`: it is not in the state `from`
+    /// any more, or gone. Durable on return.
+    pub fn set_status(&self, name: &str, from: Status, to: Status, error: Option<&str>) -> Result<bool> {
+        let held = self.tree.hold()?;
+        self.change(&held, name, from, to, error)
+    }
+
+    pub(super) fn change(
+        &self,
+        _held: &Held,
+        name: &str,
+        from: Status,
+        to: Status,
+        error: Option<&str>,
+    ) -> Result<bool> {
+        let path = || self.inbox.path().join(name);
+        self.tree.persist(path, || {
+            let Some((task, bytes, stat)) = read(&self.inbox, name, LIMIT)? else { return Ok(Some(false)) };
+            if task.status != from {
+                return Ok(Some(false));
+            }
+            let wrong = |source| Error::Unreadable { path: path(), source };
+            let text = frontmatter::text(&bytes).map_err(wrong)?;
+            let changed = workflow::change(text, to, error).map_err(wrong)?;
+            match self.inbox.swap(name, changed.as_bytes(), &stat) {
+                Ok(Swapped::Done) => Ok(Some(true)),
+                Ok(Swapped::Changed) => Ok(None),
+                // Somebody took it away between the look and the change.
+                Err(e) if e.is_missing() => Ok(None),
+                Err(e) => Err(e.into()),
+            }
+        })
+    }
+
+    /// The state of a message now. `None`: there is none of this name.
+    pub fn status(&self, name: &str) -> Result<Option<Status>> {
+        Ok(read(&self.inbox, name, LIMIT)?.map(|(task, ..)| task.status))
+    }
+
+    /// Moves a message from one folder to another, as far as a status can say it; claims have verbs of their own.
+    pub fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>> {
+        let (Some(from), Some(to)) = (status_of(from), status_of(to)) else { return Ok(None) };
+        Ok(self.set_status(name, from, to, None)?.then(|| name.to_owned()))
+    }
+
+    /// Removes a message for good. `false`: it is not in this folder any more. Durable on return.
+    pub fn remove(&self, folder: Folder, name: &str) -> Result<bool> {
+        let _held = self.tree.hold()?;
+        if self.read_task(folder, name, LIMIT)?.is_none() {
+            return Ok(false);
+        }
+        let away;
+        let dir = match self.inbox.stat(name) {
+            Err(e) if e.is_missing() => {
+                let Some(archive) = self.tree.tray(Tray::ArchivedInbox, &self.id)? else { return Ok(false) };
+                away = archive;
+                &away
+            }
+            other => {
+                other?;
+                &self.inbox
+            }
+        };
+        match dir.remove(name) {
+            Err(e) if e.is_missing() => Ok(false),
+            other => {
+                other?;
+                dir.sync()?;
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// Whether a message with this status is in a folder; `held` are the claims and what they are on.
+fn is_in(folder: Folder, status: Status, name: &str, held: &[(crate::mailbox::Token, String)]) -> bool {
+    match folder {
+        Folder::Claimed(token) => {
+            status == Status::InProgress && held.iter().any(|(t, file)| *t == token && file == name)
+        }
+        Folder::Working => status == Status::InProgress && held.iter().all(|(_, file)| file != name),
+        other => status_of(other) == Some(status),
+    }
+}
+
+/// The folder that a status stands for, claims left aside.
+pub fn folder_of(status: Status) -> Folder {
+    match status {
+        Status::Pending => Folder::Inbox,
+        Status::InProgress => Folder::Working,
+        Status::Completed => Folder::Archive,
+        Status::Failed => Folder::Failed,
+    }
+}
+
+/// The status that a folder stands for.
+pub(super) fn status_of(folder: Folder) -> Option<Status> {
+    match folder {
+        Folder::Inbox => Some(Status::Pending),
+        Folder::Archive => Some(Status::Completed),
+        Folder::Failed => Some(Status::Failed),
+        Folder::Working | Folder::Claimed(_) => Some(Status::InProgress),
+        Folder::Quarantine => None,
+    }
+}
+
+/// Reads one message out of a directory. `None`: there is none of this name.
+pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> Result<Option<(Task, Vec<u8>, Stat)>> {
+    // A name comes out of a listing or from a person; what is no message's is no path either.
+    if !file_name::is_message(name.as_bytes()) || name.contains('/') {
+        return Ok(None);
+    }
+    let opened = match dir.open_file(name) {
+        Err(e) if e.is_missing() => return Ok(None),
+        other => other?,
+    };
+    let stat = opened.stat;
+    let bytes = opened.read_all(limit)?;
+    match workflow::parse(&bytes) {
+        Ok(task) => Ok(Some((task, bytes, stat))),
+        Err(source) => Err(Error::Unreadable { path: dir.path().join(name), source }),
+    }
+}
+
+#[cfg(test)]
+#[path = "agent_tests.rs"]
+mod tests;

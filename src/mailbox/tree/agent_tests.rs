@@ -1,0 +1,155 @@
+//! Tests of an agent's inbox: states, golden bytes of their changes, and what a look opens.
+
+#![allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
+
+use std::time::Duration;
+
+use super::super::scene::*;
+use super::*;
+
+const SEED: &str = "---\nid: 2026-11-15-001 # ours\nfrom: 'explore'\nto: \"a\"\nstatus: pending # pending | in_progress | completed | failed\ncreated: 2026-11-15T10:00:00Z\ntags:\n  - x\n---\n\n## Request\n\nstatus: pending\n";
+
+#[test]
+fn a_status_change_keeps_every_other_byte() {
+    let scene = Scene::new(&["a"]);
+    let agent = scene.agent("a");
+    let name = "2026-11-15-001.md";
+    let file = scene.path("inboxes/a/2026-11-15-001.md");
+    let forms = [
+        SEED.to_owned(),
+        SEED.replace('\n', "\r\n"),
+        format!("\u{feff}{SEED}"),
+        SEED.replace("status: pending #", "status: \"pending\" #"),
+        SEED.replace("status: pending #", "status: 'pending' #"),
+        SEED.trim_end().to_owned(),
+    ];
+    for text in forms {
+        std::fs::write(&file, &text).unwrap();
+        assert!(agent.set_status(name, Status::Pending, Status::InProgress, None).unwrap());
+        let changed = text.replacen("pending", "in_progress", 1);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), changed);
+        assert!(!agent.set_status(name, Status::Pending, Status::Failed, None).unwrap());
+        assert!(agent.set_status(name, Status::InProgress, Status::Failed, Some("exit 1")).unwrap());
+        let eol = if text.contains('\r') { "\r\n" } else { "\n" };
+        let list = format!("tags:{eol}  - x{eol}");
+        let failed = text.replacen("pending", "failed", 1);
+        let failed = failed.replacen(&list, &format!("{list}error: exit 1{eol}"), 1);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), failed);
+    }
+    assert!(!agent.set_status("2026-11-15-999.md", Status::Pending, Status::Failed, None).unwrap());
+    assert!(!agent.set_status("../a/2026-11-15-001.md", Status::Failed, Status::Pending, None).unwrap());
+    assert_eq!(std::fs::read_dir(scene.path("inboxes/a")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_status_is_the_folder() {
+    let scene = Scene::new(&["a"]);
+    for (number, status) in Status::ALL.iter().enumerate() {
+        scene.put("a", &format!("2026-11-15-00{number}"), &format!("status: {status}\n"));
+    }
+    std::fs::write(scene.path("inboxes/a/broken.md"), "---\nid: 1\n").unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", scene.path("inboxes/a/link.md")).unwrap();
+    let agent = scene.agent("a");
+    let expect = [
+        (Folder::Inbox, "2026-11-15-000.md"),
+        (Folder::Working, "2026-11-15-001.md"),
+        (Folder::Archive, "2026-11-15-002.md"),
+        (Folder::Failed, "2026-11-15-003.md"),
+        (Folder::Quarantine, "broken.md"),
+    ];
+    for (folder, name) in expect {
+        let listing = agent.list(folder, 10).unwrap();
+        assert_eq!((listing.names, listing.total), (vec![name.to_owned()], 1), "{folder:?}");
+        assert_eq!(listing.strange.len(), usize::from(folder == Folder::Inbox));
+        if folder != Folder::Quarantine {
+            assert!(agent.read_task(folder, name, 1000).unwrap().is_some());
+            assert_eq!(agent.path(folder, name), scene.path("inboxes/a").join(name));
+        }
+    }
+    assert!(agent.read_task(Folder::Inbox, "2026-11-15-001.md", 1000).unwrap().is_none());
+    assert!(matches!(
+        agent.read_task(Folder::Inbox, "2026-11-15-000.md", 0).map(|found| found.map(|f| f.0.status)),
+        Ok(Some(Status::Pending))
+    ));
+    assert_eq!(agent.unread().unwrap(), (1, Some(noon())));
+    assert_eq!(agent.folders().unwrap().len(), 4);
+    let shifted = agent.shift("2026-11-15-003.md", Folder::Failed, Folder::Inbox).unwrap();
+    assert_eq!(shifted.as_deref(), Some("2026-11-15-003.md"));
+    assert_eq!(agent.unread().unwrap().0, 2);
+    assert!(!agent.remove(Folder::Failed, "2026-11-15-003.md").unwrap());
+    assert!(agent.remove(Folder::Inbox, "2026-11-15-003.md").unwrap());
+    assert_eq!(agent.unread().unwrap().0, 1);
+}
+
+#[test]
+fn an_empty_field_is_no_value() {
+    let scene = Scene::new(&["a"]);
+    scene.put("a", "2026-11-15-001", "workflow:\nstep:\nrequest_id:\n");
+    let seen = scene.agent("a").facts(Tray::Inbox).unwrap();
+    let (_, facts) = seen.readable().next().unwrap();
+    assert_eq!((&facts.workflow, facts.step, &facts.request_id), (&None, None, &None));
+}
+
+#[test]
+fn what_cannot_be_read_is_told_with_path_line_and_field() {
+    let scene = Scene::new(&["a"]);
+    scene.put("a", "one", "from: again\n");
+    scene.put("a", "two", "status: waiting\n");
+    let agent = scene.agent("a");
+    let e = agent.set_status("one.md", Status::Pending, Status::Failed, None).unwrap_err();
+    assert_eq!((e.line(), e.field()), (Some(7), Some("from")));
+    let wanted =
+        format!("{}: line 7: the field `from` is there twice", scene.path("inboxes/a/one.md").display());
+    assert_eq!(e.to_string(), wanted);
+    let e = agent.read_task(Folder::Inbox, "two.md", 1000).unwrap_err();
+    assert_eq!((e.line(), e.field()), (Some(6), Some("status")));
+    for _ in 0..2 {
+        let seen = agent.facts(Tray::Inbox).unwrap();
+        assert_eq!(seen.facts[0].1.as_ref().unwrap_err(), &wanted);
+        assert!(
+            seen.facts[1].1.as_ref().unwrap_err().contains("inboxes/a/two.md: line 6: `status`: not one of")
+        );
+    }
+}
+
+/// A scene in which what was read once is trusted at once, because tests do not wait two seconds.
+fn trusting(agents: &[&str]) -> Scene {
+    let mut scene = Scene::new(agents);
+    scene.tree.racy = Duration::ZERO;
+    scene
+}
+
+#[test]
+fn a_second_look_opens_only_what_changed() {
+    let scene = trusting(&["a"]);
+    for number in 0..10_000 {
+        scene.put("a", &format!("2026-11-15-{number:05}"), "status: completed\n");
+    }
+    let look = || scene.tree.poll(10).unwrap();
+    assert_eq!(look(), (vec![], 10_000));
+    assert_eq!(look().1, 0);
+    for number in [3, 500, 9_999] {
+        scene.put("a", &format!("2026-11-15-{number:05}"), "status: completed\npriority: high\n");
+    }
+    assert_eq!(look().1, 3);
+    assert_eq!(look().1, 0);
+    std::fs::remove_file(scene.path("inboxes/a/2026-11-15-00003.md")).unwrap();
+    assert_eq!(look().1, 0);
+    let agent = scene.agent("a");
+    assert_eq!(agent.list(Folder::Archive, 1).unwrap().total, 9_999);
+    assert_eq!(agent.list(Folder::Archive, 1).unwrap().names, ["2026-11-15-00500.md"]);
+    std::fs::write(scene.path(".postroom/index/inboxes/a.json"), "{\"v\":1,\"files\":{").unwrap();
+    assert_eq!(look().1, 9_999);
+    std::fs::remove_dir_all(scene.path(".postroom")).unwrap();
+    assert_eq!(look().1, 9_999);
+    assert_eq!(look().1, 0);
+}
+
+#[test]
+fn what_changed_just_now_is_opened_again() {
+    let scene = Scene::new(&["a"]);
+    scene.put("a", "2026-11-15-001", "");
+    for _ in 0..3 {
+        assert_eq!(scene.agent("a").facts(Tray::Inbox).unwrap().opened, 1);
+    }
+}

@@ -1,0 +1,257 @@
+//! Clean-up: finished chains go to the archive (protocols: workflow §3.4).
+//!
+//! ```text
+//! outboxes/<agent>/<id>-response.md  →  archive/outboxes/<agent>/
+//! inboxes/<agent>/<id>.md            →  archive/inboxes/<agent>/
+//! ```
+//!
+//! A chain is a request with its responses. It is finished when all of them are completed and no open message refers to it: by
+//! `request_id`, as an answer does that was routed on, or as a step of the same workflow run. The responses go first and are
+//! durable before the request goes, so a chain that was interrupted is still found by its request and finished by the next run.
+
+use std::collections::{HashMap, HashSet};
+
+use super::agent::read;
+use super::facts::{Facts, Seen, Tray};
+use super::{LIMIT, Result, Tree};
+use crate::mailbox::disk::Dir;
+use crate::mailbox::fault;
+use crate::message::file_name;
+use crate::message::workflow::Status;
+use crate::name::MailboxId;
+
+/// A request and what answered it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    pub agent: MailboxId,
+    pub id: String,
+    /// The file of the request.
+    pub request: String,
+    /// The files of its responses that are still in the outbox.
+    pub responses: Vec<String>,
+}
+
+/// What open messages refer to.
+#[derive(Debug, Default)]
+struct Open {
+    ids: HashSet<String>,
+    runs: HashSet<String>,
+}
+
+impl Tree {
+    /// Archives what is finished and says what that is, or would be if `dry`. Durable on return.
+    pub fn clean_up(&self, dry: bool) -> Result<Vec<Chain>> {
+        let held = if dry { None } else { Some(self.hold()?) };
+        let mut inboxes = vec![];
+        let mut open = Open::default();
+        for agent in self.agents()? {
+            let seen = self.facts(Tray::Inbox, &agent)?;
+            for (_, facts) in seen.readable().filter(|(_, facts)| facts.is_open()) {
+                open.ids.extend(facts.request_id.clone());
+                open.runs.extend(facts.workflow.clone());
+            }
+            inboxes.push((agent, seen));
+        }
+        let mut chains = vec![];
+        for (agent, seen) in inboxes {
+            let found = self.finished(&agent, &seen, &open)?;
+            if held.is_some() && !found.is_empty() {
+                self.archive(&agent, &found)?;
+            }
+            chains.extend(found);
+        }
+        Ok(chains)
+    }
+
+    /// The finished chains of one agent.
+    fn finished(&self, agent: &MailboxId, inbox: &Seen, open: &Open) -> Result<Vec<Chain>> {
+        let candidates: Vec<_> =
+            inbox.readable().filter(|(_, facts)| facts.status == Status::Completed).collect();
+        if candidates.is_empty() {
+            return Ok(vec![]);
+        }
+        let (outbox, archived) = (self.facts(Tray::Outbox, agent)?, self.facts(Tray::ArchivedOutbox, agent)?);
+        let (here, away) = (by_request(&outbox), by_request(&archived));
+        let mut chains = vec![];
+        for (name, facts) in candidates {
+            let none = vec![];
+            let here = here.get(facts.id.as_str()).unwrap_or(&none);
+            let away = away.get(facts.id.as_str()).unwrap_or(&none);
+            let mut all = here.iter().chain(away);
+            let answered = !here.is_empty() || !away.is_empty();
+            let done = all
+                .clone()
+                .all(|(_, response)| response.is_some_and(|response| response.status == Status::Completed));
+            let in_use = open.ids.contains(&facts.id)
+                || facts.workflow.as_ref().is_some_and(|run| open.runs.contains(run))
+                || all.any(|(_, response)| response.is_some_and(|response| open.ids.contains(&response.id)));
+            if answered && done && !in_use {
+                chains.push(Chain {
+                    agent: agent.clone(),
+                    id: facts.id.clone(),
+                    request: name.to_owned(),
+                    responses: here.iter().map(|(name, _)| (*name).to_owned()).collect(),
+                });
+            }
+        }
+        Ok(chains)
+    }
+
+    fn archive(&self, agent: &MailboxId, chains: &[Chain]) -> fault::Result<()> {
+        let responses = chains.iter().flat_map(|chain| &chain.responses);
+        self.carry(agent, Tray::Outbox, Tray::ArchivedOutbox, responses)?;
+        let requests = chains.iter().map(|chain| &chain.request);
+        self.carry(agent, Tray::Inbox, Tray::ArchivedInbox, requests)
+    }
+
+    /// Moves files from one tray to another; durable on return.
+    fn carry<'a>(
+        &self,
+        agent: &MailboxId,
+        from: Tray,
+        to: Tray,
+        names: impl Iterator<Item = &'a String>,
+    ) -> fault::Result<()> {
+        let Some(source) = self.tray(from, agent)? else { return Ok(()) };
+        let target = self.made_tray(to, agent)?;
+        for name in names {
+            // Somebody may have opened it again by hand since the look; what cannot be read now stays too.
+            let task = read(&source, name, LIMIT);
+            if matches!(task, Ok(Some((task, ..))) if task.status == Status::Completed) {
+                move_beside(&source, &target, name)?;
+            }
+        }
+        target.sync()?;
+        source.sync()
+    }
+}
+
+/// Moves one file, under another name if its own is taken. Gone already is no error: this may be a second run.
+fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<()> {
+    for number in 1..1000 {
+        let new = if number == 1 { name.to_owned() } else { file_name::numbered(name, number) };
+        match source.publish(name, target, &new) {
+            Err(fault::Error::Exists { .. }) => {
+                // Where a move is a link and an unlink, a kill between the two leaves one file with two names.
+                let inode =
+                    |dir: &Dir, name: &str| dir.stat(name).map(|stat| (stat.st_dev, stat.st_ino)).ok();
+                if inode(source, name).is_some_and(|inode_| Some(inode_) == inode(target, &new)) {
+                    return source.remove(name);
+                }
+            }
+            Err(e) if e.is_missing() => return Ok(()),
+            other => return other,
+        }
+    }
+    Err(fault::Error::Exists { path: target.path().join(name) })
+}
+
+/// The responses of a tray by the request they answer: as they say, and as they are called. One that cannot be read comes
+/// without facts, by its name alone.
+fn by_request(seen: &Seen) -> HashMap<&str, Vec<(&str, Option<&Facts>)>> {
+    let mut found: HashMap<&str, Vec<_>> = HashMap::new();
+    for (name, facts) in &seen.facts {
+        let facts = facts.as_ref().ok();
+        let called = name.strip_suffix("-response.md");
+        let said = facts.and_then(|facts| facts.request_id.as_deref());
+        for request in called.into_iter().chain(said.filter(|said| Some(*said) != called)) {
+            found.entry(request).or_default().push((name.as_str(), facts));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
+mod tests {
+    use super::super::scene::*;
+    use super::*;
+    use crate::mailbox::Folder;
+
+    fn answer(scene: &Scene, agent: &str, id: &str, status: &str) {
+        let text = format!(
+            "---\nid: {id}-response\nrequest_id: {id}\nfrom: {agent}\nto: user\nstatus: {status}\ncreated: 2026-11-15T10:05:00Z\n---\n\nDone.\n"
+        );
+        std::fs::write(scene.path(&format!("outboxes/{agent}/{id}-response.md")), text).unwrap();
+    }
+
+    fn ids(chains: &[Chain]) -> Vec<&str> {
+        chains.iter().map(|chain| chain.id.as_str()).collect()
+    }
+
+    #[test]
+    fn only_finished_chains_that_nobody_needs_are_archived() {
+        let scene = Scene::new(&["a", "b"]);
+        let done = "status: completed\n";
+        let put = |id: &str, fields: &str| scene.put("a", id, fields);
+        put("2026-11-15-001", done);
+        put("2026-11-15-002", done); // It has no response.
+        put("2026-11-15-003", done); // Its response failed.
+        put("2026-11-15-004", "status: failed\n");
+        put("2026-11-15-005", "status: in_progress\n");
+        put("2026-11-15-006", done); // Its answer was routed and waits.
+        put("2026-11-15-007", &format!("{done}workflow: w\nstep: 1\n"));
+        put("2026-11-15-008", &format!("{done}workflow: v\nstep: 1\n"));
+        for (id, status) in
+            [(1, "completed"), (3, "failed"), (4, "completed"), (5, "completed"), (6, "completed")]
+        {
+            answer(&scene, "a", &format!("2026-11-15-00{id}"), status);
+        }
+        answer(&scene, "a", "2026-11-15-007", "completed");
+        answer(&scene, "a", "2026-11-15-008", "completed");
+        scene.put("b", "2026-11-15-009", "request_id: 2026-11-15-006\n");
+        scene.put("b", "2026-11-15-010", "workflow: w\nstep: 2\n");
+        assert_eq!(ids(&scene.tree.clean_up(true).unwrap()), ["2026-11-15-001", "2026-11-15-008"]);
+        assert!(!scene.path("archive").exists());
+        assert_eq!(ids(&scene.tree.clean_up(false).unwrap()), ["2026-11-15-001", "2026-11-15-008"]);
+        assert!(scene.path("archive/inboxes/a/2026-11-15-001.md").exists());
+        assert!(scene.path("archive/outboxes/a/2026-11-15-001-response.md").exists());
+        assert!(!scene.path("inboxes/a/2026-11-15-001.md").exists());
+        assert_eq!(scene.tree.clean_up(false).unwrap(), []);
+        let a = scene.agent("a");
+        assert!(a.response("2026-11-15-001").unwrap().is_some());
+        assert!(a.list(Folder::Archive, 10).unwrap().names.contains(&"2026-11-15-001.md".to_owned()));
+        assert!(a.read_task(Folder::Archive, "2026-11-15-001.md", 100).unwrap().is_some());
+        assert_eq!(
+            a.path(Folder::Archive, "2026-11-15-001.md"),
+            scene.path("archive/inboxes/a/2026-11-15-001.md")
+        );
+        let b = scene.agent("b");
+        b.set_status("2026-11-15-009.md", Status::Pending, Status::Completed, None).unwrap();
+        assert_eq!(ids(&scene.tree.clean_up(false).unwrap()), ["2026-11-15-006"]);
+    }
+
+    #[test]
+    fn an_interrupted_clean_up_is_finished_by_the_next() {
+        let scene = Scene::new(&["a"]);
+        scene.put("a", "2026-11-15-001", "status: completed\n");
+        answer(&scene, "a", "2026-11-15-001", "completed");
+        let chains = scene.tree.clean_up(true).unwrap();
+        scene.tree.carry(&id("a"), Tray::Outbox, Tray::ArchivedOutbox, chains[0].responses.iter()).unwrap();
+        let again = scene.tree.clean_up(false).unwrap();
+        assert_eq!((ids(&again), &again[0].responses), (vec!["2026-11-15-001"], &vec![]));
+        assert!(scene.path("archive/inboxes/a/2026-11-15-001.md").exists());
+        assert_eq!(scene.tree.clean_up(false).unwrap(), []);
+    }
+
+    #[test]
+    fn what_lies_in_the_archive_is_never_replaced() {
+        let scene = Scene::new(&["a"]);
+        scene.put("a", "2026-11-15-001", "status: completed\n");
+        answer(&scene, "a", "2026-11-15-001", "completed");
+        std::fs::create_dir_all(scene.path("archive/inboxes/a")).unwrap();
+        let there = scene.path("archive/inboxes/a/2026-11-15-001.md");
+        std::fs::write(&there, "old").unwrap();
+        assert_eq!(scene.tree.clean_up(false).unwrap().len(), 1);
+        assert_eq!(std::fs::read_to_string(&there).unwrap(), "old");
+        assert!(scene.path("archive/inboxes/a/2026-11-15-001-2.md").exists());
+        // One file under both names is one whose move was cut short.
+        scene.put("a", "2026-11-15-003", "status: completed\n");
+        answer(&scene, "a", "2026-11-15-003", "completed");
+        let (from, to) = ("inboxes/a/2026-11-15-003.md", "archive/inboxes/a/2026-11-15-003.md");
+        std::fs::hard_link(scene.path(from), scene.path(to)).unwrap();
+        assert_eq!(scene.tree.clean_up(false).unwrap().len(), 1);
+        assert!(!scene.path(from).exists() && scene.path(to).exists());
+        assert!(!scene.path("archive/inboxes/a/2026-11-15-003-2.md").exists());
+    }
+}

@@ -1,0 +1,192 @@
+//! Claims in a tree: a message in progress, and under which terms.
+//!
+//! ```text
+//! .postroom/claims/<agent>/claimed/<token>/claim.json   the terms, durable before the status says in_progress
+//!                         /attempts/<message>           one line per attempt that did not end well
+//! ```
+//!
+//! The claims of an agent are those of a [`Maildir`] without a message in them: the message stays where it is and its status
+//! says that somebody has it. Every step is made under the tree's lock, in an order that a kill cannot hurt: terms, then
+//! `in_progress`; another status, then no terms. So terms of a message that is not in progress are left over from a kill
+//! and mean nothing, and whoever next looks under the lock clears them. A message in progress without terms was begun by somebody
+//! else, who alone knows how it goes on ([`Folder::Working`]).
+
+use super::agent::{Agent, status_of};
+use super::{Error, Held, Result};
+use crate::clock::Clock;
+use crate::mailbox::claim::{Attempt, TERMS, Terms};
+use crate::mailbox::fault;
+use crate::mailbox::folder::{Folder, Token};
+use crate::mailbox::maildir::Maildir;
+use crate::message::workflow::Status;
+
+impl Agent {
+    /// Takes a pending message under terms; `None` if it is not pending any more.
+    pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
+        let held = self.tree().hold()?;
+        if self.status(name)? != Some(Status::Pending) {
+            return Ok(None);
+        }
+        let claims = self.made_claims(&held)?;
+        // The message is pending, so whatever terms there are for it are left over from a kill.
+        for (token, file) in self.claimed()? {
+            if file == name {
+                claims.clear(token)?;
+            }
+        }
+        let token = Token::fresh();
+        let claimed = claims.made_folder("claimed")?;
+        let own = claimed.make_new(&token.to_string())?;
+        let begun = (|| {
+            let terms = Terms { file: name.to_owned(), ..terms.clone() };
+            own.stage(TERMS, &serde_json::to_vec(&terms).unwrap_or_default())?;
+            own.sync()?;
+            claimed.sync()?;
+            self.change(&held, name, Status::Pending, Status::InProgress, None)
+        })();
+        let in_force = match &begun {
+            Ok(done) => *done,
+            // A sync fails after the change is made; where it may be, the terms are what brings the message back.
+            Err(_) => !matches!(self.status(name), Ok(now) if now != Some(Status::InProgress)),
+        };
+        if !in_force {
+            let _ = claims.clear(token);
+        }
+        Ok(begun?.then_some(token))
+    }
+
+    /// The claims there are.
+    pub fn tokens(&self) -> fault::Result<Vec<Token>> {
+        self.claims()?.map_or(Ok(vec![]), |claims| claims.tokens())
+    }
+
+    /// The terms of a claim; `None` if there is no such claim.
+    pub fn terms(&self, token: Token) -> fault::Result<Option<Terms>> {
+        self.claims()?.map_or(Ok(None), |claims| claims.terms(token))
+    }
+
+    /// Puts new terms in the place of the old. An error if the claim is over.
+    pub fn renew(&self, token: Token, terms: &Terms) -> fault::Result<()> {
+        let held = self.tree().hold()?;
+        let own = self.made_claims(&held)?.folder(Folder::Claimed(token))?;
+        own.stat(TERMS)?;
+        // Durable, unlike in a maildir: terms that a power cut takes would leave the message in progress for ever.
+        own.replace(TERMS, &serde_json::to_vec(terms).unwrap_or_default())
+    }
+
+    /// Ends a claim: its message is pending again, completed or failed. `None`: the claim or the message is not what it
+    /// was, so somebody else has decided. Durable on return.
+    pub fn settle(&self, token: Token, name: &str, to: Folder) -> Result<Option<String>> {
+        self.settle_with(token, name, to, None)
+    }
+
+    /// The same, with what went wrong.
+    pub fn settle_with(
+        &self,
+        token: Token,
+        name: &str,
+        to: Folder,
+        error: Option<&str>,
+    ) -> Result<Option<String>> {
+        let held = self.tree().hold()?;
+        let Some(claims) = self.claims()? else { return Ok(None) };
+        if claims.terms(token)?.is_none_or(|terms| terms.file != name) {
+            return Ok(None);
+        }
+        let Some(to) = status_of(to).filter(|to| *to != Status::InProgress) else { return Ok(None) };
+        let done = self.change(&held, name, Status::InProgress, to, error)?;
+        claims.clear(token)?;
+        Ok(done.then(|| name.to_owned()))
+    }
+
+    /// Gives back every message whose lease is over, counts the attempt, and says which. Claims on messages that are not in
+    /// progress any more are cleared.
+    pub fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>> {
+        // Without claims nothing is locked or made.
+        if self.tokens()?.is_empty() {
+            return Ok(vec![]);
+        }
+        let held = self.tree().hold()?;
+        let Some(claims) = self.claims()? else { return Ok(vec![]) };
+        let mut returned = vec![];
+        for token in claims.tokens()? {
+            let Some(terms) = claims.terms(token)? else {
+                // Terms are durable before the status changes: these were never in force.
+                claims.clear(token)?;
+                continue;
+            };
+            match self.status(&terms.file) {
+                Ok(Some(Status::InProgress)) if terms.is_over(clock) => {}
+                Ok(Some(Status::InProgress)) => continue,
+                Ok(_) => {
+                    claims.clear(token)?;
+                    continue;
+                }
+                Err(Error::Disk(e @ fault::Error::Io { .. })) => return Err(e.into()),
+                // Whoever broke the file may mend it; until then nobody can say what state it is in.
+                Err(_) => continue,
+            }
+            claims.note_attempt(&terms.file, &Attempt::of(token, &terms, "expired", "", clock))?;
+            if self.change(&held, &terms.file, Status::InProgress, Status::Pending, None)? {
+                returned.push(terms.file);
+            }
+            claims.clear(token)?;
+        }
+        Ok(returned)
+    }
+
+    /// Appends to the attempts of a message; durable on return.
+    pub fn note_attempt(&self, name: &str, attempt: &Attempt) -> fault::Result<()> {
+        let held = self.tree().hold()?;
+        self.made_claims(&held)?.note_attempt(name, attempt)
+    }
+
+    /// The attempts of a message so far, each claim once.
+    pub fn attempts(&self, name: &str) -> fault::Result<Vec<Attempt>> {
+        self.claims()?.map_or(Ok(vec![]), |claims| claims.attempts(name))
+    }
+
+    /// How often a message was tried in vain since somebody last asked for another try.
+    pub fn tries(&self, name: &str) -> fault::Result<u32> {
+        self.claims()?.map_or(Ok(0), |claims| claims.tries(name))
+    }
+
+    /// How the claim under a token ended, as far as it was noted.
+    pub fn end_of(&self, token: Token) -> fault::Result<Option<Attempt>> {
+        self.claims()?.map_or(Ok(None), |claims| claims.end_of(token))
+    }
+
+    /// Forgets the attempts of a message that is gone.
+    pub fn forget_attempts(&self, name: &str) -> fault::Result<()> {
+        self.claims()?.map_or(Ok(()), |claims| claims.forget_attempts(name))
+    }
+
+    /// The claims and what each is on.
+    pub(super) fn claimed(&self) -> fault::Result<Vec<(Token, String)>> {
+        let Some(claims) = self.claims()? else { return Ok(vec![]) };
+        let mut found = vec![];
+        for token in claims.tokens()? {
+            found.extend(claims.terms(token)?.map(|terms| (token, terms.file)));
+        }
+        Ok(found)
+    }
+
+    /// Where terms and attempts lie, if there ever were any.
+    fn claims(&self) -> fault::Result<Option<Maildir>> {
+        let dir = self.tree().walk(&[".postroom", "claims", self.id().as_str()])?;
+        Ok(dir.map(|dir| Maildir::at(dir, self.id())))
+    }
+
+    /// The same, made and durable.
+    fn made_claims(&self, held: &Held) -> fault::Result<Maildir> {
+        if let Some(claims) = self.claims()? {
+            return Ok(claims);
+        }
+        let dir = held.own.made_sub("claims")?.made_sub(self.id().as_str())?;
+        Ok(Maildir::at(dir, self.id()))
+    }
+}
+
+#[cfg(test)]
+#[path = "claim_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! What is known of a message of a tree without its body: enough to list, order, route and clean up.
+//!
+//! A [`Tray`] is one of the four directories of an agent. A look at it gives every file that is called like a message,
+//! with its [`Facts`] or what is wrong with it.
+
+use std::ffi::OsString;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::message::Priority;
+use crate::message::workflow::{Status, Task};
+
+/// The directories of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tray {
+    Inbox,
+    Outbox,
+    ArchivedInbox,
+    ArchivedOutbox,
+}
+
+impl Tray {
+    pub const ALL: [Self; 4] = [Self::Inbox, Self::Outbox, Self::ArchivedInbox, Self::ArchivedOutbox];
+
+    /// The way from the tree to the directory that holds the agents'.
+    pub(super) fn way(self) -> &'static [&'static str] {
+        match self {
+            Self::Inbox => &["inboxes"],
+            Self::Outbox => &["outboxes"],
+            Self::ArchivedInbox => &["archive", "inboxes"],
+            Self::ArchivedOutbox => &["archive", "outboxes"],
+        }
+    }
+
+    /// The directory of its indexes.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Inbox => "inboxes",
+            Self::Outbox => "outboxes",
+            Self::ArchivedInbox => "archive-inboxes",
+            Self::ArchivedOutbox => "archive-outboxes",
+        }
+    }
+}
+
+/// What the frontmatter of a message says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    pub id: String,
+    pub from: String,
+    pub to: String,
+    pub status: Status,
+    #[serde(with = "priority", default, skip_serializing_if = "is_normal")]
+    pub priority: Priority,
+    pub created: String,
+    /// The id of the same message in another protocol, where it came from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub msg_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_seconds: Option<u64>,
+}
+
+impl Facts {
+    pub fn of(task: &Task) -> Self {
+        Self {
+            id: task.id.clone(),
+            from: task.from.clone(),
+            to: task.to.clone(),
+            status: task.status,
+            priority: task.priority,
+            created: task.created.clone(),
+            msg_id: task.extra.iter().find(|(key, _)| key == "msg_id").map(|(_, value)| value.clone()),
+            request_id: task.request_id.clone(),
+            workflow: task.workflow.clone(),
+            step: task.step,
+            context: task.context.clone(),
+            duration_seconds: task.duration_seconds,
+        }
+    }
+
+    pub fn time(&self) -> Option<Timestamp> {
+        Timestamp::parse(&self.created)
+    }
+
+    /// Whether somebody has still to do something about it.
+    pub fn is_open(&self) -> bool {
+        matches!(self.status, Status::Pending | Status::InProgress)
+    }
+}
+
+/// The outcome of a look at a tray.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// By file name; what cannot be read comes with the reason, line and field included.
+    pub facts: Vec<(String, Result<Facts, String>)>,
+    /// Entries called `*.md` that are no regular files, or whose names are not UTF-8.
+    pub strange: Vec<(OsString, &'static str)>,
+    /// How many files had to be opened, because they changed since the last look.
+    pub opened: usize,
+}
+
+impl Seen {
+    /// The messages that could be read.
+    pub fn readable(&self) -> impl Iterator<Item = (&str, &Facts)> {
+        self.facts.iter().filter_map(|(name, facts)| Some((name.as_str(), facts.as_ref().ok()?)))
+    }
+}
+
+fn is_normal(priority: &Priority) -> bool {
+    *priority == Priority::Normal
+}
+
+/// A priority by its word.
+mod priority {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::message::Priority;
+
+    pub(super) fn serialize<S: Serializer>(priority: &Priority, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(priority.word())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Priority, D::Error> {
+        let word = <std::borrow::Cow<'de, str>>::deserialize(from)?;
+        Priority::parse(&word).ok_or_else(|| D::Error::custom("no priority"))
+    }
+}

@@ -1,0 +1,265 @@
+//! Filing: a request gets the next id of the day and goes into an inbox; a response goes into an outbox, once.
+//!
+//! ```text
+//! inboxes/<agent>/<YYYY-MM-DD-NNN>.md
+//! outboxes/<agent>/<YYYY-MM-DD-NNN>-response.md
+//! .postroom/sequence      `2026-11-15 12`: the last number that was given, and on which day
+//! ```
+//!
+//! There is one sequence a day over all inboxes of the tree. The file `sequence` only says where to begin: whether a number is
+//! free is asked of every agent's trays, because others file by hand. All of it happens under the tree's lock, so numbers have no
+//! gaps; and a message is published without replacing, so a name that somebody takes meanwhile costs only a number.
+
+use std::path::PathBuf;
+
+use super::agent::{Agent, read};
+use super::facts::Tray;
+use super::{Error, Held, LIMIT, Result, Tree};
+use crate::clock::Timestamp;
+use crate::mailbox::disk::Dir;
+use crate::mailbox::fault;
+use crate::mailbox::maildir::Delivered;
+use crate::message::workflow::{self, Task};
+use crate::name::MailboxId;
+use crate::random;
+
+const SEQUENCE: &str = "sequence";
+
+/// What became of a response.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Response {
+    /// It is in the outbox now, and survives a power cut.
+    Written { path: PathBuf },
+    /// A response that says the same is there: this is a retry.
+    Same { path: PathBuf },
+    /// Another response is there, and stays.
+    Taken { path: PathBuf },
+}
+
+impl Agent {
+    /// Files a message: draws its id, sets `id` and `created`, and publishes it. Gives the name of the file.
+    pub fn file(&self, task: &mut Task, now: Timestamp) -> Result<(String, Delivered)> {
+        let held = self.tree().hold()?;
+        let day = now.day();
+        let trays = self.tree().trays()?;
+        let mut number = self.tree().last_number(&held, &trays, &day)?;
+        task.created = now.to_string();
+        loop {
+            number = number.checked_add(1).ok_or_else(|| Error::NoNumber { day: day.clone() })?;
+            let id = format!("{day}-{number:03}");
+            if is_taken(&trays, &id)? {
+                continue;
+            }
+            let name = format!("{id}.md");
+            task.id = id;
+            let staged = format!(".{name}.{}", random::unique_hex());
+            self.dir().stage(&staged, workflow::render(task).as_bytes())?;
+            match self.dir().publish(&staged, self.dir(), &name) {
+                Ok(()) => {}
+                Err(e) => {
+                    let _ = self.dir().remove(&staged);
+                    match e {
+                        // Filed by hand in this very moment.
+                        fault::Error::Exists { .. } => continue,
+                        e => return Err(e.into()),
+                    }
+                }
+            }
+            let how = match self.dir().sync() {
+                Ok(()) => Delivered::Durable,
+                Err(e) => Delivered::Unproven(e),
+            };
+            // Only a hint: without it the next one looks for itself.
+            let _ = held.own.exchange(SEQUENCE, format!("{day} {number}\n").as_bytes());
+            return Ok((name, how));
+        }
+    }
+
+    /// Writes the response to the request with this id, unless there is one. Durable on return.
+    pub fn respond(&self, id: &str, response: &Task) -> Result<Response> {
+        let name = response_name(id)?;
+        let _held = self.tree().hold()?;
+        let outbox = self.tree().made_tray(Tray::Outbox, self.id())?;
+        let path = outbox.path().join(&name);
+        match outbox.place(&name, workflow::render(response).as_bytes()) {
+            Ok(()) => return Ok(Response::Written { path }),
+            Err(fault::Error::Exists { .. }) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let same = |found: &Task| {
+            (found.status, found.to.as_str(), found.body.trim_end())
+                == (response.status, response.to.as_str(), response.body.trim_end())
+        };
+        // One that cannot be read is somebody's all the same.
+        if !matches!(read(&outbox, &name, LIMIT), Ok(Some((found, ..))) if same(&found)) {
+            return Ok(Response::Taken { path });
+        }
+        // Whoever wrote it may have been interrupted before it was durable.
+        outbox.sync_file(&name)?;
+        outbox.sync()?;
+        Ok(Response::Same { path })
+    }
+
+    /// The response to the request with this id, from the outbox or the archive.
+    pub fn response(&self, id: &str) -> Result<Option<(Task, PathBuf)>> {
+        let name = response_name(id)?;
+        for tray in [Tray::Outbox, Tray::ArchivedOutbox] {
+            let Some(dir) = self.tree().tray(tray, self.id())? else { continue };
+            if let Some((task, ..)) = read(&dir, &name, LIMIT)? {
+                return Ok(Some((task, dir.path().join(name))));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Tree {
+    /// Every directory in which an id may be taken.
+    fn trays(&self) -> fault::Result<Vec<(Tray, Dir)>> {
+        let mut trays = vec![];
+        for tray in Tray::ALL {
+            for agent in self.names(tray.way())? {
+                trays.extend(self.tray(tray, &agent)?.map(|dir| (tray, dir)));
+            }
+        }
+        Ok(trays)
+    }
+
+    /// The last number of the day: by the hint, else by what is there.
+    fn last_number(&self, held: &Held, trays: &[(Tray, Dir)], day: &str) -> fault::Result<u64> {
+        let hint = held.own.read(SEQUENCE, 64).ok().flatten().unwrap_or_default();
+        let hint = str::from_utf8(&hint).unwrap_or_default().trim();
+        let number =
+            hint.split_once(' ').filter(|(of, _)| *of == day).and_then(|(_, n)| n.parse::<u32>().ok());
+        if let Some(number) = number {
+            return Ok(u64::from(number));
+        }
+        let mut last = 0;
+        for (_, dir) in trays {
+            dir.scan(|name, _| last = last.max(number_of(name, day).unwrap_or(0)))?;
+        }
+        Ok(u64::from(last))
+    }
+}
+
+/// The number in the name of a request or response of a day.
+fn number_of(name: &[u8], day: &str) -> Option<u32> {
+    let rest = str::from_utf8(name).ok()?.strip_prefix(day)?.strip_prefix('-')?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
+    // A number that no day reaches was not meant as one, and must not carry the sequence away.
+    digits.parse().ok().filter(|number| *number < 1_000_000)
+}
+
+fn is_taken(trays: &[(Tray, Dir)], id: &str) -> fault::Result<bool> {
+    let (request, response) = (format!("{id}.md"), format!("{id}-response.md"));
+    for (tray, dir) in trays {
+        let name = match tray {
+            Tray::Inbox | Tray::ArchivedInbox => &request,
+            Tray::Outbox | Tray::ArchivedOutbox => &response,
+        };
+        match dir.stat(name) {
+            Err(e) if e.is_missing() => {}
+            other => return other.map(|_| true),
+        }
+    }
+    Ok(false)
+}
+
+/// The file of a response. An id is somebody else's text until it is known to be one path component.
+fn response_name(id: &str) -> Result<String> {
+    let checked = MailboxId::parse(id)
+        .map_err(|source| Error::BadName { name: id.chars().take(64).collect(), source })?;
+    Ok(format!("{checked}-response.md"))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
+mod tests {
+    use super::super::scene::*;
+    use super::*;
+    use crate::mailbox::Folder;
+    use crate::message::workflow::Status;
+
+    #[test]
+    fn many_file_at_once_and_no_number_is_lost_or_given_twice() {
+        let scene = Scene::new(&["a", "b", "c"]);
+        let ids = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|thread| {
+                    let tree = scene.tree.clone();
+                    scope.spawn(move || {
+                        let agent = tree.agent(&id(["a", "b", "c"][thread % 3])).unwrap();
+                        let file = |n: usize| {
+                            let mut task = task(agent.id().as_str(), &format!("{thread} {n}"));
+                            agent.file(&mut task, noon()).unwrap();
+                            task.id
+                        };
+                        (0..60).map(file).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        let mut ids = ids;
+        ids.sort();
+        let wanted: Vec<_> = (1..=480).map(|n| format!("2026-11-15-{n:03}")).collect();
+        assert_eq!(ids, wanted);
+    }
+
+    #[test]
+    fn numbers_that_others_took_are_passed_over() {
+        let scene = Scene::new(&["a", "b"]);
+        let agent = scene.agent("a");
+        let next = || {
+            let mut task = task("a", "x");
+            let (name, how) = agent.file(&mut task, noon()).unwrap();
+            assert!(matches!(how, Delivered::Durable));
+            assert_eq!(name, format!("{}.md", task.id));
+            name[11..14].to_owned()
+        };
+        assert_eq!(next(), "001");
+        scene.put("b", "2026-11-15-002", "");
+        std::fs::create_dir_all(scene.path("archive/inboxes/old")).unwrap();
+        std::fs::write(scene.path("archive/inboxes/old/2026-11-15-003.md"), "").unwrap();
+        std::fs::write(scene.path("outboxes/b/2026-11-15-004-response.md"), "").unwrap();
+        assert_eq!(next(), "005");
+        std::fs::write(scene.path(".postroom/sequence"), "rubbish").unwrap();
+        assert_eq!(next(), "006");
+        std::fs::remove_dir_all(scene.path(".postroom")).unwrap();
+        scene.put("b", "2026-11-15-999", "");
+        let mut task = task("a", "x");
+        assert_eq!(agent.file(&mut task, noon()).unwrap().0, "2026-11-15-1000.md");
+        assert_eq!(task.created, "2026-11-15T10:00:00Z");
+        let tomorrow = Timestamp::from_parts(noon().seconds() + 86_400, 0);
+        assert_eq!(agent.file(&mut task, tomorrow).unwrap().0, "2026-11-16-001.md");
+        let (read, ..) = agent.read_task(Folder::Inbox, "2026-11-16-001.md", 100).unwrap().unwrap();
+        assert_eq!(read, task);
+    }
+
+    #[test]
+    fn a_response_is_written_once() {
+        let scene = Scene::new(&["a"]);
+        let agent = scene.agent("a");
+        let mut answer = task("user", "## Result\n\nDone.\n");
+        answer.status = Status::Completed;
+        answer.created = noon().to_string();
+        answer.id = "2026-11-15-001-response".into();
+        answer.request_id = Some("2026-11-15-001".into());
+        let path = scene.path("outboxes/a/2026-11-15-001-response.md");
+        assert_eq!(agent.response("2026-11-15-001").unwrap(), None);
+        std::fs::remove_dir(scene.path("outboxes/a")).unwrap();
+        let respond = |answer: &Task| agent.respond("2026-11-15-001", answer).unwrap();
+        assert_eq!(respond(&answer), Response::Written { path: path.clone() });
+        let mut retry = answer.clone();
+        retry.created = "2026-11-15T11:00:00Z".into();
+        assert_eq!(respond(&retry), Response::Same { path: path.clone() });
+        retry.body = "Other.".into();
+        assert_eq!(respond(&retry), Response::Taken { path: path.clone() });
+        assert_eq!(agent.response("2026-11-15-001").unwrap(), Some((answer.clone(), path.clone())));
+        std::fs::write(&path, "half a resp").unwrap();
+        assert_eq!(respond(&answer), Response::Taken { path });
+        for bad in ["../x", "a/b", "", ".x"] {
+            assert!(matches!(agent.respond(bad, &answer), Err(Error::BadName { .. })), "{bad}");
+        }
+    }
+}

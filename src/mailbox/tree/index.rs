@@ -1,0 +1,194 @@
+//! The index: what was read of the files of a tray, so that a look opens only those that changed.
+//!
+//! ```text
+//! .claude/.postroom/index/<tray>/<agent>.json   file name → inode, size, change time, and its facts or its fault
+//!                        /look                  touched before files are opened; its time is the time of the look
+//! ```
+//!
+//! An entry holds as long as inode, size and change time do. A file that changed within two seconds of the look may
+//! change again under the same change time, so it is not entered and will be opened the next time too. The time of a look is
+//! taken from the file system itself, whose clock need not be ours. Nothing depends on the index: it is written without
+//! sync, a failure to write it is no failure, and what cannot be read of it is read from the messages again.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::time::Duration;
+
+use rustix::fs::{FileType, Stat};
+use serde::{Deserialize, Serialize};
+
+use super::facts::{Facts, Seen, Tray};
+use super::{LIMIT, Tree};
+use crate::mailbox::disk::Dir;
+use crate::mailbox::fault::{self, Error};
+use crate::message::{file_name, workflow};
+use crate::name::MailboxId;
+
+/// The form of an index; another is not read.
+const VERSION: u32 = 1;
+
+/// The longest index that is read: facts of some hundred thousand messages.
+const INDEX_LIMIT: u64 = 256 * 1024 * 1024;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Index {
+    v: u32,
+    files: HashMap<String, Entry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    mark: Mark,
+    known: Known,
+}
+
+/// What tells a file that is as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark(u64, i64, i64, u64);
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Known {
+    Facts(Box<Facts>),
+    /// What is wrong with the file, without its path: a tree may be moved.
+    Fault(String),
+    /// What was wrong with the disk; never written.
+    #[serde(skip)]
+    Disk(String),
+}
+
+impl Tree {
+    /// A look at one tray of one agent. A tray that is not there is empty.
+    pub fn facts(&self, tray: Tray, agent: &MailboxId) -> fault::Result<Seen> {
+        let mut seen = Seen::default();
+        let Some(dir) = self.tray(tray, agent)? else { return Ok(seen) };
+        let names = messages(&dir, &mut seen.strange)?;
+        let mut old = self.read_index(tray, agent);
+        let had = old.len();
+        let mut look = None;
+        let mut new = HashMap::with_capacity(names.len());
+        for name in names {
+            let stat = match dir.stat(&name) {
+                Err(e) if e.is_missing() => continue,
+                other => other?,
+            };
+            let mark = mark(&stat);
+            let known = match old.remove(&name).filter(|entry| entry.mark == mark) {
+                Some(entry) => {
+                    new.insert(name.clone(), Entry { mark, known: entry.known.clone() });
+                    entry.known
+                }
+                None => {
+                    let look = look.get_or_insert_with(|| self.look_time());
+                    let Some((known, mark)) = read(&dir, &name)? else { continue };
+                    seen.opened += 1;
+                    if look.is_some_and(|look| is_settled(mark, look, self.racy)) {
+                        new.insert(name.clone(), Entry { mark, known: known.clone() });
+                    }
+                    known
+                }
+            };
+            seen.facts.push(match known {
+                Known::Facts(facts) => (name, Ok(*facts)),
+                Known::Fault(why) => {
+                    let path = dir.path().join(&name);
+                    (name, Err(format!("{}: {why}", path.display())))
+                }
+                Known::Disk(why) => (name, Err(why)),
+            });
+        }
+        if seen.opened > 0 || new.len() != had {
+            let _ = self.write_index(tray, agent, new);
+        }
+        Ok(seen)
+    }
+
+    fn read_index(&self, tray: Tray, agent: &MailboxId) -> HashMap<String, Entry> {
+        let read = || -> fault::Result<Option<Vec<u8>>> {
+            match self.walk(&[".postroom", "index", tray.word()])? {
+                Some(dir) => dir.read(&format!("{agent}.json"), INDEX_LIMIT),
+                None => Ok(None),
+            }
+        };
+        let bytes = read().ok().flatten().unwrap_or_default();
+        let index = serde_json::from_slice::<Index>(&bytes).ok().filter(|index| index.v == VERSION);
+        index.map(|index| index.files).unwrap_or_default()
+    }
+
+    fn write_index(&self, tray: Tray, agent: &MailboxId, files: HashMap<String, Entry>) -> fault::Result<()> {
+        let bytes = serde_json::to_vec(&Index { v: VERSION, files }).unwrap_or_default();
+        let dir = self.own()?.make_sub("index")?.make_sub(tray.word())?;
+        dir.exchange(&format!("{agent}.json"), &bytes)
+    }
+
+    /// What time it is on the file system. `None`: it cannot be known, and nothing read now will be trusted later.
+    fn look_time(&self) -> Option<(i64, i64)> {
+        let dir = self.own().and_then(|own| own.make_sub("index")).ok()?;
+        dir.touch("look").ok()?;
+        let stat = dir.stat("look").ok()?;
+        Some((stat.st_mtime, nanos(stat.st_mtime_nsec)))
+    }
+}
+
+/// The names of the messages in a directory, sorted; what only looks like one goes to `strange`.
+fn messages(dir: &Dir, strange: &mut Vec<(OsString, &'static str)>) -> fault::Result<Vec<String>> {
+    let mut names = vec![];
+    dir.scan(|name, kind| {
+        if !file_name::is_message(name) {
+            return;
+        }
+        match str::from_utf8(name) {
+            Err(_) => strange.push((OsString::from_vec(name.to_vec()), "a file whose name is not UTF-8")),
+            Ok(name) if kind != FileType::RegularFile => {
+                strange.push((OsString::from(name), fault::kind(kind)));
+            }
+            Ok(name) => names.push(name.to_owned()),
+        }
+    })?;
+    names.sort();
+    Ok(names)
+}
+
+/// Reads a message and marks what was read. `None`: it has gone meanwhile. A file that cannot be opened is its own fault
+/// and does not keep the others from being seen.
+fn read(dir: &Dir, name: &str) -> fault::Result<Option<(Known, Mark)>> {
+    let opened = match dir.open_file(name) {
+        Err(e) if e.is_missing() => return Ok(None),
+        Err(e) => return disk_fault(dir, name, &e),
+        Ok(opened) => opened,
+    };
+    let mark = mark(&opened.stat);
+    let known = match opened.read_all(LIMIT) {
+        Err(e) => return disk_fault(dir, name, &e),
+        Ok(bytes) => match workflow::parse(&bytes) {
+            Ok(task) => Known::Facts(Box::new(Facts::of(&task))),
+            Err(e) => Known::Fault(e.to_string()),
+        },
+    };
+    Ok(Some((known, mark)))
+}
+
+/// A failure of the disk may be gone the next time, so its mark fits no file.
+fn disk_fault(dir: &Dir, name: &str, e: &Error) -> fault::Result<Option<(Known, Mark)>> {
+    match dir.stat(name) {
+        Err(e) if e.is_missing() => Ok(None),
+        _ => Ok(Some((Known::Disk(e.to_string()), Mark(0, -1, i64::MAX, 0)))),
+    }
+}
+
+fn mark(stat: &Stat) -> Mark {
+    Mark(stat.st_ino, stat.st_size, stat.st_ctime, stat.st_ctime_nsec)
+}
+
+fn nanos(part: impl TryInto<i64>) -> i64 {
+    part.try_into().unwrap_or(0)
+}
+
+/// Whether a change after the look would show in the change time.
+fn is_settled(mark: Mark, look: (i64, i64), racy: Duration) -> bool {
+    let Mark(.., seconds, nanoseconds) = mark;
+    let total = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+    let margin = i128::try_from(racy.as_nanos()).unwrap_or(i128::MAX);
+    total(seconds, nanos(nanoseconds)).saturating_add(margin) <= total(look.0, look.1)
+}

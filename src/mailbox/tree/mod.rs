@@ -1,0 +1,327 @@
+//! A `.claude` tree: the mailboxes of the workflow protocol in one project, where the field `status` is a message's state.
+//!
+//! ```text
+//! .claude/inboxes/<agent>/<id>.md              requests (agent.rs, filing.rs)
+//!        /outboxes/<agent>/<id>-response.md    what the agent answered
+//!        /shared/<name>.md                     shared state (shared.rs)
+//!        /archive/inboxes/<agent>/             finished chains (chain.rs)
+//!        /archive/outboxes/<agent>/
+//!        /.postroom/lock                       flocked around every change of ours
+//!                  /sequence                   the last number of a day; a hint
+//!                  /index/<tray>/<agent>.json  what was read of files that have not changed since (index.rs)
+//!                  /claims/<agent>/            terms and attempts, as in a maildir (claim.rs)
+//! ```
+//!
+//! People and agents write here by hand, so nothing is taken for granted: a file is changed only if it is still what was
+//! read, a name is taken only if it is free, and `.postroom` may be deleted at any time that nobody is at work.
+
+mod agent;
+mod chain;
+mod claim;
+mod facts;
+mod filing;
+mod index;
+mod reading;
+mod shared;
+mod steps;
+
+#[cfg(test)]
+mod scene;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::FileType;
+use thiserror::Error as ThisError;
+
+use super::disk::Dir;
+use super::fault;
+use super::lock::Lock;
+use crate::message::{ParseError, frontmatter, yaml};
+use crate::name::{BadName, MailboxId};
+
+pub use agent::{Agent, folder_of};
+pub use chain::Chain;
+pub use facts::{Facts, Seen, Tray};
+pub use filing::Response;
+pub use steps::Waiting;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong in a tree.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    #[error(transparent)]
+    Disk(#[from] fault::Error),
+    #[error("{}: {source}", .path.display())]
+    Unreadable { path: PathBuf, source: ParseError },
+    #[error("{} was changed by somebody else {tries} times while it was being changed here", .path.display())]
+    Busy { path: PathBuf, tries: u32 },
+    #[error("{name:?} cannot be part of a file name: {source}")]
+    BadName { name: String, source: BadName },
+    #[error("all numbers of the day {day} are taken")]
+    NoNumber { day: String },
+}
+
+impl From<Error> for fault::Error {
+    fn from(e: Error) -> Self {
+        match e {
+            Error::Disk(e) => e,
+            Error::Busy { path, .. } => Self::Busy { path },
+            Error::Unreadable { path, source } => Self::Content { path, why: source.to_string() },
+            e => Self::Content { path: PathBuf::new(), why: e.to_string() },
+        }
+    }
+}
+
+impl Error {
+    /// The line of the file where it is wrong, if it is known.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Unreadable { source, .. } => match source {
+                ParseError::NoFrontmatter => Some(1),
+                ParseError::NotAField { line }
+                | ParseError::Duplicate { line, .. }
+                | ParseError::BadValue { line, .. } => Some(*line).filter(|line| *line > 0),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The field that is wrong or missing, if it is one.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::Unreadable { source: ParseError::Duplicate { key, .. }, .. } => Some(key),
+            Self::Unreadable { source: ParseError::BadValue { field, .. }, .. } => Some(field),
+            Self::Unreadable { source: ParseError::Missing { field }, .. } => Some(field),
+            _ => None,
+        }
+    }
+
+    /// Whether the file or directory simply is not there.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Disk(e) if e.is_missing())
+    }
+}
+
+/// How often a change is begun again when somebody else changed the file meanwhile.
+const TRIES: u32 = 8;
+
+/// The longest file of a tree that is read without being asked for.
+const LIMIT: u64 = 16 * 1024 * 1024 + frontmatter::HEADER_LIMIT as u64;
+
+/// A file whose change time is this close to the look at it may have changed again without showing it.
+const RACY: Duration = Duration::from_secs(2);
+
+/// One tree, open.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    dir: Arc<Dir>,
+    racy: Duration,
+}
+
+/// The lock of a tree, held; whoever asks for one changes something.
+#[derive(Debug)]
+struct Held {
+    own: Dir,
+    _lock: Lock,
+}
+
+impl Tree {
+    /// Opens the `.claude` directory at this absolute path, through no link.
+    pub fn open(claude: &Path) -> fault::Result<Self> {
+        Ok(Self { dir: Arc::new(Dir::outside(claude)?), racy: RACY })
+    }
+
+    /// Lays out a tree in a project and a mailbox for each agent; what is there already stays. Durable on return.
+    pub fn make(project: &Path, agents: &[MailboxId]) -> fault::Result<Self> {
+        let project = Dir::outside(project)?;
+        let dir = project.make_sub(".claude")?;
+        let shared = dir.make_sub("shared")?;
+        for (name, text) in [("session-context.md", SESSION), ("workflow-state.md", STATE)] {
+            match shared.stat(name) {
+                Err(e) if e.is_missing() => match shared.place(name, text.as_bytes()) {
+                    Err(fault::Error::Exists { .. }) => {}
+                    other => other?,
+                },
+                other => drop(other?),
+            }
+        }
+        let tree = Self { dir: Arc::new(dir), racy: RACY };
+        for tray in ["inboxes", "outboxes"] {
+            let tray = tree.dir.make_sub(tray)?;
+            for agent in agents {
+                tray.make_sub(agent.as_str())?;
+            }
+            tray.sync()?;
+        }
+        // Synced whether it was made now or not: whoever made it may have been interrupted.
+        shared.sync()?;
+        tree.dir.sync()?;
+        project.sync()?;
+        Ok(tree)
+    }
+
+    /// Makes the mailbox of one more agent, durable, and opens it.
+    pub fn make_agent(&self, agent: &MailboxId) -> fault::Result<Agent> {
+        for tray in ["inboxes", "outboxes"] {
+            let tray = self.dir.made_sub(tray)?;
+            tray.make_sub(agent.as_str())?;
+            tray.sync()?;
+        }
+        self.agent(agent)
+    }
+
+    /// Opens the mailbox of an agent. An error if there is none.
+    pub fn agent(&self, agent: &MailboxId) -> fault::Result<Agent> {
+        let inbox = self.dir.sub("inboxes")?.sub(agent.as_str())?;
+        Ok(Agent::new(self.clone(), agent.clone(), inbox))
+    }
+
+    /// Who has an inbox here, in order of name.
+    pub fn agents(&self) -> fault::Result<Vec<MailboxId>> {
+        self.names(&["inboxes"])
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// What an agent can do, as its own file `agents/<agent>.md` describes it.
+    pub fn about(&self, agent: &MailboxId) -> Option<String> {
+        let bytes = self.walk(&["agents"]).ok()??.read(&format!("{agent}.md"), LIMIT).ok()??;
+        let split = frontmatter::split(frontmatter::text(&bytes).ok()?).ok()?;
+        let fields = yaml::fields(split.header).ok()?;
+        let description = fields.into_iter().find(|field| field.key == "description")?.value?;
+        // It may be long and of several lines; a list of names has room for one.
+        let line = description.lines().map(str::trim).find(|line| !line.is_empty())?;
+        Some(line.chars().take(200).collect::<String>().trim_end().to_owned())
+    }
+
+    /// The directories in a directory of the tree whose names may be an agent's, sorted.
+    fn names(&self, way: &[&str]) -> fault::Result<Vec<MailboxId>> {
+        let mut names = vec![];
+        if let Some(dir) = self.walk(way)? {
+            dir.scan_once(|name, kind| {
+                let name = str::from_utf8(name).ok().filter(|_| kind == FileType::Directory);
+                names.extend(name.and_then(|name| MailboxId::parse(name).ok()));
+            })?;
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// A directory below, if it is there.
+    fn walk(&self, way: &[&str]) -> fault::Result<Option<Dir>> {
+        let mut at: Option<Dir> = None;
+        for step in way {
+            match at.as_ref().unwrap_or(&self.dir).sub(step) {
+                Err(e) if e.is_missing() => return Ok(None),
+                other => at = Some(other?),
+            }
+        }
+        Ok(at)
+    }
+
+    /// One of the directories of an agent, if it is there.
+    fn tray(&self, tray: Tray, agent: &MailboxId) -> fault::Result<Option<Dir>> {
+        self.walk(&[tray.way(), &[agent.as_str()]].concat())
+    }
+
+    /// The same, made and durable.
+    fn made_tray(&self, tray: Tray, agent: &MailboxId) -> fault::Result<Dir> {
+        let way = [tray.way(), &[agent.as_str()]].concat();
+        let mut at = self.dir.made_sub(way[0])?;
+        for step in &way[1..] {
+            at = at.made_sub(step)?;
+        }
+        Ok(at)
+    }
+
+    /// Postroom's own directory, made if it is missing.
+    fn own(&self) -> fault::Result<Dir> {
+        self.dir.made_sub(".postroom")
+    }
+
+    /// Takes the lock of the tree, which everything that changes something here holds.
+    fn hold(&self) -> fault::Result<Held> {
+        let own = self.own()?;
+        let lock = own.lock("lock")?;
+        Ok(Held { own, _lock: lock })
+    }
+
+    /// Runs `attempt` until it has done its work or met no change by others; `None` from it says that it has.
+    fn persist<T>(
+        &self,
+        path: impl Fn() -> PathBuf,
+        mut attempt: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        for number in 0..TRIES {
+            if let Some(done) = attempt()? {
+                return Ok(done);
+            }
+            // Whoever writes by hand is given a moment to finish.
+            super::pause(Duration::from_millis(1 << number));
+        }
+        Err(Error::Busy { path: path(), tries: TRIES })
+    }
+}
+
+/// The shared files of a new tree (protocols: workflow §3.5), with nothing in them yet.
+const SESSION: &str = "---\nsession_id:\nstarted:\nuser_goal:\nagents_invoked:\n---\n\n## Current State\n\n## Decisions Made\n\n## Open Questions\n";
+const STATE: &str =
+    "---\nworkflow_id:\nstatus:\ncurrent_step:\ntotal_steps:\n---\n\n## Steps\n\n## Accumulated Results\n";
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
+mod tests {
+    use super::scene::*;
+    use super::*;
+
+    #[test]
+    fn a_tree_is_laid_out_once_and_kept() {
+        let scene = Scene::new(&["writer", "explore"]);
+        let shared = scene.path("shared/session-context.md");
+        assert_eq!(std::fs::read_to_string(&shared).unwrap(), SESSION);
+        std::fs::write(&shared, "mine").unwrap();
+        let again = Tree::make(&scene.project, &[id("tester")]).unwrap();
+        assert_eq!(std::fs::read_to_string(&shared).unwrap(), "mine");
+        std::fs::create_dir(scene.path("inboxes/.hidden")).unwrap();
+        std::fs::write(scene.path("inboxes/file"), "").unwrap();
+        assert_eq!(again.agents().unwrap(), [id("explore"), id("tester"), id("writer")]);
+        assert!(scene.path("outboxes/tester").is_dir());
+        assert!(again.agent(&id("nobody")).is_err());
+        assert!(Tree::open(Path::new("relative/.claude")).is_err());
+    }
+
+    #[test]
+    fn a_change_that_never_gets_its_turn_says_so() {
+        let scene = Scene::new(&[]);
+        let mut tries = 0;
+        let never = scene.tree.persist(
+            || scene.path("x"),
+            || {
+                tries += 1;
+                Ok(None::<()>)
+            },
+        );
+        let wanted = format!(
+            "{} was changed by somebody else 8 times while it was being changed here",
+            scene.path("x").display()
+        );
+        assert_eq!((never.unwrap_err().to_string(), tries), (wanted, TRIES));
+    }
+
+    #[test]
+    fn a_tree_is_reached_through_no_link() {
+        let scene = Scene::new(&["a"]);
+        let link = scene.project.join("link");
+        std::os::unix::fs::symlink(scene.path(""), &link).unwrap();
+        assert!(matches!(Tree::open(&link), Err(fault::Error::Link { .. })));
+        std::os::unix::fs::symlink(scene.path("inboxes/a"), scene.path("inboxes/b")).unwrap();
+        assert_eq!(scene.tree.agents().unwrap(), [id("a")]);
+        assert!(scene.tree.agent(&id("b")).is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! The messages of an agent as envelopes, for verbs that know no protocol.
+
+use super::agent::Agent;
+use super::facts::Tray;
+use super::{Error, Result};
+use crate::clock::Timestamp;
+use crate::mailbox::disk::Dir;
+use crate::mailbox::fault;
+use crate::mailbox::folder::Folder;
+use crate::mailbox::reading::{Header, Unreadable, mtime};
+use crate::message::{Message, any};
+use crate::name::MessageId;
+
+impl Agent {
+    /// A whole message, and when it was written. `Ok(None)`: it is not in this folder any more.
+    pub fn message(
+        &self,
+        folder: Folder,
+        name: &str,
+        limit: u64,
+    ) -> std::result::Result<Option<(Message, Timestamp)>, Unreadable> {
+        let Some((task, _, stat)) =
+            self.read_task(folder, name, limit).map_err(|e| self.unreadable(name, &e))?
+        else {
+            return Ok(None);
+        };
+        let time = Timestamp::parse(&task.created).unwrap_or_else(|| mtime(&stat));
+        let message = any::of_task(task).map_err(|source| {
+            self.unreadable(name, &Error::Unreadable { path: self.dir().path().join(name), source })
+        })?;
+        Ok(Some((message, time)))
+    }
+
+    /// The envelope of a message alone.
+    pub fn header(
+        &self,
+        folder: Folder,
+        name: &str,
+        limit: u64,
+    ) -> std::result::Result<Option<Header>, Unreadable> {
+        Ok(self.message(folder, name, limit)?.map(|(message, time)| Header {
+            name: name.to_owned(),
+            envelope: message.envelope,
+            time,
+            size: message.body.len() as u64,
+        }))
+    }
+
+    /// The files of a folder that may hold the message with this id.
+    pub fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
+        let mut names = self.list(folder, usize::MAX)?.names;
+        let tray = self.facts(Tray::Inbox)?;
+        let archived = if folder == Folder::Archive { Some(self.facts(Tray::ArchivedInbox)?) } else { None };
+        let all = || tray.readable().chain(archived.iter().flat_map(|seen| seen.readable()));
+        names.retain(|name| {
+            all().any(|(file, facts)| {
+                let called = format!("{}@{}", facts.id, facts.to);
+                file == name && (facts.msg_id.as_deref() == Some(id.as_str()) || called == id.as_str())
+            })
+        });
+        Ok(names)
+    }
+
+    /// The directories that hold its messages: the inbox, where a field says the state, and the archive.
+    pub fn search_dirs(&self) -> fault::Result<Vec<(Folder, Dir)>> {
+        let mut dirs = vec![];
+        for (tray, folder) in [(Tray::Inbox, Folder::Inbox), (Tray::ArchivedInbox, Folder::Archive)] {
+            dirs.extend(self.tree().tray(tray, self.id())?.map(|dir| (folder, dir)));
+        }
+        Ok(dirs)
+    }
+
+    fn unreadable(&self, name: &str, e: &Error) -> Unreadable {
+        let stat = self.dir().stat(name).ok();
+        let why = match e {
+            Error::Unreadable { source, .. } => source.to_string(),
+            e => e.to_string(),
+        };
+        let passing = matches!(e, Error::Disk(fault::Error::Io { .. }));
+        Unreadable { name: name.to_owned(), why, time: stat.map(|stat| mtime(&stat)), passing }
+    }
+}

@@ -1,0 +1,376 @@
+//! Tasks: how a message reaches an agent of a `.claude` tree, and how its answer leaves it.
+//!
+//! A message is filed in the agent's inbox under the next id of the day. An answer is a response in its outbox; the request
+//! is then completed, and the response is carried to whoever asked, in the protocol of that mailbox, under an id that
+//! is the same whoever carries it and however often. What an agent wrote into its outbox by hand is carried in the same
+//! way, when whoever asked next acts: an agent of the tree finds it there, everybody else by a note of what was asked.
+//!
+//! `<root>/<id>/.mailbox/asked/<digits>`: one note for each open request, with the tree, the agent and the request's id.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::carry::{kept, restore};
+use super::places::WORKSPACE;
+use super::{BOUNCE, Back, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
+use crate::journal::Event;
+use crate::mailbox::once::Once;
+use crate::mailbox::tree::{Agent, Response, Tray, Tree};
+use crate::mailbox::{Dir, Folder, Mailbox};
+use crate::message::envelope::subject_of_answer;
+use crate::message::workflow::{Status, Task};
+use crate::message::{Envelope, Native, any};
+use crate::name::{MailboxId, MessageId};
+
+const ASKED: &str = "asked";
+
+/// What was asked of an agent in a tree.
+#[derive(Debug, Serialize, Deserialize)]
+struct Asked {
+    v: u32,
+    /// The `.claude` directory.
+    tree: String,
+    agent: String,
+    id: String,
+}
+
+impl Post {
+    /// Files a message in the inbox of an agent.
+    pub(super) fn file_task(
+        &self,
+        from: Option<&MailboxId>,
+        letter: &Letter,
+        to: &Mailbox,
+        agent: &Agent,
+        envelope: &Envelope,
+        retry: bool,
+    ) -> Result<Once> {
+        let _turn = to.dir().lock(".deliver.lock")?;
+        if retry && let Some(found) = self.filed_before(to, envelope, &letter.body)? {
+            return Ok(found);
+        }
+        let sender = from.and_then(|from| self.name_in_tree(agent.tree(), from));
+        let inside = sender.is_some();
+        let answered = letter.back.as_ref().map(|back| back.request.clone());
+        let answered = answered.or_else(|| envelope.reply_to.as_ref().map(ToString::to_string));
+        let addressed = Envelope {
+            from: sender.unwrap_or_else(|| envelope.from.clone()),
+            to: agent.id().to_string(),
+            ..envelope.clone()
+        };
+        let mut task = any::to_task(&addressed, &letter.body, answered);
+        let (name, how) = agent.file(&mut task, self.now()).map_err(tree_error)?;
+        if let Some(from) = from.filter(|_| !inside && envelope.reply_to.is_none()) {
+            self.note_asked(&self.mailbox(from)?, agent, &task.id, &envelope.id)?;
+        }
+        Ok(Once::Delivered { how, name })
+    }
+
+    fn filed_before(&self, to: &Mailbox, envelope: &Envelope, body: &str) -> Result<Option<Once>> {
+        for folder in to.folders()? {
+            for name in to.twins(folder, &envelope.id)? {
+                let Ok(Some((found, _))) = to.message(folder, &name, self.room.limits().body_bytes) else {
+                    continue;
+                };
+                let same = found.body == body && found.envelope.subject == envelope.subject;
+                return Ok(Some(match same {
+                    true => Once::Already { folder, name },
+                    false => Once::Taken { path: to.path(folder, &name) },
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a mailbox is called in a tree that it is an agent of.
+    fn name_in_tree(&self, tree: &Tree, id: &MailboxId) -> Option<String> {
+        let entry = self.registry.as_ref().ok()?.by_id(id)?;
+        let inbox = Path::new(&entry.inbox);
+        (inbox.parent()? == tree.path().join("inboxes"))
+            .then(|| inbox.file_name()?.to_str().map(str::to_owned))?
+    }
+
+    /// The mailbox of an agent of a tree, by its name there.
+    pub(super) fn agent_in_tree(&self, inboxes: &Path, name: &str) -> Option<MailboxId> {
+        let entries = &self.registry.as_ref().ok()?.entries;
+        let inbox = inboxes.join(MailboxId::parse(name).ok()?.as_str());
+        entries.iter().find(|entry| Path::new(&entry.inbox) == inbox).map(|entry| entry.id.clone())
+    }
+
+    fn note_asked(&self, sender: &Mailbox, agent: &Agent, id: &str, message: &MessageId) -> Result<()> {
+        let note = Asked {
+            v: 1,
+            tree: agent.tree().path().display().to_string(),
+            agent: agent.id().to_string(),
+            id: id.to_owned(),
+        };
+        let notes = sender.dir().made_sub(WORKSPACE)?.made_sub(ASKED)?;
+        Ok(notes.replace(&message.request(), &serde_json::to_vec(&note).unwrap_or_default())?)
+    }
+
+    /// Answers a request as the agent it was for: the response goes into the outbox, the request is finished, and whoever
+    /// asked is told.
+    pub(super) fn respond(
+        &self,
+        me: &Me,
+        mailbox: &Mailbox,
+        found: &Found,
+        asked: &Envelope,
+        letter: &Letter,
+        status: Status,
+    ) -> Result<Receipt> {
+        let (Some(agent), Native::Workflow { id, created, .. }) = (mailbox.agent(), &asked.native) else {
+            return Err(Error::NoMailbox { id: mailbox.id().to_string(), name: me.shown().to_owned() });
+        };
+        let requester = match agent.read_task(found.folder, &found.name, u64::MAX / 2).map_err(tree_error)? {
+            Some((task, ..)) => task.from,
+            None => return Err(Error::NoMessage { reference: found.name.clone() }),
+        };
+        let since =
+            crate::clock::Timestamp::parse(created).map(|created| self.now().since(created).as_secs());
+        let response = Task {
+            id: format!("{id}-response"),
+            from: agent.id().to_string(),
+            to: requester,
+            status,
+            created: self.now().to_string(),
+            priority: asked.priority,
+            context: letter.subject.clone(),
+            workflow: asked.extra("workflow").map(str::to_owned),
+            step: asked.extra("step").and_then(|step| step.parse().ok()),
+            request_id: Some(id.clone()),
+            duration_seconds: since,
+            error: (status == Status::Failed).then(|| letter.body.trim().to_owned()),
+            extra: letter.extra.clone(),
+            body: letter.body.clone(),
+        };
+        if let Response::Taken { path } = agent.respond(id, &response).map_err(tree_error)? {
+            return Err(Error::IdTaken { id: response.id, path: path.display().to_string() });
+        }
+        self.finish(me, mailbox, found, status, response.error.as_deref())?;
+        self.route(mailbox, agent, asked, &response)
+    }
+
+    /// Brings a request that was answered into its last state, whichever it was in.
+    fn finish(
+        &self,
+        me: &Me,
+        mailbox: &Mailbox,
+        found: &Found,
+        status: Status,
+        error: Option<&str>,
+    ) -> Result<()> {
+        let Some(agent) = mailbox.agent() else { return Ok(()) };
+        let to = if status == Status::Failed { Folder::Failed } else { Folder::Archive };
+        match found.folder {
+            Folder::Claimed(token) => {
+                if let Some(terms) = mailbox.terms(token)?.filter(|terms| terms.owner != me.id.as_str()) {
+                    let owner = self.name_of(&terms.owner).to_owned();
+                    return Err(Error::ForeignClaim { token: token.to_string(), owner });
+                }
+                mailbox.settle(token, &found.name, to, error.unwrap_or_default())?;
+            }
+            Folder::Inbox => {
+                let begun = agent.set_status(&found.name, Status::Pending, Status::InProgress, None);
+                if begun.map_err(tree_error)? {
+                    agent.set_status(&found.name, Status::InProgress, status, error).map_err(tree_error)?;
+                }
+            }
+            Folder::Working => {
+                agent.set_status(&found.name, Status::InProgress, status, error).map_err(tree_error)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Carries a response to whoever asked. `user` reads it in the outbox.
+    fn route(&self, mailbox: &Mailbox, agent: &Agent, asked: &Envelope, response: &Task) -> Result<Receipt> {
+        let Native::Workflow { id, .. } = &asked.native else { return Err(Error::NoReplyWanted) };
+        let mut answer =
+            any::of_task(response.clone()).map_err(|e| Error::Failing { why: e.to_string() })?.envelope;
+        answer.reply_to = Some(asked.id.clone());
+        restore(asked, &mut answer, &response.body);
+        let subject = response.context.clone().unwrap_or_else(|| subject_of_answer(&asked.subject));
+        let route = format!("response {} {} {id}", agent.tree().path().display(), agent.id());
+        let message = MessageId::derived(route.as_bytes());
+        let Some(to) = self.existing_id(&asked.from) else {
+            let file = format!("{id}-response.md");
+            let outside = MailboxId::parse("user").map_err(|_| Error::EmptyBody)?;
+            let name = response.to.clone();
+            let outcome = Outcome::Queued;
+            return Ok(Receipt { id: message, to: outside, name, subject, file, is_beside: false, outcome });
+        };
+        let mut extra: Vec<_> = answer.extra.into_iter().filter(|(key, _)| key != BOUNCE).collect();
+        if response.status == Status::Failed {
+            extra.push((BOUNCE.to_owned(), "1".to_owned()));
+        }
+        let letter = Letter {
+            subject: Some(subject),
+            body: response.body.clone(),
+            priority: answer.priority,
+            channel: answer.channel,
+            reply_to: answer.reply_to,
+            allow_secrets: true,
+            allow_empty: true,
+            extra,
+            back: Some(Back { request: self.request_for(&to, agent, asked, id), path: None }),
+            ..Letter::default()
+        };
+        let receipt = self.send_as(mailbox.id(), &letter, std::slice::from_ref(&to), &message, true)?.pop();
+        let receipt = receipt.ok_or(Error::EmptyBody)?;
+        // Written by hand and then by a command, or changed since: what was carried first is what counts.
+        Ok(match receipt.outcome {
+            Outcome::Failed(Error::IdTaken { .. }) => {
+                Receipt { outcome: Outcome::Already(Folder::Inbox), ..receipt }
+            }
+            _ => receipt,
+        })
+    }
+
+    /// What the request is called where the answer goes: an agent of the same tree knows its id, the others their own.
+    fn request_for(&self, to: &MailboxId, agent: &Agent, asked: &Envelope, id: &str) -> String {
+        match self.name_in_tree(agent.tree(), to) {
+            Some(_) => id.to_owned(),
+            None => asked.id.request(),
+        }
+    }
+
+    /// Carries the response that lies in the outbox for a request, if there is one; for `done` without a text.
+    pub(super) fn route_response(&self, mailbox: &Mailbox, asked: &Envelope) -> Result<Option<Receipt>> {
+        let (Some(agent), Native::Workflow { id, .. }) = (mailbox.agent(), &asked.native) else {
+            return Ok(None);
+        };
+        match agent.response(id).map_err(tree_error)? {
+            Some((response, _)) => self.route(mailbox, agent, asked, &response).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Carries over what other agents of the tree answered by hand.
+    pub(super) fn collect_in_tree(&self, mailbox: &Mailbox) -> Result<()> {
+        let Some(me) = mailbox.agent() else { return Ok(()) };
+        for other in me.tree().agents()? {
+            for (name, facts) in me.tree().facts(Tray::Outbox, &other)?.readable() {
+                let request = facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"));
+                if let Some(request) = request.filter(|_| facts.to == me.id().as_str()) {
+                    self.collect(mailbox, me.tree(), &other, request)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries over what agents answered to the questions of a mailbox that is in no tree.
+    pub(super) fn collect_asked(&self, own: &Dir, mailbox: &Mailbox) -> Result<()> {
+        let notes = match own.sub(ASKED) {
+            Err(e) if e.is_missing() => return Ok(()),
+            other => other?,
+        };
+        for (name, note) in asked(&notes)? {
+            // A tree that is gone answers nothing; its note goes with the next clean-up of the mailbox.
+            let (Ok(tree), Ok(agent)) = (Tree::open(Path::new(&note.tree)), MailboxId::parse(&note.agent))
+            else {
+                continue;
+            };
+            if self.collect(mailbox, &tree, &agent, &note.id)? {
+                let _ = notes.remove(&name);
+            }
+        }
+        Ok(())
+    }
+
+    /// The outboxes in which answers to the questions of a mailbox will lie.
+    pub(super) fn outboxes(&self, mailbox: &Mailbox) -> Vec<PathBuf> {
+        let outbox = |tree: &Path, agent: &str| tree.join("outboxes").join(agent);
+        if let Some(me) = mailbox.agent() {
+            let agents = me.tree().agents().unwrap_or_default();
+            return agents.iter().map(|agent| outbox(me.tree().path(), agent.as_str())).collect();
+        }
+        let notes = mailbox.dir().sub(WORKSPACE).and_then(|own| own.sub(ASKED));
+        let notes = notes.map(|notes| asked(&notes).unwrap_or_default()).unwrap_or_default();
+        let mut found: Vec<_> =
+            notes.iter().map(|(_, note)| outbox(Path::new(&note.tree), &note.agent)).collect();
+        found.sort();
+        found.dedup();
+        found.retain(|dir| dir.symlink_metadata().is_ok());
+        found
+    }
+
+    /// Carries over the answer of one agent to one request; `false`: there is none yet.
+    fn collect(&self, mailbox: &Mailbox, tree: &Tree, agent: &MailboxId, request: &str) -> Result<bool> {
+        let Ok(agent) = tree.agent(agent) else { return Ok(false) };
+        let Ok(Some((response, _))) = agent.response(request) else { return Ok(false) };
+        let name = format!("{request}.md");
+        let mut asked = None;
+        for folder in agent.folders().map_err(tree_error)? {
+            if let Ok(Some((message, _))) = agent.message(folder, &name, self.room.limits().body_bytes) {
+                asked = Some(message.envelope);
+                break;
+            }
+        }
+        // A response without its request answers nothing; the doctor tells of it.
+        let Some(mut asked) = asked else { return Ok(false) };
+        let Some(from) = self.agent_in_tree(&tree.path().join("inboxes"), agent.id().as_str()) else {
+            return Ok(false);
+        };
+        self.know_sender(&from, &mut asked);
+        if asked.from != mailbox.id().as_str() {
+            return Ok(false);
+        }
+        let answering = self.mailbox(&from)?;
+        let receipt = self.route(&answering, &agent, &asked, &response)?;
+        match receipt.outcome {
+            Outcome::Failed(e) => Err(e),
+            _ => Ok(true),
+        }
+    }
+
+    /// Notes that a request was shown: it is in progress until it is answered, or its lease is over.
+    pub(super) fn begin_task(&self, me: &Me, name: &str, envelope: &Envelope) -> Result<()> {
+        let Some(agent) = me.mailbox.agent() else { return Ok(()) };
+        if envelope.reply_to.is_some() {
+            // An answer needs none: with its showing it is done.
+            if agent.set_status(name, Status::Pending, Status::InProgress, None).map_err(tree_error)? {
+                agent.set_status(name, Status::InProgress, Status::Completed, None).map_err(tree_error)?;
+            }
+        } else {
+            let attempt = me.mailbox.tries(name)? + 1;
+            let clock = self.room.clock();
+            let terms = crate::mailbox::claim::Terms::new(me.id.as_str(), name, attempt, super::LEASE, clock);
+            me.mailbox.claim(name, &terms)?;
+        }
+        self.record(Event {
+            id: envelope.id.to_string(),
+            file: name.to_owned(),
+            ..Event::new("shown", me.id.as_str())
+        });
+        Ok(())
+    }
+
+    /// The fields that a response keeps of its request, which its own frontmatter has no place for.
+    pub(super) fn kept_in_response(&self, asked: &Envelope, letter: &Letter) -> Vec<(String, String)> {
+        let mut extra = letter.extra.clone();
+        let own = ["workflow", "step"];
+        extra.extend(kept(asked).filter(|(key, _)| !own.contains(&key.as_str())));
+        extra.extend(asked.channel.clone().map(|channel| ("channel".to_owned(), channel)));
+        extra
+    }
+}
+
+fn asked(notes: &Dir) -> Result<Vec<(String, Asked)>> {
+    let mut names = vec![];
+    notes.scan(|name, _| {
+        names.extend(str::from_utf8(name).ok().filter(|n| !n.starts_with('.')).map(str::to_owned))
+    })?;
+    let read = |name: String| {
+        let bytes = notes.read(&name, 64 * 1024).ok()??;
+        Some((name, serde_json::from_slice(&bytes).ok()?))
+    };
+    Ok(names.into_iter().filter_map(read).collect())
+}
+
+fn tree_error(e: crate::mailbox::tree::Error) -> Error {
+    Error::Disk(e.into())
+}
