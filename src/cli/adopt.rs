@@ -50,7 +50,10 @@ pub(super) fn tell(context: &mut Context, post: &Post, adopted: &[Adopted]) -> R
         list.push(json!({"name": one.name, "protocol": protocol, "inbox": inbox, "state": state, "id": id.map(|id| id.as_str())}));
         match &one.state {
             Adoption::New(_) | Adoption::Already(_) if !context.output.json && !context.output.quiet => {
-                let shown = id.map_or(name.as_str(), |id| post.name_of(id.as_str()));
+                let shown = match &one.state {
+                    Adoption::Already(id) => post.name_of(id.as_str()),
+                    _ => name.as_str(),
+                };
                 context.output.line(&format!(
                     "{state}: {} {protocol} {}",
                     visible::line(shown),

@@ -11,16 +11,28 @@ use super::output::{BOLD, DIM, GREEN, Output, PLAIN, YELLOW};
 use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
 use crate::message::visible;
-use crate::post::{Failure, Listed};
+use crate::post::{self, Failure, Listed};
 
 /// Show who exists, what waits for them, and who is there
+///
+/// One line each: NAME PROTOCOL HARNESS unread=N, whether it is there, and what it can do. A name may be a pattern:
+/// in 'org.engineering.*' the star stands for one level, in 'org.**' for all below.
 #[derive(Debug, Args)]
-pub(super) struct Names {}
+pub(super) struct Names {
+    /// Only these; * and ? stand for what is not a dot, ** for anything
+    #[arg(value_name = "NAME")]
+    patterns: Vec<String>,
+    /// Only who can do this: words that its description holds
+    #[arg(long, value_name = "TEXT")]
+    about: Option<String>,
+}
 
 impl Verb for Names {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
-        let names = post.names()?;
+        let which = post::Names { patterns: self.patterns, about: self.about };
+        let narrowed = !which.patterns.is_empty() || which.about.is_some();
+        let names = post.names(&which)?;
         let now = context.clock().now();
         if context.output.json {
             let list: Vec<Value> = names.iter().map(json).collect();
@@ -28,7 +40,8 @@ impl Verb for Names {
             return if names.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
         }
         if names.is_empty() {
-            return Err(context.nothing("nobody has a mailbox here"));
+            let sentence = if narrowed { "nobody here fits" } else { "nobody has a mailbox here" };
+            return Err(context.nothing(sentence));
         }
         if context.output.terminal {
             table(&mut context.output, &names, now);

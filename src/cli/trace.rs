@@ -74,6 +74,7 @@ pub(super) fn state_shown(post: &Post, state: &State) -> String {
             let owner = visible::line(post.name_of(&terms.owner));
             format!("claimed by {owner} until {}, attempt {}", visible::line(&terms.ends), terms.attempt)
         }
+        State::Working => "in progress".to_owned(),
         State::Shown(time) => format!("shown {}", visible::line(time)),
         State::Done(time) => format!("done {}", visible::line(time)),
         State::Answered(time) => format!("answered {}", visible::line(time)),

@@ -146,7 +146,7 @@ impl Doctor<'_> {
                 && broken.is_settled(self.now())
             {
                 let path = own.path(Folder::Inbox, &name).display().to_string();
-                self.find(Grade::Note, "§9.4", path, format!("{} (left alone)", broken.why));
+                self.find(Grade::Note, "§10.4", path, format!("{} (left alone)", broken.why));
             }
         }
         Ok(())

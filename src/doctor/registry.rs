@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{Doctor, Grade};
+use super::{Doctor, Grade, entries};
 use crate::mailbox::Folder;
 use crate::mailbox::maildir::CARD_LIMIT;
+use crate::mailbox::tree::{Agent, Tray};
 use crate::mailbox::{Error, Mailbox, Maildir};
 use crate::message::Protocol;
 use crate::name::{MailboxId, Name, fold};
@@ -109,6 +110,9 @@ impl Doctor<'_> {
 
     /// What lies in a mailbox elsewhere is told of and left alone.
     fn foreign(&mut self, mailbox: &Mailbox) -> Result<(), String> {
+        if let Some(agent) = mailbox.agent() {
+            return self.agent(agent).map_err(|e| e.to_string());
+        }
         for folder in mailbox.folders().map_err(|e| e.to_string())? {
             let listing = match mailbox.list(folder, usize::MAX) {
                 Err(e) if e.is_missing() && folder != Folder::Inbox => continue,
@@ -118,11 +122,41 @@ impl Doctor<'_> {
                 match mailbox.message(folder, name, self.room.limits().body_bytes) {
                     Err(broken) if broken.is_settled(self.now()) => {
                         let path = mailbox.path(folder, name).display().to_string();
-                        self.find(Grade::Note, "§9.4", path, format!("{} (left alone)", broken.why));
+                        self.find(Grade::Note, "§10.4", path, format!("{} (left alone)", broken.why));
                     }
                     _ => {}
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// An agent of a tree: what cannot be read, answers without a question, and what an interrupted change left.
+    fn agent(&mut self, agent: &Agent) -> Result<(), Error> {
+        let inbox = agent.facts(Tray::Inbox)?;
+        let outbox = agent.facts(Tray::Outbox)?;
+        let (here, there) =
+            (agent.dir().path(), agent.tree().path().join("outboxes").join(agent.id().as_str()));
+        for (dir, seen) in [(here, &inbox), (there.as_path(), &outbox)] {
+            for (name, facts) in &seen.facts {
+                if let Err(why) = facts {
+                    let path = dir.join(name).display().to_string();
+                    self.find(Grade::Note, "§11.2", path, format!("{why} (left alone)"));
+                }
+            }
+        }
+        for (name, facts) in outbox.readable() {
+            let request = facts.request_id.as_deref().unwrap_or_default();
+            if !inbox.readable().any(|(_, asked)| asked.id == request) {
+                let what =
+                    format!("`request_id`: the request {request} is not in the inbox of {}", agent.id());
+                self.find(Grade::Note, "§11.4", there.join(name).display().to_string(), what);
+            }
+        }
+        // After a kill in the middle of a change such a file may be all that is left of somebody's own.
+        for (name, _) in entries(agent.dir())?.iter().filter(|(name, _)| name.starts_with('.')) {
+            let what = "is left of an interrupted change; look into it, then remove it";
+            self.find(Grade::Litter, "§11.3", here.join(name).display().to_string(), what);
         }
         Ok(())
     }

@@ -112,7 +112,7 @@ impl Post {
             let waited = clock.boot().saturating_sub(start);
             match now {
                 Some(State::Shown(_) | State::Done(_) | State::Answered(_)) => return Ok(reached(now)),
-                Some(State::Claimed(_)) if until == Until::Shown => return Ok(reached(now)),
+                Some(State::Claimed(_) | State::Working) if until == Until::Shown => return Ok(reached(now)),
                 Some(State::Filed(_) | State::Failed(_)) => {
                     return Ok(Fate::Missed(now.unwrap_or(State::NoEvidence)));
                 }
@@ -124,7 +124,7 @@ impl Post {
                 }
                 Some(State::NoEvidence) => watch = Watch::polling(Duration::from_millis(50)),
                 // Claimed and not done yet: no watch tells when, so it is looked at again and again.
-                Some(State::Claimed(_)) => watch = Watch::polling(Duration::from_secs(1)),
+                Some(State::Claimed(_) | State::Working) => watch = Watch::polling(Duration::from_secs(1)),
                 Some(State::Queued) | None => {}
             }
             if waited >= timeout {

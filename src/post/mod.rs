@@ -57,7 +57,7 @@ pub use error::{Error, Failure, Result};
 pub use find::Found;
 pub use identity::{Me, Why};
 pub use locate::Copy;
-pub use names::Listed;
+pub use names::{Listed, Names};
 pub use prune::{Doomed, Wanted};
 pub use read::{Next, Opened};
 pub use reply::Answer;

@@ -3,7 +3,8 @@
 use super::{Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
-use crate::name::MailboxId;
+use crate::name::{MailboxId, fold};
+use crate::registry::Entry;
 
 /// One line of the list of names.
 #[derive(Debug)]
@@ -19,13 +20,54 @@ pub struct Listed {
     pub presence: Presence,
 }
 
+/// Who is meant. Empty means everyone.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    /// Names, in which `*` stands for anything but a dot, `**` for anything, and `?` for one character.
+    pub patterns: Vec<String>,
+    /// Words that what an agent says it can do must hold, in any order and case.
+    pub about: Option<String>,
+}
+
+impl Names {
+    fn fits(&self, entry: &Entry) -> bool {
+        let called = |pattern: &String| {
+            let pattern: Vec<char> = fold(pattern).chars().collect();
+            let is = |name: &str| glob(&pattern, &fold(name).chars().collect::<Vec<char>>());
+            is(&entry.name)
+                || entry.aliases().any(is)
+                || entry.id.as_str() == pattern.iter().collect::<String>()
+        };
+        let able = |wanted: &String| {
+            let about = fold(&format!("{} {}", entry.text("about").unwrap_or_default(), entry.name));
+            fold(wanted).split_whitespace().all(|word| about.contains(word))
+        };
+        (self.patterns.is_empty() || self.patterns.iter().any(called)) && self.about.as_ref().is_none_or(able)
+    }
+}
+
+/// Whether a name fits a pattern. A dot separates the levels of a role, and only `**` reaches over it.
+fn glob(pattern: &[char], name: &[char]) -> bool {
+    match pattern {
+        [] => name.is_empty(),
+        ['*', '*', rest @ ..] => (0..=name.len()).any(|at| glob(rest, &name[at..])),
+        ['*', rest @ ..] => {
+            let level = name.iter().position(|c| *c == '.').unwrap_or(name.len());
+            (0..=level).any(|at| glob(rest, &name[at..]))
+        }
+        ['?', rest @ ..] => matches!(name, [c, after @ ..] if *c != '.' && glob(rest, after)),
+        [c, rest @ ..] => matches!(name, [n, after @ ..] if n == c && glob(rest, after)),
+    }
+}
+
 impl Post {
-    /// Everyone in the registry, in its order. Costs one look into each mailbox and opens no message.
-    pub fn names(&self) -> Result<Vec<Listed>> {
+    /// Everyone in the registry who is meant, in its order. Costs one look into each mailbox and opens no message.
+    pub fn names(&self, which: &Names) -> Result<Vec<Listed>> {
         let registry = self.registry()?;
         Ok(registry
             .entries
             .iter()
+            .filter(|entry| which.fits(entry))
             .map(|entry| {
                 let mailbox = self.mailbox(&entry.id).ok();
                 Listed {
@@ -40,5 +82,21 @@ impl Post {
                 }
             })
             .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_ends_at_a_dot_and_two_do_not() {
+        let fits = |pattern: &str, name: &str| {
+            glob(&pattern.chars().collect::<Vec<_>>(), &name.chars().collect::<Vec<_>>())
+        };
+        assert!(fits("org.engineering.*", "org.engineering.web"));
+        assert!(!fits("org.*", "org.engineering.web") && fits("org.**", "org.engineering.web"));
+        assert!(fits("*", "bob") && !fits("*", "a.b") && fits("b?b", "bob") && !fits("a?b", "a.b"));
+        assert!(fits("*.explore", "org.explore") && !fits("explore", "explorer"));
     }
 }

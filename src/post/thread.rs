@@ -110,8 +110,16 @@ impl Post {
                     return Ok(sent);
                 }
                 let copy = self.copy_in(&node.id, to)?;
-                let state =
+                let mut state =
                     copy.map(|copy| self.located(copy, &events)).transpose()?.map(|found| found.state);
+                if state.is_none() {
+                    // A workspace removes what it has answered; then only the journal and the answer tell of it.
+                    let answered = events.iter().find(|e| {
+                        e.event == "answered" && e.id == node.id && e.by == *to
+                            || e.event == "sent" && e.reply_to == node.id && e.by == *to
+                    });
+                    state = answered.map(|e| State::Answered(e.time.clone()));
+                }
                 let (id, subject, time) = (node.id.clone(), node.subject.clone(), node.time.clone());
                 sent.push(Sent { id, to: to.clone(), subject, time, state });
             }

@@ -7,8 +7,9 @@ use super::claim::{BOUNCE, is_bounce};
 use super::locate::Copy;
 use super::{Error, Me, Post, Result};
 use crate::journal::{self, Event};
-use crate::mailbox::Folder;
 use crate::mailbox::claim::{Attempt, Terms};
+use crate::mailbox::{Folder, Mailbox};
+use crate::message::Native;
 use crate::name::MessageId;
 use crate::room::Room;
 
@@ -38,6 +39,8 @@ pub struct Located {
 pub enum State {
     Queued,
     Claimed(Box<Terms>),
+    /// In progress by its own status, under nobody's claim.
+    Working,
     Shown(String),
     Done(String),
     Answered(String),
@@ -52,6 +55,7 @@ impl State {
         match self {
             Self::Queued => "queued",
             Self::Claimed(_) => "claimed",
+            Self::Working => "in progress",
             Self::Shown(_) => "shown",
             Self::Done(_) => "done",
             Self::Answered(_) => "answered",
@@ -100,7 +104,8 @@ impl Post {
         let mailbox = self.mailbox(&copy.mailbox)?;
         let attempts = mailbox.attempts(&copy.header.name)?;
         let state = match copy.folder {
-            Folder::Inbox | Folder::Quarantine | Folder::Working => State::Queued,
+            Folder::Inbox | Folder::Quarantine => State::Queued,
+            Folder::Working => State::Working,
             Folder::Claimed(token) => {
                 mailbox.terms(token)?.map_or(State::Queued, |terms| State::Claimed(Box::new(terms)))
             }
@@ -108,9 +113,25 @@ impl Post {
                 let why = attempts.iter().rev().find(|a| a.how == "failed").map(|a| a.why.clone());
                 State::Failed(why.unwrap_or_default())
             }
-            Folder::Archive => self.archived(&copy, events),
+            Folder::Archive => match self.archived(&copy, events) {
+                // A status that somebody wrote by hand is evidence of its own.
+                State::NoEvidence if mailbox.agent().is_some() => self.completed(&mailbox, &copy),
+                state => state,
+            },
         };
         Ok(Located { copy, state, attempts })
+    }
+
+    /// How a message of a tree was completed, as far as the tree tells.
+    fn completed(&self, mailbox: &Mailbox, copy: &Copy) -> State {
+        let (Some(agent), Native::Workflow { id, .. }) = (mailbox.agent(), &copy.header.envelope.native)
+        else {
+            return State::NoEvidence;
+        };
+        match agent.response(id) {
+            Ok(Some((response, _))) => State::Answered(response.created),
+            _ => State::Done("by its status".to_owned()),
+        }
     }
 
     fn archived(&self, copy: &Copy, events: &[Event]) -> State {

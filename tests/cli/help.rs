@@ -7,7 +7,10 @@ const MAIN: [&str; 11] =
     ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
 
 /// What the overview only names.
-const MORE: [&str; 22] = [
+const MORE: [&str; 25] = [
+    "status",
+    "cleanup",
+    "shared",
     "adopt",
     "claim",
     "done",
@@ -71,6 +74,7 @@ fn the_overview_is_the_contract() {
     More:
       work queues  claim, done, release, fail, failed
       people       adopt, group, takeover, prune
+      .claude tree status, cleanup, shared
       look         trace, thread, sent, search, stats, log, doctor
       tools        compose, verify, demo, shell-init, completions, man
 

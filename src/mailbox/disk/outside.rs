@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-use rustix::fs::{self, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
+use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::Dir;
@@ -85,6 +85,12 @@ impl Dir {
     pub fn swap(&self, name: &str, bytes: &[u8], read: &Stat) -> Result<Swapped> {
         let staged = format!(".{name}.{}", random::unique_hex());
         self.stage(&staged, bytes)?;
+        // Who may read a file here is for its owner to say.
+        let mode = Mode::from_raw_mode(read.st_mode & 0o777);
+        if mode != Mode::RUSR | Mode::WUSR {
+            fs::chmodat(self.fd(), &staged, mode, AtFlags::empty())
+                .map_err(|e| self.fault("set the mode of", name, e))?;
+        }
         match retry_on_intr(|| fs::renameat_with(self.fd(), &staged, self.fd(), name, RenameFlags::EXCHANGE))
         {
             Ok(()) => {}
@@ -148,6 +154,8 @@ fn step_by_step(path: &Path, flags: OFlags) -> Result<OwnedFd> {
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn home() -> (tempfile::TempDir, std::path::PathBuf) {
@@ -183,6 +191,10 @@ mod tests {
         let read = dir.stat("f").unwrap();
         assert_eq!(dir.swap("f", b"two", &read).unwrap(), Swapped::Done);
         assert_eq!(std::fs::read_to_string(path.join("f")).unwrap(), "two");
+        std::fs::set_permissions(path.join("f"), PermissionsExt::from_mode(0o644)).unwrap();
+        let read = dir.stat("f").unwrap();
+        assert_eq!(dir.swap("f", b"three", &read).unwrap(), Swapped::Done);
+        assert_eq!(dir.stat("f").unwrap().st_mode & 0o777, 0o644);
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1);
     }
 
