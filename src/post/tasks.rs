@@ -7,6 +7,7 @@
 //!
 //! `<root>/<id>/.mailbox/asked/<digits>`: one note for each open request, with the tree, the agent and the request's id.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,11 @@ struct Asked {
     /// The `.claude` directory.
     tree: String,
     agent: String,
+    /// Empty while it is being filed.
     id: String,
+    /// The id of the message that was filed.
+    #[serde(default)]
+    message: String,
 }
 
 impl Post {
@@ -60,9 +65,15 @@ impl Post {
             ..envelope.clone()
         };
         let mut task = any::to_task(&addressed, &letter.body, answered);
+        let asker = from.filter(|_| !inside && envelope.reply_to.is_none());
+        let asker = asker.map(|from| self.mailbox(from)).transpose()?;
+        // Noted before it is filed: whoever is interrupted in between still finds the answer to what was filed.
+        if let Some(asker) = &asker {
+            note_asked(asker, agent, "", &envelope.id)?;
+        }
         let (name, how) = agent.file(&mut task, self.now()).map_err(tree_error)?;
-        if let Some(from) = from.filter(|_| !inside && envelope.reply_to.is_none()) {
-            self.note_asked(&self.mailbox(from)?, agent, &task.id, &envelope.id)?;
+        if let Some(asker) = &asker {
+            note_asked(asker, agent, &task.id, &envelope.id)?;
         }
         Ok(Once::Delivered { how, name })
     }
@@ -96,17 +107,6 @@ impl Post {
         let entries = &self.registry.as_ref().ok()?.entries;
         let inbox = inboxes.join(MailboxId::parse(name).ok()?.as_str());
         entries.iter().find(|entry| Path::new(&entry.inbox) == inbox).map(|entry| entry.id.clone())
-    }
-
-    fn note_asked(&self, sender: &Mailbox, agent: &Agent, id: &str, message: &MessageId) -> Result<()> {
-        let note = Asked {
-            v: 1,
-            tree: agent.tree().path().display().to_string(),
-            agent: agent.id().to_string(),
-            id: id.to_owned(),
-        };
-        let notes = sender.dir().made_sub(WORKSPACE)?.made_sub(ASKED)?;
-        Ok(notes.replace(&message.request(), &serde_json::to_vec(&note).unwrap_or_default())?)
     }
 
     /// Answers a request as the agent it was for: the response goes into the outbox, the request is finished, and whoever
@@ -193,8 +193,7 @@ impl Post {
         answer.reply_to = Some(asked.id.clone());
         restore(asked, &mut answer, &response.body);
         let subject = response.context.clone().unwrap_or_else(|| subject_of_answer(&asked.subject));
-        let route = format!("response {} {} {id}", agent.tree().path().display(), agent.id());
-        let message = MessageId::derived(route.as_bytes());
+        let message = route_id(agent.tree(), agent.id(), id);
         let Some(to) = self.existing_id(&asked.from) else {
             let file = format!("{id}-response.md");
             let outside = MailboxId::parse("user").map_err(|_| Error::EmptyBody)?;
@@ -251,12 +250,25 @@ impl Post {
     /// Carries over what other agents of the tree answered by hand.
     pub(super) fn collect_in_tree(&self, mailbox: &Mailbox) -> Result<()> {
         let Some(me) = mailbox.agent() else { return Ok(()) };
+        let (mut carried, mut waiting) = (HashSet::new(), vec![]);
         for other in me.tree().agents()? {
             for (name, facts) in me.tree().facts(Tray::Outbox, &other)?.readable() {
                 let request = facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"));
                 if let Some(request) = request.filter(|_| facts.to == me.id().as_str()) {
-                    self.collect(mailbox, me.tree(), &other, request)?;
+                    waiting.push((other.clone(), request.to_owned()));
                 }
+            }
+        }
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        // What was carried is known by its id, and is not opened again.
+        for tray in [Tray::Inbox, Tray::ArchivedInbox] {
+            carried.extend(me.facts(tray)?.readable().filter_map(|(_, facts)| facts.msg_id.clone()));
+        }
+        for (other, request) in waiting {
+            if !carried.contains(route_id(me.tree(), &other, &request).as_str()) {
+                self.collect(mailbox, me.tree(), &other, &request)?;
             }
         }
         Ok(())
@@ -274,7 +286,10 @@ impl Post {
             else {
                 continue;
             };
-            if self.collect(mailbox, &tree, &agent, &note.id)? {
+            let filed = Some(note.id.clone()).filter(|id| !id.is_empty());
+            let filed = filed.or_else(|| filed_as(&tree.agent(&agent).ok()?, &note.message));
+            let Some(id) = filed else { continue };
+            if self.collect(mailbox, &tree, &agent, &id)? {
                 let _ = notes.remove(&name);
             }
         }
@@ -357,6 +372,34 @@ impl Post {
         extra.extend(asked.channel.clone().map(|channel| ("channel".to_owned(), channel)));
         extra
     }
+}
+
+/// Notes what a mailbox asked of an agent; `id` is empty until the request is filed.
+fn note_asked(asker: &Mailbox, agent: &Agent, id: &str, message: &MessageId) -> Result<()> {
+    let note = Asked {
+        v: 1,
+        tree: agent.tree().path().display().to_string(),
+        agent: agent.id().to_string(),
+        id: id.to_owned(),
+        message: message.to_string(),
+    };
+    let notes = asker.dir().made_sub(WORKSPACE)?.made_sub(ASKED)?;
+    Ok(notes.replace(&message.request(), &serde_json::to_vec(&note).unwrap_or_default())?)
+}
+
+/// The id of the message that carries a response to whoever asked, whoever carries it and however often.
+fn route_id(tree: &Tree, agent: &MailboxId, request: &str) -> MessageId {
+    MessageId::derived(format!("response {} {agent} {request}", tree.path().display()).as_bytes())
+}
+
+/// The id under which a request was filed, by that of the message it is.
+fn filed_as(agent: &Agent, message: &str) -> Option<String> {
+    [Tray::Inbox, Tray::ArchivedInbox].into_iter().find_map(|tray| {
+        let seen = agent.facts(tray).ok()?;
+        seen.readable()
+            .find(|(_, facts)| facts.msg_id.as_deref() == Some(message))
+            .map(|(_, facts)| facts.id.clone())
+    })
 }
 
 fn asked(notes: &Dir) -> Result<Vec<(String, Asked)>> {
