@@ -92,17 +92,27 @@ pub fn days(room: &Room) -> Result<Vec<String>, Error> {
 /// The events of one day after the first `skip` bytes, and how many bytes there are now. A line that is
 /// not an event is passed over.
 pub fn events(room: &Room, day: &str, skip: usize) -> Result<(Vec<Event>, usize), Error> {
-    let Some(bytes) =
-        folder(room)?.map(|f| f.read(&format!("{day}.jsonl"), DAY_LIMIT)).transpose()?.flatten()
-    else {
+    let Some((bytes, before)) = folder(room)?.map(|f| read_day(&f, day)).transpose()?.flatten() else {
         return Ok((vec![], 0));
     };
-    let fresh = bytes.get(skip..).unwrap_or_default();
+    let skip = skip.max(before);
+    let fresh = bytes.get(skip - before..).unwrap_or_default();
     // A line that is still being written is left for the next look.
     let whole = fresh.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     let events =
         fresh[..whole].split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
     Ok((events, skip + whole))
+}
+
+/// What a day's file holds, and how many bytes of it come before that.
+fn read_day(folder: &Dir, day: &str) -> Result<Option<(Vec<u8>, usize)>, Error> {
+    match folder.open_file(&format!("{day}.jsonl")) {
+        Err(e) if e.is_missing() => Ok(None),
+        other => {
+            let (bytes, before) = other?.tail(DAY_LIMIT)?;
+            Ok(Some((bytes, usize::try_from(before).unwrap_or(usize::MAX))))
+        }
+    }
 }
 
 /// The events of all days whose lines contain one of these texts, oldest first. Nothing else is parsed: a journal is
@@ -111,7 +121,7 @@ pub fn mentions(room: &Room, texts: &[&str]) -> Result<Vec<Event>, Error> {
     let Some(folder) = folder(room)? else { return Ok(vec![]) };
     let mut found = vec![];
     for day in days(room)? {
-        let bytes = folder.read(&format!("{day}.jsonl"), DAY_LIMIT)?.unwrap_or_default();
+        let (bytes, _) = read_day(&folder, &day)?.unwrap_or_default();
         let lines = String::from_utf8_lossy(&bytes);
         let asked = lines.split('\n').filter(|line| texts.iter().any(|text| line.contains(text)));
         found.extend(asked.filter_map(|line| serde_json::from_str(line).ok()));

@@ -11,7 +11,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
 use crate::message::visible;
-use crate::post::{Doomed, Failure, Wanted};
+use crate::post::{Doomed, Failure, Post, Wanted};
 use crate::span;
 
 /// Remove mailboxes that you name, or old finished mail
@@ -58,9 +58,9 @@ impl Verb for Prune {
             unread: self.unread,
         };
         let plan = post.prune_plan(me.as_ref(), &wanted)?;
-        let go = self.yes || self.agreed(context, &plan)?;
+        let go = self.yes || self.agreed(context, &post, &plan)?;
         if !go {
-            return self.tell(context, &plan, false);
+            return self.tell(context, &post, &plan, false);
         }
         let clock = context.clock();
         let mut told = clock.boot();
@@ -73,30 +73,30 @@ impl Verb for Prune {
             }
         }
         context.done = true;
-        self.tell(context, &plan, true)
+        self.tell(context, &post, &plan, true)
     }
 }
 
 impl Prune {
     /// Asks a person; without a terminal nothing is agreed.
-    fn agreed(&self, context: &mut Context, plan: &[Doomed]) -> Result<bool, Fail> {
+    fn agreed(&self, context: &mut Context, post: &Post, plan: &[Doomed]) -> Result<bool, Fail> {
         if plan.is_empty() || context.output.json || !context.output.terminal || !io::stdin().is_terminal() {
             return Ok(false);
         }
-        summary(plan).iter().for_each(|line| note(&format!("would remove {line}")));
+        summary(post, plan).iter().for_each(|line| note(&format!("would remove {line}")));
         note("Do it? [y/N]");
         let mut answer = String::new();
         let read = io::stdin().lock().read_line(&mut answer);
         Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
     }
 
-    fn tell(&self, context: &mut Context, plan: &[Doomed], done: bool) -> Result<(), Fail> {
+    fn tell(&self, context: &mut Context, post: &Post, plan: &[Doomed], done: bool) -> Result<(), Fail> {
         if context.output.json {
             let list: Vec<Value> = plan.iter().map(document).collect();
             context.output.json(&json!({"v": 1, "removed": done, "items": list}));
         } else if !context.output.quiet {
             let word = if done { "removed" } else { "would remove" };
-            summary(plan).iter().for_each(|line| context.output.line(&format!("{word} {line}")));
+            summary(post, plan).iter().for_each(|line| context.output.line(&format!("{word} {line}")));
         }
         match (plan.is_empty(), done) {
             (true, _) if context.output.json => Err(Fail::Code(Failure::Nothing)),
@@ -109,15 +109,18 @@ impl Prune {
 }
 
 /// Mailboxes one by one, messages as numbers.
-fn summary(plan: &[Doomed]) -> Vec<String> {
+fn summary(post: &Post, plan: &[Doomed]) -> Vec<String> {
+    let messages_of =
+        |count: usize| if count == 1 { "1 message".to_owned() } else { format!("{count} messages") };
     let mut lines = vec![];
     let mut counts = std::collections::BTreeMap::new();
     for doomed in plan {
         match doomed {
             Doomed::Mailbox { id, name, unread, messages } => {
                 lines.push(format!(
-                    "the mailbox {} ({id}) with {messages} messages, {unread} of them unread or claimed",
-                    visible::line(name)
+                    "the mailbox {} ({id}) with {}, {unread} of them unread or claimed",
+                    visible::line(name),
+                    messages_of(*messages)
                 ));
             }
             Doomed::Message { id, folder, .. } => {
@@ -125,9 +128,9 @@ fn summary(plan: &[Doomed]) -> Vec<String> {
             }
         }
     }
-    lines.extend(
-        counts.into_iter().map(|((id, folder), count)| format!("{count} messages from {id}/{folder}")),
-    );
+    lines.extend(counts.into_iter().map(|((id, folder), count)| {
+        format!("{} from {}/{folder}", messages_of(count), visible::line(post.name_of(&id)))
+    }));
     lines
 }
 

@@ -6,12 +6,13 @@ use std::ffi::OsString;
 use rustix::fs::FileType;
 
 use super::{Doctor, Grade, entries};
+use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::{Dir, Error, Folder, Maildir, Token};
 use crate::message::{Envelope, Native, file_name};
 use crate::name::{MailboxId, MessageId};
 
 /// What lies in a mailbox beside its folders.
-const KNOWN: [&str; 6] = ["card.json", "holder", "seen", ".alive", ".deliver.lock", ".answer.lock"];
+const KNOWN: [&str; 5] = ["card.json", "seen", ".alive", ".deliver.lock", ".answer.lock"];
 
 impl Doctor<'_> {
     pub(super) fn mailbox(&mut self, id: &MailboxId) -> Result<(), Error> {
@@ -61,6 +62,15 @@ impl Doctor<'_> {
                 }
                 (_, FileType::Symlink) => {
                     self.find(Grade::Fault, "§1.3", path, "is a symbolic link");
+                }
+                ("holder", FileType::RegularFile) => {
+                    let holder = dir.read("holder", CARD_LIMIT)?.unwrap_or_default();
+                    let said = serde_json::from_slice::<serde_json::Value>(&holder).ok();
+                    if said.is_none_or(|said| !said["program"].is_string() || !said["session"].is_string()) {
+                        let what =
+                            "does not say whose session this mailbox is, so it counts as nobody's".to_owned();
+                        self.mend(Grade::Note, "§7.1", path, what, || dir.remove("holder"));
+                    }
                 }
                 (known, FileType::RegularFile) if KNOWN.contains(&known) => {}
                 (staged, FileType::RegularFile) if staged.starts_with('.') => self.litter(dir, &name),

@@ -193,3 +193,14 @@ fn mail_by_hand_with_the_usual_umask_is_no_fault() {
         0o600
     );
 }
+
+#[test]
+fn a_holder_that_says_nothing_is_told_and_removed() {
+    let room = TestRoom::with(&["alice"]);
+    let holder = room.root().join(room.id("alice")).join("holder");
+    std::fs::write(&holder, "garbage").unwrap();
+    let told = room.run(["doctor"]).ends();
+    assert!(told.out.contains("§7.1") && told.out.contains("holder"), "{told:?}");
+    room.run(["doctor", "--fix"]).ends();
+    assert!(!holder.exists());
+}

@@ -20,7 +20,7 @@ fn it_says_first_what_it_would_do() {
     let ran = room.by("alice", ["prune", "bob"]).exits(4);
     assert_eq!(
         mask(&ran.out, &room.root()),
-        "would remove the mailbox bob (bob-<id>) with 1 messages, 0 of them unread or claimed\n"
+        "would remove the mailbox bob (bob-<id>) with 1 message, 0 of them unread or claimed\n"
     );
     assert!(ran.err.contains("nothing was removed") && ran.err.contains("--yes does it"), "{}", ran.err);
     // Nobody is asked where nobody can answer.
@@ -38,7 +38,7 @@ fn a_mailbox_goes_with_its_mail_and_its_name() {
     let ran = room.by("alice", ["prune", "bob", "--yes"]).succeeds();
     assert_eq!(
         mask(&ran.out, &room.root()),
-        "removed the mailbox bob (bob-<id>) with 1 messages, 0 of them unread or claimed\n"
+        "removed the mailbox bob (bob-<id>) with 1 message, 0 of them unread or claimed\n"
     );
     assert!(!room.root().join(&id).exists());
     assert_eq!(std::fs::read_dir(room.root().join(".staging")).unwrap().count(), 0, "nothing is left of it");
@@ -122,7 +122,7 @@ fn old_mail_goes_and_young_mail_stays() {
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""), "nothing is old enough");
 
     let ran = room.by("alice", ["prune", "--archived", "0", "--yes"]).succeeds();
-    assert_eq!(mask(&ran.out, &room.root()), "removed 1 messages from bob-<id>/archive\n");
+    assert_eq!(mask(&ran.out, &room.root()), "removed 1 message from bob/archive\n");
     let counts = ["archive", "failed", "inbox"].map(|folder| room.files("bob", folder).len());
     assert_eq!(counts, [0, 1, 1]);
     room.by("alice", ["prune", "--failed", "0", "--yes"]).succeeds();

@@ -1,12 +1,13 @@
-//! What can be told of an open directory at a glance: whether anything lies in it, and whether its path still leads to
-//! it.
+//! What can be told at a glance: whether anything lies in a directory, whether its path still leads to it, and the end
+//! of a long file.
 
+use std::io::{Read, Seek, SeekFrom};
 use std::mem::MaybeUninit;
 
 use rustix::fs::{self, Mode, RawDir};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{Dir, dir_flags};
+use super::{Dir, Opened, dir_flags};
 use crate::mailbox::fault::{Error, Result};
 
 impl Dir {
@@ -36,5 +37,40 @@ impl Dir {
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
             Err(e) => Err(Error::io("look at", &self.path, e)),
         }
+    }
+}
+
+impl Opened {
+    /// The last `limit` bytes, and how many come before them.
+    pub fn tail(mut self, limit: u64) -> Result<(Vec<u8>, u64)> {
+        let size = u64::try_from(self.stat.st_size).unwrap_or(0);
+        let start = size.saturating_sub(limit);
+        let mut bytes = vec![];
+        let read = self.file.seek(SeekFrom::Start(start)).and_then(|_| {
+            // What is appended meanwhile belongs to the next look.
+            (&self.file).take(size - start).read_to_end(&mut bytes)
+        });
+        read.map(|_| (bytes, start)).map_err(|e| Error::std("read", &self.path, e))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_long_file_is_read_and_a_moved_directory_is_noticed() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().canonicalize().unwrap().join("d");
+        std::fs::create_dir(&path).unwrap();
+        let dir = Dir::outside(&path).unwrap();
+        assert!(dir.is_empty().unwrap() && dir.is_in_place().unwrap());
+        dir.place("f", b"0123456789").unwrap();
+        assert!(!dir.is_empty().unwrap());
+        assert_eq!(dir.open_file("f").unwrap().tail(4).unwrap(), (b"6789".to_vec(), 6));
+        assert_eq!(dir.open_file("f").unwrap().tail(100).unwrap(), (b"0123456789".to_vec(), 0));
+        std::fs::rename(&path, path.with_file_name("e")).unwrap();
+        assert!(!dir.is_in_place().unwrap());
     }
 }
