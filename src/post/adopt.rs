@@ -40,6 +40,8 @@ pub enum Adoption {
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     pub(super) name: String,
+    /// Another name, if it is free.
+    pub(super) alias: Option<String>,
     /// The id it has where it lies, if it has one.
     pub(super) id: Option<MailboxId>,
     pub(super) protocol: Protocol,
@@ -56,7 +58,10 @@ impl Post {
             return Err(Error::NothingToAdopt { path: path.display().to_string() });
         }
         let named = |found: Found| match prefix {
-            Some(prefix) => Found { name: format!("{prefix}.{}", found.name), ..found },
+            // The short name goes on to work where nobody else has it.
+            Some(prefix) => {
+                Found { name: format!("{prefix}.{}", found.name), alias: Some(found.name), ..found }
+            }
             None => found,
         };
         self.adopt_all(found.into_iter().map(named).collect())
@@ -106,6 +111,11 @@ impl Post {
         if at_home {
             entry.extra.remove("protocol");
         }
+        let alias = found
+            .alias
+            .as_deref()
+            .filter(|alias| Name::parse(alias).is_ok() && !registry.is_taken(alias, None));
+        entry.extra.extend(alias.map(|alias| ("aliases".to_owned(), alias.into())));
         let about = found.about.as_deref().filter(|about| check_value(about).is_ok());
         entry.extra.extend(about.map(|about| ("about".to_owned(), about.into())));
         Maildir::make(self.room.root(), &entry.id, Some(&entry.card()))?;
@@ -152,6 +162,7 @@ impl Post {
             let name = project.file_name().and_then(|name| name.to_str()).unwrap_or("workspace");
             found.push(Found {
                 name: name.to_owned(),
+                alias: None,
                 id: None,
                 protocol: Protocol::Workspace,
                 inbox: project.join(WORKSPACE).join(Folder::Inbox.word()),
@@ -224,6 +235,7 @@ fn ignore(project: &Dir) -> Result<()> {
 pub(super) fn agents(tree: &Tree) -> Result<Vec<Found>> {
     let found = |agent: MailboxId| Found {
         name: agent.to_string(),
+        alias: None,
         id: None,
         protocol: Protocol::Workflow,
         inbox: tree.path().join("inboxes").join(agent.as_str()),
@@ -247,6 +259,7 @@ fn rooms(root: &Dir) -> Result<Vec<Found>> {
         let entry = registry.by_id(&id);
         Found {
             name: entry.map_or_else(|| id.to_string(), |entry| entry.name.clone()),
+            alias: None,
             protocol: Protocol::Maildir,
             inbox: root.path().join(id.as_str()).join(Folder::Inbox.word()),
             about: entry.and_then(|entry| entry.text("about")).map(str::to_owned),
