@@ -147,6 +147,12 @@ impl MessageId {
         (hex.len() == 8).then(|| hex.to_ascii_lowercase())
     }
 
+    /// The same for showing. A task that was filed by hand is called by its own id and its inbox; its digits are those
+    /// of a day, which it shares with others.
+    pub fn brief(&self) -> Option<String> {
+        self.short().filter(|_| !self.0.contains('@'))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

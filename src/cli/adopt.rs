@@ -14,10 +14,12 @@ use crate::post::{Adopted, Adoption, Failure, Post};
 
 /// Give mailboxes that lie elsewhere a name here
 ///
-/// PATH is a workspace (with a .mailbox), a project with a .claude tree, or another room. Nothing in it is changed.
-/// Each mailbox keeps its own protocol; send, reply, check, thread and the rest then work across all of them.
+/// Nothing at PATH is changed. Each mailbox keeps its own protocol; send, reply, check, thread and the rest then
+/// work across all of them. A workspace is called like its directory, an agent like its inbox. The same again is
+/// success; a taken name exits 4.
 #[derive(Debug, Args)]
 pub(super) struct Adopt {
+    /// A workspace (with a .mailbox), a project with a .claude tree, or another room
     path: PathBuf,
     /// Put this before each name: --prefix org.web makes org.web.explore
     #[arg(long, value_name = "NAME")]

@@ -52,7 +52,7 @@ fn marks(header: &Header, superseded: &[String]) -> impl Iterator<Item = String>
     let answers = envelope
         .reply_to
         .as_ref()
-        .map(|id| format!("re={}", id.short().unwrap_or_else(|| visible::line(id.as_str()))));
+        .map(|id| format!("re={}", id.brief().unwrap_or_else(|| visible::line(id.as_str()))));
     let channel = envelope.channel.as_ref().map(|channel| format!("channel={}", visible::line(channel)));
     // A newer request made this one superfluous, or the reply says no more than that.
     let says_nothing =

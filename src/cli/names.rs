@@ -19,10 +19,10 @@ use crate::post::{self, Failure, Listed};
 /// in 'org.engineering.*' the star stands for one level, in 'org.**' for all below.
 #[derive(Debug, Args)]
 pub(super) struct Names {
-    /// Only these; * and ? stand for what is not a dot, ** for anything
+    /// Only these; * and ? stand for anything but a dot, ** for anything
     #[arg(value_name = "NAME")]
     patterns: Vec<String>,
-    /// Only who can do this: words that its description holds
+    /// Only who can do this: all these words are in its description or name
     #[arg(long, value_name = "TEXT")]
     about: Option<String>,
 }

@@ -10,15 +10,16 @@ use crate::post::{Me, Post};
 
 /// Answer a message, then archive it
 ///
-/// Goes to the sender, in the same thread and channel. Interrupted and run again, it is not
-/// delivered twice. In a workspace, --channel without an ID answers the whole channel: the newest
-/// request gets the text, each older one a reply that says it was superseded.
+/// Goes to the sender, in its protocol, in the same thread and channel. Interrupted and run again, it is not
+/// delivered twice. In a .claude tree it is a response in your outbox, too. In a workspace, --channel without
+/// an ID answers a whole channel: the newest request gets the text, each older one a reply that says it was
+/// superseded.
 #[derive(Debug, Args)]
 pub(super) struct Reply {
-    /// The first digits of the message's id (see `check`)
+    /// What `check` calls the message, or the first digits of its id
     #[arg(value_name = "ID", required_unless_present = "channel")]
     id_of_message: Option<String>,
-    /// With a channel and no ID: only the requests of this sender
+    /// With --channel and no ID: answer only this sender
     #[arg(long, value_name = "NAME", conflicts_with = "id_of_message")]
     from: Option<String>,
     #[command(flatten)]

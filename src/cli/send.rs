@@ -20,7 +20,8 @@ use crate::span;
 /// Send a message to one or several names
 ///
 /// When it exits 0, the message is in each mailbox and survives a power cut; whether anyone has seen it
-/// is another matter. Give the text with -m, with --file, or on standard input:
+/// is another matter. Each recipient gets it in its own protocol. Give the text with -m, with --file, or
+/// on standard input:
 ///
 ///   postroom send bob -s 'parser review' <<'EOF'
 ///   The parser is done. Please review src/parse.rs.
@@ -28,7 +29,7 @@ use crate::span;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Send {
-    /// Who gets it (see `postroom names`)
+    /// Who gets it: names (see `postroom names`) or groups (@NAME)
     #[arg(required = true, value_name = "TO")]
     to: Vec<String>,
     #[command(flatten)]

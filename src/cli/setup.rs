@@ -16,9 +16,10 @@ use crate::post::{self, NewMailbox};
 ///
 /// Without NAME a free given name is taken. In an agent's session the mailbox is bound to it, so that later
 /// commands need no --as. The same name again by its owner is success; a taken name exits 4.
+/// Mail goes between all kinds of mailboxes; --workspace and --workflow make those of other protocols.
 #[derive(Debug, Args)]
 pub(super) struct Setup {
-    /// What others call you; with --workflow, the agents
+    /// What others call you; with --workflow, one name for each agent
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Another name for the same mailbox; may be repeated
@@ -30,13 +31,13 @@ pub(super) struct Setup {
     /// Provision another agent: its mailbox, name, and the prompt that tells it
     #[arg(long)]
     child: bool,
-    /// Your mailbox is the .mailbox of this directory (the workspace protocol)
+    /// Your mailbox is the .mailbox of this directory, whose name is yours if you give none
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// Lay out the .claude tree of this project and name its agents here (the workflow protocol)
+    /// Lay out a .claude tree in this project, with inboxes for its agents, and name them here
     #[arg(long, value_name = "DIR", conflicts_with_all = ["workspace", "child", "alias", "about"])]
     workflow: Option<PathBuf>,
-    /// With --workflow: keep the mail out of the project's git history
+    /// With --workflow: list the tree's mail in the project's .gitignore
     #[arg(long, requires = "workflow")]
     gitignore: bool,
 }

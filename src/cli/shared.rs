@@ -29,12 +29,25 @@ pub(super) struct Shared {
 #[derive(Debug, Subcommand)]
 enum Deed {
     /// Print a file, a field of its frontmatter, or a section
-    Get { file: Option<String>, part: Option<String> },
-    /// Set a field of the frontmatter
-    Set { file: String, field: String, value: String },
-    /// Add an item to a list, or a line to a section
-    Append {
+    Get {
+        /// Its name, with or without .md; left out: list the files
+        file: Option<String>,
+        /// A field, or the heading of a section; left out: the whole file
+        part: Option<String>,
+    },
+    /// Set a field of the frontmatter; a new one goes to its end
+    Set {
+        /// Its name, with or without .md
         file: String,
+        field: String,
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Add an item to a list of the frontmatter, or a line to a section
+    Append {
+        /// Its name, with or without .md; made if it is missing
+        file: String,
+        /// A field that is a list, or the heading of a section, which is made if it is missing
         part: String,
         #[arg(allow_hyphen_values = true)]
         text: String,

@@ -17,15 +17,15 @@ use crate::post::{Failure, TreeStatus, clean_up, tree_status};
 /// Which tree is meant.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Which {
-    /// The project whose .claude tree is meant; else the nearest above the working directory
+    /// The project with the .claude tree; else the nearest at or above the working directory
     #[arg(long, value_name = "DIR")]
     pub(super) tree: Option<PathBuf>,
 }
 
 /// Show a .claude tree: messages per agent and state, the latest, the shared state
 ///
-/// One line per agent, then one per message, newest first. Changes nothing. What cannot be read is told on standard
-/// error, with file and line, and exits 4.
+/// One line per agent, then one per message, newest first, then the fields of each shared file. Changes no message.
+/// What cannot be read, or answers no request, is told on standard error with its file, and exits 4.
 #[derive(Debug, Args)]
 pub(super) struct Status {
     /// At most this many messages
@@ -140,7 +140,7 @@ fn json(claude: &str, status: &TreeStatus) -> serde_json::Value {
 /// Archive the finished chains of a .claude tree
 ///
 /// A chain is a request with its response. It goes to .claude/archive/ when both are completed and no open message
-/// refers to it. Nothing is removed.
+/// refers to it. Nothing is removed. Exits 1 if there is nothing to archive.
 #[derive(Debug, Args)]
 pub(super) struct Cleanup {
     /// Only say what would go

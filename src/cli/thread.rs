@@ -111,5 +111,5 @@ impl Verb for Sent {
 
 /// An id as it is shown: its eight digits, else all of it.
 fn short(id: &str) -> String {
-    MessageId::found(id).ok().and_then(|id| id.short()).unwrap_or_else(|| visible::line(id))
+    MessageId::found(id).ok().and_then(|id| id.brief()).unwrap_or_else(|| visible::line(id))
 }

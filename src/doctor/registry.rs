@@ -141,12 +141,14 @@ impl Doctor<'_> {
             for (name, facts) in &seen.facts {
                 if let Err(why) = facts {
                     let path = dir.join(name).display().to_string();
+                    let why = why.strip_prefix(&format!("{path}: ")).unwrap_or(why);
                     self.find(Grade::Note, "§11.2", path, format!("{why} (left alone)"));
                 }
             }
         }
         for (name, facts) in outbox.readable() {
-            let request = facts.request_id.as_deref().unwrap_or_default();
+            let called = || name.strip_suffix("-response.md");
+            let request = facts.request_id.as_deref().or_else(called).unwrap_or(name);
             if !inbox.readable().any(|(_, asked)| asked.id == request) {
                 let what =
                     format!("`request_id`: the request {request} is not in the inbox of {}", agent.id());

@@ -191,7 +191,7 @@ impl Maildir {
         let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(vec![]) };
         let mut names = vec![];
         own.scan(|name, kind| {
-            if kind == FileType::RegularFile && name.ends_with(b".md") {
+            if kind == FileType::RegularFile && self.is_message(name) {
                 names.extend(str::from_utf8(name).ok().map(str::to_owned));
             }
         })?;

@@ -25,6 +25,7 @@ use std::sync::OnceLock;
 
 use rustix::fs::FileType;
 
+use super::claim::TERMS;
 use super::disk::Dir;
 use super::fault::{Error, Result};
 use super::folder::Folder;
@@ -94,7 +95,10 @@ impl Maildir {
     pub fn is_message(&self, name: &[u8]) -> bool {
         match self.layout {
             Layout::Native => file_name::is_message(name),
-            Layout::Workspace => str::from_utf8(name).is_ok_and(|name| MailboxId::parse(name).is_ok()),
+            // The terms of a claim lie beside its message, whose name has no extension here.
+            Layout::Workspace => {
+                str::from_utf8(name).is_ok_and(|name| name != TERMS && MailboxId::parse(name).is_ok())
+            }
         }
     }
 

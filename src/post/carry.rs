@@ -76,6 +76,10 @@ impl Post {
     fn carry(&self, mailbox: &Mailbox, source: &Maildir, message: Message) -> Result<()> {
         let Message { mut envelope, body } = message;
         self.know_sender(mailbox.id(), &mut envelope);
+        // By hand, a name is easily written where an id belongs.
+        if let Some(id) = self.resolve(&envelope.from).ok().flatten() {
+            envelope.from = id.to_string();
+        }
         if let Native::Workspace { request, reply, .. } = envelope.native.clone() {
             if let Some(asked) = self.own_copy(source, &request) {
                 restore(&asked, &mut envelope, &body);

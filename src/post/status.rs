@@ -52,11 +52,15 @@ pub fn tree_status(claude: &Path, latest: usize) -> Result<TreeStatus> {
         let mut ids = vec![];
         let path =
             |tray: &str, name: &str| claude.join(tray).join(agent.as_str()).join(name).display().to_string();
+        let fault = |path: String, why: &str| {
+            let why = why.strip_prefix(&format!("{path}: ")).unwrap_or(why).to_owned();
+            (path, why)
+        };
         for (name, facts) in &seen.facts {
             let facts = match facts {
                 Ok(facts) => facts,
                 Err(why) => {
-                    status.faults.push((path("inboxes", name), why.clone()));
+                    status.faults.push(fault(path("inboxes", name), why));
                     continue;
                 }
             };
@@ -81,7 +85,7 @@ pub fn tree_status(claude: &Path, latest: usize) -> Result<TreeStatus> {
             let request = facts.as_ref().ok().and_then(|facts| facts.request_id.as_deref());
             let request = request.or_else(|| name.strip_suffix("-response.md")).unwrap_or(name);
             match facts {
-                Err(why) => status.faults.push((path("outboxes", name), why.clone())),
+                Err(why) => status.faults.push(fault(path("outboxes", name), why)),
                 Ok(_) if ids.iter().any(|id| id == request) => {}
                 Ok(_) => {
                     let why = format!("`request_id`: the request {request} is not in the inbox of {agent}");

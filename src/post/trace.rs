@@ -72,7 +72,13 @@ impl Post {
         let located = self.locate(me, reference);
         let (id, copies) = match located {
             Ok(found) => found,
-            Err(Error::NoMessage { .. }) => (self.remembered(reference)?, vec![]),
+            Err(Error::NoMessage { .. }) => match self.remembered(reference) {
+                Err(e @ Error::NoMessage { .. }) => {
+                    let id = me.and_then(|me| self.called(me, reference)).ok_or(e)?;
+                    self.locate(me, id.as_str())?
+                }
+                other => (other?, vec![]),
+            },
             Err(e) => return Err(e),
         };
         let events = self.history(&id)?;
@@ -97,6 +103,12 @@ impl Post {
         let copies =
             copies.into_iter().map(|copy| self.located(copy, &events)).collect::<Result<Vec<_>>>()?;
         Ok(Trace { id, subject, from, copies, events, answers })
+    }
+
+    /// The id of the message that `check` of one's own mailbox calls so: a reply is called like its request.
+    fn called(&self, me: &Me, reference: &str) -> Option<MessageId> {
+        let found = self.find(me, reference).ok()?;
+        Some(self.header(&me.mailbox, found.folder, &found.name).ok()??.envelope.id)
     }
 
     /// What became of one copy.

@@ -1,4 +1,4 @@
-//! The examples of docs/flows.md and of the README are run as they stand: what they show is what happens.
+//! The examples of docs/flows.md, docs/protocols.md and the README are run as they stand: what they show is what happens.
 
 use crate::page::{Bound, examples, run};
 
@@ -23,7 +23,45 @@ fn plays(what: &str, page: &str, at_least: usize) {
 
 #[test]
 fn the_flows_are_as_the_page_shows_them() {
-    plays("docs/flows.md", &text("docs/flows.md"), 25);
+    plays("docs/flows.md", &text("docs/flows.md"), 45);
+}
+
+#[test]
+fn the_protocols_are_as_the_page_shows_them() {
+    plays("docs/protocols.md", &text("docs/protocols.md"), 60);
+}
+
+#[test]
+fn the_page_of_the_protocols_has_each_by_command_and_by_hand() {
+    let page = text("docs/protocols.md");
+    let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert_eq!(sections, ["maildir", "workspace", "workflow", "Across"]);
+    for section in page.split("\n## ").skip(1) {
+        let found = examples(section);
+        let some = |part: &str| found.iter().any(|example| example.command.contains(part));
+        for part in ["postroom --as", " reply ", " thread ", "cat > "] {
+            assert!(some(part), "`{part}` is not in: {section}");
+        }
+    }
+    let fences: Vec<&str> = page.lines().filter(|line| line.starts_with("```")).collect();
+    assert!(fences.chunks(2).all(|pair| pair == ["```console", "```"]), "{fences:?}");
+    assert!(text("README.md").contains("(docs/protocols.md)"), "the README leads to it");
+}
+
+#[test]
+fn a_page_of_protocols_that_differs_from_the_files_fails() {
+    let page = text("docs/protocols.md");
+    for (from, to) in [
+        ("MESSAGE_TYPE: NEW\nRECEIVER", "MESSAGE_TYPE: REPLY\nRECEIVER"),
+        ("status: in_progress\n$", "status: pending\n$"),
+        ("-004 2026", "-005 2026"),
+        ("of explore\n```", "of writer\n```"),
+        ("carol high re=", "carol re="),
+    ] {
+        let changed = page.replacen(from, to, 1);
+        assert_ne!(changed, page, "`{from}` is not on the page any more");
+        assert!(run(&changed).is_err(), "`{to}` instead of `{from}` goes unnoticed");
+    }
 }
 
 #[test]
@@ -34,9 +72,12 @@ fn five_minutes_are_as_the_readme_shows_them() {
 #[test]
 fn the_page_has_every_flow_and_nothing_that_is_not_run() {
     let page = text("docs/flows.md");
-    assert!(page.lines().count() <= 150, "{} lines", page.lines().count());
+    assert!(page.lines().count() <= 220, "{} lines", page.lines().count());
     let flows: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
-    assert_eq!(flows, ["setup", "send", "check", "reply", "wait", "work", "takeover", "prune"]);
+    assert_eq!(
+        flows,
+        ["setup", "send", "check", "reply", "wait", "work", "takeover", "prune", "adopt", "channel", "tree"]
+    );
     for flow in flows {
         let (_, section) = page.split_once(&format!("\n## {flow}\n")).unwrap();
         let section = section.split("\n## ").next().unwrap();
@@ -95,6 +136,14 @@ fn placeholders_are_bound_and_nothing_else_gives_way() {
         ("(carol-7d1e02b6)\n", "(carol-00000000)\n", true),
         ("(carol-7d1e02b6)\n", "(bob-00000000)\n", false),
         ("a.c\n", "abc\n", false),
+        ("id: 2026-11-15-001-response\n", "id: 2001-02-03-001-response\n", true),
+        ("id: 2026-11-15-001\n", "id: 2001-02-03-002\n", false),
+        ("2026-11-15-001 2026-11-15-002\n", "2001-02-03-001 2001-02-04-002\n", false),
+        ("20261115T030147Z-a73054b9-x.md\n", "20010203T040506Z-01234567-x.md\n", true),
+        ("20261115T030147Z-a73054b9-x.md\n", "20010203T040506Z-01234567-y.md\n", false),
+        ("a73054b981c847b689789c4e5c9771c8\n", "0123456789abcdef0123456789abcdef\n", true),
+        ("a73054b981c847b689789c4e5c9771c8 a73054b9\n", "0123456789abcdef0123456789abcdef 01234567\n", true),
+        ("a73054b981c847b689789c4e5c9771c8 a73054b9\n", "0123456789abcdef0123456789abcdef 01234568\n", false),
     ] {
         let result = Bound::default().compare(shows, printed);
         assert_eq!(result.is_ok(), same, "{shows:?} {printed:?}: {result:?}");

@@ -20,6 +20,7 @@ mod claim;
 mod demo;
 mod doctor;
 mod doctor_life;
+mod elsewhere;
 mod failed;
 mod flows;
 mod group;

@@ -1,8 +1,9 @@
 //! Pages whose examples are run: the ```console blocks of a Markdown page, each command in one bash, in one
 //! throw-away home, in order, and what it printed compared with what the page shows.
 //!
-//! Ids, tokens, fences and times on the page stand for whatever the program drew: the first sight of one binds it,
-//! from then on it means the same thing, in outputs and in commands. `…` stands for any text.
+//! Ids, tokens, fences, days and times on the page stand for whatever the program drew: the first sight of one binds
+//! it, from then on it means the same thing, in outputs and in commands. `…` stands for any text, and `/srv` for the
+//! throw-away home.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -40,7 +41,8 @@ pub(crate) fn examples(page: &str) -> Vec<Example> {
         let Some(last) = found.last_mut() else {
             panic!("line {}: a block begins without a command", index + 1)
         };
-        match line.strip_prefix("> ").filter(|_| heredoc) {
+        let more = if line == ">" { Some("") } else { line.strip_prefix("> ") };
+        match more.filter(|_| heredoc) {
             Some(more) => last.command.push_str(&format!("\n{more}")),
             None => last.shows.push_str(&format!("{line}\n")),
         }
@@ -67,10 +69,12 @@ impl Bound {
                 (Some(known), _) => pattern.push_str(&regex::escape(known)),
                 (None, Some(kind)) => {
                     // A whole id whose beginning is known goes on from there.
-                    let known =
-                        word.get(..8).and_then(|short| self.0.get(short)).filter(|_| word.len() == 36);
-                    let kind = known
-                        .map_or(kind.to_owned(), |short| format!("{short}{}", &UUID["[0-9a-f]{8}".len()..]));
+                    let known = word.get(..8).and_then(|short| self.0.get(short));
+                    let kind = match (known, word.len()) {
+                        (Some(short), 36) => format!("{short}{}", &UUID["[0-9a-f]{8}".len()..]),
+                        (Some(short), 32) => format!("{short}[0-9a-f]{{24}}"),
+                        _ => kind,
+                    };
                     pattern.push_str(&format!("({kind})"));
                     names.push(word);
                 }
@@ -88,10 +92,14 @@ impl Bound {
 
     fn bind(&mut self, name: &str, value: &str) -> Result<(), String> {
         // Times differ from line to line on a slow machine, and nothing follows from one.
-        if TIMES.contains(&kind(name).unwrap_or_default()) {
+        if TIMES.contains(&kind(name).unwrap_or_default().as_str()) {
             return Ok(());
         }
         if name.len() == 36 {
+            // A request is called by the digits of its id.
+            self.bind(&name.replace('-', ""), &value.replace('-', ""))?;
+        }
+        if name.len() == 32 {
             self.bind(&name[..8], &value[..8])?;
         }
         match self.0.insert(name.to_owned(), value.to_owned()) {
@@ -102,27 +110,67 @@ impl Bound {
 }
 
 const UUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-const TIMES: [&str; 2] = [r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"];
+const TIMES: [&str; 3] =
+    [r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", r"\d{8}T\d{6}Z"];
+/// Whose mailboxes a page may have.
+const PEOPLE: [&str; 6] = ["alice", "bob", "carol", "dave", "explore", "writer"];
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// Whether a text has the form of a pattern in which `0` is a digit.
+fn is_like(text: &str, form: &str) -> bool {
+    let fits = |(b, f): (u8, u8)| if f == b'0' { b.is_ascii_digit() } else { b == f };
+    text.len() == form.len() && text.bytes().zip(form.bytes()).all(fits)
+}
 
 /// What may stand for a word of the page, if it is a placeholder.
-fn kind(word: &str) -> Option<&'static str> {
-    let is_hex = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    match word.len() {
-        8 if is_hex(word) => Some("[0-9a-f]{8}"),
-        16 if is_hex(word) => Some("[0-9a-f]{16}"),
-        20 if word.as_bytes()[10] == b'T' && word.ends_with('Z') => Some(TIMES[0]),
-        24 if word.as_bytes()[10] == b'T' && word.ends_with('Z') => Some(TIMES[1]),
-        36 if is_hex(&word.replace('-', "")) => Some(UUID),
+fn kind(word: &str) -> Option<String> {
+    let drawn = match word.len() {
+        8 | 16 | 32 if is_hex(word) => return Some(format!("[0-9a-f]{{{}}}", word.len())),
+        10 if is_like(word, "0000-00-00") => r"\d{4}-\d\d-\d\d",
+        16 if is_like(word, "00000000T000000Z") => TIMES[2],
+        20 if word.as_bytes()[10] == b'T' && word.ends_with('Z') => TIMES[0],
+        24 if word.as_bytes()[10] == b'T' && word.ends_with('Z') => TIMES[1],
+        _ if is_uuid(word) => UUID,
         _ => match word.rsplit_once('-') {
-            Some((stem, tail)) if tail.len() == 8 && is_hex(tail) => match stem {
-                "alice" => Some("alice-[0-9a-f]{8}"),
-                "bob" => Some("bob-[0-9a-f]{8}"),
-                "carol" => Some("carol-[0-9a-f]{8}"),
-                other => panic!("the page has a mailbox of {other}, whom this test does not know"),
-            },
-            _ => None,
+            Some((stem, tail)) if tail.len() == 8 && is_hex(tail) => {
+                assert!(
+                    PEOPLE.contains(&stem),
+                    "the page has a mailbox of {stem}, whom this test does not know"
+                );
+                return Some(format!("{stem}-[0-9a-f]{{8}}"));
+            }
+            _ => return None,
         },
+    };
+    Some(drawn.to_owned())
+}
+
+/// How much of a word is a piece of its own: the day of a task's id; of the name of a message its time and its digits.
+fn first_part(word: &str) -> usize {
+    let begins = |length: usize, fits: &dyn Fn(&str) -> bool| {
+        word.get(..length).is_some_and(fits) && word[length..].starts_with('-')
+    };
+    if is_uuid(word) {
+        word.len()
+    } else if begins(10, &|day| is_like(day, "0000-00-00")) {
+        10
+    } else if begins(16, &|time| is_like(time, "00000000T000000Z")) {
+        16
+    } else if word.starts_with('-') && word.len() > 1 {
+        1
+    } else if begins(8, &is_hex) {
+        8
+    } else {
+        word.len()
     }
+}
+
+/// Whether the dashes of a word belong to it: a UUID has some after its first eight digits.
+fn is_uuid(word: &str) -> bool {
+    word.len() == 36 && is_hex(&word.replace('-', ""))
 }
 
 /// A text in pieces: words that may be placeholders, and what lies between them.
@@ -137,6 +185,10 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         let bare = piece.trim_end_matches([':', '.']);
         if in_word(first) && !bare.is_empty() && bare.len() < piece.len() {
             (piece, after) = rest.split_at(bare.len());
+        }
+        let part = if in_word(first) { first_part(piece) } else { piece.len() };
+        if part < piece.len() {
+            (piece, after) = rest.split_at(part);
         }
         rest = after;
         Some(piece)
@@ -192,12 +244,14 @@ impl Drop for Shell {
 
 /// Runs a page; how many commands it has, or where the page and the program differ.
 pub(crate) fn run(page: &str) -> Result<usize, String> {
-    let home = tempfile::tempdir().unwrap();
-    let state = home.path().join("state").display().to_string();
-    let (mut shell, mut bound) = (Shell::start(home.path()), Bound::default());
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().canonicalize().unwrap();
+    let home = path.display().to_string();
+    let (mut shell, mut bound) = (Shell::start(&path), Bound::default());
     let all = examples(page);
     for example in &all {
-        let printed = shell.run(&bound.in_command(&example.command)).replace(&state, "/srv/state");
+        let command = bound.in_command(&example.command).replace("/srv/", &format!("{home}/"));
+        let printed = shell.run(&command).replace(&home, "/srv");
         bound
             .compare(&example.shows, &printed)
             .map_err(|why| format!("line {}, `{}`: {why}", example.line, example.command))?;
