@@ -56,7 +56,7 @@ impl Verb for Claim {
         let filter = self.which.filter(&post)?;
         let (claimed, put_away) =
             post.claim(&me, self.queue.as_deref(), self.id.as_deref(), &filter, self.lease)?;
-        put_away.iter().for_each(|broken| shown::tell("unreadable, now in quarantine", broken));
+        put_away.iter().for_each(shown::tell_put_away);
         let Some(claimed) = claimed else {
             if context.output.json {
                 context.output.json(&json!({"v": 1, "claim": null, "messages": []}));

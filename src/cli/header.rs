@@ -30,7 +30,11 @@ pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Tim
 /// Says that something lies there and cannot be read.
 pub(super) fn unreadable(broken: &Unreadable) {
     let (name, why) = (visible::line(&broken.name), visible::line(&broken.why));
-    let next = if broken.passing { "try again" } else { "postroom doctor --fix puts it aside" };
+    let next = match (broken.passing, broken.left_alone) {
+        (true, _) => "try again",
+        (_, true) => "left alone",
+        _ => "postroom doctor --fix puts it aside",
+    };
     note(&format!("postroom: unreadable: {name}: {why} ({next})"));
 }
 
@@ -54,11 +58,15 @@ fn marks(header: &Header, superseded: &[String]) -> impl Iterator<Item = String>
         .as_ref()
         .map(|id| format!("re={}", id.brief().unwrap_or_else(|| visible::line(id.as_str()))));
     let channel = envelope.channel.as_ref().map(|channel| format!("channel={}", visible::line(channel)));
-    // A newer request made this one superfluous, or the reply says no more than that.
-    let says_nothing =
-        matches!(&envelope.native, Native::Workspace { kind: Kind::Reply, superseded: true, .. });
-    let over = (says_nothing || superseded.contains(&header.name)).then(|| "superseded".to_owned());
+    let over = is_superseded(header, superseded).then(|| "superseded".to_owned());
     [priority, answers, channel, over].into_iter().flatten()
+}
+
+/// Whether a newer request made this one superfluous, or it is a reply that says no more than that.
+fn is_superseded(header: &Header, superseded: &[String]) -> bool {
+    let native = &header.envelope.native;
+    matches!(native, Native::Workspace { kind: Kind::Reply, superseded: true, .. })
+        || superseded.contains(&header.name)
 }
 
 fn cells(post: &Post, header: &Header, superseded: &[String], now: Timestamp) -> Vec<(Style, String)> {
@@ -86,7 +94,7 @@ pub(super) fn age(now: Timestamp, then: Timestamp) -> String {
     span::short(now.since(then))
 }
 
-pub(super) fn json(post: &Post, header: &Header) -> Value {
+pub(super) fn json(post: &Post, header: &Header, superseded: &[String]) -> Value {
     let envelope = &header.envelope;
     json!({
         "id": envelope.id.as_str(),
@@ -99,6 +107,7 @@ pub(super) fn json(post: &Post, header: &Header) -> Value {
         "reply_to": envelope.reply_to.as_ref().map(|id| id.as_str()),
         "protocol": envelope.native.protocol().word(),
         "extra": envelope.extra.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect::<serde_json::Map<_, _>>(),
+        "superseded": is_superseded(header, superseded),
         "file": header.name,
         "size": header.size,
     })

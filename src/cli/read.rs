@@ -37,9 +37,7 @@ impl Verb for Read {
         let mut all = vec![];
         if self.ids.is_empty() {
             let next = post.open_next(&me, self.keep)?;
-            for broken in &next.put_away {
-                tell("unreadable, now in quarantine", broken);
-            }
+            next.put_away.iter().for_each(shown::tell_put_away);
             next.skipped.iter().for_each(|broken| tell("cannot be read now", broken));
             match next.opened {
                 Some(opened) => all.push(opened),

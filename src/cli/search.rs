@@ -125,7 +125,7 @@ fn window(line: &Line, around: usize) -> (String, &str, String) {
 }
 
 fn document(post: &Post, hit: &Hit) -> Value {
-    let mut value = header::json(post, &hit.copy.header);
+    let mut value = header::json(post, &hit.copy.header, &[]);
     value["mailbox"] =
         json!({"id": hit.copy.mailbox.as_str(), "name": post.name_of(hit.copy.mailbox.as_str())});
     value["folder"] = json!(hit.copy.folder.word());

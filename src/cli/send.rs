@@ -87,6 +87,14 @@ impl Writing {
 
     /// The letter, to nobody yet; its text is read now, no further than the room's limit.
     pub(super) fn letter(self, post: &Post) -> Result<Letter, Fail> {
+        // A key stands once in a message, or nobody can read it.
+        let again = |(at, (key, _)): (usize, &(String, String))| {
+            self.field[..at].iter().any(|(other, _)| other == key).then(|| key.clone())
+        };
+        if let Some(key) = self.field.iter().enumerate().find_map(again) {
+            let hint = "one --field for each key".to_owned();
+            return Err(Fail::Usage(format!("the field `{key}` is given twice"), vec![hint]));
+        }
         Ok(Letter {
             id: self.id.as_deref().map(|id| given("--id", id)).transpose()?,
             body: self.text.read(post.room().limits().body_bytes)?,

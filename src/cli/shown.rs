@@ -83,6 +83,11 @@ pub(super) fn json(post: &Post, opened: &Opened) -> Value {
     })
 }
 
+/// Says that a file could not be read and was put away, or left alone where nothing is put away.
+pub(super) fn tell_put_away(broken: &Unreadable) {
+    tell(if broken.left_alone { "unreadable, left alone" } else { "unreadable, now in quarantine" }, broken);
+}
+
 /// Says that a file could not be read, and what became of it.
 pub(super) fn tell(what: &str, broken: &Unreadable) {
     note(&format!("postroom: {what}: {}: {}", visible::line(&broken.name), visible::line(&broken.why)));

@@ -7,7 +7,7 @@ use super::{Doctor, Grade, entries};
 use crate::mailbox::Folder;
 use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::tree::{Agent, Tray};
-use crate::mailbox::{Error, Mailbox, Maildir};
+use crate::mailbox::{Dir, Error, Mailbox, Maildir};
 use crate::message::Protocol;
 use crate::name::{MailboxId, Name, fold};
 use crate::registry::{self, Editing, Entry, Registry};
@@ -135,30 +135,27 @@ impl Doctor<'_> {
     fn agent(&mut self, agent: &Agent) -> Result<(), Error> {
         let inbox = agent.facts(Tray::Inbox)?;
         let outbox = agent.facts(Tray::Outbox)?;
-        let (here, there) =
-            (agent.dir().path(), agent.tree().path().join("outboxes").join(agent.id().as_str()));
-        for (dir, seen) in [(here, &inbox), (there.as_path(), &outbox)] {
-            for (name, facts) in &seen.facts {
-                if let Err(why) = facts {
-                    let path = dir.join(name).display().to_string();
-                    let why = why.strip_prefix(&format!("{path}: ")).unwrap_or(why);
-                    self.find(Grade::Note, "§11.2", path, format!("{why} (left alone)"));
-                }
-            }
+        for fault in agent.tree().faults(agent.id(), &inbox, &outbox) {
+            let rule = if fault.is_orphan { "§11.4" } else { "§11.2" };
+            self.find(
+                Grade::Note,
+                rule,
+                fault.path.display().to_string(),
+                format!("{} (left alone)", fault.why),
+            );
         }
-        for (name, facts) in outbox.readable() {
-            let called = || name.strip_suffix("-response.md");
-            let request = facts.request_id.as_deref().or_else(called).unwrap_or(name);
-            if !inbox.readable().any(|(_, asked)| asked.id == request) {
-                let what =
-                    format!("`request_id`: the request {request} is not in the inbox of {}", agent.id());
-                self.find(Grade::Note, "§11.4", there.join(name).display().to_string(), what);
-            }
-        }
+        let mut dirs = vec![agent.dir().path().to_owned()];
+        dirs.push(agent.tree().path().join("outboxes").join(agent.id().as_str()));
         // After a kill in the middle of a change such a file may be all that is left of somebody's own.
-        for (name, _) in entries(agent.dir())?.iter().filter(|(name, _)| name.starts_with('.')) {
-            let what = "is left of an interrupted change; look into it, then remove it";
-            self.find(Grade::Litter, "§11.3", here.join(name).display().to_string(), what);
+        for path in dirs {
+            let dir = match Dir::outside(&path) {
+                Err(e) if e.is_missing() => continue,
+                other => other?,
+            };
+            for (name, _) in entries(&dir)?.iter().filter(|(name, _)| name.starts_with('.')) {
+                let what = "is left of an interrupted change; look into it, then remove it";
+                self.find(Grade::Litter, "§11.3", path.join(name).display().to_string(), what);
+            }
         }
         Ok(())
     }

@@ -69,6 +69,8 @@ pub struct Listing {
     pub total: usize,
     /// Entries called `*.md` that are no regular files, or whose names are not UTF-8.
     pub strange: Vec<(OsString, &'static str)>,
+    /// What is known to be no message, where a look into the file came before the list.
+    pub broken: Vec<String>,
 }
 
 impl Maildir {
@@ -206,12 +208,16 @@ impl Maildir {
     /// The same where names say nothing of order: by the time of the file.
     fn list_by_time(&self, dir: &Dir, limit: usize) -> Result<Listing> {
         let (mut listing, mut names) = (Listing::default(), vec![]);
-        dir.scan(|name, kind| match str::from_utf8(name) {
-            Ok(text) if self.is_message(name) && kind == FileType::RegularFile => names.push(text.to_owned()),
-            Ok(text) if self.is_message(name) && !matches!(kind, FileType::Directory) => {
-                listing.strange.push((OsString::from(text), super::fault::kind(kind)));
+        dir.scan(|name, kind| match (str::from_utf8(name), kind) {
+            // What begins with a dot is being written, and a directory is nobody's message.
+            _ if name.starts_with(b".") || kind == FileType::Directory => {}
+            (Ok(text), FileType::RegularFile) if self.is_message(name) => names.push(text.to_owned()),
+            (_, FileType::RegularFile) => {
+                listing
+                    .strange
+                    .push((OsString::from_vec(name.to_vec()), "a file whose name cannot be an id"));
             }
-            _ => {}
+            _ => listing.strange.push((OsString::from_vec(name.to_vec()), super::fault::kind(kind))),
         })?;
         listing.total = names.len();
         if limit > 0 {
@@ -227,7 +233,7 @@ impl Maildir {
     /// many as a person or an agent could care for.
     pub fn arrivals(&self, folder: Folder, limit: usize) -> Result<Listing> {
         if self.layout == Layout::Workspace {
-            return self.list(folder, limit);
+            return self.arrivals_by_envelope(folder, limit);
         }
         let mut listing = self.list(folder, limit.saturating_add(SAME_SECOND))?;
         let key = |name: &str| (file_name::priority(name.as_bytes()), file_name::second(name).to_owned());

@@ -276,12 +276,15 @@ impl Mailbox {
         }
     }
 
-    /// Puts away what cannot be read; `false`: here it is left alone, because quarantine is for rooms.
+    /// Whether what cannot be read is put away; elsewhere it is left alone, because quarantine is for rooms.
+    pub fn has_quarantine(&self) -> bool {
+        matches!(self.at(), At::Folders(maildir) if maildir.layout() == Layout::Native)
+    }
+
+    /// Puts away what cannot be read; `false`: here it is left alone.
     pub fn quarantine(&self, name: &OsString) -> Result<bool> {
         match self.at() {
-            At::Folders(maildir) if maildir.layout() == Layout::Native => {
-                maildir.quarantine(name).map(|()| true)
-            }
+            At::Folders(maildir) if self.has_quarantine() => maildir.quarantine(name).map(|()| true),
             _ => Ok(false),
         }
     }

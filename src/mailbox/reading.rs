@@ -10,13 +10,16 @@ use rustix::fs::FileType;
 use super::disk;
 use super::fault::{Error, Result};
 use super::folder::Folder;
-use super::maildir::{Layout, Maildir};
+use super::maildir::{Layout, Listing, Maildir};
 use crate::clock::Timestamp;
 use crate::message::any::{self, Head};
-use crate::message::{Envelope, Message, ParseError, file_name, frontmatter};
+use crate::message::{Envelope, Message, ParseError, Priority, file_name, frontmatter};
 
 /// A file placed by hand may still be growing; until it is this old nobody calls it broken.
 const GROWING: Duration = Duration::from_secs(5);
+
+/// The longest message of a workspace that is opened for its priority.
+const LOOKED_AT: u64 = 16 * 1024 * 1024;
 
 /// What is known of a message without its body.
 #[derive(Debug, Clone)]
@@ -36,6 +39,8 @@ pub struct Unreadable {
     pub time: Option<Timestamp>,
     /// The disk failed, not the file: it may be readable the next time, so it stays where it is.
     pub passing: bool,
+    /// Quarantine is for rooms: elsewhere it is told of and left where it is.
+    pub left_alone: bool,
 }
 
 impl Unreadable {
@@ -74,6 +79,18 @@ impl Maildir {
         Ok((count, time))
     }
 
+    /// The first `limit` messages in order of arrival where only the messages themselves tell their priority.
+    pub(super) fn arrivals_by_envelope(&self, folder: Folder, limit: usize) -> Result<Listing> {
+        let mut listing = self.list(folder, usize::MAX)?;
+        let priority = |name: &String| match self.header(folder, name, LOOKED_AT) {
+            Ok(Some(header)) => header.envelope.priority,
+            _ => Priority::Normal,
+        };
+        listing.names.sort_by_cached_key(priority);
+        listing.names.truncate(limit);
+        Ok(listing)
+    }
+
     /// Reads the envelope of a message and not its body. `Ok(None)`: it has gone meanwhile.
     pub fn header(
         &self,
@@ -95,6 +112,7 @@ impl Maildir {
             why: e.to_string(),
             time: Some(time),
             passing: false,
+            left_alone: false,
         };
         let mut bytes = Vec::new();
         let found =
@@ -135,6 +153,7 @@ impl Maildir {
                 why: e.to_string(),
                 time: Some(time),
                 passing: false,
+                left_alone: false,
             }),
         }
     }
@@ -176,7 +195,8 @@ impl Maildir {
         // No descriptors, a failing disk: that is no fault of the file. A mode without read permission is.
         let barred = e.is_forbidden() && stat.as_ref().is_some_and(|s| s.st_mode & 0o400 == 0);
         let passing = matches!(e, Error::Io { .. }) && !barred;
-        Unreadable { name: name.to_owned(), why: e.to_string(), time: stat.map(|s| mtime(&s)), passing }
+        let time = stat.map(|s| mtime(&s));
+        Unreadable { name: name.to_owned(), why: e.to_string(), time, passing, left_alone: false }
     }
 }
 

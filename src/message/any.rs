@@ -27,7 +27,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, ParseError> {
     match Protocol::of_header(split.header) {
         Protocol::Maildir => maildir::parse(bytes),
         Protocol::Workspace => Ok(of_request(workspace::parse(bytes)?, bytes)),
-        Protocol::Workflow => of_task(workflow::parse(bytes)?),
+        Protocol::Workflow => Ok(of_task(workflow::parse(bytes)?)),
     }
 }
 
@@ -68,16 +68,18 @@ pub fn of_request(request: Request, bytes: &[u8]) -> Message {
     let given = take_id(&mut extra, "msg_id");
     let id_of_message = given.or(own).unwrap_or_else(|| MessageId::derived(bytes));
     let answered = if kind == Kind::Reply { question } else { None };
+    let subject = take(&mut extra, "subject", |_| true);
+    let titled = subject.is_some();
     let envelope = Envelope {
         id: id_of_message,
         from: reply.clone().unwrap_or_default(),
         to: String::new(),
-        subject: take(&mut extra, "subject", |_| true).unwrap_or_else(|| envelope::subject_of(&body)),
+        subject: subject.unwrap_or_else(|| envelope::subject_of(&body)),
         reply_to: take_id(&mut extra, "reply_to").or(answered),
         priority: take_priority(&mut extra),
         channel,
         extra,
-        native: Native::Workspace { request: id, kind, receiver, reply, superseded },
+        native: Native::Workspace { request: id, kind, receiver, reply, superseded, titled },
     };
     Message { envelope, body }
 }
@@ -107,7 +109,7 @@ pub fn to_request(
     if envelope.priority != Priority::Normal {
         put("priority", envelope.priority.word());
     }
-    extra.extend(foreign(envelope, &workspace::OWN));
+    extra.extend(foreign(&envelope.extra, Protocol::Workspace));
     Request {
         id: request.to_owned(),
         kind,
@@ -121,23 +123,17 @@ pub fn to_request(
 
 /// A message of the workflow protocol as an envelope. One that was written by hand is known by its id and its inbox,
 /// because equal ids in different inboxes are different requests.
-pub fn of_task(task: Task) -> Result<Message, ParseError> {
-    let found = |key: &'static str, text: String| {
-        MessageId::found(&text).map_err(|e| ParseError::BadValue {
-            line: 0,
-            field: key.to_owned(),
-            why: e.to_string(),
-        })
-    };
+pub fn of_task(task: Task) -> Message {
+    // Whoever writes by hand may call agents what they like; a message has an id all the same.
+    let named =
+        |text: String| MessageId::found(&text).unwrap_or_else(|_| MessageId::derived(text.as_bytes()));
+    let subject = subject_of_task(&task);
     let mut extra = task.extra;
-    let id = match take_id(&mut extra, "msg_id") {
-        Some(id) => id,
-        None => found("id", format!("{}@{}", task.id, task.to))?,
-    };
+    let id = take_id(&mut extra, "msg_id").unwrap_or_else(|| named(format!("{}@{}", task.id, task.to)));
     let reply_to = match (take_id(&mut extra, "reply_to"), &task.request_id) {
         (None, Some(request)) => Some(match MessageId::of_request(&request.replace('-', "")) {
             Some(id) => id,
-            None => found("request_id", format!("{request}@{}", task.from))?,
+            None => named(format!("{request}@{}", task.from)),
         }),
         (given, _) => given,
     };
@@ -151,7 +147,6 @@ pub fn of_task(task: Task) -> Result<Message, ParseError> {
     ] {
         extra.extend(value.map(|value| (key.to_owned(), value)));
     }
-    let subject = task.context.unwrap_or_else(|| envelope::subject_of(request_section(&task.body)));
     let native = Native::Workflow { id: task.id, status: task.status, created: task.created };
     let envelope = Envelope {
         id,
@@ -164,7 +159,7 @@ pub fn of_task(task: Task) -> Result<Message, ParseError> {
         extra,
         native,
     };
-    Ok(Message { envelope, body: task.body })
+    Message { envelope, body: task.body }
 }
 
 /// An envelope as a task; its id and time are set by the tree it is filed in.
@@ -179,7 +174,8 @@ pub fn to_task(envelope: &Envelope, body: &str, request_id: Option<String>) -> T
             || key == "step" && step.is_some()
             || key == "duration_seconds" && duration_seconds.is_some()
     };
-    extra.extend(foreign(envelope, &workflow::OWN).filter(|(key, _)| !own(key.trim_start_matches("x-"))));
+    let rest: Vec<_> = envelope.extra.iter().filter(|(key, _)| !own(key)).cloned().collect();
+    extra.extend(foreign(&rest, Protocol::Workflow));
     Task {
         id: String::new(),
         from: envelope.from.clone(),
@@ -198,9 +194,9 @@ pub fn to_task(envelope: &Envelope, body: &str, request_id: Option<String>) -> T
     }
 }
 
-/// The extra fields of a message as they may be written into a protocol with these fields of its own. What another
-/// protocol is known by is marked too, or it would be read as that one.
-pub fn foreign(envelope: &Envelope, own: &[&str]) -> impl Iterator<Item = (String, String)> {
+/// Extra fields as they may be written into a message of a protocol. What that protocol means otherwise is marked, and
+/// so is what another one is known by, or the message would be read as one of that.
+pub fn foreign(extra: &[(String, String)], protocol: Protocol) -> Vec<(String, String)> {
     const TELLING: [&str; 10] = [
         "msg_id",
         "subject",
@@ -213,10 +209,28 @@ pub fn foreign(envelope: &Envelope, own: &[&str]) -> impl Iterator<Item = (Strin
         "status",
         "created",
     ];
-    envelope.extra.iter().map(move |(key, value)| {
-        let taken = own.contains(&key.as_str()) || TELLING.contains(&key.as_str());
-        (if taken { format!("x-{key}") } else { key.clone() }, value.clone())
-    })
+    let own: &[&str] = match protocol {
+        Protocol::Maildir => &maildir::OWN,
+        Protocol::Workspace => &workspace::OWN,
+        Protocol::Workflow => &workflow::OWN,
+    };
+    let marked = |key: &String| {
+        let mut marked = key.clone();
+        // A key stands once, so what is marked must not meet a field that is called so already.
+        while own.contains(&marked.as_str())
+            || TELLING.contains(&marked.as_str())
+            || marked != *key && extra.iter().any(|(other, _)| *other == marked)
+        {
+            marked.insert_str(0, "x-");
+        }
+        marked
+    };
+    extra.iter().map(|(key, value)| (marked(key), value.clone())).collect()
+}
+
+/// What a task is about: its context, else the first line of what it asks for.
+pub fn subject_of_task(task: &Task) -> String {
+    task.context.clone().unwrap_or_else(|| envelope::subject_of(request_section(&task.body)))
 }
 
 /// What stands under `## Request`, else everything.

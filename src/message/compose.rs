@@ -39,6 +39,8 @@ pub enum Error {
     Value { option: &'static str, why: BadValue },
     #[error("{option}: not an absolute path without `..`")]
     Path { option: &'static str },
+    #[error("{option}: not 32 lower-case hex digits")]
+    Request { option: &'static str },
     #[error("{protocol} messages have no {option}")]
     Needless { protocol: &'static str, option: &'static str },
 }
@@ -91,14 +93,18 @@ fn request(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
             ("--subject", parts.subject.is_some()),
         ],
     )?;
-    // A reply keeps the id of the request it answers.
-    let (kind, kept) = match &parts.reply_to {
-        Some(id) => (Kind::Reply, Some(id)),
-        None => (Kind::New, parts.id.as_ref()),
-    };
-    let id = match kept {
-        Some(id) => MailboxId::parse(id).map_err(|why| Error::Name { option: "--id", why })?.to_string(),
-        None => random.iter().map(|byte| format!("{byte:02x}")).collect(),
+    let (kind, id) = match (&parts.reply_to, &parts.id) {
+        (Some(_), Some(_)) => return Err(Error::Needless { protocol: "workspace reply", option: "--id" }),
+        // A reply keeps the id of the request it answers, whatever it looks like.
+        (Some(id), None) => {
+            let id = MailboxId::parse(id).map_err(|why| Error::Name { option: "--reply-to", why })?;
+            (Kind::Reply, id.to_string())
+        }
+        (None, Some(id)) if MessageId::of_request(id).is_none() => {
+            return Err(Error::Request { option: "--id" });
+        }
+        (None, Some(id)) => (Kind::New, id.clone()),
+        (None, None) => (Kind::New, random.iter().map(|byte| format!("{byte:02x}")).collect()),
     };
     let mut extra = vec![];
     extra.extend(

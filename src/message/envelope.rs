@@ -96,6 +96,8 @@ pub enum Native {
         receiver: String,
         reply: Option<String>,
         superseded: bool,
+        /// Whether it has a subject of its own, and not only a first line.
+        titled: bool,
     },
     Workflow {
         id: String,

@@ -28,8 +28,13 @@ pub enum ParseError {
     Duplicate { line: usize, key: String },
     #[error("the field `{field}` is missing")]
     Missing { field: &'static str },
-    #[error("line {line}: `{field}`: {why}")]
+    #[error("{}`{field}`: {why}", place(.line))]
     BadValue { line: usize, field: String, why: String },
+}
+
+/// A field that is not in the file yet has no line.
+fn place(line: &usize) -> String {
+    if *line == 0 { String::new() } else { format!("line {line}: ") }
 }
 
 /// Where the parts of a file lie, in bytes of its text.

@@ -8,6 +8,9 @@ use super::envelope::{Envelope, Message, Native, Priority};
 use super::frontmatter::{self, Field, ParseError};
 use crate::name::MessageId;
 
+/// The fields of the protocol, and those of ours that it has a place for.
+pub(super) const OWN: [&str; 7] = ["from", "msg_id", "subject", "reply_to", "to", "priority", "channel"];
+
 /// The bytes of a message. The caller has checked the values ([`super::envelope::check_value`]).
 pub fn render(envelope: &Envelope, body: &str) -> String {
     let mut out = String::with_capacity(body.len() + 256);
@@ -83,7 +86,6 @@ pub(super) fn envelope(header: &str) -> Result<Envelope, ParseError> {
         Some(field) => Priority::parse(field.value.trim())
             .ok_or_else(|| bad(field, "not one of low, normal, high, urgent"))?,
     };
-    const OWN: [&str; 7] = ["from", "msg_id", "subject", "reply_to", "to", "priority", "channel"];
     Ok(Envelope {
         id: message_id(need("msg_id")?)?,
         from: need("from")?.value.trim().to_owned(),

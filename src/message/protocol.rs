@@ -28,8 +28,12 @@ impl Protocol {
 
     /// What the keys of a header say; maildir if they say nothing, because that is what is native.
     pub(super) fn of_header(header: &str) -> Self {
+        // In YAML a key may be quoted, and stand apart from its colon.
         let has = |key: &str| {
-            header.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
+            header.lines().any(|line| {
+                let rest = line.strip_prefix(['"', '\'']).unwrap_or(line).strip_prefix(key);
+                rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+            })
         };
         if has("REQUEST_ID") || has("MESSAGE_TYPE") {
             return Self::Workspace;
@@ -69,6 +73,8 @@ mod tests {
         assert_eq!(of("---\nfrom: a\nmsg_id: b\n---\n"), Some(Protocol::Maildir));
         assert_eq!(of("---\nREQUEST_ID: a\n---\n"), Some(Protocol::Workspace));
         assert_eq!(of("---\nid: a\nstatus: pending\n---\n"), Some(Protocol::Workflow));
+        assert_eq!(of("---\n'id': a\n\"status\" : pending\n---\n"), Some(Protocol::Workflow));
+        assert_eq!(of("---\nidea: a\nstatuses: b\n---\n"), Some(Protocol::Maildir));
         assert_eq!(of("no frontmatter"), None);
     }
 }

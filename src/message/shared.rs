@@ -65,7 +65,16 @@ pub fn append(text: &str, key: &str, line: &str) -> Result<String, ParseError> {
             };
         }
     }
+    let title = title(key);
+    if title.is_empty() || title.chars().any(char::is_control) {
+        return Err(bad(0, key, "the heading of a section is one line of text"));
+    }
     Ok(with_line(text, body_start(text)?, key, line))
+}
+
+/// The name of a section without the marks of a heading.
+fn title(name: &str) -> &str {
+    name.trim().trim_start_matches('#').trim()
 }
 
 /// Where the lines between the fences lie. `None`: the file has no frontmatter.
@@ -209,7 +218,7 @@ fn added(block: &str, key: &str, value: &str, eol: &str) -> Result<String, Parse
 
 /// Where the text under a heading lies: up to the next heading that is not below it.
 fn section(text: &str, from: usize, name: &str) -> Option<Range<usize>> {
-    let wanted = name.trim().trim_start_matches('#').trim();
+    let wanted = title(name);
     let headings = headings(text, from);
     let exact = headings.iter().position(|(.., title)| *title == wanted);
     let index = exact
@@ -253,7 +262,7 @@ fn with_line(text: &str, from: usize, name: &str, line: &str) -> String {
     let eol = line_end(text);
     let line = line.lines().collect::<Vec<_>>().join(eol);
     let Some(at) = section(text, from, name) else {
-        let title = name.trim().trim_start_matches('#').trim();
+        let title = title(name);
         let gap = match text {
             "" => "",
             text if text.ends_with('\n') => eol,

@@ -12,6 +12,7 @@ use super::frontmatter::{self, ParseError};
 use super::shared;
 use super::yaml::{self, Field};
 use crate::clock::Timestamp;
+use crate::name::MessageId;
 
 /// Where a task is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -129,10 +130,9 @@ pub fn parse(bytes: &[u8]) -> Result<Task, ParseError> {
     let split = frontmatter::split(frontmatter::text(bytes)?)?;
     let fields = yaml::fields(split.header)?;
     let find = |key: &str| fields.iter().find(|f| f.key == key);
-    // YAML reads a key without a value as `~`, which is no value.
     let text = |key: &str| {
-        let value = find(key).and_then(|f| f.value.clone()).map(|v| v.trim().to_owned());
-        value.filter(|v| !v.is_empty() && v != "~")
+        let value = find(key).and_then(Field::text).map(|v| v.trim().to_owned());
+        value.filter(|v| !v.is_empty())
     };
     let need = |key: &'static str| text(key).ok_or(ParseError::Missing { field: key });
     let number = |key: &str| match (find(key), text(key)) {
@@ -154,6 +154,12 @@ pub fn parse(bytes: &[u8]) -> Result<Task, ParseError> {
     if Timestamp::parse(&created).is_none() {
         return Err(complain(find("created"), "created", "not a time in ISO 8601 with a zone"));
     }
+    // What names a message must be able to stand on a line of its own, wherever it goes from here.
+    for key in ["id", "request_id"] {
+        if let (Some(field), Some(value)) = (find(key), text(key)) {
+            MessageId::found(&value).map_err(|why| bad(field, &why.to_string()))?;
+        }
+    }
     Ok(Task {
         id: need("id")?,
         from: need("from")?,
@@ -170,7 +176,8 @@ pub fn parse(bytes: &[u8]) -> Result<Task, ParseError> {
         extra: fields
             .iter()
             .filter(|f| !OWN.contains(&f.key.as_str()))
-            .filter_map(|f| f.value.clone().map(|value| (f.key.clone(), value)))
+            .filter(|f| f.value.is_some())
+            .map(|f| (f.key.clone(), f.text().unwrap_or_default().to_owned()))
             .collect(),
         body: split.body.to_owned(),
     })

@@ -26,6 +26,14 @@ pub struct Field {
     style: ScalarStyle,
 }
 
+impl Field {
+    /// What it says; `None` for a list, a map, and a key without a value, which YAML reads as `~`.
+    pub fn text(&self) -> Option<&str> {
+        let nothing = |value: &&str| self.style == ScalarStyle::Plain && matches!(*value, "" | "~");
+        self.value.as_deref().filter(|value| !nothing(value))
+    }
+}
+
 /// Reads the top-level keys of a header (the lines between the fences).
 pub fn fields(header: &str) -> Result<Vec<Field>, ParseError> {
     let mut reader = Reader { parser: Parser::new_from_str(header) };
@@ -153,7 +161,12 @@ impl<'a> Reader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, usize, Range<usize>), ParseError> {
         let (event, span) = match self.parser.next_event() {
             Some(Ok(next)) => next,
-            Some(Err(e)) => return Err(bad(e.marker().line() + 1, "yaml", &e.info())),
+            Some(Err(e)) => {
+                // The parser has no words for a list or map that ends too early.
+                let why = Some(e.info()).filter(|why| !why.is_empty());
+                let why = why.unwrap_or_else(|| "something is begun and not ended".into());
+                return Err(bad(e.marker().line() + 1, "yaml", &why));
+            }
             None => return Ok((Event::StreamEnd, 0, 0..0)),
         };
         // The header begins on line 2 of its file; the parser counts from 1.

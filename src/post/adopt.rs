@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::places::{TREE, WORKSPACE};
+use super::places::{TREE, WORKSPACE, inbox_of_workspace};
 use super::{Error, Post, Result};
 use crate::journal::Event;
 use crate::mailbox::disk::Swapped;
@@ -96,6 +96,11 @@ impl Post {
         if let Some(entry) = registry.entries.iter().find(|entry| entry.inbox == inbox) {
             return Ok(Adoption::Already(entry.id.clone()));
         }
+        let at_home = self.room.path() == found.inbox.ancestors().nth(2).unwrap_or(Path::new(""));
+        // In this very room it may be the home of a mailbox whose messages lie elsewhere.
+        if let Some(entry) = found.id.as_ref().filter(|_| at_home).and_then(|id| registry.by_id(id)) {
+            return Ok(Adoption::Already(entry.id.clone()));
+        }
         let name = match Name::parse(&found.name) {
             Ok(name) => name,
             Err(why) => return Ok(Adoption::BadName(why.to_string())),
@@ -104,7 +109,6 @@ impl Post {
             return Ok(Adoption::Taken(registry.suggestions(&name)));
         }
         let mut entry = self.entry_of(&name, found.protocol, inbox)?;
-        let at_home = self.room.path() == found.inbox.ancestors().nth(2).unwrap_or(Path::new(""));
         if let Some(id) = found.id.clone().filter(|id| at_home || self.existing_id(id.as_str()).is_none()) {
             entry.id = id;
         }
@@ -158,18 +162,19 @@ impl Post {
             other => other?,
         };
         let mut found = vec![];
-        if dir.stat(".mailbox/inbox").is_ok() {
+        let inbox = inbox_of_workspace(project);
+        if is_directory(&inbox)? {
             let name = project.file_name().and_then(|name| name.to_str()).unwrap_or("workspace");
             found.push(Found {
                 name: name.to_owned(),
                 alias: None,
                 id: None,
                 protocol: Protocol::Workspace,
-                inbox: project.join(WORKSPACE).join(Folder::Inbox.word()),
+                inbox,
                 about: None,
             });
         }
-        if dir.stat(".claude/inboxes").is_ok() {
+        if is_directory(&project.join(TREE).join("inboxes"))? {
             found.extend(agents(&Tree::open(&project.join(TREE))?)?);
         }
         found.extend(rooms(&dir)?);
@@ -181,8 +186,11 @@ impl Post {
     pub fn setup_workflow(&self, project: &Path, names: &[String], ignored: bool) -> Result<Vec<Adopted>> {
         self.room.may_write()?;
         let bad = |text: &String, why| Error::BadName { what: "the agent", text: text.clone(), why };
-        let wanted = names.iter().map(|name| MailboxId::parse(name).map_err(|why| bad(name, why)));
-        let wanted = wanted.collect::<Result<Vec<_>>>()?;
+        // What cannot be a folder or cannot be a name is refused before anything is made.
+        let checked = |name: &String| {
+            Name::parse(name).and_then(|_| MailboxId::parse(name)).map_err(|why| bad(name, why))
+        };
+        let wanted = names.iter().map(checked).collect::<Result<Vec<_>>>()?;
         let tree = Tree::make(project, &wanted)?;
         if ignored {
             ignore(&Dir::outside(project)?)?;
@@ -192,13 +200,21 @@ impl Post {
         self.adopt_all(found)
     }
 
-    /// Makes the `.mailbox` of a workspace; gives the path of its inbox.
-    pub(super) fn make_workspace(&self, workspace: &Path) -> Result<PathBuf> {
+    /// Makes the `.mailbox` of a workspace.
+    pub(super) fn make_workspace(&self, workspace: &Path) -> Result<()> {
         let mailbox = Dir::outside(workspace)?.made_sub(WORKSPACE)?;
         for folder in ["inbox", "scratch", "archive"] {
             mailbox.made_sub(folder)?;
         }
-        Ok(mailbox.path().join(Folder::Inbox.word()))
+        Ok(())
+    }
+}
+
+/// Whether there is a directory, reached without links: what is something else could never be written to.
+fn is_directory(path: &Path) -> Result<bool> {
+    match Dir::outside(path) {
+        Err(e) if e.is_missing() => Ok(false),
+        other => Ok(other.map(|_| true)?),
     }
 }
 
@@ -252,7 +268,10 @@ fn rooms(root: &Dir) -> Result<Vec<Found>> {
             ids.extend(str::from_utf8(name).ok().and_then(|name| MailboxId::parse(name).ok()));
         }
     })?;
-    ids.retain(|id| ["inbox", "tmp"].iter().all(|folder| root.stat(&format!("{id}/{folder}")).is_ok()));
+    let is_folder = |path: &str| {
+        root.stat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+    };
+    ids.retain(|id| ["inbox", "tmp"].iter().all(|folder| is_folder(&format!("{id}/{folder}"))));
     ids.sort();
     let registry = Registry::load(root).unwrap_or_default();
     let found = |id: MailboxId| {

@@ -11,12 +11,14 @@ use super::places::WORKSPACE;
 use super::reply::{REPLY_PATH, REQUEST};
 use super::{Letter, Post, Result};
 use crate::journal::Event;
+use crate::mailbox::maildir::Layout;
 use crate::mailbox::once::Once;
 use crate::mailbox::reading::mtime;
 use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::message::envelope::{subject_of, subject_of_answer};
-use crate::message::{Envelope, Message, Native, Priority, any};
-use crate::name::MailboxId;
+use crate::message::workspace::Kind;
+use crate::message::{Envelope, Message, Native, Priority, Protocol, any};
+use crate::name::{MailboxId, MessageId};
 
 /// A file that was put here by hand and not written to for this long is whole.
 const SETTLED: Duration = Duration::from_millis(250);
@@ -82,7 +84,11 @@ impl Post {
         }
         if let Native::Workspace { request, reply, .. } = envelope.native.clone() {
             if let Some(asked) = self.own_copy(source, &request) {
-                restore(&asked, &mut envelope, &body);
+                let untitled = envelope.subject == subject_of(&body);
+                restore(&asked, &mut envelope, untitled);
+                if envelope.reply_to.is_some() {
+                    envelope.reply_to = Some(asked.id);
+                }
             }
             // The way back to whom the room does not know, or to a request whose id is none of ours.
             let (known, ours) = (self.existing_id(&envelope.from).is_some(), envelope.reply_to.is_some());
@@ -91,13 +97,25 @@ impl Post {
                 envelope.extra.push((REQUEST.to_owned(), request));
             }
             envelope.extra.extend(reply.filter(|_| !known).map(|path| (REPLY_PATH.to_owned(), path)));
+        } else if let Some(asked) = self.asked(mailbox, &envelope) {
+            let untitled = envelope.subject == subject_of(&body);
+            restore(&asked, &mut envelope, untitled);
+        }
+        if let Native::Workflow { id, .. } = &envelope.native {
+            // Whoever wrote a task knows it by this, and by nothing else.
+            envelope.extra.push((REQUEST.to_owned(), id.clone()));
         }
         envelope.to = mailbox.id().to_string();
         envelope.native = Native::Maildir;
-        envelope.extra = any::foreign(&envelope, &[]).collect();
+        envelope.extra = any::foreign(&envelope.extra, Protocol::Maildir);
         let letter = Letter { priority: envelope.priority, body, ..Letter::default() };
         let from = self.existing_id(&envelope.from);
-        let put = self.put(from.as_ref(), &letter, mailbox.id(), &envelope, true)?;
+        let mut put = self.put(from.as_ref(), &letter, mailbox.id(), &envelope, true)?;
+        if matches!(put, Once::Taken { .. }) {
+            // Another message under an id that was used before: by hand that is easily done, and no reason to lose it.
+            envelope.id = MessageId::derived(format!("{} {}", envelope.id, letter.body).as_bytes());
+            put = self.put(from.as_ref(), &letter, mailbox.id(), &envelope, true)?;
+        }
         if let Once::Delivered { name, .. } = put {
             self.record(Event {
                 id: envelope.id.to_string(),
@@ -112,6 +130,40 @@ impl Post {
         Ok(())
     }
 
+    /// The message that one of the native protocol answers: as whoever asked kept it, else as it lies with whoever answered.
+    fn asked(&self, mailbox: &Mailbox, answer: &Envelope) -> Option<Envelope> {
+        let id = answer.reply_to.as_ref()?;
+        let own = mailbox.maildir().and_then(|place| self.own_copy(place, &id.request()));
+        own.or_else(|| Some(self.copy_in(id.as_str(), &answer.from).ok()??.header.envelope))
+    }
+
+    /// Completes an answer that lies in a workspace: what a hand left out is put in whenever it is read.
+    pub(super) fn complete(&self, mailbox: &Mailbox, envelope: &mut Envelope) {
+        let Native::Workspace { request, kind: Kind::Reply, superseded, titled, .. } = &envelope.native
+        else {
+            return;
+        };
+        let place = mailbox.maildir().filter(|place| place.layout() == Layout::Workspace);
+        if let Some(asked) = place.and_then(|place| self.own_copy(place, request)) {
+            let untitled = !titled && !superseded;
+            restore(&asked, envelope, untitled);
+        }
+    }
+
+    /// The same for one of the native protocol, whose question lies with whoever answered. That takes a look at all
+    /// names there, so it is done for a message that is read and has nothing beyond its protocol, not for a list.
+    pub(super) fn complete_read(&self, envelope: &mut Envelope, body: &str) {
+        let bare = envelope.extra.is_empty() && envelope.channel.is_none();
+        if envelope.native != Native::Maildir || !bare || envelope.priority != Priority::Normal {
+            return;
+        }
+        let Some(id) = &envelope.reply_to else { return };
+        if let Ok(Some(asked)) = self.copy_in(id.as_str(), &envelope.from) {
+            let untitled = envelope.subject.is_empty() || envelope.subject == subject_of(body);
+            restore(&asked.header.envelope, envelope, untitled);
+        }
+    }
+
     /// The sender's own copy of a request that is answered now.
     fn own_copy(&self, source: &Maildir, request: &str) -> Option<Envelope> {
         let id = MailboxId::parse(request).ok()?;
@@ -122,12 +174,10 @@ impl Post {
 }
 
 /// Gives an answer that was written by hand what its protocol has no place for, from the message it answers.
-pub(super) fn restore(asked: &Envelope, answer: &mut Envelope, body: &str) {
-    if answer.subject == subject_of(body) {
+/// `untitled`: its subject is no more than its first line.
+pub(super) fn restore(asked: &Envelope, answer: &mut Envelope, untitled: bool) {
+    if untitled {
         answer.subject = subject_of_answer(&asked.subject);
-    }
-    if answer.reply_to.is_some() {
-        answer.reply_to = Some(asked.id.clone());
     }
     if answer.priority == Priority::Normal {
         answer.priority = asked.priority;
@@ -142,8 +192,14 @@ pub(super) fn restore(asked: &Envelope, answer: &mut Envelope, body: &str) {
     }
 }
 
+/// The extra fields of an answer: its own, and of the message it answers those that it does not set itself.
+pub(super) fn fields_of_answer(own: &[(String, String)], asked: &Envelope) -> Vec<(String, String)> {
+    let is_own = |key: &str| own.iter().any(|(k, _)| k == key);
+    own.iter().cloned().chain(kept(asked).filter(|(key, _)| !is_own(key))).collect()
+}
+
 /// The extra fields of a message that its answer has too.
-pub(super) fn kept(asked: &Envelope) -> impl Iterator<Item = (String, String)> {
+fn kept(asked: &Envelope) -> impl Iterator<Item = (String, String)> {
     const OWN: [&str; 5] = [super::BOUNCE, REQUEST, REPLY_PATH, "error", "duration_seconds"];
     asked.extra.iter().filter(|(key, _)| !OWN.contains(&key.as_str())).cloned()
 }

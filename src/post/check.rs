@@ -74,7 +74,15 @@ impl Post {
                     why: format!("it is {what}"),
                     time: None,
                     passing: false,
+                    left_alone: !me.mailbox.has_quarantine(),
                 });
+            }
+            for name in listing.broken {
+                if let Err(broken) = self.header(&me.mailbox, Folder::Inbox, &name)
+                    && (broken.passing || broken.is_settled(self.now()))
+                {
+                    checked.unreadable.push(broken);
+                }
             }
             for name in listing.names {
                 match self.header(&me.mailbox, Folder::Inbox, &name) {

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::carry::fields_of_answer;
 use super::{Error, Filter, Found, Letter, Me, Opened, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::claim::{Attempt, Terms};
@@ -16,6 +17,9 @@ use crate::name::{MailboxId, MessageId};
 
 /// How long the command line claims for.
 pub const LEASE: Duration = Duration::from_secs(30 * 60);
+
+/// How many messages are looked at before more are asked for.
+const FIRST: usize = 16;
 
 /// The field that marks a bounce, so that no bounce is ever bounced.
 pub const BOUNCE: &str = "bounce";
@@ -76,7 +80,7 @@ impl Post {
         self.refresh(&from.mailbox)?;
         let mut put_away = vec![];
         if let Some(reference) = reference {
-            let found = self.find(from, reference)?;
+            let found = self.readable(from, self.find(from, reference)?)?;
             if found.folder != Folder::Inbox {
                 return Err(Error::NotUnread {
                     reference: reference.to_owned(),
@@ -85,14 +89,19 @@ impl Post {
             }
             return Ok((self.take(me, from, &found.name, filter, lease, &mut put_away)?, put_away));
         }
-        let mut ask = 16;
+        let mut ask = FIRST;
         loop {
             let listing = from.mailbox.arrivals(Folder::Inbox, ask)?;
             for (name, what) in listing.strange {
-                put_away.push(self.quarantine(from, &name, format!("it is {what}"))?);
+                let found = self.quarantine(from, &name, format!("it is {what}"))?;
+                // What is left alone is there again when the list is asked for more.
+                if !put_away.iter().any(|known| known.name == found.name) {
+                    put_away.push(found);
+                }
             }
             let mut failing = None;
-            for name in &listing.names {
+            let broken = listing.broken.iter().filter(|_| ask == FIRST);
+            for name in broken.chain(&listing.names) {
                 match self.take(me, from, name, filter, lease, &mut put_away) {
                     Ok(Some(claimed)) => return Ok((Some(claimed), put_away)),
                     Ok(None) => {}
@@ -221,13 +230,21 @@ impl Post {
             Err(broken) => return Err(Error::Failing { why: broken.why }),
         };
         if let Some(letter) = answer {
-            let extra = self.kept_in_response(&asked, &letter);
+            self.check_letter(&letter)?;
+            let extra = fields_of_answer(&letter.extra, &asked);
             let letter = Letter { extra, ..letter };
             let receipt = self.respond(me, &held.mailbox, &found, &asked, &letter, Status::Completed)?;
             self.record_done(me, held, &asked, "done", "");
             return Ok(Some(receipt));
         }
-        self.settle(me, held, Folder::Archive, "done", "")?;
+        // A response that says `failed` fails its request, whoever calls it done.
+        match self.response_to(&held.mailbox, &asked)?.filter(|response| response.status == Status::Failed) {
+            Some(response) => {
+                let why = response.error.as_deref().unwrap_or("its response says so");
+                self.settle(me, held, Folder::Failed, "failed", why)?;
+            }
+            None => self.settle(me, held, Folder::Archive, "done", "")?,
+        }
         self.route_response(&held.mailbox, &asked)
     }
 
@@ -252,7 +269,7 @@ impl Post {
         self.note_end(held, "failed", why)?;
         if let (Some(_), Some(asked)) = (held.mailbox.agent(), &envelope) {
             let found = Found { folder: Folder::Claimed(held.token), name: held.terms.file.clone() };
-            let extra = self.kept_in_response(asked, &Letter::default());
+            let extra = fields_of_answer(&[], asked);
             let letter = Letter { body: format!("{why}\n"), extra, ..Letter::default() };
             let told = self.respond(me, &held.mailbox, &found, asked, &letter, Status::Failed);
             // A response that was written by hand stays; the request fails all the same.
@@ -368,6 +385,7 @@ impl Post {
             why: String::new(),
         };
         me.mailbox.note_attempt(&found.name, &attempt)?;
+        self.make_way(me, &found)?;
         let Some(name) = me.mailbox.shift(&found.name, Folder::Failed, Folder::Inbox)? else {
             return Err(Error::NoMessage { reference: reference.to_owned() });
         };

@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 
 use super::places::WORKSPACE;
-use super::{Error, Post, Result};
+use super::{Error, Letter, Post, Result};
 use crate::mailbox::fault;
 use crate::mailbox::maildir::{Delivered, Layout};
 use crate::mailbox::once::Once;
 use crate::mailbox::{Dir, Mailbox};
 use crate::message::{Envelope, any, workspace};
+use crate::name::{MailboxId, MessageId};
 
 /// What the message that is answered says about the way back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,9 @@ impl Post {
 
     /// The sender's own copy, whole before anybody else sees any of it.
     pub(super) fn keep_in_scratch(&self, sender: &Mailbox, request: &str, bytes: &[u8]) -> Result<()> {
+        // What others wrote as the id of a request becomes the name of a file here.
+        let bad = |why| Error::BadName { what: "the request", text: request.to_owned(), why };
+        MailboxId::parse(request).map_err(bad)?;
         let scratch = match sender.maildir().filter(|place| place.layout() == Layout::Workspace) {
             Some(place) => place.dir().made_sub("scratch")?,
             None => {
@@ -93,4 +97,21 @@ fn place(inbox: &Dir, name: &str, bytes: &[u8]) -> Result<Once> {
         }
     }
     Err(last.into())
+}
+
+/// Whether a file in a workspace has a number after the name it was to have.
+pub(super) fn is_beside(letter: &Letter, id: &MessageId, file: &str) -> bool {
+    let wanted = match &letter.back {
+        Some(Back { path: Some(path), request }) => {
+            path.rsplit('/').next().into_iter().chain([request.as_str()]).collect()
+        }
+        Some(Back { path: None, request }) => vec![request.as_str()],
+        None => vec![],
+    };
+    let fresh = id.request();
+    let mut names = wanted.into_iter().chain([fresh.as_str()]);
+    names.any(|name| {
+        let number = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    })
 }

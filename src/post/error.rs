@@ -101,6 +101,8 @@ pub enum Error {
     AlreadyNamed { name: String, wanted: String },
     #[error("a message with the id {id} and other contents was sent before: {path}")]
     IdTaken { id: String, path: String },
+    #[error("the request {id} has another response already: {path}")]
+    Answered { id: String, path: String },
     #[error("{}: {why}", .path)]
     Unreadable { path: String, why: String },
     #[error("{why}")]

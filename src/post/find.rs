@@ -16,8 +16,16 @@ impl Post {
     /// The one message of this mailbox that `reference` names.
     pub fn find(&self, me: &Me, reference: &str) -> Result<Found> {
         // What is unread comes first: an old message with the same beginning is not meant.
-        match self.find_first(me, reference, [Folder::Inbox, Folder::Archive]) {
+        let found = match self.find_first(me, reference, [Folder::Inbox, Folder::Archive]) {
             Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => self.find_elsewhere(me, reference),
+            other => return other,
+        };
+        match found {
+            // It may lie where a sender of another protocol had to put it.
+            Err(Error::NoMessage { .. }) => {
+                self.refresh(&me.mailbox)?;
+                self.find_first(me, reference, [Folder::Inbox, Folder::Archive])
+            }
             other => other,
         }
     }
@@ -31,7 +39,11 @@ impl Post {
         }
         match self.find_in(me, reference, Folder::Failed) {
             Err(Error::NoMessage { .. }) if me.mailbox.agent().is_some() => {
-                self.find_in(me, reference, Folder::Working)
+                match self.find_in(me, reference, Folder::Working) {
+                    // What cannot be read is found too, so that it can be said what is wrong with it.
+                    Err(Error::NoMessage { .. }) => self.find_in(me, reference, Folder::Quarantine),
+                    other => other,
+                }
             }
             other => other,
         }
@@ -68,8 +80,13 @@ impl Post {
         let by_name = plain && (4..=8).contains(&hex.len());
         let (mut sure, mut maybe) = (vec![], vec![]);
         for name in me.mailbox.list(folder, usize::MAX)?.names {
+            // A whole id is no beginning of another one: 100 is not 1000.
+            if name.strip_suffix(".md") == Some(reference) {
+                return Ok(vec![name]);
+            }
             match file_name::short(&name) {
-                _ if name == reference => sure.push(name),
+                // A whole name means that file and no other whose name begins so.
+                _ if name == reference => return Ok(vec![name]),
                 // A request is called by its id, and so is a task.
                 None if reference.len() >= 4 && name.starts_with(reference) => sure.push(name),
                 Some(short) if by_name && short.starts_with(&hex) => sure.push(name),

@@ -112,6 +112,9 @@ impl Error {
                 vec![format!("postroom --as {name} setup --alias {wanted}")]
             }
             Self::IdTaken { .. } => vec!["leave --id out, or give another".into()],
+            Self::Answered { .. } => {
+                vec!["postroom done TOKEN takes that one; postroom send NAME says more than it".into()]
+            }
             Self::Room(room::Error::NoRoom { .. }) => {
                 vec!["postroom setup NAME      makes the room and your mailbox in it".into()]
             }

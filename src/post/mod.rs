@@ -153,9 +153,12 @@ impl Post {
         folder: Folder,
         name: &str,
     ) -> std::result::Result<Option<Header>, Unreadable> {
-        let mut header = mailbox.header(folder, name, self.room.limits().body_bytes)?;
+        let left_alone = !mailbox.has_quarantine();
+        let found = mailbox.header(folder, name, self.room.limits().body_bytes);
+        let mut header = found.map_err(|broken| Unreadable { left_alone, ..broken })?;
         if let Some(header) = &mut header {
             self.know_sender(mailbox.id(), &mut header.envelope);
+            self.complete(mailbox, &mut header.envelope);
         }
         Ok(header)
     }
@@ -167,9 +170,13 @@ impl Post {
         folder: Folder,
         name: &str,
     ) -> std::result::Result<Option<(Message, Timestamp)>, Unreadable> {
-        let mut read = mailbox.message(folder, name, self.room.limits().body_bytes)?;
+        let left_alone = !mailbox.has_quarantine();
+        let found = mailbox.message(folder, name, self.room.limits().body_bytes);
+        let mut read = found.map_err(|broken| Unreadable { left_alone, ..broken })?;
         if let Some((message, _)) = &mut read {
             self.know_sender(mailbox.id(), &mut message.envelope);
+            self.complete(mailbox, &mut message.envelope);
+            self.complete_read(&mut message.envelope, &message.body);
         }
         Ok(read)
     }

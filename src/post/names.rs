@@ -36,7 +36,7 @@ impl Names {
             let is = |name: &str| glob(&pattern, &fold(name).chars().collect::<Vec<char>>());
             is(&entry.name)
                 || entry.aliases().any(is)
-                || entry.id.as_str() == pattern.iter().collect::<String>()
+                || fold(entry.id.as_str()) == pattern.iter().collect::<String>()
         };
         let able = |wanted: &String| {
             let about = fold(&format!("{} {}", entry.text("about").unwrap_or_default(), entry.name));

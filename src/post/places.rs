@@ -5,6 +5,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use rustix::fs::{FileType, Stat};
+
 use super::{Error, Post, Result};
 use crate::mailbox::{Dir, Folder, Mailbox, Maildir};
 use crate::message::workspace::Kind;
@@ -16,6 +18,15 @@ pub(super) const WORKSPACE: &str = ".mailbox";
 
 /// The directory of a tree of agents in a project.
 pub(super) const TREE: &str = ".claude";
+
+/// Where the messages of a workspace lie.
+pub(super) fn inbox_of_workspace(workspace: &Path) -> PathBuf {
+    workspace.join(WORKSPACE).join(Folder::Inbox.word())
+}
+
+fn is_link(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
+}
 
 impl Post {
     /// A mailbox with its home open: its messages lie there, or where the registry says.
@@ -66,16 +77,20 @@ impl Post {
     /// Puts ids in the place of what a protocol says instead: the sender of a request is whose inbox its reply goes
     /// to, and whoever has a message is whom it is for.
     pub(super) fn know_sender(&self, reader: &MailboxId, envelope: &mut Envelope) {
-        let (kind, receiver, reply) = match &envelope.native {
+        let (kind, receiver, reply) = match &mut envelope.native {
             Native::Maildir => return,
             Native::Workflow { .. } => return self.know_agents(reader, envelope),
             Native::Workspace { kind, receiver, reply, .. } => (kind, receiver, reply),
         };
-        let mut path = reply.as_deref().unwrap_or_default();
-        // In the form of the seed that copies both paths, a reply names the reader's own inbox.
-        if *kind == Kind::Reply && self.owner_of(path).as_ref() == Some(reader) {
-            path = receiver;
+        // In the form of the seed that copies both paths, a reply names the reader's own inbox. The paths change places,
+        // so that another round goes to whom it came from.
+        if *kind == Kind::Reply
+            && let Some(own) = reply.as_mut()
+            && self.owner_of(own).as_ref() == Some(reader)
+        {
+            std::mem::swap(own, receiver);
         }
+        let path = reply.as_deref().unwrap_or_default();
         envelope.from = match self.owner_of(path) {
             Some(id) => id.to_string(),
             None => path.split("/.mailbox/").next().unwrap_or_default().to_owned(),
@@ -122,6 +137,9 @@ impl Post {
             ));
         }
         match Dir::outside(dir) {
+            Ok(dir) if dir.stat(name).is_ok_and(|stat| is_link(&stat)) => {
+                Err(refuse("it is a symbolic link"))
+            }
             Ok(dir) => Ok((dir, name.to_owned())),
             Err(e) if e.is_missing() => Err(refuse("there is no such directory")),
             Err(e) => Err(refuse(&e.to_string())),

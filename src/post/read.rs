@@ -28,7 +28,7 @@ pub struct Opened {
 #[derive(Debug, Default)]
 pub struct Next {
     pub opened: Option<Opened>,
-    /// Now in quarantine.
+    /// Now in quarantine, or left alone where there is none.
     pub put_away: Vec<Unreadable>,
     /// The disk failed on these; they are where they were.
     pub skipped: Vec<Unreadable>,
@@ -46,9 +46,27 @@ impl Post {
         loop {
             let listing = me.mailbox.arrivals(Folder::Inbox, ask)?;
             for (name, what) in listing.strange.iter().filter(|_| !peek) {
-                next.put_away.push(self.quarantine(me, name, format!("it is {what}"))?);
+                let found = self.quarantine(me, name, format!("it is {what}"))?;
+                // What is left alone is there again when the list is asked for more.
+                if !next.put_away.iter().any(|known| known.name == found.name) {
+                    next.put_away.push(found);
+                }
             }
             next.skipped.clear();
+            for name in &listing.broken {
+                match self.message(&me.mailbox, Folder::Inbox, name) {
+                    Err(broken) if broken.is_settled(self.now()) && !peek => {
+                        let found = self.quarantine(me, &OsString::from(&broken.name), broken.why)?;
+                        if !next.put_away.iter().any(|known| known.name == found.name) {
+                            next.put_away.push(found);
+                        }
+                    }
+                    Err(broken) if broken.passing || peek && broken.is_settled(self.now()) => {
+                        next.skipped.push(broken);
+                    }
+                    _ => {}
+                }
+            }
             let listed = listing.names.len();
             for name in &self.not_shown(&me.mailbox, listing.names)? {
                 match self.message(&me.mailbox, Folder::Inbox, name) {
@@ -98,8 +116,8 @@ impl Post {
             Err(broken) => {
                 let mut path = me.mailbox.path(folder, &name).display().to_string();
                 if folder == Folder::Inbox && broken.is_settled(self.now()) && !peek {
-                    self.quarantine(me, &OsString::from(&name), broken.why.clone())?;
-                    path.push_str(" (now in quarantine)");
+                    let put_away = self.quarantine(me, &OsString::from(&name), broken.why.clone())?;
+                    path.push_str(if put_away.left_alone { "" } else { " (now in quarantine)" });
                 }
                 if broken.passing {
                     return Err(Error::Failing { why: broken.why });
@@ -117,19 +135,14 @@ impl Post {
         self.room.may_write()?;
         let shown = name.to_string_lossy().into_owned();
         if !me.mailbox.quarantine(name)? {
-            return Ok(Unreadable {
-                name: shown,
-                why: format!("{why} (left alone)"),
-                time: None,
-                passing: false,
-            });
+            return Ok(Unreadable { name: shown, why, time: None, passing: false, left_alone: true });
         }
         self.record(Event {
             file: shown.clone(),
             note: why.clone(),
             ..Event::new("quarantined", me.id.as_str())
         });
-        Ok(Unreadable { name: shown, why, time: None, passing: false })
+        Ok(Unreadable { name: shown, why, time: None, passing: false, left_alone: false })
     }
 
     /// Archives a message after its text was written out. Twice is no error.
@@ -152,11 +165,22 @@ impl Post {
         Ok(())
     }
 
+    /// What was found, unless it is a file that is no message.
+    pub(super) fn readable(&self, me: &Me, found: Found) -> Result<Found> {
+        if found.folder == Folder::Quarantine
+            && let Err(broken) = self.message(&me.mailbox, found.folder, &found.name)
+        {
+            let path = me.mailbox.path(found.folder, &found.name).display().to_string();
+            return Err(Error::Unreadable { path, why: broken.why });
+        }
+        Ok(found)
+    }
+
     /// The message that is to be filed; what lies there already is found last.
     pub fn find_to_file(&self, me: &Me, reference: &str, to: Folder) -> Result<Found> {
         match to {
             Folder::Inbox => self.find_first(me, reference, [Folder::Archive, Folder::Inbox]),
-            _ => match self.find(me, reference)? {
+            _ => match self.readable(me, self.find(me, reference)?)? {
                 Found { folder: Folder::Claimed(_), .. } => {
                     Err(Error::NotUnread { reference: reference.to_owned(), folder: "claimed" })
                 }

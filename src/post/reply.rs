@@ -6,7 +6,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::carry::kept;
+use super::carry::fields_of_answer;
 use super::{Back, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::mailbox::Dir;
 use crate::mailbox::Folder;
@@ -78,7 +78,7 @@ impl Post {
 
     fn reply_as_agent(&self, me: &Me, found: &Found, asked: &Envelope, letter: Letter) -> Result<Answer> {
         self.check_letter(&letter)?;
-        let extra = self.kept_in_response(asked, &letter);
+        let extra = fields_of_answer(&letter.extra, asked);
         let receipt =
             self.respond(me, &me.mailbox, found, asked, &Letter { extra, ..letter }, Status::Completed)?;
         self.record_move("answered", me, asked.id.as_str(), &found.name);
@@ -108,14 +108,23 @@ impl Post {
     pub(super) fn letter_back(&self, asked: &Envelope, letter: Letter) -> Result<(Target, Letter)> {
         let (to, back) = match &asked.native {
             Native::Workspace { request, reply, .. } => {
-                let path = reply.clone().ok_or(Error::NoReplyWanted)?;
-                let to = self.owner_of(&path).map_or_else(|| Target::Path(path.clone()), Target::Mailbox);
-                (to, Some(Back { request: request.clone(), path: Some(path) }))
+                let path = reply.as_deref().ok_or(Error::NoReplyWanted)?;
+                let (to, back) = self.way_back(path, request);
+                // An agent that wrote by hand knows its task by an id that only an extra field has a place for.
+                let known = asked.extra(REQUEST).filter(|_| self.is_agent(&to));
+                (to, Some(Back { request: known.map_or(back.request, str::to_owned), ..back }))
             }
-            _ => match (asked.extra(REPLY_PATH), asked.extra(REQUEST)) {
+            Native::Workflow { id, .. } => {
+                let back = Back { request: id.clone(), path: None };
+                let to = Target::Mailbox(self.sender_of(&asked.from)?);
+                let back = Some(back).filter(|_| self.is_agent(&to));
+                (to, back)
+            }
+            Native::Maildir => match (asked.extra(REPLY_PATH), asked.extra(REQUEST)) {
                 (Some(path), request) => {
                     let request = request.map_or_else(|| asked.id.request(), str::to_owned);
-                    (Target::Path(path.to_owned()), Some(Back { request, path: Some(path.to_owned()) }))
+                    let (to, back) = self.way_back(path, &request);
+                    (to, Some(back))
                 }
                 (None, Some(request)) => {
                     let back = Back { request: request.to_owned(), path: None };
@@ -129,11 +138,21 @@ impl Post {
             channel: letter.channel.clone().or_else(|| asked.channel.clone()),
             reply_to: Some(asked.id.clone()),
             priority: if letter.priority == Priority::Normal { asked.priority } else { letter.priority },
-            extra: letter.extra.iter().cloned().chain(kept(asked)).collect(),
+            extra: fields_of_answer(&letter.extra, asked),
             back,
             ..letter
         };
         Ok((to, letter))
+    }
+
+    /// Where a reply goes that is to be delivered as the file at `path`.
+    pub(super) fn way_back(&self, path: &str, request: &str) -> (Target, Back) {
+        let to = self.owner_of(path).map_or_else(|| Target::Path(path.to_owned()), Target::Mailbox);
+        (to, Back { request: request.to_owned(), path: Some(path.to_owned()) })
+    }
+
+    fn is_agent(&self, to: &Target) -> bool {
+        matches!(to, Target::Mailbox(id) if self.protocol_of(id) == Protocol::Workflow)
     }
 
     /// Says in which line of which file the path stands that was refused.
@@ -147,7 +166,12 @@ impl Post {
         };
         let file = me.mailbox.path(found.folder, &found.name);
         let text = me.mailbox.text(found.folder, &found.name).unwrap_or_default();
-        let line = text.lines().position(|line| line.starts_with(field)).map_or(1, |at| at + 1);
+        let line_of = |field: &str| text.lines().position(|line| line.starts_with(field)).map(|at| at + 1);
+        // What was carried over from a workspace has the same path in a field of ours.
+        let (field, line) = match (line_of(field), line_of(REPLY_PATH)) {
+            (None, Some(line)) => (REPLY_PATH, line),
+            (line, _) => (field, line.unwrap_or(1)),
+        };
         Error::Field { file: file.display().to_string(), line, field, why }
     }
 

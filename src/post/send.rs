@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::claim::{BOUNCE, is_bounce};
-use super::copies::Back;
+use super::copies::{Back, is_beside};
 use super::reply::Target;
 use super::{Error, Me, Post, Result};
 use crate::journal::Event;
@@ -205,7 +205,7 @@ impl Post {
             extra: letter.extra.clone(),
             native: Native::Maildir,
         };
-        envelope.extra = any::foreign(&envelope, &[]).collect();
+        envelope.extra = any::foreign(&envelope.extra, Protocol::Maildir);
         let mut file = String::new();
         let outcome = match self.put(Some(from), letter, to, &envelope, retry) {
             Ok(Once::Delivered { how, name }) => {
@@ -236,8 +236,7 @@ impl Post {
             });
         }
         let name = self.name_of(to.as_str()).to_owned();
-        let is_beside =
-            letter.back.is_some() && file.rsplit_once('.').is_some_and(|(_, n)| n.parse::<u32>().is_ok());
+        let is_beside = is_beside(letter, id, &file);
         Receipt {
             id: id.clone(),
             to: to.clone(),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use rustix::fs::FileType;
 
+use super::places::inbox_of_workspace;
 use super::{Error, Post, Result, Why};
 use crate::journal::Event;
 use crate::mailbox::Folder;
@@ -54,8 +55,7 @@ impl Post {
             check_value(about).map_err(|why| Error::BadValue { field: "--about", why })?;
         }
         let mut editing = Editing::begin(self.room.root())?;
-        let inbox = wanted.workspace.as_deref().map(|dir| self.make_workspace(dir)).transpose()?;
-        let inbox = inbox.map(|inbox| inbox.display().to_string());
+        let inbox = wanted.workspace.as_deref().map(|dir| inbox_of_workspace(dir).display().to_string());
         let own = match &inbox {
             // Whose workspace it is does not depend on who sets it up.
             Some(inbox) => editing.registry.entries.iter().find(|e| e.inbox == *inbox).map(|e| e.id.clone()),
@@ -72,7 +72,11 @@ impl Post {
             entry.inbox = inbox;
             entry.extra.insert("protocol".into(), Protocol::Workspace.word().into());
         }
-        self.complete(&mut entry, &editing.registry, &aliases, wanted)?;
+        self.fill_in(&mut entry, &editing.registry, &aliases, wanted)?;
+        // Only now: a name that is refused leaves a directory as it was.
+        if let Some(dir) = &wanted.workspace {
+            self.make_workspace(dir)?;
+        }
         let old = editing.registry.by_id(&entry.id).cloned();
         let mailbox = Maildir::make(self.room.root(), &entry.id, Some(&entry.card()))?;
         let bound = match self.caller.session.as_ref().filter(|_| !wanted.child) {
@@ -182,7 +186,7 @@ impl Post {
         })
     }
 
-    fn complete(
+    fn fill_in(
         &self,
         entry: &mut Entry,
         registry: &Registry,

@@ -1,6 +1,7 @@
 //! The state of a `.claude` tree: how many messages of each agent are in which state, the latest of them, what its shared
 //! files say, and what is wrong. Looking changes nothing.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use super::{Error, Result};
@@ -49,50 +50,24 @@ pub fn tree_status(claude: &Path, latest: usize) -> Result<TreeStatus> {
         let seen = tree.facts(Tray::Inbox, &agent)?;
         let answered = tree.facts(Tray::Outbox, &agent)?;
         let mut counts = [0; 4];
-        let mut ids = vec![];
-        let path =
-            |tray: &str, name: &str| claude.join(tray).join(agent.as_str()).join(name).display().to_string();
-        let fault = |path: String, why: &str| {
-            let why = why.strip_prefix(&format!("{path}: ")).unwrap_or(why).to_owned();
-            (path, why)
-        };
-        for (name, facts) in &seen.facts {
-            let facts = match facts {
-                Ok(facts) => facts,
-                Err(why) => {
-                    status.faults.push(fault(path("inboxes", name), why));
-                    continue;
-                }
-            };
-            if ids.contains(&facts.id) {
-                let why = format!("line 2: `id`: {} is in this inbox twice", facts.id);
-                status.faults.push((path("inboxes", name), why));
-            }
-            ids.push(facts.id.clone());
+        let responses = answered
+            .readable()
+            .filter_map(|(_, response)| Some((response.request_id.as_deref()?, response.duration_seconds)));
+        let durations: HashMap<&str, Option<u64>> = responses.collect();
+        for (_, facts) in seen.readable() {
             counts[Status::ALL.iter().position(|s| *s == facts.status).unwrap_or(0)] += 1;
-            let duration = answered.readable().find(|(_, r)| r.request_id.as_deref() == Some(&facts.id));
             status.latest.push(Latest {
                 agent: agent.to_string(),
                 id: facts.id.clone(),
                 from: facts.from.clone(),
                 status: facts.status,
-                subject: facts.context.clone().unwrap_or_default(),
+                subject: facts.subject.clone(),
                 time: facts.time(),
-                duration: duration.and_then(|(_, response)| response.duration_seconds),
+                duration: durations.get(facts.id.as_str()).copied().flatten(),
             });
         }
-        for (name, facts) in &answered.facts {
-            let request = facts.as_ref().ok().and_then(|facts| facts.request_id.as_deref());
-            let request = request.or_else(|| name.strip_suffix("-response.md")).unwrap_or(name);
-            match facts {
-                Err(why) => status.faults.push(fault(path("outboxes", name), why)),
-                Ok(_) if ids.iter().any(|id| id == request) => {}
-                Ok(_) => {
-                    let why = format!("`request_id`: the request {request} is not in the inbox of {agent}");
-                    status.faults.push((path("outboxes", name), why));
-                }
-            }
-        }
+        let faults = tree.faults(&agent, &seen, &answered);
+        status.faults.extend(faults.into_iter().map(|fault| (fault.path.display().to_string(), fault.why)));
         status.agents.push(AgentStatus { agent: agent.to_string(), counts, responses: answered.facts.len() });
     }
     status.latest.sort_by(|a, b| (b.time, &b.id).cmp(&(a.time, &a.id)));
@@ -100,7 +75,10 @@ pub fn tree_status(claude: &Path, latest: usize) -> Result<TreeStatus> {
     for name in tree.shared_files()? {
         match tree.shared_fields(&name) {
             Ok(fields) => status.shared.push((name, fields)),
-            Err(e) => status.faults.push((format!("shared/{name}"), e.to_string())),
+            Err(e) => {
+                let (path, why) = e.parts(&tree.path().join("shared").join(&name));
+                status.faults.push((path.display().to_string(), why));
+            }
         }
     }
     Ok(status)

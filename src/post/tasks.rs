@@ -12,16 +12,17 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::carry::{kept, restore};
+use super::carry::restore;
 use super::places::WORKSPACE;
+use super::reply::{REPLY_PATH, REQUEST, Target};
 use super::{BOUNCE, Back, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::once::Once;
-use crate::mailbox::tree::{Agent, Response, Tray, Tree};
+use crate::mailbox::tree::{Agent, Facts, Response, Tray, Tree};
 use crate::mailbox::{Dir, Folder, Mailbox};
-use crate::message::envelope::subject_of_answer;
+use crate::message::envelope::{check_value, subject_of, subject_of_answer};
 use crate::message::workflow::{Status, Task};
-use crate::message::{Envelope, Native, any};
+use crate::message::{Envelope, Native, Priority, Protocol, any};
 use crate::name::{MailboxId, MessageId};
 
 const ASKED: &str = "asked";
@@ -110,7 +111,7 @@ impl Post {
     }
 
     /// Answers a request as the agent it was for: the response goes into the outbox, the request is finished, and whoever
-    /// asked is told.
+    /// asked is told. The letter has all the fields that the response is to have.
     pub(super) fn respond(
         &self,
         me: &Me,
@@ -123,52 +124,60 @@ impl Post {
         let (Some(agent), Native::Workflow { id, created, .. }) = (mailbox.agent(), &asked.native) else {
             return Err(Error::NoMailbox { id: mailbox.id().to_string(), name: me.shown().to_owned() });
         };
+        // Whose it is decides before anything is written: a response cannot be taken back.
+        if let Folder::Claimed(token) = found.folder
+            && let Some(terms) = mailbox.terms(token)?.filter(|terms| terms.owner != me.id.as_str())
+        {
+            let owner = self.name_of(&terms.owner).to_owned();
+            return Err(Error::ForeignClaim { token: token.to_string(), owner });
+        }
         let requester = match agent.read_task(found.folder, &found.name, u64::MAX / 2).map_err(tree_error)? {
             Some((task, ..)) => task.from,
             None => return Err(Error::NoMessage { reference: found.name.clone() }),
         };
         let since =
             crate::clock::Timestamp::parse(created).map(|created| self.now().since(created).as_secs());
+        let field = |key: &str| letter.extra.iter().find(|(k, _)| k == key).map(|(_, value)| value);
+        let step = field("step").and_then(|step| step.parse().ok());
+        let has_place = |key: &str| key == "workflow" || key == "step" && step.is_some();
+        let rest: Vec<_> = letter.extra.iter().filter(|(key, _)| !has_place(key)).cloned().collect();
+        let mut extra = any::foreign(&rest, Protocol::Workflow);
+        let channel = letter.channel.clone().or_else(|| asked.channel.clone());
+        extra.extend(channel.map(|channel| ("channel".to_owned(), channel)));
         let response = Task {
             id: format!("{id}-response"),
             from: agent.id().to_string(),
             to: requester,
             status,
             created: self.now().to_string(),
-            priority: asked.priority,
+            priority: if letter.priority == Priority::Normal { asked.priority } else { letter.priority },
             context: letter.subject.clone(),
-            workflow: asked.extra("workflow").map(str::to_owned),
-            step: asked.extra("step").and_then(|step| step.parse().ok()),
+            workflow: field("workflow").cloned(),
+            step,
             request_id: Some(id.clone()),
             duration_seconds: since,
             error: (status == Status::Failed).then(|| letter.body.trim().to_owned()),
-            extra: letter.extra.clone(),
+            extra,
             body: letter.body.clone(),
         };
-        if let Response::Taken { path } = agent.respond(id, &response).map_err(tree_error)? {
-            return Err(Error::IdTaken { id: response.id, path: path.display().to_string() });
-        }
-        self.finish(me, mailbox, found, status, response.error.as_deref())?;
+        let response = match agent.respond(id, &response).map_err(tree_error)? {
+            Response::Written { .. } => response,
+            // What is carried is what lies there, so that it is the same whoever carries it.
+            Response::Same { found, .. } => *found,
+            Response::Taken { path } => {
+                return Err(Error::Answered { id: id.clone(), path: path.display().to_string() });
+            }
+        };
+        self.finish(mailbox, found, status, response.error.as_deref())?;
         self.route(mailbox, agent, asked, &response)
     }
 
     /// Brings a request that was answered into its last state, whichever it was in.
-    fn finish(
-        &self,
-        me: &Me,
-        mailbox: &Mailbox,
-        found: &Found,
-        status: Status,
-        error: Option<&str>,
-    ) -> Result<()> {
+    fn finish(&self, mailbox: &Mailbox, found: &Found, status: Status, error: Option<&str>) -> Result<()> {
         let Some(agent) = mailbox.agent() else { return Ok(()) };
         let to = if status == Status::Failed { Folder::Failed } else { Folder::Archive };
         match found.folder {
             Folder::Claimed(token) => {
-                if let Some(terms) = mailbox.terms(token)?.filter(|terms| terms.owner != me.id.as_str()) {
-                    let owner = self.name_of(&terms.owner).to_owned();
-                    return Err(Error::ForeignClaim { token: token.to_string(), owner });
-                }
                 mailbox.settle(token, &found.name, to, error.unwrap_or_default())?;
             }
             Folder::Inbox => {
@@ -185,21 +194,25 @@ impl Post {
         Ok(())
     }
 
-    /// Carries a response to whoever asked. `user` reads it in the outbox.
+    /// Carries a response to whoever asked.
     fn route(&self, mailbox: &Mailbox, agent: &Agent, asked: &Envelope, response: &Task) -> Result<Receipt> {
         let Native::Workflow { id, .. } = &asked.native else { return Err(Error::NoReplyWanted) };
-        let mut answer =
-            any::of_task(response.clone()).map_err(|e| Error::Failing { why: e.to_string() })?.envelope;
+        let mut answer = any::of_task(response.clone()).envelope;
         answer.reply_to = Some(asked.id.clone());
-        restore(asked, &mut answer, &response.body);
-        let subject = response.context.clone().unwrap_or_else(|| subject_of_answer(&asked.subject));
-        let message = route_id(agent.tree(), agent.id(), id);
-        let Some(to) = self.existing_id(&asked.from) else {
-            let file = format!("{id}-response.md");
-            let outside = MailboxId::parse("user").map_err(|_| Error::EmptyBody)?;
-            let name = response.to.clone();
-            let outcome = Outcome::Queued;
-            return Ok(Receipt { id: message, to: outside, name, subject, file, is_beside: false, outcome });
+        let untitled = answer.subject == subject_of(&response.body);
+        restore(asked, &mut answer, untitled);
+        // What an agent wrote by hand may be of several lines, or longer than a subject is.
+        let subject = match &response.context {
+            Some(context) if check_value(context).is_ok() => context.clone(),
+            Some(context) => subject_of(context),
+            None => subject_of_answer(&asked.subject),
+        };
+        let message = answer_id(agent.tree(), agent.id(), id, &Facts::of(response));
+        let request = self.request_for(agent, asked, id);
+        let (to, back) = match (asked.extra(REPLY_PATH), self.existing_id(&asked.from)) {
+            (Some(path), _) => self.way_back(path, &request),
+            (None, Some(to)) => (Target::Mailbox(to), Back { request, path: None }),
+            (None, None) => return self.left_in_outbox(message, subject, id, response),
         };
         let mut extra: Vec<_> = answer.extra.into_iter().filter(|(key, _)| key != BOUNCE).collect();
         if response.status == Status::Failed {
@@ -214,11 +227,10 @@ impl Post {
             allow_secrets: true,
             allow_empty: true,
             extra,
-            back: Some(Back { request: self.request_for(&to, agent, asked, id), path: None }),
+            back: Some(back),
             ..Letter::default()
         };
-        let receipt = self.send_as(mailbox.id(), &letter, std::slice::from_ref(&to), &message, true)?.pop();
-        let receipt = receipt.ok_or(Error::EmptyBody)?;
+        let receipt = self.send_back(mailbox.id(), &letter, &to, &message, true)?;
         // Written by hand and then by a command, or changed since: what was carried first is what counts.
         Ok(match receipt.outcome {
             Outcome::Failed(Error::IdTaken { .. }) => {
@@ -229,46 +241,71 @@ impl Post {
     }
 
     /// What the request is called where the answer goes: an agent of the same tree knows its id, the others their own.
-    fn request_for(&self, to: &MailboxId, agent: &Agent, asked: &Envelope, id: &str) -> String {
-        match self.name_in_tree(agent.tree(), to) {
-            Some(_) => id.to_owned(),
-            None => asked.id.request(),
+    fn request_for(&self, agent: &Agent, asked: &Envelope, id: &str) -> String {
+        let asker = self.existing_id(&asked.from);
+        match (asked.extra(REQUEST), asker.and_then(|asker| self.name_in_tree(agent.tree(), &asker))) {
+            (Some(request), _) => request.to_owned(),
+            (None, Some(_)) => id.to_owned(),
+            (None, None) => asked.id.request(),
         }
     }
 
-    /// Carries the response that lies in the outbox for a request, if there is one; for `done` without a text.
-    pub(super) fn route_response(&self, mailbox: &Mailbox, asked: &Envelope) -> Result<Option<Receipt>> {
+    /// `user`, and whoever else has no mailbox, reads a response in the outbox.
+    fn left_in_outbox(
+        &self,
+        id: MessageId,
+        subject: String,
+        request: &str,
+        response: &Task,
+    ) -> Result<Receipt> {
+        let to = MailboxId::parse("user").map_err(|_| Error::EmptyBody)?;
+        let (name, file) = (response.to.clone(), format!("{request}-response.md"));
+        Ok(Receipt { id, to, name, subject, file, is_beside: false, outcome: Outcome::Queued })
+    }
+
+    /// The response that lies in the outbox for a request, if there is one.
+    pub(super) fn response_to(&self, mailbox: &Mailbox, asked: &Envelope) -> Result<Option<Task>> {
         let (Some(agent), Native::Workflow { id, .. }) = (mailbox.agent(), &asked.native) else {
             return Ok(None);
         };
-        match agent.response(id).map_err(tree_error)? {
-            Some((response, _)) => self.route(mailbox, agent, asked, &response).map(Some),
-            None => Ok(None),
+        Ok(agent.response_here(id).map_err(tree_error)?.map(|(response, _)| response))
+    }
+
+    /// Before another try: the response that said that the last one failed is no answer to the request any more.
+    pub(super) fn make_way(&self, me: &Me, found: &Found) -> Result<()> {
+        let Some(agent) = me.mailbox.agent() else { return Ok(()) };
+        let task = agent.read_task(found.folder, &found.name, self.room.limits().body_bytes);
+        if let Some((task, ..)) = task.map_err(tree_error)? {
+            agent.put_failure_away(&task.id).map_err(tree_error)?;
+        }
+        Ok(())
+    }
+
+    /// Carries it to whoever asked; for `done` without a text.
+    pub(super) fn route_response(&self, mailbox: &Mailbox, asked: &Envelope) -> Result<Option<Receipt>> {
+        match (mailbox.agent(), self.response_to(mailbox, asked)?) {
+            (Some(agent), Some(response)) => self.route(mailbox, agent, asked, &response).map(Some),
+            _ => Ok(None),
         }
     }
 
     /// Carries over what other agents of the tree answered by hand.
     pub(super) fn collect_in_tree(&self, mailbox: &Mailbox) -> Result<()> {
         let Some(me) = mailbox.agent() else { return Ok(()) };
-        let (mut carried, mut waiting) = (HashSet::new(), vec![]);
+        // What was carried is known by its id, so that no response is opened again for ever after.
+        let mut carried: Option<HashSet<String>> = None;
         for other in me.tree().agents()? {
             for (name, facts) in me.tree().facts(Tray::Outbox, &other)?.readable() {
                 let request = facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"));
-                if let Some(request) = request.filter(|_| facts.to == me.id().as_str()) {
-                    waiting.push((other.clone(), request.to_owned()));
+                let Some(request) = request.filter(|_| facts.to == me.id().as_str()) else { continue };
+                let carried = match &mut carried {
+                    Some(carried) => carried,
+                    none => none.insert(message_ids(me)?),
+                };
+                let id = answer_id(me.tree(), &other, request, facts);
+                if !carried.contains(id.as_str()) {
+                    self.collect(mailbox, me.tree(), &other, request)?;
                 }
-            }
-        }
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        // What was carried is known by its id, and is not opened again.
-        for tray in [Tray::Inbox, Tray::ArchivedInbox] {
-            carried.extend(me.facts(tray)?.readable().filter_map(|(_, facts)| facts.msg_id.clone()));
-        }
-        for (other, request) in waiting {
-            if !carried.contains(route_id(me.tree(), &other, &request).as_str()) {
-                self.collect(mailbox, me.tree(), &other, &request)?;
             }
         }
         Ok(())
@@ -335,10 +372,14 @@ impl Post {
             return Ok(false);
         }
         let answering = self.mailbox(&from)?;
-        let receipt = self.route(&answering, &agent, &asked, &response)?;
-        match receipt.outcome {
-            Outcome::Failed(e) => Err(e),
-            _ => Ok(true),
+        let failed = match self.route(&answering, &agent, &asked, &response).map(|receipt| receipt.outcome) {
+            Ok(Outcome::Failed(e)) | Err(e) => e,
+            Ok(_) => return Ok(true),
+        };
+        match failed {
+            Error::Disk(_) | Error::Failing { .. } | Error::Room(_) => Err(failed),
+            // Too long, or the mailbox is full: it waits in its outbox, and keeps nobody from the rest of their mail.
+            _ => Ok(false),
         }
     }
 
@@ -363,15 +404,6 @@ impl Post {
         });
         Ok(())
     }
-
-    /// The fields that a response keeps of its request, which its own frontmatter has no place for.
-    pub(super) fn kept_in_response(&self, asked: &Envelope, letter: &Letter) -> Vec<(String, String)> {
-        let mut extra = letter.extra.clone();
-        let own = ["workflow", "step"];
-        extra.extend(kept(asked).filter(|(key, _)| !own.contains(&key.as_str())));
-        extra.extend(asked.channel.clone().map(|channel| ("channel".to_owned(), channel)));
-        extra
-    }
 }
 
 /// Notes what a mailbox asked of an agent; `id` is empty until the request is filed.
@@ -387,11 +419,6 @@ fn note_asked(asker: &Mailbox, agent: &Agent, id: &str, message: &MessageId) -> 
     Ok(notes.replace(&message.request(), &serde_json::to_vec(&note).unwrap_or_default())?)
 }
 
-/// The id of the message that carries a response to whoever asked, whoever carries it and however often.
-fn route_id(tree: &Tree, agent: &MailboxId, request: &str) -> MessageId {
-    MessageId::derived(format!("response {} {agent} {request}", tree.path().display()).as_bytes())
-}
-
 /// The id under which a request was filed, by that of the message it is.
 fn filed_as(agent: &Agent, message: &str) -> Option<String> {
     [Tray::Inbox, Tray::ArchivedInbox].into_iter().find_map(|tray| {
@@ -400,6 +427,26 @@ fn filed_as(agent: &Agent, message: &str) -> Option<String> {
             .find(|(_, facts)| facts.msg_id.as_deref() == Some(message))
             .map(|(_, facts)| facts.id.clone())
     })
+}
+
+/// The id of an answer, which is the same whoever carries it and however often. A failure may be followed by another
+/// try and its answer, so each failure has an id of its own.
+fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &Facts) -> MessageId {
+    let mut route = format!("response {} {agent} {request}", tree.path().display());
+    if response.status == Status::Failed {
+        let why = response.error.as_deref().unwrap_or_default();
+        route.push_str(&format!(" failed {} {why}", response.created));
+    }
+    MessageId::derived(route.as_bytes())
+}
+
+/// The ids of all mail that an agent has or had.
+fn message_ids(agent: &Agent) -> Result<HashSet<String>> {
+    let mut ids = HashSet::new();
+    for tray in [Tray::Inbox, Tray::ArchivedInbox] {
+        ids.extend(agent.facts(tray)?.readable().filter_map(|(_, facts)| facts.msg_id.clone()));
+    }
+    Ok(ids)
 }
 
 fn asked(notes: &Dir) -> Result<Vec<(String, Asked)>> {

@@ -20,6 +20,7 @@ mod runs;
 mod search;
 mod table;
 mod trace;
+mod tree;
 mod wake;
 
 use std::path::PathBuf;
@@ -39,7 +40,7 @@ struct Bench {
 type Measure = fn(&Bench) -> Vec<Row>;
 
 /// Name, what it measures, and the function: selection and dispatch are the same table.
-const MEASUREMENTS: [(&str, &str, Measure); 10] = [
+const MEASUREMENTS: [(&str, &str, Measure); 12] = [
     (
         "start",
         "a process that does nothing, and the shortest command (for comparison, without limits)",
@@ -53,6 +54,8 @@ const MEASUREMENTS: [(&str, &str, Measure); 10] = [
     ("claim", "a message of 2 KiB claimed and finished, two cold processes", claim::claim),
     ("names", "what each mailbox and each unread message adds to `names`", names::names),
     ("trace", "what `trace` and `thread` look at among 10,000 messages", evidence::evidence),
+    ("change", "one status changed in a `.claude` tree, cold process", tree::change),
+    ("poll", "what a poll of 10,000 completed messages of a tree opens", tree::poll),
     ("search", "a rare word in 100,000 messages, warm; memory", search::search),
 ];
 

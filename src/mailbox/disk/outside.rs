@@ -42,11 +42,8 @@ impl Dir {
         });
         let fd = match opened {
             Ok(fd) => fd,
-            Err(Errno::LOOP | Errno::NOTDIR) => {
-                return Err(Error::not_a_directory(fs::CWD, path, path.to_owned()));
-            }
-            // Old kernels and some sandboxes lack the call.
-            Err(Errno::NOSYS | Errno::PERM) => step_by_step(path, flags)?,
+            // Old kernels and some sandboxes lack the call; and it does not say which component is none to go through.
+            Err(Errno::NOSYS | Errno::PERM | Errno::LOOP | Errno::NOTDIR) => step_by_step(path, flags)?,
             Err(e) => return Err(Error::io("open", path, e)),
         };
         Self::of(fd, path)
@@ -102,14 +99,17 @@ impl Dir {
                 return Err(self.fault("replace", name, e));
             }
         }
-        // What was displaced has its name now; if it is not what was read, it goes back whence it came.
+        self.sync()?;
+        // What was displaced has its name now; if it is not what was read, it goes back whence it came. The look comes
+        // after the sync: who had it open to append to it has most likely written by then.
         if self.stat(&staged).is_ok_and(|displaced| is_same(&displaced, read)) {
-            self.sync()?;
             let _ = self.remove(&staged);
             return Ok(Swapped::Done);
         }
         retry_on_intr(|| fs::renameat_with(self.fd(), &staged, self.fd(), name, RenameFlags::EXCHANGE))
             .map_err(|e| self.fault("put back", name, e))?;
+        // What was in its place may be on the disk already.
+        self.sync()?;
         let _ = self.remove(&staged);
         Ok(Swapped::Changed)
     }

@@ -58,7 +58,8 @@ impl Agent {
         self.tree.facts(tray, &self.id)
     }
 
-    /// The first `limit` messages of a folder in the order of a poll. `strange` is told with the inbox alone.
+    /// The first `limit` messages of a folder in the order of a poll. What is strange or broken is told with the inbox
+    /// alone: nobody can say what state it is in.
     pub fn list(&self, folder: Folder, limit: usize) -> Result<Listing> {
         let held = match folder {
             Folder::Claimed(_) | Folder::Working => self.claimed()?,
@@ -66,6 +67,7 @@ impl Agent {
         };
         let seen = self.facts(Tray::Inbox)?;
         let mut found: Vec<(String, Facts)> = vec![];
+        let unread = seen.broken();
         let mut broken = vec![];
         for (name, facts) in seen.facts {
             match facts {
@@ -83,8 +85,9 @@ impl Agent {
         let found = steps::in_order(found, |(name, facts)| (facts, name.as_str()));
         let total = found.len() + broken.len();
         let names = found.into_iter().map(|(name, _)| name).chain(broken).take(limit).collect();
-        let strange = if folder == Folder::Inbox { seen.strange } else { vec![] };
-        Ok(Listing { names, total, strange })
+        let (strange, broken) =
+            if folder == Folder::Inbox { (seen.strange, unread) } else { (vec![], vec![]) };
+        Ok(Listing { names, total, strange, broken })
     }
 
     /// The same: in a tree the order of a list is the order of arrival.

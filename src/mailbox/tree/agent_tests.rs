@@ -105,10 +105,12 @@ fn what_cannot_be_read_is_told_with_path_line_and_field() {
     assert_eq!((e.line(), e.field()), (Some(6), Some("status")));
     for _ in 0..2 {
         let seen = agent.facts(Tray::Inbox).unwrap();
-        assert_eq!(seen.facts[0].1.as_ref().unwrap_err(), &wanted);
-        assert!(
-            seen.facts[1].1.as_ref().unwrap_err().contains("inboxes/a/two.md: line 6: `status`: not one of")
-        );
+        // The path is known to whoever looks.
+        assert_eq!(seen.facts[0].1.as_ref().unwrap_err(), "line 7: the field `from` is there twice");
+        assert!(seen.facts[1].1.as_ref().unwrap_err().starts_with("line 6: `status`: not one of"));
+        assert_eq!(seen.broken(), ["one.md", "two.md"]);
+        assert_eq!(agent.list(Folder::Inbox, 9).unwrap().broken, ["one.md", "two.md"]);
+        assert_eq!(agent.ready(9).unwrap().broken, ["one.md", "two.md"]);
     }
 }
 

@@ -77,8 +77,10 @@ impl Tree {
             let none = vec![];
             let here = here.get(facts.id.as_str()).unwrap_or(&none);
             let away = away.get(facts.id.as_str()).unwrap_or(&none);
+            // In the archive a failure is that of an earlier try.
+            let away = away.iter().filter(|(_, r)| r.is_none_or(|r| r.status != Status::Failed));
             let mut all = here.iter().chain(away);
-            let answered = !here.is_empty() || !away.is_empty();
+            let answered = all.clone().next().is_some();
             let done = all
                 .clone()
                 .all(|(_, response)| response.is_some_and(|response| response.status == Status::Completed));

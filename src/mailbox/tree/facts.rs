@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::message::Priority;
 use crate::message::workflow::{Status, Task};
+use crate::message::{Priority, any};
 
 /// The directories of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,10 +63,12 @@ pub struct Facts {
     pub workflow: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<String>,
+    /// Its context, else the first line of what it asks for.
+    pub subject: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_seconds: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 impl Facts {
@@ -82,8 +84,9 @@ impl Facts {
             request_id: task.request_id.clone(),
             workflow: task.workflow.clone(),
             step: task.step,
-            context: task.context.clone(),
+            subject: any::subject_of_task(task),
             duration_seconds: task.duration_seconds,
+            error: task.error.clone(),
         }
     }
 
@@ -100,7 +103,7 @@ impl Facts {
 /// The outcome of a look at a tray.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// By file name; what cannot be read comes with the reason, line and field included.
+    /// By file name; what cannot be read comes with the reason, line and field included, but not the path.
     pub facts: Vec<(String, Result<Facts, String>)>,
     /// Entries called `*.md` that are no regular files, or whose names are not UTF-8.
     pub strange: Vec<(OsString, &'static str)>,
@@ -109,6 +112,11 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// The names of those that could not.
+    pub fn broken(&self) -> Vec<String> {
+        self.facts.iter().filter(|(_, facts)| facts.is_err()).map(|(name, _)| name.clone()).collect()
+    }
+
     /// The messages that could be read.
     pub fn readable(&self) -> impl Iterator<Item = (&str, &Facts)> {
         self.facts.iter().filter_map(|(name, facts)| Some((name.as_str(), facts.as_ref().ok()?)))

@@ -19,7 +19,8 @@ use crate::clock::Timestamp;
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault;
 use crate::mailbox::maildir::Delivered;
-use crate::message::workflow::{self, Task};
+use crate::message::file_name;
+use crate::message::workflow::{self, Status, Task};
 use crate::name::MailboxId;
 use crate::random;
 
@@ -31,7 +32,7 @@ pub enum Response {
     /// It is in the outbox now, and survives a power cut.
     Written { path: PathBuf },
     /// A response that says the same is there: this is a retry.
-    Same { path: PathBuf },
+    Same { path: PathBuf, found: Box<Task> },
     /// Another response is there, and stays.
     Taken { path: PathBuf },
 }
@@ -81,7 +82,8 @@ impl Agent {
         let _held = self.tree().hold()?;
         let outbox = self.tree().made_tray(Tray::Outbox, self.id())?;
         let path = outbox.path().join(&name);
-        match outbox.place(&name, workflow::render(response).as_bytes()) {
+        let bytes = workflow::render(response);
+        match outbox.place(&name, bytes.as_bytes()) {
             Ok(()) => return Ok(Response::Written { path }),
             Err(fault::Error::Exists { .. }) => {}
             Err(e) => return Err(e.into()),
@@ -91,19 +93,53 @@ impl Agent {
                 == (response.status, response.to.as_str(), response.body.trim_end())
         };
         // One that cannot be read is somebody's all the same.
-        if !matches!(read(&outbox, &name, LIMIT), Ok(Some((found, ..))) if same(&found)) {
+        let Some((found, ..)) = read(&outbox, &name, LIMIT).ok().flatten().filter(|(found, ..)| same(found))
+        else {
             return Ok(Response::Taken { path });
-        }
+        };
         // Whoever wrote it may have been interrupted before it was durable.
         outbox.sync_file(&name)?;
         outbox.sync()?;
-        Ok(Response::Same { path })
+        Ok(Response::Same { path, found: Box::new(found) })
+    }
+
+    /// Makes way for another try: a response that says `failed` goes to the archive, under a name that is no response's.
+    /// `false`: there is none. Durable on return.
+    pub fn put_failure_away(&self, id: &str) -> Result<bool> {
+        let name = response_name(id)?;
+        let _held = self.tree().hold()?;
+        let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
+        if !matches!(read(&outbox, &name, LIMIT), Ok(Some((task, ..))) if task.status == Status::Failed) {
+            return Ok(false);
+        }
+        let archive = self.tree().made_tray(Tray::ArchivedOutbox, self.id())?;
+        for number in 2..1000 {
+            match outbox.publish(&name, &archive, &file_name::numbered(&name, number)) {
+                Err(fault::Error::Exists { .. }) => {}
+                other => {
+                    other?;
+                    archive.sync()?;
+                    outbox.sync()?;
+                    return Ok(true);
+                }
+            }
+        }
+        Err(fault::Error::Exists { path: archive.path().join(name) }.into())
     }
 
     /// The response to the request with this id, from the outbox or the archive.
     pub fn response(&self, id: &str) -> Result<Option<(Task, PathBuf)>> {
+        self.response_in(&[Tray::Outbox, Tray::ArchivedOutbox], id)
+    }
+
+    /// The response in the outbox alone, where that to a request in the inbox is.
+    pub fn response_here(&self, id: &str) -> Result<Option<(Task, PathBuf)>> {
+        self.response_in(&[Tray::Outbox], id)
+    }
+
+    fn response_in(&self, trays: &[Tray], id: &str) -> Result<Option<(Task, PathBuf)>> {
         let name = response_name(id)?;
-        for tray in [Tray::Outbox, Tray::ArchivedOutbox] {
+        for tray in trays.iter().copied() {
             let Some(dir) = self.tree().tray(tray, self.id())? else { continue };
             if let Some((task, ..)) = read(&dir, &name, LIMIT)? {
                 return Ok(Some((task, dir.path().join(name))));
@@ -178,7 +214,25 @@ mod tests {
     use super::super::scene::*;
     use super::*;
     use crate::mailbox::Folder;
-    use crate::message::workflow::Status;
+
+    #[test]
+    fn a_failure_makes_way_for_another_try() {
+        let scene = Scene::new(&["a"]);
+        let agent = scene.agent("a");
+        let mut answer = task("user", "No.\n");
+        (answer.status, answer.created) = (Status::Failed, noon().to_string());
+        answer.id = "2026-11-15-001-response".into();
+        for number in [2, 3] {
+            assert!(matches!(agent.respond("2026-11-15-001", &answer), Ok(Response::Written { .. })));
+            assert!(agent.put_failure_away("2026-11-15-001").unwrap());
+            let kept = format!("archive/outboxes/a/2026-11-15-001-response-{number}.md");
+            assert_eq!(scene.text(&kept), workflow::render(&answer));
+        }
+        assert_eq!(agent.response("2026-11-15-001").unwrap(), None);
+        answer.status = Status::Completed;
+        agent.respond("2026-11-15-001", &answer).unwrap();
+        assert!(!agent.put_failure_away("2026-11-15-001").unwrap());
+    }
 
     #[test]
     fn many_file_at_once_and_no_number_is_lost_or_given_twice() {
@@ -252,12 +306,14 @@ mod tests {
         assert_eq!(respond(&answer), Response::Written { path: path.clone() });
         let mut retry = answer.clone();
         retry.created = "2026-11-15T11:00:00Z".into();
-        assert_eq!(respond(&retry), Response::Same { path: path.clone() });
+        let found = Box::new(answer.clone());
+        assert_eq!(respond(&retry), Response::Same { path: path.clone(), found });
         retry.body = "Other.".into();
         assert_eq!(respond(&retry), Response::Taken { path: path.clone() });
         assert_eq!(agent.response("2026-11-15-001").unwrap(), Some((answer.clone(), path.clone())));
         std::fs::write(&path, "half a resp").unwrap();
         assert_eq!(respond(&answer), Response::Taken { path });
+        assert!(!agent.put_failure_away("2026-11-15-001").unwrap(), "nobody knows what it says");
         for bad in ["../x", "a/b", "", ".x"] {
             assert!(matches!(agent.respond(bad, &answer), Err(Error::BadName { .. })), "{bad}");
         }

@@ -26,7 +26,7 @@ use crate::message::{file_name, workflow};
 use crate::name::MailboxId;
 
 /// The form of an index; another is not read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The longest index that is read: facts of some hundred thousand messages.
 const INDEX_LIMIT: u64 = 256 * 1024 * 1024;
@@ -51,7 +51,7 @@ struct Mark(u64, i64, i64, u64);
 #[serde(rename_all = "snake_case")]
 enum Known {
     Facts(Box<Facts>),
-    /// What is wrong with the file, without its path: a tree may be moved.
+    /// What is wrong with the file.
     Fault(String),
     /// What was wrong with the disk; never written.
     #[serde(skip)]
@@ -91,11 +91,7 @@ impl Tree {
             };
             seen.facts.push(match known {
                 Known::Facts(facts) => (name, Ok(*facts)),
-                Known::Fault(why) => {
-                    let path = dir.path().join(&name);
-                    (name, Err(format!("{}: {why}", path.display())))
-                }
-                Known::Disk(why) => (name, Err(why)),
+                Known::Fault(why) | Known::Disk(why) => (name, Err(why)),
             });
         }
         if seen.opened > 0 || new.len() != had {

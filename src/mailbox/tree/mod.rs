@@ -19,6 +19,7 @@ mod agent;
 mod chain;
 mod claim;
 mod facts;
+mod faults;
 mod filing;
 mod index;
 mod reading;
@@ -44,6 +45,7 @@ use crate::name::{BadName, MailboxId};
 pub use agent::{Agent, folder_of};
 pub use chain::Chain;
 pub use facts::{Facts, Seen, Tray};
+pub use faults::Fault;
 pub use filing::Response;
 pub use steps::Waiting;
 
@@ -76,6 +78,14 @@ impl From<Error> for fault::Error {
 }
 
 impl Error {
+    /// The file that it is about, else the one that was being read, and what is wrong with it.
+    pub fn parts(&self, reading: &Path) -> (PathBuf, String) {
+        match self {
+            Self::Unreadable { path, source } => (path.clone(), source.to_string()),
+            e => (reading.to_owned(), e.to_string()),
+        }
+    }
+
     /// The line of the file where it is wrong, if it is known.
     pub fn line(&self) -> Option<usize> {
         match self {

@@ -1,5 +1,7 @@
 //! The messages of an agent as envelopes, for verbs that know no protocol.
 
+use std::collections::HashSet;
+
 use super::agent::Agent;
 use super::facts::Tray;
 use super::{Error, Result};
@@ -25,10 +27,7 @@ impl Agent {
             return Ok(None);
         };
         let time = Timestamp::parse(&task.created).unwrap_or_else(|| mtime(&stat));
-        let message = any::of_task(task).map_err(|source| {
-            self.unreadable(name, &Error::Unreadable { path: self.dir().path().join(name), source })
-        })?;
-        Ok(Some((message, time)))
+        Ok(Some((any::of_task(task), time)))
     }
 
     /// The envelope of a message alone.
@@ -48,16 +47,22 @@ impl Agent {
 
     /// The files of a folder that may hold the message with this id.
     pub fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
-        let mut names = self.list(folder, usize::MAX)?.names;
         let tray = self.facts(Tray::Inbox)?;
         let archived = if folder == Folder::Archive { Some(self.facts(Tray::ArchivedInbox)?) } else { None };
-        let all = || tray.readable().chain(archived.iter().flat_map(|seen| seen.readable()));
-        names.retain(|name| {
-            all().any(|(file, facts)| {
-                let called = format!("{}@{}", facts.id, facts.to);
-                file == name && (facts.msg_id.as_deref() == Some(id.as_str()) || called == id.as_str())
+        let all = tray.readable().chain(archived.iter().flat_map(|seen| seen.readable()));
+        let twins: HashSet<&str> = all
+            .filter(|(_, facts)| {
+                let called = id.as_str().strip_prefix(facts.id.as_str()).and_then(|to| to.strip_prefix('@'));
+                facts.msg_id.as_deref() == Some(id.as_str()) || called == Some(facts.to.as_str())
             })
-        });
+            .map(|(name, _)| name)
+            .collect();
+        // Most often there is none, and then no list is needed.
+        if twins.is_empty() {
+            return Ok(vec![]);
+        }
+        let mut names = self.list(folder, usize::MAX)?.names;
+        names.retain(|name| twins.contains(name.as_str()));
         Ok(names)
     }
 
@@ -77,6 +82,7 @@ impl Agent {
             e => e.to_string(),
         };
         let passing = matches!(e, Error::Disk(fault::Error::Io { .. }));
-        Unreadable { name: name.to_owned(), why, time: stat.map(|stat| mtime(&stat)), passing }
+        let time = stat.map(|stat| mtime(&stat));
+        Unreadable { name: name.to_owned(), why, time, passing, left_alone: true }
     }
 }

@@ -80,7 +80,8 @@ impl Tree {
 }
 
 impl Agent {
-    /// The pending messages whose earlier steps are completed, in order. `total` counts all that are ready.
+    /// The pending messages whose earlier steps are completed, in order. `total` counts all that are ready. What is strange
+    /// or broken is told too, as with every list of the inbox.
     pub fn ready(&self, limit: usize) -> Result<Listing> {
         let seen = self.facts(Tray::Inbox)?;
         let found = seen.readable().filter(|(_, facts)| facts.status == Status::Pending).collect();
@@ -92,7 +93,8 @@ impl Agent {
         }
         let total = found.len();
         let names = found.into_iter().take(limit).map(|(name, _)| name.to_owned()).collect();
-        Ok(Listing { names, total, strange: vec![] })
+        let broken = seen.broken();
+        Ok(Listing { names, total, strange: seen.strange, broken })
     }
 }
 
@@ -201,8 +203,9 @@ mod tests {
             request_id: None,
             workflow: run.map(str::to_owned),
             step,
-            context: None,
+            subject: String::new(),
             duration_seconds: None,
+            error: None,
         };
         let all =
             vec![of("a", 1, Some("w"), Some(2)), of("b", 2, None, None), of("c", 3, Some("w"), Some(1))];

@@ -86,6 +86,11 @@ impl Trace {
         self.messages().filter(|call| !call.rest.contains(&carried)).count()
     }
 
+    /// How many of them were opened to be read: what is staged beside them is not.
+    pub(crate) fn messages_read(&self) -> usize {
+        self.messages().filter(|call| call.rest.contains("O_RDONLY")).count()
+    }
+
     fn messages(&self) -> impl Iterator<Item = &Call> {
         let open = ["open", "openat", "openat2"];
         self.calls

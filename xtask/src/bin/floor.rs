@@ -11,6 +11,7 @@
 //! floor deliver ROOT ID N     publish N messages durably; print how many a second
 //! floor claim ROOT ID TOKEN   take the first message of the inbox durably under TOKEN, journal it, print it
 //! floor done ROOT ID TOKEN    archive durably what TOKEN holds, end the claim, journal it, print a line
+//! floor change TREE AGENT NAME   change the status of a message of a tree, durably, under the lock; print a line
 //! floor search ROOT N WORD    print the files of all mailboxes that contain WORD, with N threads
 //! floor nothing               end at once: the price of a process
 //! ```
@@ -29,7 +30,8 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, fsync, inotify, mkdirat, openat, renameat_with, unlinkat,
+    AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fsync, inotify, mkdirat, openat,
+    renameat_with, unlinkat,
 };
 
 const BODY: usize = 2048;
@@ -45,6 +47,7 @@ fn main() -> io::Result<()> {
         ["deliver", root, id, count] => deliver(root, id, count.parse().map_err(io::Error::other)?),
         ["claim", root, id, token] => claim(root, id, token),
         ["done", root, id, token] => done(root, id, token),
+        ["change", tree, agent, name] => change(tree, agent, name),
         ["search", root, threads, word] => search(root, threads.parse().map_err(io::Error::other)?, word),
         ["nothing"] => Ok(()),
         _ => Err(io::Error::other("there is no such verb of the floor; see the head of floor.rs")),
@@ -129,6 +132,25 @@ fn terms(id: &str, name: &str) -> String {
         "{{\"v\":1,\"owner\":\"{id}\",\"host\":\"floor\",\"boot\":\"00000000-0000-4000-8000-000000000000\",\
          \"until_ms\":1800000,\"ends\":\"2026-01-01T00:30:00Z\",\"attempt\":1,\"file\":\"{name}\"}}"
     )
+}
+
+/// What was displaced is left beside it, under a hidden name.
+fn change(tree: &str, agent: &str, name: &str) -> io::Result<()> {
+    let tree = open_dir(CWD, tree)?;
+    let lock = openat(&tree, ".postroom/lock", OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC, PRIVATE)?;
+    flock(&lock, FlockOperation::LockExclusive)?;
+    let inbox = open_dir(&tree, &format!("inboxes/{agent}"))?;
+    let text = String::from_utf8(read(&inbox, name)?).map_err(io::Error::other)?;
+    let changed = text.replacen("status: pending", "status: completed", 1);
+    let staged = format!(".{name}.floor");
+    let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mut file = File::from(openat(&inbox, &staged, create, PRIVATE)?);
+    file.write_all(changed.as_bytes())?;
+    fsync(&file)?;
+    drop(file);
+    renameat_with(&inbox, &staged, &inbox, name, RenameFlags::EXCHANGE)?;
+    fsync(&inbox)?;
+    io::stdout().write_all(format!("archived {name}\n").as_bytes())
 }
 
 /// Each thread takes one directory at a time, and reads every file of it into the same buffer.

@@ -1,0 +1,136 @@
+//! Faults: what is wrong in the trays of an agent, each with its file, and its line and field where there is one.
+//!
+//! A file that cannot be read, two requests with one id in one inbox, and a response whose request is not there. Nothing
+//! is moved or mended: these files are written by hand, and whoever wrote one knows what was meant.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use super::facts::{Seen, Tray};
+use super::{LIMIT, Tree};
+use crate::message::{frontmatter, yaml};
+use crate::name::MailboxId;
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub path: PathBuf,
+    pub why: String,
+    /// It can be read, but answers a request that is not there.
+    pub is_orphan: bool,
+}
+
+impl Tree {
+    /// What is wrong with what was seen of an agent.
+    pub fn faults(&self, agent: &MailboxId, inbox: &Seen, outbox: &Seen) -> Vec<Fault> {
+        let path = |tray: Tray, name: &std::ffi::OsStr| {
+            let way = tray.way().iter().fold(self.path().to_owned(), |path, step| path.join(step));
+            way.join(agent.as_str()).join(name)
+        };
+        let mut found = vec![];
+        for (tray, seen) in [(Tray::Inbox, inbox), (Tray::Outbox, outbox)] {
+            let strange = seen.strange.iter().map(|(name, what)| (name.as_os_str(), format!("it is {what}")));
+            let broken = seen.facts.iter().filter_map(|(name, facts)| {
+                facts.as_ref().err().map(|why| (std::ffi::OsStr::new(name), why.clone()))
+            });
+            found.extend(strange.chain(broken).map(|(name, why)| Fault {
+                path: path(tray, name),
+                why,
+                is_orphan: false,
+            }));
+        }
+        let at = |tray: Tray, name: &str, field: &str, why: String| {
+            let line =
+                self.line_of(tray, agent, name, field).map_or(String::new(), |n| format!("line {n}: "));
+            (path(tray, name.as_ref()), format!("{line}`{field}`: {why}"))
+        };
+        let mut ids: HashMap<&str, &str> = HashMap::new();
+        for (name, facts) in inbox.readable() {
+            if let Some(other) = ids.insert(&facts.id, name) {
+                let why = format!("{} is in this inbox twice, also in {other}", facts.id);
+                let (path, why) = at(Tray::Inbox, name, "id", why);
+                found.push(Fault { path, why, is_orphan: false });
+            }
+        }
+        // A request that cannot be read is told of above; that its response has none would be said in vain.
+        let unread: HashSet<String> = inbox.broken().into_iter().collect();
+        for (name, facts) in outbox.readable() {
+            let request = facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"));
+            let request = request.unwrap_or(name);
+            if !ids.contains_key(request) && !unread.contains(&format!("{request}.md")) {
+                let why = format!("the request {request} is not in the inbox of {agent}");
+                let (path, why) = at(Tray::Outbox, name, "request_id", why);
+                found.push(Fault { path, why, is_orphan: true });
+            }
+        }
+        found
+    }
+
+    /// The line of a field, looked for only when something is wrong with it.
+    fn line_of(&self, tray: Tray, agent: &MailboxId, name: &str, field: &str) -> Option<usize> {
+        let bytes = self.tray(tray, agent).ok()??.read(name, LIMIT).ok()??;
+        let split = frontmatter::split(frontmatter::text(&bytes).ok()?).ok()?;
+        yaml::fields(split.header).ok()?.into_iter().find(|f| f.key == field).map(|f| f.line)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
+mod tests {
+    use super::super::scene::*;
+    use super::*;
+
+    #[test]
+    fn each_fault_names_its_file_and_its_line() {
+        let scene = Scene::new(&["a"]);
+        scene.put("a", "2026-11-15-001", "");
+        let text = scene.text("inboxes/a/2026-11-15-001.md");
+        let moved = text.replacen("id: 2026-11-15-001\n", "", 1).replacen(
+            "to: a\n",
+            "to: a\nid: 2026-11-15-001\n",
+            1,
+        );
+        std::fs::write(scene.path("inboxes/a/copy.md"), moved).unwrap();
+        scene.put("a", "2026-11-15-002", "status: waiting\n");
+        std::os::unix::fs::symlink("/etc/hostname", scene.path("inboxes/a/link.md")).unwrap();
+        for (id, request) in [("007", "request_id: 2026-11-15-007\n"), ("002", ""), ("008", "")] {
+            let text = text.replacen("---\n", &format!("---\n{request}"), 1);
+            std::fs::write(scene.path(&format!("outboxes/a/2026-11-15-{id}-response.md")), text).unwrap();
+        }
+        let agent = scene.agent("a");
+        let (inbox, outbox) = (agent.facts(Tray::Inbox).unwrap(), agent.facts(Tray::Outbox).unwrap());
+        let found = scene.tree.faults(&id("a"), &inbox, &outbox);
+        let shown: Vec<_> = found
+            .iter()
+            .map(|fault| {
+                (fault.path.file_name().unwrap().to_str().unwrap(), fault.why.as_str(), fault.is_orphan)
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("link.md", "it is a symbolic link", false),
+                (
+                    "2026-11-15-002.md",
+                    "line 6: `status`: not one of pending, in_progress, completed, failed",
+                    false
+                ),
+                (
+                    "copy.md",
+                    "line 4: `id`: 2026-11-15-001 is in this inbox twice, also in 2026-11-15-001.md",
+                    false
+                ),
+                (
+                    "2026-11-15-007-response.md",
+                    "line 2: `request_id`: the request 2026-11-15-007 is not in the inbox of a",
+                    true
+                ),
+                (
+                    "2026-11-15-008-response.md",
+                    "`request_id`: the request 2026-11-15-008 is not in the inbox of a",
+                    true
+                ),
+            ]
+        );
+    }
+}

@@ -1,0 +1,357 @@
+//! W3: killed at every system call, in a `.claude` tree and in a workspace.
+//!
+//! Whatever was struck, each message is in one place, whole, with a valid status; the same command run again finishes it,
+//! and nothing is answered twice. In tier 0 only those calls are struck that leave other files behind than the one before.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::lab::{Findings, Lab, Outcome, need, spread};
+use crate::ledger::{body, key_of};
+use crate::place::{Place, copy_tree, names_in};
+use crate::process::Ended;
+use crate::strace::{self, Point};
+use crate::w_tree::{Filed, claude, filed, with_tree};
+
+const JOB: &str = "a5ced000-0000-4000-8000-000000000001";
+const NEW: &str = "c405e000-0000-4000-8000-000000000002";
+
+/// What is struck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Deed {
+    Send,
+    Claim,
+    Done,
+    DoneWithAnswer,
+    Reply,
+    ReplyInTree,
+    Fail,
+    Release,
+    Read,
+    Archive,
+    Append,
+    CleanUp,
+    WorkspaceSend,
+    WorkspaceReply,
+}
+
+impl Deed {
+    const ALL: [Self; 14] = [
+        Self::Send,
+        Self::Claim,
+        Self::Done,
+        Self::DoneWithAnswer,
+        Self::Reply,
+        Self::ReplyInTree,
+        Self::Fail,
+        Self::Release,
+        Self::Read,
+        Self::Archive,
+        Self::Append,
+        Self::CleanUp,
+        Self::WorkspaceSend,
+        Self::WorkspaceReply,
+    ];
+
+    fn is_held(self) -> bool {
+        matches!(self, Self::Done | Self::DoneWithAnswer | Self::Fail | Self::Release)
+    }
+}
+
+/// A room, a tree and two workspaces in the state before a deed, kept beside themselves.
+struct Scene {
+    place: Place,
+    words: Vec<String>,
+}
+
+const KEPT: [&str; 3] = ["project", "left", "right"];
+
+impl Scene {
+    fn prepare(lab: &Lab, base: &Path, deed: Deed) -> Self {
+        let place = with_tree(lab, base, &["alice"]);
+        for side in ["left", "right"] {
+            fs::create_dir_all(base.join(side)).expect("a workspace");
+            place.ok(&["setup", "--workspace", side, side]);
+        }
+        let (job, other, answer) = (body("job"), body("bystander"), body("answer"));
+        let asker = if deed == Deed::ReplyInTree { "writer" } else { "alice" };
+        place.ok(&["--as", "alice", "send", "tester", "-s", "other", "-m", &other]);
+        place.ok(&["--as", asker, "send", "explore", "-s", "job", "--id", JOB, "-m", &job]);
+        place.ok(&["--as", "left", "send", "right", "-s", "job", "--id", JOB, "-m", &job]);
+        let id = names_in(&claude(&place, "inboxes/explore")).pop().unwrap_or_default();
+        let id = id.trim_end_matches(".md").to_owned();
+        let mut token = String::new();
+        if deed.is_held() {
+            let told = place.ok(&["--as", "explore", "claim", "--lease", "1h", "--json"]);
+            token = token_of(&told).expect("a token");
+        }
+        if deed == Deed::CleanUp {
+            place.ok(&["--as", "explore", "reply", &id, "-m", &answer]);
+        }
+        let new = body("new");
+        let words: &[&str] = match deed {
+            Deed::Send => &["--as", "alice", "send", "explore", "-s", "news", "--id", NEW, "-m", &new],
+            // Short, so that the end of the lease can be seen; longer than the command takes.
+            Deed::Claim => &["--as", "explore", "claim", "--lease", "0.4", "--json"],
+            Deed::Done => &["--as", "explore", "done", &token],
+            Deed::DoneWithAnswer => &["--as", "explore", "done", &token, "-m", &answer],
+            Deed::Reply | Deed::ReplyInTree => &["--as", "explore", "reply", &id, "-m", &answer],
+            Deed::Fail => &["--as", "explore", "fail", &token, "--reason", "struck"],
+            Deed::Release => &["--as", "explore", "release", &token],
+            Deed::Read => &["--as", "explore", "read"],
+            Deed::Archive => &["--as", "explore", "archive", &id],
+            Deed::Append => {
+                &["shared", "--tree", "project", "append", "session-context", "Open Questions", "why?"]
+            }
+            Deed::CleanUp => &["cleanup", "--tree", "project"],
+            Deed::WorkspaceSend => &["--as", "left", "send", "right", "-s", "news", "--id", NEW, "-m", &new],
+            Deed::WorkspaceReply => &["--as", "right", "reply", &JOB[..8], "-m", &answer],
+        };
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        place.save();
+        for name in KEPT {
+            copy_tree(&base.join(name), &base.join("kept").join(name));
+        }
+        Self { place, words }
+    }
+
+    fn restore(&self) {
+        self.place.restore();
+        for name in KEPT {
+            let _ = fs::remove_dir_all(self.place.base.join(name));
+            copy_tree(&self.place.base.join("kept").join(name), &self.place.base.join(name));
+        }
+    }
+
+    fn run(&self) -> crate::process::Run {
+        self.place.command(&self.words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The messages of a workspace's inbox that have this type and body.
+    fn in_workspace(&self, side: &str, kind: &str, key: &str, problems: &mut Vec<String>) -> usize {
+        let dir = self.place.base.join(side).join(".mailbox/inbox");
+        let mut count = 0;
+        for name in names_in(&dir).into_iter().filter(|name| !name.starts_with('.')) {
+            let text = fs::read_to_string(dir.join(&name)).unwrap_or_default();
+            match text.split_once("\n---\n\n").map(|(head, body)| (head, key_of(body))) {
+                Some((head, Ok(found))) => {
+                    count += usize::from(found == key && head.contains(&format!("MESSAGE_TYPE: {kind}")));
+                }
+                _ => problems.push(format!("partial: {side}/{name} ({} bytes)", text.len())),
+            }
+        }
+        count
+    }
+}
+
+fn token_of(ended: &Ended) -> Option<String> {
+    let told: Value = serde_json::from_slice(&ended.out).ok()?;
+    told["claim"]["token"].as_str().map(str::to_owned)
+}
+
+/// What a look at the tree tells, after a kill or at the end.
+struct Look {
+    problems: Vec<String>,
+    jobs: Vec<Filed>,
+    archived: Vec<Filed>,
+    responses: Vec<Filed>,
+    new: usize,
+}
+
+fn look(scene: &Scene) -> Look {
+    let mut problems = vec![];
+    let mut tray = |tray: &str| filed(&scene.place, tray, &mut problems);
+    let inbox = tray("inboxes/explore");
+    let archived = tray("archive/inboxes/explore");
+    let mut responses = tray("outboxes/explore");
+    responses.extend(tray("archive/outboxes/explore"));
+    let other = tray("inboxes/tester").len();
+    tray("inboxes/writer");
+    if other != 1 {
+        problems.push("a bystander is gone".to_owned());
+    }
+    let new = inbox.iter().filter(|filed| filed.key == "new").count();
+    let jobs = inbox.into_iter().filter(|filed| filed.key == "job").collect();
+    Look { problems, jobs, archived, responses, new }
+}
+
+pub(crate) fn killed_at_every_call(lab: &Lab) -> Outcome {
+    need("strace")?;
+    let findings = Findings::default();
+    let (points, missed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    for deed in Deed::ALL {
+        let dir = lab.fast_dir();
+        let scenes: Vec<Scene> =
+            (0..lab.workers).map(|n| Scene::prepare(lab, &dir.path().join(format!("w{n}")), deed)).collect();
+        let (clean, calls) = strace::trace(&scenes[0].run(), &dir.path().join("log"), &[]);
+        findings.check(clean.ok(), || format!("{deed:?}: undisturbed: {}", clean.shown()));
+        let all: Vec<Point> = strace::points(&calls)
+            .into_iter()
+            .filter(|(_, call)| lab.tier > 0 || call.changes_files())
+            .map(|(point, _)| point)
+            .collect();
+        spread(lab.workers, &all, |n, point| {
+            let scene = &scenes[n];
+            scene.restore();
+            let killed = strace::struck(&scene.run(), point, "signal=KILL").end();
+            points.fetch_add(1, Ordering::Relaxed);
+            // A run that was not struck proves nothing about the point.
+            if killed.ok() {
+                missed.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            let at = format!("{deed:?} killed at {point}");
+            findings.extend(&at, after(deed, scene));
+            findings.extend(&at, scene.place.doctor());
+        });
+    }
+    let (points, missed) = (points.into_inner(), missed.into_inner());
+    findings.check(missed * 50 <= points, || format!("{missed} points were not reached"));
+    findings.verdict(format!("{points} points of {} deeds, 0 lost, 0 partial, 0 twice", Deed::ALL.len()))
+}
+
+/// Judges what a kill left, runs the deed again, and judges the end.
+fn after(deed: Deed, scene: &Scene) -> Vec<String> {
+    let struck = look(scene);
+    let mut problems = struck.problems;
+    let there = struck.jobs.len() + struck.archived.len();
+    let mut expect = |holds: bool, what: String| {
+        if !holds {
+            problems.push(what);
+        }
+    };
+    expect(there == 1, format!("the job is there {there} times"));
+    expect(struck.new <= 1 && struck.responses.len() <= 1, "something is there twice".to_owned());
+    if matches!(deed, Deed::WorkspaceSend | Deed::WorkspaceReply) {
+        problems.extend(after_workspace(deed, scene));
+        return problems;
+    }
+    if matches!(deed, Deed::Claim | Deed::Read) {
+        problems.extend(after_claim(deed, scene));
+        return problems;
+    }
+    let questions = |scene: &Scene| {
+        let text = fs::read_to_string(claude(&scene.place, "shared/session-context.md")).unwrap_or_default();
+        (
+            text.matches("why?").count(),
+            text.starts_with("---\nsession_id:") && text.contains("## Open Questions\n"),
+        )
+    };
+    let asked_before = questions(scene);
+    let again = scene.run().end();
+    // Whoever comes back after the deed was done finds no claim any more, or nothing to clean up, and is told so.
+    let told = match deed {
+        Deed::CleanUp => again.code == Some(1),
+        deed => deed.is_held() && again.code == Some(3),
+    };
+    expect(again.ok() || told, format!("the second run: {}", again.shown()));
+    // Whoever asked looks, which carries over what was cut off.
+    let asker = if deed == Deed::ReplyInTree { "writer" } else { "alice" };
+    scene.place.run(&["--as", asker, "check"]);
+    let end = look(scene);
+    let status = end.jobs.first().map(|job| job.fields["status"].clone()).unwrap_or_default();
+    let wanted = match deed {
+        Deed::Send | Deed::Release | Deed::Append => "pending",
+        Deed::Fail => "failed",
+        Deed::CleanUp => "",
+        _ => "completed",
+    };
+    expect(status == wanted, format!("at the end the job is `{status}`, not `{wanted}`"));
+    let answers = match deed {
+        Deed::ReplyInTree => {
+            names_in(&claude(&scene.place, "inboxes/writer")).iter().filter(|n| !n.starts_with('.')).count()
+        }
+        _ => scene.place.messages("alice", "inbox").len(),
+    };
+    let answered =
+        matches!(deed, Deed::DoneWithAnswer | Deed::Reply | Deed::ReplyInTree | Deed::Fail | Deed::CleanUp);
+    expect(answers == usize::from(answered), format!("{answers} answers reached {asker}"));
+    expect(end.responses.len() == usize::from(answered), format!("{} responses", end.responses.len()));
+    expect(end.new == usize::from(deed == Deed::Send), format!("{} new messages", end.new));
+    if deed == Deed::Append {
+        let asked = questions(scene);
+        expect(asked_before.1 && asked.1, "the shared file is not whole".to_owned());
+        expect(
+            asked_before.0 <= 1 && asked.0 == asked_before.0 + 1,
+            format!("asked {asked_before:?}, then {asked:?}"),
+        );
+    }
+    if deed == Deed::CleanUp {
+        let left = names_in(&claude(&scene.place, "outboxes/explore"))
+            .iter()
+            .filter(|n| !n.starts_with('.'))
+            .count();
+        expect(end.archived.len() == 1 && left == 0, "the chain is not archived".to_owned());
+    }
+    problems.extend(end.problems);
+    problems
+}
+
+/// A claimer that died: the job comes back when the lease ends, and can be finished.
+fn after_claim(deed: Deed, scene: &Scene) -> Vec<String> {
+    let place = &scene.place;
+    let mut problems = vec![];
+    let claims = claude(place, ".postroom/claims/explore/claimed");
+    if deed == Deed::Read {
+        // Its lease is half an hour: it is ended by hand.
+        for token in names_in(&claims) {
+            let path = claims.join(token).join("claim.json");
+            let terms = fs::read_to_string(&path).unwrap_or_default();
+            if let Ok(mut terms) = serde_json::from_str::<Value>(&terms) {
+                terms["until_ms"] = 0.into();
+                fs::write(&path, terms.to_string()).expect("other terms");
+            }
+        }
+    }
+    let limit = Instant::now() + Duration::from_secs(10);
+    while place.run(&["--as", "explore", "check", "--count"]).stdout() != "1\n" {
+        if Instant::now() > limit {
+            problems.push(format!("the job never came back: {:?}", look(scene).jobs));
+            return problems;
+        }
+    }
+    let again = place.run(&["--as", "explore", "claim", "--json"]);
+    let token = token_of(&again).unwrap_or_default();
+    let done = place.run(&["--as", "explore", "done", &token]);
+    let end = look(scene);
+    if !done.ok() || end.jobs.first().is_none_or(|job| job.fields["status"] != "completed") {
+        problems.push(format!("it cannot be finished: {}, {}", again.shown(), done.shown()));
+    }
+    if !names_in(&claims).is_empty() {
+        problems.push("a claim is left over".to_owned());
+    }
+    problems.extend(end.problems);
+    problems
+}
+
+fn after_workspace(deed: Deed, scene: &Scene) -> Vec<String> {
+    let mut problems = vec![];
+    let count = |side: &str, kind: &str, key: &str, problems: &mut Vec<String>| {
+        scene.in_workspace(side, kind, key, problems)
+    };
+    let asked = count("right", "NEW", "job", &mut problems);
+    let answered = count("left", "REPLY", "answer", &mut problems);
+    let news = count("right", "NEW", "new", &mut problems);
+    if asked + answered == 0 || answered > 1 || news > 1 {
+        problems.push(format!("{asked} requests, {answered} answers, {news} new"));
+    }
+    let again = scene.run().end();
+    // The request goes with its answer, so whoever comes back finds it gone.
+    if !again.ok() && !(deed == Deed::WorkspaceReply && again.code == Some(3) && answered == 1) {
+        problems.push(format!("the second run: {}", again.shown()));
+    }
+    let end = (
+        count("right", "NEW", "job", &mut problems),
+        count("left", "REPLY", "answer", &mut problems),
+        count("right", "NEW", "new", &mut problems),
+    );
+    let wanted = if deed == Deed::WorkspaceSend { (1, 0, 1) } else { (0, 1, 0) };
+    if end != wanted {
+        problems.push(format!("at the end {end:?}, not {wanted:?}"));
+    }
+    problems
+}
