@@ -39,8 +39,8 @@ impl Verb for Unarchive {
 
 fn file(context: &mut Context, ids: &[String], to: Folder, word: &str) -> Result<(), Fail> {
     let (post, me) = context.post_and_me()?;
-    // All are found before the first is moved: a mistyped id moves nothing.
-    for id in ids {
+    // All are found before the first is moved: a mistyped id moves nothing. A single one is found when it is moved.
+    for id in ids.iter().filter(|_| ids.len() > 1) {
         post.find_to_file(&me, id, to)?;
     }
     let mut filed = vec![];

@@ -225,20 +225,20 @@ fn ignore(project: &Dir) -> Result<()> {
         ["inboxes", "outboxes", "shared", "archive", ".postroom"].map(|part| format!("/{TREE}/{part}/"));
     for _ in 0..8 {
         let stat = project.stat(FILE).ok();
-        let bytes = project.read(FILE, 1024 * 1024)?.unwrap_or_default();
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        let missing: Vec<&String> =
-            lines.iter().filter(|line| !text.lines().any(|l| l.trim() == *line)).collect();
+        // Bytes, because what others wrote there need not be UTF-8.
+        let mut text = project.read(FILE, 1024 * 1024)?.unwrap_or_default();
+        let has = |line: &&String| text.split(|b| *b == b'\n').any(|l| l.trim_ascii() == line.as_bytes());
+        let missing: Vec<&String> = lines.iter().filter(|line| !has(line)).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
+        if !text.is_empty() && !text.ends_with(b"\n") {
+            text.push(b'\n');
         }
-        missing.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+        missing.iter().for_each(|line| text.extend(format!("{line}\n").as_bytes()));
         let done = match stat {
-            Some(stat) => project.swap(FILE, text.as_bytes(), &stat)?,
-            None => project.place(FILE, text.as_bytes()).map(|()| Swapped::Done)?,
+            Some(stat) => project.swap(FILE, &text, &stat)?,
+            None => project.place(FILE, &text).map(|()| Swapped::Done)?,
         };
         if done == Swapped::Done {
             return Ok(());

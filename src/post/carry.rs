@@ -14,8 +14,10 @@ use crate::journal::Event;
 use crate::mailbox::maildir::Layout;
 use crate::mailbox::once::Once;
 use crate::mailbox::reading::mtime;
+use crate::mailbox::tree::Tray;
 use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::message::envelope::{subject_of, subject_of_answer};
+use crate::message::frontmatter::HEADER_LIMIT;
 use crate::message::workspace::Kind;
 use crate::message::{Envelope, Message, Native, Priority, Protocol, any};
 use crate::name::{MailboxId, MessageId};
@@ -35,6 +37,7 @@ impl Post {
             self.carry_from(mailbox, mailbox.home())?;
         }
         self.collect_in_tree(mailbox)?;
+        self.carry_in_tree(mailbox)?;
         let own = match mailbox.dir().sub(WORKSPACE) {
             Err(e) if e.is_missing() => return Ok(()),
             other => Maildir::workspace(other?, mailbox.id()),
@@ -58,6 +61,24 @@ impl Post {
             };
             self.carry(mailbox, source, message)?;
             source.shift(&name, Folder::Inbox, Folder::Archive)?;
+        }
+        Ok(())
+    }
+
+    /// Files messages of the other protocols that lie in the inbox of an agent as tasks, because without a status nobody
+    /// could say where they are.
+    fn carry_in_tree(&self, mailbox: &Mailbox) -> Result<()> {
+        let Some(agent) = mailbox.agent() else { return Ok(()) };
+        for name in agent.facts(Tray::Inbox)?.broken() {
+            let settled = agent.dir().stat(&name).is_ok_and(|stat| self.now().since(mtime(&stat)) >= SETTLED);
+            let bytes = agent.dir().read(&name, self.room.limits().body_bytes + HEADER_LIMIT as u64);
+            let Some(message) = bytes.ok().flatten().and_then(|bytes| any::parse(&bytes).ok()) else {
+                continue;
+            };
+            if settled && !matches!(message.envelope.native, Native::Workflow { .. }) {
+                self.carry(mailbox, mailbox.home(), message)?;
+                agent.put_away(&name)?;
+            }
         }
         Ok(())
     }
@@ -91,9 +112,9 @@ impl Post {
                 }
             }
             // The way back to whom the room does not know, or to a request whose id is none of ours.
-            let (known, ours) = (self.existing_id(&envelope.from).is_some(), envelope.reply_to.is_some());
-            let asked = envelope.reply_to.clone().unwrap_or_else(|| envelope.id.clone());
-            if !ours && asked.request() != request {
+            let known = self.existing_id(&envelope.from).is_some();
+            // The exchange keeps its id, however many rounds it has.
+            if envelope.id.request() != request {
                 envelope.extra.push((REQUEST.to_owned(), request));
             }
             envelope.extra.extend(reply.filter(|_| !known).map(|path| (REPLY_PATH.to_owned(), path)));

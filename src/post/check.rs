@@ -59,7 +59,9 @@ impl Post {
         self.refresh(&me.mailbox)?;
         // A filter asks for what only the envelope says, so then every name is a candidate.
         let named = me.mailbox.protocol() == Protocol::Maildir;
-        let mut ask = if named && filter.is_empty() { limit } else { usize::MAX };
+        // A list of a tree is in its order already, so what is not shown need not be opened there either.
+        let ordered = named || me.mailbox.agent().is_some();
+        let mut ask = if ordered && filter.is_empty() { limit } else { usize::MAX };
         loop {
             let listing = match named {
                 true => me.mailbox.arrivals(Folder::Inbox, ask)?,

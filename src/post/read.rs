@@ -192,6 +192,9 @@ impl Post {
     /// Files a message away unread, or back. `false`: it was there already.
     pub fn file(&self, me: &Me, reference: &str, to: Folder) -> Result<(Found, bool)> {
         self.room.may_write()?;
+        if let Some(filed) = self.file_in_tree(me, reference, to)? {
+            return Ok(filed);
+        }
         let found = self.find_to_file(me, reference, to)?;
         if found.folder == to {
             // The run that moved it may have been interrupted before that was durable.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::claim::{BOUNCE, is_bounce};
 use super::copies::{Back, is_beside};
-use super::reply::Target;
+use super::reply::{REQUEST, Target};
 use super::{Error, Me, Post, Result};
 use crate::journal::Event;
 use crate::mailbox::maildir::{Delivered, Layout};
@@ -277,6 +277,7 @@ impl Post {
         if let Some(from) = from.filter(|from| self.protocol_of(from) == Protocol::Workspace) {
             self.keep_own_copy(&self.mailbox(from)?, &mailbox, envelope, letter)?;
         }
+        let envelope = &self.with_request(envelope, letter);
         let bytes = maildir::render(envelope, &letter.body);
         // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
         let short = envelope.id.short().unwrap_or_else(|| "00000000".to_owned());
@@ -285,6 +286,15 @@ impl Post {
             true => place.deliver_once(&envelope.id, &name, bytes.as_bytes())?,
             false => place.deliver_beside(&name, bytes.as_bytes(), &BTreeSet::new())?,
         })
+    }
+
+    /// An answer from a workspace says which exchange it belongs to, where its own id does not.
+    fn with_request(&self, envelope: &Envelope, letter: &Letter) -> Envelope {
+        let mut envelope = envelope.clone();
+        if let Some(back) = letter.back.as_ref().filter(|back| back.path.is_some()) {
+            envelope.extra.push((REQUEST.to_owned(), back.request.clone()));
+        }
+        envelope
     }
 
     /// A workspace keeps a copy of all it sends, whatever protocol that goes out in.

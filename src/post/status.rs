@@ -70,6 +70,9 @@ pub fn tree_status(claude: &Path, latest: usize) -> Result<TreeStatus> {
         status.faults.extend(faults.into_iter().map(|fault| (fault.path.display().to_string(), fault.why)));
         status.agents.push(AgentStatus { agent: agent.to_string(), counts, responses: answered.facts.len() });
     }
+    for (name, why) in tree.strange_agents()? {
+        status.faults.push((tree.path().join("inboxes").join(name).display().to_string(), why));
+    }
     status.latest.sort_by(|a, b| (b.time, &b.id).cmp(&(a.time, &a.id)));
     status.latest.truncate(latest);
     for name in tree.shared_files()? {

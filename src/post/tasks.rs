@@ -18,7 +18,7 @@ use super::reply::{REPLY_PATH, REQUEST, Target};
 use super::{BOUNCE, Back, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::once::Once;
-use crate::mailbox::tree::{Agent, Facts, Response, Tray, Tree};
+use crate::mailbox::tree::{Agent, Facts, Filed, How, Response, Tray, Tree};
 use crate::mailbox::{Dir, Folder, Mailbox};
 use crate::message::envelope::{check_value, subject_of, subject_of_answer};
 use crate::message::workflow::{Status, Task};
@@ -381,6 +381,27 @@ impl Post {
             // Too long, or the mailbox is full: it waits in its outbox, and keeps nobody from the rest of their mail.
             _ => Ok(false),
         }
+    }
+
+    /// Archives a request that is named by its whole id: what it takes is one look at it and one change. `None`: the name
+    /// is not that of a file in the inbox, so others have to be looked at.
+    pub(super) fn file_in_tree(&self, me: &Me, reference: &str, to: Folder) -> Result<Option<(Found, bool)>> {
+        let (Some(agent), Folder::Archive) = (me.mailbox.agent(), to) else { return Ok(None) };
+        let name = format!("{}.md", reference.strip_suffix(".md").unwrap_or(reference));
+        if MailboxId::parse(&name).is_err() {
+            return Ok(None);
+        }
+        let Some(Filed { task, how }) = agent.file_as(&name, Status::Completed).map_err(tree_error)? else {
+            return Ok(None);
+        };
+        if how == How::Claimed {
+            return Err(Error::NotUnread { reference: reference.to_owned(), folder: "claimed" });
+        }
+        if how == How::Done {
+            let id = any::of_task(task).envelope.id;
+            self.record_move("archived", me, id.as_str(), &name);
+        }
+        Ok(Some((Found { folder: to, name }, how == How::Done)))
     }
 
     /// Notes that a request was shown: it is in progress until it is answered, or its lease is over.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::places::WORKSPACE;
 use super::{Checked, Error, Filter, Me, Post, Result};
 use crate::mailbox::Folder;
+use crate::message::Protocol;
 use crate::wait::{Watch, Woken};
 
 /// How a wait ended.
@@ -81,10 +82,16 @@ impl Post {
             Some(_) => me.mailbox.arrivals(Folder::Inbox, most),
             None => me.mailbox.list(Folder::Inbox, most),
         };
-        if filter.is_empty() {
+        // A request that was shown and waits for its answer is nothing to wait for.
+        let in_workspace = me.mailbox.protocol() == Protocol::Workspace;
+        if filter.is_empty() && !in_workspace {
             return Ok(list(0)?.total > 0);
         }
-        for name in list(usize::MAX)?.names {
+        let names = self.not_shown(&me.mailbox, list(usize::MAX)?.names)?;
+        if filter.is_empty() {
+            return Ok(!names.is_empty());
+        }
+        for name in names {
             if known.contains(&name) {
                 continue;
             }

@@ -55,6 +55,7 @@ mod reply;
 mod roles;
 mod room;
 mod rooms;
+mod rounds;
 mod search;
 mod seed_room;
 mod send;

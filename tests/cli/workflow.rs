@@ -94,12 +94,12 @@ fn the_mail_is_kept_out_of_the_history_if_wanted() {
     let project = Project::with(&[], &[]);
     project.setup(["explore"]).succeeds();
     assert!(!project.dir.join(".gitignore").exists());
-    std::fs::write(project.dir.join(".gitignore"), "target\r\n/.claude/shared/").unwrap();
+    std::fs::write(project.dir.join(".gitignore"), b"b\xfcild\r\n/.claude/shared/").unwrap();
     project.setup(["explore", "--gitignore"]).succeeds();
-    let wanted = "target\r\n/.claude/shared/\n/.claude/inboxes/\n/.claude/outboxes/\n/.claude/archive/\n/.claude/.postroom/\n";
-    assert_eq!(std::fs::read_to_string(project.dir.join(".gitignore")).unwrap(), wanted);
+    let wanted = b"b\xfcild\r\n/.claude/shared/\n/.claude/inboxes/\n/.claude/outboxes/\n/.claude/archive/\n/.claude/.postroom/\n";
+    assert_eq!(std::fs::read(project.dir.join(".gitignore")).unwrap(), wanted);
     project.setup(["explore", "--gitignore"]).succeeds();
-    assert_eq!(std::fs::read_to_string(project.dir.join(".gitignore")).unwrap(), wanted);
+    assert_eq!(std::fs::read(project.dir.join(".gitignore")).unwrap(), wanted);
     project.room.run(["setup", "bob", "--gitignore"]).exits(2);
 }
 

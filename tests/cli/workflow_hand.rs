@@ -76,11 +76,8 @@ fn another_response_stays_and_the_request_with_it() {
     project.respond("writer", &id, "alice", "completed", "what the hand wrote\n");
     let path = format!("outboxes/writer/{id}-response.md");
     let before = project.text(&path);
-    {
-        let words = ["reply", id.as_str(), "-m", "what the command says"];
-        let ran = project.by("writer", words).exits(4);
-        assert!(ran.err.contains("has another response already") && ran.err.contains(&path), "{}", ran.err);
-    }
+    let ran = project.by("writer", ["reply", &id, "-m", "what the command says"]).exits(4);
+    assert!(ran.err.contains("has another response already") && ran.err.contains(&path), "{}", ran.err);
     let token = project.claim("writer", &[]);
     project.by("writer", ["done", &token, "-m", "what the command says"]).exits(4);
     assert_eq!(

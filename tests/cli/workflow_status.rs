@@ -85,6 +85,20 @@ fn faults_are_told_with_file_line_and_field() {
 }
 
 #[test]
+fn an_inbox_that_can_be_nobody_s_is_told() {
+    let project = busy();
+    std::fs::create_dir(project.path("inboxes/my agent")).unwrap();
+    std::os::unix::fs::symlink(project.path("inboxes/writer"), project.path("inboxes/linked")).unwrap();
+    std::fs::create_dir(project.path("inboxes/.hidden")).unwrap();
+    std::fs::write(project.path("inboxes/README"), "").unwrap();
+    let ran = project.run(["status"]).exits(4);
+    insta::assert_snapshot!(project.mask(&ran.err), @r"
+    postroom: <project>/.claude/inboxes/linked: it is a symbolic link
+    postroom: <project>/.claude/inboxes/my agent: no agent can be called so: the character \u{20} is not allowed
+    ");
+}
+
+#[test]
 fn a_tree_is_named_or_found_from_below() {
     let project = busy();
     let wanted = project.run(["status"]).succeeds().out;

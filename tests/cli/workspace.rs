@@ -248,3 +248,14 @@ fn a_request_by_hand_is_answered_where_it_says() {
     assert_eq!(back.only(), REQUEST);
     assert!(back.text(REQUEST).ends_with("---\n\ndone"));
 }
+
+#[test]
+fn a_request_that_was_shown_is_nothing_to_wait_for() {
+    let room = two();
+    room.by("dave", ["send", "carol", "-m", "please"]).succeeds();
+    room.by("carol", ["wait", "--timeout", "30"]).succeeds();
+    room.by("carol", ["read"]).succeeds();
+    room.by("carol", ["wait", "--timeout", "0"]).exits(1);
+    room.by("dave", ["send", "carol", "-m", "and this"]).succeeds();
+    room.by("carol", ["wait", "--timeout", "30"]).succeeds();
+}

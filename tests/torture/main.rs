@@ -49,6 +49,7 @@ mod q_ask;
 mod q_claims;
 mod strace;
 mod w_killed;
+mod w_scene;
 mod w_tree;
 mod waiter;
 

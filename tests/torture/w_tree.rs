@@ -151,7 +151,7 @@ pub(crate) fn shared_state(lab: &Lab) -> Outcome {
     let lines: BTreeSet<&String> = list.iter().chain(&section).collect();
     let mut lost = 0;
     for writer in 0..WRITERS {
-        let last = (0..each).filter(|n| n % 3 == 2).next_back().unwrap_or(0);
+        let last = (0..each).rfind(|n| n % 3 == 2).unwrap_or(0);
         lost += usize::from(get(&format!("w{writer}")) != [last.to_string()]);
         lost += (0..each).filter(|n| n % 3 != 2 && !lines.contains(&format!("w{writer}-{n}"))).count();
     }

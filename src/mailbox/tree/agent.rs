@@ -35,6 +35,23 @@ pub struct Agent {
     inbox: Dir,
 }
 
+/// A message that was to be brought into a state, as it was before.
+#[derive(Debug)]
+pub struct Filed {
+    pub task: Task,
+    pub how: How,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    Done,
+    /// It was in that state already.
+    Before,
+    /// Somebody has it under a claim.
+    Claimed,
+}
+
 impl Agent {
     pub(super) fn new(tree: Tree, id: MailboxId, inbox: Dir) -> Self {
         Self { tree, id, inbox }
@@ -159,17 +176,56 @@ impl Agent {
             if task.status != from {
                 return Ok(Some(false));
             }
-            let wrong = |source| Error::Unreadable { path: path(), source };
-            let text = frontmatter::text(&bytes).map_err(wrong)?;
-            let changed = workflow::change(text, to, error).map_err(wrong)?;
-            match self.inbox.swap(name, changed.as_bytes(), &stat) {
-                Ok(Swapped::Done) => Ok(Some(true)),
-                Ok(Swapped::Changed) => Ok(None),
-                // Somebody took it away between the look and the change.
-                Err(e) if e.is_missing() => Ok(None),
-                Err(e) => Err(e.into()),
-            }
+            Ok(self.try_change(name, (&bytes, &stat), to, error)?.map(|()| true))
         })
+    }
+
+    /// Puts a message with another status in the place of the one that was read. `None`: that is not there any more.
+    fn try_change(
+        &self,
+        name: &str,
+        (bytes, stat): (&[u8], &Stat),
+        to: Status,
+        error: Option<&str>,
+    ) -> Result<Option<()>> {
+        let wrong = |source| Error::Unreadable { path: self.inbox.path().join(name), source };
+        let text = frontmatter::text(bytes).map_err(wrong)?;
+        let changed = workflow::change(text, to, error).map_err(wrong)?;
+        match self.inbox.swap(name, changed.as_bytes(), stat) {
+            Ok(Swapped::Done) => Ok(Some(())),
+            Ok(Swapped::Changed) => Ok(None),
+            // Somebody took it away between the look and the change.
+            Err(e) if e.is_missing() => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Brings a message into a state that ends or renews it, whichever it is in now; one look, one change. `None`: there is
+    /// none of this name. What is under a claim is left to whoever has that. Durable on return.
+    pub fn file_as(&self, name: &str, to: Status) -> Result<Option<Filed>> {
+        if self.inbox.stat(name).is_err_and(|e| e.is_missing()) {
+            return Ok(None);
+        }
+        let held = self.tree.hold()?;
+        let Some((task, bytes, stat)) = read(&self.inbox, name, LIMIT)? else { return Ok(None) };
+        let from = task.status;
+        let how = match from {
+            Status::InProgress if self.claimed()?.iter().any(|(_, file)| file == name) => How::Claimed,
+            from if from == to => {
+                // The run that changed it may have been interrupted before that was durable.
+                self.inbox.sync()?;
+                How::Before
+            }
+            _ => match self.try_change(name, (&bytes, &stat), to, None)? {
+                Some(()) => How::Done,
+                // Somebody changed it since the look, so there is another look.
+                None => match self.change(&held, name, from, to, None)? {
+                    true => How::Done,
+                    false => return Ok(None),
+                },
+            },
+        };
+        Ok(Some(Filed { task, how }))
     }
 
     /// The state of a message now. `None`: there is none of this name.

@@ -155,3 +155,29 @@ fn what_changed_just_now_is_opened_again() {
         assert_eq!(scene.agent("a").facts(Tray::Inbox).unwrap().opened, 1);
     }
 }
+
+#[test]
+fn a_message_is_filed_with_one_look_whatever_its_state() {
+    let scene = Scene::new(&["a"]);
+    let agent = scene.agent("a");
+    let file = |name: &str| {
+        agent.file_as(name, Status::Completed).unwrap().map(|filed| (filed.task.status, filed.how))
+    };
+    for status in [Status::Pending, Status::InProgress, Status::Failed] {
+        scene.put("a", "one", &format!("status: {status}\n"));
+        assert_eq!(file("one.md"), Some((status, How::Done)));
+        assert_eq!(agent.status("one.md").unwrap(), Some(Status::Completed));
+    }
+    assert_eq!(file("one.md"), Some((Status::Completed, How::Before)));
+    assert_eq!(file("two.md"), None);
+    scene.put("a", "two", "");
+    let terms =
+        crate::mailbox::claim::Terms::new("me", "two.md", 1, Duration::from_secs(9), &Hand::default());
+    let token = agent.claim("two.md", &terms).unwrap().unwrap();
+    assert_eq!(file("two.md"), Some((Status::InProgress, How::Claimed)));
+    assert_eq!(agent.status("two.md").unwrap(), Some(Status::InProgress));
+    agent.settle(token, "two.md", Folder::Inbox).unwrap();
+    assert_eq!(file("two.md"), Some((Status::Pending, How::Done)));
+    scene.put("a", "three", "status: waiting\n");
+    assert!(matches!(agent.file_as("three.md", Status::Completed), Err(Error::Unreadable { .. })));
+}

@@ -11,7 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::agent::read;
+use super::agent::{Agent, read};
 use super::facts::{Facts, Seen, Tray};
 use super::{LIMIT, Result, Tree};
 use crate::mailbox::disk::Dir;
@@ -125,6 +125,17 @@ impl Tree {
         }
         target.sync()?;
         source.sync()
+    }
+}
+
+impl Agent {
+    /// Takes a file that is no task out of the inbox, after it was filed as one. Durable on return.
+    pub fn put_away(&self, name: &str) -> fault::Result<()> {
+        let _held = self.tree().hold()?;
+        let archive = self.tree().made_tray(Tray::ArchivedInbox, self.id())?;
+        move_beside(self.dir(), &archive, name)?;
+        archive.sync()?;
+        self.dir().sync()
     }
 }
 

@@ -29,6 +29,8 @@ mod steps;
 #[cfg(test)]
 mod scene;
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +44,7 @@ use super::lock::Lock;
 use crate::message::{ParseError, frontmatter, yaml};
 use crate::name::{BadName, MailboxId};
 
-pub use agent::{Agent, folder_of};
+pub use agent::{Agent, Filed, How, folder_of};
 pub use chain::Chain;
 pub use facts::{Facts, Seen, Tray};
 pub use faults::Fault;
@@ -193,6 +195,25 @@ impl Tree {
     /// Who has an inbox here, in order of name.
     pub fn agents(&self) -> fault::Result<Vec<MailboxId>> {
         self.names(&["inboxes"])
+    }
+
+    /// What lies among the inboxes and cannot be an agent's, with the reason; files are nobody's business.
+    pub fn strange_agents(&self) -> fault::Result<Vec<(OsString, String)>> {
+        let mut found = vec![];
+        if let Some(dir) = self.walk(&["inboxes"])? {
+            dir.scan_once(|name, kind| {
+                let text = String::from_utf8_lossy(name);
+                let why = match (kind, MailboxId::parse(&text)) {
+                    _ if name.starts_with(b".") => None,
+                    (FileType::Directory, Err(why)) => Some(format!("no agent can be called so: {why}")),
+                    (FileType::Symlink, _) => Some(format!("it is {}", fault::kind(kind))),
+                    _ => None,
+                };
+                found.extend(why.map(|why| (OsString::from_vec(name.to_vec()), why)));
+            })?;
+        }
+        found.sort();
+        Ok(found)
     }
 
     pub fn path(&self) -> &Path {
