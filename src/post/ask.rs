@@ -78,6 +78,22 @@ impl Post {
         Ok(None)
     }
 
+    /// Why a message was given up whose bounce is there. The bounce is sent before the message leaves its claim, so the
+    /// reason may be written a moment later.
+    fn given_up(&self, receipt: &Receipt) -> Result<State> {
+        let clock = self.room.clock();
+        let start = clock.boot();
+        while clock.boot().saturating_sub(start) < GRACE {
+            if let Some(failed @ State::Failed(_)) =
+                self.state_of(receipt.id.as_str(), receipt.to.as_str())?
+            {
+                return Ok(failed);
+            }
+            crate::mailbox::pause(Duration::from_millis(20));
+        }
+        Ok(State::Failed("it was given up; the bounce says why".to_owned()))
+    }
+
     /// Blocks until a message that was sent has come so far. `alone`: no other copy of it was sent, so that an
     /// answer from anyone is one to this copy.
     pub fn await_fate(
@@ -92,11 +108,7 @@ impl Post {
         if until == Until::Reply {
             let from = (!alone).then(|| receipt.to.clone());
             return Ok(match self.await_answer(me, receipt, from, timeout)? {
-                // The bounce is sent before the message leaves its claim; it says what is about to be.
-                Some(answer) if is_bounce(&answer.message.envelope) => Fate::Missed(match state()? {
-                    Some(failed @ State::Failed(_)) => failed,
-                    _ => State::Failed("it was given up; the bounce says why".to_owned()),
-                }),
+                Some(answer) if is_bounce(&answer.message.envelope) => Fate::Missed(self.given_up(receipt)?),
                 Some(answer) => Fate::Reached(State::Answered(answer.time.to_string())),
                 None => Fate::TimedOut(state()?),
             });
