@@ -1,7 +1,8 @@
 //! W3: killed at every system call, in a `.claude` tree and in a workspace.
 //!
 //! Whatever was struck, each message is in one place, whole, with a valid status; the same command run again finishes it,
-//! and nothing is answered twice. In tier 0 only those calls are struck that leave other files behind than the one before.
+//! and nothing is answered twice. In tier 0 only every other call is struck of those that leave other files behind than the
+//! one before.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,11 +52,11 @@ pub(crate) fn killed_at_every_call(lab: &Lab) -> Outcome {
             (0..lab.workers).map(|n| Scene::prepare(lab, &dir.path().join(format!("w{n}")), deed)).collect();
         let (clean, calls) = strace::trace(&scenes[0].run(), &dir.path().join("log"), &[]);
         findings.check(clean.ok(), || format!("{deed:?}: undisturbed: {}", clean.shown()));
-        let all: Vec<Point> = strace::points(&calls)
-            .into_iter()
-            .filter(|(_, call)| lab.tier > 0 || call.changes_files())
-            .map(|(point, _)| point)
-            .collect();
+        let changing =
+            strace::points(&calls).into_iter().filter(|(_, call)| lab.tier > 0 || call.changes_files());
+        // Of these, tier 0 has time for every other one.
+        let every = if lab.tier == 0 { 2 } else { 1 };
+        let all: Vec<Point> = changing.step_by(every).map(|(point, _)| point).collect();
         spread(lab.workers, &all, |n, point| {
             let scene = &scenes[n];
             scene.restore();
@@ -73,7 +74,7 @@ pub(crate) fn killed_at_every_call(lab: &Lab) -> Outcome {
     }
     let (points, missed) = (points.into_inner(), missed.into_inner());
     findings.check(missed * 50 <= points, || format!("{missed} points were not reached"));
-    findings.verdict(format!("{points} points of {} deeds, 0 lost, 0 partial, 0 twice", Deed::ALL.len()))
+    findings.verdict(format!("{points} points of {} deeds, {missed} not reached", Deed::ALL.len()))
 }
 
 /// Judges what a kill left, runs the deed again, and judges the end.

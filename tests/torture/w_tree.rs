@@ -159,5 +159,5 @@ pub(crate) fn shared_state(lab: &Lab) -> Outcome {
     findings.check(lines.len() == list.len() + section.len(), || "an update is there twice".to_owned());
     let litter = names_in(&claude(&place, "shared")).len();
     findings.check(litter == 2, || format!("{litter} files in shared/"));
-    findings.verdict(format!("{} updates of {WRITERS} writers, 0 lost", WRITERS * each))
+    findings.verdict(format!("{} updates of {WRITERS} writers, {lost} lost", WRITERS * each))
 }
