@@ -14,7 +14,6 @@ use crate::journal::Event;
 use crate::mailbox::maildir::Layout;
 use crate::mailbox::once::Once;
 use crate::mailbox::reading::mtime;
-use crate::mailbox::tree::Tray;
 use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::message::envelope::{subject_of, subject_of_answer};
 use crate::message::frontmatter::HEADER_LIMIT;
@@ -37,7 +36,6 @@ impl Post {
             self.carry_from(mailbox, mailbox.home())?;
         }
         self.collect_in_tree(mailbox)?;
-        self.carry_in_tree(mailbox)?;
         let own = match mailbox.dir().sub(WORKSPACE) {
             Err(e) if e.is_missing() => return Ok(()),
             other => Maildir::workspace(other?, mailbox.id()),
@@ -67,20 +65,23 @@ impl Post {
 
     /// Files messages of the other protocols that lie in the inbox of an agent as tasks, because without a status nobody
     /// could say where they are.
-    fn carry_in_tree(&self, mailbox: &Mailbox) -> Result<()> {
-        let Some(agent) = mailbox.agent() else { return Ok(()) };
-        for name in agent.facts(Tray::Inbox)?.broken() {
-            let settled = agent.dir().stat(&name).is_ok_and(|stat| self.now().since(mtime(&stat)) >= SETTLED);
-            let bytes = agent.dir().read(&name, self.room.limits().body_bytes + HEADER_LIMIT as u64);
+    /// `broken` are the files that a list could not make out; `true`: some were filed, and another list has them.
+    pub(super) fn carry_in_tree(&self, mailbox: &Mailbox, broken: &[String]) -> Result<bool> {
+        let (Some(agent), Ok(())) = (mailbox.agent(), self.room.may_write()) else { return Ok(false) };
+        let mut carried = false;
+        for name in broken {
+            let settled = agent.dir().stat(name).is_ok_and(|stat| self.now().since(mtime(&stat)) >= SETTLED);
+            let bytes = agent.dir().read(name, self.room.limits().body_bytes + HEADER_LIMIT as u64);
             let Some(message) = bytes.ok().flatten().and_then(|bytes| any::parse(&bytes).ok()) else {
                 continue;
             };
             if settled && !matches!(message.envelope.native, Native::Workflow { .. }) {
                 self.carry(mailbox, mailbox.home(), message)?;
-                agent.put_away(&name)?;
+                agent.put_away(name)?;
+                carried = true;
             }
         }
-        Ok(())
+        Ok(carried)
     }
 
     /// Waits until nobody has written to a file for a moment: a copy by hand shows its parts.

@@ -67,6 +67,9 @@ impl Post {
                 true => me.mailbox.arrivals(Folder::Inbox, ask)?,
                 false => me.mailbox.list(Folder::Inbox, ask)?,
             };
+            if self.carry_in_tree(&me.mailbox, &listing.broken)? {
+                continue;
+            }
             let listed = listing.names.len();
             let mut checked = Checked { total: listing.total, ..Checked::default() };
             let (mut fitting, mut broken_names) = (0, 0);

@@ -92,6 +92,9 @@ impl Post {
         let mut ask = FIRST;
         loop {
             let listing = from.mailbox.arrivals(Folder::Inbox, ask)?;
+            if self.carry_in_tree(&from.mailbox, &listing.broken)? {
+                continue;
+            }
             for (name, what) in listing.strange {
                 let found = self.quarantine(from, &name, format!("it is {what}"))?;
                 // What is left alone is there again when the list is asked for more.

@@ -45,6 +45,9 @@ impl Post {
         let mut ask = 16;
         loop {
             let listing = me.mailbox.arrivals(Folder::Inbox, ask)?;
+            if !peek && self.carry_in_tree(&me.mailbox, &listing.broken)? {
+                continue;
+            }
             for (name, what) in listing.strange.iter().filter(|_| !peek) {
                 let found = self.quarantine(me, name, format!("it is {what}"))?;
                 // What is left alone is there again when the list is asked for more.

@@ -85,7 +85,8 @@ impl Post {
         // A request that was shown and waits for its answer is nothing to wait for.
         let in_workspace = me.mailbox.protocol() == Protocol::Workspace;
         if filter.is_empty() && !in_workspace {
-            return Ok(list(0)?.total > 0);
+            let listing = list(0)?;
+            return Ok(listing.total > 0 || self.carry_in_tree(&me.mailbox, &listing.broken)?);
         }
         let names = self.not_shown(&me.mailbox, list(usize::MAX)?.names)?;
         if filter.is_empty() {
