@@ -52,6 +52,14 @@ impl Folder {
     }
 }
 
+/// A room with two workspaces, carol and dave, called like their directories.
+pub(crate) fn two_workspaces() -> TestRoom {
+    let room = TestRoom::empty();
+    room.workspace("carol");
+    room.workspace("dave");
+    room
+}
+
 impl TestRoom {
     /// Makes a directory and sets up the mailbox of its workspace under the same name.
     pub(crate) fn workspace(&self, name: &str) -> PathBuf {

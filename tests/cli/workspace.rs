@@ -1,16 +1,8 @@
 //! A mailbox that is the `.mailbox` of a workspace: setting it up, and the verbs of mail in it.
 
-use crate::kinds_room::{REQUEST, request};
+use crate::kinds_room::{REQUEST, request, two_workspaces};
 use crate::room::TestRoom;
 use crate::until::until_watching;
-
-/// Two workspaces, called like their directories.
-fn two() -> TestRoom {
-    let room = TestRoom::empty();
-    room.workspace("carol");
-    room.workspace("dave");
-    room
-}
 
 #[test]
 fn setup_makes_the_folders_and_takes_the_name_of_the_directory() {
@@ -63,7 +55,7 @@ fn a_refused_setup_makes_nothing_in_the_directory() {
 
 #[test]
 fn the_bytes_of_a_request_as_it_is_delivered() {
-    let room = two();
+    let room = two_workspaces();
     room.by("dave", ["send", "carol", "-m", "Please build.\nNow.\n", "--channel", "build"]).succeeds();
     let (inbox, scratch) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "scratch"));
     let id = inbox.only();
@@ -79,7 +71,7 @@ fn the_bytes_of_a_request_as_it_is_delivered() {
 
 #[test]
 fn the_bytes_of_a_reply_as_it_is_delivered() {
-    let room = two();
+    let room = two_workspaces();
     room.by("dave", ["send", "carol", "-m", "Build?", "--channel", "build"]).succeeds();
     let id = room.of_workspace("carol", "inbox").only();
     room.by("carol", ["reply", &id[..8], "-s", "It is built.", "-m", "It is built.\n"]).succeeds();
@@ -101,7 +93,7 @@ fn the_bytes_of_a_reply_as_it_is_delivered() {
 
 #[test]
 fn a_request_stays_until_it_is_answered_and_read_goes_on() {
-    let room = two();
+    let room = two_workspaces();
     room.send("dave", "carol", "first");
     room.send("dave", "carol", "second");
     let read = room.by("carol", ["read"]).succeeds().out;
@@ -120,7 +112,7 @@ fn a_request_stays_until_it_is_answered_and_read_goes_on() {
 
 #[test]
 fn what_wants_no_reply_goes_to_the_archive_when_it_was_read() {
-    let room = two();
+    let room = two_workspaces();
     room.send("dave", "carol", "question");
     let id = room.of_workspace("carol", "inbox").only();
     room.by("carol", ["reply", &id, "-m", "answer"]).succeeds();
@@ -133,7 +125,7 @@ fn what_wants_no_reply_goes_to_the_archive_when_it_was_read() {
 
 #[test]
 fn archive_and_unarchive_work_here_too() {
-    let room = two();
+    let room = two_workspaces();
     let id = room.send("dave", "carol", "later");
     room.by("carol", ["archive", &id]).succeeds();
     assert!(room.of_workspace("carol", "inbox").files().is_empty());
@@ -145,7 +137,7 @@ fn archive_and_unarchive_work_here_too() {
 
 #[test]
 fn a_reply_wakes_a_wait() {
-    let room = two();
+    let room = two_workspaces();
     let id = room.send("dave", "carol", "question");
     let waiting = room.by("dave", ["wait", "--reply-to", &id, "--timeout", "30"]).start();
     until_watching(&waiting);
@@ -160,7 +152,7 @@ fn a_reply_wakes_a_wait() {
 
 #[test]
 fn a_hand_written_reply_wakes_a_wait() {
-    let room = two();
+    let room = two_workspaces();
     room.send("dave", "carol", "question");
     let (asked, back) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "inbox"));
     let id = asked.only();
@@ -175,7 +167,7 @@ fn a_hand_written_reply_wakes_a_wait() {
 
 #[test]
 fn a_path_that_is_taken_is_not_overwritten_and_the_receipt_says_so() {
-    let room = two();
+    let room = two_workspaces();
     room.send("dave", "carol", "question");
     let id = room.of_workspace("carol", "inbox").only();
     let inbox = room.of_workspace("dave", "inbox");
@@ -193,7 +185,7 @@ fn a_path_that_is_taken_is_not_overwritten_and_the_receipt_says_so() {
 
 #[test]
 fn a_name_with_a_number_is_not_beside_anything() {
-    let room = two();
+    let room = two_workspaces();
     let (inbox, back) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "inbox"));
     inbox.put("job.2", request("NEW", "job.2", &inbox.0.join("job.2"), &back.0.join("job.2"), "q\n"));
     let sent = room.by("carol", ["reply", "job.2", "-m", "answer"]).succeeds().out;
@@ -203,7 +195,7 @@ fn a_name_with_a_number_is_not_beside_anything() {
 
 #[test]
 fn the_same_bytes_again_are_success() {
-    let room = two();
+    let room = two_workspaces();
     room.send("dave", "carol", "question");
     let inbox = room.of_workspace("carol", "inbox");
     let id = inbox.only();
@@ -220,7 +212,7 @@ fn the_same_bytes_again_are_success() {
 
 #[test]
 fn another_round_keeps_the_request_and_changes_the_paths_back() {
-    let room = two();
+    let room = two_workspaces();
     room.send("dave", "carol", "question");
     let (carol, dave) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "inbox"));
     let id = carol.only();
@@ -236,7 +228,7 @@ fn another_round_keeps_the_request_and_changes_the_paths_back() {
 
 #[test]
 fn a_request_by_hand_is_answered_where_it_says() {
-    let room = two();
+    let room = two_workspaces();
     let (inbox, back) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "inbox"));
     inbox.put(
         REQUEST,
@@ -251,7 +243,7 @@ fn a_request_by_hand_is_answered_where_it_says() {
 
 #[test]
 fn a_request_that_was_shown_is_nothing_to_wait_for() {
-    let room = two();
+    let room = two_workspaces();
     room.by("dave", ["send", "carol", "-m", "please"]).succeeds();
     room.by("carol", ["wait", "--timeout", "30"]).succeeds();
     room.by("carol", ["read"]).succeeds();

@@ -1,18 +1,10 @@
 //! What a workspace reads beyond what it writes: ids, names, paths and forms that the seeds show and hands write.
 
-use crate::kinds_room::{REQUEST, request};
-use crate::room::TestRoom;
-
-fn two() -> TestRoom {
-    let room = TestRoom::empty();
-    room.workspace("carol");
-    room.workspace("dave");
-    room
-}
+use crate::kinds_room::{REQUEST, request, two_workspaces};
 
 #[test]
 fn an_id_that_is_not_hex_is_kept_through_the_exchange() {
-    let room = two();
+    let room = two_workspaces();
     let (inbox, back) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "inbox"));
     let id = "build-7.b_X";
     inbox.put(id, request("NEW", id, &inbox.0.join(id), &back.0.join(id), "q\n"));
@@ -25,7 +17,7 @@ fn an_id_that_is_not_hex_is_kept_through_the_exchange() {
 
 #[test]
 fn a_path_that_names_the_inbox_means_the_request_in_it() {
-    let room = two();
+    let room = two_workspaces();
     let (inbox, back) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "inbox"));
     inbox.put(REQUEST, request("NEW", REQUEST, &inbox.0, &back.0, "q\n"));
     assert_eq!(room.header("carol")["from"]["name"], "dave");
@@ -41,7 +33,7 @@ fn a_path_that_names_the_inbox_means_the_request_in_it() {
 
 #[test]
 fn a_file_with_an_extension_is_read_and_removed_by_its_own_name() {
-    let room = two();
+    let room = two_workspaces();
     let (inbox, back) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "inbox"));
     let file = format!("{REQUEST}.md");
     inbox.put(&file, request("NEW", REQUEST, &inbox.0.join(&file), &back.0.join(&file), "q\n"));
@@ -53,7 +45,7 @@ fn a_file_with_an_extension_is_read_and_removed_by_its_own_name() {
 
 #[test]
 fn any_order_line_ends_and_a_mark_and_no_blank_line() {
-    let room = two();
+    let room = two_workspaces();
     let (inbox, back) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "inbox"));
     let whole = request("NEW", "plain1", &inbox.0.join("plain1"), &back.0.join("plain1"), "body\n");
     let lines: Vec<&str> = whole.lines().collect();
@@ -79,7 +71,7 @@ fn any_order_line_ends_and_a_mark_and_no_blank_line() {
 
 #[test]
 fn without_a_reply_path_no_reply_is_wanted() {
-    let room = two();
+    let room = two_workspaces();
     let inbox = room.of_workspace("carol", "inbox");
     let text = request("NEW", REQUEST, &inbox.0.join(REQUEST), &inbox.0, "only so you know\n");
     let text: String =
@@ -96,7 +88,7 @@ fn without_a_reply_path_no_reply_is_wanted() {
 
 #[test]
 fn a_reply_with_copied_paths_comes_from_its_receiver() {
-    let room = two();
+    let room = two_workspaces();
     room.send("dave", "carol", "question");
     let (carol, dave) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "inbox"));
     let id = carol.only();
@@ -117,7 +109,7 @@ fn a_reply_with_copied_paths_comes_from_its_receiver() {
 
 #[test]
 fn a_reply_without_words_means_superseded() {
-    let room = two();
+    let room = two_workspaces();
     let (carol, dave) = (room.of_workspace("carol", "inbox"), room.of_workspace("dave", "inbox"));
     for (name, body) in [("old1", "\"\"\n"), ("old2", ""), ("old3", " \n\"\" \n"), ("new4", "words\n")] {
         dave.put(name, request("REPLY", name, &dave.0.join(name), &carol.0.join(name), body));
@@ -130,7 +122,7 @@ fn a_reply_without_words_means_superseded() {
 
 #[test]
 fn all_three_kinds_of_frontmatter_are_read_in_a_workspace() {
-    let room = two();
+    let room = two_workspaces();
     room.run(["setup", "-q", "alice"]).succeeds();
     let inbox = room.of_workspace("carol", "inbox");
     inbox.put("hand1.md", crate::hand::by_hand(&room.id("alice"), "abcd1111", "a handoff", "one\n"));
