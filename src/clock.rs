@@ -67,6 +67,14 @@ impl Timestamp {
         self.0.as_second()
     }
 
+    /// So long after this.
+    pub fn plus(self, span: Duration) -> Self {
+        let nanoseconds = i64::from(self.0.subsec_nanosecond()) + i64::from(span.subsec_nanos());
+        let seconds = self.seconds().saturating_add(i64::try_from(span.as_secs()).unwrap_or(i64::MAX));
+        let rest = i32::try_from(nanoseconds % 1_000_000_000).unwrap_or(0);
+        Self::from_parts(seconds.saturating_add(nanoseconds / 1_000_000_000), rest)
+    }
+
     /// How long after `earlier` this is; zero if a clock was set back between them.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::try_from(self.0.duration_since(earlier.0)).unwrap_or(Duration::ZERO)

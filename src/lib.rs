@@ -13,6 +13,7 @@
 
 pub mod cli;
 pub mod clock;
+pub mod dispatch;
 pub mod doctor;
 pub mod groups;
 pub mod journal;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::dispatch::config::{Agents, DispatchSettings};
 use crate::name::{BadName, RoomName};
 
 /// The file's name, in a project and in a room.
@@ -24,15 +25,21 @@ pub enum Error {
 }
 
 /// What a project's file says.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Project {
     pub room: Option<RoomName>,
+    /// Who works for which mailbox; run only after the person said so once.
+    pub agents: Agents,
+    pub dispatch: Option<DispatchSettings>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawProject {
     room: Option<String>,
+    #[serde(default)]
+    agents: Agents,
+    dispatch: Option<DispatchSettings>,
 }
 
 impl Project {
@@ -40,7 +47,8 @@ impl Project {
         let raw: RawProject =
             toml::from_str(text).map_err(|e| Error::Toml { path: path.to_owned(), why: e.to_string() })?;
         let room = raw.room.as_deref().map(RoomName::parse).transpose();
-        Ok(Self { room: room.map_err(|why| Error::Room { path: path.to_owned(), why })? })
+        let room = room.map_err(|why| Error::Room { path: path.to_owned(), why })?;
+        Ok(Self { room, agents: raw.agents, dispatch: raw.dispatch })
     }
 }
 
@@ -63,12 +71,15 @@ impl Default for Limits {
 }
 
 /// What the file in a room's root says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoomSettings {
     pub limits: Limits,
     /// Directories that a workspace message may name for its reply, beside the inboxes that are known.
     pub reply_destinations: Vec<PathBuf>,
+    /// Who works for which mailbox of this room.
+    pub agents: Agents,
+    pub dispatch: Option<DispatchSettings>,
 }
 
 impl RoomSettings {

@@ -83,6 +83,7 @@ impl Context {
             session: self.surroundings.session.clone(),
             harness: self.surroundings.harness.clone(),
             pid: surroundings::parent(),
+            hops: self.surroundings.hops,
         }
     }
 

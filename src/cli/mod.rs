@@ -5,6 +5,7 @@
 //! `post` and show what it says, for a person, for an agent (no terminal) or as JSON.
 
 mod adopt;
+mod agents;
 mod archive;
 mod ask;
 mod check;
@@ -13,6 +14,7 @@ mod completions;
 mod compose;
 mod context;
 mod demo;
+mod dispatch;
 mod doctor;
 mod fail;
 mod failed;
@@ -23,6 +25,7 @@ mod man;
 mod mb;
 mod names;
 mod output;
+mod progress;
 mod prune;
 mod read;
 mod reply;
@@ -32,6 +35,7 @@ mod setup;
 mod shared;
 mod shell_init;
 mod shown;
+mod staff;
 mod stats;
 mod status;
 mod surroundings;

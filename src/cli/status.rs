@@ -24,8 +24,9 @@ pub(super) struct Which {
 
 /// Show a .claude tree: messages per agent and state, the latest, the shared state
 ///
-/// One line per agent, then one per message, newest first, then the fields of each shared file. Changes no message.
-/// What cannot be read, or answers no request, is told on standard error with its file, and exits 4.
+/// One line per agent, with how long its answers take and whether work piles up there, then one per message, newest
+/// first, then the fields of each shared file. Changes no message. What cannot be read, or answers no request, is told
+/// on standard error with its file, and exits 4.
 #[derive(Debug, Args)]
 pub(super) struct Status {
     /// At most this many messages
@@ -62,11 +63,21 @@ fn show(context: &mut Context, status: &TreeStatus) {
                 let style = if count == 0 { DIM } else { colour(*state) };
                 cells.push((style, format!("{count:>4} {}", state.word())));
             }
+            let took = agent.median.map_or("-".to_owned(), |seconds| format!("{seconds}s"));
+            cells.push((DIM, format!("{took:>5} each")));
+            if agent.piles_up {
+                let since = agent.oldest.map(|time| age(now, time)).unwrap_or_default();
+                cells.push((YELLOW, format!("piles up {since}")));
+            }
             output.row(&cells);
             continue;
         }
         let counts = State::ALL.iter().zip(agent.counts).map(|(state, n)| format!(" {}={n}", state.word()));
-        output.line(&format!("{name}{} responses={}", counts.collect::<String>(), agent.responses));
+        let took = agent.median.map(|seconds| format!(" median={seconds}s")).unwrap_or_default();
+        let oldest = agent.oldest.map(|time| format!(" oldest={time}")).unwrap_or_default();
+        let piles = if agent.piles_up { " piles-up" } else { "" };
+        let counts = counts.collect::<String>();
+        output.line(&format!("{name}{counts} responses={}{took}{oldest}{piles}", agent.responses));
     }
     for message in &status.latest {
         let (from, to) = (visible::line(&message.from), visible::line(&message.agent));
@@ -111,7 +122,10 @@ fn json(claude: &str, status: &TreeStatus) -> serde_json::Value {
         .map(|a| {
             let counts: serde_json::Map<_, _> =
                 State::ALL.iter().zip(a.counts).map(|(s, n)| (s.word().to_owned(), n.into())).collect();
-            json!({"agent": a.agent, "messages": counts, "responses": a.responses})
+            json!({
+                "agent": a.agent, "messages": counts, "responses": a.responses, "median_seconds": a.median,
+                "oldest_pending": a.oldest.map(|t| t.to_string()), "piles_up": a.piles_up,
+            })
         })
         .collect();
     let latest: Vec<_> = status

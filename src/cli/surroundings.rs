@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "this is the place")]
 
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::fail::Fail;
@@ -31,6 +32,8 @@ pub(super) struct Surroundings {
     pub(super) mailbox_id: Option<String>,
     pub(super) session: Option<Session>,
     pub(super) harness: String,
+    /// How many automatic steps led to the run that this command is a part of.
+    pub(super) hops: Option<u32>,
 }
 
 impl Surroundings {
@@ -49,6 +52,7 @@ impl Surroundings {
                 .map(|value| value.to_string_lossy().into_owned()),
             session,
             harness: harness.unwrap_or_else(|| "shell".to_owned()),
+            hops: variable_of(crate::dispatch::judgement::STEPS).and_then(|hops| hops.parse().ok()),
         }
     }
 
@@ -127,6 +131,11 @@ fn named(room: &RoomName) -> Result<(PathBuf, Option<String>), Fail> {
     if room.as_str() == "tmp" {
         return Ok((PathBuf::from(SEED_ROOT), name));
     }
+    Ok((state()?.join(room.as_str()), name))
+}
+
+/// Where the rooms of this person lie, and what the person trusts.
+pub(super) fn state() -> Result<PathBuf, Fail> {
     let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let state =
         state.or_else(|| env::home_dir().filter(|h| h.is_absolute()).map(|home| home.join(".local/state")));
@@ -137,11 +146,38 @@ fn named(room: &RoomName) -> Result<(PathBuf, Option<String>), Fail> {
             "--root DIR names one",
         )
     })?;
-    Ok((state.join("postroom").join(room.as_str()), name))
+    Ok(state.join("postroom"))
+}
+
+/// The variables of the environment with these names, as they are.
+pub(super) fn variables<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(OsString, OsString)> {
+    names.filter_map(|name| Some((OsString::from(name), env::var_os(name)?))).collect()
+}
+
+/// The file of this program itself, to be started again.
+pub(super) fn myself() -> std::io::Result<PathBuf> {
+    env::current_exe()
+}
+
+/// A file of a program on the search path.
+pub(super) fn on_path(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|path| path.is_file());
+    }
+    env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
 }
 
 /// The settings of the nearest `postroom.toml` above the working directory.
 fn project() -> Result<Option<Project>, Fail> {
+    let Some((path, text)) = project_file()? else { return Ok(None) };
+    let project = Project::parse(&text, &path.display().to_string());
+    project
+        .map(Some)
+        .map_err(|e| Fail::told(Failure::Refused, e.to_string(), "docs/settings.md lists the keys"))
+}
+
+/// That file and what it says.
+pub(super) fn project_file() -> Result<Option<(PathBuf, String)>, Fail> {
     let Ok(here) = env::current_dir() else {
         return Ok(None);
     };
@@ -152,12 +188,7 @@ fn project() -> Result<Option<Project>, Fail> {
             continue;
         }
         match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                let project = Project::parse(&text, &path.display().to_string());
-                return project.map(Some).map_err(|e| {
-                    Fail::told(Failure::Refused, e.to_string(), "docs/settings.md lists the keys")
-                });
-            }
+            Ok(text) => return Ok(Some((path, text))),
             Err(e)
                 if e.kind() == std::io::ErrorKind::NotFound
                     || e.kind() == std::io::ErrorKind::NotADirectory => {}

@@ -23,6 +23,7 @@ pub(super) enum Group {
     Queue,
     People,
     Tree,
+    Agents,
     Look,
     Tools,
     /// Not shown: what other programs call.
@@ -57,6 +58,10 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::status::Status>("status", Group::Tree),
     entry::<super::status::Cleanup>("cleanup", Group::Tree),
     entry::<super::shared::Shared>("shared", Group::Tree),
+    entry::<super::dispatch::Dispatch>("dispatch", Group::Agents),
+    entry::<super::agents::Agents>("agents", Group::Agents),
+    entry::<super::agents::RunsOf>("runs", Group::Agents),
+    entry::<super::agents::Trust>("trust", Group::Agents),
     entry::<super::trace::Trace>("trace", Group::Look),
     entry::<super::thread::Thread>("thread", Group::Look),
     entry::<super::thread::Sent>("sent", Group::Look),
@@ -71,6 +76,7 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::completions::Completions>("completions", Group::Tools),
     entry::<super::man::Man>("man", Group::Tools),
     entry::<super::mb::Mb>("mb", Group::Hidden),
+    entry::<super::dispatch::Supervise>("supervise", Group::Hidden),
 ];
 
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
@@ -119,6 +125,7 @@ pub(super) fn overview() -> String {
         (Group::Queue, "work queues"),
         (Group::People, "people"),
         (Group::Tree, ".claude tree"),
+        (Group::Agents, "agents"),
         (Group::Look, "look"),
         (Group::Tools, "tools"),
     ] {

@@ -3,18 +3,20 @@
 use rustix::fs::FileType;
 
 use super::{Doctor, Grade, entries};
+use crate::dispatch::runs;
 use crate::journal;
 use crate::mailbox::{Dir, Error};
 use crate::name::MailboxId;
 
 /// Files and directories of a root that have a meaning.
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 9] = [
     ".postroom",
     "postroom.toml",
     "registry.json",
     "groups.json",
     ".registry.lock",
     ".journal",
+    runs::FOLDER,
     ".sessions",
     ".staging",
 ];
@@ -61,6 +63,9 @@ impl Doctor<'_> {
         self.staging()?;
         self.sessions()?;
         self.journal()?;
+        if let Some(folder) = self.folder(runs::FOLDER)? {
+            self.dispatched(&folder, 0)?;
+        }
         Ok(mailboxes)
     }
 
@@ -97,6 +102,33 @@ impl Doctor<'_> {
             }
             if let Ok(stat) = folder.stat(&name) {
                 self.modes(&folder, &name, &stat);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the dispatcher keeps (§7.4). What an agent wrote into the directory of its run is its own.
+    fn dispatched(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
+        for (name, kind) in entries(folder)? {
+            let path = folder.path().join(&name).display().to_string();
+            let Ok(stat) = folder.stat(&name) else { continue };
+            match kind {
+                FileType::RegularFile if depth == 2 && name == "last" => {}
+                FileType::RegularFile if name.starts_with('.') && !name.ends_with(".lock") => {
+                    self.litter(folder, &name)
+                }
+                FileType::RegularFile => self.modes(folder, &name, &stat),
+                FileType::Directory if depth < 2 => {
+                    self.modes(folder, &name, &stat);
+                    match folder.sub(&name) {
+                        Err(e) if e.is_missing() => {}
+                        other => self.dispatched(&other?, depth + 1)?,
+                    }
+                }
+                FileType::Directory => {}
+                _ => {
+                    self.find(Grade::Fault, "§1.3", path, "is neither a file nor a directory");
+                }
             }
         }
         Ok(())

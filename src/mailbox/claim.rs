@@ -49,6 +49,9 @@ pub struct Terms {
     pub attempt: u32,
     /// The name of the message.
     pub file: String,
+    /// The dispatcher's run that works on it; empty for a claim that was made by hand.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run: String,
 }
 
 impl Terms {
@@ -62,6 +65,7 @@ impl Terms {
             ends: String::new(),
             attempt,
             file: file.to_owned(),
+            run: String::new(),
         };
         terms.extend(lease, clock);
         terms

@@ -9,6 +9,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "this is the door")]
 
+mod log;
 mod outside;
 mod whereabouts;
 

@@ -4,6 +4,7 @@
 //! bounded, because a stopped holder must not stop everybody else for ever.
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::fs::{self, FlockOperation, Mode, OFlags};
@@ -15,9 +16,9 @@ use super::fault::{Error, Result};
 /// How long a command waits for a lock before it gives up (exit 5).
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A held lock.
+/// A held lock. Processes that are started meanwhile do not hold it.
 #[derive(Debug)]
-pub struct Lock(#[allow(dead_code, reason = "held for its drop")] File);
+pub struct Lock(#[expect(dead_code, reason = "open, it is the lock")] File);
 
 /// How a lock is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,27 @@ impl Dir {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             Err(e) => return Err(self.fault("lock", name, e)),
         }
-        // Someone may have removed the file between open and lock: then this is a lock on nothing.
+        self.still(name, fd, &stat)
+    }
+
+    /// Takes a lock whose holder may be dead. The file is not made, and not opened for writing: whoever watches the
+    /// directory for files that were closed hears of their holders only.
+    pub fn try_left_lock(&self, name: &str) -> Result<Option<Lock>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = match retry_on_intr(|| fs::openat(self.fd(), name, flags, Mode::empty())) {
+            Err(Errno::NOENT) => return Ok(None),
+            other => other.map_err(|e| self.fault("open", name, e))?,
+        };
+        let stat = fs::fstat(&fd).map_err(|e| self.fault("look at", name, e))?;
+        match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)) {
+            Ok(()) => self.still(name, fd, &stat),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(e) => Err(self.fault("lock", name, e)),
+        }
+    }
+
+    /// Someone may have removed the file between open and lock: then it is a lock on nothing.
+    fn still(&self, name: &str, fd: OwnedFd, stat: &fs::Stat) -> Result<Option<Lock>> {
         match self.stat(name) {
             Ok(now) if (now.st_ino, now.st_dev) == (stat.st_ino, stat.st_dev) => {
                 Ok(Some(Lock(File::from(fd))))

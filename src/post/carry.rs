@@ -25,6 +25,11 @@ use crate::name::{MailboxId, MessageId};
 const SETTLED: Duration = Duration::from_millis(250);
 
 impl Post {
+    /// The same for whoever looks into a mailbox without a verb of its own.
+    pub fn look_into(&self, me: &super::Me) -> Result<()> {
+        self.refresh(&me.mailbox)
+    }
+
     /// Brings a mailbox up to date before it is looked into: claims whose lease is over come back, and mail that lies
     /// in a place of another protocol is carried over.
     pub(super) fn refresh(&self, mailbox: &Mailbox) -> Result<()> {
@@ -222,6 +227,7 @@ pub(super) fn fields_of_answer(own: &[(String, String)], asked: &Envelope) -> Ve
 
 /// The extra fields of a message that its answer has too.
 fn kept(asked: &Envelope) -> impl Iterator<Item = (String, String)> {
-    const OWN: [&str; 5] = [super::BOUNCE, REQUEST, REPLY_PATH, "error", "duration_seconds"];
+    // How many automatic steps there were is counted anew by whoever answers: a person's answer is none.
+    const OWN: [&str; 6] = [super::BOUNCE, super::HOPS, REQUEST, REPLY_PATH, "error", "duration_seconds"];
     asked.extra.iter().filter(|(key, _)| !OWN.contains(&key.as_str())).cloned()
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::carry::fields_of_answer;
-use super::{Error, Filter, Found, Letter, Me, Opened, Outcome, Post, Receipt, Result};
+use super::{Error, Filter, Found, HOPS, Letter, Me, Opened, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::reading::Unreadable;
@@ -87,7 +87,7 @@ impl Post {
                     folder: found.folder.word(),
                 });
             }
-            return Ok((self.take(me, from, &found.name, filter, lease, &mut put_away)?, put_away));
+            return Ok((self.take(me, from, &found.name, filter, (lease, ""), &mut put_away)?, put_away));
         }
         let mut ask = FIRST;
         loop {
@@ -105,7 +105,7 @@ impl Post {
             let mut failing = None;
             let broken = listing.broken.iter().filter(|_| ask == FIRST);
             for name in broken.chain(&listing.names) {
-                match self.take(me, from, name, filter, lease, &mut put_away) {
+                match self.take(me, from, name, filter, (lease, ""), &mut put_away) {
                     Ok(Some(claimed)) => return Ok((Some(claimed), put_away)),
                     Ok(None) => {}
                     // One message on a bad block must not hide those behind it.
@@ -121,6 +121,13 @@ impl Post {
         }
     }
 
+    /// Takes one waiting message for a run of the dispatcher, by its file; `None` if it does not wait any more.
+    pub fn claim_for_run(&self, me: &Me, file: &str, lease: Duration, run: &str) -> Result<Option<Claimed>> {
+        self.room.may_write()?;
+        self.refresh(&me.mailbox)?;
+        self.take(me, me, file, &Filter::default(), (lease, run), &mut vec![])
+    }
+
     /// Takes one message, if it can be read, fits, and is still there.
     fn take(
         &self,
@@ -128,7 +135,7 @@ impl Post {
         from: &Me,
         name: &str,
         filter: &Filter,
-        lease: Duration,
+        (lease, run): (Duration, &str),
         put_away: &mut Vec<Unreadable>,
     ) -> Result<Option<Claimed>> {
         let (message, _) = match self.message(&from.mailbox, Folder::Inbox, name) {
@@ -146,7 +153,8 @@ impl Post {
             return Ok(None);
         }
         let attempt = from.mailbox.tries(name)? + 1;
-        let terms = Terms::new(me.id.as_str(), name, attempt, lease, self.room.clock());
+        let mut terms = Terms::new(me.id.as_str(), name, attempt, lease, self.room.clock());
+        run.clone_into(&mut terms.run);
         let Some(token) = from.mailbox.claim(name, &terms)? else { return Ok(None) };
         // Between the look and the claim another message may have come under the same name: what counts is what
         // was taken.
@@ -258,6 +266,13 @@ impl Post {
         self.settle(me, held, Folder::Inbox, "released", why)
     }
 
+    /// Gives a claimed message back after it failed: the attempt counts, and it may be tried again.
+    pub fn give_back(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
+        self.room.may_write()?;
+        self.note_end(held, "failed", why)?;
+        self.settle(me, held, Folder::Inbox, "again", why)
+    }
+
     /// Gives a claimed message up: it goes to `failed/`, and its sender is told.
     /// What comes back tells how telling went; `None`: a bounce is never bounced.
     pub fn fail(&self, me: &Me, held: &Held, why: &str) -> Result<Option<Result<Receipt>>> {
@@ -274,7 +289,13 @@ impl Post {
             let found = Found { folder: Folder::Claimed(held.token), name: held.terms.file.clone() };
             let extra = fields_of_answer(&[], asked);
             let letter = Letter { body: format!("{why}\n"), extra, ..Letter::default() };
-            let told = self.respond(me, &held.mailbox, &found, asked, &letter, Status::Failed);
+            let told = match self.respond(me, &held.mailbox, &found, asked, &letter, Status::Failed) {
+                // What the agent wrote itself is what whoever asked is told.
+                Err(Error::IdTaken { id, path }) => self
+                    .route_response(&held.mailbox, asked)
+                    .and_then(|sent| sent.ok_or(Error::IdTaken { id, path })),
+                other => other,
+            };
             // A response that was written by hand stays; the request fails all the same.
             if held.mailbox.terms(held.token)?.is_some() {
                 held.mailbox.settle(held.token, &held.terms.file, Folder::Failed, why)?;
@@ -291,6 +312,10 @@ impl Post {
     fn bounce(&self, held: &Held, envelope: &Envelope, why: &str) -> Result<Receipt> {
         let (to, back) = self.letter_back(envelope, Letter::default())?;
         let from = held.mailbox.id();
+        let mut extra = vec![(BOUNCE.to_owned(), "1".to_owned())];
+        if let Some(hops) = envelope.extra(HOPS).and_then(|hops| hops.parse::<u32>().ok()) {
+            extra.push((HOPS.to_owned(), hops.saturating_add(1).to_string()));
+        }
         let letter = Letter {
             subject: Some(crate::message::envelope::subject_with("failed: ", &envelope.subject)),
             body: format!(
@@ -302,7 +327,7 @@ impl Post {
             channel: envelope.channel.clone(),
             reply_to: Some(envelope.id.clone()),
             allow_secrets: true,
-            extra: vec![(BOUNCE.to_owned(), "1".to_owned())],
+            extra,
             ..back
         };
         let id = MessageId::derived(format!("bounce {}", held.token).as_bytes());

@@ -57,6 +57,11 @@ impl Post {
         Ok(Me { id, name, why, mailbox })
     }
 
+    /// The mailbox of an agent that this command works for.
+    pub fn act_as(&self, name: &str) -> Result<Me> {
+        self.other(&self.addressee(name)?)
+    }
+
     /// Another mailbox, looked into as if one were it.
     pub(super) fn other(&self, id: &MailboxId) -> Result<Me> {
         let name = self.registry.as_ref().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());

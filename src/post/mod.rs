@@ -4,6 +4,7 @@
 //! the environment. Order within a verb is always: check everything, act, record it in the journal.
 
 mod adopt;
+mod answered;
 mod ask;
 mod candidates;
 mod carry;
@@ -49,6 +50,7 @@ use crate::room::Room;
 use crate::session::Session;
 
 pub use adopt::{Adopted, Adoption};
+pub use answered::Answered;
 pub use ask::{Asked, Fate, Until};
 pub use check::{Checked, Filter, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
@@ -62,7 +64,7 @@ pub use prune::{Doomed, Wanted};
 pub use read::{Next, Opened};
 pub use reply::Answer;
 pub use search::{Hit, Line, Query};
-pub use send::{Letter, Outcome, Receipt};
+pub use send::{HOPS, Letter, Outcome, Receipt};
 pub use setup::{NewMailbox, Setup};
 pub use stats::{Figures, STEPS, quantile};
 pub use status::{Chain, Shared, TreeStatus, clean_up, tree_status};
@@ -84,6 +86,8 @@ pub struct Caller {
     pub harness: String,
     /// The process that is to be remembered as the agent; a note for people, never evidence.
     pub pid: u64,
+    /// Inside a run of the dispatcher: how many automatic steps led to it.
+    pub hops: Option<u32>,
 }
 
 /// A room as one caller sees it.

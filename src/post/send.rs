@@ -20,6 +20,9 @@ use crate::name::{MailboxId, MessageId};
 /// Whom a receipt names for a file in an inbox that the room does not know.
 const OUTSIDE: &str = "outside";
 
+/// The field that counts how many automatic steps led to a message.
+pub const HOPS: &str = "hops";
+
 /// What is to be sent.
 #[derive(Debug, Clone, Default)]
 pub struct Letter {
@@ -206,6 +209,11 @@ impl Post {
             native: Native::Maildir,
         };
         envelope.extra = any::foreign(&envelope.extra, Protocol::Maildir);
+        if let Some(hops) = self.caller.hops {
+            // What an agent sends in a run of the dispatcher is one step further, whatever it answers.
+            envelope.extra.retain(|(key, _)| key != HOPS);
+            envelope.extra.push((HOPS.to_owned(), hops.saturating_add(1).to_string()));
+        }
         let mut file = String::new();
         let outcome = match self.put(Some(from), letter, to, &envelope, retry) {
             Ok(Once::Delivered { how, name }) => {

@@ -28,6 +28,12 @@ pub struct AgentStatus {
     /// In the order of [`Status::ALL`].
     pub counts: [usize; 4],
     pub responses: usize,
+    /// How long it took to answer, in seconds: the median of its responses.
+    pub median: Option<u64>,
+    /// Since when its oldest pending message waits.
+    pub oldest: Option<Timestamp>,
+    /// More waits for this agent than for any other, and more than one message.
+    pub piles_up: bool,
 }
 
 /// One message.
@@ -68,7 +74,21 @@ pub fn tree_status(claude: &Path, latest: usize) -> Result<TreeStatus> {
         }
         let faults = tree.faults(&agent, &seen, &answered);
         status.faults.extend(faults.into_iter().map(|fault| (fault.path.display().to_string(), fault.why)));
-        status.agents.push(AgentStatus { agent: agent.to_string(), counts, responses: answered.facts.len() });
+        let mut took: Vec<u64> = answered.readable().filter_map(|(_, r)| r.duration_seconds).collect();
+        took.sort_unstable();
+        let pending = seen.readable().filter(|(_, facts)| facts.status == Status::Pending);
+        status.agents.push(AgentStatus {
+            agent: agent.to_string(),
+            counts,
+            responses: answered.facts.len(),
+            median: took.get(took.len() / 2).copied(),
+            oldest: pending.filter_map(|(_, facts)| facts.time()).min(),
+            piles_up: false,
+        });
+    }
+    let most = status.agents.iter().map(|agent| agent.counts[0]).max().unwrap_or(0);
+    for agent in &mut status.agents {
+        agent.piles_up = most > 1 && agent.counts[0] == most;
     }
     for (name, why) in tree.strange_agents()? {
         status.faults.push((tree.path().join("inboxes").join(name).display().to_string(), why));

@@ -70,6 +70,11 @@ fn five_minutes_are_as_the_readme_shows_them() {
 }
 
 #[test]
+fn the_first_dispatched_answer_is_as_the_page_shows_it() {
+    plays("docs/dispatch.md", &text("docs/dispatch.md"), 9);
+}
+
+#[test]
 fn the_page_has_every_flow_and_nothing_that_is_not_run() {
     let page = text("docs/flows.md");
     assert!(page.lines().count() <= 220, "{} lines", page.lines().count());

@@ -7,7 +7,7 @@ const MAIN: [&str; 11] =
     ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
 
 /// What the overview only names.
-const MORE: [&str; 25] = [
+const MORE: [&str; 29] = [
     "status",
     "cleanup",
     "shared",
@@ -27,6 +27,10 @@ const MORE: [&str; 25] = [
     "stats",
     "log",
     "doctor",
+    "dispatch",
+    "agents",
+    "runs",
+    "trust",
     "compose",
     "verify",
     "demo",
@@ -75,6 +79,7 @@ fn the_overview_is_the_contract() {
       work queues  claim, done, release, fail, failed
       people       adopt, group, takeover, prune
       .claude tree status, cleanup, shared
+      agents       dispatch, agents, runs, trust
       look         trace, thread, sent, search, stats, log, doctor
       tools        compose, verify, demo, shell-init, completions, man
 

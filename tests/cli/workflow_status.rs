@@ -24,7 +24,7 @@ fn status_counts_lists_and_changes_nothing() {
     let ran = project.run(["status"]).succeeds();
     insta::assert_snapshot!(ran.out, @r"
     explore pending=0 in_progress=0 completed=1 failed=1 responses=1
-    writer pending=1 in_progress=1 completed=0 failed=0 responses=0
+    writer pending=1 in_progress=1 completed=0 failed=0 responses=0 oldest=2025-03-04T10:00:03Z
     2025-03-04-004 2025-03-04T10:00:04Z user → writer in_progress: Do 2025-03-04-004.
     2025-03-04-003 2025-03-04T10:00:03Z explore → writer pending: Do 2025-03-04-003.
     2025-03-04-002 2025-03-04T10:00:02Z user → explore failed: Do 2025-03-04-002.

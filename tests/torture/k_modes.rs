@@ -45,8 +45,17 @@ pub(crate) fn umasks(lab: &Lab) -> Outcome {
         run(&["--as", "bob", "read"], 1);
         run(&["log"], 0);
         run(&["names"], 0);
+        let settings = place.root.join("postroom.toml");
+        let agent = "[agents.carol]\npreset = \"command\"\nsession = true\ncommand = [\"sh\", \"-c\", \"echo fine\"]\n";
+        fs::write(&settings, agent).expect("the settings of an agent");
+        fs::set_permissions(&settings, PermissionsExt::from_mode(0o600)).expect("their mode");
+        run(&["--as", "alice", "send", "carol", "-m", &text], 0);
+        run(&["dispatch"], 0);
+        run(&["runs"], 0);
         // Beside the mail itself: everything that any of these commands can make has been made.
-        for made in ["registry.json", ".registry.lock", ".journal", ".sessions", ".staging", ".postroom"] {
+        for made in
+            ["registry.json", ".registry.lock", ".journal", ".dispatch", ".sessions", ".staging", ".postroom"]
+        {
             findings.check(place.root.join(made).exists(), || format!("{at}: {made} was never made"));
         }
         for made in ["quarantine", "answering", "seen", ".alive", ".deliver.lock", "card.json"] {

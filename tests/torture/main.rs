@@ -48,6 +48,7 @@ mod process;
 mod q_ask;
 mod q_claims;
 mod strace;
+mod v_dispatch;
 mod w_killed;
 mod w_scene;
 mod w_tree;
@@ -110,6 +111,7 @@ const TABLE: &[Test] = &[
     test("J1", &[0], "calls that are lacking", j_odd::lacking_calls),
     test("K1", &[0], "modes", k_modes::umasks),
     test("Q1", &[0, 1], "questions and answers", q_ask::questions),
+    test("V1", &[0, 1], "dispatchers and supervisors that are killed", v_dispatch::killed_dispatchers),
     test("W1", &[0, 1], "numbers of a tree", w_tree::numbers),
     test("W2", &[0, 1], "shared state of a tree", w_tree::shared_state),
     test("W3", &[0, 1], "a tree and a workspace killed at every system call", w_killed::killed_at_every_call),

@@ -9,6 +9,7 @@
     reason = "the rules of clippy.toml are for the mail path; tasks talk to the disk, the clock and the environment"
 )]
 
+mod agents;
 mod bench;
 mod repo;
 mod report;

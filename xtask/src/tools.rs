@@ -5,6 +5,7 @@
 
 use std::process::Command;
 
+use crate::agents;
 use crate::repo::Repo;
 use crate::report::{Outcome, Report};
 use crate::run;
@@ -60,6 +61,7 @@ pub(crate) fn install(repo: &Repo, report: &mut Report) -> Outcome {
     if let Err(why) = run::quietly(repo.cargo().args(["fetch", "--locked"])) {
         report.missing.push(format!("crates of other platforms: {why}; cargo-deny may not run without them"));
     }
+    agents::install(repo, report);
     Outcome::Passed
 }
 

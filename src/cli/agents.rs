@@ -1,0 +1,181 @@
+//! `postroom agents`, `postroom trust` and `postroom runs`.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::note;
+use super::{Verb, dispatch, staff, surroundings};
+use crate::dispatch::runs::Runs;
+use crate::message::visible;
+use crate::post::Failure;
+
+/// Show who works for which mailbox, and whether each program is there
+#[derive(Debug, Args)]
+pub(super) struct Agents {}
+
+impl Verb for Agents {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        let staff = staff::gather(&post)?;
+        let mut missing = false;
+        let mut list = vec![];
+        for (agent, me) in &staff.agents {
+            let program = agent.program().map(|(program, _)| program.to_owned()).unwrap_or_default();
+            let there = surroundings::on_path(&program);
+            let version = there.as_ref().filter(|_| !agent.preset.plain).and_then(|path| version(path));
+            missing |= there.is_none() || me.is_none();
+            let state = match (&there, me) {
+                (None, _) => "missing".to_owned(),
+                (_, None) => "no mailbox".to_owned(),
+                _ => version.clone().unwrap_or_else(|| "there".to_owned()),
+            };
+            let settings = &agent.settings;
+            if context.output.json {
+                list.push(json!({
+                    "name": agent.name, "preset": settings.preset, "program": program, "found": there.is_some(), "version": version,
+                    "mailbox": me.as_ref().map(|me| me.id.as_str()), "cwd": agent.cwd.display().to_string(), "access": settings.access.word(),
+                    "model": settings.model, "time_limit": settings.time_limit.as_secs(), "retries": settings.retries,
+                    "concurrency": settings.concurrency, "about": settings.about,
+                }));
+                continue;
+            }
+            let about = settings
+                .about
+                .as_deref()
+                .map(|about| format!(": {}", visible::line(about)))
+                .unwrap_or_default();
+            context.output.line(&format!(
+                "{} {} {} {} {}{about}",
+                visible::line(&agent.name),
+                visible::line(&settings.preset),
+                settings.access.word(),
+                visible::line(&program),
+                visible::line(&state)
+            ));
+        }
+        if context.output.json {
+            let untrusted = staff.untrusted.as_ref().map(|dir| dir.display().to_string());
+            context.output.json(&json!({"v": 1, "agents": list, "untrusted": untrusted}));
+        }
+        if let Some(dir) = &staff.untrusted {
+            note(&format!(
+                "postroom: the agents of {} are left out until you have looked at them: postroom trust {}",
+                dir.display(),
+                dir.display()
+            ));
+        }
+        if staff.agents.is_empty() {
+            return Err(context.nothing("no agent is configured"));
+        }
+        if missing { Err(Fail::Code(Failure::NotDone)) } else { Ok(()) }
+    }
+}
+
+/// What a program says of its version; some take their time, none may take for ever.
+fn version(path: &std::path::Path) -> Option<String> {
+    let output = Command::new("timeout")
+        .args(["10", &path.display().to_string(), "--version"])
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = text.lines().find(|line| line.chars().any(|c| c.is_ascii_digit()))?.trim().to_owned();
+    Some(visible::clip(&line, 60))
+}
+
+/// Let the agents of a repository be started
+///
+/// What its postroom.toml and .claude/agents/*.md would run is yours to look at first. When one of them changes, it needs
+/// your word again.
+#[derive(Debug, Args)]
+pub(super) struct Trust {
+    /// The repository; else the one around the working directory
+    dir: Option<PathBuf>,
+    /// Take it back
+    #[arg(long)]
+    revoke: bool,
+}
+
+impl Verb for Trust {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let dir = match (&self.dir, surroundings::project_file()?) {
+            (Some(dir), _) => context.surroundings.whole_path(dir)?,
+            (None, Some((file, _))) => file.parent().unwrap_or(&file).to_owned(),
+            (None, None) => context.surroundings.whole_path(std::path::Path::new("."))?,
+        };
+        if self.revoke {
+            return if staff::distrust(&dir)? { Ok(()) } else { Err(Fail::Code(Failure::Nothing)) };
+        }
+        staff::trust(&dir)?;
+        context.done = true;
+        match context.output.json {
+            true => context.output.json(&json!({"v": 1, "trusted": dir.display().to_string()})),
+            false if !context.output.quiet => context.output.line(&format!("trusted: {}", dir.display())),
+            false => {}
+        }
+        Ok(())
+    }
+}
+
+/// Show the runs of agents, or all that one of them printed
+#[derive(Debug, Args)]
+pub(super) struct RunsOf {
+    /// A run, by the beginning of its id
+    id: Option<String>,
+    /// At most this many, the newest
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+}
+
+impl Verb for RunsOf {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        let runs = Runs::open(post.room())?;
+        let ids = runs.ids()?;
+        let Some(wanted) = &self.id else {
+            let newest = ids[ids.len().saturating_sub(self.limit)..].iter().filter_map(|id| runs.get(id));
+            let newest: Vec<_> = newest.collect();
+            match context.output.json {
+                true => context
+                    .output
+                    .json(&json!({"v": 1, "runs": newest.iter().map(dispatch::as_json).collect::<Vec<_>>()})),
+                false => newest.iter().for_each(|run| context.output.line(&dispatch::line(run))),
+            }
+            return if newest.is_empty() { Err(context.nothing("no agent was started")) } else { Ok(()) };
+        };
+        let fits = |id: &&String| id.starts_with(wanted.as_str()) || id.ends_with(wanted.as_str());
+        let fitting: Vec<_> = ids.iter().filter(fits).filter_map(|id| runs.get(id)).collect();
+        let [run] = fitting.as_slice() else {
+            let why = format!("{} runs are called `{}`", fitting.len(), visible::clip(wanted, 60));
+            return Err(Fail::told(Failure::Unknown, why, "postroom runs lists them"));
+        };
+        let (out, err) = runs.output(&run.id, 64 * 1024 * 1024)?;
+        let (out, err) =
+            (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned());
+        if context.output.json {
+            let mut value = dispatch::as_json(run);
+            (value["out"], value["err"]) = (out.into(), err.into());
+            context.output.json(&value);
+            return Ok(());
+        }
+        context.output.line(&dispatch::line(run));
+        if !run.why.is_empty() {
+            context.output.line(&visible::text(&run.why));
+        }
+        for (title, text) in [("output", out), ("errors", err)] {
+            if !text.is_empty() {
+                context.output.line(&format!("--- {title}"));
+                context.output.text(&visible::text(&text));
+                if !text.ends_with('\n') {
+                    context.output.line("");
+                }
+            }
+        }
+        Ok(())
+    }
+}

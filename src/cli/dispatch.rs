@@ -1,0 +1,245 @@
+//! `postroom dispatch` and the supervisor it starts.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::note;
+use super::progress::Progress;
+use super::staff::{self, Staff};
+use super::{Verb, surroundings};
+use crate::clock::Timestamp;
+use crate::dispatch::dispatcher::{Dispatcher, Event, Wanted};
+use crate::dispatch::judgement::STEPS;
+use crate::dispatch::processes::MARK;
+use crate::dispatch::runs::{Run, State};
+use crate::dispatch::supervisor::{self, Agent, Outcome};
+use crate::message::visible;
+use crate::post::{Failure, Me, Post};
+
+/// Give waiting mail to agents, and carry their answers back
+///
+/// One poll: every message that waits for an agent of `postroom agents` is given to it, and the table of what came of it
+/// is printed. No program is started to find out that there is no mail. Exits 1 if nothing waited, 5 if a run failed.
+#[derive(Debug, Args)]
+pub(super) struct Dispatch {
+    /// Go on: mail is given to agents as it comes
+    #[arg(long)]
+    watch: bool,
+    /// Only say what would be started
+    #[arg(long, conflicts_with = "watch")]
+    dry_run: bool,
+    /// Only for this agent; may be repeated
+    #[arg(long, value_name = "AGENT")]
+    only: Vec<String>,
+    /// At most this many runs
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// At most this many at once
+    #[arg(long, value_name = "N")]
+    parallel: Option<usize>,
+}
+
+impl Verb for Dispatch {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        let staff = staff::gather(&post)?;
+        let parallel = self.parallel.unwrap_or(staff.settings.parallel).max(1);
+        let agents = self.chosen(staff)?;
+        let dispatcher = Dispatcher::new(&post, agents)?;
+        if self.dry_run {
+            return dry_run(context, &dispatcher);
+        }
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
+            .map_err(|e| Fail::told(Failure::NotDone, e.to_string(), "try again"))?;
+        let bell = dispatcher.bell();
+        std::thread::spawn(move || signals.forever().for_each(|_| bell.stop()));
+        let mut progress = Progress::new(context.output.terminal && !context.output.quiet);
+        let wanted = Wanted { watch: self.watch, limit: self.limit, parallel, progress: progress.wanted };
+        let root = context.root.clone();
+        let mut runs: Vec<Run> = vec![];
+        let start = |agent: &Agent, file: &str| {
+            let mut command = Command::new(surroundings::myself()?);
+            command.arg("--root").arg(&root).args(["--json", "supervise", "--", &agent.name, file]);
+            // A supervisor outlives whoever started it, and is no part of a run that this may be a part of.
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+            command.env_remove(MARK).env_remove(STEPS);
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+        };
+        let live = self.watch || context.output.json;
+        let mut failed = false;
+        let left = dispatcher.run(&wanted, start, |event| {
+            progress.clear();
+            if live || matches!(event, Event::Nothing { why: Some(_), .. }) {
+                tell(context, &event);
+                let _ = context.output.flush();
+            }
+            match event {
+                Event::Going { runs } => progress.show(runs, context.output.width()),
+                Event::Ended { run } => {
+                    failed |= run.state != State::Done;
+                    runs.push(run.clone());
+                }
+                Event::Nothing { why, .. } => failed |= why.is_some(),
+                Event::Started { .. } => {}
+            }
+        })?;
+        progress.clear();
+        if left > 0 {
+            note(&format!("postroom: {left} run(s) go on without this dispatcher; postroom runs shows them"));
+        }
+        if !live {
+            runs.iter().for_each(|run| context.output.line(&line(run)));
+        }
+        match (failed, runs.is_empty()) {
+            (true, _) => Err(Fail::Code(Failure::NotDone)),
+            (false, true) if left == 0 => Err(context.nothing("no mail waits for an agent")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Dispatch {
+    /// The agents that are meant and have a mailbox here.
+    fn chosen(&self, staff: Staff) -> Result<Vec<(Agent, Me)>, Fail> {
+        for name in &self.only {
+            if !staff.agents.iter().any(|(agent, _)| agent.name == *name) {
+                let hint = "postroom agents lists those that are configured; docs/dispatch.md shows how";
+                return Err(Fail::told(
+                    Failure::Unknown,
+                    format!("no agent is configured for `{}`", visible::clip(name, 60)),
+                    hint,
+                ));
+            }
+        }
+        if let Some(dir) = &staff.untrusted {
+            note(&format!(
+                "postroom: the agents of {} are left out until you have looked at them: postroom trust {}",
+                dir.display(),
+                dir.display()
+            ));
+        }
+        let meant = |agent: &Agent| self.only.is_empty() || self.only.contains(&agent.name);
+        let (mut chosen, mut homeless) = (vec![], vec![]);
+        for (agent, me) in staff.agents.into_iter().filter(|(agent, _)| meant(agent)) {
+            match me {
+                Some(me) => chosen.push((agent, me)),
+                None => homeless.push(agent.name),
+            }
+        }
+        for name in &homeless {
+            note(&format!(
+                "postroom: the agent `{}` has no mailbox: postroom setup --child {}",
+                visible::line(name),
+                visible::line(name)
+            ));
+        }
+        if chosen.is_empty() {
+            let hint = "write [agents.NAME] with a `preset` into postroom.toml; docs/dispatch.md shows how";
+            return Err(Fail::told(Failure::Unknown, "no agent can be started", hint));
+        }
+        Ok(chosen)
+    }
+}
+
+fn dry_run(context: &mut Context, dispatcher: &Dispatcher<'_>) -> Result<(), Fail> {
+    let waiting = dispatcher.waiting()?;
+    for (agent, file) in &waiting {
+        if context.output.json {
+            context.output.json(&json!({"v": 1, "event": "would_start", "agent": agent, "file": file}));
+        } else {
+            context.output.line(&format!("would start {} for {}", visible::line(agent), visible::line(file)));
+        }
+    }
+    if waiting.is_empty() { Err(context.nothing("no mail waits for an agent")) } else { Ok(()) }
+}
+
+fn tell(context: &mut Context, event: &Event<'_>) {
+    if context.output.json {
+        let document = match event {
+            Event::Started { agent, file, waiting } => {
+                json!({"v": 1, "event": "started", "agent": agent, "file": file, "waiting": waiting})
+            }
+            Event::Ended { run } => {
+                let mut value = as_json(run);
+                value["event"] = "ended".into();
+                value
+            }
+            Event::Nothing { agent, why } => json!({"v": 1, "event": "nothing", "agent": agent, "why": why}),
+            Event::Going { .. } => return,
+        };
+        return context.output.json(&document);
+    }
+    match event {
+        Event::Started { agent, file, .. } => {
+            context.output.line(&format!("started {} for {}", visible::line(agent), visible::line(file)))
+        }
+        Event::Ended { run } => context.output.line(&line(run)),
+        Event::Nothing { agent, why: Some(why) } => {
+            note(&format!("postroom: {} was not started: {}", visible::line(agent), visible::line(why)))
+        }
+        Event::Nothing { .. } | Event::Going { .. } => {}
+    }
+}
+
+/// `FROM → AGENT STATE DURATION RUN[: WHY]`, the table of a poll.
+pub(super) fn line(run: &Run) -> String {
+    let took = match (Timestamp::parse(&run.started), Timestamp::parse(&run.ended)) {
+        (Some(start), Some(end)) => format!("{}s", end.since(start).as_secs()),
+        _ => "-".to_owned(),
+    };
+    let why = run.why.lines().next().map(|why| format!(": {}", visible::line(why))).unwrap_or_default();
+    format!(
+        "{} → {} {} {took} {}{why}",
+        visible::line(&run.from),
+        visible::line(&run.agent),
+        run.state.word(),
+        run.id
+    )
+}
+
+pub(super) fn as_json(run: &Run) -> Value {
+    serde_json::to_value(run).unwrap_or_default()
+}
+
+/// Work on one message with its agent, to the end (what `dispatch` starts)
+#[derive(Debug, Args)]
+pub(super) struct Supervise {
+    agent: String,
+    file: String,
+}
+
+impl Verb for Supervise {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post: Post = context.post()?;
+        let staff = staff::gather_some(&post, |name| name == self.agent)?;
+        let found = staff.agents.into_iter().find(|(agent, _)| agent.name == self.agent);
+        let Some((mut agent, Some(me))) = found else {
+            let why = match &staff.untrusted {
+                Some(dir) => {
+                    format!("its configuration changed; look at it, then postroom trust {}", dir.display())
+                }
+                None => "it is not configured any more, or has no mailbox".to_owned(),
+            };
+            return Err(Fail::told(Failure::Unknown, why, "postroom agents lists them"));
+        };
+        staff::equip(context, &mut agent, &me);
+        // Whoever started this may be stopped or gone; the run does not wait until it listens.
+        let _ = rustix::fs::fcntl_setfl(std::io::stdout(), rustix::fs::OFlags::NONBLOCK);
+        let tell = |run: &Run| {
+            let _ = writeln!(std::io::stdout(), "{}", as_json(run));
+        };
+        match supervisor::supervise(&post, &me, &agent, &staff.settings, &self.file, &tell)? {
+            Outcome::NotNow => Err(Fail::Code(Failure::Nothing)),
+            Outcome::Ran(run) => {
+                tell(&run);
+                if run.state == State::Done { Ok(()) } else { Err(Fail::Code(Failure::NotDone)) }
+            }
+        }
+    }
+}

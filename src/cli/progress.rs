@@ -1,0 +1,45 @@
+//! The progress line: what runs, for how long, and what it does just now; on a terminal, one line that is written over.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use crate::message::visible;
+
+/// The line at the foot of the terminal.
+#[derive(Debug)]
+pub(super) struct Progress {
+    pub(super) wanted: bool,
+    shown: bool,
+}
+
+impl Progress {
+    /// Only where somebody sees it.
+    pub(super) fn new(wanted: bool) -> Self {
+        Self { wanted: wanted && io::stderr().is_terminal(), shown: false }
+    }
+
+    /// Shows what has run for a second or more.
+    pub(super) fn show(&mut self, runs: &[(String, Duration, String)], width: usize) {
+        let slow: Vec<String> = runs
+            .iter()
+            .filter(|(_, since, _)| since.as_secs() >= 1)
+            .map(|(agent, since, activity)| {
+                let doing = if activity.is_empty() { String::new() } else { format!(" {activity}") };
+                format!("{agent} {}s{}", since.as_secs(), visible::clip(&doing, 60))
+            })
+            .collect();
+        if !self.wanted || slow.is_empty() {
+            return;
+        }
+        let line = format!("{} running: {}", runs.len(), slow.join(" · "));
+        let _ = write!(io::stderr(), "\r\x1b[K{}", visible::clip(&line, width.saturating_sub(1)));
+        self.shown = true;
+    }
+
+    /// Takes the line away, before anything else is written.
+    pub(super) fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The staff of a room: which agents can be started, out of the room's own settings, the project's, and the files in
+//! `.claude/agents/`. What a repository would run is taken only if the person has trusted it as it is now.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::surroundings::{self, project_file};
+use crate::dispatch::config::{AgentSettings, DispatchSettings};
+use crate::dispatch::presets::{self, Preset};
+use crate::dispatch::supervisor::Agent;
+use crate::mailbox::Dir;
+use crate::message::Protocol;
+use crate::name::Name;
+use crate::post::{Failure, Me, Post};
+use crate::settings::Project;
+
+/// Variables that every agent gets.
+const USUAL: [&str; 14] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+];
+
+/// Who can be started, and under which limits.
+#[derive(Debug)]
+pub(super) struct Staff {
+    pub(super) agents: Vec<(Agent, Option<Me>)>,
+    pub(super) settings: DispatchSettings,
+    /// A repository whose agents are not trusted.
+    pub(super) untrusted: Option<PathBuf>,
+}
+
+/// Gathers everyone who is configured for the room of this command.
+pub(super) fn gather(post: &Post) -> Result<Staff, Fail> {
+    gather_some(post, |_| true)
+}
+
+/// The same for those whose name is wanted.
+pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<Staff, Fail> {
+    let mut found: BTreeMap<String, (AgentSettings, PathBuf)> = BTreeMap::new();
+    let room = post.room().settings();
+    let mut settings = room.dispatch.clone();
+    let mut untrusted = None;
+    let project = project_file()?;
+    if let Some((path, text)) = &project {
+        let dir = path.parent().unwrap_or(Path::new("/"));
+        let read = Project::parse(text, &path.display().to_string())
+            .map_err(|e| Fail::told(Failure::Refused, e.to_string(), "docs/settings.md lists the keys"))?;
+        if !read.agents.is_empty() || read.dispatch.is_some() {
+            match is_trusted(dir)? {
+                true => {
+                    settings = settings.or(read.dispatch);
+                    found
+                        .extend(read.agents.into_iter().map(|(name, agent)| (name, (agent, dir.to_owned()))));
+                }
+                false => untrusted = Some(dir.to_owned()),
+            }
+        }
+    }
+    for (name, dir) in described(post) {
+        if found.contains_key(&name) || room.agents.contains_key(&name) {
+            continue;
+        }
+        match is_trusted(&dir)? {
+            true => {
+                let agent = AgentSettings { preset: "claude".to_owned(), ..AgentSettings::default() };
+                found.insert(name, (agent, dir));
+            }
+            false => untrusted = untrusted.or(Some(dir)),
+        }
+    }
+    let own = room
+        .agents
+        .iter()
+        .map(|(name, agent)| (name.clone(), (agent.clone(), post.room().path().to_owned())));
+    found.extend(own);
+    let presets: BTreeMap<String, Arc<Preset>> =
+        presets::all().into_iter().map(|(name, preset)| (name, Arc::new(preset))).collect();
+    let mut agents = vec![];
+    for (name, (agent, base)) in found.into_iter().filter(|(name, _)| wanted(name)) {
+        let named = |why: String| {
+            Fail::told(
+                Failure::Refused,
+                format!("[agents.{name}]: {why}"),
+                "docs/dispatch.md tells what an agent needs",
+            )
+        };
+        Name::parse(&name).map_err(|why| named(why.to_string()))?;
+        let Some(preset) = presets.get(&agent.preset) else {
+            let known: Vec<&str> = presets.keys().map(String::as_str).collect();
+            return Err(named(format!("`preset` is `{}`, not one of {}", agent.preset, known.join(", "))));
+        };
+        if preset.program.is_empty() && agent.command.is_empty() {
+            return Err(named(
+                "`command` is needed with this preset: the program and its arguments".to_owned(),
+            ));
+        }
+        let cwd = agent.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd));
+        let me = post.act_as(&name).ok();
+        let preset = Arc::clone(preset);
+        agents.push((Agent { name, preset, settings: agent, cwd, environment: vec![] }, me));
+    }
+    Ok(Staff { agents, settings: settings.unwrap_or_default(), untrusted })
+}
+
+/// Gives an agent that is about to be started its environment: nothing but what it needs and what was allowed.
+pub(super) fn equip(context: &Context, agent: &mut Agent, me: &Me) {
+    let allowed = agent.preset.env.iter().chain(&agent.settings.env).map(String::as_str);
+    agent.environment = surroundings::variables(USUAL.into_iter().chain(allowed));
+    let own = [
+        ("POSTROOM_ROOT", context.root.clone().into_os_string()),
+        ("AGENT_HARNESS", agent.settings.preset.clone().into()),
+        ("AGENT_MAILBOX_ID", me.id.as_str().into()),
+    ];
+    agent.environment.extend(own.map(|(name, value)| (name.into(), value)));
+}
+
+/// Agents of trees in the registry that have a file of their own, with the project each is in.
+fn described(post: &Post) -> Vec<(String, PathBuf)> {
+    let Ok(registry) = post.registry() else { return vec![] };
+    let workflow =
+        |entry: &&crate::registry::Entry| entry.text("protocol") == Some(Protocol::Workflow.word());
+    let place = |entry: &crate::registry::Entry| {
+        let inbox = Path::new(&entry.inbox);
+        let claude = inbox.parent()?.parent()?;
+        let file = claude.join("agents").join(format!("{}.md", inbox.file_name()?.to_str()?));
+        file.is_file().then(|| Some((entry.name.clone(), claude.parent()?.to_owned())))?
+    };
+    registry.entries.iter().filter(workflow).filter_map(place).collect()
+}
+
+/// What a repository would run: its settings and the files of its agents, as one number.
+fn fingerprint(project: &Path) -> Result<String, Fail> {
+    let dir = Dir::outside(project)?;
+    let mut hash = Sha256::new();
+    let mut add = |name: &str, bytes: Option<Vec<u8>>| {
+        if let Some(bytes) = bytes {
+            hash.update((name.len() as u64).to_le_bytes());
+            hash.update(name);
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        }
+    };
+    add(crate::settings::FILE, dir.read(crate::settings::FILE, LIMIT)?);
+    if let Ok(agents) = dir.sub(".claude").and_then(|claude| claude.sub("agents")) {
+        let mut names = vec![];
+        agents.scan(|name, _| names.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
+        names.sort();
+        for name in names.iter().filter(|name| name.ends_with(".md")) {
+            add(name, agents.read(name, LIMIT)?);
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+const LIMIT: u64 = 16 * 1024 * 1024;
+const TRUSTED: &str = ".trusted";
+
+fn record_of(project: &Path) -> String {
+    let digest = Sha256::digest(project.as_os_str().as_encoded_bytes());
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether the person has said that a repository may run what it says now.
+pub(super) fn is_trusted(project: &Path) -> Result<bool, Fail> {
+    let store = match Dir::open(&surroundings::state()?.join(TRUSTED)) {
+        Err(e) if e.is_missing() => return Ok(false),
+        other => other?,
+    };
+    let kept = store.read(&record_of(project), 1024)?.unwrap_or_default();
+    Ok(kept == fingerprint(project)?.as_bytes())
+}
+
+/// Notes that it may.
+pub(super) fn trust(project: &Path) -> Result<(), Fail> {
+    let store = Dir::make(&surroundings::state()?.join(TRUSTED))?;
+    store.replace(&record_of(project), fingerprint(project)?.as_bytes())?;
+    store.sync_parents()?;
+    Ok(())
+}
+
+/// Takes it back.
+pub(super) fn distrust(project: &Path) -> Result<bool, Fail> {
+    let store = match Dir::open(&surroundings::state()?.join(TRUSTED)) {
+        Err(e) if e.is_missing() => return Ok(false),
+        other => other?,
+    };
+    match store.remove(&record_of(project)) {
+        Err(e) if e.is_missing() => Ok(false),
+        other => Ok(other.map(|()| true)?),
+    }
+}

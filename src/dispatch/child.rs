@@ -1,0 +1,219 @@
+//! One agent process: started in its own group, fed its prompt, heard until it ends, and ended when its time is over.
+//!
+//! What it prints goes to two files, up to a bound, and through a [`Reading`]; nothing else of it is kept. When the
+//! process ends, whatever it left in its group is ended too, so nothing holds a pipe or a lock for it.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use super::output::{Found, Reading};
+use super::presets::Preset;
+use crate::clock::Clock;
+use crate::mailbox::pause;
+
+/// How much of an output is kept in its file.
+const KEPT: usize = 64 * 1024 * 1024;
+
+/// How long a process may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long output may follow the end of its process.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// How often the caller is told how it goes; the end of the process is seen at once.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What became of a process.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Its time was over.
+    pub timed_out: bool,
+    /// Somebody else has decided about its message meanwhile.
+    pub overtaken: bool,
+    pub found: Result<Found, String>,
+    /// The last it said, for people: of its errors, if there were any.
+    pub tail: String,
+    /// The end of the output that `tail` is not of.
+    pub other_tail: String,
+}
+
+/// What a run asks for while it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    GoOn,
+    /// The message is not this run's any more.
+    Stop,
+}
+
+/// Runs a command to its end. `look` is called again and again with what is known so far.
+pub fn run(
+    mut command: Command,
+    prompt: Vec<u8>,
+    preset: &Preset,
+    (out, err): (File, File),
+    limit: Duration,
+    clock: &dyn Clock,
+    mut look: impl FnMut(&Found) -> Next,
+) -> io::Result<Ended> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
+    let ending = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let end_group = |signal: Signal| {
+        if let Some(group) = group {
+            let _ = kill_process_group(group, signal);
+        }
+    };
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that does not read its prompt to the end is no reason to fail, or to wait.
+        thread::spawn(move || stdin.write_all(&prompt));
+    }
+    let reading = Arc::new(Mutex::new(Reading::new(preset)));
+    let said = Arc::new(Mutex::new(Reading::new(&Preset::of_text())));
+    let readers: Vec<JoinHandle<()>> = [
+        child.stdout.take().map(|from| listen(from, out, Arc::clone(&reading))),
+        child.stderr.take().map(|from| listen(from, err, Arc::clone(&said))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let start = clock.boot();
+    let (mut timed_out, mut overtaken, mut asked_to_end) = (false, false, None);
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        let now = clock.boot();
+        match asked_to_end {
+            None if now.saturating_sub(start) >= limit => {
+                timed_out = true;
+                asked_to_end = Some(now);
+                end_group(Signal::TERM);
+            }
+            None if look(lock(&reading).found()) == Next::Stop => {
+                overtaken = true;
+                asked_to_end = Some(now);
+                end_group(Signal::TERM);
+            }
+            Some(since) if now.saturating_sub(since) >= GRACE => end_group(Signal::KILL),
+            _ => {}
+        }
+        wait(ending.as_ref(), limit.saturating_sub(now.saturating_sub(start)));
+    };
+    drain(&readers, clock);
+    // Whatever is left in the group holds pipes and locks that nobody reads or needs.
+    end_group(Signal::KILL);
+    drain(&readers, clock);
+    let (out_tail, err_tail) = (lock(&reading).tail(), lock(&said).tail());
+    let (tail, other_tail) =
+        if err_tail.trim().is_empty() { (out_tail, err_tail) } else { (err_tail, out_tail) };
+    let reading = std::mem::replace(&mut *lock(&reading), Reading::new(preset));
+    Ok(Ended {
+        code: status.code(),
+        signal: status.signal(),
+        timed_out,
+        overtaken,
+        found: reading.end(),
+        tail,
+        other_tail,
+    })
+}
+
+/// Sleeps until the process ends, it is time to look, or the time that is left is over.
+fn wait(ending: Option<&OwnedFd>, left: Duration) {
+    let limit = LOOK.min(left.max(Duration::from_millis(20)));
+    let Some(fd) = ending else { return pause(Duration::from_millis(20)) };
+    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(limit.subsec_nanos()) };
+    let _ = poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&timeout));
+}
+
+/// Copies what comes into a file, up to a bound, and into a reading.
+fn listen(mut from: impl Read + Send + 'static, mut file: File, into: Arc<Mutex<Reading>>) -> JoinHandle<()> {
+    thread::spawn(move || {
+        let mut buffer = vec![0; 64 * 1024];
+        let mut kept = 0;
+        loop {
+            let bytes = match from.read(&mut buffer) {
+                Ok(0) => return,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return,
+                Ok(length) => &buffer[..length],
+            };
+            let part = &bytes[..bytes.len().min(KEPT - kept)];
+            // A full disk costs the record of a run, not the run.
+            if file.write_all(part).is_ok() {
+                kept += part.len();
+            }
+            lock(&into).take(bytes);
+        }
+    })
+}
+
+/// Waits a moment for outputs to end.
+fn drain(readers: &[JoinHandle<()>], clock: &dyn Clock) {
+    let start = clock.boot();
+    while !readers.iter().all(JoinHandle::is_finished) && clock.boot().saturating_sub(start) < DRAIN {
+        pause(Duration::from_millis(5));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+
+    fn shell(script: &str, limit: Duration) -> Ended {
+        let (out, err) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        let preset = Preset::of_text();
+        run(command, b"prompt\n".to_vec(), &preset, (out, err), limit, &SystemClock, |_| Next::GoOn).unwrap()
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn the_prompt_comes_on_standard_input() {
+        let ended = shell("cat; echo said >&2; exit 3", LONG);
+        assert_eq!(
+            (ended.code, ended.found.unwrap().text.as_str(), ended.tail.trim()),
+            (Some(3), "prompt", "said")
+        );
+    }
+
+    #[test]
+    fn a_program_that_reads_nothing_closes_stdout_or_floods_it_ends_all_the_same() {
+        assert_eq!(shell("exec >&- 2>&-; exit 0", LONG).found.unwrap().text, "");
+        let flood = shell("head -c 200000000 /dev/zero | tr '\\0' x", LONG);
+        assert_eq!((flood.code, flood.found.unwrap().text.len()), (Some(0), 1024 * 1024));
+    }
+
+    #[test]
+    fn time_limits_reach_the_whole_group() {
+        let ended = shell("sleep 1000 & sleep 1000", Duration::from_millis(200));
+        assert!(ended.timed_out && ended.signal.is_some(), "{ended:?}");
+    }
+
+    #[test]
+    fn what_is_left_behind_does_not_hold_the_run() {
+        let start = std::time::Instant::now();
+        let ended = shell("sleep 1000 & echo done", LONG);
+        assert_eq!(ended.found.unwrap().text, "done");
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+}

@@ -1,0 +1,127 @@
+//! The configuration of agents: which program works for which mailbox, and how far it may go. Pure; whoever finds the
+//! files hands their text in.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::span;
+
+/// What a program may do beside writing mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    Read,
+    #[default]
+    Edit,
+    Full,
+}
+
+impl Access {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Edit => "edit",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// `[agents.NAME]`: who works for the mailbox of that name.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentSettings {
+    pub preset: String,
+    /// The program and its arguments, for the preset `command`; else the program in the place of the preset's.
+    pub command: Vec<String>,
+    /// Relative to the file that says so.
+    pub cwd: Option<PathBuf>,
+    pub access: Access,
+    pub model: Option<String>,
+    #[serde(deserialize_with = "span_of")]
+    pub time_limit: Duration,
+    /// How often a message is tried again after it failed.
+    pub retries: u32,
+    /// How many runs at once; one, if it keeps its conversation.
+    pub concurrency: usize,
+    /// Variables of the environment that the program gets beside the usual ones.
+    pub env: Vec<String>,
+    pub about: Option<String>,
+    /// Whether it keeps its conversation from one message to the next.
+    pub session: bool,
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        Self {
+            preset: String::new(),
+            command: vec![],
+            cwd: None,
+            access: Access::default(),
+            model: None,
+            time_limit: Duration::from_secs(30 * 60),
+            retries: 2,
+            concurrency: 1,
+            env: vec![],
+            about: None,
+            session: false,
+        }
+    }
+}
+
+impl AgentSettings {
+    /// How many runs it may have at once. Two in one conversation would each see half of it.
+    pub fn places(&self) -> usize {
+        if self.session { 1 } else { self.concurrency.max(1) }
+    }
+}
+
+/// `[dispatch]`: what holds for all agents.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DispatchSettings {
+    /// How many runs at once, over all agents.
+    pub parallel: usize,
+    /// How many automatic answers may follow each other in one thread.
+    pub hops: u32,
+    /// How many runs one thread may have.
+    pub thread_runs: usize,
+    /// How many runs one agent may have in an hour.
+    pub hour_runs: usize,
+    /// How long a message waits after its first failure; twice as long after each further one.
+    #[serde(deserialize_with = "span_of")]
+    pub back_off: Duration,
+    /// How much one agent may spend in a day, in dollars, where its program says what it spent.
+    pub day_cost: Option<f64>,
+}
+
+impl Default for DispatchSettings {
+    fn default() -> Self {
+        Self {
+            parallel: 4,
+            hops: 8,
+            thread_runs: 30,
+            hour_runs: 60,
+            back_off: Duration::from_secs(10),
+            day_cost: None,
+        }
+    }
+}
+
+/// All agents of a file.
+pub type Agents = BTreeMap<String, AgentSettings>;
+
+fn span_of<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        Text(String),
+        Seconds(u64),
+    }
+    match Given::deserialize(from)? {
+        Given::Text(text) => span::parse(&text).map_err(serde::de::Error::custom),
+        Given::Seconds(seconds) => Ok(Duration::from_secs(seconds)),
+    }
+}

@@ -1,0 +1,220 @@
+//! The output of an agent program, read as it comes: the final text, the session, the cost, what failed, and what it is
+//! doing now. Memory is bounded, however much is printed and however long a line is.
+
+use serde_json::Value;
+
+use super::presets::{Preset, Rule};
+
+/// The longest line that is read as JSON; of a longer one nothing is taken.
+const LINE: usize = 8 * 1024 * 1024;
+
+/// The longest text that is kept.
+const TEXT: usize = 1024 * 1024;
+
+/// How much of the end is kept for people.
+const TAIL: usize = 4 * 1024;
+
+/// What was read so far.
+#[derive(Debug)]
+pub struct Reading {
+    preset: Preset,
+    line: Vec<u8>,
+    skipping: bool,
+    tail: Vec<u8>,
+    found: Found,
+    any_line: bool,
+}
+
+/// What an output says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    pub text: String,
+    pub session: Option<String>,
+    pub cost: Option<f64>,
+    pub failure: Option<String>,
+    pub activity: Option<String>,
+}
+
+impl Reading {
+    pub fn new(preset: &Preset) -> Self {
+        let preset = preset.clone();
+        let found = Found::default();
+        Self { preset, line: vec![], skipping: false, tail: vec![], found, any_line: false }
+    }
+
+    /// Takes the next bytes of standard output.
+    pub fn take(&mut self, bytes: &[u8]) {
+        keep_tail(&mut self.tail, bytes);
+        if self.preset.plain {
+            let room = TEXT.saturating_sub(self.line.len());
+            self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            return;
+        }
+        for piece in bytes.split_inclusive(|b| *b == b'\n') {
+            let ended = piece.ends_with(b"\n");
+            if !self.skipping {
+                if self.line.len() + piece.len() > LINE {
+                    self.line.clear();
+                    self.skipping = true;
+                } else {
+                    self.line.extend_from_slice(piece);
+                }
+            }
+            if ended {
+                self.read_line();
+                self.skipping = false;
+            }
+        }
+    }
+
+    /// What is known now.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// The end of the output, for people.
+    pub fn tail(&self) -> String {
+        String::from_utf8_lossy(&self.tail).into_owned()
+    }
+
+    /// Everything, once the output has ended. `Err`: it is not what the preset expects.
+    pub fn end(mut self) -> Result<Found, String> {
+        if self.preset.plain {
+            self.found.text = String::from_utf8_lossy(&self.line).trim().to_owned();
+            return Ok(self.found);
+        }
+        self.read_line();
+        if !self.any_line && !self.tail.is_empty() {
+            return Err("its output is not the JSON that its preset expects".to_owned());
+        }
+        self.found.text = self.found.text.trim().to_owned();
+        Ok(self.found)
+    }
+
+    fn read_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let Ok(value) = serde_json::from_slice::<Value>(&line) else { return };
+        self.any_line = true;
+        let found = &mut self.found;
+        for rule in &self.preset.text {
+            if let Some(text) = rule.find(&value) {
+                if !rule.join {
+                    found.text.clear();
+                }
+                found.text.push_str(&text);
+                found.text.truncate(found.text.floor_char_boundary(TEXT));
+            }
+        }
+        let last = |rules: &[Rule]| rules.iter().find_map(|rule| rule.find(&value));
+        found.session = last(&self.preset.session).filter(|s| is_session(s)).or(found.session.take());
+        found.cost = last(&self.preset.cost).and_then(|cost| cost.parse().ok()).or(found.cost);
+        found.failure = last(&self.preset.failure).or(found.failure.take());
+        found.activity = last(&self.preset.activity).or(found.activity.take());
+    }
+}
+
+/// A session id becomes an argument of the program that gave it, so it is one plain word.
+fn is_session(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    !text.is_empty() && text.len() <= 128 && !text.starts_with('-') && text.bytes().all(plain)
+}
+
+fn keep_tail(tail: &mut Vec<u8>, bytes: &[u8]) {
+    tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
+    if tail.len() > TAIL {
+        tail.drain(..tail.len() - TAIL);
+    }
+}
+
+impl Rule {
+    /// What stands in a line at this place, as text.
+    fn find(&self, line: &Value) -> Option<String> {
+        let fits = self.when.iter().all(|(way, wanted)| {
+            walk(line, way).is_some_and(|found| match found {
+                Value::String(text) => text == wanted,
+                Value::Bool(truth) => wanted == if *truth { "true" } else { "false" },
+                _ => false,
+            })
+        });
+        match walk(line, &self.at).filter(|_| fits)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Null => None,
+            other => Some(other.to_string()),
+        }
+    }
+}
+
+fn walk<'v>(mut at: &'v Value, way: &str) -> Option<&'v Value> {
+    for step in way.split('.') {
+        at = match (at, step.parse::<usize>()) {
+            (Value::Array(list), Ok(index)) => list.get(index)?,
+            _ => at.get(step)?,
+        };
+    }
+    Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::presets;
+    use super::*;
+
+    fn read(preset: &str, output: &str) -> Result<Found, String> {
+        let all = presets::all();
+        let mut reading = Reading::new(&all[preset]);
+        // In pieces that cut lines anywhere.
+        output.as_bytes().chunks(7).for_each(|piece| reading.take(piece));
+        reading.end()
+    }
+
+    #[test]
+    fn each_program_s_stream_is_read() {
+        let claude = "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"b2-1\"}\n{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"hm\"}]}}\n{\"type\":\"result\",\"is_error\":false,\"result\":\"hello\",\"session_id\":\"b2-1\",\"total_cost_usd\":0.25}\n";
+        let found = read("claude", claude).unwrap();
+        assert_eq!(
+            (found.text.as_str(), found.session.as_deref(), found.cost),
+            ("hello", Some("b2-1"), Some(0.25))
+        );
+        assert_eq!((found.failure, found.activity.as_deref()), (None, Some("hm")));
+        let codex = "{\"type\":\"thread.started\",\"thread_id\":\"01a\"}\n{\"type\":\"item.completed\",\"item\":{\"type\":\"error\",\"message\":\"w\"}}\n{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\"one\"}}\n{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\"two\"}}\n";
+        assert_eq!(read("codex", codex).unwrap().text, "two");
+        let gemini = "{\"type\":\"init\",\"session_id\":\"g\"}\n{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"a\",\"delta\":true}\n{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"b\"}\n";
+        assert_eq!(read("gemini", gemini).unwrap().text, "ab");
+        let opencode = "{\"type\":\"step_start\",\"sessionID\":\"ses_1\"}\n{\"type\":\"text\",\"sessionID\":\"ses_1\",\"part\":{\"text\":\"hi\"}}\n";
+        let found = read("opencode", opencode).unwrap();
+        assert_eq!((found.text.as_str(), found.session.as_deref()), ("hi", Some("ses_1")));
+        assert_eq!(read("command", " plain\ntext \n").unwrap().text, "plain\ntext");
+    }
+
+    #[test]
+    fn failures_are_told() {
+        let failed = read("codex", "{\"type\":\"turn.failed\",\"error\":{\"message\":\"no\"}}\n").unwrap();
+        assert_eq!(failed.failure.as_deref(), Some("no"));
+        let failed =
+            read("claude", "{\"type\":\"result\",\"is_error\":true,\"result\":\"bad key\"}").unwrap();
+        assert_eq!(failed.failure.as_deref(), Some("bad key"));
+        assert!(read("claude", "Segmentation fault\n").is_err());
+    }
+
+    #[test]
+    fn a_flood_is_not_kept() {
+        let all = presets::all();
+        for name in ["claude", "command"] {
+            let mut reading = Reading::new(&all[name]);
+            let piece = vec![b'x'; 1024 * 1024];
+            (0..64).for_each(|_| reading.take(&piece));
+            assert!(
+                reading.line.capacity() <= LINE + 2 * piece.len() && reading.tail.len() <= TAIL,
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_hostile_session_is_none() {
+        for bad in ["--dangerous", "a b", "", "x;y"] {
+            let line = format!("{{\"type\":\"thread.started\",\"thread_id\":\"{bad}\"}}\n");
+            assert_eq!(read("codex", &line).unwrap().session, None, "{bad}");
+        }
+    }
+}

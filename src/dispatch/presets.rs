@@ -1,0 +1,149 @@
+//! Presets: how an agent program is started, and how its output is read. Data only (`presets.toml`); what is here
+//! turns it into a command line.
+//!
+//! No byte of a message is ever part of a command line: the prompt goes to standard input, and what is put in here
+//! are values of the configuration, the room's path and session ids that the program itself gave.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::config::Access;
+
+const FILE: &str = include_str!("presets.toml");
+
+/// One agent program.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Preset {
+    /// The program's name; empty: the configuration gives the command.
+    pub program: String,
+    start: Vec<String>,
+    resume: Vec<String>,
+    model: Vec<String>,
+    root: Vec<String>,
+    access: BTreeMap<String, Vec<String>>,
+    /// Variables that the program needs, beside those that every run gets.
+    pub env: Vec<String>,
+    /// What is printed is the answer.
+    pub plain: bool,
+    pub text: Vec<Rule>,
+    pub session: Vec<Rule>,
+    pub cost: Vec<Rule>,
+    pub failure: Vec<Rule>,
+    pub activity: Vec<Rule>,
+    /// What the program says of a conversation that it cannot go on with.
+    pub lost_session: Vec<String>,
+    /// What it says when somebody else is in that conversation.
+    pub busy: Vec<String>,
+    /// What it says when nobody is logged in.
+    pub login: Vec<String>,
+}
+
+/// Where something stands in a line of output.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Only in lines in which these fields have these values.
+    #[serde(default)]
+    pub when: BTreeMap<String, String>,
+    /// The way to it, by keys and numbers.
+    pub at: String,
+    /// Every find is a part of the whole; else the last one counts.
+    #[serde(default)]
+    pub join: bool,
+}
+
+/// What a command line is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Parts<'a> {
+    pub access: Access,
+    pub model: Option<&'a str>,
+    pub session: Option<&'a str>,
+    /// Where the agent writes mail.
+    pub root: &'a Path,
+    /// A file for the final text.
+    pub last: &'a Path,
+}
+
+/// All presets by name.
+pub fn all() -> BTreeMap<String, Preset> {
+    // The file is part of the program, and a test reads it.
+    toml::from_str(FILE).unwrap_or_default()
+}
+
+impl Preset {
+    /// One of which nothing is known but that it prints its answer.
+    pub fn of_text() -> Self {
+        Self { plain: true, ..Self::default() }
+    }
+
+    /// The arguments of the program.
+    pub fn arguments(&self, parts: &Parts<'_>) -> Vec<String> {
+        let template = if parts.session.is_some() { &self.resume } else { &self.start };
+        let root = parts.root.display().to_string();
+        let last = parts.last.display().to_string();
+        let fill = |text: &String, model: &str| {
+            text.replace("{model}", model)
+                .replace("{root}", &root)
+                .replace("{last}", &last)
+                .replace("{session}", parts.session.unwrap_or_default())
+        };
+        let mut arguments = vec![];
+        for part in template {
+            match part.as_str() {
+                "{access}" => {
+                    let given = self.access.get(parts.access.word()).into_iter().flatten();
+                    arguments.extend(given.map(|a| fill(a, "")));
+                }
+                "{model}" => {
+                    if let Some(model) = parts.model {
+                        arguments.extend(self.model.iter().map(|a| fill(a, model)));
+                    }
+                }
+                "{root}" => arguments.extend(self.root.iter().map(|a| fill(a, ""))),
+                _ => arguments.push(fill(part, "")),
+            }
+        }
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts<'a>(session: Option<&'a str>) -> Parts<'a> {
+        Parts {
+            access: Access::Edit,
+            model: Some("m1"),
+            session,
+            root: Path::new("/srv/room"),
+            last: Path::new("/srv/last"),
+        }
+    }
+
+    #[test]
+    fn every_preset_is_read_and_complete() {
+        let all = all();
+        let names: Vec<&str> = all.keys().map(String::as_str).collect();
+        assert_eq!(names, ["claude", "codex", "command", "copilot", "gemini", "opencode"]);
+        for (name, preset) in &all {
+            assert!(preset.plain || !preset.program.is_empty() && !preset.text.is_empty(), "{name}");
+            for session in [None, Some("s-1")] {
+                let line = preset.arguments(&parts(session)).join(" ");
+                assert!(!line.contains('{') || line.contains("[\""), "{name}: {line}");
+                assert_eq!(line.contains("s-1"), session.is_some() && !preset.plain, "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_line_has_access_model_and_root() {
+        let line = all()["claude"].arguments(&parts(None)).join(" ");
+        assert!(line.contains("--permission-mode acceptEdits --model m1 --add-dir /srv/room"), "{line}");
+        let line = all()["codex"].arguments(&parts(Some("t1"))).join(" ");
+        assert!(line.starts_with("exec resume t1 --json -o /srv/last"), "{line}");
+    }
+}

@@ -1,0 +1,114 @@
+//! The queue: which messages wait for which agents, in the order of §3.4 of the protocols: by priority, then as each
+//! mailbox orders its own (step, time, id). In a room waiting raises priority, so that nothing starves; in a `.claude` tree
+//! it does not.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use super::runs::{Runs, key};
+use super::supervisor::Agent;
+use crate::clock::Timestamp;
+use crate::mailbox::Folder;
+use crate::mailbox::reading::mtime;
+use crate::message::{Priority, file_name};
+use crate::post::{Me, Post, Result};
+
+/// A message that waits: its agent and its file.
+pub type Key = (String, String);
+
+/// How long a message waits before it counts as of the next higher priority, in a room.
+const AGEING: Duration = Duration::from_secs(15 * 60);
+
+/// What waits for everyone.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    /// The messages that may be started now, in order.
+    pub(super) messages: Vec<Key>,
+    /// How long until the next that has to wait may be started.
+    pub(super) due: Option<Duration>,
+    /// Agents whose mailbox cannot be looked into, and why.
+    pub(super) faults: Vec<(String, String)>,
+}
+
+/// Everyone who can be started, and what waits for them.
+#[derive(Debug)]
+pub struct Queue<'a> {
+    pub(super) post: &'a Post,
+    agents: BTreeMap<String, (Agent, Me)>,
+}
+
+impl<'a> Queue<'a> {
+    pub(super) fn new(post: &'a Post, agents: Vec<(Agent, Me)>) -> Self {
+        let agents = agents.into_iter().map(|(agent, me)| (agent.name.clone(), (agent, me))).collect();
+        Self { post, agents }
+    }
+
+    pub(super) fn agent(&self, name: &str) -> (&Agent, &Me) {
+        let (agent, me) = &self.agents[name];
+        (agent, me)
+    }
+
+    /// What waits now.
+    pub(super) fn waiting(&self, runs: &Runs) -> Result<Waiting> {
+        let now = self.post.room().clock().now();
+        let postponed: HashMap<String, Timestamp> =
+            runs.postponed()?.into_iter().filter(|(_, until)| *until > now).collect();
+        let mut waiting = Waiting {
+            due: postponed.values().min().map(|until| until.since(now)),
+            messages: vec![],
+            faults: vec![],
+        };
+        let mut all = vec![];
+        for (name, (_, me)) in &self.agents {
+            let arrivals =
+                self.post.look_into(me).and_then(|()| Ok(me.mailbox.arrivals(Folder::Inbox, usize::MAX)?));
+            let files = match arrivals {
+                Ok(arrivals) => arrivals.names,
+                // One mailbox that cannot be looked into is no reason to leave the others alone.
+                Err(e) => {
+                    waiting.faults.push((name.clone(), e.to_string()));
+                    continue;
+                }
+            };
+            let mut latest: HashMap<u8, Timestamp> = HashMap::new();
+            for (index, file) in files.into_iter().enumerate() {
+                if !postponed.is_empty() && postponed.contains_key(&key(me.id.as_str(), &file)) {
+                    continue;
+                }
+                // Mailboxes are merged by time, and within one its own order holds.
+                let (rank, time) = self.rank(me, &file, now);
+                let latest = latest.entry(rank).or_insert(time);
+                *latest = time.max(*latest);
+                all.push((rank, *latest, index, (name.clone(), file)));
+            }
+        }
+        all.sort();
+        waiting.messages = all.into_iter().map(|(.., key)| key).collect();
+        Ok(waiting)
+    }
+
+    /// The priority of a message, as a number that is smaller the more urgent it is, and its time.
+    fn rank(&self, me: &Me, file: &str, now: Timestamp) -> (u8, Timestamp) {
+        if me.mailbox.agent().is_some() {
+            let header = me.mailbox.header(Folder::Inbox, file, u64::MAX / 2).ok().flatten();
+            return header.map_or((2, now), |header| (rank(header.envelope.priority), header.time));
+        }
+        let since = me.mailbox.stat(Folder::Inbox, file).map_or(now, |stat| mtime(&stat));
+        let steps = u8::try_from((now.since(since).as_secs() / AGEING.as_secs()).min(3)).unwrap_or(3);
+        (rank(file_name::priority(file.as_bytes())).saturating_sub(steps), since)
+    }
+
+    /// Where mail arrives.
+    pub(super) fn directories(&self) -> Vec<std::path::PathBuf> {
+        self.agents.values().flat_map(|(_, me)| me.mailbox.arrival_dirs()).collect()
+    }
+}
+
+fn rank(priority: Priority) -> u8 {
+    match priority {
+        Priority::Urgent => 0,
+        Priority::High => 1,
+        Priority::Normal => 2,
+        Priority::Low => 3,
+    }
+}

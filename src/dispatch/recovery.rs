@@ -1,0 +1,133 @@
+//! Recovery: what a supervisor that was killed left behind is finished by whoever sees it first.
+//!
+//! The lock of a run in `open/` is free although its record says that it runs: nobody waits for its agent any more. First
+//! every process of that run is ended, so that no second copy is ever beside it. Then its message is done, if it was
+//! answered; else it goes back with its attempt counted, at once, or is given up after the last one. Only a claim whose
+//! terms name the run is touched, never one that somebody made by hand. Killed itself, a recovery is begun again by
+//! the next.
+
+use super::processes;
+use super::runs::{Run, Runs, State};
+use crate::clock::Timestamp;
+use crate::mailbox::Folder;
+use crate::mailbox::lock::Hold;
+use crate::post::{Answered, Error, Held, Me, Post, Result};
+
+/// Why a run ended that nobody saw end.
+const KILLED: &str = "its supervisor was killed";
+
+/// Held while somebody looks for dead supervisors.
+const TURN: &str = "recovery.lock";
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    pub runs: Vec<Run>,
+    /// A process is left that cannot be ended, so its agent has no place yet.
+    pub stuck: bool,
+    /// Agents whose run could not be finished now, and why; the next look tries again.
+    pub faults: Vec<(String, String)>,
+}
+
+/// Finishes all runs whose supervisors are dead, or those of one mailbox.
+pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recovered> {
+    let mut recovered = Recovered::default();
+    // One at a time: a lock that another recovery holds would pass for a supervisor that lives, and its agent would get a
+    // second run beside what is being ended. Who has a message to start waits; who only looks leaves it to the other.
+    let _turn = match mailbox {
+        Some(_) => runs.dir.lock(TURN)?,
+        None => match runs.dir.try_lock(TURN, Hold::Alone)? {
+            Some(turn) => turn,
+            None => return Ok(recovered),
+        },
+    };
+    for id in runs.open_ids()? {
+        let Some(lock) = runs.dir.sub("open")?.try_left_lock(&id)? else { continue };
+        let Some(mut run) = runs.get(&id) else {
+            // Killed before it recorded anything, so before it claimed anything.
+            runs.forget_open(&id);
+            continue;
+        };
+        if mailbox.is_some_and(|mailbox| mailbox != run.mailbox) {
+            continue;
+        }
+        if run.state == State::Running {
+            if !processes::end(&id, processes::ORPHANED) {
+                recovered.stuck = true;
+                continue;
+            }
+            (run.state, run.why) = match finish(post, &run) {
+                Ok(ended) => ended,
+                Err(e) => {
+                    recovered.faults.push((run.agent, e.to_string()));
+                    continue;
+                }
+            };
+            run.ended = post.room().clock().now().precise();
+            runs.record(&runs.dir_of(&id)?, &run)?;
+            recovered.runs.push(run);
+        }
+        runs.forget_open(&id);
+        drop(lock);
+    }
+    Ok(recovered)
+}
+
+/// Brings the message of a dead run into the state it belongs in.
+fn finish(post: &Post, run: &Run) -> Result<(State, String)> {
+    let Ok(me) = post.act_as(&run.mailbox) else {
+        return Ok((State::Failed, format!("{KILLED}, and its mailbox is gone")));
+    };
+    let Some(held) = claim_of(post, &me, &run.id)? else {
+        // It was killed after the message had its last state, or its lease was over before.
+        return Ok(state_of(post, &me, &run.file, KILLED));
+    };
+    let ended = match post.envelope_of(&held) {
+        Ok(asked) => {
+            let since = Timestamp::parse(&run.started).unwrap_or_else(|| post.room().clock().now());
+            match post.is_answered(&me, &asked, since)? {
+                Answered::Yes => post.done(&me, &held, None).map(|_| (State::Done, String::new())),
+                Answered::Failed(why) => post.fail(&me, &held, &why).map(|_| (State::Failed, why)),
+                Answered::No => again(post, &me, &held, run),
+            }
+        }
+        Err(_) => again(post, &me, &held, run),
+    };
+    match ended {
+        // Its lease ended meanwhile, and somebody gave it back.
+        Err(Error::NoClaim { .. }) => Ok(state_of(post, &me, &run.file, KILLED)),
+        other => other,
+    }
+}
+
+/// What became of a message whose claim is over, by where it lies; `why` if it is not done.
+pub(super) fn state_of(post: &Post, me: &Me, file: &str, why: &str) -> (State, String) {
+    match post.lies_in(me, file) {
+        Some(Folder::Inbox | Folder::Claimed(_) | Folder::Working) => (State::Again, why.to_owned()),
+        Some(Folder::Failed) => (State::Failed, why.to_owned()),
+        _ => (State::Done, String::new()),
+    }
+}
+
+fn again(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, String)> {
+    if run.attempt <= run.retries {
+        post.give_back(me, held, KILLED)?;
+        return Ok((State::Again, KILLED.to_owned()));
+    }
+    post.fail(me, held, KILLED)?;
+    Ok((State::Failed, KILLED.to_owned()))
+}
+
+/// The claim that a run made, if it is still held.
+fn claim_of(post: &Post, me: &Me, run: &str) -> Result<Option<Held>> {
+    for token in me.mailbox.tokens()? {
+        if me.mailbox.terms(token)?.is_some_and(|terms| terms.run == run) {
+            return match post.held(me, &token.to_string()) {
+                Ok(held) => Ok(Some(held)),
+                Err(Error::NoClaim { .. }) => Ok(None),
+                Err(e) => Err(e),
+            };
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,290 @@
+//! Runs: what each start of an agent was for and how it ended, with its whole output.
+//!
+//! ```text
+//! <root>/.dispatch/runs/<run>/run.json    what is known of it
+//!                            /out /err    what it printed
+//!                 /open/<run>             flocked by the supervisor while it lives; gone when the run has ended
+//!                 /slots/<mailbox>.<n>    flocked by a supervisor: an agent has no more at once than it may
+//!                 /messages/<name>        flocked by a supervisor: one message has one run
+//!                 /later/<name>           when a message that failed may be tried again
+//!                 /sessions/<name>        the conversation of an agent in a channel
+//!                 /tally/, /threads/      how often and for how much (tally.rs)
+//! ```
+//!
+//! A file in `open/` that nobody holds is a run whose supervisor was killed (recovery.rs). All of this may be deleted when
+//! nothing runs (format.md §7.4).
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::clock::Timestamp;
+use crate::mailbox::fault::Result;
+use crate::mailbox::lock::{Hold, Lock};
+use crate::mailbox::{Dir, pause};
+use crate::name::MailboxId;
+use crate::random;
+use crate::room::Room;
+
+pub const FOLDER: &str = ".dispatch";
+const RECORD: &str = "run.json";
+const LIMIT: u64 = 1024 * 1024;
+
+/// How many runs are kept, and how many more there may be before the oldest go.
+const KEPT: usize = 1000;
+const OVER: usize = 50;
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Running,
+    Done,
+    /// It failed, and the message will be tried again.
+    Again,
+    Failed,
+}
+
+impl State {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Again => "again",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What is known of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub v: u32,
+    pub id: String,
+    /// The mailbox that was worked for.
+    pub mailbox: String,
+    pub agent: String,
+    /// The message, its file, and who sent it.
+    pub message: String,
+    pub file: String,
+    pub from: String,
+    /// The first message of its thread, as far as it is known.
+    pub thread: String,
+    pub attempt: u32,
+    /// How often its message may be tried again, for whoever has to finish it.
+    #[serde(default)]
+    pub retries: u32,
+    pub started: String,
+    #[serde(default)]
+    pub ended: String,
+    pub state: State,
+    #[serde(default)]
+    pub why: String,
+    #[serde(default)]
+    pub activity: String,
+    #[serde(default)]
+    pub session: String,
+    #[serde(default)]
+    pub cost: Option<f64>,
+}
+
+/// The records of a room.
+#[derive(Debug)]
+pub struct Runs {
+    pub(super) dir: Dir,
+}
+
+/// A run that is going on, as long as this is held.
+#[derive(Debug)]
+pub struct Open {
+    pub id: String,
+    pub dir: Dir,
+    lock: Lock,
+}
+
+impl Runs {
+    pub fn open(room: &Room) -> Result<Self> {
+        Ok(Self { dir: room.root().made_sub(FOLDER)? })
+    }
+
+    /// Begins a run: a directory of its own, and the lock that says that its supervisor lives.
+    pub fn begin(&self, now: Timestamp) -> Result<Open> {
+        let open = self.dir.made_sub("open")?;
+        loop {
+            // With milliseconds, so that names order runs as they began.
+            let time: String = now.precise().chars().filter(char::is_ascii_alphanumeric).collect();
+            let id = format!("{time}-{}", random::hex());
+            // Whoever looks for dead supervisors may be quicker with a fresh file than its owner; then another one is made.
+            let Some(lock) = open.try_lock(&id, Hold::Alone)? else { continue };
+            let dir = self.dir.made_sub("runs")?.make_new(&id)?;
+            return Ok(Open { id, dir, lock });
+        }
+    }
+
+    /// Ends what [`Runs::begin`] began, once its record says how it ended.
+    pub fn close(&self, open: Open) {
+        self.forget_open(&open.id);
+        drop(open.lock);
+    }
+
+    pub(super) fn forget_open(&self, id: &str) {
+        let _ = self.dir.sub("open").and_then(|dir| dir.remove(id));
+    }
+
+    /// Forgets a run that came to nothing.
+    pub fn discard(&self, open: Open) {
+        let _ = self.dir.sub("runs").and_then(|runs| runs.remove_tree(&open.id));
+        self.close(open);
+    }
+
+    /// Writes what is known of a run.
+    pub fn record(&self, dir: &Dir, run: &Run) -> Result<()> {
+        dir.exchange(RECORD, &serde_json::to_vec(run).unwrap_or_default())
+    }
+
+    /// The directory of a run.
+    pub fn dir_of(&self, id: &str) -> Result<Dir> {
+        self.dir.sub("runs")?.sub(id)
+    }
+
+    /// One run.
+    pub fn get(&self, id: &str) -> Option<Run> {
+        let bytes = self.dir_of(id).ok()?.read(RECORD, LIMIT).ok()??;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// The ids of all runs, oldest first.
+    pub fn ids(&self) -> Result<Vec<String>> {
+        let mut names = self.names("runs")?;
+        names.retain(|name| MailboxId::parse(name).is_ok());
+        names.sort();
+        Ok(names)
+    }
+
+    /// The ids of the runs that have not ended, or whose supervisor was killed.
+    pub fn open_ids(&self) -> Result<Vec<String>> {
+        self.names("open")
+    }
+
+    pub(super) fn names(&self, folder: &str) -> Result<Vec<String>> {
+        let dir = match self.dir.sub(folder) {
+            Err(e) if e.is_missing() => return Ok(vec![]),
+            other => other?,
+        };
+        let mut names = vec![];
+        dir.scan_once(|name, _| {
+            names.extend(str::from_utf8(name).ok().filter(|n| !n.starts_with('.')).map(str::to_owned))
+        })?;
+        Ok(names)
+    }
+
+    /// Removes the oldest runs when there are more than are kept; gives how many went.
+    pub fn prune(&self) -> Result<usize> {
+        let mut ids = self.ids()?;
+        if ids.len() < KEPT + OVER {
+            return Ok(0);
+        }
+        ids.truncate(ids.len() - KEPT);
+        let open = self.open_ids()?;
+        let runs = self.dir.sub("runs")?;
+        // Another dispatcher may be doing the same.
+        let gone = |id: &&String| !open.contains(id) && runs.remove_tree(id).is_ok();
+        Ok(ids.iter().filter(gone).count())
+    }
+
+    /// What a run printed: standard output and standard error, of its second start too if it had one.
+    pub fn output(&self, id: &str, limit: u64) -> Result<(Vec<u8>, Vec<u8>)> {
+        let dir = self.dir_of(id)?;
+        let read = |name: &str| -> Result<Vec<u8>> {
+            match dir.open_file(name) {
+                Ok(mut opened) => opened.head(usize::try_from(limit).unwrap_or(usize::MAX)),
+                Err(e) if e.is_missing() => Ok(vec![]),
+                Err(e) => Err(e),
+            }
+        };
+        let both =
+            |name: &str| -> Result<Vec<u8>> { Ok([read(name)?, read(&format!("{name}-again"))?].concat()) };
+        Ok((both("out")?, both("err")?))
+    }
+
+    /// A place to run in for a mailbox; `None`: it has as many runs as it may have.
+    pub fn slot(&self, mailbox: &str, concurrency: usize) -> Result<Option<Lock>> {
+        // Whoever only asks whether there is a place holds it for a moment.
+        for _ in 0..3 {
+            let free = self.free_slot(mailbox, concurrency)?;
+            if free.is_some() {
+                return Ok(free);
+            }
+            pause(std::time::Duration::from_millis(3));
+        }
+        Ok(None)
+    }
+
+    /// Whether there is a place for a mailbox just now.
+    pub fn has_slot(&self, mailbox: &str, concurrency: usize) -> bool {
+        self.free_slot(mailbox, concurrency).is_ok_and(|slot| slot.is_some())
+    }
+
+    fn free_slot(&self, mailbox: &str, concurrency: usize) -> Result<Option<Lock>> {
+        let slots = self.dir.made_sub("slots")?;
+        for number in 0..concurrency.max(1) {
+            if let Some(lock) = slots.try_lock(&format!("{mailbox}.{number}"), Hold::Alone)? {
+                return Ok(Some(lock));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The right to work on a message; `None`: a run is at it.
+    pub fn message(&self, mailbox: &str, file: &str) -> Result<Option<Lock>> {
+        self.dir.made_sub("messages")?.try_lock(&key(mailbox, file), Hold::Alone)
+    }
+
+    /// Forgets the lock of a message that nobody will work on any more. The caller holds it.
+    pub fn forget_message(&self, mailbox: &str, file: &str) {
+        let _ = self.dir.sub("messages").and_then(|dir| dir.remove(&key(mailbox, file)));
+        self.forget_later(mailbox, file);
+    }
+
+    /// Lets a message wait until this time.
+    pub fn postpone(&self, mailbox: &str, file: &str, until: Timestamp) -> Result<()> {
+        self.dir.made_sub("later")?.exchange(&key(mailbox, file), until.precise().as_bytes())
+    }
+
+    fn forget_later(&self, mailbox: &str, file: &str) {
+        let _ = self.dir.sub("later").and_then(|dir| dir.remove(&key(mailbox, file)));
+    }
+
+    /// The messages that have to wait, by their keys, each with when it may be tried again.
+    pub fn postponed(&self) -> Result<Vec<(String, Timestamp)>> {
+        let names = self.names("later")?;
+        if names.is_empty() {
+            return Ok(vec![]);
+        }
+        let later = self.dir.sub("later")?;
+        let until = |name: String| {
+            let bytes = later.read(&name, 64).ok()??;
+            Some((name, Timestamp::parse(str::from_utf8(&bytes).ok()?)?))
+        };
+        Ok(names.into_iter().filter_map(until).collect())
+    }
+
+    /// The conversation of an agent in a channel.
+    pub fn session(&self, mailbox: &str, channel: &str) -> Option<String> {
+        let bytes = self.dir.sub("sessions").ok()?.read(&key(mailbox, channel), 256).ok()??;
+        String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+    }
+
+    pub fn keep_session(&self, mailbox: &str, channel: &str, session: &str) -> Result<()> {
+        self.dir.made_sub("sessions")?.exchange(&key(mailbox, channel), session.as_bytes())
+    }
+
+    pub fn forget_session(&self, mailbox: &str, channel: &str) {
+        let _ = self.dir.sub("sessions").and_then(|dir| dir.remove(&key(mailbox, channel)));
+    }
+}
+
+/// A file name for something in a mailbox, whatever it holds.
+pub(super) fn key(mailbox: &str, what: &str) -> String {
+    let digest = Sha256::new().chain_update(mailbox).chain_update([0]).chain_update(what).finalize();
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
