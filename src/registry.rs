@@ -4,6 +4,8 @@
 //! `.registry.lock`. Entries that do not fit (others may write what they like) are kept as they are and
 //! never acted on. Each mailbox keeps its own entry in `card.json`, so a lost registry can be rebuilt.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 use thiserror::Error as ThisError;
 
@@ -144,6 +146,12 @@ impl Registry {
         self.entries.iter().find(|e| e.id.as_str() == id).map_or(id, |e| e.name.as_str())
     }
 
+    /// All by their names and aliases, for whoever looks many up.
+    pub fn by_names(&self) -> HashMap<&str, &Entry> {
+        // Backwards, so that the first of two stays, as in a look-up.
+        self.entries.iter().rev().flat_map(|entry| entry.names().map(move |name| (name, entry))).collect()
+    }
+
     /// Looks a name up: exactly, then without case and Unicode form.
     pub fn lookup(&self, name: &str) -> Result<Option<&Entry>, Error> {
         if let Some(entry) = self.entries.iter().find(|e| e.names().any(|n| n == name)) {
@@ -272,6 +280,7 @@ mod tests {
         let registry = Registry { entries: vec![entry("bob", "a"), other], strange: vec![] };
         assert_eq!(registry.lookup("Bob").unwrap().unwrap().id.as_str(), "b");
         assert_eq!(registry.lookup("ROB").unwrap().unwrap().id.as_str(), "b");
+        assert_eq!(registry.by_names()["rob"].id.as_str(), "b");
         assert!(matches!(registry.lookup("BOB"), Err(Error::Ambiguous { .. })));
         assert!(registry.lookup("carol").unwrap().is_none());
     }

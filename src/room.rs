@@ -80,7 +80,7 @@ impl Room {
                 version(&bytes).ok_or_else(|| Error::BadVersion { path: path.join(VERSION_FILE) })?
             }
         };
-        let settings = match root.read(settings::FILE, 64 * 1024)? {
+        let settings = match root.read(settings::FILE, settings::LARGEST)? {
             None => RoomSettings::default(),
             Some(bytes) => RoomSettings::parse(
                 &String::from_utf8_lossy(&bytes),

@@ -15,6 +15,9 @@ use crate::name::{BadName, RoomName};
 /// The file's name, in a project and in a room.
 pub const FILE: &str = "postroom.toml";
 
+/// The largest file that is read: room for some thousands of agents.
+pub const LARGEST: u64 = 1024 * 1024;
+
 /// Why a file is refused.
 #[derive(Debug, Error)]
 pub enum Error {

@@ -12,6 +12,7 @@ use super::output::note;
 use super::{Verb, dispatch, staff, surroundings};
 use crate::dispatch::runs::Runs;
 use crate::message::visible;
+use crate::name::MailboxId;
 use crate::post::Failure;
 
 /// Show who works for which mailbox, and whether each program is there
@@ -24,12 +25,12 @@ impl Verb for Agents {
         let staff = staff::gather(&post)?;
         let mut missing = false;
         let mut list = vec![];
-        for (agent, me) in &staff.agents {
+        for (agent, id) in &staff.agents {
             let program = agent.program().map(|(program, _)| program.to_owned()).unwrap_or_default();
             let there = surroundings::on_path(&program);
             let version = there.as_ref().filter(|_| !agent.preset.plain).and_then(|path| version(path));
-            missing |= there.is_none() || me.is_none();
-            let state = match (&there, me) {
+            missing |= there.is_none() || id.is_none();
+            let state = match (&there, id) {
                 (None, _) => "missing".to_owned(),
                 (_, None) => "no mailbox".to_owned(),
                 _ => version.clone().unwrap_or_else(|| "there".to_owned()),
@@ -38,7 +39,7 @@ impl Verb for Agents {
             if context.output.json {
                 list.push(json!({
                     "name": agent.name, "preset": settings.preset, "program": program, "found": there.is_some(), "version": version,
-                    "mailbox": me.as_ref().map(|me| me.id.as_str()), "cwd": agent.cwd.display().to_string(), "access": settings.access.word(),
+                    "mailbox": id.as_ref().map(MailboxId::as_str), "cwd": agent.cwd.display().to_string(), "access": settings.access.word(),
                     "model": settings.model, "time_limit": settings.time_limit.as_secs(), "retries": settings.retries,
                     "concurrency": settings.concurrency, "about": settings.about,
                 }));

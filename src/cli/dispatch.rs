@@ -20,7 +20,8 @@ use crate::dispatch::processes::MARK;
 use crate::dispatch::runs::{Run, State};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
 use crate::message::visible;
-use crate::post::{Failure, Me, Post};
+use crate::name::MailboxId;
+use crate::post::{Failure, Post};
 
 /// Give waiting mail to agents, and carry their answers back
 ///
@@ -106,7 +107,7 @@ impl Verb for Dispatch {
 
 impl Dispatch {
     /// The agents that are meant and have a mailbox here.
-    fn chosen(&self, staff: Staff) -> Result<Vec<(Agent, Me)>, Fail> {
+    fn chosen(&self, staff: Staff) -> Result<Vec<(Agent, MailboxId)>, Fail> {
         for name in &self.only {
             if !staff.agents.iter().any(|(agent, _)| agent.name == *name) {
                 let hint = "postroom agents lists those that are configured; docs/dispatch.md shows how";
@@ -126,9 +127,9 @@ impl Dispatch {
         }
         let meant = |agent: &Agent| self.only.is_empty() || self.only.contains(&agent.name);
         let (mut chosen, mut homeless) = (vec![], vec![]);
-        for (agent, me) in staff.agents.into_iter().filter(|(agent, _)| meant(agent)) {
-            match me {
-                Some(me) => chosen.push((agent, me)),
+        for (agent, id) in staff.agents.into_iter().filter(|(agent, _)| meant(agent)) {
+            match id {
+                Some(id) => chosen.push((agent, id)),
                 None => homeless.push(agent.name),
             }
         }
@@ -219,7 +220,7 @@ impl Verb for Supervise {
         let post: Post = context.post()?;
         let staff = staff::gather_some(&post, |name| name == self.agent)?;
         let found = staff.agents.into_iter().find(|(agent, _)| agent.name == self.agent);
-        let Some((mut agent, Some(me))) = found else {
+        let Some((mut agent, Some(id))) = found else {
             let why = match &staff.untrusted {
                 Some(dir) => {
                     format!("its configuration changed; look at it, then postroom trust {}", dir.display())
@@ -228,6 +229,7 @@ impl Verb for Supervise {
             };
             return Err(Fail::told(Failure::Unknown, why, "postroom agents lists them"));
         };
+        let me = post.other(&id)?;
         staff::equip(context, &mut agent, &me);
         // Whoever started this may be stopped or gone; the run does not wait until it listens.
         let _ = rustix::fs::fcntl_setfl(std::io::stdout(), rustix::fs::OFlags::NONBLOCK);

@@ -15,8 +15,9 @@ use crate::dispatch::presets::{self, Preset};
 use crate::dispatch::supervisor::Agent;
 use crate::mailbox::Dir;
 use crate::message::Protocol;
-use crate::name::Name;
+use crate::name::{MailboxId, Name};
 use crate::post::{Failure, Me, Post};
+use crate::registry::Registry;
 use crate::settings::Project;
 
 /// Variables that every agent gets.
@@ -40,7 +41,7 @@ const USUAL: [&str; 14] = [
 /// Who can be started, and under which limits.
 #[derive(Debug)]
 pub(super) struct Staff {
-    pub(super) agents: Vec<(Agent, Option<Me>)>,
+    pub(super) agents: Vec<(Agent, Option<MailboxId>)>,
     pub(super) settings: DispatchSettings,
     /// A repository whose agents are not trusted.
     pub(super) untrusted: Option<PathBuf>,
@@ -90,9 +91,9 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
         .iter()
         .map(|(name, agent)| (name.clone(), (agent.clone(), post.room().path().to_owned())));
     found.extend(own);
-    let presets: BTreeMap<String, Arc<Preset>> =
-        presets::all().into_iter().map(|(name, preset)| (name, Arc::new(preset))).collect();
+    let mut known: BTreeMap<String, Arc<Preset>> = BTreeMap::new();
     let mut agents = vec![];
+    let named_ids = post.registry().map(Registry::by_names).unwrap_or_default();
     for (name, (agent, base)) in found.into_iter().filter(|(name, _)| wanted(name)) {
         let named = |why: String| {
             Fail::told(
@@ -102,9 +103,21 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
             )
         };
         Name::parse(&name).map_err(|why| named(why.to_string()))?;
-        let Some(preset) = presets.get(&agent.preset) else {
-            let known: Vec<&str> = presets.keys().map(String::as_str).collect();
-            return Err(named(format!("`preset` is `{}`, not one of {}", agent.preset, known.join(", "))));
+        let preset = match known.get(&agent.preset) {
+            Some(preset) => Arc::clone(preset),
+            None => {
+                let Some(preset) = presets::named(&agent.preset) else {
+                    let all: Vec<&str> = presets::names().collect();
+                    return Err(named(format!(
+                        "`preset` is `{}`, not one of {}",
+                        agent.preset,
+                        all.join(", ")
+                    )));
+                };
+                let preset = Arc::new(preset);
+                known.insert(agent.preset.clone(), Arc::clone(&preset));
+                preset
+            }
         };
         if preset.program.is_empty() && agent.command.is_empty() {
             return Err(named(
@@ -112,9 +125,11 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
             ));
         }
         let cwd = agent.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd));
-        let me = post.act_as(&name).ok();
-        let preset = Arc::clone(preset);
-        agents.push((Agent { name, preset, settings: agent, cwd, environment: vec![] }, me));
+        let id = match named_ids.get(name.as_str()) {
+            Some(entry) => Some(entry.id.clone()),
+            None => post.addressee(&name).ok(),
+        };
+        agents.push((Agent { name, preset, settings: agent, cwd, environment: vec![] }, id));
     }
     Ok(Staff { agents, settings: settings.unwrap_or_default(), untrusted })
 }

@@ -16,7 +16,8 @@ use super::queue::{Key, Queue, Waiting};
 use super::recovery::recover;
 use super::runs::{Run, Runs, State};
 use super::supervisor::Agent;
-use crate::post::{Me, Post, Result};
+use crate::name::MailboxId;
+use crate::post::{Post, Result};
 use crate::wait::{Watch, Woken};
 
 /// What is wanted.
@@ -102,7 +103,7 @@ struct Going {
 }
 
 impl<'a> Dispatcher<'a> {
-    pub fn new(post: &'a Post, agents: Vec<(Agent, Me)>) -> Result<Self> {
+    pub fn new(post: &'a Post, agents: Vec<(Agent, MailboxId)>) -> Result<Self> {
         let runs = Runs::open(post.room())?;
         let (tell, hear) = mpsc::channel();
         Ok(Self { queue: Queue::new(post, agents), runs, tell, hear })
@@ -147,7 +148,7 @@ impl<'a> Dispatcher<'a> {
             resting.retain(|_, until| *until > now);
             let mut full: HashMap<&str, bool> = HashMap::new();
             for key in &waiting {
-                let (agent, me) = self.queue.agent(&key.0);
+                let (agent, id) = self.queue.agent(&key.0);
                 let own = going.keys().filter(|(name, _)| *name == key.0).count();
                 let spent = wanted.limit.is_some_and(|limit| begun >= limit);
                 // One cycle gives each message one chance; a watch gives it another when its time has come.
@@ -162,7 +163,7 @@ impl<'a> Dispatcher<'a> {
                 }
                 // Others may have taken all places of an agent; then no process is started to find that out.
                 let places = agent.settings.places();
-                if *full.entry(&key.0).or_insert_with(|| !self.runs.has_slot(me.id.as_str(), places)) {
+                if *full.entry(&key.0).or_insert_with(|| !self.runs.has_slot(id.as_str(), places)) {
                     continue;
                 }
                 tried.insert(key.clone());

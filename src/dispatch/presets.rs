@@ -67,10 +67,29 @@ pub struct Parts<'a> {
     pub last: &'a Path,
 }
 
-/// All presets by name.
-pub fn all() -> BTreeMap<String, Preset> {
+/// The names of all presets.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILE.lines().filter_map(header).filter(|name| !name.contains('.'))
+}
+
+/// A preset by its name. Only its part of the file is read: every start of an agent begins with this.
+pub fn named(name: &str) -> Option<Preset> {
+    let is_of = |header: &str| header.split('.').next() == Some(name);
+    let mut inside = false;
+    let part: Vec<&str> = FILE
+        .lines()
+        .filter(|line| {
+            inside = header(line).map_or(inside, is_of);
+            inside
+        })
+        .collect();
     // The file is part of the program, and a test reads it.
-    toml::from_str(FILE).unwrap_or_default()
+    toml::from_str::<BTreeMap<String, Preset>>(&part.join("\n")).ok()?.remove(name)
+}
+
+/// The name in `[name]`, if a line is that.
+fn header(line: &str) -> Option<&str> {
+    line.strip_prefix('[')?.strip_suffix(']')
 }
 
 impl Preset {
@@ -126,10 +145,15 @@ mod tests {
 
     #[test]
     fn every_preset_is_read_and_complete() {
-        let all = all();
-        let names: Vec<&str> = all.keys().map(String::as_str).collect();
-        assert_eq!(names, ["claude", "codex", "command", "copilot", "gemini", "opencode"]);
+        let all: BTreeMap<String, Preset> = toml::from_str(FILE).unwrap();
+        assert_eq!(
+            names().collect::<Vec<_>>(),
+            ["claude", "codex", "gemini", "opencode", "copilot", "command"]
+        );
+        assert_eq!(all.len(), names().count());
+        assert_eq!(named("clau"), None);
         for (name, preset) in &all {
+            assert_eq!(named(name).as_ref(), Some(preset));
             assert!(preset.plain || !preset.program.is_empty() && !preset.text.is_empty(), "{name}");
             for session in [None, Some("s-1")] {
                 let line = preset.arguments(&parts(session)).join(" ");
@@ -141,9 +165,9 @@ mod tests {
 
     #[test]
     fn a_command_line_has_access_model_and_root() {
-        let line = all()["claude"].arguments(&parts(None)).join(" ");
+        let line = named("claude").unwrap().arguments(&parts(None)).join(" ");
         assert!(line.contains("--permission-mode acceptEdits --model m1 --add-dir /srv/room"), "{line}");
-        let line = all()["codex"].arguments(&parts(Some("t1"))).join(" ");
+        let line = named("codex").unwrap().arguments(&parts(Some("t1"))).join(" ");
         assert!(line.starts_with("exec resume t1 --json -o /srv/last"), "{line}");
     }
 }

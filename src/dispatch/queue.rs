@@ -2,7 +2,7 @@
 //! mailbox orders its own (step, time, id). In a room waiting raises priority, so that nothing starves; in a `.claude` tree
 //! it does not.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use super::runs::{Runs, key};
@@ -11,6 +11,7 @@ use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::reading::mtime;
 use crate::message::{Priority, file_name};
+use crate::name::MailboxId;
 use crate::post::{Me, Post, Result};
 
 /// A message that waits: its agent and its file.
@@ -34,18 +35,22 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub struct Queue<'a> {
     pub(super) post: &'a Post,
-    agents: BTreeMap<String, (Agent, Me)>,
+    agents: BTreeMap<String, (Agent, MailboxId)>,
+    /// Those whose messages lie elsewhere: only a look into their mailbox tells whether something waits.
+    elsewhere: HashSet<MailboxId>,
 }
 
 impl<'a> Queue<'a> {
-    pub(super) fn new(post: &'a Post, agents: Vec<(Agent, Me)>) -> Self {
-        let agents = agents.into_iter().map(|(agent, me)| (agent.name.clone(), (agent, me))).collect();
-        Self { post, agents }
+    pub(super) fn new(post: &'a Post, agents: Vec<(Agent, MailboxId)>) -> Self {
+        let agents = agents.into_iter().map(|(agent, id)| (agent.name.clone(), (agent, id))).collect();
+        let entries = post.registry().map(|registry| registry.entries.as_slice()).unwrap_or_default();
+        let elsewhere = entries.iter().filter(|entry| entry.text("protocol").is_some());
+        Self { post, agents, elsewhere: elsewhere.map(|entry| entry.id.clone()).collect() }
     }
 
-    pub(super) fn agent(&self, name: &str) -> (&Agent, &Me) {
-        let (agent, me) = &self.agents[name];
-        (agent, me)
+    pub(super) fn agent(&self, name: &str) -> (&Agent, &MailboxId) {
+        let (agent, id) = &self.agents[name];
+        (agent, id)
     }
 
     /// What waits now.
@@ -59,11 +64,13 @@ impl<'a> Queue<'a> {
             faults: vec![],
         };
         let mut all = vec![];
-        for (name, (_, me)) in &self.agents {
-            let arrivals =
-                self.post.look_into(me).and_then(|()| Ok(me.mailbox.arrivals(Folder::Inbox, usize::MAX)?));
-            let files = match arrivals {
-                Ok(arrivals) => arrivals.names,
+        for (name, (_, id)) in &self.agents {
+            if !self.elsewhere.contains(id) && self.post.is_still(id) {
+                continue;
+            }
+            // Opened anew at each look: there may be more mailboxes than a process may have files open.
+            let (me, files) = match self.look_into(id) {
+                Ok(found) => found,
                 // One mailbox that cannot be looked into is no reason to leave the others alone.
                 Err(e) => {
                     waiting.faults.push((name.clone(), e.to_string()));
@@ -76,7 +83,7 @@ impl<'a> Queue<'a> {
                     continue;
                 }
                 // Mailboxes are merged by time, and within one its own order holds.
-                let (rank, time) = self.rank(me, &file, now);
+                let (rank, time) = self.rank(&me, &file, now);
                 let latest = latest.entry(rank).or_insert(time);
                 *latest = time.max(*latest);
                 all.push((rank, *latest, index, (name.clone(), file)));
@@ -85,6 +92,14 @@ impl<'a> Queue<'a> {
         all.sort();
         waiting.messages = all.into_iter().map(|(.., key)| key).collect();
         Ok(waiting)
+    }
+
+    /// A mailbox brought up to date, and what waits in it, in its own order.
+    fn look_into(&self, id: &MailboxId) -> Result<(Me, Vec<String>)> {
+        let me = self.post.other(id)?;
+        self.post.look_into(&me)?;
+        let arrivals = me.mailbox.arrivals(Folder::Inbox, usize::MAX)?;
+        Ok((me, arrivals.names))
     }
 
     /// The priority of a message, as a number that is smaller the more urgent it is, and its time.
@@ -100,7 +115,10 @@ impl<'a> Queue<'a> {
 
     /// Where mail arrives.
     pub(super) fn directories(&self) -> Vec<std::path::PathBuf> {
-        self.agents.values().flat_map(|(_, me)| me.mailbox.arrival_dirs()).collect()
+        let dirs = |(_, id): &(Agent, MailboxId)| {
+            self.post.other(id).map(|me| me.mailbox.arrival_dirs()).unwrap_or_default()
+        };
+        self.agents.values().flat_map(dirs).collect()
     }
 }
 

@@ -186,14 +186,15 @@ impl Post {
         let lost =
             |why: Option<String>| Error::NoClaim { token: crate::message::visible::clip(token, 40), why };
         let token = Token::parse(token).ok_or_else(|| lost(None))?;
+        // Nearly always it is one's own, and then nobody asks who else there is.
+        if let Some(terms) = me.mailbox.terms(token)? {
+            return self.own_claim(me, self.mailbox(&me.id)?, token, terms);
+        }
         for mailbox in self.all_mailboxes(Some(me))? {
             let mailbox = mailbox?;
-            let Some(terms) = mailbox.terms(token)? else { continue };
-            if terms.owner != me.id.as_str() {
-                let owner = self.name_of(&terms.owner).to_owned();
-                return Err(Error::ForeignClaim { token: token.to_string(), owner });
+            if let Some(terms) = mailbox.terms(token)? {
+                return self.own_claim(me, mailbox, token, terms);
             }
-            return Ok(Held { token, terms, mailbox });
         }
         // Only whoever lost a claim pays for the look at how it ended.
         for mailbox in self.all_mailboxes(Some(me))? {
@@ -202,6 +203,14 @@ impl Post {
             }
         }
         Err(lost(None))
+    }
+
+    fn own_claim(&self, me: &Me, mailbox: Mailbox, token: Token, terms: Terms) -> Result<Held> {
+        if terms.owner != me.id.as_str() {
+            let owner = self.name_of(&terms.owner).to_owned();
+            return Err(Error::ForeignClaim { token: token.to_string(), owner });
+        }
+        Ok(Held { token, terms, mailbox })
     }
 
     /// Lets a lease last longer.

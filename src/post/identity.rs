@@ -2,8 +2,9 @@
 //!
 //! Never guessed, never minted by accident, and never read out of text that a model produced.
 
+use super::places::WORKSPACE;
 use super::{Error, Post, Result};
-use crate::mailbox::{Mailbox, Maildir};
+use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::name::{MailboxId, Name};
 
 /// The mailbox a command acts as.
@@ -62,8 +63,17 @@ impl Post {
         self.other(&self.addressee(name)?)
     }
 
+    /// Whether nothing waits in the home of a mailbox, nothing is claimed there, and nothing is carried over to it. Told
+    /// at a glance, for whoever looks after many; whether its messages lie elsewhere is for the caller to know.
+    pub fn is_still(&self, id: &MailboxId) -> bool {
+        let root = self.room.root();
+        root.is_empty_at(&format!("{id}/{}", Folder::Inbox.word())).unwrap_or(false)
+            && root.has_no_dirs_at(&format!("{id}/claimed"))
+            && root.stat(&format!("{id}/{WORKSPACE}")).is_err_and(|e| e.is_missing())
+    }
+
     /// Another mailbox, looked into as if one were it.
-    pub(super) fn other(&self, id: &MailboxId) -> Result<Me> {
+    pub fn other(&self, id: &MailboxId) -> Result<Me> {
         let name = self.registry.as_ref().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());
         Ok(Me { id: id.clone(), name, why: Why::Id, mailbox: self.mailbox(id)? })
     }

@@ -8,6 +8,7 @@
 mod claim;
 mod crowd;
 mod deliver;
+mod dispatch;
 mod evidence;
 mod mail;
 mod names;
@@ -40,7 +41,7 @@ struct Bench {
 type Measure = fn(&Bench) -> Vec<Row>;
 
 /// Name, what it measures, and the function: selection and dispatch are the same table.
-const MEASUREMENTS: [(&str, &str, Measure); 12] = [
+const MEASUREMENTS: [(&str, &str, Measure); 13] = [
     (
         "start",
         "a process that does nothing, and the shortest command (for comparison, without limits)",
@@ -56,6 +57,7 @@ const MEASUREMENTS: [(&str, &str, Measure); 12] = [
     ("trace", "what `trace` and `thread` look at among 10,000 messages", evidence::evidence),
     ("change", "one status changed in a `.claude` tree, cold process", tree::change),
     ("poll", "what a poll of 10,000 completed messages of a tree opens", tree::poll),
+    ("dispatch", "a poll without mail, from an arrival to the start of an agent, memory", dispatch::dispatch),
     ("search", "a rare word in 100,000 messages, warm; memory", search::search),
 ];
 

@@ -13,9 +13,14 @@ use crate::mailbox::fault::{Error, Result};
 impl Dir {
     /// Whether nothing lies here; one look into the kernel's buffer, however much there is.
     pub fn is_empty(&self) -> Result<bool> {
-        let fd = retry_on_intr(|| fs::openat(&self.fd, ".", dir_flags(), Mode::empty()))
-            .map_err(|e| Error::io("open", &self.path, e))?;
-        let mut buffer = vec![MaybeUninit::uninit(); 1024];
+        self.is_empty_at(".")
+    }
+
+    /// The same for a directory below. Only for a look: what leads there is not checked for links.
+    pub fn is_empty_at(&self, below: &str) -> Result<bool> {
+        let fd = retry_on_intr(|| fs::openat(&self.fd, below, dir_flags(), Mode::empty()))
+            .map_err(|e| Error::io("open", &self.path.join(below), e))?;
+        let mut buffer = [MaybeUninit::uninit(); 1024];
         let mut entries = RawDir::new(fd, &mut buffer);
         while let Some(entry) = entries.next() {
             match entry {
@@ -27,6 +32,15 @@ impl Dir {
             }
         }
         Ok(true)
+    }
+
+    /// Whether a directory below has no directories in it, or is not there. Not every file system tells at a glance; then it
+    /// may have some.
+    pub fn has_no_dirs_at(&self, below: &str) -> bool {
+        match retry_on_intr(|| fs::statat(&self.fd, below, fs::AtFlags::SYMLINK_NOFOLLOW)) {
+            Ok(stat) => stat.st_nlink == 2,
+            Err(e) => e == Errno::NOENT,
+        }
     }
 
     /// Whether its path still leads here: it was not moved, replaced, removed or unmounted.
@@ -68,6 +82,12 @@ mod tests {
         assert!(dir.is_empty().unwrap() && dir.is_in_place().unwrap());
         dir.place("f", b"0123456789").unwrap();
         assert!(!dir.is_empty().unwrap());
+        std::fs::create_dir(path.join("s")).unwrap();
+        assert!(dir.is_empty_at("s").unwrap() && dir.is_empty_at("t").unwrap_err().is_missing());
+        std::fs::write(path.join("s/f"), "").unwrap();
+        assert!(!dir.is_empty_at("s").unwrap() && dir.has_no_dirs_at("t") && !dir.has_no_dirs_at("f"));
+        std::fs::create_dir(path.join("s/d")).unwrap();
+        assert!(!dir.has_no_dirs_at("s"));
         assert_eq!(dir.open_file("f").unwrap().tail(4).unwrap(), (b"6789".to_vec(), 6));
         assert_eq!(dir.open_file("f").unwrap().tail(100).unwrap(), (b"0123456789".to_vec(), 0));
         std::fs::rename(&path, path.with_file_name("e")).unwrap();

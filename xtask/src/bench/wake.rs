@@ -120,7 +120,7 @@ impl Look {
     }
 }
 
-fn has_watch(process: u32) -> bool {
+pub(crate) fn has_watch(process: u32) -> bool {
     let Ok(descriptors) = fs::read_dir(format!("/proc/{process}/fdinfo")) else {
         return false;
     };

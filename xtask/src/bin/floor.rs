@@ -13,6 +13,10 @@
 //! floor done ROOT ID TOKEN    archive durably what TOKEN holds, end the claim, journal it, print a line
 //! floor change TREE AGENT NAME   change the status of a message of a tree, durably, under the lock; print a line
 //! floor search ROOT N WORD    print the files of all mailboxes that contain WORD, with N threads
+//! floor scan-all ROOT         iterate over the inbox of every mailbox once
+//! floor spawn ROOT ID P A...  start the program P with A for whatever is published into the inbox, for ever
+//! floor start FILE            write into FILE when this process began; print a line
+//! floor flood N               print N bytes
 //! floor nothing               end at once: the price of a process
 //! ```
 
@@ -33,6 +37,7 @@ use rustix::fs::{
     AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fsync, inotify, mkdirat, openat,
     renameat_with, unlinkat,
 };
+use rustix::time::{ClockId, clock_gettime};
 
 const BODY: usize = 2048;
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -49,6 +54,10 @@ fn main() -> io::Result<()> {
         ["done", root, id, token] => done(root, id, token),
         ["change", tree, agent, name] => change(tree, agent, name),
         ["search", root, threads, word] => search(root, threads.parse().map_err(io::Error::other)?, word),
+        ["scan-all", root] => scan_all(root),
+        ["spawn", root, id, program, ref args @ ..] => spawn(root, id, program, args),
+        ["start", file] => start(file),
+        ["flood", bytes] => flood(bytes.parse().map_err(io::Error::other)?),
         ["nothing"] => Ok(()),
         _ => Err(io::Error::other("there is no such verb of the floor; see the head of floor.rs")),
     }
@@ -68,6 +77,47 @@ fn scan(root: &str, id: &str) -> io::Result<()> {
         io::stdout().write_all(format!("{count}\n").as_bytes())?;
     }
     Ok(())
+}
+
+fn scan_all(root: &str) -> io::Result<()> {
+    open_room(root)?;
+    for entry in std::fs::read_dir(root)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") && entry.file_type()?.is_dir() {
+            count_names(&entry.path().join("inbox"))?;
+        }
+    }
+    Ok(())
+}
+
+fn spawn(root: &str, id: &str, program: &str, args: &[&str]) -> io::Result<()> {
+    let inbox = Path::new(root).join(id).join("inbox");
+    let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
+    inotify::add_watch(&watch, &inbox, inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::CREATE)?;
+    let mut events = [std::mem::MaybeUninit::uninit(); 4096];
+    let mut events = inotify::Reader::new(&watch, &mut events);
+    loop {
+        events.next()?;
+        std::process::Command::new(program).args(args).spawn()?.wait()?;
+    }
+}
+
+fn start(file: &str) -> io::Result<()> {
+    let now = clock_gettime(ClockId::Monotonic);
+    let staged = format!("{file}.new");
+    std::fs::write(
+        &staged,
+        format!("{}.{:03}\n", now.tv_sec * 1_000_000 + now.tv_nsec / 1000, now.tv_nsec % 1000),
+    )?;
+    std::fs::rename(&staged, file)?;
+    io::stdout().write_all(b"started\n")
+}
+
+fn flood(bytes: usize) -> io::Result<()> {
+    let line = [b"x".repeat(99), b"\n".to_vec()].concat();
+    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    (0..bytes / line.len()).try_for_each(|_| out.write_all(&line))?;
+    out.flush()
 }
 
 fn wait(root: &str, id: &str) -> io::Result<()> {
