@@ -188,15 +188,19 @@ fn tell(context: &mut Context, event: &Event<'_>) {
     }
 }
 
-/// `FROM → AGENT STATE DURATION RUN[: WHY]`, the table of a poll.
+/// `FROM → AGENT STATE DURATION RUN[ (with N more)][: WHY]`, the table of a poll.
 pub(super) fn line(run: &Run) -> String {
     let took = match (Timestamp::parse(&run.started), Timestamp::parse(&run.ended)) {
         (Some(start), Some(end)) => format!("{}s", end.since(start).as_secs()),
         _ => "-".to_owned(),
     };
     let why = run.why.lines().next().map(|why| format!(": {}", visible::line(why))).unwrap_or_default();
+    let also = match run.also.len() {
+        0 => String::new(),
+        more => format!(" (with {more} more)"),
+    };
     format!(
-        "{} → {} {} {took} {}{why}",
+        "{} → {} {} {took} {}{also}{why}",
         visible::line(&run.from),
         visible::line(&run.agent),
         run.state.word(),

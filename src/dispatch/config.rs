@@ -51,6 +51,8 @@ pub struct AgentSettings {
     pub about: Option<String>,
     /// Whether it keeps its conversation from one message to the next.
     pub session: bool,
+    /// How many messages of one sender and channel that wait together are given to one run.
+    pub batch: usize,
 }
 
 impl Default for AgentSettings {
@@ -67,6 +69,7 @@ impl Default for AgentSettings {
             env: vec![],
             about: None,
             session: false,
+            batch: 1,
         }
     }
 }

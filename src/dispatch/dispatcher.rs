@@ -199,7 +199,11 @@ impl<'a> Dispatcher<'a> {
             for key in ended {
                 let Some(gone) = going.remove(&key) else { continue };
                 match (gone.ended, gone.wrong.as_deref()) {
-                    (Some(run), _) => tell(Event::Ended { run: &run }),
+                    (Some(run), _) => {
+                        // What was worked on with it had its chance too.
+                        tried.extend(run.also.iter().map(|file| (key.0.clone(), file.clone())));
+                        tell(Event::Ended { run: &run });
+                    }
                     (None, wrong) => {
                         begun -= 1;
                         let why = wrong.filter(|why| !why.is_empty());

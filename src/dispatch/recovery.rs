@@ -8,6 +8,7 @@
 
 use super::processes;
 use super::runs::{Run, Runs, State};
+use super::supervisor::together;
 use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Hold;
@@ -78,24 +79,32 @@ fn finish(post: &Post, run: &Run) -> Result<(State, String)> {
     let Ok(me) = post.act_as(&run.mailbox) else {
         return Ok((State::Failed, format!("{KILLED}, and its mailbox is gone")));
     };
-    let Some(held) = claim_of(post, &me, &run.id)? else {
-        // It was killed after the message had its last state, or its lease was over before.
-        return Ok(state_of(post, &me, &run.file, KILLED));
-    };
-    let ended = match post.envelope_of(&held) {
+    let mut ends = vec![];
+    for held in claims_of(post, &me, &run.id)? {
+        ends.push(finish_one(post, &me, &held, run)?);
+    }
+    if ends.is_empty() {
+        // It was killed after its message had its last state, or its lease was over before.
+        ends.push(state_of(post, &me, &run.file, KILLED));
+    }
+    Ok(together(ends))
+}
+
+fn finish_one(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, String)> {
+    let ended = match post.envelope_of(held) {
         Ok(asked) => {
             let since = Timestamp::parse(&run.started).unwrap_or_else(|| post.room().clock().now());
-            match post.is_answered(&me, &asked, since)? {
-                Answered::Yes => post.done(&me, &held, None).map(|_| (State::Done, String::new())),
-                Answered::Failed(why) => post.fail(&me, &held, &why).map(|_| (State::Failed, why)),
-                Answered::No => again(post, &me, &held, run),
+            match post.is_answered(me, &asked, since)? {
+                Answered::Yes => post.done(me, held, None).map(|_| (State::Done, String::new())),
+                Answered::Failed(why) => post.fail(me, held, &why).map(|_| (State::Failed, why)),
+                Answered::No => again(post, me, held, run),
             }
         }
-        Err(_) => again(post, &me, &held, run),
+        Err(_) => again(post, me, held, run),
     };
     match ended {
         // Its lease ended meanwhile, and somebody gave it back.
-        Err(Error::NoClaim { .. }) => Ok(state_of(post, &me, &run.file, KILLED)),
+        Err(Error::NoClaim { .. }) => Ok(state_of(post, me, &held.terms.file, KILLED)),
         other => other,
     }
 }
@@ -110,7 +119,7 @@ pub(super) fn state_of(post: &Post, me: &Me, file: &str, why: &str) -> (State, S
 }
 
 fn again(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, String)> {
-    if run.attempt <= run.retries {
+    if held.terms.attempt <= run.retries {
         post.give_back(me, held, KILLED)?;
         return Ok((State::Again, KILLED.to_owned()));
     }
@@ -118,16 +127,17 @@ fn again(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, String)
     Ok((State::Failed, KILLED.to_owned()))
 }
 
-/// The claim that a run made, if it is still held.
-fn claim_of(post: &Post, me: &Me, run: &str) -> Result<Option<Held>> {
+/// The claims that a run made and that are still held.
+fn claims_of(post: &Post, me: &Me, run: &str) -> Result<Vec<Held>> {
+    let mut claims = vec![];
     for token in me.mailbox.tokens()? {
         if me.mailbox.terms(token)?.is_some_and(|terms| terms.run == run) {
-            return match post.held(me, &token.to_string()) {
-                Ok(held) => Ok(Some(held)),
-                Err(Error::NoClaim { .. }) => Ok(None),
-                Err(e) => Err(e),
-            };
+            match post.held(me, &token.to_string()) {
+                Ok(held) => claims.push(held),
+                Err(Error::NoClaim { .. }) => {}
+                Err(e) => return Err(e),
+            }
         }
     }
-    Ok(None)
+    Ok(claims)
 }

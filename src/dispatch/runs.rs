@@ -67,6 +67,9 @@ pub struct Run {
     pub message: String,
     pub file: String,
     pub from: String,
+    /// The files of messages that were worked on together with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// The first message of its thread, as far as it is known.
     pub thread: String,
     pub attempt: u32,

@@ -13,17 +13,14 @@ use super::config::{AgentSettings, DispatchSettings};
 use super::guards;
 use super::presets::Preset;
 use super::processes;
-use super::recovery::{recover, state_of};
+use super::recovery::recover;
 use super::runs::{Open, Run, Runs, State};
+use super::work::Work;
 use crate::clock::Timestamp;
-use crate::name::MessageId;
-use crate::post::{
-    Answered, Claimed, Error, HOPS, Held, Letter, Me, Outcome as Delivery, Post, Receipt, Result,
-};
-use crate::random;
+use crate::post::{Answered, Error, Me, Post, Result};
 
 /// How long a lease lasts, and how often it is renewed while the agent lives.
-const LEASE: Duration = Duration::from_secs(60);
+pub(super) const LEASE: Duration = Duration::from_secs(60);
 const RENEWAL: Duration = Duration::from_secs(20);
 
 /// An agent that can be started.
@@ -83,6 +80,7 @@ pub fn supervise(
         message: String::new(),
         file: file.to_owned(),
         from: String::new(),
+        also: vec![],
         thread: String::new(),
         attempt: 0,
         retries: agent.settings.retries,
@@ -96,8 +94,8 @@ pub fn supervise(
     };
     // Before the claim, which names the run: from then on anyone can finish what is begun here.
     runs.record(&open.dir, &run)?;
-    let claimed = match post.claim_for_run(me, file, LEASE, &open.id) {
-        Ok(Some(claimed)) => claimed,
+    let first = match post.claim_for_run(me, file, LEASE, &open.id) {
+        Ok(Some(claimed)) => Work::new(post, me, claimed, right)?,
         Ok(None) | Err(Error::NoMessage { .. } | Error::NotUnread { .. }) => {
             runs.discard(open);
             return Ok(Outcome::NotNow);
@@ -107,28 +105,21 @@ pub fn supervise(
             return Err(e);
         }
     };
-    let held = post.held(me, &claimed.token.to_string())?;
-    let envelope = &claimed.opened.message.envelope;
+    let envelope = first.envelope();
     run.message = envelope.id.to_string();
     run.from = post.name_of(&envelope.from).to_owned();
     run.thread = guards::thread(envelope);
-    run.attempt = claimed.terms.attempt;
-    let supervisor = Supervisor { post, me, agent, settings, runs: &runs, open: &open, held, claimed, tell };
-    let ended = supervisor.run(&mut run);
-    (run.state, run.why) = match ended {
-        // The agent finished the message itself, or the lease ended meanwhile and it is somebody else's.
-        Err(Error::NoClaim { .. }) => {
-            state_of(post, me, file, "its lease ended, and somebody else took the message")
-        }
-        other => other?,
-    };
+    run.attempt = first.claimed.terms.attempt;
+    let mut supervisor =
+        Supervisor { post, me, agent, settings, runs: &runs, open: &open, work: vec![first], tell };
+    supervisor.take_more()?;
+    run.also = supervisor.work[1..].iter().map(|work| work.file().to_owned()).collect();
+    (run.state, run.why) = supervisor.run(&mut run)?;
     run.ended = post.room().clock().now().precise();
     runs.record(&open.dir, &run)?;
-    if run.state != State::Again {
-        runs.forget_message(id, file);
-    }
+    drop(supervisor);
     runs.close(open);
-    drop((slot, right));
+    drop(slot);
     let _ = runs.prune();
     let _ = runs.prune_threads(post.room().clock().now());
     Ok(Outcome::Ran(Box::new(run)))
@@ -139,140 +130,51 @@ pub(super) struct Supervisor<'a> {
     pub(super) post: &'a Post,
     pub(super) me: &'a Me,
     pub(super) agent: &'a Agent,
-    settings: &'a DispatchSettings,
+    pub(super) settings: &'a DispatchSettings,
     pub(super) runs: &'a Runs,
     pub(super) open: &'a Open,
-    held: Held,
-    pub(super) claimed: Claimed,
+    /// The message of the run, and those that are worked on with it.
+    pub(super) work: Vec<Work>,
     tell: &'a dyn Fn(&Run),
 }
 
 impl Supervisor<'_> {
     fn run(&self, run: &mut Run) -> Result<(State, String)> {
-        let envelope = &self.claimed.opened.message.envelope;
-        if run.attempt > 1 {
-            // An attempt before this one may have been killed between its answer and its end.
-            match self.post.is_answered(self.me, envelope, self.claimed.opened.time)? {
-                Answered::No => {}
-                answered => return self.answered(answered),
+        let (mut ends, mut left) = (vec![], vec![]);
+        for work in &self.work {
+            match self.before(work)? {
+                Some(end) => ends.push(end),
+                None => left.push(work),
             }
         }
-        if run.attempt > self.agent.settings.retries + 1 {
-            let why = format!(
-                "it was tried {} times, and nobody saw how the last attempt ended",
-                run.attempt.saturating_sub(1)
-            );
-            return self.give_up(why);
-        }
-        let refused = self.runs.count(self.me.id.as_str(), &run.thread, self.now(), |counted| {
-            guards::refuse(self.settings, counted, envelope)
-        })?;
-        if let Some(why) = refused {
-            return self.give_up(why);
+        if left.is_empty() {
+            return Ok(together(ends));
         }
         self.runs.record(&self.open.dir, run)?;
         (self.tell)(run);
-        let told = self.start(run);
+        let told = self.start(run, &left);
         // Whatever the agent left behind, wherever it went, is no part of the next run.
         processes::end(&self.open.id, processes::WAITED_FOR);
         if let Some(cost) = run.cost {
             let _ = self.runs.count_cost(self.me.id.as_str(), self.now(), cost);
         }
-        match self.post.is_answered(
-            self.me,
-            envelope,
-            Timestamp::parse(&run.started).unwrap_or(self.now()),
-        )? {
-            Answered::No => {}
-            answered => return self.answered(answered),
-        }
         let told = told.and_then(|ended| self.judge(&ended));
-        let why = match told {
-            // An answer needs no answer: two agents would thank each other for ever.
-            Ok(_) if envelope.reply_to.is_some() => {
-                self.post.done(self.me, &self.held, None)?;
-                return Ok((State::Done, String::new()));
-            }
-            Ok(text) => match self.answer(&text)? {
-                Ok(remark) => return Ok((State::Done, remark)),
-                Err(why) => why,
-            },
-            Err(why) => why,
-        };
-        if run.attempt > self.agent.settings.retries {
-            return self.give_up(why);
+        let since = Timestamp::parse(&run.started).unwrap_or(self.now());
+        let mut answered: Option<&Work> = None;
+        for work in left {
+            let end = match self.post.is_answered(self.me, work.envelope(), since)? {
+                Answered::No => self.after(work, &told, answered),
+                known => self.answered(work, known),
+            };
+            let end = self.unless_overtaken(work, end)?;
+            answered = answered.or((end.0 == State::Done && told.is_ok()).then_some(work));
+            ends.push(end);
         }
-        let doubled = self.settings.back_off * 2u32.saturating_pow(run.attempt.saturating_sub(1).min(10));
-        let wait = doubled + doubled.mul_f64((random::number() % 1000) as f64 / 2000.0);
-        self.runs.postpone(self.me.id.as_str(), &run.file, self.now().plus(wait))?;
-        self.post.give_back(self.me, &self.held, &why)?;
-        Ok((State::Again, why))
+        Ok(together(ends))
     }
 
     pub(super) fn now(&self) -> Timestamp {
         self.post.room().clock().now()
-    }
-
-    /// Ends a run whose message has its answer already.
-    fn answered(&self, answered: Answered) -> Result<(State, String)> {
-        match answered {
-            Answered::Failed(why) => self.give_up(why),
-            _ => {
-                self.post.done(self.me, &self.held, None)?;
-                Ok((State::Done, String::new()))
-            }
-        }
-    }
-
-    fn give_up(&self, why: String) -> Result<(State, String)> {
-        self.post.fail(self.me, &self.held, &why)?;
-        Ok((State::Failed, why))
-    }
-
-    /// Sends the answer and ends the message; a remark if nobody could be told, or why it is not done.
-    fn answer(&self, text: &str) -> Result<std::result::Result<String, String>> {
-        let envelope = &self.claimed.opened.message.envelope;
-        let limit = usize::try_from(self.post.room().limits().body_bytes).unwrap_or(usize::MAX);
-        let mut body = format!("{text}\n");
-        if body.len() > limit {
-            let cut = format!("\n[cut: postroom runs {} shows all of it]\n", self.open.id);
-            body.truncate(body.floor_char_boundary(limit.saturating_sub(cut.len())));
-            body.push_str(&cut);
-        }
-        let extra = vec![
-            (HOPS.to_owned(), (guards::hops(envelope) + 1).to_string()),
-            (guards::THREAD.to_owned(), guards::thread(envelope)),
-        ];
-        // One message has one answer of its agent, whichever attempt gets that far.
-        let id = MessageId::derived(format!("answer of {} to {}", self.me.id, envelope.id).as_bytes());
-        let letter = Letter { body, extra, id: Some(id), allow_secrets: true, ..Letter::default() };
-        match self.post.done(self.me, &self.held, Some(letter)) {
-            Ok(Some(Receipt { outcome: Delivery::Failed(Error::IdTaken { .. }), .. }))
-            | Err(Error::IdTaken { .. }) => {
-                self.post.done(self.me, &self.held, None)?;
-                Ok(Ok(String::new()))
-            }
-            // In a tree the message is done by then, and its answer lies in the outbox.
-            Ok(Some(Receipt { outcome: Delivery::Failed(e), .. })) if self.me.mailbox.agent().is_some() => {
-                Ok(Ok(format!("its answer lies in the outbox: {e}")))
-            }
-            Ok(Some(Receipt { outcome: Delivery::Failed(e), .. })) => {
-                Ok(Err(format!("its answer could not be delivered: {e}")))
-            }
-            Ok(_) => Ok(Ok(String::new())),
-            Err(
-                e @ (Error::NoReplyWanted
-                | Error::NoSender { .. }
-                | Error::NoMailbox { .. }
-                | Error::UnknownName { .. }
-                | Error::BadName { .. }),
-            ) => {
-                self.post.done(self.me, &self.held, None)?;
-                Ok(Ok(format!("nobody could be answered: {e}")))
-            }
-            Err(e @ Error::NoClaim { .. }) => Err(e),
-            Err(e) => Ok(Err(format!("its answer could not be delivered: {e}"))),
-        }
     }
 
     /// Called while the agent lives: keeps the record and the lease up to date; `false`: the message is not its own any more.
@@ -290,6 +192,19 @@ impl Supervisor<'_> {
             return true;
         }
         *renewed = now;
-        !matches!(self.post.renew(&self.held, LEASE), Err(Error::NoClaim { .. }))
+        let is_lost = |work: &Work| matches!(self.post.renew(&work.held, LEASE), Err(Error::NoClaim { .. }));
+        // Each of them is renewed, whatever became of the one before.
+        self.work.iter().filter(|work| is_lost(work)).count() < self.work.len()
     }
+}
+
+/// How a run ended, of how its messages did: as the worst of them.
+pub(super) fn together(ends: Vec<(State, String)>) -> (State, String) {
+    let badness = |state: State| match state {
+        State::Done => 0,
+        State::Running | State::Again => 1,
+        State::Failed => 2,
+    };
+    // Of equals the first one counts.
+    ends.into_iter().rev().max_by_key(|(state, _)| badness(*state)).unwrap_or((State::Done, String::new()))
 }

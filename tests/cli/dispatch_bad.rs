@@ -57,7 +57,7 @@ fn settings_that_are_wrong_are_told_with_line_and_column() {
         ("[agents.worker]\npreset = \"claude\"\ncolour = 1\n", "line 3, column 1"),
         ("[agents.worker]\npreset = \"claude\"\naccess = \"root\"\n", "line 3, column 10"),
         ("[agents.worker]\npreset = \"claude\"\ntime_limit = \"long\"\n", "line 3, column 14"),
-        ("[agents.worker]\npreset = \"clod\"\n", "`preset` is `clod`, not one of claude, codex, command"),
+        ("[agents.worker]\npreset = \"clod\"\n", "`preset` is `clod`, not one of claude, codex, gemini"),
         ("[agents.worker]\npreset = \"command\"\n", "`command` is needed"),
     ] {
         settle(&room, settings);

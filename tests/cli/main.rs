@@ -25,6 +25,7 @@ mod compose;
 mod demo;
 mod dispatch;
 mod dispatch_bad;
+mod dispatch_batch;
 mod dispatch_limits;
 mod dispatch_presets;
 mod dispatch_real;

@@ -1,0 +1,244 @@
+//! The messages of a run: each claimed for it, and each finished by itself, whatever became of the others.
+//!
+//! A run has one message, or as many as its agent asked for (`batch`): those of one sender in one channel that wait beside
+//! it. What the agent says last answers the first that it has not answered itself; the others are told where to find it.
+
+use super::guards;
+use super::recovery::state_of;
+use super::runs::{State, key};
+use super::supervisor::{LEASE, Supervisor};
+use crate::mailbox::Folder;
+use crate::mailbox::lock::Lock;
+use crate::message::Envelope;
+use crate::name::MessageId;
+use crate::post::{Answered, Claimed, Error, HOPS, Held, Letter, Me, Outcome, Post, Receipt, Result};
+use crate::random;
+
+/// One claimed message.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) held: Held,
+    pub(super) claimed: Claimed,
+    /// The right to work on it, which nobody else has meanwhile.
+    _right: Lock,
+}
+
+impl Work {
+    pub(super) fn new(post: &Post, me: &Me, claimed: Claimed, right: Lock) -> Result<Self> {
+        Ok(Self { held: post.held(me, &claimed.token.to_string())?, claimed, _right: right })
+    }
+
+    pub(super) fn envelope(&self) -> &Envelope {
+        &self.claimed.opened.message.envelope
+    }
+
+    pub(super) fn file(&self) -> &str {
+        &self.claimed.terms.file
+    }
+
+    fn attempt(&self) -> u32 {
+        self.claimed.terms.attempt
+    }
+}
+
+/// How a message ended.
+type End = (State, String);
+
+impl Supervisor<'_> {
+    /// Claims what may be worked on together with the message of the run.
+    pub(super) fn take_more(&mut self) -> Result<()> {
+        let most = self.agent.settings.batch;
+        if most < 2 {
+            return Ok(());
+        }
+        let postponed = self.runs.postponed()?;
+        let mailbox = self.me.id.as_str();
+        for file in self.me.mailbox.arrivals(Folder::Inbox, usize::MAX)?.names {
+            if self.work.len() >= most {
+                break;
+            }
+            let name = key(mailbox, &file);
+            if postponed.iter().any(|(other, until)| *other == name && *until > self.now())
+                || !self.belongs(&file)
+            {
+                continue;
+            }
+            let Some(right) = self.runs.message(mailbox, &file)? else { continue };
+            match self.post.claim_for_run(self.me, &file, LEASE, &self.open.id) {
+                Ok(Some(claimed)) => self.work.push(Work::new(self.post, self.me, claimed, right)?),
+                Ok(None) | Err(Error::NoMessage { .. } | Error::NotUnread { .. }) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a message that waits is of the same sender and channel, and answered alike.
+    fn belongs(&self, file: &str) -> bool {
+        let limit = self.post.room().limits().body_bytes;
+        let Ok(Some(header)) = self.me.mailbox.header(Folder::Inbox, file, limit) else { return false };
+        let (one, other) = (self.work[0].envelope(), &header.envelope);
+        one.from == other.from
+            && one.channel == other.channel
+            && one.reply_to.is_some() == other.reply_to.is_some()
+    }
+
+    /// Before the agent is started: ends a message that is not to be worked on.
+    pub(super) fn before(&self, work: &Work) -> Result<Option<End>> {
+        let envelope = work.envelope();
+        if work.attempt() > 1 {
+            // An attempt before this one may have been killed between its answer and its end.
+            match self.post.is_answered(self.me, envelope, work.claimed.opened.time)? {
+                Answered::No => {}
+                answered => {
+                    let end = self.answered(work, answered);
+                    return self.unless_overtaken(work, end).map(Some);
+                }
+            }
+        }
+        if work.attempt() > self.agent.settings.retries + 1 {
+            let why = format!(
+                "it was tried {} times, and nobody saw how the last attempt ended",
+                work.attempt().saturating_sub(1)
+            );
+            return self.unless_overtaken(work, self.give_up(work, why)).map(Some);
+        }
+        let thread = guards::thread(envelope);
+        let refused = self.runs.count(self.me.id.as_str(), &thread, self.now(), |counted| {
+            guards::refuse(self.settings, counted, envelope)
+        })?;
+        match refused {
+            Some(why) => self.unless_overtaken(work, self.give_up(work, why)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// After the agent ended: answers a message that it has not answered itself, or lets it wait for the next attempt.
+    pub(super) fn after(
+        &self,
+        work: &Work,
+        told: &std::result::Result<String, String>,
+        answered: Option<&Work>,
+    ) -> Result<End> {
+        let why = match told {
+            // An answer needs no answer: two agents would thank each other for ever.
+            Ok(_) if work.envelope().reply_to.is_some() => return self.finish(work),
+            Ok(text) => {
+                let text = match answered {
+                    Some(other) => format!(
+                        "This was worked on together with the message {} ({}), whose answer is the answer to both.",
+                        other.envelope().id,
+                        crate::message::visible::clip(&other.envelope().subject, 120)
+                    ),
+                    None => text.clone(),
+                };
+                match self.answer(work, &text)? {
+                    Ok(remark) => {
+                        self.forget(work);
+                        return Ok((State::Done, remark));
+                    }
+                    Err(why) => why,
+                }
+            }
+            Err(why) => why.clone(),
+        };
+        if work.attempt() > self.agent.settings.retries {
+            return self.give_up(work, why);
+        }
+        let doubled = self.settings.back_off * 2u32.saturating_pow(work.attempt().saturating_sub(1).min(10));
+        let wait = doubled + doubled.mul_f64((random::number() % 1000) as f64 / 2000.0);
+        self.runs.postpone(self.me.id.as_str(), work.file(), self.now().plus(wait))?;
+        self.post.give_back(self.me, &work.held, &why)?;
+        Ok((State::Again, why))
+    }
+
+    /// Ends a message that has its answer already.
+    pub(super) fn answered(&self, work: &Work, answered: Answered) -> Result<End> {
+        match answered {
+            Answered::Failed(why) => self.give_up(work, why),
+            _ => self.finish(work),
+        }
+    }
+
+    fn finish(&self, work: &Work) -> Result<End> {
+        self.post.done(self.me, &work.held, None)?;
+        self.forget(work);
+        Ok((State::Done, String::new()))
+    }
+
+    fn give_up(&self, work: &Work, why: String) -> Result<End> {
+        self.post.fail(self.me, &work.held, &why)?;
+        self.forget(work);
+        Ok((State::Failed, why))
+    }
+
+    /// Nobody will work on this message any more.
+    fn forget(&self, work: &Work) {
+        self.runs.forget_message(self.me.id.as_str(), work.file());
+    }
+
+    /// The agent may have finished the message itself, or its lease ended meanwhile and it is somebody else's.
+    pub(super) fn unless_overtaken(&self, work: &Work, end: Result<End>) -> Result<End> {
+        match end {
+            Err(Error::NoClaim { .. }) => {
+                let end = state_of(
+                    self.post,
+                    self.me,
+                    work.file(),
+                    "its lease ended, and somebody else took the message",
+                );
+                if end.0 != State::Again {
+                    self.forget(work);
+                }
+                Ok(end)
+            }
+            other => other,
+        }
+    }
+
+    /// Sends the answer and ends the message; a remark if nobody could be told, or why it is not done.
+    fn answer(&self, work: &Work, text: &str) -> Result<std::result::Result<String, String>> {
+        let envelope = work.envelope();
+        let limit = usize::try_from(self.post.room().limits().body_bytes).unwrap_or(usize::MAX);
+        let mut body = format!("{text}\n");
+        if body.len() > limit {
+            let cut = format!("\n[cut: postroom runs {} shows all of it]\n", self.open.id);
+            body.truncate(body.floor_char_boundary(limit.saturating_sub(cut.len())));
+            body.push_str(&cut);
+        }
+        let extra = vec![
+            (HOPS.to_owned(), (guards::hops(envelope) + 1).to_string()),
+            (guards::THREAD.to_owned(), guards::thread(envelope)),
+        ];
+        // One message has one answer of its agent, whichever attempt gets that far.
+        let id = MessageId::derived(format!("answer of {} to {}", self.me.id, envelope.id).as_bytes());
+        let letter = Letter { body, extra, id: Some(id), allow_secrets: true, ..Letter::default() };
+        match self.post.done(self.me, &work.held, Some(letter)) {
+            Ok(Some(Receipt { outcome: Outcome::Failed(Error::IdTaken { .. }), .. }))
+            | Err(Error::IdTaken { .. }) => {
+                self.post.done(self.me, &work.held, None)?;
+                Ok(Ok(String::new()))
+            }
+            // In a tree the message is done by then, and its answer lies in the outbox.
+            Ok(Some(Receipt { outcome: Outcome::Failed(e), .. })) if self.me.mailbox.agent().is_some() => {
+                Ok(Ok(format!("its answer lies in the outbox: {e}")))
+            }
+            Ok(Some(Receipt { outcome: Outcome::Failed(e), .. })) => {
+                Ok(Err(format!("its answer could not be delivered: {e}")))
+            }
+            Ok(_) => Ok(Ok(String::new())),
+            Err(
+                e @ (Error::NoReplyWanted
+                | Error::NoSender { .. }
+                | Error::NoMailbox { .. }
+                | Error::UnknownName { .. }
+                | Error::BadName { .. }),
+            ) => {
+                self.post.done(self.me, &work.held, None)?;
+                Ok(Ok(format!("nobody could be answered: {e}")))
+            }
+            Err(e @ Error::NoClaim { .. }) => Err(e),
+            Err(e) => Ok(Err(format!("its answer could not be delivered: {e}"))),
+        }
+    }
+}
