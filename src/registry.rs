@@ -66,23 +66,36 @@ impl Entry {
         Value::Object(map)
     }
 
-    fn parse(name: &str, value: &Value) -> Option<Self> {
-        let map = value.as_object()?;
-        let text = |key: &str| map.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let known = ["id", "harness", "inbox", "pid", "created"];
-        Some(Self {
-            name: name.to_owned(),
-            id: MailboxId::parse(map.get("id")?.as_str()?).ok()?,
-            harness: text("harness"),
-            inbox: text("inbox"),
-            pid: map.get("pid").and_then(Value::as_u64).unwrap_or(0),
-            created: text("created"),
-            extra: map
-                .iter()
-                .filter(|(k, _)| !known.contains(&k.as_str()))
-                .map(|(k, v)| (k.clone(), v.clone()))
-                .collect(),
-        })
+    /// An entry of what its line says; given back as it is, if it is none.
+    fn parse(name: String, value: Value) -> Result<Self, (String, Value)> {
+        let id = value.get("id").and_then(Value::as_str).and_then(|id| MailboxId::parse(id).ok());
+        let (id, map) = match (id, value) {
+            (Some(id), Value::Object(map)) => (id, map),
+            (_, value) => return Err((name, value)),
+        };
+        let mut entry = Self {
+            name,
+            id,
+            harness: String::new(),
+            inbox: String::new(),
+            pid: 0,
+            created: String::new(),
+            extra: Map::new(),
+        };
+        for (key, value) in map {
+            match (key.as_str(), value) {
+                ("id", _) => {}
+                ("harness", Value::String(text)) => entry.harness = text,
+                ("inbox", Value::String(text)) => entry.inbox = text,
+                ("created", Value::String(text)) => entry.created = text,
+                ("pid", value) => entry.pid = value.as_u64().unwrap_or(0),
+                ("harness" | "inbox" | "created", _) => {}
+                (_, value) => {
+                    entry.extra.insert(key, value);
+                }
+            }
+        }
+        Ok(entry)
     }
 
     /// The card a mailbox keeps of itself: a registry of one entry.
@@ -118,9 +131,9 @@ impl Registry {
         }
         let map: Map<String, Value> = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
         for (name, value) in map {
-            match Entry::parse(&name, &value) {
-                Some(entry) => registry.entries.push(entry),
-                None => registry.strange.push((name, value)),
+            match Entry::parse(name, value) {
+                Ok(entry) => registry.entries.push(entry),
+                Err(strange) => registry.strange.push(strange),
             }
         }
         Ok(registry)

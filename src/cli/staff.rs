@@ -16,7 +16,7 @@ use crate::dispatch::supervisor::Agent;
 use crate::mailbox::Dir;
 use crate::message::Protocol;
 use crate::name::{MailboxId, Name};
-use crate::post::{Failure, Me, Post};
+use crate::post::{Failure, Me, Names, Post};
 use crate::registry::Registry;
 use crate::settings::Project;
 
@@ -54,7 +54,7 @@ pub(super) fn gather(post: &Post) -> Result<Staff, Fail> {
 
 /// The same for those whose name is wanted.
 pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<Staff, Fail> {
-    let mut found: BTreeMap<String, (AgentSettings, PathBuf)> = BTreeMap::new();
+    let mut found: Tables = BTreeMap::new();
     let room = post.room().settings();
     let mut settings = room.dispatch.clone();
     let mut untrusted = None;
@@ -67,8 +67,8 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
             match is_trusted(dir)? {
                 true => {
                     settings = settings.or(read.dispatch);
-                    found
-                        .extend(read.agents.into_iter().map(|(name, agent)| (name, (agent, dir.to_owned()))));
+                    let table = |(name, agent)| (name, (Arc::new(agent), dir.to_owned()));
+                    found.extend(read.agents.into_iter().map(table));
                 }
                 false => untrusted = Some(dir.to_owned()),
             }
@@ -81,57 +81,79 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
         match is_trusted(&dir)? {
             true => {
                 let agent = AgentSettings { preset: "claude".to_owned(), ..AgentSettings::default() };
-                found.insert(name, (agent, dir));
+                found.insert(name, (Arc::new(agent), dir));
             }
             false => untrusted = untrusted.or(Some(dir)),
         }
     }
-    let own = room
-        .agents
-        .iter()
-        .map(|(name, agent)| (name.clone(), (agent.clone(), post.room().path().to_owned())));
-    found.extend(own);
-    let mut known: BTreeMap<String, Arc<Preset>> = BTreeMap::new();
+    let own = |(name, agent): (&String, &AgentSettings)| {
+        (name.clone(), (Arc::new(agent.clone()), post.room().path().to_owned()))
+    };
+    found.extend(room.agents.iter().map(own));
+    spread(&mut found, post);
+    let mut presets = BTreeMap::new();
     let mut agents = vec![];
-    let named_ids = post.registry().map(Registry::by_names).unwrap_or_default();
-    for (name, (agent, base)) in found.into_iter().filter(|(name, _)| wanted(name)) {
-        let named = |why: String| {
-            Fail::told(
-                Failure::Refused,
-                format!("[agents.{name}]: {why}"),
-                "docs/dispatch.md tells what an agent needs",
-            )
-        };
-        Name::parse(&name).map_err(|why| named(why.to_string()))?;
-        let preset = match known.get(&agent.preset) {
-            Some(preset) => Arc::clone(preset),
-            None => {
-                let Some(preset) = presets::named(&agent.preset) else {
-                    let all: Vec<&str> = presets::names().collect();
-                    return Err(named(format!(
-                        "`preset` is `{}`, not one of {}",
-                        agent.preset,
-                        all.join(", ")
-                    )));
-                };
-                let preset = Arc::new(preset);
-                known.insert(agent.preset.clone(), Arc::clone(&preset));
-                preset
-            }
-        };
-        if preset.program.is_empty() && agent.command.is_empty() {
-            return Err(named(
-                "`command` is needed with this preset: the program and its arguments".to_owned(),
-            ));
-        }
-        let cwd = agent.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd));
-        let id = match named_ids.get(name.as_str()) {
+    let ids = post.registry().map(Registry::by_names).unwrap_or_default();
+    for (name, (settings, base)) in found.into_iter().filter(|(name, _)| wanted(name)) {
+        let preset = checked(&name, &settings, &mut presets).map_err(|why| {
+            let hint = "docs/dispatch.md tells what an agent needs";
+            Fail::told(Failure::Refused, format!("[agents.{name}]: {why}"), hint)
+        })?;
+        let cwd = settings.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd));
+        let id = match ids.get(name.as_str()) {
             Some(entry) => Some(entry.id.clone()),
             None => post.addressee(&name).ok(),
         };
-        agents.push((Agent { name, preset, settings: agent, cwd, environment: vec![] }, id));
+        agents.push((Agent { name, preset, settings, cwd, environment: vec![] }, id));
     }
     Ok(Staff { agents, settings: settings.unwrap_or_default(), untrusted })
+}
+
+/// The tables of agents by their names, each with the directory that it speaks of.
+type Tables = BTreeMap<String, (Arc<AgentSettings>, PathBuf)>;
+
+/// Puts in the place of each pattern the mailboxes that it fits and that have no table of their own.
+fn spread(tables: &mut Tables, post: &Post) {
+    let is_pattern = |name: &String| name.contains(['*', '?']);
+    if !tables.keys().any(is_pattern) {
+        return;
+    }
+    let (patterns, plain): (Tables, Tables) =
+        std::mem::take(tables).into_iter().partition(|(name, _)| is_pattern(name));
+    *tables = plain;
+    let entries = post.registry().map(|registry| registry.entries.as_slice()).unwrap_or_default();
+    // Of several that fit the longest says most.
+    let mut patterns: Vec<_> = patterns.into_iter().collect();
+    patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.len()));
+    for (pattern, table) in patterns {
+        let meant = Names { patterns: vec![pattern], about: None };
+        for entry in entries.iter().filter(|entry| meant.fits(entry)) {
+            tables.entry(entry.name.clone()).or_insert_with(|| table.clone());
+        }
+    }
+}
+
+/// The preset of an agent whose table is in order, else what is wrong with it.
+fn checked(
+    name: &str,
+    settings: &AgentSettings,
+    presets: &mut BTreeMap<String, Arc<Preset>>,
+) -> Result<Arc<Preset>, String> {
+    Name::parse(name).map_err(|why| why.to_string())?;
+    let preset = match presets.get(&settings.preset) {
+        Some(preset) => Arc::clone(preset),
+        None => {
+            let preset = presets::named(&settings.preset).ok_or_else(|| {
+                let all: Vec<&str> = presets::names().collect();
+                format!("`preset` is `{}`, not one of {}", settings.preset, all.join(", "))
+            })?;
+            Arc::clone(presets.entry(settings.preset.clone()).or_insert(Arc::new(preset)))
+        }
+    };
+    if preset.program.is_empty() && settings.command.is_empty() {
+        return Err("`command` is needed with this preset: the program and its arguments".to_owned());
+    }
+    Ok(preset)
 }
 
 /// Gives an agent that is about to be started its environment: nothing but what it needs and what was allowed.

@@ -27,7 +27,7 @@ const RENEWAL: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone)]
 pub struct Agent {
     pub name: String,
-    pub settings: AgentSettings,
+    pub settings: Arc<AgentSettings>,
     pub preset: Arc<Preset>,
     pub cwd: PathBuf,
     /// The whole environment of the process.

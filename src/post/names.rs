@@ -30,7 +30,8 @@ pub struct Names {
 }
 
 impl Names {
-    fn fits(&self, entry: &Entry) -> bool {
+    /// Whether a mailbox is meant.
+    pub fn fits(&self, entry: &Entry) -> bool {
         let called = |pattern: &String| {
             let pattern: Vec<char> = fold(pattern).chars().collect();
             let is = |name: &str| glob(&pattern, &fold(name).chars().collect::<Vec<char>>());

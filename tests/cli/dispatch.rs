@@ -247,3 +247,20 @@ fn a_terminal_shows_what_runs() {
     assert!(shown.contains("1 running: worker 1s"), "{shown:?}");
     assert!(shown.contains("alice → worker done"), "{shown:?}");
 }
+
+#[test]
+fn a_table_with_a_pattern_is_that_of_many_mailboxes() {
+    let of_all = shell("\"farm.*\"", SHOUT, "about = \"shouts\"").replace(AT_ONCE, "");
+    let settings = format!("{of_all}{}", shell("\"farm.two\"", "echo own", ""));
+    let room = staffed(&["farm.one", "farm.two", "farm.three", "farmer"], &settings);
+    let listed = with_path(&room, room.run(["agents"])).succeeds().out;
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, ["farm.one", "farm.three", "farm.two"]);
+    for name in ["farm.one", "farm.two", "farmer"] {
+        room.send("alice", name, "hello");
+    }
+    assert_eq!(dispatch(&room, []).succeeds().out.lines().count(), 2);
+    let mut answers = inbox(&room, "alice");
+    answers.sort();
+    assert_eq!(answers, ["HELLO\n", "own\n"]);
+}

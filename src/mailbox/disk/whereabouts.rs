@@ -4,7 +4,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::mem::MaybeUninit;
 
-use rustix::fs::{self, Mode, RawDir};
+use rustix::fs::{self, FileType, Mode, RawDir};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::{Dir, Opened, dir_flags};
@@ -34,12 +34,14 @@ impl Dir {
         Ok(true)
     }
 
-    /// Whether a directory below has no directories in it, or is not there. Not every file system tells at a glance; then it
-    /// may have some.
-    pub fn has_no_dirs_at(&self, below: &str) -> bool {
+    /// How many directories lie in a directory below; none if it is not there. Not every file system tells at a glance.
+    pub fn dirs_at(&self, below: &str) -> Option<u64> {
         match retry_on_intr(|| fs::statat(&self.fd, below, fs::AtFlags::SYMLINK_NOFOLLOW)) {
-            Ok(stat) => stat.st_nlink == 2,
-            Err(e) => e == Errno::NOENT,
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                u64::from(stat.st_nlink).checked_sub(2)
+            }
+            Err(Errno::NOENT) => Some(0),
+            _ => None,
         }
     }
 
@@ -85,9 +87,10 @@ mod tests {
         std::fs::create_dir(path.join("s")).unwrap();
         assert!(dir.is_empty_at("s").unwrap() && dir.is_empty_at("t").unwrap_err().is_missing());
         std::fs::write(path.join("s/f"), "").unwrap();
-        assert!(!dir.is_empty_at("s").unwrap() && dir.has_no_dirs_at("t") && !dir.has_no_dirs_at("f"));
+        assert!(!dir.is_empty_at("s").unwrap());
+        assert_eq!((dir.dirs_at("t"), dir.dirs_at("f"), dir.dirs_at("s")), (Some(0), None, Some(0)));
         std::fs::create_dir(path.join("s/d")).unwrap();
-        assert!(!dir.has_no_dirs_at("s"));
+        assert_eq!(dir.dirs_at("s"), Some(1));
         assert_eq!(dir.open_file("f").unwrap().tail(4).unwrap(), (b"6789".to_vec(), 6));
         assert_eq!(dir.open_file("f").unwrap().tail(100).unwrap(), (b"0123456789".to_vec(), 0));
         std::fs::rename(&path, path.with_file_name("e")).unwrap();
