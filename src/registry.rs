@@ -4,8 +4,14 @@
 //! `.registry.lock`. Entries that do not fit (others may write what they like) are kept as they are and
 //! never acted on. Each mailbox keeps its own entry in `card.json`, so a lost registry can be rebuilt.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
 
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use thiserror::Error as ThisError;
 
@@ -66,15 +72,30 @@ impl Entry {
         Value::Object(map)
     }
 
-    /// An entry of what its line says; given back as it is, if it is none.
-    fn parse(name: String, value: Value) -> Result<Self, (String, Value)> {
+    /// An entry of what its line says; given back as a value, if it is none.
+    fn parse(name: &str, line: &RawValue) -> Result<Self, Value> {
+        // Most entries have nothing but this, and a room may have thousands.
+        if let Ok(plain) = serde_json::from_str::<Plain<'_>>(line.get())
+            && let Ok(id) = MailboxId::parse(&plain.id)
+        {
+            return Ok(Self {
+                name: name.to_owned(),
+                id,
+                harness: plain.harness.into_owned(),
+                inbox: plain.inbox.into_owned(),
+                pid: plain.pid,
+                created: plain.created.into_owned(),
+                extra: Map::new(),
+            });
+        }
+        let value: Value = serde_json::from_str(line.get()).unwrap_or_default();
         let id = value.get("id").and_then(Value::as_str).and_then(|id| MailboxId::parse(id).ok());
         let (id, map) = match (id, value) {
             (Some(id), Value::Object(map)) => (id, map),
-            (_, value) => return Err((name, value)),
+            (_, value) => return Err(value),
         };
         let mut entry = Self {
-            name,
+            name: name.to_owned(),
             id,
             harness: String::new(),
             inbox: String::new(),
@@ -106,6 +127,48 @@ impl Entry {
     }
 }
 
+/// An entry without anything that others, or later versions, added.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plain<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow)]
+    harness: Cow<'a, str>,
+    #[serde(borrow)]
+    inbox: Cow<'a, str>,
+    pid: u64,
+    #[serde(borrow)]
+    created: Cow<'a, str>,
+}
+
+/// The names of an object and what stands behind each, in order.
+struct Lines<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Lines<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader<'a>(PhantomData<&'a ()>);
+
+        impl<'de: 'a, 'a> Visitor<'de> for Reader<'a> {
+            type Value = Lines<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with a name for each mailbox")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Lines<'a>, A::Error> {
+                let mut lines = vec![];
+                while let Some(line) = map.next_entry()? {
+                    lines.push(line);
+                }
+                Ok(Lines(lines))
+            }
+        }
+
+        from.deserialize_map(Reader(PhantomData))
+    }
+}
+
 /// All names of a room.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
@@ -129,11 +192,23 @@ impl Registry {
         if bytes.trim_ascii().is_empty() {
             return Err("it is empty".to_owned());
         }
-        let map: Map<String, Value> = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
-        for (name, value) in map {
-            match Entry::parse(name, value) {
+        let Lines(lines) = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+        let mut places: HashMap<&str, usize> = HashMap::with_capacity(lines.len());
+        let mut kept: Vec<(&str, &RawValue)> = Vec::with_capacity(lines.len());
+        for (name, line) in &lines {
+            // Of two with one name the last is true, in the place of the first.
+            match places.insert(name, kept.len()) {
+                None => kept.push((name, line)),
+                Some(place) => {
+                    kept[place].1 = line;
+                    places.insert(name, place);
+                }
+            }
+        }
+        for (name, line) in kept {
+            match Entry::parse(name, line) {
                 Ok(entry) => registry.entries.push(entry),
-                Err(strange) => registry.strange.push(strange),
+                Err(strange) => registry.strange.push((name.to_owned(), strange)),
             }
         }
         Ok(registry)
@@ -281,6 +356,11 @@ mod tests {
         assert_eq!(registry.strange.len(), 2);
         assert!(registry.is_taken("EVIL", None));
         assert!(registry.render().contains("\"evil\": {\"id\":\"../../etc\"},\n  \"n\": 7\n"));
+        let twice = r#"{"a":{"id":"a1","pid":1}, "b":{"id":"b1","harness":"h","inbox":"i","pid":2,"created":"c"}, "a":{"id":"a2"}}"#;
+        let registry = Registry::parse(twice.as_bytes()).unwrap();
+        let ids: Vec<&str> = registry.entries.iter().map(|entry| entry.id.as_str()).collect();
+        assert_eq!(ids, ["a2", "b1"]);
+        assert_eq!((registry.entries[1].harness.as_str(), registry.entries[1].pid), ("h", 2));
         for bad in ["", "[]", "{", "{\"a\":1}x"] {
             assert!(Registry::parse(bad.as_bytes()).is_err(), "{bad}");
         }

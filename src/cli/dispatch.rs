@@ -14,7 +14,7 @@ use super::progress::Progress;
 use super::staff::{self, Staff};
 use super::{Verb, surroundings};
 use crate::clock::Timestamp;
-use crate::dispatch::dispatcher::{Dispatcher, Event, Wanted};
+use crate::dispatch::dispatcher::{Bell, Dispatcher, Event, Wanted};
 use crate::dispatch::judgement::STEPS;
 use crate::dispatch::processes::MARK;
 use crate::dispatch::runs::{Run, State};
@@ -56,15 +56,19 @@ impl Verb for Dispatch {
         if self.dry_run {
             return dry_run(context, &dispatcher);
         }
-        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
-            .map_err(|e| Fail::told(Failure::NotDone, e.to_string(), "try again"))?;
         let bell = dispatcher.bell();
-        std::thread::spawn(move || signals.forever().for_each(|_| bell.stop()));
+        let attended = std::sync::OnceLock::new();
+        let attend = || attended.get_or_init(|| obey_signals(bell.clone()));
+        if self.watch {
+            attend();
+        }
         let mut progress = Progress::new(context.output.terminal && !context.output.quiet);
         let wanted = Wanted { watch: self.watch, limit: self.limit, parallel, progress: progress.wanted };
         let root = context.root.clone();
         let mut runs: Vec<Run> = vec![];
         let start = |agent: &Agent, file: &str| {
+            // Before there is a run, a signal ends this process as it ends any; and a poll without mail is one of one thread.
+            attend();
             let mut command = Command::new(surroundings::myself()?);
             command.arg("--root").arg(&root).args(["--json", "supervise", "--", &agent.name, file]);
             // A supervisor outlives whoever started it, and is no part of a run that this may be a part of.
@@ -145,6 +149,13 @@ impl Dispatch {
             return Err(Fail::told(Failure::Unknown, "no agent can be started", hint));
         }
         Ok(chosen)
+    }
+}
+
+/// Lets a signal stop the dispatcher, and not what runs. Where that cannot be had, a signal ends it at once.
+fn obey_signals(bell: Bell) {
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
+        std::thread::spawn(move || signals.forever().for_each(|_| bell.stop()));
     }
 }
 

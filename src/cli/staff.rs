@@ -95,14 +95,18 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
     let mut agents = vec![];
     let ids = post.registry().map(Registry::by_names).unwrap_or_default();
     for (name, (settings, base)) in found.into_iter().filter(|(name, _)| wanted(name)) {
-        let preset = checked(&name, &settings, &mut presets).map_err(|why| {
+        let wrong = |why: String| {
             let hint = "docs/dispatch.md tells what an agent needs";
             Fail::told(Failure::Refused, format!("[agents.{name}]: {why}"), hint)
-        })?;
+        };
+        let preset = checked(&settings, &mut presets).map_err(wrong)?;
         let cwd = settings.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd));
         let id = match ids.get(name.as_str()) {
             Some(entry) => Some(entry.id.clone()),
-            None => post.addressee(&name).ok(),
+            None => {
+                Name::parse(&name).map_err(|why| wrong(why.to_string()))?;
+                post.addressee(&name).ok()
+            }
         };
         agents.push((Agent { name, preset, settings, cwd, environment: vec![] }, id));
     }
@@ -135,11 +139,9 @@ fn spread(tables: &mut Tables, post: &Post) {
 
 /// The preset of an agent whose table is in order, else what is wrong with it.
 fn checked(
-    name: &str,
     settings: &AgentSettings,
     presets: &mut BTreeMap<String, Arc<Preset>>,
 ) -> Result<Arc<Preset>, String> {
-    Name::parse(name).map_err(|why| why.to_string())?;
     let preset = match presets.get(&settings.preset) {
         Some(preset) => Arc::clone(preset),
         None => {

@@ -70,10 +70,9 @@ impl Post {
         if !root.is_empty_at(&format!("{id}/{}", Folder::Inbox.word())).unwrap_or(false) {
             return false;
         }
-        // A mailbox begins with three directories. Where they are all, those that are not there need not be looked for,
-        // which costs more than to find what is.
-        let is_there = |folder: &str| root.stat(&format!("{id}/{folder}")).is_ok();
-        if root.dirs_at(id.as_str()) == Some(3) && is_there("tmp") && is_there("archive") {
+        // Three directories are always there (format.md §2.2). Where they are all, others need not be looked for, and to
+        // look for what is not there costs most.
+        if root.dirs_at(id.as_str()) == Some(3) {
             return true;
         }
         root.dirs_at(&format!("{id}/claimed")) == Some(0)

@@ -39,12 +39,20 @@ pub(crate) fn dispatch(bench: &Bench) -> Vec<Row> {
         let names: Vec<String> = (0..MAILBOXES).map(|number| format!("agent-{number:04}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let room = Room::set_up(&bench.programs, &place.dir, &names)?;
-        hire(&room, names.iter().map(|name| (*name, &[] as &[&str])), UNGUARDED)?;
-        let poll = |_| Ok(bench.programs.postroom(&command(&room, &["dispatch"])));
-        let floor = |_| Ok(bench.programs.floor(&["scan-all".as_ref(), room.root().as_os_str()]));
-        let runs = Runs { room: &room, measured: &poll, floor: &floor, expected: NOTHING, receivers: &[] };
-        let pair = runs.take(POLLS)?;
-        Ok(vec![Row::ratio("`dispatch`, 1,000 mailboxes without mail, tmpfs", &pair, Limit::AtMost(2.0))])
+        let mut found = vec![];
+        for (how, tables) in [("one table", &["\"agent-*\""][..]), ("a table each", &names[..])] {
+            hire(&room, tables.iter().map(|name| (*name, &[] as &[&str])), UNGUARDED)?;
+            let poll = |_| Ok(bench.programs.postroom(&command(&room, &["dispatch"])));
+            let floor = |_| Ok(bench.programs.floor(&["scan-all".as_ref(), room.root().as_os_str()]));
+            let runs =
+                Runs { room: &room, measured: &poll, floor: &floor, expected: NOTHING, receivers: &[] };
+            let pair = runs.take(POLLS)?;
+            let what = format!("`dispatch`, 1,000 mailboxes without mail, {how}, tmpfs");
+            // To read a thousand tables is no part of a poll; what it adds is there to be seen.
+            let limit = if tables.len() == 1 { Limit::AtMost(2.0) } else { Limit::None };
+            found.push(Row::ratio(what, &pair, limit));
+        }
+        Ok(found)
     });
     found.extend(rows("from arrival to the start of an agent", || {
         let place = Place::tmpfs()?;
