@@ -35,6 +35,7 @@ impl Dir {
     }
 
     /// How many directories lie in a directory below; none if it is not there. Not every file system tells at a glance.
+    #[allow(clippy::useless_conversion, reason = "the type of st_nlink differs between platforms")]
     pub fn dirs_at(&self, below: &str) -> Option<u64> {
         match retry_on_intr(|| fs::statat(&self.fd, below, fs::AtFlags::SYMLINK_NOFOLLOW)) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
