@@ -29,10 +29,6 @@ pub const FOLDER: &str = ".dispatch";
 const RECORD: &str = "run.json";
 const LIMIT: u64 = 1024 * 1024;
 
-/// How many runs are kept, and how many more there may be before the oldest go.
-const KEPT: usize = 1000;
-const OVER: usize = 50;
-
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -178,20 +174,6 @@ impl Runs {
             names.extend(str::from_utf8(name).ok().filter(|n| !n.starts_with('.')).map(str::to_owned))
         })?;
         Ok(names)
-    }
-
-    /// Removes the oldest runs when there are more than are kept; gives how many went.
-    pub fn prune(&self) -> Result<usize> {
-        let mut ids = self.ids()?;
-        if ids.len() < KEPT + OVER {
-            return Ok(0);
-        }
-        ids.truncate(ids.len() - KEPT);
-        let open = self.open_ids()?;
-        let runs = self.dir.sub("runs")?;
-        // Another dispatcher may be doing the same.
-        let gone = |id: &&String| !open.contains(id) && runs.remove_tree(id).is_ok();
-        Ok(ids.iter().filter(gone).count())
     }
 
     /// What a run printed: standard output and standard error, of its second start too if it had one.

@@ -120,7 +120,7 @@ pub fn supervise(
     drop(supervisor);
     runs.close(open);
     drop(slot);
-    let _ = runs.prune();
+    let _ = runs.prune(&run.id);
     let _ = runs.prune_threads(post.room().clock().now());
     Ok(Outcome::Ran(Box::new(run)))
 }
