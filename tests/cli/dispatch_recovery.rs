@@ -97,3 +97,16 @@ fn a_claim_that_was_made_by_hand_is_left_alone() {
     dispatch(&room, []).exits(1);
     room.by("worker", ["done", &token]).succeeds();
 }
+
+#[test]
+fn all_messages_of_a_killed_batch_come_back() {
+    let room = staffed(&["worker"], &shell("worker", ENDLESS, "cwd = \"..\"\nbatch = 3"));
+    room.send("alice", "worker", "first");
+    room.send("alice", "worker", "second");
+    killed(&room);
+    assert_eq!((room.files("worker", "claimed").len(), room.files("worker", "inbox").len()), (3, 0));
+    settle(&room, &shell("worker", "echo fine", ""));
+    dispatch(&room, []).ends();
+    assert_eq!(inbox(&room, "alice"), ["fine\n"; 3]);
+    assert_eq!(room.files("worker", "archive").len(), 3);
+}
