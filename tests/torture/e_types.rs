@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, makedev, mkfifoat, mknodat};
 
-use crate::lab::{Findings, Lab, NotPassed, Outcome};
+use crate::lab::{Findings, Lab, NotPassed, Outcome, promptly};
 use crate::ledger::body;
 use crate::ops::Op;
 use crate::place::{Place, ago, names_in, set_time};
@@ -70,7 +70,7 @@ pub(crate) fn file_types(lab: &Lab) -> Outcome {
             let at = format!("{} beside {kind}", words.join(" "));
             slowest = slowest.max(ended.time);
             findings.check(ended.code == Some(wanted), || format!("{at}: {}", ended.shown()));
-            findings.check(ended.time < Duration::from_secs(1), || format!("{at}: took {:?}", ended.time));
+            findings.check(ended.time < promptly(), || format!("{at}: took {:?}", ended.time));
             let lists =
                 !matches!(words.get(2), Some(&("check" | "wait"))) || ended.stdout().contains("a5ced000");
             findings.check(lists, || format!("{at}: does not list the rest: {}", ended.shown()));
@@ -143,11 +143,10 @@ fn elsewhere(lab: &Lab, findings: &Findings) -> usize {
                 let _ = fs::remove_file(&odd);
                 plant(lab, &place, kind, &odd, &odd).expect("an odd file");
                 let run = place.command(command).env("CLAUDE_CODE_SESSION_ID", "of the test");
-                let ended = run.deadline(Duration::from_secs(2)).end();
+                let ended = run.deadline(promptly() * 2).end();
                 let at = format!("{} with a {kind} at `{spot}`", command[..3.min(command.len())].join(" "));
                 findings.extend(&at, ended.crash());
-                findings
-                    .check(ended.time < Duration::from_secs(1), || format!("{at}: took {:?}", ended.time));
+                findings.check(ended.time < promptly(), || format!("{at}: took {:?}", ended.time));
                 runs += 1;
             }
         }

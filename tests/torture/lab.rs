@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -109,4 +110,12 @@ pub(crate) fn need(program: &str) -> Result<(), NotPassed> {
     } else {
         Err(NotPassed::Skipped(format!("needs {program}")))
     }
+}
+
+/// How long a command may take that hangs on nothing: a second, and more where others wait for the processors too.
+pub(crate) fn promptly() -> Duration {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Duration::from_secs(1).mul_f64(1.0 + load / cores as f64)
 }
