@@ -1,7 +1,9 @@
 //! `postroom agents`, `postroom trust` and `postroom runs`.
 
+use std::fs::File;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -10,6 +12,9 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
 use super::{Verb, dispatch, staff, surroundings};
+use crate::clock::SystemClock;
+use crate::dispatch::child::{self, Next};
+use crate::dispatch::presets::Preset;
 use crate::dispatch::runs::Runs;
 use crate::message::visible;
 use crate::name::MailboxId;
@@ -27,7 +32,7 @@ impl Verb for Agents {
         let mut list = vec![];
         for (agent, id) in &staff.agents {
             let program = agent.program().map(|(program, _)| program.to_owned()).unwrap_or_default();
-            let there = surroundings::on_path(&program);
+            let there = surroundings::on_path(&program, &agent.cwd);
             let version = there.as_ref().filter(|_| !agent.preset.plain).and_then(|path| version(path));
             missing |= there.is_none() || id.is_none();
             let state = match (&there, id) {
@@ -78,24 +83,30 @@ impl Verb for Agents {
 }
 
 /// What a program says of its version; some take their time, none may take for ever.
+#[allow(clippy::disallowed_methods, reason = "what is written to /dev/null is on no disk")]
 fn version(path: &std::path::Path) -> Option<String> {
-    let output = Command::new("timeout")
-        .args(["10", &path.display().to_string(), "--version"])
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let nowhere = || File::options().write(true).open("/dev/null").ok();
+    let ended = child::run(
+        Command::new(path).arg("--version"),
+        vec![],
+        &Preset::of_text(),
+        (nowhere()?, nowhere()?),
+        Duration::from_secs(10),
+        &SystemClock,
+        |_| Next::GoOn,
+    );
+    let text = ended.ok()?.found.ok()?.text;
     let line = text.lines().find(|line| line.chars().any(|c| c.is_ascii_digit()))?.trim().to_owned();
     Some(visible::clip(&line, 60))
 }
 
-/// Let the agents of a repository be started
+/// Let the agents of a repository, or of a room, be started
 ///
 /// What its postroom.toml and .claude/agents/*.md would run is yours to look at first. When one of them changes, it needs
-/// your word again.
+/// your word again. Refused in the session of an agent.
 #[derive(Debug, Args)]
 pub(super) struct Trust {
-    /// The repository; else the one around the working directory
+    /// The repository, or the root of a room; else the repository around the working directory
     dir: Option<PathBuf>,
     /// Take it back
     #[arg(long)]
@@ -104,6 +115,10 @@ pub(super) struct Trust {
 
 impl Verb for Trust {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        if context.surroundings.by_agent {
+            let why = "only a person says what may be run, and this is the session of an agent";
+            return Err(Fail::told(Failure::Refused, why, "type it in a terminal of your own"));
+        }
         let dir = match (&self.dir, surroundings::project_file()?) {
             (Some(dir), _) => context.surroundings.whole_path(dir)?,
             (None, Some((file, _))) => file.parent().unwrap_or(&file).to_owned(),

@@ -84,6 +84,7 @@ impl Context {
             harness: self.surroundings.harness.clone(),
             pid: surroundings::parent(),
             hops: self.surroundings.hops,
+            thread: self.surroundings.thread.clone(),
         }
     }
 

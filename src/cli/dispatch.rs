@@ -19,6 +19,7 @@ use crate::dispatch::judgement::STEPS;
 use crate::dispatch::processes::MARK;
 use crate::dispatch::runs::{Run, State};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
+use crate::mailbox::Folder;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{Failure, Post};
@@ -51,6 +52,7 @@ impl Verb for Dispatch {
         let post = context.post()?;
         let staff = staff::gather(&post)?;
         let parallel = self.parallel.unwrap_or(staff.settings.parallel).max(1);
+        tell_vacant(&post, &staff);
         let agents = self.chosen(staff)?;
         let dispatcher = Dispatcher::new(&post, agents)?;
         if self.dry_run {
@@ -72,12 +74,11 @@ impl Verb for Dispatch {
             let mut command = Command::new(surroundings::myself()?);
             command.arg("--root").arg(&root).args(["--json", "supervise", "--", &agent.name, file]);
             // A supervisor outlives whoever started it, and is no part of a run that this may be a part of.
-            std::os::unix::process::CommandExt::process_group(&mut command, 0);
             command.env_remove(MARK).env_remove(STEPS);
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
         };
         let live = self.watch || context.output.json;
-        let mut failed = false;
+        let (mut failed, mut ended) = (false, 0);
         let left = dispatcher.run(&wanted, start, |event| {
             progress.clear();
             if live || matches!(event, Event::Nothing { why: Some(_), .. }) {
@@ -88,7 +89,10 @@ impl Verb for Dispatch {
                 Event::Going { runs } => progress.show(runs, context.output.width()),
                 Event::Ended { run } => {
                     failed |= run.state != State::Done;
-                    runs.push(run.clone());
+                    ended += 1;
+                    if !live {
+                        runs.push(run.clone());
+                    }
                 }
                 Event::Nothing { why, .. } => failed |= why.is_some(),
                 Event::Started { .. } => {}
@@ -101,7 +105,7 @@ impl Verb for Dispatch {
         if !live {
             runs.iter().for_each(|run| context.output.line(&line(run)));
         }
-        match (failed, runs.is_empty()) {
+        match (failed, ended == 0) {
             (true, _) => Err(Fail::Code(Failure::NotDone)),
             (false, true) if left == 0 => Err(context.nothing("no mail waits for an agent")),
             _ => Ok(()),
@@ -114,11 +118,18 @@ impl Dispatch {
     fn chosen(&self, staff: Staff) -> Result<Vec<(Agent, MailboxId)>, Fail> {
         for name in &self.only {
             if !staff.agents.iter().any(|(agent, _)| agent.name == *name) {
-                let hint = "postroom agents lists those that are configured; docs/dispatch.md shows how";
+                let hint = match &staff.untrusted {
+                    Some(dir) => format!(
+                        "those of {0} wait for you to look at them: postroom trust {0}",
+                        dir.display()
+                    ),
+                    None => "postroom agents lists those that are configured; docs/dispatch.md shows how"
+                        .to_owned(),
+                };
                 return Err(Fail::told(
                     Failure::Unknown,
                     format!("no agent is configured for `{}`", visible::clip(name, 60)),
-                    hint,
+                    &hint,
                 ));
             }
         }
@@ -149,6 +160,20 @@ impl Dispatch {
             return Err(Fail::told(Failure::Unknown, "no agent can be started", hint));
         }
         Ok(chosen)
+    }
+}
+
+/// Says for which agents of trees mail waits that nobody will be started for.
+fn tell_vacant(post: &Post, staff: &Staff) {
+    for (name, id) in &staff.vacant {
+        let waits = post.other(id).and_then(|me| Ok(me.mailbox.arrivals(Folder::Inbox, 1)?));
+        if waits.is_ok_and(|waits| !waits.names.is_empty()) {
+            let name = visible::line(name);
+            note(&format!(
+                "postroom: mail waits for {name}, for whom nobody is configured: write [agents.{name}] into postroom.toml, \
+                 or .claude/agents/{name}.md; docs/dispatch.md shows how"
+            ));
+        }
     }
 }
 
@@ -193,7 +218,7 @@ fn tell(context: &mut Context, event: &Event<'_>) {
         }
         Event::Ended { run } => context.output.line(&line(run)),
         Event::Nothing { agent, why: Some(why) } => {
-            note(&format!("postroom: {} was not started: {}", visible::line(agent), visible::line(why)))
+            note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
         }
         Event::Nothing { .. } | Event::Going { .. } => {}
     }
@@ -205,7 +230,8 @@ pub(super) fn line(run: &Run) -> String {
         (Some(start), Some(end)) => format!("{}s", end.since(start).as_secs()),
         _ => "-".to_owned(),
     };
-    let why = run.why.lines().next().map(|why| format!(": {}", visible::line(why))).unwrap_or_default();
+    let why = run.why.lines().next().unwrap_or_default().trim_end_matches("; it ended with:");
+    let why = if why.is_empty() { String::new() } else { format!(": {}", visible::line(why)) };
     let also = match run.also.len() {
         0 => String::new(),
         more => format!(" (with {more} more)"),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
 
 use super::context::Context;
@@ -17,7 +18,7 @@ use crate::mailbox::Dir;
 use crate::message::Protocol;
 use crate::name::{MailboxId, Name};
 use crate::post::{Failure, Me, Names, Post};
-use crate::registry::Registry;
+use crate::registry::Entry;
 use crate::settings::Project;
 
 /// Variables that every agent gets.
@@ -45,6 +46,8 @@ pub(super) struct Staff {
     pub(super) settings: DispatchSettings,
     /// A repository whose agents are not trusted.
     pub(super) untrusted: Option<PathBuf>,
+    /// Agents of trees for whom nobody is configured.
+    pub(super) vacant: Vec<(String, MailboxId)>,
 }
 
 /// Gathers everyone who is configured for the room of this command.
@@ -55,8 +58,9 @@ pub(super) fn gather(post: &Post) -> Result<Staff, Fail> {
 /// The same for those whose name is wanted.
 pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<Staff, Fail> {
     let mut found: Tables = BTreeMap::new();
+    let registry = post.registry()?;
     let room = post.room().settings();
-    let mut settings = room.dispatch.clone();
+    let mut settings = None;
     let mut untrusted = None;
     let project = project_file()?;
     if let Some((path, text)) = &project {
@@ -64,9 +68,9 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
         let read = Project::parse(text, &path.display().to_string())
             .map_err(|e| Fail::told(Failure::Refused, e.to_string(), "docs/settings.md lists the keys"))?;
         if !read.agents.is_empty() || read.dispatch.is_some() {
-            match is_trusted(dir)? {
+            match is_trusted(dir, Some(text)) {
                 true => {
-                    settings = settings.or(read.dispatch);
+                    settings = read.dispatch;
                     let table = |(name, agent)| (name, (Arc::new(agent), dir.to_owned()));
                     found.extend(read.agents.into_iter().map(table));
                 }
@@ -78,9 +82,11 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
         if found.contains_key(&name) || room.agents.contains_key(&name) {
             continue;
         }
-        match is_trusted(&dir)? {
+        match is_trusted(&dir, None) {
             true => {
-                let agent = AgentSettings { preset: "claude".to_owned(), ..AgentSettings::default() };
+                let described = Some(name.rsplit('.').next().unwrap_or(&name).to_owned());
+                let agent =
+                    AgentSettings { preset: "claude".to_owned(), described, ..AgentSettings::default() };
                 found.insert(name, (Arc::new(agent), dir));
             }
             false => untrusted = untrusted.or(Some(dir)),
@@ -89,11 +95,23 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
     let own = |(name, agent): (&String, &AgentSettings)| {
         (name.clone(), (Arc::new(agent.clone()), post.room().path().to_owned()))
     };
-    found.extend(room.agents.iter().map(own));
+    // Agents write in rooms, so what stands there is no more the person's own word than what a repository says.
+    if !room.text.is_empty() {
+        match is_trusted(post.room().path(), Some(&room.text)) {
+            true => {
+                settings = room.dispatch.clone().or(settings);
+                found.extend(room.agents.iter().map(own));
+            }
+            false => untrusted = Some(post.room().path().to_owned()),
+        }
+    }
     spread(&mut found, post);
     let mut presets = BTreeMap::new();
     let mut agents = vec![];
-    let ids = post.registry().map(Registry::by_names).unwrap_or_default();
+    let ids = registry.by_names();
+    let vacant =
+        registry.entries.iter().filter(|entry| is_of_tree(entry) && !found.contains_key(&entry.name));
+    let vacant = vacant.map(|entry| (entry.name.clone(), entry.id.clone())).collect();
     for (name, (settings, base)) in found.into_iter().filter(|(name, _)| wanted(name)) {
         let wrong = |why: String| {
             let hint = "docs/dispatch.md tells what an agent needs";
@@ -110,7 +128,7 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
         };
         agents.push((Agent { name, preset, settings, cwd, environment: vec![] }, id));
     }
-    Ok(Staff { agents, settings: settings.unwrap_or_default(), untrusted })
+    Ok(Staff { agents, settings: settings.unwrap_or_default(), untrusted, vacant })
 }
 
 /// The tables of agents by their names, each with the directory that it speaks of.
@@ -170,25 +188,29 @@ pub(super) fn equip(context: &Context, agent: &mut Agent, me: &Me) {
     agent.environment.extend(own.map(|(name, value)| (name.into(), value)));
 }
 
-/// Agents of trees in the registry that have a file of their own, with the project each is in.
+/// Agents of trees in the registry that have a file of their own, with the project each is in. A link is none.
 fn described(post: &Post) -> Vec<(String, PathBuf)> {
     let Ok(registry) = post.registry() else { return vec![] };
-    let workflow =
-        |entry: &&crate::registry::Entry| entry.text("protocol") == Some(Protocol::Workflow.word());
-    let place = |entry: &crate::registry::Entry| {
+    let place = |entry: &Entry| {
         let inbox = Path::new(&entry.inbox);
         let claude = inbox.parent()?.parent()?;
-        let file = claude.join("agents").join(format!("{}.md", inbox.file_name()?.to_str()?));
-        file.is_file().then(|| Some((entry.name.clone(), claude.parent()?.to_owned())))?
+        let agents = Dir::outside(claude).ok()?.sub("agents").ok()?;
+        let file = agents.stat(&format!("{}.md", inbox.file_name()?.to_str()?)).ok()?;
+        let is_file = FileType::from_raw_mode(file.st_mode) == FileType::RegularFile;
+        is_file.then(|| Some((entry.name.clone(), claude.parent()?.to_owned())))?
     };
-    registry.entries.iter().filter(workflow).filter_map(place).collect()
+    registry.entries.iter().filter(|entry| is_of_tree(entry)).filter_map(place).collect()
 }
 
-/// What a repository would run: its settings and the files of its agents, as one number.
-fn fingerprint(project: &Path) -> Result<String, Fail> {
+fn is_of_tree(entry: &Entry) -> bool {
+    entry.text("protocol") == Some(Protocol::Workflow.word())
+}
+
+/// What a repository or a room would run: its settings, as they were read, and the files of its agents, as one number.
+fn fingerprint(project: &Path, settings: Option<&str>) -> Result<String, Fail> {
     let dir = Dir::outside(project)?;
     let mut hash = Sha256::new();
-    let mut add = |name: &str, bytes: Option<Vec<u8>>| {
+    let mut add = |name: &str, bytes: Option<&[u8]>| {
         if let Some(bytes) = bytes {
             hash.update((name.len() as u64).to_le_bytes());
             hash.update(name);
@@ -196,13 +218,24 @@ fn fingerprint(project: &Path) -> Result<String, Fail> {
             hash.update(bytes);
         }
     };
-    add(crate::settings::FILE, dir.read(crate::settings::FILE, LIMIT)?);
-    if let Ok(agents) = dir.sub(".claude").and_then(|claude| claude.sub("agents")) {
+    match settings {
+        // Read once: what is looked at must be what is run.
+        Some(text) => add(crate::settings::FILE, Some(text.as_bytes())),
+        None => add(crate::settings::FILE, dir.read(crate::settings::FILE, LIMIT)?.as_deref()),
+    }
+    let agents = match dir.sub(".claude").and_then(|claude| claude.sub("agents")) {
+        Err(e) if e.is_missing() => None,
+        other => Some(other?),
+    };
+    if let Some(agents) = agents {
         let mut names = vec![];
-        agents.scan(|name, _| names.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
+        agents.scan(|name, kind| {
+            let name = str::from_utf8(name).ok().filter(|name| name.ends_with(".md"));
+            names.extend(name.filter(|_| kind == FileType::RegularFile).map(str::to_owned));
+        })?;
         names.sort();
-        for name in names.iter().filter(|name| name.ends_with(".md")) {
-            add(name, agents.read(name, LIMIT)?);
+        for name in &names {
+            add(name, agents.read(name, LIMIT)?.as_deref());
         }
     }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
@@ -216,20 +249,20 @@ fn record_of(project: &Path) -> String {
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether the person has said that a repository may run what it says now.
-pub(super) fn is_trusted(project: &Path) -> Result<bool, Fail> {
-    let store = match Dir::open(&surroundings::state()?.join(TRUSTED)) {
-        Err(e) if e.is_missing() => return Ok(false),
-        other => other?,
+/// Whether the person has said that a repository or a room may run what it says now. What cannot be looked at is not.
+pub(super) fn is_trusted(project: &Path, settings: Option<&str>) -> bool {
+    let kept = || -> Result<bool, Fail> {
+        let store = Dir::open(&surroundings::state()?.join(TRUSTED))?;
+        let kept = store.read(&record_of(project), 1024)?.unwrap_or_default();
+        Ok(kept == fingerprint(project, settings)?.as_bytes())
     };
-    let kept = store.read(&record_of(project), 1024)?.unwrap_or_default();
-    Ok(kept == fingerprint(project)?.as_bytes())
+    kept().unwrap_or(false)
 }
 
 /// Notes that it may.
 pub(super) fn trust(project: &Path) -> Result<(), Fail> {
     let store = Dir::make(&surroundings::state()?.join(TRUSTED))?;
-    store.replace(&record_of(project), fingerprint(project)?.as_bytes())?;
+    store.replace(&record_of(project), fingerprint(project, None)?.as_bytes())?;
     store.sync_parents()?;
     Ok(())
 }

@@ -4,6 +4,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::fail::Fail;
@@ -34,6 +35,10 @@ pub(super) struct Surroundings {
     pub(super) harness: String,
     /// How many automatic steps led to the run that this command is a part of.
     pub(super) hops: Option<u32>,
+    /// The number of the thread that did.
+    pub(super) thread: Option<String>,
+    /// Whether an agent is at work here, and not a person.
+    pub(super) by_agent: bool,
 }
 
 impl Surroundings {
@@ -43,6 +48,8 @@ impl Surroundings {
         });
         let program = session.as_ref().map(|s| s.program.clone());
         let known = || PROGRAMS.iter().find(|(_, v)| variable_of(v).is_some()).map(|(p, _)| (*p).to_owned());
+        let by_agent =
+            program.is_some() || known().is_some() || variable_of(crate::dispatch::processes::MARK).is_some();
         let harness =
             variable_of("AGENT_HARNESS").filter(|h| RoomName::parse(h).is_ok()).or(program).or_else(known);
         Self {
@@ -53,6 +60,8 @@ impl Surroundings {
             session,
             harness: harness.unwrap_or_else(|| "shell".to_owned()),
             hops: variable_of(crate::dispatch::judgement::STEPS).and_then(|hops| hops.parse().ok()),
+            thread: variable_of(crate::dispatch::judgement::LEADING),
+            by_agent,
         }
     }
 
@@ -156,15 +165,22 @@ pub(super) fn variables<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(OsStri
 
 /// The file of this program itself, to be started again.
 pub(super) fn myself() -> std::io::Result<PathBuf> {
-    env::current_exe()
+    // After an upgrade its name leads to another file, or to none; what runs goes on with what it began with.
+    let named = env::current_exe()?;
+    let own = PathBuf::from("/proc/self/exe");
+    let number = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino())).ok();
+    Ok(if number(&own).is_some() && number(&own) != number(&named) { own } else { named })
 }
 
 /// A file of a program on the search path.
-pub(super) fn on_path(program: &str) -> Option<PathBuf> {
+pub(super) fn on_path(program: &str, from: &Path) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
     if program.contains('/') {
-        return Some(PathBuf::from(program)).filter(|path| path.is_file());
+        return Some(from.join(program)).filter(is_program);
     }
-    env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
+    env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(program)).find(is_program)
 }
 
 /// The settings of the nearest `postroom.toml` above the working directory.
@@ -186,6 +202,11 @@ pub(super) fn project_file() -> Result<Option<(PathBuf, String)>, Fail> {
         // In a room the file of this name holds its limits, and is read there.
         if directory.join(room::VERSION_FILE).exists() {
             continue;
+        }
+        // A pipe of that name would keep every command waiting.
+        if std::fs::metadata(&path).is_ok_and(|found| !found.is_file() || found.len() > settings::LARGEST) {
+            let why = format!("{} is no file, or too large", path.display());
+            return Err(Fail::told(Failure::Refused, why, "move it away"));
         }
         match std::fs::read_to_string(&path) {
             Ok(text) => return Ok(Some((path, text))),

@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
 use super::output::{Found, Reading};
 use super::presets::Preset;
@@ -58,7 +58,7 @@ pub enum Next {
 
 /// Runs a command to its end. `look` is called again and again with what is known so far.
 pub fn run(
-    mut command: Command,
+    command: &mut Command,
     prompt: Vec<u8>,
     preset: &Preset,
     (out, err): (File, File),
@@ -73,6 +73,10 @@ pub fn run(
     let end_group = |signal: Signal| {
         if let Some(group) = group {
             let _ = kill_process_group(group, signal);
+        }
+        // It may have gone into another group.
+        if let Some(ending) = &ending {
+            let _ = pidfd_send_signal(ending, signal);
         }
     };
     if let Some(mut stdin) = child.stdin.take() {
@@ -182,7 +186,8 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
         let preset = Preset::of_text();
-        run(command, b"prompt\n".to_vec(), &preset, (out, err), limit, &SystemClock, |_| Next::GoOn).unwrap()
+        run(&mut command, b"prompt\n".to_vec(), &preset, (out, err), limit, &SystemClock, |_| Next::GoOn)
+            .unwrap()
     }
 
     const LONG: Duration = Duration::from_secs(60);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 
 use crate::span;
@@ -51,6 +52,9 @@ pub struct AgentSettings {
     pub about: Option<String>,
     /// Whether it keeps its conversation from one message to the next.
     pub session: bool,
+    /// The definition that the program itself has of this agent, in its own files.
+    #[serde(skip)]
+    pub described: Option<String>,
     /// How many messages of one sender and channel that wait together are given to one run.
     pub batch: usize,
 }
@@ -69,6 +73,7 @@ impl Default for AgentSettings {
             env: vec![],
             about: None,
             session: false,
+            described: None,
             batch: 1,
         }
     }
@@ -117,14 +122,28 @@ impl Default for DispatchSettings {
 pub type Agents = BTreeMap<String, AgentSettings>;
 
 fn span_of<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Given {
-        Text(String),
-        Seconds(u64),
+    struct Given;
+
+    impl Visitor<'_> for Given {
+        type Value = Duration;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a number of seconds, or a text such as \"90s\", \"30m\" or \"2h\"")
+        }
+
+        fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<Duration, E> {
+            let seconds = u64::try_from(seconds);
+            seconds.map(Duration::from_secs).map_err(|_| E::custom("a span is not negative"))
+        }
+
+        fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<Duration, E> {
+            Ok(Duration::from_secs(seconds))
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Duration, E> {
+            span::parse(text).map_err(E::custom)
+        }
     }
-    match Given::deserialize(from)? {
-        Given::Text(text) => span::parse(&text).map_err(serde::de::Error::custom),
-        Given::Seconds(seconds) => Ok(Duration::from_secs(seconds)),
-    }
+
+    from.deserialize_any(Given)
 }

@@ -166,7 +166,9 @@ impl<'a> Dispatcher<'a> {
                 if *full.entry(&key.0).or_insert_with(|| !self.runs.has_slot(id.as_str(), places)) {
                     continue;
                 }
-                tried.insert(key.clone());
+                if !wanted.watch {
+                    tried.insert(key.clone());
+                }
                 match start(agent, &key.1) {
                     Ok(child) => {
                         begun += 1;
@@ -201,7 +203,8 @@ impl<'a> Dispatcher<'a> {
                 match (gone.ended, gone.wrong.as_deref()) {
                     (Some(run), _) => {
                         // What was worked on with it had its chance too.
-                        tried.extend(run.also.iter().map(|file| (key.0.clone(), file.clone())));
+                        let also = run.also.iter().filter(|_| !wanted.watch);
+                        tried.extend(also.map(|file| (key.0.clone(), file.clone())));
                         tell(Event::Ended { run: &run });
                     }
                     (None, wrong) => {

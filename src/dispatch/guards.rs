@@ -2,24 +2,28 @@
 //! is parked as failed, because trying again would only hit it again.
 
 use super::config::DispatchSettings;
+use super::runs::key;
 use super::tally::Counted;
 use crate::message::Envelope;
 use crate::post::HOPS;
 
-/// The field that names the first message of a thread, in automatic answers and all that follows them.
-pub const THREAD: &str = "thread";
+pub use crate::post::THREAD;
 
 /// How many automatic steps led to a message.
 pub fn hops(envelope: &Envelope) -> u32 {
     envelope.extra(HOPS).and_then(|hops| hops.parse().ok()).unwrap_or(0)
 }
 
-/// The first message of a thread, as far as the message itself tells.
+/// The number of a thread, as far as the message itself tells: that of its first message. Digits and nothing else,
+/// because it goes into the environment of an agent, where no text of a message may go.
 pub fn thread(envelope: &Envelope) -> String {
-    let named = envelope.extra(THREAD).map(str::to_owned);
-    named
-        .or_else(|| envelope.reply_to.as_ref().map(ToString::to_string))
-        .unwrap_or_else(|| envelope.id.to_string())
+    let is_number = |text: &&str| {
+        text.len() == 32 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    };
+    match envelope.extra(THREAD).filter(is_number) {
+        Some(number) => number.to_owned(),
+        None => key("", envelope.reply_to.as_ref().unwrap_or(&envelope.id).as_str()),
+    }
 }
 
 /// Why a message must not be run, if anything stands against it.

@@ -20,6 +20,9 @@ const TOLD: usize = 12;
 /// The variable that tells the commands of an agent how many automatic steps led to its run.
 pub const STEPS: &str = "POSTROOM_HOPS";
 
+/// The variable that tells them the first message of the thread that led to it.
+pub const LEADING: &str = "POSTROOM_THREAD";
+
 type Judged<T> = std::result::Result<T, String>;
 
 impl Supervisor<'_> {
@@ -60,6 +63,7 @@ impl Supervisor<'_> {
             access: agent.settings.access,
             model: agent.settings.model.as_deref(),
             session,
+            described: agent.settings.described.as_deref(),
             root: self.post.room().path(),
             last: &last,
         };
@@ -69,6 +73,7 @@ impl Supervisor<'_> {
         command.args(before).args(agent.preset.arguments(&parts)).current_dir(&agent.cwd);
         command.env_clear().envs(agent.environment.iter().cloned());
         command.env(MARK, &self.open.id).env(STEPS, hops.to_string());
+        command.env(LEADING, &run.thread);
         let clock = self.post.room().clock();
         let mut renewed = clock.boot();
         let look = |found: &Found| match self.keep_up(run, found.activity.as_deref(), &mut renewed) {
@@ -77,12 +82,14 @@ impl Supervisor<'_> {
         };
         let limit = agent.settings.time_limit;
         let prompt = self.prompt(work).into_bytes();
-        child::run(command, prompt, &agent.preset, files, limit, clock, look).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => format!(
-                "the program `{program}` is not there; install it, or set `command` in [agents.{}]",
-                agent.name
-            ),
-            _ => format!("the program `{program}` cannot be started: {e}"),
+        child::run(&mut command, prompt, &agent.preset, files, limit, clock, look).map_err(|e| {
+            match e.kind() {
+                std::io::ErrorKind::NotFound => format!(
+                    "the program `{program}` is not there; install it, or set `command` in [agents.{}]",
+                    agent.name
+                ),
+                _ => format!("the program `{program}` cannot be started: {e}"),
+            }
         })
     }
 
@@ -150,17 +157,17 @@ impl Supervisor<'_> {
         }
         let envelope = self.work[0].envelope();
         let sender = visible::line(self.post.name_of(&envelope.from));
-        let last = match (&envelope.reply_to, work.len()) {
-            (Some(_), _) => {
+        let last = match (self.needs_no_answer(envelope), work.len()) {
+            (true, _) => {
                 "It answers a message of yours, and needs no answer: your last message of this run is kept and sent to \
                  nobody. To write to somebody, use `postroom send`."
                     .to_owned()
             }
-            (None, 1) => format!(
+            (false, 1) => format!(
                 "Your last message of this run is sent to {sender} as the answer. Do not send it yourself. Nobody can \
                  answer questions meanwhile; if something is missing, say so in it."
             ),
-            (None, _) => format!(
+            (false, _) => format!(
                 "There are {} messages. Your last message of this run is sent to {sender} as the answer to all of them \
                  that you do not answer one by one with `postroom reply`. Nobody can answer questions meanwhile; if \
                  something is missing, say so in it.",

@@ -22,6 +22,7 @@ pub struct Preset {
     start: Vec<String>,
     resume: Vec<String>,
     model: Vec<String>,
+    agent: Vec<String>,
     root: Vec<String>,
     access: BTreeMap<String, Vec<String>>,
     /// Variables that the program needs, beside those that every run gets.
@@ -61,6 +62,8 @@ pub struct Parts<'a> {
     pub access: Access,
     pub model: Option<&'a str>,
     pub session: Option<&'a str>,
+    /// The agent as the program itself knows it.
+    pub described: Option<&'a str>,
     /// Where the agent writes mail.
     pub root: &'a Path,
     /// A file for the final text.
@@ -121,6 +124,11 @@ impl Preset {
                         arguments.extend(self.model.iter().map(|a| fill(a, model)));
                     }
                 }
+                "{agent}" => {
+                    if let Some(agent) = parts.described {
+                        arguments.extend(self.agent.iter().map(|a| a.replace("{agent}", agent)));
+                    }
+                }
                 "{root}" => arguments.extend(self.root.iter().map(|a| fill(a, ""))),
                 _ => arguments.push(fill(part, "")),
             }
@@ -138,6 +146,7 @@ mod tests {
             access: Access::Edit,
             model: Some("m1"),
             session,
+            described: Some("reviewer"),
             root: Path::new("/srv/room"),
             last: Path::new("/srv/last"),
         }
@@ -166,7 +175,10 @@ mod tests {
     #[test]
     fn a_command_line_has_access_model_and_root() {
         let line = named("claude").unwrap().arguments(&parts(None)).join(" ");
-        assert!(line.contains("--permission-mode acceptEdits --model m1 --add-dir /srv/room"), "{line}");
+        assert!(
+            line.contains("--permission-mode acceptEdits --model m1 --agent reviewer --add-dir /srv/room"),
+            "{line}"
+        );
         let line = named("codex").unwrap().arguments(&parts(Some("t1"))).join(" ");
         assert!(line.starts_with("exec resume t1 --json -o /srv/last"), "{line}");
     }

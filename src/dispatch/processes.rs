@@ -1,10 +1,14 @@
 //! The processes of a run: found by a mark in their environment, whichever group or session they have gone to, and ended
-//! through descriptors, so that a number that was given to another process meanwhile is never hit.
+//! through descriptors, so that a number that was given to another process meanwhile is never hit. A supervisor also
+//! inherits whoever loses its parent, and so finds those that have thrown the mark away.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper, setsid,
+    wait,
+};
 
 use crate::mailbox::pause;
 
@@ -19,14 +23,35 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many looks in a row must find nobody. A process that is just being started shows its environment a moment later, so
 /// a run that nobody waited for is looked at more often.
-pub const WAITED_FOR: u32 = 2;
-pub const ORPHANED: u32 = 5;
+const WAITED_FOR: u32 = 2;
+const ORPHANED: u32 = 5;
 
-/// Ends every process of a run; `false`: one is left that cannot be ended.
-pub fn end(run: &str, sure: u32) -> bool {
+/// Makes this process a supervisor: without a terminal, which its agent could ask or write to, and heir of all that its
+/// agent leaves behind. What the system does not grant is done without.
+pub fn stand_alone() {
+    let _ = setsid();
+    let _ = set_child_subreaper(Some(getpid()));
+}
+
+/// Ends every process of a run, from its supervisor, whose other children have all been waited for.
+pub fn end_all(run: &str) -> bool {
+    end_those(WAITED_FOR, || {
+        // What has ended is a child too until somebody takes note of it.
+        while matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {}
+        let own = getpid().as_raw_nonzero().get();
+        found(|number| is_marked(number, run) || parent(number) == Some(own))
+    })
+}
+
+/// Ends every process of a run that is known by its mark; `false`: one is left that cannot be ended.
+pub fn end(run: &str) -> bool {
+    end_those(ORPHANED, || found(|number| is_marked(number, run)))
+}
+
+fn end_those(sure: u32, those: impl Fn() -> Vec<OwnedFd>) -> bool {
     let (step, mut waited, mut asked, mut empty) = (Duration::from_millis(5), Duration::ZERO, 0, 0);
     while waited < PATIENCE {
-        let left = of_run(run);
+        let left = those();
         empty = if left.is_empty() { empty + 1 } else { 0 };
         if empty >= sure {
             return true;
@@ -45,25 +70,37 @@ pub fn end(run: &str, sure: u32) -> bool {
     false
 }
 
-/// The living processes that carry the mark of a run.
-fn of_run(run: &str) -> Vec<OwnedFd> {
-    let mark = format!("{MARK}={run}");
-    let Ok(all) = std::fs::read_dir("/proc") else { return vec![] };
-    let marked = |number: &str| {
-        let environment = std::fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
-        environment.split(|b| *b == 0).any(|variable| variable == mark.as_bytes())
+/// Whether a process carries the mark of a run.
+fn is_marked(number: &str, run: &str) -> bool {
+    let environment = std::fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+    let value = |variable: &[u8]| {
+        variable.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).map(<[u8]>::to_vec)
     };
+    environment.split(|b| *b == 0).any(|variable| value(variable).as_deref() == Some(run.as_bytes()))
+}
+
+/// The parent of a process.
+fn parent(number: &str) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    // Its name may hold anything, a bracket included.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The living processes that are meant.
+fn found(is_meant: impl Fn(&str) -> bool) -> Vec<OwnedFd> {
+    let Ok(all) = std::fs::read_dir("/proc") else { return vec![] };
     let mut found = vec![];
     for entry in all.flatten() {
         let name = entry.file_name();
         let Some(number) = name.to_str().filter(|n| n.bytes().all(|b| b.is_ascii_digit())) else { continue };
-        if !marked(number) {
+        if !is_meant(number) {
             continue;
         }
         let pid = number.parse().ok().and_then(Pid::from_raw);
         // Looked at once more behind the descriptor: from here on it is this process and no other.
-        found
-            .extend(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()).filter(|_| marked(number)));
+        found.extend(
+            pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()).filter(|_| is_meant(number)),
+        );
     }
     found
 }
@@ -80,13 +117,14 @@ mod tests {
         let mut other = Command::new("sleep").arg("1000").env(MARK, "another").spawn().unwrap();
         let script = "setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' & sleep 1000";
         let mut shell = Command::new("sh").args(["-c", script]).env(MARK, &run).spawn().unwrap();
-        while of_run(&run).len() < 3 {
+        let of_run = || found(|number| is_marked(number, &run));
+        while of_run().len() < 3 {
             pause(Duration::from_millis(5));
         }
         // The shell is a child of this test, so it must be waited for before it is gone.
         let waiter = std::thread::spawn(move || shell.wait());
-        assert!(end(&run, ORPHANED));
-        assert!(of_run(&run).is_empty() && other.try_wait().unwrap().is_none());
+        assert!(end(&run));
+        assert!(of_run().is_empty() && other.try_wait().unwrap().is_none());
         waiter.join().unwrap().unwrap();
         other.kill().unwrap();
         other.wait().unwrap();
@@ -94,6 +132,7 @@ mod tests {
 
     #[test]
     fn a_run_without_processes_is_over() {
-        assert!(end("20261115T000000Z-00000000", WAITED_FOR));
+        assert!(end("20261115T000000Z-00000000"));
+        assert_eq!(parent("1"), Some(0));
     }
 }

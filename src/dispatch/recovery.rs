@@ -53,7 +53,7 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
             continue;
         }
         if run.state == State::Running {
-            if !processes::end(&id, processes::ORPHANED) {
+            if !processes::end(&id) {
                 recovered.stuck = true;
                 continue;
             }
@@ -77,7 +77,7 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
 /// Brings the message of a dead run into the state it belongs in.
 fn finish(post: &Post, run: &Run) -> Result<(State, String)> {
     let Ok(me) = post.act_as(&run.mailbox) else {
-        return Ok((State::Failed, format!("{KILLED}, and its mailbox is gone")));
+        return Ok((State::Failed, format!("{}, and its mailbox is gone", reason(run))));
     };
     let mut ends = vec![];
     for held in claims_of(post, &me, &run.id)? {
@@ -85,7 +85,7 @@ fn finish(post: &Post, run: &Run) -> Result<(State, String)> {
     }
     if ends.is_empty() {
         // It was killed after its message had its last state, or its lease was over before.
-        ends.push(state_of(post, &me, &run.file, KILLED));
+        ends.push(state_of(post, &me, &run.file, reason(run)));
     }
     Ok(together(ends))
 }
@@ -104,9 +104,14 @@ fn finish_one(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, St
     };
     match ended {
         // Its lease ended meanwhile, and somebody gave it back.
-        Err(Error::NoClaim { .. }) => Ok(state_of(post, me, &held.terms.file, KILLED)),
+        Err(Error::NoClaim { .. }) => Ok(state_of(post, me, &held.terms.file, reason(run))),
         other => other,
     }
+}
+
+/// Why a run did not come to its end: what its supervisor had time to say, else that it had none.
+fn reason(run: &Run) -> &str {
+    if run.why.is_empty() { KILLED } else { &run.why }
 }
 
 /// What became of a message whose claim is over, by where it lies; `why` if it is not done.
@@ -120,11 +125,11 @@ pub(super) fn state_of(post: &Post, me: &Me, file: &str, why: &str) -> (State, S
 
 fn again(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, String)> {
     if held.terms.attempt <= run.retries {
-        post.give_back(me, held, KILLED)?;
-        return Ok((State::Again, KILLED.to_owned()));
+        post.give_back(me, held, reason(run))?;
+        return Ok((State::Again, reason(run).to_owned()));
     }
-    post.fail(me, held, KILLED)?;
-    Ok((State::Failed, KILLED.to_owned()))
+    post.fail(me, held, reason(run))?;
+    Ok((State::Failed, reason(run).to_owned()))
 }
 
 /// The claims that a run made and that are still held.

@@ -7,6 +7,7 @@
 //!                 /slots/<mailbox>.<n>    flocked by a supervisor: an agent has no more at once than it may
 //!                 /messages/<name>        flocked by a supervisor: one message has one run
 //!                 /later/<name>           when a message that failed may be tried again
+//!                 /answers/<name>         what an agent answered that could not be delivered yet
 //!                 /sessions/<name>        the conversation of an agent in a channel
 //!                 /tally/, /threads/      how often and for how much (tally.rs)
 //! ```
@@ -17,6 +18,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::output::is_session;
 use crate::clock::Timestamp;
 use crate::mailbox::fault::Result;
 use crate::mailbox::lock::{Hold, Lock};
@@ -66,7 +68,7 @@ pub struct Run {
     /// The files of messages that were worked on together with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// The first message of its thread, as far as it is known.
+    /// The number of its thread.
     pub thread: String,
     pub attempt: u32,
     /// How often its message may be tried again, for whoever has to finish it.
@@ -236,7 +238,19 @@ impl Runs {
     }
 
     fn forget_later(&self, mailbox: &str, file: &str) {
-        let _ = self.dir.sub("later").and_then(|dir| dir.remove(&key(mailbox, file)));
+        for folder in ["later", "answers"] {
+            let _ = self.dir.sub(folder).and_then(|dir| dir.remove(&key(mailbox, file)));
+        }
+    }
+
+    /// Keeps what an agent answered until it can be delivered.
+    pub fn keep_answer(&self, mailbox: &str, file: &str, text: &str) -> Result<()> {
+        self.dir.made_sub("answers")?.exchange(&key(mailbox, file), text.as_bytes())
+    }
+
+    pub fn kept_answer(&self, mailbox: &str, file: &str) -> Option<String> {
+        let bytes = self.dir.sub("answers").ok()?.read(&key(mailbox, file), u64::MAX / 2).ok()??;
+        String::from_utf8(bytes).ok()
     }
 
     /// The messages that have to wait, by their keys, each with when it may be tried again.
@@ -256,7 +270,8 @@ impl Runs {
     /// The conversation of an agent in a channel.
     pub fn session(&self, mailbox: &str, channel: &str) -> Option<String> {
         let bytes = self.dir.sub("sessions").ok()?.read(&key(mailbox, channel), 256).ok()??;
-        String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+        // It becomes an argument, and whoever writes mail may write here.
+        String::from_utf8(bytes).ok().filter(|text| is_session(text))
     }
 
     pub fn keep_session(&self, mailbox: &str, channel: &str, session: &str) -> Result<()> {

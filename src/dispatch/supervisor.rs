@@ -62,6 +62,7 @@ pub fn supervise(
     file: &str,
     tell: &dyn Fn(&Run),
 ) -> Result<Outcome> {
+    processes::stand_alone();
     let runs = Runs::open(post.room())?;
     let id = me.id.as_str();
     let Some(slot) = runs.slot(id, agent.settings.places())? else { return Ok(Outcome::NotNow) };
@@ -114,7 +115,15 @@ pub fn supervise(
         Supervisor { post, me, agent, settings, runs: &runs, open: &open, work: vec![first], tell };
     supervisor.take_more()?;
     run.also = supervisor.work[1..].iter().map(|work| work.file().to_owned()).collect();
-    (run.state, run.why) = supervisor.run(&mut run)?;
+    (run.state, run.why) = match supervisor.run(&mut run) {
+        Ok(end) => end,
+        Err(e) => {
+            // Whoever finishes this run is to know why it has to.
+            run.why = format!("its supervisor stopped: {e}");
+            let _ = runs.record(&open.dir, &run);
+            return Err(e);
+        }
+    };
     run.ended = post.room().clock().now().precise();
     runs.record(&open.dir, &run)?;
     drop(supervisor);
@@ -154,7 +163,7 @@ impl Supervisor<'_> {
         (self.tell)(run);
         let told = self.start(run, &left);
         // Whatever the agent left behind, wherever it went, is no part of the next run.
-        processes::end(&self.open.id, processes::WAITED_FOR);
+        processes::end_all(&self.open.id);
         if let Some(cost) = run.cost {
             let _ = self.runs.count_cost(self.me.id.as_str(), self.now(), cost);
         }

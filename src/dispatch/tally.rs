@@ -6,7 +6,7 @@
 //!          /threads/<name>    one byte per run of a thread
 //! ```
 
-use super::runs::{Runs, key};
+use super::runs::Runs;
 use crate::clock::Timestamp;
 use crate::mailbox::fault::Result;
 use crate::mailbox::reading::mtime;
@@ -41,9 +41,8 @@ impl Runs {
         let tallies = self.dir.made_sub("tally")?;
         let threads = self.dir.made_sub("threads")?;
         let _turn = tallies.lock(".lock")?;
-        let thread = key("", thread);
         let text = tallies.read(mailbox, 1024 * 1024)?.unwrap_or_default();
-        let in_thread = threads.stat(&thread).map_or(0, |stat| usize::try_from(stat.st_size).unwrap_or(0));
+        let in_thread = threads.stat(thread).map_or(0, |stat| usize::try_from(stat.st_size).unwrap_or(0));
         let counted = Counted { in_thread, ..counted(&text, now) };
         if let Some(why) = refuse(counted) {
             return Ok(Some(why));
@@ -54,7 +53,7 @@ impl Runs {
             tallies.exchange(mailbox, &text[from..])?;
         }
         tallies.append(mailbox, format!("{} -\n", now.seconds()).as_bytes())?;
-        threads.append(&thread, b".")?;
+        threads.append(thread, b".")?;
         Ok(None)
     }
 

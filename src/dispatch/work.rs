@@ -80,7 +80,7 @@ impl Supervisor<'_> {
         let (one, other) = (self.work[0].envelope(), &header.envelope);
         one.from == other.from
             && one.channel == other.channel
-            && one.reply_to.is_some() == other.reply_to.is_some()
+            && self.needs_no_answer(one) == self.needs_no_answer(other)
     }
 
     /// Before the agent is started: ends a message that is not to be worked on.
@@ -96,12 +96,23 @@ impl Supervisor<'_> {
                 }
             }
         }
-        if work.attempt() > self.agent.settings.retries + 1 {
+        if work.attempt() > self.agent.settings.retries.saturating_add(1) {
             let why = format!(
                 "it was tried {} times, and nobody saw how the last attempt ended",
                 work.attempt().saturating_sub(1)
             );
             return self.unless_overtaken(work, self.give_up(work, why)).map(Some);
+        }
+        if let Some(text) = self.runs.kept_answer(self.me.id.as_str(), work.file()) {
+            let end = match self.answer(work, &text) {
+                Ok(Ok(remark)) => {
+                    self.forget(work);
+                    Ok((State::Done, remark))
+                }
+                Ok(Err(why)) => self.again(work, why),
+                Err(e) => Err(e),
+            };
+            return self.unless_overtaken(work, end).map(Some);
         }
         let thread = guards::thread(envelope);
         let refused = self.runs.count(self.me.id.as_str(), &thread, self.now(), |counted| {
@@ -121,8 +132,7 @@ impl Supervisor<'_> {
         answered: Option<&Work>,
     ) -> Result<End> {
         let why = match told {
-            // An answer needs no answer: two agents would thank each other for ever.
-            Ok(_) if work.envelope().reply_to.is_some() => return self.finish(work),
+            Ok(_) if self.needs_no_answer(work.envelope()) => return self.finish(work),
             Ok(text) => {
                 let text = match answered {
                     Some(other) => format!(
@@ -137,11 +147,20 @@ impl Supervisor<'_> {
                         self.forget(work);
                         return Ok((State::Done, remark));
                     }
-                    Err(why) => why,
+                    Err(why) => {
+                        // What the agent said was dear; the next attempt only has to deliver it.
+                        self.runs.keep_answer(self.me.id.as_str(), work.file(), &text)?;
+                        why
+                    }
                 }
             }
             Err(why) => why.clone(),
         };
+        self.again(work, why)
+    }
+
+    /// Lets a message wait for its next attempt, or gives it up after the last.
+    fn again(&self, work: &Work, why: String) -> Result<End> {
         if work.attempt() > self.agent.settings.retries {
             return self.give_up(work, why);
         }
@@ -150,6 +169,14 @@ impl Supervisor<'_> {
         self.runs.postpone(self.me.id.as_str(), work.file(), self.now().plus(wait))?;
         self.post.give_back(self.me, &work.held, &why)?;
         Ok((State::Again, why))
+    }
+
+    /// An answer needs no answer: two agents would thank each other for ever. But who comes back to what an agent said in
+    /// a run asks it again: that has the number of its thread, and no steps, because somebody thought. In a tree nothing
+    /// tells.
+    pub(super) fn needs_no_answer(&self, envelope: &Envelope) -> bool {
+        let asks_again = guards::hops(envelope) == 0 && envelope.extra(guards::THREAD).is_some();
+        envelope.reply_to.is_some() && (!asks_again || self.me.mailbox.agent().is_some())
     }
 
     /// Ends a message that has its answer already.
@@ -217,7 +244,7 @@ impl Supervisor<'_> {
             Ok(Some(Receipt { outcome: Outcome::Failed(Error::IdTaken { .. }), .. }))
             | Err(Error::IdTaken { .. }) => {
                 self.post.done(self.me, &work.held, None)?;
-                Ok(Ok(String::new()))
+                Ok(Ok("it had an answer before, so this one was not sent".to_owned()))
             }
             // In a tree the message is done by then, and its answer lies in the outbox.
             Ok(Some(Receipt { outcome: Outcome::Failed(e), .. })) if self.me.mailbox.agent().is_some() => {

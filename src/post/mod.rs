@@ -66,7 +66,7 @@ pub use prune::{Doomed, Wanted};
 pub use read::{Next, Opened};
 pub use reply::Answer;
 pub use search::{Hit, Line, Query};
-pub use send::{HOPS, Letter, Outcome, Receipt};
+pub use send::{HOPS, Letter, Outcome, Receipt, THREAD};
 pub use setup::{NewMailbox, Setup};
 pub use stats::{Figures, STEPS, quantile};
 pub use status::{Chain, Shared, TreeStatus, clean_up, tree_status};
@@ -90,6 +90,8 @@ pub struct Caller {
     pub pid: u64,
     /// Inside a run of the dispatcher: how many automatic steps led to it.
     pub hops: Option<u32>,
+    /// The number of the thread that led to it.
+    pub thread: Option<String>,
 }
 
 /// A room as one caller sees it.

@@ -23,6 +23,9 @@ const OUTSIDE: &str = "outside";
 /// The field that counts how many automatic steps led to a message.
 pub const HOPS: &str = "hops";
 
+/// The field with the number of the thread that led to a message, beside the number of steps.
+pub const THREAD: &str = "thread";
+
 /// What is to be sent.
 #[derive(Debug, Clone, Default)]
 pub struct Letter {
@@ -213,6 +216,10 @@ impl Post {
             // What an agent sends in a run of the dispatcher is one step further, whatever it answers.
             envelope.extra.retain(|(key, _)| key != HOPS);
             envelope.extra.push((HOPS.to_owned(), hops.saturating_add(1).to_string()));
+            if let Some(thread) = &self.caller.thread {
+                envelope.extra.retain(|(key, _)| key != THREAD);
+                envelope.extra.push((THREAD.to_owned(), thread.clone()));
+            }
         }
         let mut file = String::new();
         let outcome = match self.put(Some(from), letter, to, &envelope, retry) {

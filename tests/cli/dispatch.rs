@@ -123,6 +123,19 @@ fn an_agent_that_answers_by_itself_sends_one_answer() {
 }
 
 #[test]
+fn who_comes_back_to_an_answer_is_answered_again_in_the_same_thread() {
+    let room = staffed(&["worker"], &shell("worker", SHOUT, ""));
+    room.send("alice", "worker", "hello");
+    dispatch(&room, []).succeeds();
+    let answer = room.files("alice", "inbox").remove(0);
+    room.by("alice", ["reply", &answer, "-m", "and louder"]).succeeds();
+    dispatch(&room, []).succeeds();
+    assert_eq!(inbox(&room, "alice"), ["AND LOUDER\n"]);
+    let runs = runs(&room);
+    assert_eq!(runs[0]["thread"], runs[1]["thread"]);
+}
+
+#[test]
 fn an_answer_starts_its_agent_and_is_not_answered() {
     let room = staffed(&["worker"], &shell("worker", "cat > seen; echo thanks", "cwd = \"..\""));
     room.by("worker", ["send", "alice", "-m", "question"]).succeeds();

@@ -218,6 +218,6 @@ fn the_environment_is_clean_but_for_what_is_allowed() {
     dispatch(&room, []).env("ALLOWED", "1").env("SECRET_TOKEN", "2").succeeds();
     assert_eq!(
         inbox(&room, "alice")[0].trim(),
-        "AGENT_HARNESS AGENT_MAILBOX_ID ALLOWED HOME PATH POSTROOM_HOPS POSTROOM_ROOT POSTROOM_RUN PWD"
+        "AGENT_HARNESS AGENT_MAILBOX_ID ALLOWED HOME PATH POSTROOM_HOPS POSTROOM_ROOT POSTROOM_RUN POSTROOM_THREAD PWD"
     );
 }

@@ -26,6 +26,7 @@ mod demo;
 mod dispatch;
 mod dispatch_bad;
 mod dispatch_batch;
+mod dispatch_hostile;
 mod dispatch_limits;
 mod dispatch_presets;
 mod dispatch_real;

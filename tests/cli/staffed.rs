@@ -25,6 +25,12 @@ pub(crate) fn settle(room: &TestRoom, settings: &str) {
     let path = room.root().join("postroom.toml");
     std::fs::write(&path, settings).unwrap();
     tighten(&path);
+    trust(room);
+}
+
+/// Says that the room may run what its settings say now.
+pub(crate) fn trust(room: &TestRoom) {
+    room.run(["trust", room.root().to_str().unwrap(), "-q"]).succeeds();
 }
 
 /// The settings of an agent that is a line of shell.

@@ -56,6 +56,7 @@ pub(crate) fn killed_dispatchers(lab: &Lab) -> Outcome {
     let file = place.root.join("postroom.toml");
     fs::write(&file, settings).expect("the settings");
     fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("their mode");
+    place.ok(&["trust", place.root.to_str().expect("a path")]);
     let jobs: Vec<usize> = (0..messages).collect();
     spread(lab.workers, &jobs, |_, n| {
         place.ok(&["--as", "alice", "send", &names[n % agents], "-m", &format!("job-{n}")]);

@@ -42,7 +42,7 @@ pub(crate) fn dispatch(bench: &Bench) -> Vec<Row> {
         let mut found = vec![];
         for (how, tables) in [("one table", &["\"agent-*\""][..]), ("a table each", &names[..])] {
             hire(&room, tables.iter().map(|name| (*name, &[] as &[&str])), UNGUARDED)?;
-            let poll = |_| Ok(bench.programs.postroom(&command(&room, &["dispatch"])));
+            let poll = |_| Ok(postroom(&room, &["dispatch"]));
             let floor = |_| Ok(bench.programs.floor(&["scan-all".as_ref(), room.root().as_os_str()]));
             let runs =
                 Runs { room: &room, measured: &poll, floor: &floor, expected: NOTHING, receivers: &[] };
@@ -72,8 +72,8 @@ pub(crate) fn dispatch(bench: &Bench) -> Vec<Row> {
         hire(&room, [("bob", &["flood", FLOOD] as &[&str])].into_iter(), &at_once)?;
         room.fill("bob", CHILDREN)?;
         let parallel = CHILDREN.to_string();
-        let words = command(&room, &["dispatch", "--parallel", &parallel]);
-        let peak = peak_memory(&bench.programs, &bench.programs.postroom(&words))? as f64 / MIB;
+        let run = postroom(&room, &["dispatch", "--parallel", &parallel]);
+        let peak = peak_memory(&bench.programs, &run)? as f64 / MIB;
         let archived = fs::read_dir(room.folder("bob", "archive")?).map_err(|e| e.to_string())?.count();
         if archived != CHILDREN as usize {
             return Err(format!("only {archived} of {CHILDREN} runs came to an end").into());
@@ -84,10 +84,13 @@ pub(crate) fn dispatch(bench: &Bench) -> Vec<Row> {
     found
 }
 
-fn command<'a>(room: &'a Room<'_>, words: &[&'a str]) -> Vec<&'a OsStr> {
+/// `postroom --root ROOT WORDS…`, with a place for what the person trusts.
+fn postroom(room: &Room<'_>, words: &[&str]) -> Command {
     let mut all: Vec<&OsStr> = vec!["--root".as_ref(), room.root().as_os_str()];
     all.extend(words.iter().map(|word| OsStr::new(*word)));
-    all
+    let mut command = room.programs.postroom(&all);
+    command.env("XDG_STATE_HOME", room.root().parent().unwrap_or(room.root()));
+    command
 }
 
 /// Makes mailboxes those of agents, each of which is the floor with these words.
@@ -102,7 +105,9 @@ fn hire<'a>(
         let words: Vec<&str> = std::iter::once(program.as_str()).chain(words.iter().copied()).collect();
         text += &format!("[agents.{name}]\npreset = \"command\"\ncommand = {words:?}\n");
     }
-    fs::write(room.root().join("postroom.toml"), text + rest).map_err(|e| e.to_string())
+    fs::write(room.root().join("postroom.toml"), text + rest).map_err(|e| e.to_string())?;
+    let root = room.root().to_string_lossy().into_owned();
+    room.programs.output(postroom(room, &["trust", &root])).map(drop)
 }
 
 /// Postroom and a bare waiter, both resident: each starts the same program when something arrives.
@@ -116,8 +121,8 @@ struct Starts<'a> {
 impl Sides for Starts<'_> {
     fn measured(&mut self, round: usize) -> Result<f64, String> {
         if self.resident[0].is_none() {
-            let words = command(self.room, &["dispatch", "--watch"]);
-            self.resident[0] = Some(begin(self.room.programs, self.room.programs.postroom(&words))?);
+            let watch = postroom(self.room, &["dispatch", "--watch"]);
+            self.resident[0] = Some(begin(self.room.programs, watch)?);
         }
         let took = self.sample(0, "bob", round)?;
         // The next may come when this one has ended in every respect.

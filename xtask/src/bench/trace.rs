@@ -155,7 +155,9 @@ fn under_strace(programs: &Programs, options: &[&OsStr], command: &Command) -> R
     let mut args = options.to_vec();
     args.push(command.get_program());
     args.extend(command.get_args());
-    Ok(programs.command(&strace, &args))
+    let mut traced = programs.command(&strace, &args);
+    traced.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Ok(traced)
 }
 
 fn child_of(process: u32) -> Option<PathBuf> {
