@@ -11,7 +11,7 @@ use serde_json::json;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
-use super::{Verb, dispatch, staff, surroundings};
+use super::{Verb, dispatch, staff, surroundings, trusted};
 use crate::clock::SystemClock;
 use crate::dispatch::child::{self, Next};
 use crate::dispatch::presets::Preset;
@@ -125,9 +125,20 @@ impl Verb for Trust {
             (None, None) => context.surroundings.whole_path(std::path::Path::new("."))?,
         };
         if self.revoke {
-            return if staff::distrust(&dir)? { Ok(()) } else { Err(Fail::Code(Failure::Nothing)) };
+            if !trusted::distrust(&dir)? {
+                return Err(context.nothing(&format!("{} was not trusted", dir.display())));
+            }
+            context.done = true;
+            match context.output.json {
+                true => context.output.json(&json!({"v": 1, "revoked": dir.display().to_string()})),
+                false if !context.output.quiet => {
+                    context.output.line(&format!("not trusted any more: {}", dir.display()))
+                }
+                false => {}
+            }
+            return Ok(());
         }
-        staff::trust(&dir)?;
+        trusted::trust(&dir)?;
         context.done = true;
         match context.output.json {
             true => context.output.json(&json!({"v": 1, "trusted": dir.display().to_string()})),

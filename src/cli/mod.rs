@@ -43,6 +43,7 @@ mod takeover;
 mod text;
 mod thread;
 mod trace;
+mod trusted;
 mod verbs;
 mod verify;
 mod wait;

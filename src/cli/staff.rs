@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::FileType;
-use sha2::{Digest, Sha256};
 
 use super::context::Context;
 use super::fail::Fail;
 use super::surroundings::{self, project_file};
+use super::trusted::is_trusted;
 use crate::dispatch::config::{AgentSettings, DispatchSettings};
 use crate::dispatch::presets::{self, Preset};
 use crate::dispatch::supervisor::Agent;
@@ -204,77 +204,4 @@ fn described(post: &Post) -> Vec<(String, PathBuf)> {
 
 fn is_of_tree(entry: &Entry) -> bool {
     entry.text("protocol") == Some(Protocol::Workflow.word())
-}
-
-/// What a repository or a room would run: its settings, as they were read, and the files of its agents, as one number.
-fn fingerprint(project: &Path, settings: Option<&str>) -> Result<String, Fail> {
-    let dir = Dir::outside(project)?;
-    let mut hash = Sha256::new();
-    let mut add = |name: &str, bytes: Option<&[u8]>| {
-        if let Some(bytes) = bytes {
-            hash.update((name.len() as u64).to_le_bytes());
-            hash.update(name);
-            hash.update((bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
-        }
-    };
-    match settings {
-        // Read once: what is looked at must be what is run.
-        Some(text) => add(crate::settings::FILE, Some(text.as_bytes())),
-        None => add(crate::settings::FILE, dir.read(crate::settings::FILE, LIMIT)?.as_deref()),
-    }
-    let agents = match dir.sub(".claude").and_then(|claude| claude.sub("agents")) {
-        Err(e) if e.is_missing() => None,
-        other => Some(other?),
-    };
-    if let Some(agents) = agents {
-        let mut names = vec![];
-        agents.scan(|name, kind| {
-            let name = str::from_utf8(name).ok().filter(|name| name.ends_with(".md"));
-            names.extend(name.filter(|_| kind == FileType::RegularFile).map(str::to_owned));
-        })?;
-        names.sort();
-        for name in &names {
-            add(name, agents.read(name, LIMIT)?.as_deref());
-        }
-    }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-const LIMIT: u64 = 16 * 1024 * 1024;
-const TRUSTED: &str = ".trusted";
-
-fn record_of(project: &Path) -> String {
-    let digest = Sha256::digest(project.as_os_str().as_encoded_bytes());
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Whether the person has said that a repository or a room may run what it says now. What cannot be looked at is not.
-pub(super) fn is_trusted(project: &Path, settings: Option<&str>) -> bool {
-    let kept = || -> Result<bool, Fail> {
-        let store = Dir::open(&surroundings::state()?.join(TRUSTED))?;
-        let kept = store.read(&record_of(project), 1024)?.unwrap_or_default();
-        Ok(kept == fingerprint(project, settings)?.as_bytes())
-    };
-    kept().unwrap_or(false)
-}
-
-/// Notes that it may.
-pub(super) fn trust(project: &Path) -> Result<(), Fail> {
-    let store = Dir::make(&surroundings::state()?.join(TRUSTED))?;
-    store.replace(&record_of(project), fingerprint(project, None)?.as_bytes())?;
-    store.sync_parents()?;
-    Ok(())
-}
-
-/// Takes it back.
-pub(super) fn distrust(project: &Path) -> Result<bool, Fail> {
-    let store = match Dir::open(&surroundings::state()?.join(TRUSTED)) {
-        Err(e) if e.is_missing() => return Ok(false),
-        other => other?,
-    };
-    match store.remove(&record_of(project)) {
-        Err(e) if e.is_missing() => Ok(false),
-        other => Ok(other.map(|()| true)?),
-    }
 }
