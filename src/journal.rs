@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::mailbox::{Dir, Error};
 use crate::room::Room;
 
-const FOLDER: &str = ".journal";
+pub const FOLDER: &str = ".journal";
 
 /// The longest day that is read; a longer one is cut from the front, because the newest matters.
 const DAY_LIMIT: u64 = 256 * 1024 * 1024;

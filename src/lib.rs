@@ -18,6 +18,7 @@ pub mod doctor;
 pub mod groups;
 pub mod journal;
 pub mod mailbox;
+pub mod mcp;
 pub mod message;
 pub mod name;
 pub mod post;

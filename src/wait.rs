@@ -7,9 +7,10 @@
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
@@ -24,6 +25,31 @@ const UNWATCHED: Duration = Duration::from_secs(2);
 pub struct Watch {
     inotify: Option<OwnedFd>,
     longest: Duration,
+    stop: Option<Stop>,
+}
+
+/// A way to end the sleeps of another thread, at once and for good.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    event: Arc<OwnedFd>,
+}
+
+impl Stop {
+    pub fn new() -> std::io::Result<Self> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { event: Arc::new(event) })
+    }
+
+    /// Ends the sleep that goes on, and every one after it.
+    pub fn now(&self) {
+        // The number is never taken out again, so the descriptor stays readable; a full one is readable, too.
+        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+    }
+
+    pub fn is_now(&self) -> bool {
+        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.event, PollFlags::IN)], Some(&none)) == Ok(1)
+    }
 }
 
 /// Why a sleep ended.
@@ -40,6 +66,17 @@ impl Watch {
     pub fn on<P: AsRef<Path>>(directories: impl IntoIterator<Item = P>) -> Self {
         // Close-after-write is there for files that are placed by hand.
         Self::with(directories, WatchFlags::MOVED_TO | WatchFlags::CREATE | WatchFlags::CLOSE_WRITE)
+    }
+
+    /// Watches directories for arrivals and for what leaves them.
+    pub fn on_changes<P: AsRef<Path>>(directories: impl IntoIterator<Item = P>) -> Self {
+        let arrivals = WatchFlags::MOVED_TO | WatchFlags::CREATE | WatchFlags::CLOSE_WRITE;
+        Self::with(directories, arrivals | WatchFlags::MOVED_FROM | WatchFlags::DELETE)
+    }
+
+    /// The same watch, whose sleeps another thread can end.
+    pub fn until(self, stop: &Stop) -> Self {
+        Self { stop: Some(stop.clone()), ..self }
     }
 
     /// Watches a directory for what leaves it.
@@ -61,34 +98,37 @@ impl Watch {
                 return Self::none();
             }
         }
-        Self { inotify: Some(fd), longest: RESCAN }
+        Self { inotify: Some(fd), longest: RESCAN, stop: None }
     }
 
     fn none() -> Self {
-        Self { inotify: None, longest: UNWATCHED }
+        Self { inotify: None, longest: UNWATCHED, stop: None }
     }
 
     /// No watch at all: looks again after each `interval`.
     pub fn polling(interval: Duration) -> Self {
-        Self { inotify: None, longest: interval.max(Duration::from_millis(10)) }
+        Self { inotify: None, longest: interval.max(Duration::from_millis(10)), stop: None }
     }
 
     /// Sleeps until there may be news, at most `limit`.
     pub fn sleep(&mut self, limit: Duration) -> Woken {
         let limit = limit.min(self.longest);
-        let Some(fd) = &self.inotify else {
+        if self.inotify.is_none() && self.stop.is_none() {
             crate::mailbox::pause(limit);
             return Woken::Look;
-        };
+        }
         let timeout = Timespec {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: limit.subsec_nanos().into(),
         };
-        match poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&timeout)) {
+        let stop = self.stop.as_ref().map(|stop| &*stop.event);
+        let mut descriptors: Vec<PollFd<'_>> =
+            self.inotify.iter().chain(stop).map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        match poll(&mut descriptors, Some(&timeout)) {
             Ok(0) | Err(Errno::INTR) => return Woken::Look,
             Ok(_) => {}
             Err(_) => {
-                *self = Self::none();
+                *self = Self { stop: self.stop.take(), ..Self::none() };
                 return Woken::Look;
             }
         }
@@ -140,6 +180,22 @@ mod tests {
         let mut watch = Watch::on([&sub]);
         std::fs::remove_dir(&sub).unwrap();
         assert_eq!(watch.sleep(Duration::from_secs(30)), Woken::Gone);
+    }
+
+    #[test]
+    fn another_thread_ends_a_sleep_and_all_later_ones() {
+        let temp = tempfile::tempdir().unwrap();
+        let stop = Stop::new().unwrap();
+        assert!(!stop.is_now());
+        for mut watch in [Watch::on([temp.path()]).until(&stop), Watch::on(["/nowhere"]).until(&stop)] {
+            let other = stop.clone();
+            let ends = std::thread::spawn(move || other.now());
+            let start = std::time::Instant::now();
+            assert_eq!(watch.sleep(Duration::from_secs(30)), Woken::Look);
+            assert_eq!(watch.sleep(Duration::from_secs(30)), Woken::Look);
+            assert!(stop.is_now() && start.elapsed() < Duration::from_secs(1));
+            ends.join().unwrap();
+        }
     }
 
     #[test]

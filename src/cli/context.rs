@@ -76,7 +76,7 @@ impl Context {
         Ok(&self.root)
     }
 
-    fn caller(&self) -> Caller {
+    pub(super) fn caller(&self) -> Caller {
         Caller {
             flag: self.globals.acting.clone(),
             environment: self.surroundings.mailbox_id.clone(),

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::output::{BOLD, CYAN, DIM, Output, PLAIN, RED, YELLOW, note};
 use crate::clock::Timestamp;
 use crate::mailbox::reading::{Header, Unreadable};
-use crate::message::workspace::Kind;
-use crate::message::{Native, Priority, visible};
-use crate::post::{Checked, Post};
+use crate::message::{Priority, visible};
+pub(super) use crate::post::line::of_header as plain;
+use crate::post::{Checked, Post, line};
 use crate::span;
 
 /// Shows what `check` found, and says how much more there is.
@@ -29,44 +29,7 @@ pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Tim
 
 /// Says that something lies there and cannot be read.
 pub(super) fn unreadable(broken: &Unreadable) {
-    let (name, why) = (visible::line(&broken.name), visible::line(&broken.why));
-    let next = match (broken.passing, broken.left_alone) {
-        (true, _) => "try again",
-        (_, true) => "left alone",
-        _ => "postroom doctor --fix puts it aside",
-    };
-    note(&format!("postroom: unreadable: {name}: {why} ({next})"));
-}
-
-/// `ID TIME FROM [MARKS]: SUBJECT`, stable for scripts and cheap for models.
-pub(super) fn plain(post: &Post, header: &Header, superseded: &[String]) -> String {
-    let marks = marks(header, superseded).map(|mark| format!(" {mark}")).collect::<String>();
-    let from = visible::line(post.name_of(&header.envelope.from));
-    format!(
-        "{} {} {from}{marks}: {}",
-        header.envelope.called(&header.name),
-        header.time,
-        visible::line(&header.envelope.subject)
-    )
-}
-
-fn marks(header: &Header, superseded: &[String]) -> impl Iterator<Item = String> {
-    let envelope = &header.envelope;
-    let priority = (envelope.priority != Priority::Normal).then(|| envelope.priority.to_string());
-    let answers = envelope
-        .reply_to
-        .as_ref()
-        .map(|id| format!("re={}", id.brief().unwrap_or_else(|| visible::line(id.as_str()))));
-    let channel = envelope.channel.as_ref().map(|channel| format!("channel={}", visible::line(channel)));
-    let over = is_superseded(header, superseded).then(|| "superseded".to_owned());
-    [priority, answers, channel, over].into_iter().flatten()
-}
-
-/// Whether a newer request made this one superfluous, or it is a reply that says no more than that.
-fn is_superseded(header: &Header, superseded: &[String]) -> bool {
-    let native = &header.envelope.native;
-    matches!(native, Native::Workspace { kind: Kind::Reply, superseded: true, .. })
-        || superseded.contains(&header.name)
+    note(&format!("postroom: {}", line::of_unreadable(broken)));
 }
 
 fn cells(post: &Post, header: &Header, superseded: &[String], now: Timestamp) -> Vec<(Style, String)> {
@@ -81,7 +44,7 @@ fn cells(post: &Post, header: &Header, superseded: &[String], now: Timestamp) ->
         (DIM, format!("{:>4}", age(now, header.time))),
         (BOLD, visible::pad(post.name_of(&envelope.from), 12)),
     ];
-    let marks: Vec<String> = marks(header, superseded).collect();
+    let marks: Vec<String> = line::marks(header, superseded).collect();
     if !marks.is_empty() {
         cells.push((style, marks.join(" ")));
     }
@@ -107,7 +70,7 @@ pub(super) fn json(post: &Post, header: &Header, superseded: &[String]) -> Value
         "reply_to": envelope.reply_to.as_ref().map(|id| id.as_str()),
         "protocol": envelope.native.protocol().word(),
         "extra": envelope.extra.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect::<serde_json::Map<_, _>>(),
-        "superseded": is_superseded(header, superseded),
+        "superseded": line::is_superseded(header, superseded),
         "file": header.name,
         "size": header.size,
     })

@@ -23,6 +23,7 @@ mod header;
 mod log;
 mod man;
 mod mb;
+mod mcp;
 mod names;
 mod output;
 mod progress;

@@ -11,7 +11,7 @@ use super::output::{BOLD, DIM, GREEN, Output, PLAIN, YELLOW};
 use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
 use crate::message::visible;
-use crate::post::{self, Failure, Listed};
+use crate::post::{self, Failure, Listed, line};
 
 /// Show who exists, what waits for them, and who is there
 ///
@@ -46,39 +46,10 @@ impl Verb for Names {
         if context.output.terminal {
             table(&mut context.output, &names, now);
         } else {
-            names.iter().for_each(|listed| context.output.line(&plain(listed)));
+            names.iter().for_each(|listed| context.output.line(&line::of_name(listed)));
         }
         Ok(())
     }
-}
-
-/// `NAME PROTOCOL HARNESS unread=N [oldest=TIME] alive|silent-since=TIME|never-seen [aliases=…]: ABOUT`
-fn plain(listed: &Listed) -> String {
-    let mut line = format!(
-        "{} {} {}",
-        visible::line(&listed.name),
-        visible::line(&listed.protocol),
-        visible::line(&listed.harness)
-    );
-    match listed.unread {
-        Some((count, oldest)) => {
-            line.push_str(&format!(" unread={count}"));
-            oldest.iter().for_each(|time| line.push_str(&format!(" oldest={time}")));
-        }
-        None => line.push_str(" unread=?"),
-    }
-    match listed.presence {
-        Presence::Alive => line.push_str(" alive"),
-        Presence::SilentSince(time) => line.push_str(&format!(" silent-since={time}")),
-        Presence::NeverSeen => line.push_str(" never-seen"),
-    }
-    if !listed.aliases.is_empty() {
-        line.push_str(&format!(" aliases={}", visible::line(&listed.aliases.join(","))));
-    }
-    if let Some(about) = &listed.about {
-        line.push_str(&format!(": {}", visible::line(about)));
-    }
-    line
 }
 
 fn table(output: &mut Output, names: &[Listed], now: Timestamp) {

@@ -14,7 +14,7 @@ use super::trace::state_shown;
 use crate::message::envelope::check_value;
 use crate::message::{Priority, visible};
 use crate::name::MessageId;
-use crate::post::{Error, Failure, Fate, Letter, Me, Outcome, Post, Receipt, Until};
+use crate::post::{Error, Failure, Fate, Letter, Me, Outcome, Post, Receipt, Until, line};
 use crate::span;
 
 /// Send a message to one or several names
@@ -209,33 +209,16 @@ pub(super) fn tell<'a>(
     }
     let mut worst = None;
     for receipt in receipts {
-        let (short, to) = (receipt.id.short().unwrap_or_default(), visible::line(&receipt.name));
-        let line = match &receipt.outcome {
-            Outcome::Queued => format!(
-                "{} {short} for {to}{}: {}",
-                output.paint(GREEN, "queued"),
-                if receipt.is_beside {
-                    format!(" as {}", visible::line(&receipt.file))
-                } else {
-                    String::new()
-                },
-                visible::line(&receipt.subject)
-            ),
-            Outcome::Already(folder) => format!(
-                "{} {short} for {to}: it is in the {}",
-                output.paint(GREEN, "sent before"),
-                folder.word()
-            ),
-            Outcome::Unproven(why) => {
+        let (verdict, rest) = line::of_receipt_in_two(receipt);
+        let style = match &receipt.outcome {
+            Outcome::Queued | Outcome::Already(_) => GREEN,
+            Outcome::Unproven(_) => {
                 worst = worst.or(Some(Failure::Unproven));
-                format!(
-                    "{} {short} for {to}: {why}",
-                    output.paint(YELLOW, "delivered, durability not proven:")
-                )
+                YELLOW
             }
             Outcome::Failed(e) => {
                 worst = Some(e.code());
-                note(&format!("postroom: not delivered to {to}: {}", visible::text(&e.to_string())));
+                note(&format!("postroom: {verdict} {rest}"));
                 e.hints().iter().for_each(|hint| note(&format!("  {}", visible::text(hint))));
                 if e.is_forbidden() {
                     note(&format!("  {}", context.surroundings.sandbox_hint(&context.root)));
@@ -244,7 +227,7 @@ pub(super) fn tell<'a>(
             }
         };
         if !output.json && !output.quiet {
-            output.line(&line);
+            output.line(&format!("{} {rest}", output.paint(style, verdict)));
         }
     }
     worst.map_or(Ok(()), |code| Err(Fail::Code(code)))

@@ -9,8 +9,7 @@ use super::fail::Fail;
 use super::output::{BOLD, CYAN, DIM, PLAIN};
 use super::trace::state_shown;
 use crate::message::visible;
-use crate::name::MessageId;
-use crate::post::Failure;
+use crate::post::{Failure, line};
 
 /// Show a whole conversation, over all mailboxes, as a tree
 #[derive(Debug, Args)]
@@ -44,21 +43,13 @@ impl Verb for Thread {
             return Ok(());
         }
         for branch in &branches {
-            let node = &branch.node;
-            let to: Vec<&str> = node.to.iter().map(|id| post.name_of(id)).collect();
-            let who = format!("{} → {}", post.name_of(&node.from), to.join(", "));
-            let indent = "  ".repeat(branch.depth);
-            let id = format!("{indent}{}", short(&node.id));
-            let time = node.time.get(..19).map_or(node.time.clone(), |t| format!("{t}Z"));
             if context.output.terminal {
+                let node = &branch.node;
+                let id = format!("{}{}", "  ".repeat(branch.depth), line::brief(&node.id));
+                let (time, who) = (line::second(&node.time), line::who(&post, branch));
                 context.output.row(&[(CYAN, id), (DIM, time), (BOLD, who), (PLAIN, node.subject.clone())]);
             } else {
-                context.output.line(&format!(
-                    "{id} {} {}: {}",
-                    visible::line(&time),
-                    visible::line(&who),
-                    visible::line(&node.subject)
-                ));
+                context.output.line(&line::of_branch(&post, branch));
             }
         }
         Ok(())
@@ -89,7 +80,7 @@ impl Verb for Sent {
             return Err(context.nothing(&format!("{} sent nothing", me.shown())));
         }
         for s in &sent {
-            let (id, to, state) = (short(&s.id), post.name_of(&s.to), state(s));
+            let (id, to, state) = (line::brief(&s.id), post.name_of(&s.to), state(s));
             if context.output.terminal {
                 context.output.row(&[
                     (CYAN, id),
@@ -107,9 +98,4 @@ impl Verb for Sent {
         }
         Ok(())
     }
-}
-
-/// An id as it is shown: its eight digits, else all of it.
-fn short(id: &str) -> String {
-    MessageId::found(id).ok().and_then(|id| id.brief()).unwrap_or_else(|| visible::line(id))
 }

@@ -62,6 +62,7 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::agents::Agents>("agents", Group::Agents),
     entry::<super::agents::RunsOf>("runs", Group::Agents),
     entry::<super::agents::Trust>("trust", Group::Agents),
+    entry::<super::mcp::Mcp>("mcp", Group::Agents),
     entry::<super::trace::Trace>("trace", Group::Look),
     entry::<super::thread::Thread>("thread", Group::Look),
     entry::<super::thread::Sent>("sent", Group::Look),

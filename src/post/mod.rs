@@ -18,6 +18,7 @@ mod find;
 mod group;
 mod hints;
 mod identity;
+pub mod line;
 mod locate;
 mod names;
 mod places;

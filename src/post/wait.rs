@@ -8,7 +8,7 @@ use super::places::WORKSPACE;
 use super::{Checked, Error, Filter, Me, Post, Result};
 use crate::mailbox::Folder;
 use crate::message::Protocol;
-use crate::wait::{Watch, Woken};
+use crate::wait::{Stop, Watch, Woken};
 
 /// How a wait ended.
 #[derive(Debug)]
@@ -16,6 +16,27 @@ pub enum Awaited {
     Mail(Checked),
     /// With what lies there and cannot be read.
     TimedOut(Checked),
+}
+
+/// How the time between two looks is spent.
+#[derive(Debug, Clone, Copy)]
+enum Sleep<'a> {
+    Polling(Duration),
+    Watching(Option<&'a Stop>),
+}
+
+impl Sleep<'_> {
+    fn watch(self, dirs: &[PathBuf]) -> Watch {
+        match self {
+            Self::Polling(interval) => Watch::polling(interval),
+            Self::Watching(None) => Watch::on(dirs),
+            Self::Watching(Some(stop)) => Watch::on(dirs).until(stop),
+        }
+    }
+
+    fn is_over(self) -> bool {
+        matches!(self, Self::Watching(Some(stop)) if stop.is_now())
+    }
 }
 
 impl Post {
@@ -28,14 +49,34 @@ impl Post {
         timeout: Duration,
         interval: Option<Duration>,
     ) -> Result<Awaited> {
+        self.wait_or_stop(me, filter, limit, timeout, interval.map_or(Sleep::Watching(None), Sleep::Polling))
+    }
+
+    /// The same for a thread of a process that does other things, too: ends as if timed out when it is stopped.
+    pub fn wait_until_stopped(
+        &self,
+        me: &Me,
+        filter: &Filter,
+        limit: usize,
+        timeout: Duration,
+        stop: &Stop,
+    ) -> Result<Awaited> {
+        self.wait_or_stop(me, filter, limit, timeout, Sleep::Watching(Some(stop)))
+    }
+
+    fn wait_or_stop(
+        &self,
+        me: &Me,
+        filter: &Filter,
+        limit: usize,
+        timeout: Duration,
+        sleep: Sleep<'_>,
+    ) -> Result<Awaited> {
         // Held for as long as this process waits: the agent is there, whatever its last command was.
         let _alive = self.room.may_write().ok().and_then(|()| me.mailbox.home().stay_alive());
         let start = self.room.clock().boot();
         let dirs = self.arrival_dirs(me);
-        let mut watch = match interval {
-            Some(interval) => Watch::polling(interval),
-            None => Watch::on(&dirs),
-        };
+        let mut watch = sleep.watch(&dirs);
         let mut known = HashSet::new();
         loop {
             self.refresh(&me.mailbox)?;
@@ -50,7 +91,7 @@ impl Post {
                 return Err(Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() });
             }
             let waited = self.room.clock().boot().saturating_sub(start);
-            if waited >= timeout {
+            if waited >= timeout || sleep.is_over() {
                 let mut left = self.check(me, filter, limit)?;
                 left.headers.clear();
                 return Ok(Awaited::TimedOut(left));
@@ -59,13 +100,13 @@ impl Post {
                 // The directory this process holds open is no longer the mailbox, if there still is one.
                 let there = self.mailbox(&me.id)?.list(Folder::Inbox, 0);
                 there.map_err(|_| Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() })?;
-                watch = Watch::on(&dirs);
+                watch = sleep.watch(&dirs);
             }
         }
     }
 
     /// The directories in which mail of a mailbox may arrive, in whatever protocol.
-    fn arrival_dirs(&self, me: &Me) -> Vec<PathBuf> {
+    pub fn arrival_dirs(&self, me: &Me) -> Vec<PathBuf> {
         let mut dirs = me.mailbox.arrival_dirs();
         let own = me.mailbox.dir().path().join(WORKSPACE).join(Folder::Inbox.word());
         if own.symlink_metadata().is_ok() {

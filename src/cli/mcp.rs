@@ -1,0 +1,104 @@
+//! `postroom mcp`.
+
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Verb;
+use super::context::Context;
+use super::fail::Fail;
+use super::surroundings;
+use crate::mailbox::Dir;
+use crate::mcp::{self, Desk, Door};
+use crate::post::Failure;
+use crate::random;
+
+const FOLDER: &str = ".mcp";
+const TOKEN: &str = "token";
+
+/// Serve the room to an agent program that speaks the Model Context Protocol
+///
+/// Over standard input and output, until the input ends: an agent program starts this itself. With --http it listens on
+/// loopback, for whoever has the token; its first line says where, the second in which file the token is (docs/mcp.md).
+#[derive(Debug, Args)]
+pub(super) struct Mcp {
+    /// Listen for HTTP instead, on a free port of loopback if no address is given
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    http: Option<String>,
+    /// Listen also where other machines can reach it; their traffic is not encrypted
+    #[arg(long, requires = "http")]
+    expose: bool,
+    /// A name by which clients may call this server, beside those of loopback
+    #[arg(long, value_name = "NAME", requires = "http")]
+    host: Vec<String>,
+    /// Make a new token; the old one is good no more
+    #[arg(long, requires = "http")]
+    new_token: bool,
+}
+
+impl Verb for Mcp {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        context.locate()?;
+        let (root, caller, clock) = (context.root.clone(), context.caller(), context.clock());
+        let failed = |e: std::io::Error| {
+            Fail::told(Failure::NotDone, format!("the server ended: {e}"), "start it again")
+        };
+        let Some(address) = &self.http else {
+            return mcp::serve_stdio(Desk::for_one(root, caller, clock)).map_err(failed);
+        };
+        let listener = self.listen(address)?;
+        let (token, file) = token(self.new_token)?;
+        let at = listener.local_addr().map_err(failed)?;
+        let url = format!("http://{at}/mcp");
+        if context.output.json {
+            context.output.json(&json!({"v": 1, "url": url, "token_file": file.display().to_string()}));
+        } else {
+            context.output.line(&format!("url: {url}"));
+            context.output.line(&format!("token: in {}", file.display()));
+        }
+        context.output.flush().map_err(Fail::Output)?;
+        let hosts = self.host.iter().cloned().chain(self.expose.then(|| at.ip().to_string())).collect();
+        mcp::serve_http(Desk::for_all(root, caller, clock), Door { listener, token, hosts }).map_err(failed)
+    }
+}
+
+impl Mcp {
+    fn listen(&self, address: &str) -> Result<TcpListener, Fail> {
+        // A port alone, or an address alone, is enough.
+        let full = match address.parse::<u16>() {
+            Ok(port) => format!("127.0.0.1:{port}"),
+            Err(_) if !address.contains(':') => format!("{address}:0"),
+            Err(_) => address.to_owned(),
+        };
+        let wrong = |why: String| {
+            Fail::Usage(format!("--http {address}: {why}"), vec!["--http 127.0.0.1:8025".to_owned()])
+        };
+        let at: Vec<SocketAddr> = full.to_socket_addrs().map_err(|e| wrong(e.to_string()))?.collect();
+        if !self.expose && !at.iter().all(|at| at.ip().is_loopback()) {
+            let hint = "--expose listens there all the same, without encryption".to_owned();
+            let why = format!("{address} is not loopback: other machines could reach it");
+            return Err(Fail::Told(Failure::Refused, why, vec![hint]));
+        }
+        TcpListener::bind(at.as_slice()).map_err(|e| {
+            let hint = "--http alone takes a free port";
+            Fail::told(Failure::NotDone, format!("cannot listen at {address}: {e}"), hint)
+        })
+    }
+}
+
+/// The token, kept between starts in a file that only this user can read, and that file.
+fn token(anew: bool) -> Result<(String, PathBuf), Fail> {
+    let folder = Dir::make(&surroundings::state()?.join(FOLDER))?;
+    let path = folder.path().join(TOKEN);
+    let kept = folder.read(TOKEN, 1024)?.and_then(|bytes| String::from_utf8(bytes).ok());
+    if let Some(kept) = kept.map(|text| text.trim().to_owned()).filter(|text| text.len() >= 32 && !anew) {
+        return Ok((kept, path));
+    }
+    let digits = [random::bytes(), random::bytes()].concat();
+    let token: String = digits.iter().map(|byte| format!("{byte:02x}")).collect();
+    folder.replace(TOKEN, format!("{token}\n").as_bytes())?;
+    folder.sync_parents()?;
+    Ok((token, path))
+}

@@ -1,0 +1,277 @@
+//! What each tool does: its arguments, one verb of `post`, and the answer as text and as values.
+//!
+//! An answer says the same twice: `text` is what the command line prints without a terminal, `value` is for programs.
+//! Nothing that matters is in one of them alone, and a body is in neither without its fence: Claude Code and Codex show a
+//! model the values, others the text.
+
+use std::time::Duration;
+
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::desk::Desk;
+use super::evidence::Deeds;
+use super::letters;
+use crate::mailbox::presence::Presence;
+use crate::mailbox::reading::{Header, Unreadable};
+use crate::message::{Priority, visible};
+use crate::name::MessageId;
+use crate::post::{self, Awaited, Error, Filter, NewMailbox, Post, line};
+use crate::room;
+use crate::wait::Stop;
+
+/// How many headers are shown.
+const HEADERS: usize = 50;
+
+/// How long a wait lasts: less than the minute after which many clients give a call up.
+const PATIENCE: u64 = 50;
+const LONGEST: u64 = 3600;
+
+/// What a tool has to say.
+#[derive(Debug)]
+pub(super) struct Answer {
+    text: String,
+    value: Value,
+    pub(super) failed: bool,
+}
+
+impl Answer {
+    pub(super) fn new(text: impl Into<String>, value: Value) -> Self {
+        Self { text: text.into(), value, failed: false }
+    }
+
+    fn failure(message: &str, next: &[String]) -> Self {
+        let mut text = visible::text(message);
+        next.iter().for_each(|hint| text.push_str(&format!("\n  {}", visible::text(hint))));
+        Self { text, value: Value::Null, failed: true }
+    }
+
+    pub(super) fn result(self) -> CallToolResult {
+        let content = vec![ContentBlock::text(self.text)];
+        if self.failed {
+            return CallToolResult::error(content);
+        }
+        let mut result = CallToolResult::success(content);
+        result.structured_content = Some(self.value);
+        result
+    }
+}
+
+/// Calls a tool; `None`: there is none of this name.
+pub(super) fn call(
+    desk: &Desk,
+    name: &str,
+    arguments: Map<String, Value>,
+    deeds: &Deeds,
+    stop: &Stop,
+) -> Option<Answer> {
+    let answer = match name {
+        "setup" => with(arguments, |wanted| setup(desk, wanted)),
+        "names" => with(arguments, |wanted| names(desk, wanted)),
+        "check" => with(arguments, |wanted| check(desk, &wanted)),
+        "read" => with(arguments, |wanted| letters::read(desk, &wanted, deeds)),
+        "send" => with(arguments, |wanted| letters::send(desk, wanted)),
+        "reply" => with(arguments, |wanted| letters::reply(desk, wanted, deeds)),
+        "wait" => with(arguments, |wanted| wait(desk, &wanted, stop)),
+        "archive" => with(arguments, |wanted| letters::archive(desk, &wanted)),
+        _ => return None,
+    };
+    Some(answer)
+}
+
+fn with<A: DeserializeOwned>(
+    arguments: Map<String, Value>,
+    act: impl FnOnce(A) -> post::Result<Answer>,
+) -> Answer {
+    match serde_json::from_value(Value::Object(arguments)) {
+        Ok(wanted) => act(wanted).unwrap_or_else(|e| Answer::failure(&e.to_string(), &next_steps(&e))),
+        Err(e) => {
+            let next = "the schema of the tool says what it takes".to_owned();
+            Answer::failure(&format!("the arguments do not fit: {e}"), &[next])
+        }
+    }
+}
+
+/// What to do next, in the words of the tools where they can do it.
+pub(super) fn next_steps(e: &Error) -> Vec<String> {
+    let own = "or the person starts this server with --as NAME, or with AGENT_MAILBOX_ID set".to_owned();
+    match e {
+        Error::WhoAmI | Error::Room(room::Error::NoRoom { .. }) => {
+            vec!["call the tool setup with a name for yourself".into(), own]
+        }
+        Error::NotMe { .. } | Error::NoMailbox { .. } => vec!["call the tool setup".into(), own],
+        Error::NoMessage { .. } | Error::ShortReference { .. } => {
+            vec!["the tool check shows the ids of unread mail".into()]
+        }
+        Error::UnknownName { .. } => {
+            e.hints().into_iter().chain(["the tool names shows who is here".into()]).collect()
+        }
+        e => e.hints(),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Setup {
+    name: Option<String>,
+    about: Option<String>,
+}
+
+fn setup(desk: &Desk, wanted: Setup) -> post::Result<Answer> {
+    let post = desk.post_or_new()?;
+    let made = post.setup(&NewMailbox { name: wanted.name, about: wanted.about, ..NewMailbox::default() })?;
+    let named = desk.caller.flag.is_some() || desk.caller.environment.is_some();
+    let known = made.bound || named || desk.remember(&made.id);
+    let name = visible::line(&made.name);
+    let mut text =
+        format!("name: {name}\nid: {}\nroom: {}\nunread: {}", made.id, desk.root.display(), made.unread);
+    let note = match (known, made.bound || named) {
+        (false, _) => Some("not bound to a session: the person starts this server with --as"),
+        (true, false) => Some("this lasts as long as the server runs; the person keeps the name with --as"),
+        (true, true) => None,
+    };
+    let note = note.map(|note| format!("{note} {name}"));
+    note.iter().for_each(|note| text.push_str(&format!("\n{note}")));
+    let mut value =
+        json!({"name": made.name, "id": made.id.as_str(), "unread": made.unread, "bound": made.bound});
+    put(&mut value, "note", note);
+    Ok(Answer::new(text, value))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Names {
+    pattern: Option<String>,
+    about: Option<String>,
+}
+
+fn names(desk: &Desk, wanted: Names) -> post::Result<Answer> {
+    let post = desk.post()?;
+    let which = post::Names { patterns: wanted.pattern.into_iter().collect(), about: wanted.about };
+    let list = post.names(&which)?;
+    let lines: Vec<String> = list.iter().map(line::of_name).collect();
+    let values: Vec<Value> = list
+        .iter()
+        .map(|listed| {
+            let alive = listed.presence == Presence::Alive;
+            let unread = listed.unread.map(|(count, _)| count);
+            let mut value = json!({"name": listed.name, "unread": unread, "alive": alive});
+            put(&mut value, "about", listed.about.clone());
+            value
+        })
+        .collect();
+    let text = if lines.is_empty() { "nobody fits".to_owned() } else { lines.join("\n") };
+    Ok(Answer::new(text, json!({"names": values})))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Check {
+    from: Option<String>,
+    channel: Option<String>,
+    reply_to: Option<String>,
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wait {
+    from: Option<String>,
+    channel: Option<String>,
+    reply_to: Option<String>,
+    timeout: Option<u64>,
+}
+
+fn filter(
+    post: &Post,
+    from: Option<&str>,
+    channel: Option<&str>,
+    reply_to: Option<&str>,
+) -> post::Result<Filter> {
+    let id = |text: &str| MessageId::found(text).map_err(|why| bad("reply_to", text, why));
+    Ok(Filter {
+        from: from.map(|name| post.addressee(name)).transpose()?,
+        channel: channel.map(str::to_owned),
+        reply_to: reply_to.map(id).transpose()?,
+    })
+}
+
+fn check(desk: &Desk, wanted: &Check) -> post::Result<Answer> {
+    let (post, me) = desk.post_and_me()?;
+    let filter =
+        filter(&post, wanted.from.as_deref(), wanted.channel.as_deref(), wanted.reply_to.as_deref())?;
+    let checked = post.check(&me, &filter, wanted.limit.unwrap_or(HEADERS).max(1))?;
+    let mut lines: Vec<String> =
+        checked.headers.iter().map(|h| line::of_header(&post, h, &checked.superseded)).collect();
+    if checked.more > 0 {
+        lines.push(format!("… {} more: raise limit", checked.more));
+    }
+    lines.extend(checked.unreadable.iter().map(line::of_unreadable));
+    if lines.is_empty() {
+        lines.push(format!("no unread mail for {}", visible::line(me.shown())));
+    }
+    let mut value = json!({"unread": checked.total, "messages": headers(&post, &checked.headers)});
+    put_unreadable(&mut value, &checked.unreadable);
+    Ok(Answer::new(lines.join("\n"), value))
+}
+
+fn wait(desk: &Desk, wanted: &Wait, stop: &Stop) -> post::Result<Answer> {
+    let (post, me) = desk.post_and_me()?;
+    let filter =
+        filter(&post, wanted.from.as_deref(), wanted.channel.as_deref(), wanted.reply_to.as_deref())?;
+    let patience = Duration::from_secs(wanted.timeout.unwrap_or(PATIENCE).min(LONGEST));
+    match post.wait_until_stopped(&me, &filter, HEADERS, patience, stop)? {
+        Awaited::Mail(checked) => {
+            let lines: Vec<String> =
+                checked.headers.iter().map(|h| line::of_header(&post, h, &checked.superseded)).collect();
+            let value = json!({"timed_out": false, "messages": headers(&post, &checked.headers)});
+            Ok(Answer::new(lines.join("\n"), value))
+        }
+        Awaited::TimedOut(left) => {
+            let mut lines = vec![format!(
+                "no mail for {} in {} s; call wait again to go on",
+                visible::line(me.shown()),
+                patience.as_secs()
+            )];
+            lines.extend(left.unreadable.iter().map(line::of_unreadable));
+            let mut value = json!({"timed_out": true, "messages": []});
+            put_unreadable(&mut value, &left.unreadable);
+            Ok(Answer::new(lines.join("\n"), value))
+        }
+    }
+}
+
+/// Headers as values; what is as usual is left out.
+fn headers(post: &Post, headers: &[Header]) -> Vec<Value> {
+    let value = |header: &Header| {
+        let envelope = &header.envelope;
+        let mut value = json!({
+            "id": envelope.called(&header.name), "from": post.name_of(&envelope.from), "subject": envelope.subject,
+            "time": header.time.to_string(),
+        });
+        let priority = (envelope.priority != Priority::Normal).then(|| envelope.priority.word().to_owned());
+        put(&mut value, "priority", priority);
+        put(&mut value, "channel", envelope.channel.clone());
+        put(&mut value, "reply_to", envelope.reply_to.as_ref().map(ToString::to_string));
+        value
+    };
+    headers.iter().map(value).collect()
+}
+
+fn put_unreadable(value: &mut Value, unreadable: &[Unreadable]) {
+    if !unreadable.is_empty() {
+        value["unreadable"] = unreadable.iter().map(line::of_unreadable).collect();
+    }
+}
+
+pub(super) fn put(value: &mut Value, key: &str, content: Option<String>) {
+    if let Some(content) = content {
+        value[key] = content.into();
+    }
+}
+
+pub(super) fn bad(what: &'static str, text: &str, why: crate::name::BadName) -> Error {
+    Error::BadName { what, text: text.to_owned(), why }
+}

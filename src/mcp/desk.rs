@@ -1,0 +1,84 @@
+//! The desk: which room is served, and who the client is.
+//!
+//! The client is what the flag, the environment or the session of the program around the server says. Codex tells its
+//! session with each call instead. A client that none of these names is known, once it has set up a mailbox through a
+//! server of its own, as that mailbox for as long as the server runs; never through one that several share.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use rmcp::model::RequestMetaObject;
+
+use crate::clock::Clock;
+use crate::name::MailboxId;
+use crate::post::{Caller, Me, Post, Result};
+use crate::session::Session;
+
+/// What a server knows of its surroundings. Filled in by the view that starts it.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    pub root: PathBuf,
+    pub caller: Caller,
+    pub clock: Arc<dyn Clock>,
+    /// The mailbox that the one client of this server has set up; `None`: several clients share the server.
+    own: Option<Arc<Mutex<Option<MailboxId>>>>,
+}
+
+impl Desk {
+    /// A desk for one client.
+    pub fn for_one(root: PathBuf, caller: Caller, clock: Arc<dyn Clock>) -> Self {
+        Self { root, caller, clock, own: Some(Arc::default()) }
+    }
+
+    /// A desk for whoever has the token.
+    pub fn for_all(root: PathBuf, caller: Caller, clock: Arc<dyn Clock>) -> Self {
+        Self { root, caller, clock, own: None }
+    }
+
+    /// The same desk as one call sees it: what Codex says of its session counts, unless something said more before.
+    pub(super) fn at(&self, meta: &RequestMetaObject, program: Option<&str>) -> Self {
+        let mut desk = self.clone();
+        let thread = meta.get("threadId").and_then(|id| id.as_str());
+        let thread = thread.filter(|id| !id.is_empty() && id.len() <= 1024);
+        if desk.caller.session.is_none()
+            && let Some(id) = thread
+        {
+            desk.caller.session = Some(Session { program: "codex".to_owned(), id: id.to_owned() });
+            desk.caller.harness = "codex".to_owned();
+        }
+        if desk.caller.harness == "shell" {
+            let known = ["claude", "codex", "gemini", "opencode", "copilot"];
+            let program = known.into_iter().find(|word| program.is_some_and(|p| p.contains(word)));
+            desk.caller.harness = program.unwrap_or("mcp").to_owned();
+        }
+        if desk.caller.flag.is_none()
+            && desk.caller.environment.is_none()
+            && let Some(own) = &self.own
+        {
+            let own = own.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            desk.caller.environment = own.as_ref().map(ToString::to_string);
+        }
+        desk
+    }
+
+    /// Remembers the mailbox that the client has set up. `false`: nothing here can tell this client from others.
+    pub(super) fn remember(&self, id: &MailboxId) -> bool {
+        let Some(own) = &self.own else { return false };
+        *own.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(id.clone());
+        true
+    }
+
+    pub(super) fn post(&self) -> Result<Post> {
+        Post::open(&self.root, self.caller.clone(), Arc::clone(&self.clock))
+    }
+
+    pub(super) fn post_or_new(&self) -> Result<Post> {
+        Post::open_or_make(&self.root, self.caller.clone(), Arc::clone(&self.clock))
+    }
+
+    pub(super) fn post_and_me(&self) -> Result<(Post, Me)> {
+        let post = self.post()?;
+        let me = post.me()?;
+        Ok((post, me))
+    }
+}

@@ -1,0 +1,148 @@
+//! Evidence: what is done only once an answer is out. A message is archived after its text was written, not before, and
+//! the note of a reply is removed when its receipt is out.
+//!
+//! Each request carries its [`Deeds`]. Whoever writes the answer does them: [`Watched`] around the pipe of stdio once
+//! the line was written, and [`Counted`] around the body of an HTTP response once the connection has taken all of it.
+//! An answer that is never written leaves everything as it was.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use hyper::body::{Body, Frame, SizeHint};
+use rmcp::RoleServer;
+use rmcp::model::{GetExtensions, JsonRpcMessage, RequestId};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+
+type Deed = Box<dyn FnOnce() + Send>;
+
+/// What is left to do when the answer to a request is out.
+#[derive(Clone, Default)]
+pub(super) struct Deeds(Arc<Mutex<Vec<Deed>>>);
+
+impl std::fmt::Debug for Deeds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Deeds")
+    }
+}
+
+impl Deeds {
+    pub(super) fn add(&self, deed: impl FnOnce() + Send + 'static) {
+        self.list().push(Box::new(deed));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.list().is_empty()
+    }
+
+    fn list(&self) -> std::sync::MutexGuard<'_, Vec<Deed>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn perform(&self) {
+        let deeds = std::mem::take(&mut *self.list());
+        deeds.into_iter().for_each(|deed| deed());
+    }
+}
+
+/// Held while an answer is written and its deeds are done: a client that acts on the answer finds them done.
+pub(super) type Gate = Arc<tokio::sync::Mutex<()>>;
+
+/// A transport that does the deeds of each request once its answer was written.
+#[derive(Debug)]
+pub(super) struct Watched<T> {
+    pub(super) inner: T,
+    pub(super) gate: Gate,
+    open: HashMap<RequestId, Deeds>,
+}
+
+impl<T> Watched<T> {
+    pub(super) fn new(inner: T, gate: Gate) -> Self {
+        Self { inner, gate, open: HashMap::new() }
+    }
+}
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        let deeds = id.and_then(|id| self.open.remove(id)).filter(|deeds| !deeds.is_empty());
+        let gate = Arc::clone(&self.gate);
+        let sending = self.inner.send(item);
+        async move {
+            let Some(deeds) = deeds else { return sending.await };
+            let _gate = gate.lock().await;
+            sending.await?;
+            let _ = tokio::task::spawn_blocking(move || deeds.perform()).await;
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let mut message = self.inner.receive().await?;
+        match &mut message {
+            JsonRpcMessage::Request(request) => {
+                let deeds = Deeds::default();
+                request.request.extensions_mut().insert(deeds.clone());
+                self.open.insert(request.id.clone(), deeds);
+            }
+            // No answer follows a request that was given up.
+            JsonRpcMessage::Notification(notification) => {
+                if let rmcp::model::ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                {
+                    cancelled.params.request_id.iter().for_each(|id| drop(self.open.remove(id)));
+                }
+            }
+            _ => {}
+        }
+        Some(message)
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.inner.close().await
+    }
+}
+
+/// The body of a response, which does the deeds when it was taken to its end.
+#[derive(Debug)]
+pub(super) struct Counted<B> {
+    pub(super) inner: B,
+    pub(super) deeds: Deeds,
+}
+
+impl<B: Body + Unpin> Body for Counted<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let polled = Pin::new(&mut self.inner).poll_frame(context);
+        if let Poll::Ready(None) = polled {
+            self.deeds.perform();
+        }
+        polled
+    }
+
+    // Neither the end nor the size is told ahead, so that the connection asks once more after the last frame.
+    fn is_end_stream(&self) -> bool {
+        false
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}

@@ -1,0 +1,125 @@
+//! Streamable HTTP at `/mcp`: for clients that cannot start a process, on loopback unless the person says otherwise.
+//!
+//! Whoever comes must have the token, in constant time compared, and must have come by a name that this server is
+//! known by (`Host`), not from a page in a browser (`Origin`). Bodies, headers and connections are bounded.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+
+use super::desk::Desk;
+use super::evidence::{Counted, Deeds};
+use super::server::{Server, open_gate};
+
+/// Where on the server the protocol is spoken.
+const PATH: &str = "/mcp";
+
+/// How many connections there are at a time, and how long one may take to say what it wants.
+const CONNECTIONS: usize = 64;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The largest request: a text of the largest size that JSON could make of one of the usual limit.
+const REQUEST: usize = 4 * 1024 * 1024;
+
+/// How clients get in.
+#[derive(Debug)]
+pub struct Door {
+    pub listener: TcpListener,
+    pub token: String,
+    /// Names by which clients may call this server, beside those of loopback.
+    pub hosts: Vec<String>,
+}
+
+type Reply = Response<BoxBody<Bytes, Infallible>>;
+type Service = StreamableHttpService<Server, LocalSessionManager>;
+
+/// Serves until the process ends.
+pub fn serve(desk: Desk, door: Door) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        door.listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(door.listener)?;
+        let mut config = StreamableHttpServerConfig::default()
+            .with_max_request_body_bytes(REQUEST)
+            .enforce_origin_validation();
+        // A page of this server's own would be let in; there is none.
+        let port = listener.local_addr()?.port();
+        let own = config.allowed_hosts.iter().map(|host| match host.contains(':') {
+            true => format!("http://[{host}]:{port}"),
+            false => format!("http://{host}:{port}"),
+        });
+        config.allowed_origins = own.collect();
+        config.allowed_hosts.extend(door.hosts);
+        let server = move || Ok(Server::new(desk.clone(), open_gate()));
+        let service = Arc::new(Service::new(server, Arc::default(), config));
+        let token: Arc<[u8]> = Sha256::digest(door.token).as_slice().into();
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        loop {
+            let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
+            // A connection that is gone before it was taken, or no descriptor left, is no reason to end.
+            let Ok((stream, _)) = listener.accept().await else {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let (service, token) = (Arc::clone(&service), Arc::clone(&token));
+            tokio::spawn(async move {
+                let answer = service_fn(|request| answer(&service, &token, request));
+                let mut builder = http1::Builder::new();
+                builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_headers(64);
+                let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
+                drop(place);
+            });
+        }
+    })
+}
+
+async fn answer(
+    service: &Service,
+    token: &[u8],
+    mut request: Request<Incoming>,
+) -> Result<Reply, Infallible> {
+    if request.uri().path() != PATH {
+        return Ok(refusal(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp\n"));
+    }
+    let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let given = given.and_then(|value| value.split_once(' '));
+    let given =
+        given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+    if !given.is_some_and(|given| is_same(Sha256::digest(given).as_slice(), token)) {
+        let text =
+            "a header `Authorization: Bearer TOKEN` is needed; postroom mcp --http says where the token is\n";
+        let mut reply = refusal(StatusCode::UNAUTHORIZED, text);
+        reply.headers_mut().insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));
+        return Ok(reply);
+    }
+    let deeds = Deeds::default();
+    request.extensions_mut().insert(deeds.clone());
+    let reply = service.handle(request).await;
+    Ok(reply.map(|inner| Counted { inner, deeds }.boxed()))
+}
+
+fn refusal(status: StatusCode, text: &'static str) -> Reply {
+    let mut reply = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    *reply.status_mut() = status;
+    reply
+}
+
+/// Takes as long whatever differs; both are digests, so that lengths do not differ.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}

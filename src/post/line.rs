@@ -1,0 +1,135 @@
+//! Lines: one thing on one line, stable for scripts and cheap for models. The command line without a terminal and the
+//! MCP server say the same.
+
+use super::{Branch, Listed, Outcome, Post, Receipt};
+use crate::mailbox::presence::Presence;
+use crate::mailbox::reading::{Header, Unreadable};
+use crate::message::workspace::Kind;
+use crate::message::{Native, Priority, visible};
+use crate::name::MessageId;
+
+/// `ID TIME FROM [MARKS]: SUBJECT`
+pub fn of_header(post: &Post, header: &Header, superseded: &[String]) -> String {
+    let marks = marks(header, superseded).map(|mark| format!(" {mark}")).collect::<String>();
+    let from = visible::line(post.name_of(&header.envelope.from));
+    format!(
+        "{} {} {from}{marks}: {}",
+        header.envelope.called(&header.name),
+        header.time,
+        visible::line(&header.envelope.subject)
+    )
+}
+
+/// What is worth knowing about a message before it is read.
+pub fn marks(header: &Header, superseded: &[String]) -> impl Iterator<Item = String> {
+    let envelope = &header.envelope;
+    let priority = (envelope.priority != Priority::Normal).then(|| envelope.priority.to_string());
+    let answers = envelope
+        .reply_to
+        .as_ref()
+        .map(|id| format!("re={}", id.brief().unwrap_or_else(|| visible::line(id.as_str()))));
+    let channel = envelope.channel.as_ref().map(|channel| format!("channel={}", visible::line(channel)));
+    let over = is_superseded(header, superseded).then(|| "superseded".to_owned());
+    [priority, answers, channel, over].into_iter().flatten()
+}
+
+/// Whether a newer request made this one superfluous, or it is a reply that says no more than that.
+pub fn is_superseded(header: &Header, superseded: &[String]) -> bool {
+    let native = &header.envelope.native;
+    matches!(native, Native::Workspace { kind: Kind::Reply, superseded: true, .. })
+        || superseded.contains(&header.name)
+}
+
+/// `unreadable: FILE: WHY (NEXT)`
+pub fn of_unreadable(broken: &Unreadable) -> String {
+    let (name, why) = (visible::line(&broken.name), visible::line(&broken.why));
+    let next = match (broken.passing, broken.left_alone) {
+        (true, _) => "try again",
+        (_, true) => "left alone",
+        _ => "postroom doctor --fix puts it aside",
+    };
+    format!("unreadable: {name}: {why} ({next})")
+}
+
+/// `NAME PROTOCOL HARNESS unread=N [oldest=TIME] alive|silent-since=TIME|never-seen [aliases=…]: ABOUT`
+pub fn of_name(listed: &Listed) -> String {
+    let mut line = format!(
+        "{} {} {}",
+        visible::line(&listed.name),
+        visible::line(&listed.protocol),
+        visible::line(&listed.harness)
+    );
+    match listed.unread {
+        Some((count, oldest)) => {
+            line.push_str(&format!(" unread={count}"));
+            oldest.iter().for_each(|time| line.push_str(&format!(" oldest={time}")));
+        }
+        None => line.push_str(" unread=?"),
+    }
+    match listed.presence {
+        Presence::Alive => line.push_str(" alive"),
+        Presence::SilentSince(time) => line.push_str(&format!(" silent-since={time}")),
+        Presence::NeverSeen => line.push_str(" never-seen"),
+    }
+    if !listed.aliases.is_empty() {
+        line.push_str(&format!(" aliases={}", visible::line(&listed.aliases.join(","))));
+    }
+    if let Some(about) = &listed.about {
+        line.push_str(&format!(": {}", visible::line(about)));
+    }
+    line
+}
+
+/// `ID TIME FROM → TO: SUBJECT`, indented below what it answers.
+pub fn of_branch(post: &Post, branch: &Branch) -> String {
+    let node = &branch.node;
+    format!(
+        "{}{} {} {}: {}",
+        "  ".repeat(branch.depth),
+        brief(&node.id),
+        visible::line(&second(&node.time)),
+        visible::line(&who(post, branch)),
+        visible::line(&node.subject)
+    )
+}
+
+/// From whom to whom.
+pub fn who(post: &Post, branch: &Branch) -> String {
+    let to: Vec<&str> = branch.node.to.iter().map(|id| post.name_of(id)).collect();
+    format!("{} → {}", post.name_of(&branch.node.from), to.join(", "))
+}
+
+/// A time without its fractions.
+pub fn second(time: &str) -> String {
+    time.get(..19).map_or(time.to_owned(), |t| format!("{t}Z"))
+}
+
+/// An id as it is shown: its eight digits, else all of it.
+pub fn brief(id: &str) -> String {
+    MessageId::found(id).ok().and_then(|id| id.brief()).unwrap_or_else(|| visible::line(id))
+}
+
+/// `queued ID for NAME: SUBJECT`, or what else became of it.
+pub fn of_receipt(receipt: &Receipt) -> String {
+    let (verdict, rest) = of_receipt_in_two(receipt);
+    format!("{verdict} {rest}")
+}
+
+/// The same, with the verdict apart so that it can be painted.
+pub fn of_receipt_in_two(receipt: &Receipt) -> (&'static str, String) {
+    let (short, to) = (receipt.id.short().unwrap_or_default(), visible::line(&receipt.name));
+    match &receipt.outcome {
+        Outcome::Queued => {
+            let beside = match receipt.is_beside {
+                true => format!(" as {}", visible::line(&receipt.file)),
+                false => String::new(),
+            };
+            ("queued", format!("{short} for {to}{beside}: {}", visible::line(&receipt.subject)))
+        }
+        Outcome::Already(folder) => {
+            ("sent before", format!("{short} for {to}: it is in the {}", folder.word()))
+        }
+        Outcome::Unproven(why) => ("delivered, durability not proven:", format!("{short} for {to}: {why}")),
+        Outcome::Failed(e) => ("not delivered", format!("to {to}: {}", visible::text(&e.to_string()))),
+    }
+}
