@@ -11,6 +11,7 @@
     allow(clippy::disallowed_methods, reason = "tests arrange files, time and environment as they need")
 )]
 
+pub mod agents;
 pub mod cli;
 pub mod clock;
 pub mod dispatch;

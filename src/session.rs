@@ -2,16 +2,19 @@
 //!
 //! A binding is recorded by `setup` (and by hooks) and looked up when neither a flag nor the environment
 //! says who a command acts as. The file repeats program and session id, and a file that says another
-//! session is no binding.
+//! session is no binding. Beside it, [`told::Told`] is what that session has heard of its mail.
+
+pub mod told;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::mailbox::Error;
+use crate::mailbox::{Dir, Error};
 use crate::name::MailboxId;
 use crate::room::Room;
 
 const FOLDER: &str = ".sessions";
+const LIMIT: u64 = 1024 * 1024;
 
 /// One session of one agent program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +25,40 @@ pub struct Session {
     pub id: String,
 }
 
+/// The process of an agent program as a hook saw it. Hooks run outside sandboxes, so its number means something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Process {
+    pub pid: u64,
+    /// When it began, in the kernel's ticks since boot, which tells it from a later one with the same number.
+    pub started: u64,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct Binding {
     v: u32,
     program: String,
     session: String,
     mailbox: String,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pid: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    started: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ended: bool,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A session with what is recorded of it.
+#[derive(Debug)]
+pub struct Bound {
+    pub session: Session,
+    pub mailbox: MailboxId,
+    pub process: Process,
+    /// Its program said that it is over.
+    pub ended: bool,
 }
 
 impl Session {
@@ -43,36 +74,113 @@ impl Session {
 
     /// The mailbox this session is bound to.
     pub fn mailbox(&self, room: &Room) -> Result<Option<MailboxId>, Error> {
-        let folder = match room.root().sub(FOLDER) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
-        };
-        let Some(bytes) = folder.read(&self.file(), 1024 * 1024)? else {
+        Ok(self.bound(room)?.map(|bound| bound.mailbox))
+    }
+
+    /// What is recorded of this session.
+    pub fn bound(&self, room: &Room) -> Result<Option<Bound>, Error> {
+        let Some(folder) = folder(room)? else { return Ok(None) };
+        let Some(bytes) = folder.read(&self.file(), LIMIT)? else {
             return Ok(None);
         };
-        let binding: Option<Binding> = serde_json::from_slice(&bytes).ok();
-        Ok(binding
-            .filter(|b| b.program == self.program && b.session == self.id)
-            .and_then(|b| MailboxId::parse(&b.mailbox).ok()))
+        Ok(parse(&bytes).filter(|bound| bound.session == *self))
     }
 
     /// Binds this session to a mailbox; durable on return.
     pub fn bind(&self, room: &Room, mailbox: &MailboxId) -> Result<(), Error> {
-        let folder = match room.root().sub(FOLDER) {
-            Err(e) if e.is_missing() => {
+        self.record(room, mailbox, Process::default(), false)
+    }
+
+    /// The same, with the process that a hook saw and whether the session is over.
+    pub fn record(
+        &self,
+        room: &Room,
+        mailbox: &MailboxId,
+        process: Process,
+        ended: bool,
+    ) -> Result<(), Error> {
+        let folder = match folder(room)? {
+            Some(folder) => folder,
+            None => {
                 let made = room.root().make_sub(FOLDER)?;
                 room.root().sync()?;
                 made
             }
-            other => other?,
         };
         let binding = Binding {
             v: 1,
             program: self.program.clone(),
             session: self.id.clone(),
             mailbox: mailbox.to_string(),
+            pid: process.pid,
+            started: process.started,
+            ended,
         };
         let text = serde_json::to_vec(&binding).unwrap_or_default();
         folder.replace(&self.file(), &text)
+    }
+}
+
+/// All sessions of a program that are recorded in a room.
+pub fn all(room: &Room, program: &str) -> Result<Vec<Bound>, Error> {
+    let Some(folder) = folder(room)? else { return Ok(vec![]) };
+    let mut names = vec![];
+    folder.scan(|name, _| names.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
+    names.retain(|name| name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit()));
+    names.sort();
+    let read = |name: &String| parse(&folder.read(name, LIMIT).ok()??);
+    Ok(names.iter().filter_map(read).filter(|bound| bound.session.program == program).collect())
+}
+
+fn folder(room: &Room) -> Result<Option<Dir>, Error> {
+    match room.root().sub(FOLDER) {
+        Err(e) if e.is_missing() => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Bound> {
+    let binding: Binding = serde_json::from_slice(bytes).ok()?;
+    Some(Bound {
+        mailbox: MailboxId::parse(&binding.mailbox).ok()?,
+        process: Process { pid: binding.pid, started: binding.started },
+        ended: binding.ended,
+        session: Session { program: binding.program, id: binding.session },
+    })
+}
+
+impl Process {
+    /// The process with this number, if there is one.
+    pub fn of(pid: u64) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the program's own word and may hold anything, so fields count from its end.
+        let started = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+        Some(Self { pid, started })
+    }
+
+    /// Whether it was recorded, and is not running any more.
+    pub fn is_gone(self) -> bool {
+        self.pid != 0 && Self::of(self.pid) != Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_beginning_too() {
+        let me = Process::of(u64::from(std::process::id())).unwrap();
+        assert!(!me.is_gone());
+        assert!(Process { started: me.started + 1, ..me }.is_gone());
+        assert!(!Process::default().is_gone(), "nothing recorded says nothing");
+    }
+
+    #[test]
+    fn a_binding_without_the_newer_fields_is_read() {
+        let old = br#"{"v":1,"program":"claude","session":"s","mailbox":"bob-1"}"#;
+        let bound = parse(old).unwrap();
+        assert_eq!((bound.mailbox.as_str(), bound.ended), ("bob-1", false));
+        assert!(parse(b"[]").is_none());
     }
 }

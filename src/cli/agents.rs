@@ -32,7 +32,7 @@ impl Verb for Agents {
         let mut list = vec![];
         for (agent, id) in &staff.agents {
             let program = agent.program().map(|(program, _)| program.to_owned()).unwrap_or_default();
-            let there = surroundings::on_path(&program, &agent.cwd);
+            let there = surroundings::program_from(&program, &agent.cwd);
             let version = there.as_ref().filter(|_| !agent.preset.plain).and_then(|path| version(path));
             missing |= there.is_none() || id.is_none();
             let state = match (&there, id) {

@@ -76,6 +76,13 @@ impl Context {
         Ok(&self.root)
     }
 
+    /// The room this command is about, as a session sees it that only the caller knows.
+    pub(super) fn post_of(&mut self, session: Option<crate::session::Session>) -> Result<Post, Fail> {
+        self.locate()?;
+        let session = session.or_else(|| self.surroundings.session.clone());
+        Ok(Post::open(&self.root, Caller { session, ..self.caller() }, self.clock())?)
+    }
+
     pub(super) fn caller(&self) -> Caller {
         Caller {
             flag: self.globals.acting.clone(),

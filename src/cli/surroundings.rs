@@ -18,10 +18,12 @@ use crate::settings::{self, Project};
 pub(super) const SEED_ROOT: &str = "/tmp/agent-mailbox";
 
 /// Programs that tell a session's id to the commands they start.
-const SESSIONS: [(&str, &str); 3] = [
+const SESSIONS: [(&str, &str); 4] = [
     ("claude", "CLAUDE_CODE_SESSION_ID"),
     ("codex", "CODEX_THREAD_ID"),
     ("copilot", "COPILOT_AGENT_SESSION_ID"),
+    // OpenCode tells nothing; its plugin of ours does.
+    ("opencode", "POSTROOM_OPENCODE_SESSION"),
 ];
 
 /// Variables by which a program can be told that tells no session.
@@ -173,7 +175,12 @@ pub(super) fn myself() -> std::io::Result<PathBuf> {
 }
 
 /// A file of a program on the search path.
-pub(super) fn on_path(program: &str, from: &Path) -> Option<PathBuf> {
+pub(super) fn on_path(program: &str) -> Option<PathBuf> {
+    program_from(program, Path::new(""))
+}
+
+/// The same, as it is found when it is started in a directory.
+pub(super) fn program_from(program: &str, from: &Path) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
@@ -248,6 +255,47 @@ fn absolute(path: &Path) -> Result<PathBuf, Fail> {
 
 fn variable_of(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty() && value.len() <= 1024)
+}
+
+/// The home directory of this person.
+pub(super) fn home() -> Result<PathBuf, Fail> {
+    env::home_dir().filter(|home| home.is_absolute()).ok_or_else(|| {
+        Fail::told(
+            Failure::Refused,
+            "HOME does not say where settings are",
+            "set HOME to your home directory",
+        )
+    })
+}
+
+/// A directory that a variable names, if it does.
+pub(super) fn directory(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// The project around the working directory: the nearest directory with a repository or settings, else itself.
+pub(super) fn project_dir() -> Result<PathBuf, Fail> {
+    let fault =
+        |e: std::io::Error| Fail::told(Failure::NotDone, e.to_string(), "go to the project's directory");
+    let here = env::current_dir().and_then(std::fs::canonicalize).map_err(fault)?;
+    let is_project = |dir: &&Path| dir.join(".git").exists() || dir.join(settings::FILE).exists();
+    Ok(here.ancestors().find(is_project).unwrap_or(&here).to_owned())
+}
+
+/// Whether this runs inside tmux.
+pub(super) fn in_tmux() -> bool {
+    variable_of("TMUX").is_some()
+}
+
+/// The process of the agent program that called a hook: named by it, else whoever started this command.
+pub(super) fn agent_process() -> Option<crate::session::Process> {
+    let named = variable_of("CLAUDE_PID").and_then(|pid| pid.parse().ok());
+    crate::session::Process::of(named.unwrap_or_else(parent))
+}
+
+/// Whether a person sits before the session that called a hook.
+pub(super) fn is_attended() -> bool {
+    variable_of("CLAUDE_CODE_SESSION_ATTENDED").as_deref() == Some("1")
 }
 
 /// The process that started this command, which is the agent or its shell.

@@ -63,6 +63,11 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::agents::RunsOf>("runs", Group::Agents),
     entry::<super::agents::Trust>("trust", Group::Agents),
     entry::<super::mcp::Mcp>("mcp", Group::Agents),
+    entry::<super::install::Install>("install", Group::Agents),
+    entry::<super::install::Uninstall>("uninstall", Group::Agents),
+    entry::<super::attend::Attend>("attend", Group::Agents),
+    entry::<super::spawn::Spawn>("spawn", Group::Agents),
+    entry::<super::spawn::Handback>("handback", Group::Agents),
     entry::<super::trace::Trace>("trace", Group::Look),
     entry::<super::thread::Thread>("thread", Group::Look),
     entry::<super::thread::Sent>("sent", Group::Look),
@@ -77,6 +82,7 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::completions::Completions>("completions", Group::Tools),
     entry::<super::man::Man>("man", Group::Tools),
     entry::<super::mb::Mb>("mb", Group::Hidden),
+    super::hook::ENTRY,
     entry::<super::dispatch::Supervise>("supervise", Group::Hidden),
 ];
 

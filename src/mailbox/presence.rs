@@ -30,9 +30,13 @@ impl Maildir {
         self.dir().try_lock(".alive", Hold::Together).ok().flatten()
     }
 
+    /// Whether a process waits for its mail this moment.
+    pub fn is_waited_on(&self) -> bool {
+        self.dir().stat(".alive").is_ok() && matches!(self.dir().try_lock(".alive", Hold::Alone), Ok(None))
+    }
+
     pub fn presence(&self, now: Timestamp) -> Presence {
-        let resident = self.dir().stat(".alive").is_ok()
-            && matches!(self.dir().try_lock(".alive", Hold::Alone), Ok(None));
+        let resident = self.is_waited_on();
         match self.dir().stat("seen").map(|stat| mtime(&stat)) {
             _ if resident => Presence::Alive,
             Ok(seen) if now.since(seen) < ALIVE => Presence::Alive,

@@ -126,6 +126,7 @@ impl Post {
             }
             checked.headers.truncate(limit);
             checked.more = fit.saturating_sub(checked.headers.len());
+            self.note_told(me, &checked.headers);
             return Ok(checked);
         }
     }

@@ -62,6 +62,11 @@ impl Post {
         Ok(mailbox.dir().replace(FILE, &serde_json::to_vec(&holder).unwrap_or_default())?)
     }
 
+    /// The session that a mailbox belongs to.
+    pub(super) fn holder_of(&self, me: &super::Me) -> Option<Session> {
+        holder(me.mailbox.home()).map(|h| Session { program: h.program, id: h.session })
+    }
+
     /// Refuses a session whose mailbox was taken over by another.
     pub(super) fn check_holder(&self, session: &Session, id: &MailboxId) -> Result<()> {
         let Ok(mailbox) = Maildir::open(self.room.root(), id) else { return Ok(()) };

@@ -7,7 +7,7 @@ const MAIN: [&str; 11] =
     ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
 
 /// What the overview only names.
-const MORE: [&str; 29] = [
+const MORE: [&str; 34] = [
     "status",
     "cleanup",
     "shared",
@@ -31,6 +31,11 @@ const MORE: [&str; 29] = [
     "agents",
     "runs",
     "trust",
+    "install",
+    "uninstall",
+    "attend",
+    "spawn",
+    "handback",
     "compose",
     "verify",
     "demo",
@@ -79,7 +84,7 @@ fn the_overview_is_the_contract() {
       work queues  claim, done, release, fail, failed
       people       adopt, group, takeover, prune
       .claude tree status, cleanup, shared
-      agents       dispatch, agents, runs, trust
+      agents       dispatch, agents, runs, trust, install, uninstall, attend, spawn, handback
       look         trace, thread, sent, search, stats, log, doctor
       tools        compose, verify, demo, shell-init, completions, man
 

@@ -10,8 +10,11 @@
 )]
 
 mod adopt;
+mod agents_idle;
+mod agents_real;
 mod archive;
 mod ask;
+mod attend;
 mod bad_disk;
 mod bad_files;
 mod bad_input;
@@ -41,6 +44,9 @@ mod golden;
 mod group;
 mod hand;
 mod help;
+mod hook;
+mod hook_bind;
+mod install;
 mod json;
 mod json_life;
 mod kinds;
@@ -62,6 +68,7 @@ mod models;
 mod models_real;
 mod moving;
 mod page;
+mod plugins;
 mod project;
 mod promises;
 mod prune;
@@ -80,6 +87,7 @@ mod setup;
 mod shared_state;
 mod shell;
 mod shell_mixed;
+mod spawn;
 mod staffed;
 mod stats;
 mod taken;

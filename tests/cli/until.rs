@@ -19,7 +19,7 @@ pub(crate) fn until_watching(child: &Child) {
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = std::time::Instant::now();
     while !holds() {
-        assert!(start.elapsed().as_secs() < 30, "{what} did not come");
+        assert!(start.elapsed().as_secs() < 90, "{what} did not come");
         std::thread::yield_now();
     }
 }

@@ -38,6 +38,15 @@ const CLIENTS: Packages = Packages {
     without: "without it MCP is tested with our own client and the agent programs alone",
 };
 
+/// What OpenCode loads by itself, into the directory of its settings, where it finds a plugin; the tests have no network.
+const PLUGIN: Packages = Packages {
+    folder: "agents/opencode",
+    what: "what OpenCode needs for plugins",
+    npm: &["@opencode-ai/plugin@1.18.33"],
+    python: &[],
+    without: "without it OpenCode is tested without its plugin",
+};
+
 struct Packages {
     folder: &'static str,
     what: &'static str,
@@ -48,7 +57,7 @@ struct Packages {
 
 /// Installs what is missing; never fails a run.
 pub(crate) fn install(repo: &Repo, report: &mut Report) {
-    for packages in [AGENTS, CLIENTS] {
+    for packages in [AGENTS, PLUGIN, CLIENTS] {
         packages.install(repo, report);
     }
 }
@@ -108,7 +117,7 @@ mod tests {
 
     #[test]
     fn every_package_has_its_version() {
-        for package in AGENTS.npm.iter().chain(CLIENTS.npm).chain(CLIENTS.python) {
+        for package in AGENTS.npm.iter().chain(PLUGIN.npm).chain(CLIENTS.npm).chain(CLIENTS.python) {
             let (name, version) = package.rsplit_once(['@', '=']).unwrap();
             assert!(!name.is_empty() && version.split('.').count() == 3, "{package}");
         }

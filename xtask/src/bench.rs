@@ -49,6 +49,7 @@ const MEASUREMENTS: [(&str, &str, Measure); 13] = [
     ),
     ("send", "one durable message of 2 KiB into an existing mailbox, cold process", mail::send),
     ("check", "an empty inbox, cold process", mail::check),
+    ("hook", "a hook of a session that has no mail, cold process", mail::hook),
     ("crowd", "check and send with 100,000 messages in the inbox", crowd::crowd),
     ("wait", "from publishing to the end of a waiting process; how often an idle one stirs", wake::wake),
     ("deliver", "deliveries by the library in one process", deliver::deliver),

@@ -102,6 +102,27 @@ pub(crate) fn check(bench: &Bench) -> Vec<Row> {
     })
 }
 
+/// The hook of a bound session with an empty inbox, against the floor of the check that it has to make.
+pub(crate) fn hook(bench: &Bench) -> Vec<Row> {
+    on_both("hook of an empty inbox", |place| {
+        let room = Room::set_up(&bench.programs, &place.dir, &["alice", "bob"])?;
+        let session = |args: &[&str]| {
+            let root: [&OsStr; 2] = ["--root".as_ref(), room.root().as_os_str()];
+            let all: Vec<&OsStr> = root.into_iter().chain(args.iter().map(AsRef::as_ref)).collect();
+            let mut command = bench.programs.postroom(&all);
+            command.env("CLAUDE_CODE_SESSION_ID", "bench");
+            command
+        };
+        bench.programs.output(session(&["takeover", "bob", "--force"]))?;
+        let measured = |_| Ok(session(&["hook", "claude", "tool-end"]));
+        let floor = |_| room.floor("scan", "bob", &[]);
+        let runs = Runs { room: &room, measured: &measured, floor: &floor, expected: SENT, receivers: &[] };
+        let pair = runs.take(bench.rounds)?;
+        let name = format!("`hook` of an empty inbox, {}", place.kind);
+        Ok(vec![Row::ratio(name, &pair, Limit::AtMost(1.35))])
+    })
+}
+
 /// The rows of a measurement, or one that tells why there are none.
 pub(crate) fn rows(what: &str, measure: impl FnOnce() -> Result<Vec<Row>, Without>) -> Vec<Row> {
     measure().unwrap_or_else(|why| vec![Row::without(what, why)])

@@ -1,0 +1,268 @@
+//! Settings in JSON as people write it: with comments and trailing commas. Everything that is not changed keeps its bytes.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+use serde_json::Value;
+
+use super::change::{Change, Error, What};
+
+const MARK: char = '\u{feff}';
+
+/// The text with these changes made.
+pub fn apply(text: &str, changes: &[Change]) -> Result<String, Error> {
+    edit(text, |root| {
+        let top = top(root)?;
+        changes.iter().try_for_each(|change| make(&top, change))
+    })
+}
+
+/// The text without these changes, and without what they leave empty.
+pub fn remove(text: &str, changes: &[Change]) -> Result<String, Error> {
+    edit(text, |root| {
+        if root.value().is_none() {
+            return Ok(());
+        }
+        let top = top(root)?;
+        changes.iter().for_each(|change| unmake(&top, &change.at, change));
+        Ok(())
+    })
+}
+
+/// What the text says.
+pub fn value(text: &str) -> Result<Value, Error> {
+    let root = parse(text.trim_start_matches(MARK))?;
+    root.to_serde_value().map_or(Ok(Value::Null), Ok)
+}
+
+fn edit(text: &str, change: impl FnOnce(&CstRootNode) -> Result<(), Error>) -> Result<String, Error> {
+    let (mark, text) = match text.strip_prefix(MARK) {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", text),
+    };
+    let root = parse(text)?;
+    change(&root)?;
+    Ok(format!("{mark}{root}"))
+}
+
+fn parse(text: &str) -> Result<CstRootNode, Error> {
+    // What agent programs read: comments and trailing commas, and no further looseness.
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    CstRootNode::parse(text, &options).map_err(|e| Error::Syntax {
+        line: e.line_display(),
+        column: e.column_display(),
+        why: e.kind().to_string(),
+    })
+}
+
+fn top(root: &CstRootNode) -> Result<CstObject, Error> {
+    root.object_value_or_create().ok_or(Error::Kind {
+        key: "the whole file".to_owned(),
+        found: "no object",
+        wanted: "one",
+    })
+}
+
+/// The member of an object, which must not stand there twice: programs disagree about which of them counts.
+fn member(object: &CstObject, key: &str) -> Result<Option<CstNode>, Error> {
+    let named = |name: Option<String>| name.as_deref() == Some(key);
+    let mut found = object.properties().into_iter().filter(|property| named(property.decoded_name()));
+    let first = found.next();
+    match found.next() {
+        Some(_) => Err(Error::Twice { key: key.to_owned() }),
+        None => Ok(first.and_then(|property| property.value())),
+    }
+}
+
+fn make(top: &CstObject, change: &Change) -> Result<(), Error> {
+    let mut object = top.clone();
+    let (way, last) = match &change.what {
+        What::Put { .. } => (change.at.as_slice(), None),
+        What::Add { .. } => match change.at.split_last() {
+            Some((last, way)) => (way, Some(last)),
+            None => return Ok(()),
+        },
+    };
+    for key in way {
+        object = below(&object, key, matches!(change.what, What::Put { .. }))?;
+    }
+    match (&change.what, last) {
+        (What::Add { value, .. }, Some(last)) => {
+            member(&object, last)?;
+            let list = object.array_value_or_create(last).ok_or_else(|| Error::Kind {
+                key: last.clone(),
+                found: "something else",
+                wanted: "a list",
+            })?;
+            list.append(input(value));
+        }
+        (What::Put { key, value }, _) => match member(&object, key)? {
+            Some(_) => {
+                if let Some(property) = object.get(key) {
+                    property.set_value(input(value));
+                }
+            }
+            None => {
+                object.append(key, input(value));
+            }
+        },
+        (What::Add { .. }, None) => {}
+    }
+    Ok(())
+}
+
+fn below(object: &CstObject, key: &str, widen: bool) -> Result<CstObject, Error> {
+    let word = match member(object, key)? {
+        Some(node) => node.as_string_lit().and_then(|word| word.decoded_value().ok()),
+        None => None,
+    };
+    if let (Some(word), true, Some(property)) = (word, widen, object.get(key)) {
+        property.set_value(CstInputValue::Object(vec![("*".to_owned(), word.into())]));
+    }
+    object.object_value_or_create(key).ok_or_else(|| Error::Kind {
+        key: key.to_owned(),
+        found: "something else",
+        wanted: "an object",
+    })
+}
+
+/// Takes a change out; whether the object is empty afterwards.
+fn unmake(object: &CstObject, way: &[String], change: &Change) {
+    if let [key, rest @ ..] = way {
+        if let Some(inner) = object.object_value(key) {
+            let had = inner.properties().len();
+            unmake(&inner, rest, change);
+            if had > 0 && inner.properties().is_empty() {
+                object.get(key).into_iter().for_each(|property| property.remove());
+            }
+        } else if let (Some(list), []) = (object.array_value(key), rest) {
+            let own = |node: &CstNode| node.to_serde_value().is_some_and(|item| change.is_own_item(&item));
+            let (own, others): (Vec<_>, Vec<_>) = list.elements().into_iter().partition(own);
+            let emptied = !own.is_empty() && others.is_empty();
+            own.into_iter().for_each(CstNode::remove);
+            if emptied {
+                object.get(key).into_iter().for_each(|property| property.remove());
+            }
+        }
+        return;
+    }
+    if let What::Put { key, .. } = &change.what {
+        object.get(key).into_iter().for_each(|property| property.remove());
+    }
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(b) => CstInputValue::Bool(*b),
+        Value::Number(n) => CstInputValue::Number(n.to_string()),
+        Value::String(s) => CstInputValue::String(s.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(members) => {
+            CstInputValue::Object(members.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::agents::change::State;
+
+    fn changes() -> Vec<Change> {
+        let at = |path: &[&str]| path.iter().map(|key| (*key).to_owned()).collect();
+        vec![
+            Change {
+                at: at(&["hooks", "Stop"]),
+                what: What::Add {
+                    value: json!({"hooks": [{"type": "command", "command": "postroom hook claude stop"}]}),
+                    mark: Some(" hook claude ".to_owned()),
+                },
+            },
+            Change {
+                at: at(&["permissions", "allow"]),
+                what: What::Add { value: json!("Bash(postroom *)"), mark: None },
+            },
+            Change {
+                at: at(&["mcpServers"]),
+                what: What::Put { key: "postroom".to_owned(), value: json!({"command": "postroom"}) },
+            },
+        ]
+    }
+
+    const NASTY: [&str; 8] = [
+        "{}",
+        "{\n}\n",
+        "",
+        "// only a comment\n{\n  // inside\n}\n",
+        "\u{feff}{\"a\":1}",
+        "{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": [ {\"hooks\": [{\"command\": \"other\"}]}, ], // mine\r\n\t},\r\n}\r\n",
+        "{\"permissions\":{\"allow\":[\"Bash(ls)\"],\"deny\":[]},/* x */\"unknown\":{\"k\":[1,2,]}}",
+        "{\n    \"mcpServers\": {\n        \"z\": {}, // keep\n    },\n\n    \"env\": {}\n}",
+    ];
+
+    #[test]
+    fn what_is_made_is_there_and_all_else_is_kept() {
+        for text in NASTY {
+            let made = apply(text, &changes()).unwrap();
+            let read = value(&made).unwrap();
+            for change in changes() {
+                assert_eq!(change.state(&read), State::Current, "{made}");
+            }
+            for kept in [
+                "// only a comment",
+                "// inside",
+                "// mine",
+                "// keep",
+                "/* x */",
+                "\"unknown\":{\"k\":[1,2,]}",
+            ] {
+                assert_eq!(text.contains(kept), made.contains(kept), "{made}");
+            }
+            let gone = remove(&made, &changes()).unwrap();
+            let before = value(text).unwrap();
+            let after = value(&gone).unwrap();
+            assert!(before == after || before.is_null() && after == json!({}), "{text} {gone}");
+        }
+    }
+
+    #[test]
+    fn a_word_becomes_the_rule_for_all_others() {
+        let rule = Change {
+            at: vec!["permission".to_owned(), "bash".to_owned()],
+            what: What::Put { key: "postroom *".to_owned(), value: json!("allow") },
+        };
+        let read = |text: &str| value(&apply(text, std::slice::from_ref(&rule)).unwrap()).unwrap();
+        assert_eq!(
+            read("{\"permission\": {\"bash\": \"ask\"}}"),
+            json!({"permission": {"bash": {"*": "ask", "postroom *": "allow"}}})
+        );
+        assert_eq!(
+            read("{\"permission\": \"ask\"}"),
+            json!({"permission": {"*": "ask", "bash": {"postroom *": "allow"}}})
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_with_its_line() {
+        let error = |text: &str| apply(text, &changes()).unwrap_err();
+        assert!(matches!(error("{\n  \"a\": 1\n  \"b\": 2\n}"), Error::Syntax { line: 2 | 3, .. }));
+        assert!(matches!(error("{\"a\": }"), Error::Syntax { line: 1, .. }));
+        assert!(matches!(error("[]"), Error::Kind { .. }));
+        assert!(matches!(error("{\"hooks\": {\"Stop\": {}}}"), Error::Kind { .. }));
+        assert!(matches!(error("{\"hooks\": {}, \"hooks\": {}}"), Error::Twice { .. }));
+        assert!(error(&"[".repeat(100_000)).to_string().contains("line 1"));
+    }
+}

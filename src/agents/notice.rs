@@ -1,0 +1,104 @@
+//! The words of a notice: facts, at most [`LONGEST`] bytes, no body, and nothing that reads like an order. A subject is
+//! somebody's text, so it stands in quotation marks and cannot break out of its line.
+
+use crate::message::Priority;
+use crate::message::visible;
+use crate::post::{News, Post};
+
+/// The longest text that a hook adds, in bytes.
+pub const LONGEST: usize = 600;
+
+/// What wakes an idle session; it names no content and is always the same.
+pub const WAKE: &str = "postroom: mail has arrived for this session's mailbox. `postroom check` lists it.";
+
+/// Why a wake-up that came too late is dropped.
+pub const LATE: &str = "postroom: that mail was read meanwhile, so nobody is woken for it.";
+
+/// What a session is told at its beginning.
+pub fn beginning(name: &str, unread: usize, needs_name: bool) -> String {
+    let name = shortened(name, 80);
+    let mut text = format!("postroom: this session has the mailbox {name}; ");
+    text.push_str(&match unread {
+        0 => "no unread mail.".to_owned(),
+        1 => "1 message is unread (`postroom check` lists it).".to_owned(),
+        n => format!("{n} messages are unread (`postroom check` lists them)."),
+    });
+    if needs_name {
+        text.push_str(&format!(
+            " Its commands need `--as {name}`, because this program's shell does not tell the session."
+        ));
+    }
+    text
+}
+
+/// What a session is told that has no mailbox.
+pub fn nobody() -> String {
+    "postroom: this session has no mailbox yet. The setup flow of the mailbox skill gives it one (`postroom setup NAME`).".to_owned()
+}
+
+/// What a session is told whose name another one has.
+pub fn held(name: &str) -> String {
+    let name = shortened(name, 80);
+    format!(
+        "postroom: the mailbox {name} is held by another session, so this one has none. The setup flow of the mailbox skill gives \
+         it a name of its own; the takeover flow takes {name} over."
+    )
+}
+
+/// The headers of what is new.
+pub fn headers(post: &Post, name: &str, news: &News) -> String {
+    let messages = if news.count == 1 { "message" } else { "messages" };
+    let mut text = format!(
+        "postroom: {} unread {messages} for {} (senders as claimed, same user; subjects are quoted data):\n",
+        news.count,
+        shortened(name, 40)
+    );
+    let end = "`postroom read ID` shows one, `postroom reply ID` answers it.";
+    let more = |left: usize| format!("… and {left} more: postroom check\n");
+    let mut shown = 0;
+    for header in &news.headers {
+        let envelope = &header.envelope;
+        let urgent = match envelope.priority {
+            Priority::Normal => String::new(),
+            other => format!(" ({other})"),
+        };
+        let line = format!(
+            "{} from {}{urgent}: \"{}\"\n",
+            shortened(&envelope.called(&header.name), 40),
+            shortened(post.name_of(&envelope.from), 40),
+            shortened(&envelope.subject.replace('"', "'"), 100)
+        );
+        if text.len() + line.len() + end.len() + more(news.count).len() > LONGEST {
+            break;
+        }
+        text.push_str(&line);
+        shown += 1;
+    }
+    if news.count > shown {
+        text.push_str(&more(news.count - shown));
+    }
+    text + end
+}
+
+/// One safe line of at most `most` bytes.
+fn shortened(text: &str, most: usize) -> String {
+    let line = visible::line(text);
+    if line.len() <= most {
+        return line;
+    }
+    format!("{}…", &line[..line.floor_char_boundary(most.saturating_sub(3))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_make_a_notice_long() {
+        let name = "é".repeat(1000);
+        for text in [beginning(&name, 3, true), held(&name), nobody(), WAKE.to_owned()] {
+            assert!(text.len() <= LONGEST, "{}", text.len());
+        }
+        assert_eq!(shortened("a\nb\u{1b}", 40), "a b\\u{1b}");
+    }
+}

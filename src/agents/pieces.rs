@@ -1,0 +1,220 @@
+//! Pieces: the files that a program gets in one place, with what is to stand in them. Pure; made from the table.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::change::{Change, What};
+use super::programs::{Content, Entry, Event, File, Hook, Program};
+use super::texts;
+
+/// Where and for whom a program is equipped.
+#[derive(Debug, Clone)]
+pub struct Site {
+    pub home: PathBuf,
+    /// The program's own settings.
+    pub config: PathBuf,
+    /// Whether these lie elsewhere than usual.
+    pub moved: bool,
+    /// The project, if it is for that alone.
+    pub project: Option<PathBuf>,
+    /// How hooks call postroom; in a project by its name, because others have it elsewhere.
+    pub postroom: String,
+    /// The room that must be writable.
+    pub root: PathBuf,
+    /// The standing name of its sessions.
+    pub name: Option<String>,
+    /// Whether the program is known to have the hook that wakes.
+    pub wakes: bool,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Piece {
+    pub path: PathBuf,
+    pub form: Form,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Form {
+    Json(Vec<Change>),
+    Toml(Vec<Change>),
+    Whole(String),
+}
+
+impl Site {
+    /// All files of a program here.
+    pub fn pieces(&self, program: &Program) -> Vec<Piece> {
+        let files = if self.project.is_some() { program.project } else { program.user };
+        files.iter().flat_map(|file| self.piece(program, file)).collect()
+    }
+
+    fn piece(&self, program: &Program, file: &File) -> Vec<Piece> {
+        let path = self.path(file.path);
+        let changes = |entries: &[Entry]| entries.iter().flat_map(|e| self.changes(program, e)).collect();
+        let form = match file.content {
+            Content::Json(entries) => Form::Json(changes(entries)),
+            Content::Toml(entries) => Form::Toml(changes(entries)),
+            Content::Whole(word) => Form::Whole(self.filled(&texts::whole(word))),
+            Content::Hooks(frame) => Form::Whole(self.hook_file(program, frame)),
+            Content::Skill => {
+                let page = |(name, text): &(&str, &str)| Piece {
+                    path: path.join(name),
+                    form: Form::Whole((*text).to_owned()),
+                };
+                return texts::SKILL.iter().map(page).collect();
+            }
+        };
+        vec![Piece { path, form }]
+    }
+
+    fn path(&self, template: &str) -> PathBuf {
+        let (word, rest) = template.split_once('/').unwrap_or((template, ""));
+        let base: &Path = match word {
+            "{config}" => &self.config,
+            // Claude Code keeps one file beside its directory, unless that was moved.
+            "{beside}" if self.moved => &self.config,
+            "{project}" => self.project.as_deref().unwrap_or(&self.home),
+            _ => &self.home,
+        };
+        base.join(rest)
+    }
+
+    fn changes(&self, program: &Program, entry: &Entry) -> Vec<Change> {
+        let keys = |at: &[&str]| at.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+        match entry {
+            Entry::Hooks(key) => {
+                let hook = |hook: &Hook| Change {
+                    at: vec![(*key).to_owned(), hook.name.to_owned()],
+                    what: What::Add {
+                        value: self.hook(program, hook),
+                        mark: Some(format!(" hook {} ", program.word)),
+                    },
+                };
+                self.hooks(program).map(hook).collect()
+            }
+            Entry::Put { at, key, value } => vec![Change {
+                at: keys(at),
+                what: What::Put {
+                    key: key.replace("{root}", &self.root.display().to_string()),
+                    value: self.value(value),
+                },
+            }],
+            Entry::Add { at, value } => {
+                vec![Change { at: keys(at), what: What::Add { value: self.value(value), mark: None } }]
+            }
+        }
+    }
+
+    fn hooks(&self, program: &Program) -> impl Iterator<Item = &'static Hook> {
+        let wakes = self.wakes;
+        program.hooks.iter().filter(move |hook| wakes || hook.event != Event::Mail)
+    }
+
+    fn hook(&self, program: &Program, hook: &Hook) -> Value {
+        let command = self.command(program, hook.event);
+        serde_json::from_str(&hook.entry.replace("{command}", &quoted(&command))).unwrap_or(Value::Null)
+    }
+
+    /// The line that a program runs: it does nothing where postroom is missing, and leaves no shell behind.
+    pub fn command(&self, program: &Program, event: Event) -> String {
+        let postroom = word(&self.postroom);
+        let there = match self.postroom.contains('/') {
+            true => format!("test -x {postroom}"),
+            false => format!("command -v {postroom} >/dev/null 2>&1"),
+        };
+        let name = self.name.as_deref().map(|name| format!(" --name {}", word(name))).unwrap_or_default();
+        format!("{there} || exit 0; exec {postroom} hook {} {}{name}", program.word, event.word())
+    }
+
+    fn hook_file(&self, program: &Program, frame: &str) -> String {
+        let mut lists = Map::new();
+        for hook in self.hooks(program) {
+            let list = lists.entry(hook.name).or_insert_with(|| Value::Array(vec![]));
+            list.as_array_mut().into_iter().for_each(|list| list.push(self.hook(program, hook)));
+        }
+        let whole = frame.replace("{hooks}", &Value::Object(lists).to_string());
+        let value: Value = serde_json::from_str(&whole).unwrap_or(Value::Null);
+        serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
+    }
+
+    fn value(&self, template: &str) -> Value {
+        let filled = template
+            .replace("{postroom}", &quoted(&self.postroom))
+            .replace("{root}", &quoted(&self.root.display().to_string()));
+        serde_json::from_str(&filled).unwrap_or(Value::Null)
+    }
+
+    /// A text of ours with the two things in it that differ from place to place.
+    fn filled(&self, text: &str) -> String {
+        let name = self.name.as_deref().map(|name| format!("\"--name\", {}", quoted(name)));
+        text.replace("\"{postroom}\"", &quoted(&self.postroom)).replace("{name}", &name.unwrap_or_default())
+    }
+}
+
+/// Text as a JSON string.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// Text as one word of the shell.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::programs::PROGRAMS;
+    use super::*;
+
+    fn site(project: Option<&str>) -> Site {
+        Site {
+            home: "/h".into(),
+            config: "/h/.x".into(),
+            moved: false,
+            project: project.map(Into::into),
+            postroom: "/opt/it's/postroom".to_owned(),
+            root: "/h/mail".into(),
+            name: Some("bob".to_owned()),
+            wakes: true,
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_to_fill_in_and_every_value_is_one() {
+        for program in &PROGRAMS {
+            for piece in site(None).pieces(program).into_iter().chain(site(Some("/p")).pieces(program)) {
+                assert!(piece.path.is_absolute() && !piece.path.to_string_lossy().contains('{'));
+                match &piece.form {
+                    Form::Whole(text) => {
+                        assert!(!text.contains("{postroom}") && !text.contains("{name}"), "{text}")
+                    }
+                    Form::Json(changes) | Form::Toml(changes) => {
+                        let text = serde_json::to_string(changes).unwrap();
+                        assert!(!text.contains("null,\"mark") && !text.contains("{root}"), "{text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_command_disables_itself_and_quotes_its_path() {
+        let line = site(None).command(&PROGRAMS[0], Event::Stop);
+        assert_eq!(
+            line,
+            "test -x '/opt/it'\\''s/postroom' || exit 0; exec '/opt/it'\\''s/postroom' hook claude stop --name bob"
+        );
+    }
+
+    #[test]
+    fn an_older_claude_gets_no_hook_that_it_does_not_know() {
+        let older = Site { wakes: false, ..site(None) };
+        let text = |site: &Site| format!("{:?}", site.pieces(&PROGRAMS[0]));
+        assert!(text(&site(None)).contains("FileChanged") && !text(&older).contains("FileChanged"));
+    }
+}

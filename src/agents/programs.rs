@@ -1,0 +1,418 @@
+//! The one table of agent programs: where each keeps its settings, which hooks it calls and which answers it accepts,
+//! where it looks for skills, how its rules and its servers are written, and how an idle session of it is woken. Verified
+//! with the versions named here; docs/integrations.md is the same for people.
+
+/// A moment in the life of a session at which a program calls a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    Start,
+    Prompt,
+    ToolEnd,
+    Stop,
+    /// A file arrived in a watched directory.
+    Mail,
+    End,
+}
+
+impl Event {
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::Start, "session-start"),
+        (Self::Prompt, "prompt"),
+        (Self::ToolEnd, "tool-end"),
+        (Self::Stop, "stop"),
+        (Self::Mail, "mail"),
+        (Self::End, "session-end"),
+    ];
+
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == word).map(|(event, _)| *event)
+    }
+
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(event, _)| *event == self).map_or("", |(_, word)| word)
+    }
+}
+
+/// Where a program takes text that is meant for its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// `hookSpecificOutput.additionalContext`, with the name of the event.
+    Nested,
+    /// `additionalContext` at the top.
+    Top,
+    /// `{"text":…,"watch":[…]}`: our own plugin reads it.
+    Plugin,
+}
+
+/// How a program is kept from stopping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// By context: it then shows no error.
+    Context,
+    /// `{"decision":"block","reason":…}`.
+    Block,
+}
+
+/// How an idle session is woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// By a hook on arriving files that ends with 2, in sessions that a person attends.
+    Rewake,
+    /// By a command that queues a message for a session.
+    Queue,
+    /// By our plugin, which watches and prompts.
+    Plugin,
+    /// Not at all: it hears of mail at its next prompt.
+    NextPrompt,
+}
+
+/// One hook: when, the program's name for it, and the entry in its settings with `{command}` in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Hook {
+    pub event: Event,
+    pub name: &'static str,
+    pub entry: &'static str,
+}
+
+/// What stands in a file of settings, or that the file is wholly ours.
+#[derive(Debug, Clone, Copy)]
+pub enum Content {
+    Json(&'static [Entry]),
+    Toml(&'static [Entry]),
+    Whole(&'static str),
+    /// Every hook as one file of its own, in this frame with `{hooks}` in it.
+    Hooks(&'static str),
+    /// The skill with its pages, below the path.
+    Skill,
+}
+
+/// One change; values are JSON with `{postroom}`, `{root}` and the like in them.
+#[derive(Debug, Clone, Copy)]
+pub enum Entry {
+    /// Every hook, each in the list of its name below this key.
+    Hooks(&'static str),
+    Put {
+        at: &'static [&'static str],
+        key: &'static str,
+        value: &'static str,
+    },
+    Add {
+        at: &'static [&'static str],
+        value: &'static str,
+    },
+}
+
+/// A file that a program gets; `{config}`, `{home}`, `{beside}` and `{project}` begin its path.
+#[derive(Debug, Clone, Copy)]
+pub struct File {
+    pub path: &'static str,
+    pub content: Content,
+}
+
+/// One agent program.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    pub word: &'static str,
+    pub title: &'static str,
+    /// The version all this was verified with.
+    pub tested: [u32; 3],
+    /// The variable that moves its settings, and where they are without it, below the home directory.
+    pub config: (&'static str, &'static str),
+    pub hooks: &'static [Hook],
+    pub context: Context,
+    pub hold: Hold,
+    pub wake: Wake,
+    /// Whether a command in its shell knows the session.
+    pub tells_session: bool,
+    /// Whether a session has a process to itself, so that its end is the end of the session.
+    pub own_process: bool,
+    pub user: &'static [File],
+    pub project: &'static [File],
+    /// Arguments that open it in a terminal; `{prompt}` is its first prompt.
+    pub open: &'static [&'static str],
+    /// Arguments that make it say what it knows of our server.
+    pub witness: &'static [&'static str],
+    /// What the person still has to do.
+    pub then: &'static str,
+}
+
+pub fn find(word: &str) -> Option<&'static Program> {
+    PROGRAMS.iter().find(|program| program.word == word)
+}
+
+const fn hook(event: Event, name: &'static str, entry: &'static str) -> Hook {
+    Hook { event, name, entry }
+}
+
+const fn file(path: &'static str, content: Content) -> File {
+    File { path, content }
+}
+
+const GROUP: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":10}]}"#;
+const REWAKE: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":20,"asyncRewake":true}]}"#;
+const MILLISECONDS: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":10000}]}"#;
+const SINGLE: &str = r#"{"type":"command","command":{command},"timeoutSec":10}"#;
+const SERVER: &str = r#"{"command":{postroom},"args":["mcp"]}"#;
+
+pub const PROGRAMS: [Program; 5] = [
+    Program {
+        word: "claude",
+        title: "Claude Code",
+        tested: [2, 1, 325],
+        config: ("CLAUDE_CONFIG_DIR", ".claude"),
+        hooks: &[
+            hook(Event::Start, "SessionStart", GROUP),
+            hook(Event::Prompt, "UserPromptSubmit", GROUP),
+            hook(Event::ToolEnd, "PostToolUse", GROUP),
+            hook(Event::ToolEnd, "PostToolUseFailure", GROUP),
+            hook(Event::Stop, "Stop", GROUP),
+            hook(Event::Mail, "FileChanged", REWAKE),
+            hook(Event::End, "SessionEnd", GROUP),
+        ],
+        context: Context::Nested,
+        hold: Hold::Context,
+        wake: Wake::Rewake,
+        tells_session: true,
+        own_process: true,
+        user: &[
+            file(
+                "{config}/settings.json",
+                Content::Json(&[
+                    Entry::Hooks("hooks"),
+                    Entry::Add { at: &["permissions", "allow"], value: r#""Bash(postroom *)""# },
+                    Entry::Add { at: &["permissions", "allow"], value: r#""mcp__postroom""# },
+                    Entry::Add { at: &["permissions", "additionalDirectories"], value: "{root}" },
+                ]),
+            ),
+            file(
+                "{beside}/.claude.json",
+                Content::Json(&[Entry::Put {
+                    at: &["mcpServers"],
+                    key: "postroom",
+                    value: r#"{"type":"stdio","command":{postroom},"args":["mcp"],"env":{}}"#,
+                }]),
+            ),
+            file("{config}/skills/mailbox", Content::Skill),
+            file("{config}/commands/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
+        ],
+        project: &[
+            file(
+                "{project}/.claude/settings.json",
+                Content::Json(&[
+                    Entry::Hooks("hooks"),
+                    Entry::Add { at: &["permissions", "allow"], value: r#""Bash(postroom *)""# },
+                    Entry::Add { at: &["permissions", "allow"], value: r#""mcp__postroom""# },
+                ]),
+            ),
+            file(
+                "{project}/.mcp.json",
+                Content::Json(&[Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER }]),
+            ),
+            file("{project}/.claude/skills/mailbox", Content::Skill),
+            file("{project}/.claude/commands/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
+        ],
+        open: &["{prompt}"],
+        witness: &["mcp", "get", "postroom"],
+        then: "",
+    },
+    Program {
+        word: "codex",
+        title: "Codex",
+        tested: [0, 166, 0],
+        config: ("CODEX_HOME", ".codex"),
+        hooks: &[
+            hook(Event::Start, "SessionStart", GROUP),
+            hook(Event::Prompt, "UserPromptSubmit", GROUP),
+            hook(Event::ToolEnd, "PostToolUse", GROUP),
+            hook(Event::Stop, "Stop", GROUP),
+            hook(
+                Event::End,
+                "SessionEnd",
+                r#"{"hooks":[{"type":"command","command":{command},"timeout":3}]}"#,
+            ),
+        ],
+        context: Context::Nested,
+        hold: Hold::Block,
+        wake: Wake::Queue,
+        tells_session: true,
+        // Its terminal sessions live in one daemon.
+        own_process: false,
+        user: &[
+            file("{config}/hooks.json", Content::Json(&[Entry::Hooks("hooks")])),
+            file(
+                "{config}/config.toml",
+                Content::Toml(&[
+                    Entry::Add { at: &["sandbox_workspace_write", "writable_roots"], value: "{root}" },
+                    Entry::Put { at: &["mcp_servers"], key: "postroom", value: SERVER },
+                ]),
+            ),
+            file("{config}/rules/postroom.rules", Content::Whole("codex.rules")),
+            file("{home}/.agents/skills/mailbox", Content::Skill),
+            file("{home}/.agents/skills/workflow-dispatch/SKILL.md", Content::Whole("workflow-dispatch.md")),
+        ],
+        project: &[
+            file("{project}/.codex/hooks.json", Content::Json(&[Entry::Hooks("hooks")])),
+            file(
+                "{project}/.codex/config.toml",
+                Content::Toml(&[
+                    Entry::Add { at: &["sandbox_workspace_write", "writable_roots"], value: "{root}" },
+                    Entry::Put { at: &["mcp_servers"], key: "postroom", value: SERVER },
+                ]),
+            ),
+            file("{project}/.codex/rules/postroom.rules", Content::Whole("codex.rules")),
+            file("{project}/.agents/skills/mailbox", Content::Skill),
+            file(
+                "{project}/.agents/skills/workflow-dispatch/SKILL.md",
+                Content::Whole("workflow-dispatch.md"),
+            ),
+        ],
+        open: &["{prompt}"],
+        witness: &["mcp", "get", "postroom"],
+        then: "codex skips hooks until you trust them: start codex once and choose to trust the hooks of postroom (/hooks shows them)",
+    },
+    Program {
+        word: "gemini",
+        title: "Gemini CLI",
+        tested: [0, 61, 0],
+        config: ("", ".gemini"),
+        hooks: &[
+            hook(Event::Start, "SessionStart", MILLISECONDS),
+            hook(Event::Prompt, "BeforeAgent", MILLISECONDS),
+            hook(Event::ToolEnd, "AfterTool", MILLISECONDS),
+            hook(Event::Stop, "AfterAgent", MILLISECONDS),
+            hook(Event::End, "SessionEnd", MILLISECONDS),
+        ],
+        context: Context::Nested,
+        hold: Hold::Block,
+        wake: Wake::NextPrompt,
+        tells_session: false,
+        own_process: true,
+        user: &[
+            file(
+                "{config}/settings.json",
+                Content::Json(&[
+                    Entry::Hooks("hooks"),
+                    Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER },
+                ]),
+            ),
+            file("{config}/policies/postroom.toml", Content::Whole("gemini-policy.toml")),
+            file("{home}/.agents/skills/mailbox", Content::Skill),
+            file("{config}/commands/mailbox.toml", Content::Whole("gemini-mailbox.toml")),
+            file("{config}/commands/workflow-dispatch.toml", Content::Whole("gemini-workflow-dispatch.toml")),
+        ],
+        project: &[
+            file(
+                "{project}/.gemini/settings.json",
+                Content::Json(&[
+                    Entry::Hooks("hooks"),
+                    Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER },
+                ]),
+            ),
+            file("{project}/.agents/skills/mailbox", Content::Skill),
+            file("{project}/.gemini/commands/mailbox.toml", Content::Whole("gemini-mailbox.toml")),
+            file(
+                "{project}/.gemini/commands/workflow-dispatch.toml",
+                Content::Whole("gemini-workflow-dispatch.toml"),
+            ),
+        ],
+        open: &["-i", "{prompt}"],
+        witness: &["mcp", "list"],
+        then: "",
+    },
+    Program {
+        word: "opencode",
+        title: "OpenCode",
+        tested: [1, 18, 33],
+        config: ("OPENCODE_CONFIG_DIR", ".config/opencode"),
+        hooks: &[],
+        context: Context::Plugin,
+        hold: Hold::Context,
+        wake: Wake::Plugin,
+        tells_session: true,
+        own_process: true,
+        user: &[
+            file(
+                "{config}/opencode.json",
+                Content::Json(&[
+                    Entry::Put { at: &["permission", "bash"], key: "postroom *", value: r#""allow""# },
+                    Entry::Put {
+                        at: &["permission", "external_directory"],
+                        key: "{root}/*",
+                        value: r#""allow""#,
+                    },
+                    Entry::Put {
+                        at: &["mcp"],
+                        key: "postroom",
+                        value: r#"{"type":"local","command":[{postroom},"mcp"],"enabled":true}"#,
+                    },
+                ]),
+            ),
+            file("{config}/plugin/postroom.js", Content::Whole("opencode.js")),
+            file("{home}/.agents/skills/mailbox", Content::Skill),
+            file("{config}/command/mailbox.md", Content::Whole("opencode-mailbox.md")),
+            file("{config}/command/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
+        ],
+        project: &[
+            file(
+                "{project}/opencode.json",
+                Content::Json(&[
+                    Entry::Put { at: &["permission", "bash"], key: "postroom *", value: r#""allow""# },
+                    Entry::Put {
+                        at: &["mcp"],
+                        key: "postroom",
+                        value: r#"{"type":"local","command":[{postroom},"mcp"],"enabled":true}"#,
+                    },
+                ]),
+            ),
+            file("{project}/.opencode/plugin/postroom.js", Content::Whole("opencode.js")),
+            file("{project}/.agents/skills/mailbox", Content::Skill),
+            file("{project}/.opencode/command/mailbox.md", Content::Whole("opencode-mailbox.md")),
+            file("{project}/.opencode/command/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
+        ],
+        open: &["--prompt", "{prompt}"],
+        witness: &["mcp", "list"],
+        then: "",
+    },
+    Program {
+        word: "copilot",
+        title: "Copilot CLI",
+        tested: [1, 0, 102],
+        config: ("COPILOT_HOME", ".copilot"),
+        hooks: &[
+            hook(Event::Start, "SessionStart", SINGLE),
+            hook(Event::Prompt, "UserPromptSubmit", SINGLE),
+            hook(Event::ToolEnd, "PostToolUse", SINGLE),
+            hook(Event::Stop, "Stop", SINGLE),
+            hook(Event::End, "SessionEnd", SINGLE),
+        ],
+        context: Context::Top,
+        hold: Hold::Block,
+        wake: Wake::NextPrompt,
+        tells_session: true,
+        own_process: true,
+        user: &[
+            file("{config}/hooks/postroom.json", Content::Hooks(r#"{"version":1,"hooks":{hooks}}"#)),
+            file(
+                "{config}/mcp-config.json",
+                Content::Json(&[Entry::Put {
+                    at: &["mcpServers"],
+                    key: "postroom",
+                    value: r#"{"type":"local","command":{postroom},"args":["mcp"],"tools":["*"]}"#,
+                }]),
+            ),
+            file("{home}/.agents/skills/mailbox", Content::Skill),
+            file("{home}/.agents/skills/workflow-dispatch/SKILL.md", Content::Whole("workflow-dispatch.md")),
+        ],
+        project: &[
+            file("{project}/.github/hooks/postroom.json", Content::Hooks(r#"{"version":1,"hooks":{hooks}}"#)),
+            file("{project}/.agents/skills/mailbox", Content::Skill),
+            file(
+                "{project}/.agents/skills/workflow-dispatch/SKILL.md",
+                Content::Whole("workflow-dispatch.md"),
+            ),
+        ],
+        open: &["-i", "{prompt}"],
+        witness: &[],
+        then: "copilot keeps no rules in a file: start it with --allow-tool 'shell(postroom:*)' --allow-tool postroom",
+    },
+];

@@ -1,0 +1,79 @@
+//! The skill, its pages and the commands, as they are written into a program's directories. One source each: plugins and
+//! installations are made of the same files, which lie in `texts/`.
+
+/// The pages of the skill `mailbox`: path below its directory, and text.
+pub const SKILL: [(&str, &str); 13] = [
+    ("SKILL.md", include_str!("texts/SKILL.md")),
+    ("references/setup.md", include_str!("texts/references/setup.md")),
+    ("references/send.md", include_str!("texts/references/send.md")),
+    ("references/reply.md", include_str!("texts/references/reply.md")),
+    ("references/check.md", include_str!("texts/references/check.md")),
+    ("references/wait.md", include_str!("texts/references/wait.md")),
+    ("references/takeover.md", include_str!("texts/references/takeover.md")),
+    ("references/prune.md", include_str!("texts/references/prune.md")),
+    ("references/dispatch.md", include_str!("texts/references/dispatch.md")),
+    ("references/handback.md", include_str!("texts/references/handback.md")),
+    ("references/workspace-send.md", include_str!("texts/references/workspace-send.md")),
+    ("references/workspace-reply.md", include_str!("texts/references/workspace-reply.md")),
+    ("references/workspace-channel.md", include_str!("texts/references/workspace-channel.md")),
+];
+
+const DISPATCH: &str = include_str!("texts/workflow-dispatch.md");
+
+/// A file that is wholly ours, by its word in the table of programs.
+pub fn whole(word: &str) -> String {
+    match word {
+        "workflow-dispatch.md" => DISPATCH.to_owned(),
+        "opencode-mailbox.md" => include_str!("texts/opencode-mailbox.md").to_owned(),
+        "opencode.js" => include_str!("texts/opencode.js").to_owned(),
+        "codex.rules" => include_str!("texts/codex.rules").to_owned(),
+        "gemini-policy.toml" => include_str!("texts/gemini-policy.toml").to_owned(),
+        "gemini-mailbox.toml" => include_str!("texts/gemini-mailbox.toml").to_owned(),
+        "gemini-workflow-dispatch.toml" => dispatch_for_gemini(),
+        _ => String::new(),
+    }
+}
+
+/// The same command in the form of Gemini, which knows no frontmatter.
+fn dispatch_for_gemini() -> String {
+    let (head, body) = DISPATCH.trim_start_matches("---\n").split_once("\n---\n").unwrap_or(("", DISPATCH));
+    let about = head.lines().find_map(|line| line.strip_prefix("description: ")).unwrap_or_default();
+    format!(
+        "description = \"{about}\"\nprompt = '''\n{}'''\n",
+        body.trim_start().replace("$ARGUMENTS", "{{args}}")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::programs::{Content, PROGRAMS};
+    use super::*;
+
+    #[test]
+    fn the_resident_part_and_each_page_are_small() {
+        let (_, skill) = SKILL[0];
+        let resident: usize = skill
+            .lines()
+            .filter(|line| line.starts_with("name: ") || line.starts_with("description: "))
+            .map(|line| line.len() + 1)
+            .sum();
+        assert!((100..480).contains(&resident), "{resident}");
+        for (path, text) in &SKILL[1..] {
+            assert!((300..2000).contains(&text.len()), "{path}: {}", text.len());
+            let flow = path.trim_start_matches("references/").trim_end_matches(".md");
+            assert!(skill.contains(&format!("[{flow}]({path})")) && text.starts_with(&format!("# {flow}\n")));
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_table_has_its_text() {
+        for file in PROGRAMS.iter().flat_map(|program| program.user.iter().chain(program.project)) {
+            if let Content::Whole(word) = file.content {
+                assert!(!whole(word).is_empty(), "{word}");
+            }
+        }
+        let command: toml::Table = toml::from_str(&dispatch_for_gemini()).unwrap();
+        assert!(command["prompt"].as_str().unwrap().contains("{{args}}"));
+        assert!(command["description"].as_str().unwrap().contains("poll"));
+    }
+}

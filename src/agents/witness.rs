@@ -1,0 +1,156 @@
+//! The witness: what an agent program itself says of its settings. Writing a file proves nothing about who reads it, so
+//! the program is asked where it can answer. Every question has a time limit, and no answer is an answer too.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::programs::Program;
+use crate::message::visible;
+
+/// How long a program may think about a question, in seconds.
+const PATIENCE: &str = "60";
+
+/// What a program says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// It knows our server.
+    Yes,
+    /// It does not, or could not be asked; in its words.
+    No(String),
+    /// It has no way to say.
+    Nothing,
+}
+
+/// Whether hooks that a person must trust are trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    Trusted,
+    /// How many of how many are not.
+    Asked {
+        open: usize,
+        all: usize,
+    },
+    Unknown(String),
+}
+
+/// A question to a program, bounded in time.
+fn question(program: &Path, arguments: &[&str], place: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "2", PATIENCE]).arg(program).args(arguments).current_dir(place);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// The version that a program says, as three numbers.
+pub fn version(program: &Path) -> Option<[u32; 3]> {
+    let output = question(program, &["--version"], Path::new("/")).output().ok()?;
+    numbers(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn numbers(text: &str) -> Option<[u32; 3]> {
+    text.split(|c: char| !c.is_ascii_digit() && c != '.').find_map(|word| {
+        let parts: Vec<u32> = word.trim_matches('.').split('.').map_while(|part| part.parse().ok()).collect();
+        <[u32; 3]>::try_from(parts.get(..3)?).ok()
+    })
+}
+
+/// Whether a program sees our server in its settings.
+pub fn server(spec: &Program, program: &Path, place: &Path) -> Said {
+    if spec.witness.is_empty() {
+        return Said::Nothing;
+    }
+    match question(program, spec.witness, place).output() {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr);
+            let knows =
+                said.contains("postroom") && !said.contains("No MCP server") && output.status.success();
+            if knows { Said::Yes } else { Said::No(visible::clip(said.trim(), 200)) }
+        }
+        Err(e) => Said::No(e.to_string()),
+    }
+}
+
+/// Whether Codex trusts our hooks, as its own server tells it.
+pub fn trust(program: &Path, place: &Path) -> Trust {
+    let asked = ask_codex(program, place);
+    let hooks = match asked {
+        Ok(hooks) => hooks,
+        Err(why) => return Trust::Unknown(why),
+    };
+    let own: Vec<&Value> = hooks.iter().filter(|hook| hook.to_string().contains(" hook codex ")).collect();
+    let trusted = |hook: &&&Value| {
+        hook["trustStatus"].as_str().is_some_and(|status| status == "trusted" || status == "managed")
+    };
+    let (all, open) = (own.len(), own.iter().filter(|hook| !trusted(hook)).count());
+    match (all, open) {
+        (0, _) => Trust::Unknown("codex sees no hook of postroom".to_owned()),
+        (_, 0) => Trust::Trusted,
+        _ => Trust::Asked { open, all },
+    }
+}
+
+fn ask_codex(program: &Path, place: &Path) -> Result<Vec<Value>, String> {
+    let mut child = question(program, &["app-server"], place)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    let result = talk(&mut child, place);
+    drop(child.stdin.take());
+    let _ = child.kill();
+    let _ = child.wait();
+    result
+}
+
+fn talk(child: &mut std::process::Child, place: &Path) -> Result<Vec<Value>, String> {
+    let (Some(stdin), Some(stdout)) = (child.stdin.as_mut(), child.stdout.take()) else {
+        return Err("codex app-server has no pipes".to_owned());
+    };
+    let mut say = |value: Value| writeln!(stdin, "{value}").map_err(|e| e.to_string());
+    say(
+        json!({"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "postroom", "version": env!("CARGO_PKG_VERSION")}}}),
+    )?;
+    say(json!({"method": "initialized"}))?;
+    say(json!({"id": 2, "method": "hooks/list", "params": {"cwds": [place]}}))?;
+    for line in BufReader::new(stdout).lines() {
+        let line = line.map_err(|e| e.to_string())?;
+        let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+        if message["id"] == 2 {
+            let mut hooks = vec![];
+            gather(&message["result"], &mut hooks);
+            return match message.get("error") {
+                Some(error) => Err(visible::clip(&error.to_string(), 200)),
+                None => Ok(hooks),
+            };
+        }
+    }
+    Err("codex app-server did not answer".to_owned())
+}
+
+/// Every object that says a trust, wherever it stands in the answer.
+fn gather(value: &Value, hooks: &mut Vec<Value>) {
+    match value {
+        Value::Object(members) if members.contains_key("trustStatus") => hooks.push(value.clone()),
+        Value::Object(members) => members.values().for_each(|member| gather(member, hooks)),
+        Value::Array(items) => items.iter().for_each(|item| gather(item, hooks)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_programs_print() {
+        assert_eq!(numbers("2.1.325 (Claude Code)"), Some([2, 1, 325]));
+        assert_eq!(numbers("codex-cli 0.166.0\n"), Some([0, 166, 0]));
+        assert_eq!(numbers("GitHub Copilot CLI 1.0.102."), Some([1, 0, 102]));
+        assert_eq!(numbers("v1.2"), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! `postroom attend`: the push from outside for programs that can only be woken so.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::note;
+use super::{Verb, surroundings};
+use crate::agents::notice;
+use crate::agents::programs::{PROGRAMS, Wake};
+use crate::message::visible;
+use crate::post::{Failure, Me, Post};
+use crate::session::Session;
+use crate::session::told::Mark;
+use crate::span;
+use crate::wait::Watch;
+
+/// Wake idle sessions that only a push from outside can wake (Codex)
+///
+/// Watches the mailboxes of such sessions and queues one fixed line for a session when mail has come that it has not
+/// heard of: once for each message, at most 20 times an hour. A session at work hears by its hooks, so mail is left to
+/// them for a moment first. Runs until it is stopped; uses no CPU while nothing comes.
+#[derive(Debug, Args)]
+pub(super) struct Attend {
+    /// Look once and end; exits 1 if nobody was to be woken
+    #[arg(long)]
+    once: bool,
+    /// How long mail is left to a session's own hooks
+    #[arg(long, value_name = "SPAN", default_value = "3", value_parser = span::parse)]
+    patience: Duration,
+}
+
+impl Verb for Attend {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        loop {
+            let post = context.post()?;
+            let sessions = sessions(&post)?;
+            let dirs: Vec<_> = sessions.iter().flat_map(|(_, me)| post.watched(me)).collect();
+            // Before the look, so that nothing falls between.
+            let mut watch =
+                if dirs.is_empty() { Watch::polling(Duration::from_secs(5)) } else { Watch::on(&dirs) };
+            let waiting = sessions.iter().any(|(session, me)| post.is_news(me, session).unwrap_or(false));
+            if waiting {
+                crate::mailbox::pause(self.patience);
+            }
+            let mut woken = 0;
+            for (session, me) in sessions.iter().filter(|_| waiting) {
+                woken += usize::from(wake(context, &post, session, me)?);
+            }
+            context.output.flush().map_err(Fail::Output)?;
+            if self.once {
+                return if woken > 0 { Ok(()) } else { Err(Fail::Code(Failure::Nothing)) };
+            }
+            watch.sleep(Duration::from_secs(60));
+        }
+    }
+}
+
+fn sessions(post: &Post) -> Result<Vec<(Session, Me)>, Fail> {
+    let mut all = vec![];
+    for program in PROGRAMS.iter().filter(|program| program.wake == Wake::Queue) {
+        all.extend(post.sessions(program.word)?);
+    }
+    Ok(all)
+}
+
+/// Looks again, notes it, and pushes; what did not arrive is not noted.
+fn wake(context: &mut Context, post: &Post, session: &Session, me: &Me) -> Result<bool, Fail> {
+    let Some(news) = post.news_for(me, session, Mark::Woken)? else { return Ok(false) };
+    let pushed = match surroundings::on_path(&session.program) {
+        None => Err(format!("{} is not on the search path", session.program)),
+        Some(program) => Command::new(program)
+            .args(["queue", "--thread", &session.id, "--message", notice::WAKE])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| e.to_string())
+            .and_then(|output| match output.status.success() {
+                true => Ok(()),
+                false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            }),
+    };
+    if let Err(why) = pushed {
+        post.not_woken(me, session, &news)?;
+        note(&format!("postroom: {} was not woken: {}", visible::line(me.shown()), visible::clip(&why, 300)));
+        return Ok(false);
+    }
+    match context.output.json {
+        true => context
+            .output
+            .json(&json!({"v": 1, "woken": me.shown(), "program": session.program, "messages": news.count})),
+        false if !context.output.quiet => context.output.line(&format!(
+            "woke {} ({}) for {}",
+            visible::line(me.shown()),
+            session.program,
+            news.count
+        )),
+        false => {}
+    }
+    Ok(true)
+}

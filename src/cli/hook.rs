@@ -1,0 +1,170 @@
+//! `postroom hook`: what agent programs call. It never breaks the agent: whatever goes wrong, it prints nothing and
+//! exits 0. One code is meant otherwise: 2 wakes an idle session of a program that asks for it.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::process::ExitCode;
+
+use clap::{Args, FromArgMatches};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::note;
+use super::verbs::{Entry, Group};
+use super::{Globals, Verb, surroundings};
+use crate::agents::answer::{self, Input};
+use crate::agents::notice;
+use crate::agents::programs::{self, Event, Program, Wake};
+use crate::post::{Attached, Me, Post};
+use crate::session::Session;
+use crate::session::told::Mark;
+
+/// As much of an input as is looked at; the rest is read and dropped, so that no program finds its pipe closed.
+const LIMIT: u64 = 32 * 1024 * 1024;
+
+/// What a program does with an exit code of 2.
+const WAKES: u8 = 2;
+
+/// What agent programs call at moments of a session; `postroom install` registers it
+///
+/// Reads the program's JSON on standard input and prints an answer that the program understands, or nothing.
+#[derive(Debug, Args)]
+pub(super) struct Hook {
+    /// claude, codex, gemini, opencode or copilot
+    program: String,
+    /// session-start, prompt, tool-end, stop, mail or session-end
+    event: String,
+    /// Whose mailbox it is if the session has none
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// The row of this verb: it has a way of its own to end.
+pub(super) const ENTRY: Entry =
+    Entry { name: "hook", group: Group::Hidden, command: super::command::<Hook>, run };
+
+fn run(_: &Entry, arguments: Vec<OsString>) -> ExitCode {
+    let matches = super::command::<Hook>().bin_name("postroom hook").try_get_matches_from(arguments);
+    let parsed = matches
+        .and_then(|matches| Ok((Hook::from_arg_matches(&matches)?, Globals::from_arg_matches(&matches)?)));
+    let (hook, globals) = match parsed {
+        Ok(parsed) => parsed,
+        Err(e) if e.use_stderr() => return quietly(&e.to_string()),
+        Err(e) => return super::show(&e.render().to_string()),
+    };
+    let mut context = Context::new(&globals);
+    match hook.answer(&mut context) {
+        Ok(true) => ExitCode::from(WAKES),
+        Ok(false) => match context.output.flush() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(e) => quietly(&e.to_string()),
+        },
+        Err(Fail::Post(e)) => quietly(&e.to_string()),
+        Err(Fail::Told(_, why, _) | Fail::Usage(why, _)) => quietly(&why),
+        Err(Fail::Output(e)) => quietly(&e.to_string()),
+        Err(Fail::Code(_)) => ExitCode::SUCCESS,
+    }
+}
+
+/// An agent goes on, whatever happened; who looks finds the reason.
+fn quietly(why: &str) -> ExitCode {
+    note(&format!("postroom hook: {}", crate::message::visible::text(why)));
+    ExitCode::SUCCESS
+}
+
+impl Verb for Hook {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        self.answer(context).map(|_| ())
+    }
+}
+
+impl Hook {
+    /// Says what is to be said; whether the session is to be woken.
+    fn answer(&self, context: &mut Context) -> Result<bool, Fail> {
+        let input = Input::parse(&read());
+        let usage = |what: &str| Fail::Usage(format!("there is no {what}"), vec![]);
+        let program = programs::find(&self.program).ok_or_else(|| usage("such program"))?;
+        let event = Event::parse(&self.event).ok_or_else(|| usage("such event"))?;
+        // Asked before anything is looked at: it would be held for ever.
+        if event == Event::Stop && input.stop_hook_active {
+            return Ok(false);
+        }
+        let session = input.session_id.clone().map(|id| Session { program: program.word.to_owned(), id });
+        let post = context.post_of(session)?;
+        if event == Event::End {
+            post.detach()?;
+            return Ok(false);
+        }
+        let is_start = event == Event::Start;
+        let process = (is_start && program.own_process).then(surroundings::agent_process).flatten();
+        let text = match post.attach(self.name.as_deref(), process)? {
+            Attached::Mailbox(me) => return self.tell(context, &post, program, event, &input, &me),
+            Attached::Held { name } if is_start => notice::held(&name),
+            Attached::Nobody if is_start => notice::nobody(),
+            _ => return Ok(false),
+        };
+        context.output.text(&answer::shaped(program, event, &input, &text, &[]));
+        Ok(false)
+    }
+
+    fn tell(
+        &self,
+        context: &mut Context,
+        post: &Post,
+        program: &Program,
+        event: Event,
+        input: &Input,
+        me: &Me,
+    ) -> Result<bool, Fail> {
+        let mut watch = vec![];
+        let text = match event {
+            Event::Start => {
+                let watches = match program.wake {
+                    Wake::Rewake => surroundings::is_attended(),
+                    Wake::Plugin => true,
+                    Wake::Queue | Wake::NextPrompt => false,
+                };
+                if watches {
+                    watch = post.watched(me).iter().map(|dir| dir.display().to_string()).collect();
+                }
+                Some(notice::beginning(me.shown(), post.unread_count(me)?, !program.tells_session))
+            }
+            // A push waits in a queue while the session works; it must not cost a turn for mail that was read since.
+            Event::Prompt if is_push(program, input) && post.unread_count(me)? == 0 => {
+                context.output.text(&answer::dropped(notice::LATE));
+                return Ok(false);
+            }
+            Event::Mail if program.wake == Wake::Rewake => {
+                let wakes = surroundings::is_attended() && post.news(me, Mark::Woken)?.is_some();
+                if wakes {
+                    note(notice::WAKE);
+                }
+                return Ok(wakes);
+            }
+            Event::Mail => post.news(me, Mark::Woken)?.map(|_| notice::WAKE.to_owned()),
+            Event::Stop => post.news(me, Mark::Held)?.map(|news| notice::headers(post, me.shown(), &news)),
+            _ => post.news(me, Mark::Told)?.map(|news| notice::headers(post, me.shown(), &news)),
+        };
+        if let Some(text) = text {
+            context.output.text(&answer::shaped(program, event, input, &text, &watch));
+        }
+        Ok(false)
+    }
+}
+
+/// Whether a prompt is the line that `attend` queued.
+fn is_push(program: &Program, input: &Input) -> bool {
+    program.wake == Wake::Queue && input.prompt.as_deref().is_some_and(|text| text.trim() == notice::WAKE)
+}
+
+/// What the program says, all of it taken so that it can be written.
+fn read() -> Vec<u8> {
+    let mut bytes = vec![];
+    let mut stdin = io::stdin().lock();
+    if io::IsTerminal::is_terminal(&stdin) {
+        return bytes;
+    }
+    let _ = stdin.by_ref().take(LIMIT).read_to_end(&mut bytes);
+    let _ = io::copy(&mut stdin, &mut io::sink());
+    bytes
+}

@@ -1,0 +1,144 @@
+//! `postroom spawn` and `postroom handback`: a new agent with its task, and its result back.
+
+use std::process::Command;
+
+use clap::Args;
+use serde_json::json;
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::quoted;
+use super::send::{Writing, tell};
+use super::{Verb, header, surroundings};
+use crate::agents::programs;
+use crate::message::visible;
+use crate::post::{Failure, Letter, NewMailbox, SPAWN};
+
+/// Open a new agent with a mailbox, a name and a first message
+///
+/// In tmux it opens a window; elsewhere it prints the command to run. The text is the task; its subject begins with
+/// `spawn:`, and the new agent hands its result back by `postroom handback`.
+#[derive(Debug, Args)]
+pub(super) struct Spawn {
+    /// What the new agent is called
+    name: String,
+    /// Which program: claude, codex, gemini, opencode or copilot
+    #[arg(long, value_name = "PROGRAM")]
+    preset: String,
+    /// Only print the command
+    #[arg(long)]
+    print: bool,
+    #[command(flatten)]
+    writing: Writing,
+}
+
+impl Verb for Spawn {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let program = super::install::program(&self.preset)?;
+        let (post, me) = context.post_and_me()?;
+        let letter = self.writing.letter(&post)?;
+        let first = letter.body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let subject = letter.subject.clone().unwrap_or_else(|| visible::clip(first.trim(), 60));
+        let child =
+            post.setup(&NewMailbox { name: Some(self.name), child: true, ..NewMailbox::default() })?;
+        // The new name is only known to a room that is opened now.
+        let post = context.post()?;
+        let subject = Some(format!("{SPAWN} {}", subject.trim_start_matches(SPAWN).trim()));
+        let letter = Letter { to: vec![child.id.to_string()], subject, ..letter };
+        let receipts = post.send(&me, &letter)?;
+        let root = context.root.display().to_string();
+        let variables = [
+            ("AGENT_MAILBOX_ID", child.id.to_string()),
+            ("POSTROOM_ROOT", root),
+            ("AGENT_HARNESS", program.word.to_owned()),
+        ];
+        let prompt = prompt(&child.name);
+        let words: Vec<String> = std::iter::once(program.word.to_owned())
+            .chain(program.open.iter().map(|word| word.replace("{prompt}", &prompt)))
+            .collect();
+        let opened = !self.print && surroundings::in_tmux() && window(&child.name, &variables, &words);
+        let set: Vec<String> =
+            variables.iter().map(|(key, value)| format!("{key}={}", quoted(value))).collect();
+        let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let line = format!("{} {}", set.join(" "), line.join(" "));
+        if context.output.json {
+            context.done = true;
+            context.output.json(&json!({
+                "v": 1, "name": child.name, "id": child.id.as_str(), "message": receipts.first().map(|r| r.id.as_str()),
+                "opened": opened, "command": line,
+            }));
+            return Ok(());
+        }
+        let told = tell(context, &receipts);
+        match opened {
+            true if context.output.quiet => {}
+            true => context.output.line(&format!("opened the window {}", visible::line(&child.name))),
+            false => context.output.line(&line),
+        }
+        told
+    }
+}
+
+/// What a new agent is told: a fixed text, and a name that was checked.
+fn prompt(name: &str) -> String {
+    format!(
+        "You are the agent {name}. Run your mailbox skill's check flow: your first mail, whose subject begins with `spawn:`, holds your task."
+    )
+}
+
+fn window(name: &str, variables: &[(&str, String)], words: &[String]) -> bool {
+    let mut tmux = Command::new("tmux");
+    tmux.args(["new-window", "-d", "-n", name]);
+    for (key, value) in variables {
+        tmux.args(["-e", &format!("{key}={value}")]);
+    }
+    tmux.arg("--").args(words);
+    tmux.stdin(std::process::Stdio::null()).output().is_ok_and(|output| output.status.success())
+}
+
+/// Answer the first message that began your work, and file it away
+///
+/// That message has a subject that begins with `spawn:`. Nothing of the kind is open: exits 1. Several are: they are
+/// listed, and ID says which.
+#[derive(Debug, Args)]
+pub(super) struct Handback {
+    /// Which one, if several are open
+    #[arg(value_name = "ID")]
+    id_of_message: Option<String>,
+    #[command(flatten)]
+    writing: Writing,
+}
+
+impl Verb for Handback {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let (post, me) = context.post_and_me()?;
+        let open = post.tasks_given(&me)?;
+        let wanted = |header: &&crate::mailbox::reading::Header| {
+            let id = self.id_of_message.as_deref();
+            id.is_none_or(|id| {
+                header.envelope.called(&header.name).starts_with(id)
+                    || header.envelope.id.as_str().starts_with(id)
+            })
+        };
+        let fitting: Vec<_> = open.iter().filter(wanted).collect();
+        let task = match fitting.as_slice() {
+            [] => return Err(context.nothing("no task is open that began with `spawn:`")),
+            [one] => *one,
+            several => {
+                let mut hints: Vec<String> = several.iter().map(|h| header::plain(&post, h, &[])).collect();
+                hints.push("postroom handback ID says which".to_owned());
+                return Err(Fail::Told(Failure::Refused, format!("{} tasks are open", several.len()), hints));
+            }
+        };
+        let answer = post.reply(&me, task.envelope.id.as_str(), self.writing.letter(&post)?)?;
+        let told = tell(context, [&answer.receipt]);
+        context.output.flush().map_err(Fail::Output)?;
+        post.answered(&me, &answer);
+        told
+    }
+}
+
+/// Programs that can be opened.
+pub(super) fn known() -> String {
+    programs::PROGRAMS.iter().map(|program| program.word).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,246 @@
+//! Notices: what a session hears of its mail without asking. Each message is told once, held for once and woken for
+//! once (`session::told`); nothing here reads a body, and an empty inbox costs one look.
+//!
+//! A session belongs to a mailbox because the environment says so, because it was bound, or because the person gave its
+//! program a standing name; a name that another living session holds is left to that one.
+
+use super::{Error, Me, Post, Result, Why};
+use crate::mailbox::Folder;
+use crate::mailbox::presence::Presence;
+use crate::mailbox::reading::Header;
+use crate::session::told::{Mark, Told};
+use crate::session::{self, Process, Session};
+
+/// Headers that one notice looks at; the rest is counted.
+const HEADERS: usize = 8;
+
+/// Whose a session is.
+#[derive(Debug)]
+pub enum Attached {
+    Mailbox(Box<Me>),
+    /// The name that it would have is held by another session.
+    Held {
+        name: String,
+    },
+    /// Nothing says who it is.
+    Nobody,
+}
+
+/// Mail that a session has not heard of.
+#[derive(Debug)]
+pub struct News {
+    /// Headers of the first of them.
+    pub headers: Vec<Header>,
+    /// How many there are.
+    pub count: usize,
+    /// Their files.
+    pub names: Vec<String>,
+}
+
+impl Post {
+    /// The mailbox of the caller's session, binding it where that is due. `name`: whose it is if nothing else says so.
+    pub fn attach(&self, name: Option<&str>, process: Option<Process>) -> Result<Attached> {
+        let Some(session) = &self.caller.session else { return self.attach_without_session(name) };
+        let wanted = match self.my_id() {
+            Ok(Some((id, Why::Session))) => {
+                let me = self.me_as(id, Why::Session)?;
+                self.refresh_binding(session, &me, process)?;
+                return Ok(Attached::Mailbox(Box::new(me)));
+            }
+            Ok(Some((id, _))) => id,
+            // Whoever lost a mailbox to another session does not get it back by a hook.
+            Err(Error::TakenOver { name, .. }) => return Ok(Attached::Held { name }),
+            Ok(None) => match name {
+                Some(name) => self.addressee(name)?,
+                None => return Ok(Attached::Nobody),
+            },
+            Err(e) => return Err(e),
+        };
+        // A spawned session is said to be itself at every hook; it is bound once.
+        if session.mailbox(&self.room)?.as_ref() == Some(&wanted)
+            && self.check_holder(session, &wanted).is_ok()
+        {
+            let me = self.me_as(wanted, Why::Session)?;
+            self.refresh_binding(session, &me, process)?;
+            return Ok(Attached::Mailbox(Box::new(me)));
+        }
+        self.room.may_write()?;
+        let _lock = self.room.root().lock(crate::registry::LOCK)?;
+        let me = Me { why: Why::Session, ..self.other(&wanted)? };
+        if !self.is_free(session, &me)? {
+            return Ok(Attached::Held { name: me.shown().to_owned() });
+        }
+        session.record(&self.room, &me.id, process.unwrap_or_default(), false)?;
+        self.hold(me.mailbox.home(), Some(session))?;
+        me.mailbox.home().mark_seen();
+        Ok(Attached::Mailbox(Box::new(me)))
+    }
+
+    fn attach_without_session(&self, name: Option<&str>) -> Result<Attached> {
+        let id = match (self.my_id()?, name) {
+            (Some((id, _)), _) => id,
+            (None, Some(name)) => self.addressee(name)?,
+            (None, None) => return Ok(Attached::Nobody),
+        };
+        Ok(Attached::Mailbox(Box::new(self.me_as(id, Why::Id)?)))
+    }
+
+    fn me_as(&self, id: crate::name::MailboxId, why: Why) -> Result<Me> {
+        let me = Me { why, ..self.other(&id)? };
+        if self.room.may_write().is_ok() {
+            me.mailbox.home().mark_seen();
+        }
+        Ok(me)
+    }
+
+    /// A session that was bound by a command has no process yet, and one that goes on is not over.
+    fn refresh_binding(&self, session: &Session, me: &Me, process: Option<Process>) -> Result<()> {
+        let Some(process) = process else { return Ok(()) };
+        let bound = session.bound(&self.room)?;
+        if bound.is_some_and(|bound| bound.process != process || bound.ended) {
+            session.record(&self.room, &me.id, process, false)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a session may have a mailbox: nobody holds it, or who did is gone.
+    fn is_free(&self, session: &Session, me: &Me) -> Result<bool> {
+        let Some(holder) = self.holder_of(me) else { return Ok(true) };
+        if holder == *session {
+            return Ok(true);
+        }
+        let is_silent = || me.mailbox.home().presence(self.now()) != Presence::Alive;
+        if holder.id.is_empty() {
+            return Ok(is_silent());
+        }
+        let bound = holder.bound(&self.room)?.filter(|bound| bound.mailbox == me.id);
+        Ok(bound.is_none_or(|b| b.ended || b.process.is_gone() || b.process.pid == 0 && is_silent()))
+    }
+
+    /// Notes that the caller's session is over; its mailbox is free for the next.
+    pub fn detach(&self) -> Result<()> {
+        let Some(session) = &self.caller.session else { return Ok(()) };
+        if let Some(bound) = session.bound(&self.room)?.filter(|bound| !bound.ended) {
+            session.record(&self.room, &bound.mailbox, bound.process, true)?;
+        }
+        Ok(())
+    }
+
+    /// What the caller's session has not heard of. It has after this call, if anything is returned.
+    pub fn news(&self, me: &Me, mark: Mark) -> Result<Option<News>> {
+        match &self.caller.session {
+            Some(session) => self.news_for(me, session, mark),
+            None => Ok(None),
+        }
+    }
+
+    /// The same for any session of this mailbox.
+    pub fn news_for(&self, me: &Me, session: &Session, mark: Mark) -> Result<Option<News>> {
+        self.refresh(&me.mailbox)?;
+        if self.unheard(me, session, mark)?.0.is_empty() || me.mailbox.home().is_waited_on() {
+            return Ok(None);
+        }
+        let _lock = Told::lock(&self.room)?;
+        let (fresh, unread, mut told) = self.unheard(me, session, mark)?;
+        if fresh.is_empty() || mark == Mark::Woken && !told.wake(self.now().seconds()) {
+            return Ok(None);
+        }
+        let mut headers = vec![];
+        for name in fresh.iter().take(HEADERS).filter(|_| mark != Mark::Woken) {
+            headers.extend(self.header(&me.mailbox, Folder::Inbox, name).ok().flatten());
+        }
+        for name in &fresh {
+            told.set(name, mark);
+            if mark == Mark::Held {
+                told.set(name, Mark::Told);
+            }
+        }
+        told.write(&self.room, session, &unread)?;
+        Ok(Some(News { headers, count: fresh.len(), names: fresh }))
+    }
+
+    /// Whether a session would be woken.
+    pub fn is_news(&self, me: &Me, session: &Session) -> Result<bool> {
+        self.refresh(&me.mailbox)?;
+        Ok(!self.unheard(me, session, Mark::Woken)?.0.is_empty() && !me.mailbox.home().is_waited_on())
+    }
+
+    /// Takes a wake-up back that did not reach its session.
+    pub fn not_woken(&self, me: &Me, session: &Session, news: &News) -> Result<()> {
+        let unread = self.unread(me)?;
+        let _lock = Told::lock(&self.room)?;
+        let mut told = Told::read(&self.room, session)?;
+        news.names.iter().for_each(|name| told.clear(name, Mark::Woken));
+        Ok(told.write(&self.room, session, &unread)?)
+    }
+
+    /// Unread messages without a mark, all unread ones, and what was told.
+    fn unheard(&self, me: &Me, session: &Session, mark: Mark) -> Result<(Vec<String>, Vec<String>, Told)> {
+        let unread = self.unread(me)?;
+        if unread.is_empty() {
+            return Ok((vec![], unread, Told::default()));
+        }
+        let told = Told::read(&self.room, session)?;
+        // Who has seen a header need not be woken for it.
+        let heard = |name: &String| {
+            told.has(name, mark)
+                || mark == Mark::Woken && (told.has(name, Mark::Told) || told.has(name, Mark::Held))
+        };
+        Ok((unread.iter().filter(|name| !heard(name)).cloned().collect(), unread, told))
+    }
+
+    /// The files of unread mail, the most urgent first.
+    fn unread(&self, me: &Me) -> Result<Vec<String>> {
+        let listing = match me.mailbox.agent() {
+            Some(_) => me.mailbox.arrivals(Folder::Inbox, usize::MAX)?,
+            None => me.mailbox.list(Folder::Inbox, usize::MAX)?,
+        };
+        self.not_shown(&me.mailbox, listing.names)
+    }
+
+    /// How many messages a notice would speak of.
+    pub fn unread_count(&self, me: &Me) -> Result<usize> {
+        self.refresh(&me.mailbox)?;
+        Ok(self.unread(me)?.len())
+    }
+
+    /// Headers that a command of the session has just shown are told; nothing depends on it.
+    pub(super) fn note_told(&self, me: &Me, headers: &[Header]) {
+        if me.why == Why::Id || headers.is_empty() || self.room.may_write().is_err() {
+            return;
+        }
+        // Where a program's shell does not know its session, the mailbox does.
+        let holder = || self.holder_of(me).filter(|h| h.program == self.caller.harness && !h.id.is_empty());
+        let Some(session) = self.caller.session.clone().or_else(holder) else { return };
+        let note = || -> Result<()> {
+            // Only a session that has hooks is told anything.
+            if session.bound(&self.room)?.is_none_or(|bound| bound.mailbox != me.id) {
+                return Ok(());
+            }
+            let unread = self.unread(me)?;
+            let _lock = Told::lock(&self.room)?;
+            let mut told = Told::read(&self.room, &session)?;
+            headers.iter().for_each(|header| told.set(&header.name, Mark::Told));
+            Ok(told.write(&self.room, &session, &unread)?)
+        };
+        let _ = note();
+    }
+
+    /// Sessions of a program that are not over and hold their mailbox, with the mailbox.
+    pub fn sessions(&self, program: &str) -> Result<Vec<(Session, Me)>> {
+        let mut found = vec![];
+        for bound in session::all(&self.room, program)?.into_iter().filter(|bound| !bound.ended) {
+            if let Ok(me) = self.other(&bound.mailbox)
+                && self.holder_of(&me).is_some_and(|holder| holder == bound.session)
+            {
+                found.push((bound.session, me));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The directories in which mail of a session may arrive.
+    pub fn watched(&self, me: &Me) -> Vec<std::path::PathBuf> {
+        self.arrival_dirs(me)
+    }
+}

@@ -1,0 +1,134 @@
+//! What a session was told of its unread mail: `<root>/.sessions/<hash>.told`, one line for each message, its marks and
+//! its file name, and one line for each recent wake-up. Only messages that are still unread are kept, so the file is
+//! never longer than the inbox. Losing it costs a second notice and nothing else, so it is written without sync.
+
+use std::collections::HashMap;
+
+use super::{FOLDER, Session, folder};
+use crate::mailbox::Error;
+use crate::mailbox::lock::Lock;
+use crate::room::Room;
+
+const LIMIT: u64 = 64 * 1024 * 1024;
+/// Held while a notice is composed: hooks of one session run side by side.
+const LOCK: &str = "lock";
+
+/// How often a session is woken within [`SPAN`] seconds. Two idle agents could otherwise keep each other awake for ever.
+pub const MOST_WAKES: usize = 20;
+const SPAN: i64 = 3600;
+
+/// One thing that was done about a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Its header was shown.
+    Told = 1,
+    /// The session was kept from stopping for it.
+    Held = 2,
+    /// The session was woken for it.
+    Woken = 4,
+}
+
+/// What a session was told.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    marks: HashMap<String, u8>,
+    wakes: Vec<i64>,
+}
+
+const LETTERS: [(u8, char); 3] = [(Mark::Told as u8, 't'), (Mark::Held as u8, 'h'), (Mark::Woken as u8, 'w')];
+
+impl Told {
+    pub fn read(room: &Room, session: &Session) -> Result<Self, Error> {
+        let Some(folder) = folder(room)? else { return Ok(Self::default()) };
+        let bytes = folder.read(&file(session), LIMIT)?.unwrap_or_default();
+        Ok(Self::parse(&String::from_utf8_lossy(&bytes)))
+    }
+
+    /// Keeps others from telling the same; the folder is there, because the session is bound.
+    pub fn lock(room: &Room) -> Result<Lock, Error> {
+        room.root().make_sub(FOLDER)?.lock(LOCK)
+    }
+
+    /// Writes it down, without what is not unread any more.
+    pub fn write(mut self, room: &Room, session: &Session, unread: &[String]) -> Result<(), Error> {
+        let unread: std::collections::HashSet<&str> = unread.iter().map(String::as_str).collect();
+        self.marks.retain(|name, _| unread.contains(name.as_str()));
+        room.root().make_sub(FOLDER)?.exchange(&file(session), self.render().as_bytes())
+    }
+
+    pub fn has(&self, name: &str, mark: Mark) -> bool {
+        self.marks.get(name).is_some_and(|marks| marks & mark as u8 != 0)
+    }
+
+    pub fn set(&mut self, name: &str, mark: Mark) {
+        *self.marks.entry(name.to_owned()).or_default() |= mark as u8;
+    }
+
+    pub fn clear(&mut self, name: &str, mark: Mark) {
+        self.marks.entry(name.to_owned()).and_modify(|marks| *marks &= !(mark as u8));
+    }
+
+    /// Notes a wake-up, if the session was not woken too often already.
+    pub fn wake(&mut self, now: i64) -> bool {
+        self.wakes.retain(|then| (now - SPAN..=now).contains(then));
+        let allowed = self.wakes.len() < MOST_WAKES;
+        if allowed {
+            self.wakes.push(now);
+        }
+        allowed
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut told = Self::default();
+        for (marks, rest) in text.lines().filter_map(|line| line.split_once(' ')) {
+            if marks == "@" {
+                told.wakes.extend(rest.parse::<i64>());
+                continue;
+            }
+            let bits = LETTERS.iter().filter(|(_, letter)| marks.contains(*letter)).map(|(bit, _)| bit).sum();
+            told.marks.insert(rest.to_owned(), bits);
+        }
+        told
+    }
+
+    fn render(&self) -> String {
+        let mut text: String = self.wakes.iter().map(|then| format!("@ {then}\n")).collect();
+        let mut names: Vec<_> = self.marks.iter().filter(|(name, _)| !name.contains('\n')).collect();
+        names.sort();
+        for (name, marks) in names {
+            text.extend(LETTERS.iter().filter(|(bit, _)| marks & bit != 0).map(|(_, letter)| letter));
+            text.push_str(&format!(" {name}\n"));
+        }
+        text
+    }
+}
+
+fn file(session: &Session) -> String {
+    format!("{}.told", session.file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_is_read_back() {
+        let mut told = Told::default();
+        told.set("a b.md", Mark::Told);
+        told.set("a b.md", Mark::Woken);
+        told.set("c.md", Mark::Held);
+        assert!(told.wake(100));
+        assert_eq!(Told::parse(&told.render()), told);
+        assert!(
+            told.has("a b.md", Mark::Woken) && !told.has("a b.md", Mark::Held) && !told.has("d", Mark::Told)
+        );
+        assert_eq!(Told::parse("\0\u{1b}\n\nx\n@ y\n").wakes, Vec::<i64>::new());
+    }
+
+    #[test]
+    fn wakes_are_capped_within_an_hour() {
+        let mut told = Told::default();
+        assert_eq!((0..100).filter(|second| told.wake(1000 + second)).count(), MOST_WAKES);
+        assert!(told.wake(1000 + SPAN + 200));
+    }
+}

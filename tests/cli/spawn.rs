@@ -1,0 +1,64 @@
+//! A new agent with its task, and its result back.
+
+use crate::room::TestRoom;
+use crate::staffed::{inbox, program, with_path};
+
+#[test]
+fn a_task_is_given_and_handed_back() {
+    let room = TestRoom::with(&["alice"]);
+    let ran = room
+        .by("alice", ["spawn", "worker", "--preset", "gemini", "-s", "parser tests"])
+        .input("Write them.\n")
+        .succeeds();
+    let id = room.id("worker");
+    assert!(ran.out.contains("for worker: spawn: parser tests"), "{}", ran.out);
+    let line = ran.out.lines().last().unwrap();
+    assert!(line.starts_with(&format!("AGENT_MAILBOX_ID={id} POSTROOM_ROOT=")), "{line}");
+    assert!(line.contains(" gemini -i 'You are the agent worker.") && !line.contains("Write them"), "{line}");
+    let worker =
+        |arguments: &[&'static str]| room.run(arguments.iter().copied()).env("AGENT_MAILBOX_ID", &id);
+    assert!(worker(&["read"]).succeeds().out.contains("Write them."));
+    worker(&["handback", "-m", "All green."]).succeeds();
+    assert_eq!(inbox(&room, "alice"), ["All green."]);
+    let ran = worker(&["handback", "-m", "Again."]).exits(1);
+    assert_eq!(ran.out, "", "it was handed back");
+}
+
+#[test]
+fn which_of_several_tasks_is_asked_for() {
+    let room = TestRoom::with(&["alice", "worker"]);
+    room.by("alice", ["send", "worker", "-s", "spawn: one", "-m", "x"]).succeeds();
+    let second = room.by("alice", ["send", "worker", "-s", "spawn: two", "-m", "y"]).succeeds().out;
+    room.by("alice", ["send", "worker", "-s", "about spawn: three", "-m", "z"]).succeeds();
+    let ran = room.by("worker", ["handback", "-m", "done"]).exits(4);
+    assert!(ran.err.contains("2 tasks") && ran.err.contains("one") && ran.err.contains("two"), "{}", ran.err);
+    let id = second.split(' ').nth(1).unwrap();
+    room.by("worker", ["handback", id, "-m", "done two"]).succeeds();
+    assert_eq!(inbox(&room, "alice"), ["done two"]);
+    room.by("worker", ["handback", "-m", "done one"]).succeeds();
+}
+
+#[test]
+fn in_tmux_a_window_opens() {
+    let room = TestRoom::with(&["alice"]);
+    let log = room.around().join("tmux.log");
+    program(&room, "tmux", &format!("printf '%s\\n' \"$@\" > '{}'", log.display()));
+    let run = room.by("alice", ["spawn", "worker", "--preset", "claude", "-m", "do; rm -rf /"]);
+    let ran = with_path(&room, run).env("TMUX", "/x,1,0").succeeds();
+    assert!(ran.out.contains("opened the window worker"), "{}", ran.out);
+    let words = std::fs::read_to_string(log).unwrap();
+    assert!(
+        words.starts_with("new-window\n")
+            && words.contains(&format!("AGENT_MAILBOX_ID={}", room.id("worker")))
+    );
+    assert!(words.contains("\n--\nclaude\n") && !words.contains("rm -rf"), "no byte of a message: {words}");
+}
+
+#[test]
+fn a_taken_name_or_an_unknown_program_opens_nothing() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.by("alice", ["spawn", "bob", "--preset", "claude", "-m", "x"]).exits(4);
+    room.by("alice", ["spawn", "carol", "--preset", "vim", "-m", "x"]).exits(2);
+    assert!(room.files("bob", "inbox").is_empty());
+    room.run(["names", "carol"]).exits(1);
+}
