@@ -30,3 +30,4 @@ pub mod session;
 pub mod settings;
 pub mod span;
 pub mod wait;
+pub mod workflow;

@@ -128,6 +128,11 @@ impl Room {
         self.clock.as_ref()
     }
 
+    /// The clock for whoever opens the same room again.
+    pub fn shared_clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
     pub fn format(&self) -> u32 {
         self.format
     }

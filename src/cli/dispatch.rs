@@ -1,7 +1,8 @@
 //! `postroom dispatch` and the supervisor it starts.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use super::staff::{self, Staff};
 use super::{Verb, surroundings};
 use crate::clock::Timestamp;
 use crate::dispatch::dispatcher::{Bell, Dispatcher, Event, Wanted};
-use crate::dispatch::judgement::STEPS;
+use crate::dispatch::judgement::{LEADING, STEPS};
 use crate::dispatch::processes::MARK;
 use crate::dispatch::runs::{Run, State};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
@@ -66,21 +67,20 @@ impl Verb for Dispatch {
         }
         let mut progress = Progress::new(context.output.terminal && !context.output.quiet);
         let wanted = Wanted { watch: self.watch, limit: self.limit, parallel, progress: progress.wanted };
-        let root = context.root.clone();
         let mut runs: Vec<Run> = vec![];
+        let starter = supervisor_starter(&context.root);
         let start = |agent: &Agent, file: &str| {
             // Before there is a run, a signal ends this process as it ends any; and a poll without mail is one of one thread.
             attend();
-            let mut command = Command::new(surroundings::myself()?);
-            command.arg("--root").arg(&root).args(["--json", "supervise", "--", &agent.name, file]);
-            // A supervisor outlives whoever started it, and is no part of a run that this may be a part of.
-            command.env_remove(MARK).env_remove(STEPS);
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+            starter(agent, file)
         };
         let live = self.watch || context.output.json;
-        let (mut failed, mut ended) = (false, 0);
-        let left = dispatcher.run(&wanted, start, |event| {
+        let (mut failed, mut carried, mut ended) = (false, false, 0);
+        let left = dispatcher.run(&wanted, start, &gate_starter(&context.root), |event| {
             progress.clear();
+            if let Event::Carried { carried } = &event {
+                super::follow::remarks(carried);
+            }
             if live || matches!(event, Event::Nothing { why: Some(_), .. }) {
                 tell(context, &event);
                 let _ = context.output.flush();
@@ -95,6 +95,7 @@ impl Verb for Dispatch {
                     }
                 }
                 Event::Nothing { why, .. } => failed |= why.is_some(),
+                Event::Carried { .. } => carried = true,
                 Event::Started { .. } => {}
             }
         })?;
@@ -107,9 +108,35 @@ impl Verb for Dispatch {
         }
         match (failed, ended == 0) {
             (true, _) => Err(Fail::Code(Failure::NotDone)),
-            (false, true) if left == 0 => Err(context.nothing("no mail waits for an agent")),
+            (false, true) if left == 0 && !carried => Err(context.nothing("no mail waits for an agent")),
             _ => Ok(()),
         }
+    }
+}
+
+/// How the supervisor of a message is started.
+pub(super) fn supervisor_starter(root: &Path) -> impl Fn(&Agent, &str) -> std::io::Result<Child> + use<> {
+    let root = root.to_owned();
+    move |agent, file| {
+        let mut command = Command::new(surroundings::myself()?);
+        command.arg("--root").arg(&root).args(["--json", "supervise", "--", &agent.name, file]);
+        // A supervisor outlives whoever started it, and is no part of a run that this may be a part of.
+        command.env_remove(MARK).env_remove(STEPS).env_remove(LEADING);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+    }
+}
+
+/// How the process of a gate is started: like a supervisor, and heard of only by mail.
+pub(super) fn gate_starter(root: &Path) -> impl Fn(&str, &str) -> std::io::Result<()> + use<> {
+    let root = root.to_owned();
+    move |run, id| {
+        let mut command = Command::new(surroundings::myself()?);
+        command.arg("--root").arg(&root).args(["workflow-gate", "--", run, id]);
+        command.env_remove(MARK).env_remove(STEPS).env_remove(LEADING);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        // Somebody has to be there when it ends, or it stays in the table of processes.
+        std::thread::spawn(move || child.wait());
+        Ok(())
     }
 }
 
@@ -208,6 +235,7 @@ fn tell(context: &mut Context, event: &Event<'_>) {
                 value
             }
             Event::Nothing { agent, why } => json!({"v": 1, "event": "nothing", "agent": agent, "why": why}),
+            Event::Carried { carried } => super::follow::document(carried),
             Event::Going { .. } => return,
         };
         return context.output.json(&document);
@@ -217,6 +245,7 @@ fn tell(context: &mut Context, event: &Event<'_>) {
             context.output.line(&format!("started {} for {}", visible::line(agent), visible::line(file)))
         }
         Event::Ended { run } => context.output.line(&line(run)),
+        Event::Carried { carried } => context.output.line(&super::follow::line(carried)),
         Event::Nothing { agent, why: Some(why) } => {
             note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
         }

@@ -19,6 +19,7 @@ mod dispatch;
 mod doctor;
 mod fail;
 mod failed;
+mod follow;
 mod group;
 mod header;
 mod hook;
@@ -53,6 +54,8 @@ mod verbs;
 mod verify;
 mod wait;
 mod whoami;
+mod workflow;
+mod workflows;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

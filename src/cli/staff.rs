@@ -176,6 +176,13 @@ fn checked(
     Ok(preset)
 }
 
+/// The environment of a gate: what every agent gets, and the room.
+pub(super) fn gate_environment(context: &Context) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    let mut environment = surroundings::variables(USUAL.into_iter());
+    environment.push(("POSTROOM_ROOT".into(), context.root.clone().into_os_string()));
+    environment
+}
+
 /// Gives an agent that is about to be started its environment: nothing but what it needs and what was allowed.
 pub(super) fn equip(context: &Context, agent: &mut Agent, me: &Me) {
     let allowed = agent.preset.env.iter().chain(&agent.settings.env).map(String::as_str);

@@ -207,7 +207,7 @@ pub(super) fn project_file() -> Result<Option<(PathBuf, String)>, Fail> {
     for directory in here.ancestors() {
         let path = directory.join(settings::FILE);
         // In a room the file of this name holds its limits, and is read there.
-        if directory.join(room::VERSION_FILE).exists() {
+        if directory.join(room::VERSION_FILE).is_file() {
             continue;
         }
         // A pipe of that name would keep every command waiting.
@@ -230,6 +230,11 @@ pub(super) fn project_file() -> Result<Option<(PathBuf, String)>, Fail> {
         }
     }
     Ok(None)
+}
+
+/// The working directory and those above it.
+pub(super) fn above() -> Vec<PathBuf> {
+    env::current_dir().map(|here| here.ancestors().map(Path::to_owned).collect()).unwrap_or_default()
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Fail> {

@@ -10,7 +10,7 @@ use super::fail::Fail;
 use super::surroundings;
 use crate::mailbox::Dir;
 
-/// What a repository or a room would run: its settings, as they were read, and the files of its agents, as one number.
+/// What a repository or a room would run: its settings, as they were read, the files of its agents and its workflows, as one number.
 fn fingerprint(project: &Path, settings: Option<&str>) -> Result<String, Fail> {
     let dir = Dir::outside(project)?;
     let mut hash = Sha256::new();
@@ -42,6 +42,22 @@ fn fingerprint(project: &Path, settings: Option<&str>) -> Result<String, Fail> {
         Err(e) if e.is_missing() => None,
         other => Some(other?),
     };
+    for home in [".postroom", ".claude"] {
+        let workflows = match dir.sub(home).and_then(|home| home.sub("workflows")) {
+            Err(e) if e.is_missing() => continue,
+            other => other?,
+        };
+        let mut names = vec![];
+        workflows.scan(|name, kind| {
+            let name = str::from_utf8(name).ok();
+            let name = name.filter(|name| name.ends_with(".yaml") || name.ends_with(".yml"));
+            names.extend(name.filter(|_| kind == FileType::RegularFile).map(str::to_owned));
+        })?;
+        names.sort();
+        for name in &names {
+            add(&format!("{home}/{name}"), workflows.read(name, LIMIT)?.as_deref());
+        }
+    }
     if let Some(agents) = agents {
         let mut names = vec![];
         agents.scan(|name, kind| {

@@ -59,6 +59,7 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::status::Cleanup>("cleanup", Group::Tree),
     entry::<super::shared::Shared>("shared", Group::Tree),
     entry::<super::dispatch::Dispatch>("dispatch", Group::Agents),
+    entry::<super::workflow::Workflow>("workflow", Group::Agents),
     entry::<super::agents::Agents>("agents", Group::Agents),
     entry::<super::agents::RunsOf>("runs", Group::Agents),
     entry::<super::agents::Trust>("trust", Group::Agents),
@@ -84,6 +85,7 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::mb::Mb>("mb", Group::Hidden),
     super::hook::ENTRY,
     entry::<super::dispatch::Supervise>("supervise", Group::Hidden),
+    entry::<super::workflow::WorkflowGate>("workflow-gate", Group::Hidden),
 ];
 
 pub(super) fn find(name: &str) -> Option<&'static Entry> {

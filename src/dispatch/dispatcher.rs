@@ -19,6 +19,8 @@ use super::supervisor::Agent;
 use crate::name::MailboxId;
 use crate::post::{Post, Result};
 use crate::wait::{Watch, Woken};
+use crate::workflow::carrier::{Carried, Carrier, StartGate};
+use crate::workflow::runs as workflows;
 
 /// What is wanted.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +50,10 @@ pub enum Event<'a> {
     Ended {
         run: &'a Run,
     },
+    /// A run of a workflow got on.
+    Carried {
+        carried: &'a Carried,
+    },
     /// A supervisor that ended without a run: somebody else was quicker, or it could not be started.
     Nothing {
         agent: &'a str,
@@ -76,6 +82,9 @@ impl Bell {
 
 /// How long a dispatcher sleeps at most between two looks.
 const LOOK: Duration = Duration::from_secs(5);
+
+/// How long it sleeps at most while gates of workflows run.
+const GATES: Duration = Duration::from_millis(100);
 
 /// How long a message is left alone after its supervisor could not begin: others are at it, or something is wrong.
 const OTHERS: Duration = Duration::from_millis(500);
@@ -124,6 +133,7 @@ impl<'a> Dispatcher<'a> {
         &self,
         wanted: &Wanted,
         start: impl Fn(&Agent, &str) -> std::io::Result<Child>,
+        gate: &StartGate<'_>,
         mut tell: impl FnMut(Event<'_>),
     ) -> Result<usize> {
         let clock = self.queue.post.room().clock();
@@ -132,14 +142,18 @@ impl<'a> Dispatcher<'a> {
         let mut resting: HashMap<Key, Duration> = HashMap::new();
         let mut faulty: Vec<(String, String)> = vec![];
         let mut begun = 0;
+        let mut carrier = Carrier::default();
         if wanted.watch {
             self.watch()?;
         }
         loop {
             let recovered = recover(self.queue.post, &self.runs, None)?;
             recovered.runs.iter().for_each(|run| tell(Event::Ended { run }));
+            // Before the look for mail: what runs of workflows send now is started now.
+            let carried = carrier.look(self.queue.post, gate)?;
+            carried.carried.iter().for_each(|carried| tell(Event::Carried { carried }));
             let Waiting { messages: waiting, due, mut faults } = self.queue.waiting(&self.runs)?;
-            faults.extend(recovered.faults);
+            faults.extend(recovered.faults.into_iter().chain(carried.faults));
             for (agent, why) in faults.iter().filter(|fault| !faulty.contains(fault)) {
                 tell(Event::Nothing { agent, why: Some(why) });
             }
@@ -184,11 +198,12 @@ impl<'a> Dispatcher<'a> {
                 }
             }
             let spent = wanted.limit.is_some_and(|limit| begun >= limit);
-            if going.is_empty() && (!wanted.watch || spent) {
+            if going.is_empty() && !carried.busy && (!wanted.watch || spent) {
                 return Ok(0);
             }
             let rested = resting.values().min().map(|until| until.saturating_sub(now));
-            let nap = [due, rested].into_iter().flatten().min().unwrap_or(LOOK);
+            let gates = carried.busy.then_some(GATES);
+            let nap = [due, rested, carried.due, gates].into_iter().flatten().min().unwrap_or(LOOK);
             let nap = nap.clamp(Duration::from_millis(20), LOOK);
             if self.listen(wanted, nap, &mut going, &mut tell) {
                 return Ok(going.len());
@@ -286,14 +301,24 @@ impl<'a> Dispatcher<'a> {
     /// Watches the places where mail arrives, and where supervisors end. The watch stands before the first look.
     fn watch(&self) -> Result<()> {
         let open = self.runs.dir.made_sub("open")?.path().to_owned();
-        let places: Vec<_> = self.queue.directories().into_iter().chain([open]).collect();
+        let fixed: Vec<_> = self.queue.directories().into_iter().chain([open]).collect();
+        let root = self.queue.post.room().path().to_owned();
+        workflows::Runs::open(self.queue.post.room())?.made_open()?;
+        // Runs of workflows come and go, and their answers arrive in mailboxes of their own.
+        let places = move || [fixed.clone(), workflows::arrival_dirs(&root)].concat();
         let bell = self.tell.clone();
-        let mut watch = Watch::on(&places);
+        let mut watched = places();
+        let mut watch = Watch::on(&watched);
         thread::spawn(move || {
             loop {
                 if watch.sleep(LOOK) == Woken::Gone {
                     crate::mailbox::pause(Duration::from_millis(200));
-                    watch = Watch::on(&places);
+                    watched = vec![];
+                }
+                let now = places();
+                if now != watched {
+                    watch = Watch::on(&now);
+                    watched = now;
                 }
                 if bell.send(Heard::Look).is_err() {
                     return;

@@ -8,6 +8,7 @@ mod groups;
 mod mailbox;
 mod registry;
 mod rooms;
+mod workflows;
 
 use std::time::Duration;
 

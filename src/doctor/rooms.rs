@@ -9,7 +9,7 @@ use crate::mailbox::{Dir, Error};
 use crate::name::MailboxId;
 
 /// Files and directories of a root that have a meaning.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 10] = [
     ".postroom",
     "postroom.toml",
     "registry.json",
@@ -17,6 +17,7 @@ const KNOWN: [&str; 9] = [
     ".registry.lock",
     ".journal",
     runs::FOLDER,
+    crate::workflow::runs::FOLDER,
     ".sessions",
     ".staging",
 ];
@@ -66,6 +67,7 @@ impl Doctor<'_> {
         if let Some(folder) = self.folder(runs::FOLDER)? {
             self.dispatched(&folder, 0)?;
         }
+        self.workflows()?;
         Ok(mailboxes)
     }
 

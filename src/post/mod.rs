@@ -13,6 +13,7 @@ mod check;
 mod claim;
 mod copies;
 mod end;
+mod errand;
 mod error;
 mod find;
 mod group;

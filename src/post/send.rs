@@ -240,6 +240,7 @@ impl Post {
             Err(e) => Outcome::Failed(e),
         };
         if matches!(outcome, Outcome::Queued | Outcome::Unproven(_)) {
+            self.note_next_step(from, to, &envelope);
             self.record(Event {
                 id: id.to_string(),
                 to: to.to_string(),

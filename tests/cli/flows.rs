@@ -75,6 +75,17 @@ fn the_first_dispatched_answer_is_as_the_page_shows_it() {
 }
 
 #[test]
+fn workflows_are_as_the_page_shows_them() {
+    let page = text("docs/workflows.md");
+    plays("docs/workflows.md", &page, 25);
+    let fences: Vec<&str> = page.lines().filter(|line| line.starts_with("```")).collect();
+    assert!(fences.chunks(2).all(|pair| pair == ["```console", "```"]), "{fences:?}");
+    for (name, _) in postroom::workflow::templates::SHIPPED {
+        assert!(page.contains(name), "the page does not teach {name}");
+    }
+}
+
+#[test]
 fn the_page_has_every_flow_and_nothing_that_is_not_run() {
     let page = text("docs/flows.md");
     assert!(page.lines().count() <= 220, "{} lines", page.lines().count());

@@ -112,8 +112,19 @@ impl Bound {
 const UUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 const TIMES: [&str; 3] =
     [r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", r"\d{8}T\d{6}Z"];
-/// Whose mailboxes a page may have.
-const PEOPLE: [&str; 6] = ["alice", "bob", "carol", "dave", "explore", "writer"];
+/// Whose mailboxes a page may have; a run of a workflow has one too.
+const PEOPLE: [&str; 10] = [
+    "alice",
+    "bob",
+    "carol",
+    "dave",
+    "explore",
+    "writer",
+    "research-create",
+    "implement-review",
+    "plan-approve",
+    "release-notes",
+];
 
 fn is_hex(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))

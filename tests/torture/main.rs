@@ -53,6 +53,7 @@ mod w_killed;
 mod w_scene;
 mod w_tree;
 mod waiter;
+mod x_workflow;
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -115,6 +116,7 @@ const TABLE: &[Test] = &[
     test("W1", &[0, 1], "numbers of a tree", w_tree::numbers),
     test("W2", &[0, 1], "shared state of a tree", w_tree::shared_state),
     test("W3", &[0, 1], "a tree and a workspace killed at every system call", w_killed::killed_at_every_call),
+    test("X1", &[0, 1], "a run of a workflow whose processes are killed", x_workflow::killed_runs),
 ];
 
 /// How many findings of one test are printed.

@@ -23,6 +23,7 @@ mod table;
 mod trace;
 mod tree;
 mod wake;
+mod workflow;
 
 use std::path::PathBuf;
 
@@ -59,6 +60,11 @@ const MEASUREMENTS: [(&str, &str, Measure); 13] = [
     ("change", "one status changed in a `.claude` tree, cold process", tree::change),
     ("poll", "what a poll of 10,000 completed messages of a tree opens", tree::poll),
     ("dispatch", "a poll without mail, from an arrival to the start of an agent, memory", dispatch::dispatch),
+    (
+        "workflow",
+        "a run of 1,000 steps of trivial agents, per step, against a cold `send`",
+        workflow::workflow,
+    ),
     ("search", "a rare word in 100,000 messages, warm; memory", search::search),
 ];
 

@@ -73,8 +73,13 @@ impl Tree {
         self.rewrite(name, |text| shared::append(text, key, line))
     }
 
-    /// Puts the outcome of a change in the place of a file, made if it is missing.
-    fn rewrite(
+    /// The directory with the states of runs of workflows, made if it is missing.
+    pub fn shared_runs(&self) -> Result<Dir> {
+        Ok(self.dir.made_sub("shared")?.made_sub("workflows")?)
+    }
+
+    /// Puts the outcome of a change in the place of a file, made if it is missing. Durable on return.
+    pub fn rewrite(
         &self,
         name: &str,
         change: impl Fn(&str) -> std::result::Result<String, ParseError>,

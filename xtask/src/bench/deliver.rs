@@ -22,7 +22,7 @@ const COUNT: &str = "2000";
 
 pub(crate) fn deliver(bench: &Bench) -> Vec<Row> {
     rows("deliveries by the library", || {
-        let library = build(&bench.repo)?;
+        let library = build(&bench.repo, "deliver")?;
         let place = Place::tmpfs()?;
         let room = Room::set_up(&bench.programs, &place.dir, &["alice", "bob"])?;
         let take = |extra: &'static [&'static str]| {
@@ -65,24 +65,24 @@ impl Deliveries<'_> {
 }
 
 /// Builds the library's side, with the profile of the release, and asks cargo where it is.
-fn build(repo: &Repo) -> Result<PathBuf, Without> {
-    if !repo.root.join("benches/deliver.rs").exists() {
-        return Err(Without::Wanting("there is no benches/deliver.rs".to_owned()));
+pub(crate) fn build(repo: &Repo, name: &str) -> Result<PathBuf, Without> {
+    if !repo.root.join(format!("benches/{name}.rs")).exists() {
+        return Err(Without::Wanting(format!("there is no benches/{name}.rs")));
     }
-    let args = ["bench", "--quiet", "--bench", "deliver", "--no-run", "--message-format", "json"];
+    let args = ["bench", "--quiet", "--bench", name, "--no-run", "--message-format", "json"];
     let output = repo.cargo().args(args).output().map_err(|e| format!("cannot run cargo bench: {e}"))?;
     if !output.status.success() {
         return Err(Without::Failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
     let said = String::from_utf8_lossy(&output.stdout);
-    let found = said.lines().filter_map(executable).next_back();
+    let found = said.lines().filter_map(|line| executable(line, name)).next_back();
     Ok(found.ok_or_else(|| "cargo bench names no program".to_owned())?)
 }
 
 /// The program that a line of cargo's JSON tells of.
-fn executable(line: &str) -> Option<PathBuf> {
+fn executable(line: &str, name: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(line).ok()?;
-    let is_bench = message["target"]["name"] == "deliver";
+    let is_bench = message["target"]["name"] == name;
     message["executable"].as_str().filter(|_| is_bench).map(PathBuf::from)
 }
 
@@ -94,8 +94,11 @@ mod tests {
     fn the_program_is_found_in_what_cargo_says() {
         let line =
             r#"{"reason":"compiler-artifact","target":{"name":"deliver"},"executable":"/t/deliver-1"}"#;
-        assert_eq!(executable(line), Some("/t/deliver-1".into()));
-        assert_eq!(executable(r#"{"target":{"name":"postroom"},"executable":"/t/postroom"}"#), None);
-        assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#), None);
+        assert_eq!(executable(line, "deliver"), Some("/t/deliver-1".into()));
+        assert_eq!(
+            executable(r#"{"target":{"name":"postroom"},"executable":"/t/postroom"}"#, "deliver"),
+            None
+        );
+        assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#, "deliver"), None);
     }
 }

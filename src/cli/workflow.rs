@@ -1,0 +1,489 @@
+//! `postroom workflow …`: run, list, show, graph, check, resume, cancel, retry; and the process of a gate.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::follow::follow;
+use super::output::note;
+use super::workflows::{Found, all, find};
+use super::{Verb, dispatch, staff};
+use crate::message::visible;
+use crate::post::{Failure, Post};
+use crate::workflow::carrier::{Carrier, look_at, shown};
+use crate::workflow::engine::{Control, Engine, Status};
+use crate::workflow::problem::Problem;
+use crate::workflow::runs::{Record, Runs};
+use crate::workflow::{gate, graph, inputs, start};
+
+/// Run many agents in many steps, each a message
+///
+///   postroom workflow list                                  what there is, and what runs
+///   postroom workflow run research-create --input topic='Python testing' --follow
+///   postroom workflow show RUN
+///
+/// A workflow is a file .postroom/workflows/NAME.yaml; four ship with Postroom. Any `postroom dispatch --watch` carries a run
+/// on, and nothing is lost if none runs. docs/workflows.md teaches it.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Workflow {
+    #[command(subcommand)]
+    deed: Deed,
+}
+
+#[derive(Debug, Subcommand)]
+enum Deed {
+    /// Begin a run
+    Run {
+        name: String,
+        /// An input of the workflow; may be repeated
+        #[arg(long = "input", short, value_name = "KEY=VALUE", value_parser = input, allow_hyphen_values = true)]
+        inputs: Vec<(String, String)>,
+        /// Start its agents, and show its steps until it is over
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Show the workflows there are, and the newest runs
+    List {
+        /// At most this many runs
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
+    /// Show how a run stands, or the result of one of its steps
+    Show {
+        /// A run, by its id or the digits at its end
+        run: String,
+        step: Option<String>,
+    },
+    /// Draw a workflow
+    Graph {
+        name: String,
+        /// For Mermaid
+        #[arg(long)]
+        mermaid: bool,
+    },
+    /// See whether a workflow is right: every fault with its line and column
+    Check {
+        /// Its name, or the path of its file
+        name: String,
+    },
+    /// Carry a run on from its mail, as a dispatcher would
+    Resume {
+        run: String,
+        /// Start its agents, and show its steps until it is over
+        #[arg(long)]
+        follow: bool,
+    },
+    /// End a run; what nobody has begun is taken back
+    Cancel { run: String },
+    /// Do a run again from a step on
+    Retry {
+        run: String,
+        /// This step and all that follow it
+        #[arg(long, value_name = "STEP")]
+        from: String,
+        /// Start its agents, and show its steps until it is over
+        #[arg(long)]
+        follow: bool,
+    },
+}
+
+fn input(text: &str) -> Result<(String, String), String> {
+    text.split_once('=')
+        .map(|(key, value)| (key.trim().to_owned(), value.to_owned()))
+        .filter(|(key, _)| !key.is_empty())
+        .ok_or_else(|| "of the form KEY=VALUE".to_owned())
+}
+
+impl Verb for Workflow {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        match self.deed {
+            Deed::Run { name, inputs, follow } => run(context, &name, &inputs, follow),
+            Deed::List { limit } => list(context, limit),
+            Deed::Show { run, step } => show(context, &run, step.as_deref()),
+            Deed::Graph { name, mermaid } => draw(context, &name, mermaid),
+            Deed::Check { name } => check(context, &name),
+            Deed::Resume { run, follow } => resume(context, &run, follow),
+            Deed::Cancel { run } => word(context, &run, Control::Cancel, false),
+            Deed::Retry { run, from, follow } => word(context, &run, Control::Retry(from), follow),
+        }
+    }
+}
+
+fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: bool) -> Result<(), Fail> {
+    let found = find(name)?;
+    let definition = found.definition()?;
+    found.must_be_trusted()?;
+    let inputs = inputs::resolve(&definition, given).map_err(|wrong| {
+        let known = definition.inputs.iter().map(|input| {
+            let needed = if input.default.is_none() { " (needed)" } else { "" };
+            format!("--input {}={}{needed} {}", input.name, input.kind.word(), input.about)
+                .trim_end()
+                .to_owned()
+        });
+        Fail::Usage(wrong.join("\n"), known.collect())
+    })?;
+    let post = context.post()?;
+    let strangers = start::strangers(&post, &definition, Some(&inputs));
+    if !strangers.is_empty() {
+        return Err(found.wrong(&strangers, Failure::Unknown));
+    }
+    let tree = start::tree_of(&post, &definition, &inputs).or_else(|| {
+        let claude = found.project.join(".claude");
+        (found.file.is_some() && start::is_tree(&claude)).then_some(claude)
+    });
+    let by = post.me().map_or_else(|_| "user".to_owned(), |me| me.id.to_string());
+    let project = found.project.clone();
+    let beginning =
+        start::Beginning { definition: &definition, text: &found.text, inputs, project, tree, by: &by };
+    let id = start::begin(&post, beginning)?;
+    context.done = true;
+    let engine = carry_once(context, &post, &id)?;
+    if !context.output.json {
+        context.output.line(&format!("run {id}"));
+        context
+            .output
+            .remark(&format!("postroom dispatch --watch carries it on; postroom workflow show {id}"));
+    }
+    if follows {
+        context.output.flush().map_err(Fail::Output)?;
+        return end_of(context, &post, &id);
+    }
+    if context.output.json {
+        context.output.json(&document(&post, &engine, &id));
+    }
+    Ok(())
+}
+
+/// Carries a run on once, so that what can be sent is sent before the command ends.
+fn carry_once(context: &Context, post: &Post, run: &str) -> Result<Engine, Fail> {
+    if let Some(runs) = Runs::existing(post.room())? {
+        let gate = dispatch::gate_starter(&context.root);
+        if let Some((carried, ..)) = Carrier::default().carry(post, &runs, run, &gate)? {
+            carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
+        }
+        return Ok(look_at(post, &runs, run)?);
+    }
+    Err(no_run(run, &[]))
+}
+
+/// Follows a run and ends as it does.
+fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
+    let status = follow(context, post, run)?;
+    if context.output.json
+        && let Some(runs) = Runs::existing(post.room())?
+    {
+        let engine = look_at(post, &runs, run)?;
+        context.output.json(&document(post, &engine, run));
+    }
+    match status {
+        Status::Completed => Ok(()),
+        Status::InProgress => Err(Fail::told(
+            Failure::NotDone,
+            format!("the run {run} is not over"),
+            &format!("postroom dispatch carries it on; postroom workflow show {run}"),
+        )),
+        Status::Failed | Status::Cancelled => Err(Fail::told(
+            Failure::NotDone,
+            format!("the run {run} is {}", status.word()),
+            &format!("postroom workflow show {run}; postroom workflow retry {run} --from STEP"),
+        )),
+    }
+}
+
+fn no_run(wanted: &str, fitting: &[String]) -> Fail {
+    let wanted = visible::clip(wanted, 80);
+    match fitting {
+        [] => Fail::told(
+            Failure::Unknown,
+            format!("there is no run `{wanted}`"),
+            "postroom workflow list shows them",
+        ),
+        several => Fail::told(Failure::Unknown, format!("`{wanted}` fits several runs"), &several.join(", ")),
+    }
+}
+
+/// The run that is meant.
+fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record), Fail> {
+    let runs = Runs::existing(post.room())?;
+    let id = start::find(runs.as_ref(), wanted)?.map_err(|fitting| no_run(wanted, &fitting))?;
+    match runs.and_then(|runs| runs.record(&id).map(|record| (runs, record))) {
+        Some((runs, record)) => Ok((runs, id, record)),
+        None => Err(no_run(wanted, &[])),
+    }
+}
+
+fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
+    let workflows = all();
+    // Without a room there are workflows all the same.
+    let post = context.post().ok();
+    let runs = match &post {
+        Some(post) => Runs::existing(post.room())?,
+        None => None,
+    };
+    let ids = runs.as_ref().map(Runs::ids).transpose()?.unwrap_or_default();
+    let newest = &ids[ids.len().saturating_sub(limit)..];
+    let engines: Vec<(String, Option<Engine>)> = newest
+        .iter()
+        .rev()
+        .map(|id| {
+            (
+                id.clone(),
+                post.as_ref().zip(runs.as_ref()).and_then(|(post, runs)| look_at(post, runs, id).ok()),
+            )
+        })
+        .collect();
+    if context.output.json {
+        let workflow = |found: &Found| {
+            let parsed = found.parsed();
+            let about = parsed.as_ref().map(|definition| definition.about.clone()).unwrap_or_default();
+            let problems = parsed.err().map(|problems| problems.len()).unwrap_or_default();
+            let file = found.file.as_ref().map(|file| file.display().to_string());
+            json!({"name": found.name, "about": about, "file": file, "problems": problems})
+        };
+        let runs: Vec<Value> = engines
+            .iter()
+            .map(|(id, engine)| match (engine, &post) {
+                (Some(engine), Some(post)) => document(post, engine, id),
+                _ => json!({"v": 1, "run": id, "status": "unreadable"}),
+            })
+            .collect();
+        let workflows: Vec<Value> = workflows.iter().map(workflow).collect();
+        context.output.json(&json!({"v": 1, "workflows": workflows, "runs": runs}));
+        return Ok(());
+    }
+    for found in &workflows {
+        let place = if found.file.is_some() { "project" } else { "shipped" };
+        let about = match found.parsed() {
+            Ok(definition) => definition.about,
+            Err(problems) => format!("{} faults: postroom workflow check {}", problems.len(), found.name),
+        };
+        context.output.line(&format!("{} {place}: {}", visible::line(&found.name), visible::line(&about)));
+    }
+    for (id, engine) in &engines {
+        let how = engine.as_ref().map_or_else(|| "unreadable".to_owned(), summary);
+        context.output.line(&format!("run {id} {how}"));
+    }
+    Ok(())
+}
+
+fn summary(engine: &Engine) -> String {
+    let settled = engine.steps().iter().filter(|step| step.phase.is_settled()).count();
+    format!("{} {settled}/{}", engine.status().word(), engine.steps().len())
+}
+
+/// A run as a document (docs/json.md).
+fn document(post: &Post, engine: &Engine, run: &str) -> Value {
+    let record = Runs::existing(post.room()).ok().flatten().and_then(|runs| runs.record(run));
+    let archive = post.room().path().join(run).join("archive");
+    let steps: Vec<Value> = engine
+        .definition()
+        .steps
+        .iter()
+        .zip(engine.steps())
+        .enumerate()
+        .map(|(index, (step, state))| {
+            let items: Vec<Value> = state
+                .items
+                .iter()
+                .map(|item| {
+                    let file = Some(&item.file).filter(|file| !file.is_empty());
+                    json!({
+                        "agent": item.agent, "attempt": item.attempt + 1, "done": item.outcome == Some(Ok(())),
+                        "failure": item.outcome.as_ref().and_then(|outcome| outcome.as_ref().err()),
+                        "file": file.map(|file| archive.join(file).display().to_string()),
+                        "result": item.text.as_deref().filter(|_| item.outcome == Some(Ok(()))),
+                    })
+                })
+                .collect();
+            json!({
+                "step": step.name, "about": step.about, "status": state.phase.word(), "how": shown(engine, index),
+                "round": state.round + 1, "items": items,
+            })
+        })
+        .collect();
+    let settled = engine.steps().iter().filter(|step| step.phase.is_settled()).count();
+    json!({
+        "v": 1, "run": run, "workflow": engine.definition().name, "status": engine.status().word(),
+        "settled": settled, "total": engine.steps().len(), "inputs": engine.facts().inputs,
+        "started": record.as_ref().map(|record| record.started.clone()), "by": record.as_ref().map(|record| record.by.clone()),
+        "state": record.map(|record| record.desk.join("shared").join("workflows").join(format!("{run}.md")).display().to_string()),
+        "steps": steps,
+    })
+}
+
+fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> Result<(), Fail> {
+    let post = context.post()?;
+    let (runs, id, record) = meant(&post, wanted)?;
+    let engine = look_at(&post, &runs, &id)?;
+    if let Some(step) = step {
+        return result(context, &engine, step);
+    }
+    if context.output.json {
+        context.output.json(&document(&post, &engine, &id));
+        return Ok(());
+    }
+    context.output.line(&format!("{id} {} started {}", summary(&engine), record.started));
+    for (index, (step, state)) in engine.definition().steps.iter().zip(engine.steps()).enumerate() {
+        let agent = state.items.first().map_or(step.agent.source.trim(), |item| item.agent.as_str());
+        let line = format!("{}. {} {agent} {}", index + 1, step.name, shown(&engine, index));
+        context.output.line(&visible::line(&line));
+    }
+    Ok(())
+}
+
+/// What came of one step.
+fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail> {
+    let Some(index) = engine.definition().step(step) else {
+        let names: Vec<&str> = engine.definition().steps.iter().map(|step| step.name.as_str()).collect();
+        let why = format!("there is no step `{}`", visible::clip(step, 60));
+        return Err(Fail::told(Failure::Unknown, why, &format!("there are {}", names.join(", "))));
+    };
+    let texts: Vec<&str> =
+        engine.steps()[index].items.iter().filter_map(|item| item.text.as_deref()).collect();
+    if context.output.json {
+        context.output.json(
+            &json!({"v": 1, "step": step, "status": engine.steps()[index].phase.word(), "results": texts}),
+        );
+    } else {
+        for text in &texts {
+            let shown = if context.output.terminal { visible::text(text) } else { (*text).to_owned() };
+            context.output.text(&shown);
+            if !shown.ends_with('\n') {
+                context.output.line("");
+            }
+        }
+    }
+    if texts.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) }
+}
+
+fn draw(context: &mut Context, name: &str, mermaid: bool) -> Result<(), Fail> {
+    let definition = find(name)?.definition()?;
+    let (for_mermaid, drawn) = (graph::mermaid(&definition), graph::drawn(&definition));
+    match context.output.json {
+        true => context
+            .output
+            .json(&json!({"v": 1, "name": definition.name, "mermaid": for_mermaid, "text": drawn})),
+        false => context.output.text(if mermaid { &for_mermaid } else { &drawn }),
+    }
+    Ok(())
+}
+
+fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
+    let found = find(name)?;
+    let (steps, problems): (usize, Vec<Problem>) = match found.parsed() {
+        Err(problems) => (0, problems),
+        // Who is there can be told only where there is a room.
+        Ok(definition) => {
+            let strangers = match context.post() {
+                Ok(post) => {
+                    let defaults = inputs::defaults(&definition);
+                    start::strangers(&post, &definition, Some(&defaults))
+                }
+                Err(_) => vec![],
+            };
+            (definition.steps.len(), strangers)
+        }
+    };
+    if context.output.json {
+        let list: Vec<Value> = problems
+            .iter()
+            .map(|p| json!({"line": p.place.line, "column": p.place.column, "message": p.message}))
+            .collect();
+        context.output.json(&json!({
+            "v": 1, "name": found.name, "file": found.file.as_ref().map(|file| file.display().to_string()),
+            "ok": problems.is_empty(), "steps": steps, "problems": list,
+        }));
+    } else {
+        for problem in &problems {
+            context.output.line(&visible::line(&found.line(problem)));
+        }
+        if problems.is_empty() {
+            context.output.line(&format!("{}: right, {steps} steps", found.shown()));
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Fail::Code(Failure::Refused)) }
+}
+
+fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail> {
+    let post = context.post()?;
+    let (runs, id, _) = meant(&post, wanted)?;
+    let gate = dispatch::gate_starter(&context.root);
+    if look_at(&post, &runs, &id)?.status() == Status::InProgress {
+        // The mark may be lost where the mail is not.
+        runs.set_open(&id, true)?;
+    }
+    let Some((carried, ..)) = Carrier::default().carry(&post, &runs, &id, &gate)? else {
+        return Err(Fail::told(
+            Failure::NotDone,
+            format!("another process is carrying the run {id} on just now"),
+            &format!("postroom workflow show {id} tells how it stands"),
+        ));
+    };
+    carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
+    if carried.status == Status::InProgress && follows {
+        return end_of(context, &post, &id);
+    }
+    let engine = look_at(&post, &runs, &id)?;
+    match context.output.json {
+        true => context.output.json(&document(&post, &engine, &id)),
+        false => context.output.line(&format!("run {id} {}", summary(&engine))),
+    }
+    match carried.status {
+        Status::InProgress | Status::Completed => Ok(()),
+        status => {
+            let hint = format!("postroom workflow retry {id} --from STEP does it again from there");
+            Err(Fail::told(Failure::Refused, format!("the run {id} is {}", status.word()), &hint))
+        }
+    }
+}
+
+/// Writes a person's word about a run, and carries it on.
+fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Result<(), Fail> {
+    let post = context.post()?;
+    let (runs, id, _) = meant(&post, wanted)?;
+    let by = post.me().map_or_else(|_| "user".to_owned(), |me| me.shown().to_owned());
+    match start::control(&post, &runs, &id, word.clone(), &format!("by {by}"))? {
+        Ok(()) => {}
+        Err(start::Refused::NoStep(steps)) => {
+            let Control::Retry(step) = &word else { return Err(Fail::Code(Failure::Refused)) };
+            let why = format!("there is no step `{}`", visible::clip(step, 60));
+            return Err(Fail::told(Failure::Unknown, why, &format!("there are {}", steps.join(", "))));
+        }
+        Err(start::Refused::Stands(status)) => {
+            let hint = match word {
+                Control::Cancel => "postroom workflow list shows what is in progress".to_owned(),
+                Control::Retry(_) => format!("postroom workflow cancel {id} ends it first"),
+            };
+            return Err(Fail::told(Failure::Refused, format!("the run {id} is {}", status.word()), &hint));
+        }
+    }
+    context.done = true;
+    let engine = carry_once(context, &post, &id)?;
+    if follows && engine.status() == Status::InProgress {
+        return end_of(context, &post, &id);
+    }
+    match context.output.json {
+        true => context.output.json(&document(&post, &engine, &id)),
+        false => context.output.line(&format!("run {id} {}", summary(&engine))),
+    }
+    Ok(())
+}
+
+/// Run a gate of a workflow, to the end (what a dispatcher starts)
+#[derive(Debug, Args)]
+pub(super) struct WorkflowGate {
+    run: String,
+    id: String,
+}
+
+impl Verb for WorkflowGate {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        match gate::run(&post, &self.run, &self.id, staff::gate_environment(context))? {
+            true => Ok(()),
+            false => Err(Fail::Code(Failure::Nothing)),
+        }
+    }
+}

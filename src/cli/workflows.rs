@@ -1,0 +1,162 @@
+//! Where workflows lie: in the project around the working directory, and in the program itself.
+
+use std::path::{Path, PathBuf};
+
+use super::fail::Fail;
+use super::surroundings::{above, project_file};
+use super::trusted;
+use crate::message::visible;
+use crate::post::Failure;
+use crate::workflow::definition::Definition;
+use crate::workflow::problem::Problem;
+use crate::workflow::reading;
+use crate::workflow::templates::{SHIPPED, shipped};
+
+/// Where a project keeps its workflows.
+const PLACES: [&str; 2] = [".postroom/workflows", ".claude/workflows"];
+
+/// A workflow that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) text: String,
+    /// Its file; a shipped one has none.
+    pub(super) file: Option<PathBuf>,
+    /// The directory in which its gates run.
+    pub(super) project: PathBuf,
+}
+
+impl Found {
+    /// What people call the file.
+    pub(super) fn shown(&self) -> String {
+        match &self.file {
+            Some(file) => file.display().to_string(),
+            None => format!("{} (shipped)", self.name),
+        }
+    }
+
+    pub(super) fn parsed(&self) -> Result<Definition, Vec<Problem>> {
+        reading::parse(&self.text, &self.name)
+    }
+
+    /// The same, or an error that tells everything that is wrong.
+    pub(super) fn definition(&self) -> Result<Definition, Fail> {
+        self.parsed().map_err(|problems| self.wrong(&problems, Failure::Refused))
+    }
+
+    pub(super) fn wrong(&self, problems: &[Problem], code: Failure) -> Fail {
+        let lines: Vec<String> = problems.iter().map(|problem| self.line(problem)).collect();
+        Fail::Told(code, lines.join("\n"), vec!["docs/workflows.md tells what may stand there".to_owned()])
+    }
+
+    /// `FILE:LINE:COLUMN: what is wrong`, as editors know it.
+    pub(super) fn line(&self, problem: &Problem) -> String {
+        format!("{}:{}:{}: {}", self.shown(), problem.place.line, problem.place.column, problem.message)
+    }
+
+    /// Refuses what a repository would run until the person has looked at it.
+    pub(super) fn must_be_trusted(&self) -> Result<(), Fail> {
+        if self.file.is_none() || trusted::is_trusted(&self.project, None) {
+            return Ok(());
+        }
+        let project = self.project.display();
+        Err(Fail::told(
+            Failure::Refused,
+            format!("the workflows of {project} are left alone until you have looked at them"),
+            &format!("read {}, then postroom trust {project}", self.shown()),
+        ))
+    }
+}
+
+/// The workflow of a name, else the file of a path.
+pub(super) fn find(name: &str) -> Result<Found, Fail> {
+    if name.ends_with(".yaml") || name.ends_with(".yml") {
+        let file = std::path::absolute(name).unwrap_or_else(|_| PathBuf::from(name));
+        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+        let project = file.ancestors().nth(3).map_or_else(|| PathBuf::from("/"), Path::to_owned);
+        return Ok(Found { name: stem, text: read(&file)?, file: Some(file), project });
+    }
+    if !reading::is_name(name) {
+        let hint = "the name of a workflow is of a-z, 0-9, `-` and `_`; postroom workflow list shows them";
+        return Err(Fail::told(
+            Failure::Unknown,
+            format!("there is no workflow `{}`", visible::clip(name, 60)),
+            hint,
+        ));
+    }
+    for project in above() {
+        for place in PLACES {
+            for end in ["yaml", "yml"] {
+                let file = project.join(place).join(format!("{name}.{end}"));
+                if file.is_file() {
+                    return Ok(Found {
+                        name: name.to_owned(),
+                        text: read(&file)?,
+                        file: Some(file),
+                        project,
+                    });
+                }
+            }
+        }
+    }
+    match shipped(name) {
+        Some(text) => {
+            let project = match project_file()? {
+                Some((file, _)) => file.parent().map(Path::to_owned),
+                None => above().into_iter().next(),
+            };
+            let project = project.unwrap_or_else(|| PathBuf::from("/"));
+            Ok(Found { name: name.to_owned(), text: text.to_owned(), file: None, project })
+        }
+        None => Err(Fail::told(
+            Failure::Unknown,
+            format!("there is no workflow `{name}`"),
+            "postroom workflow list shows them; a new one is .postroom/workflows/NAME.yaml",
+        )),
+    }
+}
+
+/// All workflows that can be run from here, a nearer one before one of the same name.
+pub(super) fn all() -> Vec<Found> {
+    let mut found: Vec<Found> = vec![];
+    for project in above() {
+        for place in PLACES {
+            let Ok(entries) = std::fs::read_dir(project.join(place)) else { continue };
+            let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+            files.sort();
+            for file in files {
+                let is_yaml = file.extension().is_some_and(|end| end == "yaml" || end == "yml");
+                let Some(name) = file.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) else {
+                    continue;
+                };
+                if !is_yaml || found.iter().any(|known| known.name == name) {
+                    continue;
+                }
+                let text = read(&file).unwrap_or_default();
+                found.push(Found { name, text, file: Some(file), project: project.clone() });
+            }
+        }
+    }
+    for (name, text) in SHIPPED {
+        if !found.iter().any(|known| known.name == name) {
+            let project = PathBuf::new();
+            found.push(Found { name: name.to_owned(), text: text.to_owned(), file: None, project });
+        }
+    }
+    found
+}
+
+fn read(file: &Path) -> Result<String, Fail> {
+    let wrong = |why: String| {
+        Fail::told(
+            Failure::Refused,
+            format!("{}: {why}", file.display()),
+            "a workflow is a YAML file of text",
+        )
+    };
+    let length = std::fs::metadata(file).map_err(|e| wrong(e.to_string()))?.len();
+    if length > reading::LIMIT {
+        return Err(wrong(format!("it has {length} bytes; {} are the limit", reading::LIMIT)));
+    }
+    std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))
+}

@@ -1,0 +1,61 @@
+//! The doctor on what is kept of runs of workflows (format.md §14).
+
+use rustix::fs::FileType;
+
+use super::{Doctor, Grade, entries};
+use crate::mailbox::{Dir, Error};
+use crate::name::MailboxId;
+use crate::workflow::runs::{FOLDER, Runs};
+
+impl Doctor<'_> {
+    pub(super) fn workflows(&mut self) -> Result<(), Error> {
+        let Some(runs) = Runs::existing(self.room)? else { return Ok(()) };
+        let folder = self.room.root().sub(FOLDER)?;
+        self.kept(&folder, 0)?;
+        for run in runs.open_ids()? {
+            let path = folder.path().join("open").join(&run).display().to_string();
+            if runs.record(&run).is_none() || runs.definition(&run).is_none() {
+                self.mend(
+                    Grade::Fault,
+                    "§14.1",
+                    path,
+                    "says that a run is in progress of which nothing is kept".to_owned(),
+                    || runs.set_open(&run, false),
+                );
+            } else if MailboxId::parse(&run).is_ok_and(|id| self.room.root().stat(id.as_str()).is_err()) {
+                self.find(
+                    Grade::Fault,
+                    "§14.1",
+                    path,
+                    "says that a run is in progress whose mailbox is gone",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Owners and modes of everything below; what begins with a dot was being written.
+    fn kept(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
+        for (name, kind) in entries(folder)? {
+            let path = folder.path().join(&name).display().to_string();
+            let Ok(stat) = folder.stat(&name) else { continue };
+            match kind {
+                FileType::RegularFile if name.starts_with('.') => self.litter(folder, &name),
+                FileType::RegularFile => self.modes(folder, &name, &stat),
+                FileType::Directory => {
+                    self.modes(folder, &name, &stat);
+                    if depth < 4 {
+                        match folder.sub(&name) {
+                            Err(e) if e.is_missing() => {}
+                            other => self.kept(&other?, depth + 1)?,
+                        }
+                    }
+                }
+                _ => {
+                    self.find(Grade::Fault, "§1.3", path, "is neither a file nor a directory");
+                }
+            }
+        }
+        Ok(())
+    }
+}

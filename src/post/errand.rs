@@ -1,0 +1,148 @@
+//! Errands: what a run of a workflow sends, under ids that whoever computes the run again comes to as well.
+//!
+//! A run has a mailbox of its own, which is in no registry: its id is its name. It asks like everybody else, and answers
+//! come back as to everybody else.
+
+use super::{Letter, Me, Outcome, Post, Receipt, Result};
+use crate::journal::Event;
+use crate::mailbox::{Folder, Maildir};
+use crate::message::workflow::Status;
+use crate::message::{Envelope, Message};
+use crate::name::{MailboxId, MessageId};
+use crate::workflow::runs::{ByAgent, Runs};
+
+impl Post {
+    /// The same room and caller, with what was registered since.
+    pub fn again(&self) -> Result<Self> {
+        Self::open(self.room.path(), self.caller.clone(), self.room.shared_clock())
+    }
+
+    /// Makes a mailbox without a name. Durable on return.
+    pub fn make_unnamed(&self, id: &MailboxId) -> Result<Me> {
+        self.room.may_write()?;
+        Maildir::make(self.room.root(), id, None)?;
+        self.other(id)
+    }
+
+    /// A mailbox by its id alone.
+    pub fn by_id(&self, id: &MailboxId) -> Result<Me> {
+        self.other(id)
+    }
+
+    /// How many automatic steps led to what this command sends.
+    pub fn hops(&self) -> Option<u32> {
+        self.caller.hops
+    }
+
+    /// Sends a letter to one name under an id. `first`: it is certain that nobody has sent it before, so nobody looks
+    /// for it in the mailbox.
+    pub fn send_errand(
+        &self,
+        me: &Me,
+        to: &MailboxId,
+        letter: &Letter,
+        id: &MessageId,
+        first: bool,
+    ) -> Result<Receipt> {
+        let mut sent = self.send_as(&me.id, letter, std::slice::from_ref(to), id, !first)?;
+        sent.pop().ok_or(super::Error::EmptyBody)
+    }
+
+    /// Writes something into one's own mailbox, once.
+    pub fn note_to_self(&self, me: &Me, letter: &Letter, id: &MessageId) -> Result<()> {
+        match self.send_errand(me, &me.id, letter, id, false)?.outcome {
+            Outcome::Failed(super::Error::IdTaken { .. }) | Outcome::Queued | Outcome::Unproven(_) => Ok(()),
+            Outcome::Already(_) => Ok(()),
+            Outcome::Failed(e) => Err(e),
+        }
+    }
+
+    /// Takes a request back that nobody has begun; `false`: it is not unread any more.
+    pub fn withdraw(&self, me: &Me, to: &MailboxId, id: &MessageId) -> Result<bool> {
+        self.room.may_write()?;
+        let mailbox = self.mailbox(to)?;
+        for name in mailbox.twins(Folder::Inbox, id)? {
+            let Ok(Some(header)) = self.header(&mailbox, Folder::Inbox, &name) else { continue };
+            if header.envelope.id != *id || header.envelope.from != me.id.as_str() {
+                continue;
+            }
+            let taken = match mailbox.agent() {
+                // In a tree the state of a message is a field of it, and what is withdrawn is not done.
+                Some(agent) => {
+                    let failed = |from, to, why| agent.set_status(&name, from, to, why);
+                    let begun = failed(Status::Pending, Status::InProgress, None);
+                    let taken = begun.and_then(|begun| match begun {
+                        true => failed(Status::InProgress, Status::Failed, Some("withdrawn")),
+                        false => Ok(false),
+                    });
+                    let taken = taken.map_err(|e| super::Error::Disk(e.into()))?;
+                    if taken {
+                        agent.put_away(&name)?;
+                    }
+                    taken
+                }
+                None => mailbox.shift(&name, Folder::Inbox, Folder::Archive)?.is_some(),
+            };
+            if taken {
+                let event = Event::new("withdrawn", me.id.as_str());
+                self.record(Event { id: id.to_string(), to: to.to_string(), file: name, ..event });
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// In a tree a step that failed holds back all that come after it: once the run goes on without it, it is put away.
+    pub fn put_failed_away(&self, to: &MailboxId, id: &MessageId) -> Result<()> {
+        let mailbox = self.mailbox(to)?;
+        let Some(agent) = mailbox.agent() else { return Ok(()) };
+        for name in mailbox.twins(Folder::Failed, id)? {
+            let request = name.strip_suffix(".md").unwrap_or(&name).to_owned();
+            agent.put_failure_away(&request).map_err(|e| super::Error::Disk(e.into()))?;
+            agent.put_away(&name)?;
+        }
+        Ok(())
+    }
+
+    /// The answer of somebody to a message of somebody else, if it came: only mail since a time is opened.
+    pub fn answer_to(
+        &self,
+        asked: &MessageId,
+        asker: &MailboxId,
+        by: &MailboxId,
+        since: Option<crate::clock::Timestamp>,
+    ) -> Result<Option<Message>> {
+        let mailbox = self.mailbox(asker)?;
+        let since = since.map(crate::clock::Timestamp::compact).unwrap_or_default();
+        let mut folders = mailbox.folders()?;
+        folders.retain(|folder| *folder != Folder::Quarantine);
+        for folder in folders {
+            for name in mailbox.list(folder, usize::MAX)?.names {
+                if name.starts_with(|c: char| c.is_ascii_digit()) && name < since {
+                    continue;
+                }
+                let Ok(Some(header)) = self.header(&mailbox, folder, &name) else { continue };
+                if header.envelope.reply_to.as_ref() == Some(asked) && header.envelope.from == by.as_str() {
+                    let read = self.message(&mailbox, folder, &name);
+                    return Ok(read.ok().flatten().map(|(message, _)| message));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Notes that somebody sent a step of a run that is not the run itself; the run then does not ask for it.
+    pub(super) fn note_next_step(&self, from: &MailboxId, to: &MailboxId, envelope: &Envelope) {
+        let (Some(run), Some(step)) = (envelope.extra("workflow"), envelope.extra("step")) else { return };
+        if run == from.as_str() || envelope.reply_to.is_some() {
+            return;
+        }
+        let note = ByAgent {
+            id: envelope.id.to_string(),
+            from: from.to_string(),
+            to: to.to_string(),
+            step: step.to_owned(),
+        };
+        Runs::note_by_agent(&self.room, run, &note);
+    }
+}

@@ -1,0 +1,160 @@
+//! The carrier: brings runs on. It accepts what came, sends what follows, and keeps the shared state.
+//!
+//! Any number of carriers may work on one room, for a moment or for days: whoever holds the lock of a run carries it, and
+//! what it finds is in the mail. A carrier that was the last to hold the lock goes on from what it remembers; any other
+//! computes the run again. Killed at any point, it leaves nothing that the next one does not find or do again under the
+//! same id (format.md §14).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::engine::{Engine, Phase, Status};
+use super::runs::Runs;
+use super::turn::Turn;
+use crate::post::{Error, Post, Result};
+use crate::random;
+
+/// Starts the process of a gate: the run, and the id of what it is to answer.
+pub type StartGate<'a> = dyn Fn(&str, &str) -> std::io::Result<()> + 'a;
+
+/// What a run came to in one look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carried {
+    pub run: String,
+    pub status: Status,
+    /// Steps that are settled, and all of them.
+    pub settled: usize,
+    pub total: usize,
+    /// Each step that stands otherwise than before: its name and how.
+    pub changes: Vec<(String, String)>,
+    /// What a person should know.
+    pub remarks: Vec<String>,
+}
+
+/// What one look at all runs found.
+#[derive(Debug, Default)]
+pub struct Look {
+    pub carried: Vec<Carried>,
+    /// When something is due without any mail.
+    pub due: Option<Duration>,
+    /// Gates are under way: there will be news without any mail of others.
+    pub busy: bool,
+    /// Runs that could not be carried on just now, and why; the next look tries again.
+    pub faults: Vec<(String, String)>,
+}
+
+/// Whoever brings runs on.
+#[derive(Debug)]
+pub struct Carrier {
+    mark: String,
+    turns: HashMap<String, Turn>,
+}
+
+impl Default for Carrier {
+    fn default() -> Self {
+        Self { mark: random::unique_hex(), turns: HashMap::new() }
+    }
+}
+
+impl Carrier {
+    /// Looks at every run in progress. Without any, this is one look into a directory.
+    pub fn look(&mut self, post: &Post, start: &StartGate<'_>) -> Result<Look> {
+        let mut look = Look::default();
+        let Some(runs) = Runs::existing(post.room())? else { return Ok(look) };
+        let open = runs.open_ids()?;
+        if self.turns.len() > open.len() {
+            self.turns.retain(|run, _| open.contains(run));
+        }
+        for run in open {
+            match self.carry(post, &runs, &run, start) {
+                Ok(Some((carried, due, busy))) => {
+                    look.busy |= busy;
+                    look.due = [look.due, due].into_iter().flatten().min();
+                    let news = !carried.changes.is_empty() || !carried.remarks.is_empty();
+                    if news || carried.status != Status::InProgress {
+                        look.carried.push(carried);
+                    }
+                }
+                Ok(None) => {}
+                Err(e) => look.faults.push((run, e.to_string())),
+            }
+        }
+        Ok(look)
+    }
+
+    /// Carries one run on as far as it goes now; `None`: somebody else is at it.
+    pub fn carry(
+        &mut self,
+        post: &Post,
+        runs: &Runs,
+        run: &str,
+        start: &StartGate<'_>,
+    ) -> Result<Option<(Carried, Option<Duration>, bool)>> {
+        post.room().may_write()?;
+        let Some(_lock) = runs.try_lock(run)? else { return Ok(None) };
+        if !runs.was_my_turn(run, &self.mark)? || !self.turns.contains_key(run) {
+            self.turns.insert(run.to_owned(), Turn::load(post, runs, run)?);
+        }
+        let Some(turn) = self.turns.get_mut(run) else { return Ok(None) };
+        let carried = turn.carry(post, runs, start);
+        match carried {
+            Ok((carried, due, busy)) => {
+                if carried.status != Status::InProgress {
+                    self.turns.remove(run);
+                }
+                Ok(Some((carried, due, busy)))
+            }
+            Err(e) => {
+                // What is remembered may be half of what was done; the mail is the whole.
+                self.turns.remove(run);
+                Err(e)
+            }
+        }
+    }
+}
+
+/// Where a run stands, computed from its mail; nothing is changed.
+pub fn look_at(post: &Post, runs: &Runs, run: &str) -> Result<Engine> {
+    Ok(Turn::load(post, runs, run)?.into_engine())
+}
+
+/// How a step stands, in words for people.
+pub fn shown(engine: &Engine, index: usize) -> String {
+    let (state, step) = (&engine.steps()[index], &engine.definition().steps[index]);
+    let done = state.items.iter().filter(|item| item.outcome == Some(Ok(()))).count();
+    let fan = if step.foreach.is_some() && !state.values.is_empty() {
+        format!(" {done}/{}", state.items.len())
+    } else {
+        String::new()
+    };
+    let mut more = vec![];
+    if state.round > 0 {
+        more.push(format!("round {}", state.round + 1));
+    }
+    let attempt = state.items.iter().map(|item| item.attempt).max().unwrap_or(0);
+    if attempt > 0 {
+        more.push(format!("attempt {}", attempt + 1));
+    }
+    match &state.phase {
+        Phase::Failed(why, _) | Phase::Skipped(why) => more.push(crate::message::visible::clip(why, 200)),
+        Phase::Running => more.extend(waits_for(engine, index)),
+        Phase::Waiting | Phase::Done => {}
+    }
+    let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+    format!("{}{fan}{more}", state.phase.word())
+}
+
+/// What a step that runs waits for, if it is not an agent.
+fn waits_for(engine: &Engine, index: usize) -> Option<String> {
+    use super::engine::AskKind;
+    engine.open().values().filter(|ask| ask.step == index).find_map(|ask| match &ask.kind {
+        AskKind::Approval { by, .. } => Some(format!("waits for approval by {by}")),
+        AskKind::Command { .. } => Some("its gate runs".to_owned()),
+        AskKind::Work { .. } => None,
+    })
+}
+
+/// The error for a run that is not there.
+pub(super) fn no_run(run: &str) -> Error {
+    Error::Unreadable { path: run.to_owned(), why: "what is kept of this run cannot be read".to_owned() }
+}

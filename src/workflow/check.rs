@@ -1,0 +1,248 @@
+//! What is wrong with how steps hang together: cycles, steps that never run, names that mean nothing where they stand.
+//! Pure. Fills in what follows from the whole: who handles whose failure, and how deep each step lies.
+
+use std::collections::HashSet;
+
+use super::definition::{Definition, Join, OnFailure};
+use super::problem::{Place, Problem};
+use super::template::Uses;
+
+/// Variables that every template of a step knows.
+const EVERYWHERE: [&str; 6] = ["run", "workflow", "round", "attempt", "failure", "step"];
+
+/// Checks a definition whose words are right; what is missing in it is filled in.
+pub fn check(definition: &mut Definition) -> Vec<Problem> {
+    let mut problems = vec![];
+    handlers(definition, &mut problems);
+    if problems.is_empty() {
+        levels(definition, &mut problems);
+    }
+    if problems.is_empty() {
+        joins(definition, &mut problems);
+        variables(definition, &mut problems);
+    }
+    problems.sort();
+    problems
+}
+
+/// A step that is started by a failure belongs to one step, and to nothing else.
+fn handlers(definition: &mut Definition, problems: &mut Vec<Problem>) {
+    for index in 0..definition.steps.len() {
+        let OnFailure::Step { step: handler, .. } = definition.steps[index].on_failure else { continue };
+        let (name, place) = (definition.steps[index].name.clone(), definition.steps[index].place);
+        let mut wrong = |why: String| problems.push(Problem::at(place, why));
+        if handler == index {
+            wrong(format!("`on_failure` of `{name}` is the step itself; `retry` tries it again"));
+            continue;
+        }
+        let target = &definition.steps[handler];
+        if definition.steps[index].foreach.is_some() {
+            wrong(format!("`{name}` has a `foreach`; its failure can stop the run or let it continue"));
+        }
+        if !target.needs.is_empty() || target.foreach.is_some() || target.when.is_some() {
+            wrong(format!(
+                "`{}` is started when `{name}` fails, so it has no `needs`, `when` and `foreach`",
+                target.name
+            ));
+        }
+        if matches!(target.on_failure, OnFailure::Step { .. }) {
+            wrong(format!(
+                "`{}` is started when `{name}` fails; its own failure can start nothing",
+                target.name
+            ));
+        }
+        if let Some(other) = target.handler_of {
+            let other = &definition.steps[other].name;
+            wrong(format!("`{}` is started when `{other}` fails already; write another step", target.name));
+        }
+        definition.steps[handler].handler_of = Some(index);
+    }
+    for step in &definition.steps {
+        for need in &step.needs {
+            let needed = &definition.steps[*need];
+            if let Some(owner) = needed.handler_of {
+                let owner = &definition.steps[owner].name;
+                problems.push(Problem::at(
+                    step.place,
+                    format!(
+                        "`{}` runs only when `{owner}` fails, so nothing can need it; need `{owner}`",
+                        needed.name
+                    ),
+                ));
+            }
+        }
+    }
+}
+
+/// Puts the steps into their order, or names a circle.
+fn levels(definition: &mut Definition, problems: &mut Vec<Problem>) {
+    let count = definition.steps.len();
+    let mut left: Vec<usize> = definition.steps.iter().map(|step| step.needs.len()).collect();
+    let mut followers: Vec<Vec<usize>> = vec![vec![]; count];
+    for (index, step) in definition.steps.iter().enumerate() {
+        step.needs.iter().for_each(|need| followers[*need].push(index));
+    }
+    let mut ready: Vec<usize> = (0..count).filter(|index| left[*index] == 0).collect();
+    let mut done = 0;
+    while let Some(index) = ready.pop() {
+        done += 1;
+        let level = definition.steps[index].level.max(1);
+        definition.steps[index].level = level;
+        for follower in &followers[index] {
+            let next = &mut definition.steps[*follower];
+            next.level = next.level.max(level + 1);
+            left[*follower] -= 1;
+            if left[*follower] == 0 {
+                ready.push(*follower);
+            }
+        }
+    }
+    if done < count {
+        let circle = circle(definition, &left);
+        let names: Vec<&str> = circle.iter().map(|index| definition.steps[*index].name.as_str()).collect();
+        let (first, way) = (names.first().copied().unwrap_or_default(), names.join(" → "));
+        let place = circle.first().map_or_else(Place::default, |index| definition.steps[*index].place);
+        problems.push(Problem::at(place, format!("steps wait for each other in a circle: {way} → {first}")));
+        let behind = (0..count).filter(|index| left[*index] > 0 && !circle.contains(index));
+        for index in behind {
+            let step = &definition.steps[index];
+            problems.push(Problem::at(
+                step.place,
+                format!("`{}` can never run: it waits for that circle", step.name),
+            ));
+        }
+    }
+    for index in 0..count {
+        if let Some(owner) = definition.steps[index].handler_of {
+            definition.steps[index].level = definition.steps[owner].level + 1;
+        }
+    }
+}
+
+/// One circle among the steps that have needs left, each before the one that waits for it.
+fn circle(definition: &Definition, left: &[usize]) -> Vec<usize> {
+    let Some(mut at) = left.iter().position(|left| *left > 0) else { return vec![] };
+    let mut way: Vec<usize> = vec![];
+    loop {
+        if let Some(from) = way.iter().position(|step| *step == at) {
+            let mut circle = way.split_off(from);
+            circle.reverse();
+            // It begins with the step that stands first in the file.
+            let first = circle.iter().enumerate().min_by_key(|(_, step)| **step).map_or(0, |(at, _)| at);
+            circle.rotate_left(first);
+            return circle;
+        }
+        way.push(at);
+        match definition.steps[at].needs.iter().find(|need| left[**need] > 0) {
+            Some(need) => at = *need,
+            None => return vec![],
+        }
+    }
+}
+
+/// Steps that can never run although nothing stands in their way.
+fn joins(definition: &Definition, problems: &mut Vec<Problem>) {
+    for step in &definition.steps {
+        if step.when.as_ref().is_some_and(|when| when.source == "false") {
+            problems
+                .push(Problem::at(step.place, format!("`{}` can never run: its `when` is false", step.name)));
+        }
+        let Join::AtLeast(wanted) = step.join else { continue };
+        let fans_out = step.needs.iter().any(|need| definition.steps[*need].foreach.is_some());
+        if step.needs.is_empty() {
+            problems
+                .push(Problem::at(step.place, format!("`{}` joins nothing: it has no `needs`", step.name)));
+        } else if !fans_out && wanted > step.needs.len() {
+            let count = step.needs.len();
+            problems.push(Problem::at(
+                step.place,
+                format!("`{}` can never run: `join` wants {wanted} results of {count}", step.name),
+            ));
+        }
+        if wanted > 0 && step.needs.iter().any(|need| definition.steps[*need].on_failure == OnFailure::Stop) {
+            let need = step.needs.iter().map(|need| &definition.steps[*need]);
+            let names: Vec<&str> = need
+                .filter(|need| need.on_failure == OnFailure::Stop)
+                .map(|need| need.name.as_str())
+                .collect();
+            problems.push(Problem::at(
+                step.place,
+                format!(
+                    "`join` of `{}` lets some results be missing, but a failure of `{}` stops the run; give it `on_failure: continue`",
+                    step.name,
+                    names.join("`, `")
+                ),
+            ));
+        }
+    }
+}
+
+/// Every name that a template or an expression speaks of must mean something there.
+fn variables(definition: &Definition, problems: &mut Vec<Problem>) {
+    for (index, step) in definition.steps.iter().enumerate() {
+        let own = step.when.iter().chain(&step.foreach).map(|e| (&e.uses, e.place, false));
+        let templates = [&step.agent, &step.prompt].map(|t| (&t.uses, t.place, step.foreach.is_some()));
+        let asks = step.gates.iter().filter_map(|gate| match gate {
+            super::definition::Gate::Approval { ask: Some(ask), .. } => {
+                Some((&ask.uses, ask.place, step.foreach.is_some()))
+            }
+            _ => None,
+        });
+        for (uses, place, in_loop) in own.chain(templates).chain(asks) {
+            let mut wrong = |why: String| problems.push(Problem::at(place, why));
+            for name in uses.inputs.iter().filter(|name| !definition.inputs.iter().any(|i| i.name == **name))
+            {
+                wrong(format!("there is no input `{name}`"));
+            }
+            for name in &uses.others {
+                let loops = in_loop && matches!(name.as_str(), "item" | "index");
+                if !loops && !EVERYWHERE.contains(&name.as_str()) {
+                    let hint = match name.as_str() {
+                        "item" | "index" => "; it is known in a step with `foreach`",
+                        _ => {
+                            "; there are inputs, steps, item, index, round, attempt, failure, run, workflow, step"
+                        }
+                    };
+                    wrong(format!("`{name}` means nothing here{hint}"));
+                }
+            }
+            speaks_of(definition, index, uses, &mut wrong);
+        }
+    }
+}
+
+/// Results that a step speaks of must be there when it begins.
+fn speaks_of(definition: &Definition, index: usize, uses: &Uses, wrong: &mut dyn FnMut(String)) {
+    let step = &definition.steps[index];
+    let known = std::cell::OnceCell::new();
+    for name in &uses.steps {
+        match definition.step(name) {
+            None => wrong(format!("there is no step `{name}`")),
+            // Most speak of what they need; only the others are worth a walk.
+            Some(other) if step.needs.contains(&other) => {}
+            Some(other) if known.get_or_init(|| knows(definition, index)).contains(&other) => {}
+            Some(_) => wrong(format!(
+                "`{}` speaks of the step `{name}`, which is not among its `needs`, nor needed by one of them",
+                step.name
+            )),
+        }
+    }
+}
+
+/// The steps whose results a step can speak of: all it waits for, itself in an earlier round, and those that its
+/// failure or the failure it handles is about.
+pub fn knows(definition: &Definition, index: usize) -> HashSet<usize> {
+    let mut known: HashSet<usize> = HashSet::from([index]);
+    let mut open = vec![index];
+    if let Some(owner) = definition.steps[index].handler_of {
+        open.push(owner);
+    }
+    while let Some(at) = open.pop() {
+        known.insert(at);
+        if let OnFailure::Step { step, .. } = definition.steps[at].on_failure {
+            known.insert(step);
+        }
+        open.extend(definition.steps[at].needs.iter().filter(|need| !known.contains(*need)));
+    }
+    known
+}

@@ -1,0 +1,202 @@
+//! A workflow as its file defines it: inputs, and steps that each are a message to an agent. Pure.
+//!
+//! What is here has been read and checked (`reading`, `check`): every name it speaks of is there, and no step waits for
+//! itself. Steps keep the order of their file; they refer to each other by their index in it.
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::problem::Place;
+use super::template::{Expression, Template};
+
+/// How many steps a workflow may have, and how many items one of them may go through.
+pub const STEPS: usize = 2000;
+pub const ITEMS: usize = 1000;
+
+/// How many requests a run has open at once, unless it says so.
+pub const PARALLEL: usize = 10;
+
+/// The longest result that goes into a prompt as it is, unless the workflow says so.
+pub const RESULT_BYTES: usize = 32 * 1024;
+
+/// One workflow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    pub name: String,
+    pub about: String,
+    pub inputs: Vec<Input>,
+    pub parallel: usize,
+    pub result_bytes: usize,
+    pub steps: Vec<Step>,
+}
+
+/// What a run is given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    pub name: String,
+    pub kind: Kind,
+    /// Without one, the input has to be given.
+    pub default: Option<Json>,
+    pub about: String,
+}
+
+/// What an input may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    Number,
+    Boolean,
+    List,
+    Json,
+}
+
+impl Kind {
+    pub const ALL: [Self; 5] = [Self::Text, Self::Number, Self::Boolean, Self::List, Self::Json];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::List => "list",
+            Self::Json => "json",
+        }
+    }
+
+    /// Whether a value is of this kind.
+    pub fn fits(self, value: &Json) -> bool {
+        match self {
+            Self::Text => value.is_string(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+            Self::List => value.is_array(),
+            Self::Json => true,
+        }
+    }
+
+    /// The kind of a value that stands for itself.
+    pub fn of(value: &Json) -> Self {
+        match value {
+            Json::String(_) => Self::Text,
+            Json::Number(_) => Self::Number,
+            Json::Bool(_) => Self::Boolean,
+            Json::Array(_) => Self::List,
+            _ => Self::Json,
+        }
+    }
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    pub name: String,
+    pub place: Place,
+    pub about: String,
+    pub agent: Template,
+    pub prompt: Template,
+    pub needs: Vec<usize>,
+    pub when: Option<Expression>,
+    pub foreach: Option<Expression>,
+    pub join: Join,
+    pub gates: Vec<Gate>,
+    pub retry: u32,
+    pub timeout: Option<Duration>,
+    pub on_failure: OnFailure,
+    pub output: Output,
+    /// The step that starts this one when it fails; then nothing else does.
+    pub handler_of: Option<usize>,
+    /// How many steps lead to it, the longest way: its number in mail, by which a tree orders.
+    pub level: u64,
+}
+
+/// How many of the needed results must be there, every item of a `foreach` counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    All,
+    AtLeast(usize),
+}
+
+/// What a result must pass before it is accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Gate {
+    /// This text stands in it.
+    Contains(String),
+    /// This command, which reads it on standard input, ends with 0.
+    Command { command: Vec<String>, timeout: Duration },
+    /// It is JSON of this shape.
+    Schema(Json),
+    /// This mailbox answers `approve`.
+    Approval { by: String, ask: Option<Template> },
+}
+
+impl Gate {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Contains(_) => "contains",
+            Self::Command { .. } => "command",
+            Self::Schema(_) => "schema",
+            Self::Approval { .. } => "approval",
+        }
+    }
+}
+
+/// What becomes of a run when a step has failed for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Nothing more is begun, and the run fails.
+    Stop,
+    /// The run goes on as if it had been done.
+    Continue,
+    /// Another step is done, and then …
+    Step { step: usize, rounds: u32, then: Then },
+}
+
+/// … what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// The failed step again, in the next round, as long as there are any.
+    Again,
+    Continue,
+    Stop,
+}
+
+/// What a result is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    Text,
+    Json,
+}
+
+impl Definition {
+    pub fn step(&self, name: &str) -> Option<usize> {
+        self.steps.iter().position(|step| step.name == name)
+    }
+
+    /// The steps that come after this one, in whatever way: those that need it, what it starts when it fails, and so on.
+    pub fn after(&self, from: usize) -> Vec<bool> {
+        let mut reached = vec![false; self.steps.len()];
+        let mut followers: Vec<Vec<usize>> = vec![vec![]; self.steps.len()];
+        for (index, step) in self.steps.iter().enumerate() {
+            step.needs.iter().for_each(|need| followers[*need].push(index));
+            if let OnFailure::Step { step: handler, .. } = step.on_failure {
+                followers[index].push(handler);
+            }
+        }
+        let mut open = vec![from];
+        while let Some(step) = open.pop() {
+            if !std::mem::replace(&mut reached[step], true) {
+                open.extend(&followers[step]);
+            }
+        }
+        reached
+    }
+
+    /// The commands that its gates would run.
+    pub fn commands(&self) -> impl Iterator<Item = &[String]> {
+        self.steps.iter().flat_map(|step| &step.gates).filter_map(|gate| match gate {
+            Gate::Command { command, .. } => Some(command.as_slice()),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,469 @@
+//! The engine: where a run stands and what it asks next, as a pure function of its definition, its inputs and the mail it
+//! has accepted. No clock, no disk, no chance.
+//!
+//! Everything that could come out otherwise another time (an agent's answer, a person's word, the exit of a command, the
+//! end of a waiting time) is an [`Answer`] to an [`Ask`]. An ask has an id that is made of the run, the step, the item, the
+//! round and the attempt, so whoever computes it again comes to the same one, and a run that was interrupted anywhere goes
+//! on from its mail alone. `item.rs` says how one item of a step becomes a result, `context.rs` what templates see.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::definition::{Definition, ITEMS, Join, OnFailure, Then};
+use crate::name::MessageId;
+
+/// What does not change while a run goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facts {
+    pub run: String,
+    pub inputs: serde_json::Map<String, Json>,
+    /// Where results lie that are too large for a prompt.
+    pub results: PathBuf,
+    /// The longest text that can be sent.
+    pub body_bytes: usize,
+}
+
+/// What came back for an ask.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub body: String,
+    /// It failed, and why.
+    pub failed: Option<String>,
+    /// Who answered.
+    pub from: String,
+    /// The file it lies in.
+    pub file: String,
+}
+
+/// What a person has said about the run as a whole, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Control {
+    Cancel,
+    /// From this step on, everything again.
+    Retry(String),
+}
+
+/// Something the run wants to know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    pub id: MessageId,
+    pub step: usize,
+    pub item: usize,
+    pub attempt: u32,
+    pub kind: AskKind,
+    pub timeout: Option<Duration>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum AskKind {
+    /// An agent is to do the step.
+    Work { to: String, subject: String, body: String },
+    /// A person is to approve of the result.
+    Approval { by: String, subject: String, body: String },
+    /// A command is to pass the result.
+    Command { gate: usize, text: String },
+}
+
+/// How a step stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    Waiting,
+    Running,
+    Done,
+    /// `true`: the run goes on all the same.
+    Failed(String, bool),
+    Skipped(String),
+}
+
+impl Phase {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed(..) => "failed",
+            Self::Skipped(_) => "skipped",
+        }
+    }
+
+    pub fn is_settled(&self) -> bool {
+        !matches!(self, Self::Waiting | Self::Running)
+    }
+}
+
+/// How one item of a step stands.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Item {
+    /// Counted from 0.
+    pub attempt: u32,
+    /// Why the attempt before was not accepted.
+    pub failure: Option<String>,
+    /// The last text that came, accepted or not, and the file it lies in.
+    pub text: Option<String>,
+    pub json: Option<Json>,
+    pub file: String,
+    pub agent: String,
+    /// `None`: it is under way.
+    pub outcome: Option<Result<(), String>>,
+}
+
+/// One step of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepState {
+    pub phase: Phase,
+    /// Counted from 0; the next begins when what handles its failure is done.
+    pub round: u32,
+    pub values: Vec<Json>,
+    pub items: Vec<Item>,
+    /// Items that are still under way.
+    pub open: usize,
+}
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    InProgress,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl Status {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A run, computed from its mail.
+#[derive(Debug)]
+pub struct Engine {
+    pub(super) definition: Arc<Definition>,
+    pub(super) facts: Facts,
+    pub(super) answers: HashMap<MessageId, Answer>,
+    controls: BTreeMap<u32, Control>,
+    epochs: Vec<u32>,
+    pub(super) steps: Vec<StepState>,
+    followers: Vec<Vec<usize>>,
+    work: VecDeque<Work>,
+    /// What is asked and not answered.
+    pub(super) open: HashMap<MessageId, Ask>,
+    /// What was asked since somebody last looked, in order.
+    pub(super) fresh: Vec<MessageId>,
+    /// Results that prompts refer to by their path: file name and text.
+    pub(super) kept: BTreeMap<String, String>,
+    /// What was decided about results, for people.
+    pub(super) decisions: Vec<String>,
+    running: BTreeSet<usize>,
+    /// Steps that may stand otherwise than when somebody last looked.
+    touched: BTreeSet<usize>,
+    stopping: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Work {
+    Check(usize),
+    Item(usize, usize),
+}
+
+impl Engine {
+    /// Computes where a run stands.
+    pub fn new(
+        definition: Arc<Definition>,
+        facts: Facts,
+        answers: HashMap<MessageId, Answer>,
+        controls: BTreeMap<u32, Control>,
+    ) -> Self {
+        let count = definition.steps.len();
+        let mut followers: Vec<Vec<usize>> = vec![vec![]; count];
+        let mut epochs = vec![0; count];
+        for (index, step) in definition.steps.iter().enumerate() {
+            step.needs.iter().for_each(|need| followers[*need].push(index));
+        }
+        for control in controls.values() {
+            let Control::Retry(name) = control else { continue };
+            let Some(from) = definition.step(name) else { continue };
+            let after = definition.after(from);
+            epochs.iter_mut().zip(after).filter(|(_, covered)| *covered).for_each(|(epoch, _)| *epoch += 1);
+        }
+        let fresh = StepState { phase: Phase::Waiting, round: 0, values: vec![], items: vec![], open: 0 };
+        let mut engine = Self {
+            steps: vec![fresh; count],
+            followers,
+            epochs,
+            work: VecDeque::new(),
+            open: HashMap::new(),
+            fresh: vec![],
+            kept: BTreeMap::new(),
+            decisions: vec![],
+            running: BTreeSet::new(),
+            touched: (0..count).collect(),
+            stopping: false,
+            definition,
+            facts,
+            answers,
+            controls,
+        };
+        let roots = engine.definition.steps.iter().enumerate();
+        let roots = roots.filter(|(_, step)| step.needs.is_empty() && step.handler_of.is_none());
+        engine.work = roots.map(|(index, _)| Work::Check(index)).collect();
+        engine.settle();
+        engine
+    }
+
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    pub fn steps(&self) -> &[StepState] {
+        &self.steps
+    }
+
+    pub fn controls(&self) -> &BTreeMap<u32, Control> {
+        &self.controls
+    }
+
+    pub fn decisions(&self) -> &[String] {
+        &self.decisions
+    }
+
+    pub fn answer(&self, id: &MessageId) -> Option<&Answer> {
+        self.answers.get(id)
+    }
+
+    /// The asks that wait for an answer.
+    pub fn open(&self) -> &HashMap<MessageId, Ask> {
+        &self.open
+    }
+
+    /// What was asked since the last call.
+    pub fn take_fresh(&mut self) -> Vec<Ask> {
+        let fresh = std::mem::take(&mut self.fresh);
+        fresh.iter().filter_map(|id| self.open.get(id).cloned()).collect()
+    }
+
+    /// The steps that may stand otherwise than at the last call.
+    pub fn take_touched(&mut self) -> BTreeSet<usize> {
+        std::mem::take(&mut self.touched)
+    }
+
+    /// Results to keep since the last call.
+    pub fn take_kept(&mut self) -> BTreeMap<String, String> {
+        std::mem::take(&mut self.kept)
+    }
+
+    pub fn status(&self) -> Status {
+        match (self.controls.values().next_back(), self.running.is_empty(), self.stopping) {
+            (Some(Control::Cancel), ..) => Status::Cancelled,
+            (_, false, _) => Status::InProgress,
+            (_, true, true) => Status::Failed,
+            (_, true, false) => Status::Completed,
+        }
+    }
+
+    /// Takes an answer in; `false`: nothing here waits for it.
+    pub fn accept(&mut self, id: &MessageId, answer: Answer) -> bool {
+        let Some(ask) = self.open.remove(id) else { return false };
+        self.fresh.retain(|fresh| fresh != id);
+        self.answers.insert(id.clone(), answer);
+        self.work.push_back(Work::Item(ask.step, ask.item));
+        self.settle();
+        true
+    }
+
+    /// The same run after another word of a person.
+    pub fn with_control(self, number: u32, control: Control) -> Self {
+        let mut controls = self.controls;
+        controls.insert(number, control);
+        Self::new(self.definition, self.facts, self.answers, controls)
+    }
+
+    fn settle(&mut self) {
+        while let Some(work) = self.work.pop_front() {
+            match work {
+                Work::Check(step) => self.check(step),
+                Work::Item(step, item) => self.look_at(step, item),
+            }
+        }
+    }
+
+    /// The id of something that is asked.
+    pub(super) fn id_of(
+        &self,
+        step: usize,
+        item: usize,
+        attempt: u32,
+        kind: &str,
+        number: usize,
+    ) -> MessageId {
+        let (name, epoch) = (&self.definition.steps[step].name, self.epochs[step]);
+        let round = self.steps[step].round;
+        let run = &self.facts.run;
+        let what = format!("workflow {run} {epoch} {name} {item} {round} {attempt} {kind} {number}");
+        MessageId::derived(what.as_bytes())
+    }
+
+    /// Begins a step if all it waits for is there.
+    fn check(&mut self, step: usize) {
+        self.touched.insert(step);
+        if self.steps[step].phase != Phase::Waiting || self.stopping {
+            return;
+        }
+        let definition = Arc::clone(&self.definition);
+        let defined = &definition.steps[step];
+        let phases = || defined.needs.iter().map(|need| &self.steps[*need].phase);
+        // Only when all are settled: what is joined must not depend on who was quicker.
+        if !phases().all(Phase::is_settled) {
+            return;
+        }
+        if let Join::AtLeast(wanted) = defined.join {
+            let there: usize = defined.needs.iter().map(|need| self.successes(*need)).sum();
+            if there < wanted {
+                self.running.insert(step);
+                let why = format!("only {there} of the {wanted} results that it joins are there");
+                return self.fail(step, why);
+            }
+        }
+        let skipped = |phase: &Phase| matches!(phase, Phase::Skipped(_));
+        if !defined.needs.is_empty() && defined.when.is_none() && phases().all(skipped) {
+            return self.end(step, Phase::Skipped("what it needs was skipped".to_owned()));
+        }
+        self.running.insert(step);
+        if let Some(when) = &defined.when {
+            match when.truth(&self.context(step, None, &when.uses)) {
+                Ok(true) => {}
+                Ok(false) => return self.end(step, Phase::Skipped(format!("`{}` is false", when.source))),
+                Err(why) => return self.fail(step, format!("its `when` cannot be decided: {why}")),
+            }
+        }
+        let values = match &defined.foreach {
+            None => vec![Json::Null],
+            Some(foreach) => match foreach.items(&self.context(step, None, &foreach.uses)) {
+                Ok(items) if items.len() > ITEMS => {
+                    let why = format!("its `foreach` has {} items; {ITEMS} are the limit", items.len());
+                    return self.fail(step, why);
+                }
+                Ok(items) => items,
+                Err(why) => return self.fail(step, format!("its `foreach` cannot be gone through: {why}")),
+            },
+        };
+        self.begin(step, values);
+    }
+
+    /// How many results a step has that can be joined.
+    fn successes(&self, step: usize) -> usize {
+        self.steps[step].items.iter().filter(|item| item.outcome == Some(Ok(()))).count()
+    }
+
+    /// Begins a round of a step.
+    fn begin(&mut self, step: usize, values: Vec<Json>) {
+        self.touched.insert(step);
+        self.running.insert(step);
+        let count = values.len();
+        let state = &mut self.steps[step];
+        // What the round before said is what this one can speak of.
+        let before = std::mem::take(&mut state.items);
+        let kept = |item: &Item| Item { text: item.text.clone(), json: item.json.clone(), ..Item::default() };
+        state.items = (0..count).map(|at| before.get(at).map(kept).unwrap_or_default()).collect();
+        (state.phase, state.values, state.open) = (Phase::Running, values, count);
+        if count == 0 {
+            return self.end(step, Phase::Done);
+        }
+        for item in 0..count {
+            self.work.push_back(Work::Item(step, item));
+        }
+    }
+
+    /// Follows one item as far as its answers go.
+    fn look_at(&mut self, step: usize, item: usize) {
+        self.touched.insert(step);
+        if self.steps[step].items.get(item).is_none_or(|item| item.outcome.is_some()) {
+            return;
+        }
+        let Some(outcome) = self.follow(step, item) else { return };
+        let state = &mut self.steps[step];
+        state.items[item].outcome = Some(outcome);
+        state.open -= 1;
+        if self.steps[step].open > 0 {
+            return;
+        }
+        let failures: Vec<(usize, String)> = self.steps[step]
+            .items
+            .iter()
+            .enumerate()
+            .filter_map(|(at, item)| Some((at, item.outcome.clone()?.err()?)))
+            .collect();
+        match failures.as_slice() {
+            [] => self.end(step, Phase::Done),
+            [(_, why)] if self.definition.steps[step].foreach.is_none() => self.fail(step, why.clone()),
+            [(first, why), ..] => {
+                let (failed, all) = (failures.len(), self.steps[step].items.len());
+                self.fail(step, format!("{failed} of {all} items failed; item {}: {why}", first + 1));
+            }
+        }
+    }
+
+    /// A step has failed for good, unless another one is to mend it.
+    fn fail(&mut self, step: usize, why: String) {
+        match self.definition.steps[step].on_failure {
+            OnFailure::Continue => self.end(step, Phase::Failed(why, true)),
+            OnFailure::Step { step: handler, rounds, .. } if self.steps[step].round < rounds => {
+                let round = self.steps[step].round;
+                self.steps[step].phase = Phase::Failed(why, false);
+                self.steps[handler].round = round;
+                self.begin(handler, vec![Json::Null]);
+            }
+            OnFailure::Stop | OnFailure::Step { .. } => self.end(step, Phase::Failed(why, false)),
+        }
+    }
+
+    fn end(&mut self, step: usize, phase: Phase) {
+        self.touched.insert(step);
+        let goes_on = !matches!(phase, Phase::Failed(_, false));
+        self.steps[step].phase = phase;
+        self.running.remove(&step);
+        if let Some(owner) = self.definition.steps[step].handler_of {
+            self.handled(owner, goes_on);
+        } else if goes_on {
+            let followers = self.followers[step].iter().copied();
+            self.work.extend(followers.map(Work::Check));
+        } else {
+            self.stopping = true;
+        }
+    }
+
+    /// What handles the failure of a step is done, or failed itself.
+    fn handled(&mut self, owner: usize, done: bool) {
+        let OnFailure::Step { then, .. } = self.definition.steps[owner].on_failure else { return };
+        let why = match &self.steps[owner].phase {
+            Phase::Failed(why, _) => why.clone(),
+            _ => String::new(),
+        };
+        match then {
+            Then::Again if done => {
+                self.steps[owner].round += 1;
+                let values = self.steps[owner].values.clone();
+                // A failure before its first item leaves nothing to go through.
+                self.begin(owner, if values.is_empty() { vec![Json::Null] } else { values });
+            }
+            Then::Continue if done => self.end(owner, Phase::Failed(why, true)),
+            _ => self.end(owner, Phase::Failed(why, false)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "engine_tests.rs"]
+mod tests;

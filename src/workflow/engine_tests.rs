@@ -1,0 +1,213 @@
+//! What the engine computes, without any mail: answers go in, asks come out.
+
+use super::*;
+use crate::workflow::reading::parse;
+use serde_json::json;
+
+fn engine(text: &str) -> Engine {
+    let definition = parse(text, "w").unwrap_or_else(|problems| panic!("{problems:?}"));
+    let facts = Facts {
+        run: "w-1".into(),
+        inputs: Default::default(),
+        results: "/results".into(),
+        body_bytes: 1 << 20,
+    };
+    Engine::new(Arc::new(definition), facts, HashMap::new(), BTreeMap::new())
+}
+
+/// What is asked now, as `step/item to: body`, sorted.
+fn asks(engine: &Engine) -> Vec<String> {
+    let shown = |ask: &Ask| {
+        let name = &engine.definition().steps[ask.step].name;
+        match &ask.kind {
+            AskKind::Work { to, body, .. } => format!("{name}/{} {to}: {}", ask.item, body.trim()),
+            AskKind::Approval { by, .. } => format!("{name}/{} {by}?", ask.item),
+            AskKind::Command { gate, .. } => format!("{name}/{} gate {gate}", ask.item),
+        }
+    };
+    let mut all: Vec<String> = engine.open().values().map(shown).collect();
+    all.sort();
+    all
+}
+
+fn say(engine: &mut Engine, step: &str, item: usize, answer: Result<&str, &str>) {
+    let index = engine.definition().step(step).unwrap();
+    let id = engine.open().values().find(|ask| ask.step == index && ask.item == item).unwrap().id.clone();
+    let (body, failed) = match answer {
+        Ok(body) => (body.to_owned(), None),
+        Err(why) => (String::new(), Some(why.to_owned())),
+    };
+    assert!(engine.accept(&id, Answer { body, failed, from: "x".into(), file: "f".into() }));
+}
+
+/// The same run, computed from its answers alone.
+fn again(engine: &Engine) -> Engine {
+    let (definition, facts) = (Arc::clone(&engine.definition), engine.facts.clone());
+    Engine::new(definition, facts, engine.answers.clone(), engine.controls.clone())
+}
+
+#[test]
+fn steps_run_as_soon_as_their_needs_are_met() {
+    let mut run = engine(
+        "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: x, prompt: B}\n  c: {agent: y, needs: [a, b], prompt: '{{ steps.a.result }}{{ steps.b.result }}'}\n",
+    );
+    assert_eq!(asks(&run), ["a/0 x: A", "b/0 x: B"]);
+    say(&mut run, "b", 0, Ok("2\n"));
+    assert_eq!(asks(&run), ["a/0 x: A"]);
+    say(&mut run, "a", 0, Ok("1\n"));
+    assert_eq!((asks(&run), run.status()), (vec!["c/0 y: 12".to_owned()], Status::InProgress));
+    say(&mut run, "c", 0, Ok("3"));
+    assert_eq!((asks(&run).len(), run.status()), (0, Status::Completed));
+}
+
+#[test]
+fn a_run_computed_again_is_the_same_at_every_point() {
+    let text = "steps:\n  a: {agent: x, prompt: A, retry: 1}\n  b: {agent: y, needs: a, foreach: '[1, 2, 3]', prompt: 'B{{ item }}', on_failure: continue}\n  c: {agent: z, needs: b, prompt: '{{ steps.b.results }}'}\n";
+    let mut run = engine(text);
+    for (step, item, answer) in [
+        ("a", 0, Err("no")),
+        ("a", 0, Ok("yes")),
+        ("b", 2, Ok("three")),
+        ("b", 0, Err("gone")),
+        ("b", 1, Ok("two")),
+        ("c", 0, Ok("end")),
+    ] {
+        say(&mut run, step, item, answer);
+        let other = again(&run);
+        assert_eq!((asks(&other), other.status(), other.steps()), (asks(&run), run.status(), run.steps()));
+        let ids = |engine: &Engine| engine.open().keys().cloned().collect::<BTreeSet<_>>();
+        assert_eq!(ids(&other), ids(&run), "what is asked has the same ids");
+    }
+    assert_eq!(run.status(), Status::Completed);
+}
+
+#[test]
+fn an_answer_counts_once_and_only_while_it_is_waited_for() {
+    let mut run = engine("steps:\n  a: {agent: x, prompt: A}\n");
+    let id = run.open().keys().next().unwrap().clone();
+    assert!(run.accept(&id, Answer { body: "one".into(), ..Answer::default() }));
+    assert!(!run.accept(&id, Answer { body: "two".into(), ..Answer::default() }));
+    assert_eq!(run.steps()[0].items[0].text.as_deref(), Some("one"));
+}
+
+#[test]
+fn gates_are_passed_in_order_and_each_is_asked_once() {
+    let mut run = engine(
+        "steps:\n  a: {agent: x, prompt: A, retry: 1, gate: [{contains: ok}, {command: [c]}, {approval: p}]}\n",
+    );
+    say(&mut run, "a", 0, Ok("ok"));
+    assert_eq!(asks(&run), ["a/0 gate 1"]);
+    say(&mut run, "a", 0, Ok("passed"));
+    assert_eq!(asks(&run), ["a/0 p?"]);
+    say(&mut run, "a", 0, Ok("reject: longer"));
+    let asked = asks(&run);
+    assert!(asked[0].contains("p rejected it: longer"), "{asked:?}");
+    say(&mut run, "a", 0, Ok("bad"));
+    assert_eq!(run.status(), Status::Failed);
+}
+
+#[test]
+fn a_failure_is_mended_round_by_round_and_then_final() {
+    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, prompt: '{{ round }}: {{ steps.fix.result or steps.a.result }}', gate: {contains: ok}, on_failure: {step: fix, rounds: 2}}\n  fix: {agent: x, prompt: 'mend {{ steps.b.result }}'}\n  c: {agent: x, needs: b, prompt: C}\n";
+    let mut run = engine(text);
+    assert_eq!(asks(&run), ["a/0 x: A"], "what mends is not begun by itself");
+    say(&mut run, "a", 0, Ok("one"));
+    say(&mut run, "b", 0, Ok("no"));
+    assert_eq!(asks(&run), ["fix/0 x: mend no"]);
+    say(&mut run, "fix", 0, Ok("mended"));
+    assert_eq!(asks(&run), ["b/0 y: 2: mended"]);
+    assert_eq!(asks(&again(&run)), asks(&run));
+    let mut good = again(&run);
+    say(&mut good, "b", 0, Ok("ok"));
+    assert_eq!(asks(&good), ["c/0 x: C"]);
+    for (step, said) in [("b", "still no"), ("fix", "more"), ("b", "no")] {
+        say(&mut run, step, 0, Ok(said));
+    }
+    assert_eq!((asks(&run).len(), run.status()), (0, Status::Failed));
+}
+
+#[test]
+fn some_results_are_enough_where_a_join_says_so() {
+    let text = "steps:\n  a: {agent: x, foreach: '[1, 2, 3]', prompt: A, on_failure: continue}\n  b: {agent: y, needs: a, join: 2, prompt: B}\n";
+    let mut run = engine(text);
+    say(&mut run, "a", 0, Ok("1"));
+    say(&mut run, "a", 2, Ok("3"));
+    assert!(!asks(&run).contains(&"b/0 y: B".to_owned()), "nothing depends on who is quicker");
+    say(&mut run, "a", 1, Err("no"));
+    assert_eq!(asks(&run), ["b/0 y: B"], "two of three are there");
+    let mut few = engine(text);
+    for item in 0..3 {
+        say(&mut few, "a", item, if item == 0 { Ok("1") } else { Err("no") });
+    }
+    assert_eq!(few.status(), Status::Failed);
+    assert!(matches!(&few.steps()[1].phase, Phase::Failed(why, _) if why.contains("only 1 of the 2")));
+}
+
+#[test]
+fn a_stop_begins_nothing_more_and_waits_for_what_is_under_way() {
+    let mut run = engine(
+        "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, prompt: B}\n  c: {agent: y, needs: b, prompt: C}\n",
+    );
+    say(&mut run, "a", 0, Err("no"));
+    assert_eq!((asks(&run), run.status()), (vec!["b/0 y: B".to_owned()], Status::InProgress));
+    say(&mut run, "b", 0, Ok("done"));
+    assert_eq!((asks(&run).len(), run.status()), (0, Status::Failed));
+}
+
+#[test]
+fn a_person_cancels_and_begins_again_from_a_step() {
+    let mut run = engine(
+        "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: x, needs: a, prompt: B}\n  c: {agent: x, prompt: C}\n",
+    );
+    for step in ["a", "b", "c"] {
+        say(&mut run, step, 0, Ok(step));
+    }
+    let before = again(&run);
+    let run = run.with_control(1, Control::Retry("b".into()));
+    assert_eq!((asks(&run), run.status()), (vec!["b/0 x: B".to_owned()], Status::InProgress));
+    let run = run.with_control(2, Control::Cancel);
+    assert_eq!(run.status(), Status::Cancelled);
+    let mut run = run.with_control(3, Control::Retry("a".into()));
+    assert_eq!(asks(&run), ["a/0 x: A"]);
+    say(&mut run, "a", 0, Ok("a"));
+    say(&mut run, "b", 0, Ok("b"));
+    assert_eq!((run.status(), before.status()), (Status::Completed, Status::Completed));
+}
+
+#[test]
+fn results_that_are_too_large_are_kept_and_named() {
+    let text = "result_bytes: 300\nsteps:\n  a: {agent: x, foreach: '[1, 2]', prompt: A}\n  b: {agent: y, needs: a, prompt: '{{ steps.a.result }}'}\n";
+    let mut run = engine(text);
+    let long = "é".repeat(140);
+    say(&mut run, "a", 0, Ok("short"));
+    say(&mut run, "a", 1, Ok(&long));
+    let asked = asks(&run);
+    assert!(asked[0].contains("short\n\n[280 bytes") || asked[0].contains(&long), "{asked:?}");
+    let longer = "x".repeat(400);
+    let mut run = engine(text);
+    say(&mut run, "a", 0, Ok("short"));
+    say(&mut run, "a", 1, Ok(&longer));
+    let kept = run.take_kept();
+    let (file, text) = kept.iter().next().unwrap();
+    assert!(asks(&run)[0].contains(&format!("read the file /results/{file}]")), "{:?}", asks(&run));
+    assert_eq!(text, &longer);
+}
+
+#[test]
+fn a_thousand_steps_are_computed_at_once() {
+    let mut text = String::from("steps:\n  s0: {agent: x, prompt: go}\n");
+    for n in 1..1000 {
+        text.push_str(&format!(
+            "  s{n}: {{agent: x, needs: s{}, prompt: '{{{{ steps.s{}.result }}}}'}}\n",
+            n - 1,
+            n - 1
+        ));
+    }
+    let mut run = engine(&text);
+    for n in 0..1000 {
+        say(&mut run, &format!("s{n}"), 0, Ok("r"));
+    }
+    assert_eq!((run.status(), again(&run).status()), (Status::Completed, Status::Completed));
+    assert_eq!(run.steps()[999].items[0].json, None::<serde_json::Value>);
+    let _ = json!({});
+}

@@ -1,0 +1,87 @@
+//! A gate that is a command: it reads the result on standard input, and its exit decides.
+//!
+//! A gate has a process of its own, so that nobody waits for it. It holds the lock of what it is to answer, and writes its
+//! verdict into the mailbox of the run. Killed, it leaves a free lock, and whoever carries the run on starts it again; what
+//! it had started is ended first. No byte of a result gets onto its command line.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use super::carrier::look_at;
+use super::definition::Gate;
+use super::engine::AskKind;
+use super::mail;
+use super::runs::Runs;
+use crate::dispatch::child::{self, Next};
+use crate::dispatch::presets::Preset;
+use crate::dispatch::processes;
+use crate::message::visible;
+use crate::name::{MailboxId, MessageId};
+use crate::post::{Post, Result};
+
+/// How many of its last lines are told.
+const TOLD: usize = 20;
+
+/// Runs the gate that is to answer `id`, to its end; `false`: nobody waits for it, or another process is at it.
+pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsString)>) -> Result<bool> {
+    let (Some(runs), Ok(id), Ok(mailbox)) =
+        (Runs::existing(post.room())?, MessageId::found(id), MailboxId::parse(run))
+    else {
+        return Ok(false);
+    };
+    processes::stand_alone();
+    let Some(lock) = runs.gate(run, &id)? else { return Ok(false) };
+    let (Some(record), engine) = (runs.record(run), look_at(post, &runs, run)?) else { return Ok(false) };
+    let Some(ask) = engine.open().get(&id) else {
+        runs.forget_gate(run, &id);
+        return Ok(false);
+    };
+    let step = &engine.definition().steps[ask.step];
+    let AskKind::Command { gate, text } = &ask.kind else { return Ok(false) };
+    let Some(Gate::Command { command: words, timeout }) = step.gates.get(*gate) else { return Ok(false) };
+    let mark = format!("gate-{id}");
+    processes::end(&mark);
+    let (verdict, why) = match words.split_first() {
+        None => (false, "it names no program".to_owned()),
+        Some((program, arguments)) => {
+            let mut command = Command::new(program);
+            command.args(arguments).current_dir(&record.project).env_clear().envs(environment);
+            command
+                .env(processes::MARK, &mark)
+                .env("POSTROOM_WORKFLOW", run)
+                .env("POSTROOM_STEP", &step.name);
+            let files = (runs.log_of_gate(run, &id, "out")?, runs.log_of_gate(run, &id, "err")?);
+            let clock = post.room().clock();
+            let preset = Preset::of_text();
+            match child::run(&mut command, text.clone().into_bytes(), &preset, files, *timeout, clock, |_| {
+                Next::GoOn
+            }) {
+                Ok(ended) => {
+                    let said = last(&format!("{}\n{}", ended.other_tail.trim(), ended.tail.trim()));
+                    let how = match (ended.timed_out, ended.code, ended.signal) {
+                        (true, ..) => format!("took longer than {}", crate::span::measured(*timeout)),
+                        (_, Some(code), _) => format!("ended with {code}"),
+                        (_, None, signal) => format!("was ended by signal {}", signal.unwrap_or(0)),
+                    };
+                    let good = !ended.timed_out && ended.code == Some(0);
+                    (good, format!("the gate `{}` {how}\n\n{said}", visible::clip(&words.join(" "), 200)))
+                }
+                Err(e) => {
+                    (false, format!("the gate `{}` cannot be started: {e}", visible::clip(program, 100)))
+                }
+            }
+        }
+    };
+    processes::end_all(&mark);
+    let me = post.by_id(&mailbox)?;
+    let letter = mail::note(&format!("{}: gate", step.name), &id, why.trim(), !verdict);
+    post.note_to_self(&me, &letter, &MessageId::derived(format!("verdict {id}").as_bytes()))?;
+    runs.forget_gate(run, &id);
+    drop(lock);
+    Ok(true)
+}
+
+fn last(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(TOLD)..].join("\n")
+}

@@ -1,0 +1,338 @@
+//! One item of a step: from the ask to a result that passed its gates, attempt by attempt. Part of the [`Engine`], and as
+//! pure as it is.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::definition::{Gate, Output};
+use super::engine::{Ask, AskKind, Engine};
+use super::schema;
+use crate::message::envelope::subject_with;
+use crate::message::visible;
+
+/// How often a person is asked again whose answer was neither yes nor no.
+const ASKED: usize = 20;
+
+/// What became of a gate.
+enum Passed {
+    Yes,
+    No(String),
+    /// Somebody has to be asked first.
+    Asks(Box<Ask>),
+}
+
+/// What a person said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Approve,
+    Reject(String),
+    Unclear,
+}
+
+impl Engine {
+    /// Goes on with an item as far as answers are there: how it ended, or `None` while it waits for one.
+    pub(super) fn follow(&mut self, step: usize, item: usize) -> Option<Result<(), String>> {
+        let definition = Arc::clone(&self.definition);
+        let defined = &definition.steps[step];
+        let agent = defined.agent.render(&self.context(step, Some(item), &defined.agent.uses));
+        match agent.map(|agent| agent.trim().to_owned()) {
+            Ok(agent) => self.steps[step].items[item].agent = agent,
+            Err(why) => return Some(Err(why)),
+        }
+        loop {
+            let attempt = self.steps[step].items[item].attempt;
+            let id = self.id_of(step, item, attempt, "work", 0);
+            let Some(answer) = self.answers.get(&id).cloned() else {
+                return match self.work_for(step, item) {
+                    Ok(kind) => {
+                        self.ask(Ask { id, step, item, attempt, kind, timeout: defined.timeout });
+                        None
+                    }
+                    // What cannot be asked cannot be asked better a second time.
+                    Err(why) => Some(Err(why)),
+                };
+            };
+            let refused = match answer.failed {
+                Some(why) => why,
+                None => {
+                    let state = &mut self.steps[step].items[item];
+                    (state.text, state.file) = (Some(answer.body.clone()), answer.file);
+                    match self.gates(step, item, &answer.body) {
+                        Passed::Yes => return Some(Ok(())),
+                        Passed::No(why) => why,
+                        Passed::Asks(ask) => {
+                            self.ask(*ask);
+                            return None;
+                        }
+                    }
+                }
+            };
+            if attempt >= defined.retry {
+                return Some(Err(refused));
+            }
+            let state = &mut self.steps[step].items[item];
+            (state.attempt, state.failure) = (attempt + 1, Some(refused));
+        }
+    }
+
+    fn ask(&mut self, ask: Ask) {
+        self.fresh.push(ask.id.clone());
+        self.open.insert(ask.id.clone(), ask);
+    }
+
+    /// The request to the agent.
+    fn work_for(&mut self, step: usize, item: usize) -> Result<AskKind, String> {
+        let definition = Arc::clone(&self.definition);
+        let defined = &definition.steps[step];
+        let mut body = defined.prompt.render(&self.context(step, Some(item), &defined.prompt.uses))?;
+        if !body.ends_with('\n') {
+            body.push('\n');
+        }
+        let failure = self.steps[step].items[item].failure.clone();
+        // Whoever tries again has to know why; a template that speaks of it has said so already.
+        if let Some(why) = failure.filter(|_| !defined.prompt.uses.others.contains("failure")) {
+            let why =
+                self.referred(&format!("{}-failure", self.label(step, item)), &why, definition.result_bytes);
+            body.push_str(&format!("\n## Why the last attempt was not accepted\n\n{}\n", why.trim_end()));
+        }
+        if defined.output == Output::Json {
+            body.push_str("\n## Expected Output\n\nJSON and nothing else");
+            for gate in &defined.gates {
+                if let Gate::Schema(schema) = gate {
+                    body.push_str(&format!(", of this schema:\n\n```json\n{schema:#}\n```"));
+                }
+            }
+            body.push('\n');
+        }
+        self.fits(&body)?;
+        if body.trim().is_empty() {
+            return Err("its prompt is empty".to_owned());
+        }
+        let subject = self.subject("", step, item);
+        let to = self.steps[step].items[item].agent.clone();
+        Ok(AskKind::Work { to, subject, body })
+    }
+
+    fn fits(&self, body: &str) -> Result<(), String> {
+        let limit = self.facts.body_bytes;
+        match body.len() > limit {
+            true => Err(format!("its prompt is {} bytes long; the limit of the room is {limit}", body.len())),
+            false => Ok(()),
+        }
+    }
+
+    fn subject(&self, prefix: &str, step: usize, item: usize) -> String {
+        let defined = &self.definition.steps[step];
+        let which = match &defined.foreach {
+            Some(_) => format!("{} {}", defined.name, item + 1),
+            None => defined.name.clone(),
+        };
+        let about = if defined.about.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", visible::clip(&defined.about, 80))
+        };
+        subject_with(prefix, &format!("{}: {which}{about}", self.definition.name))
+    }
+
+    /// Sees whether a result passes everything that stands before it.
+    fn gates(&mut self, step: usize, item: usize, text: &str) -> Passed {
+        let definition = Arc::clone(&self.definition);
+        let defined = &definition.steps[step];
+        self.steps[step].items[item].json = None;
+        if defined.output == Output::Json {
+            match json_of(text) {
+                Ok(json) => self.steps[step].items[item].json = Some(json),
+                Err(why) => return Passed::No(why),
+            }
+        }
+        for (number, gate) in defined.gates.iter().enumerate() {
+            let passed = match gate {
+                Gate::Contains(wanted) if text.contains(wanted.as_str()) => Passed::Yes,
+                Gate::Contains(wanted) => Passed::No(refusal(wanted, text)),
+                Gate::Schema(schema) => self.fits_schema(step, item, schema),
+                Gate::Command { .. } => self.command(step, item, number, text),
+                Gate::Approval { by, ask } => self.approval(step, item, number, by, ask.as_ref(), text),
+            };
+            if !matches!(passed, Passed::Yes) {
+                return passed;
+            }
+        }
+        Passed::Yes
+    }
+
+    fn fits_schema(&self, step: usize, item: usize, schema: &Json) -> Passed {
+        let json = match &self.steps[step].items[item].json {
+            Some(json) => json.clone(),
+            None => match json_of(self.steps[step].items[item].text.as_deref().unwrap_or_default()) {
+                Ok(json) => json,
+                Err(why) => return Passed::No(why),
+            },
+        };
+        let faults: Vec<String> = schema::faults(schema, &json).into_iter().take(5).collect();
+        match faults.is_empty() {
+            true => Passed::Yes,
+            false => Passed::No(format!("its output does not fit the schema: {}", faults.join("; "))),
+        }
+    }
+
+    fn command(&mut self, step: usize, item: usize, gate: usize, text: &str) -> Passed {
+        let attempt = self.steps[step].items[item].attempt;
+        let id = self.id_of(step, item, attempt, "command", gate);
+        match self.answers.get(&id) {
+            Some(answer) => answer.failed.clone().map_or(Passed::Yes, Passed::No),
+            None => {
+                let kind = AskKind::Command { gate, text: text.to_owned() };
+                Passed::Asks(Box::new(Ask { id, step, item, attempt, kind, timeout: None }))
+            }
+        }
+    }
+
+    fn approval(
+        &mut self,
+        step: usize,
+        item: usize,
+        gate: usize,
+        by: &str,
+        ask: Option<&super::template::Template>,
+        text: &str,
+    ) -> Passed {
+        let attempt = self.steps[step].items[item].attempt;
+        let name = self.definition.steps[step].name.clone();
+        for asked in 0..ASKED {
+            let id = self.id_of(step, item, attempt, "approval", gate * ASKED + asked);
+            let Some(answer) = self.answers.get(&id) else {
+                let body = match self.question(step, item, ask, text, asked > 0) {
+                    Ok(body) => body,
+                    Err(why) => return Passed::No(why),
+                };
+                let subject = self.subject("approve? ", step, item);
+                let kind = AskKind::Approval { by: by.to_owned(), subject, body };
+                let timeout = self.definition.steps[step].timeout;
+                return Passed::Asks(Box::new(Ask { id, step, item, attempt, kind, timeout }));
+            };
+            if let Some(why) = &answer.failed {
+                return Passed::No(why.clone());
+            }
+            match word(&answer.body) {
+                Word::Approve => {
+                    self.decisions.push(format!("{name}: approved by {by}"));
+                    return Passed::Yes;
+                }
+                Word::Reject(why) => {
+                    self.decisions.push(format!("{name}: rejected by {by}: {}", visible::clip(&why, 120)));
+                    return Passed::No(format!("{by} rejected it: {why}"));
+                }
+                Word::Unclear => {}
+            }
+        }
+        Passed::No(format!("{by} was asked {ASKED} times and said neither approve nor reject"))
+    }
+
+    /// What a person is asked.
+    fn question(
+        &mut self,
+        step: usize,
+        item: usize,
+        ask: Option<&super::template::Template>,
+        text: &str,
+        again: bool,
+    ) -> Result<String, String> {
+        let asked = match ask {
+            Some(ask) => ask.render(&self.context(step, Some(item), &ask.uses))?,
+            None => format!(
+                "The step `{}` is done. May the run go on with its result?",
+                self.definition.steps[step].name
+            ),
+        };
+        let unclear = if again { "Your answer was neither `approve` nor `reject`.\n\n" } else { "" };
+        let limit = self.facts.body_bytes / 2;
+        let shown = self.referred(&self.label(step, item), text, limit);
+        let body = format!(
+            "{unclear}{}\n\nAnswer this message with `approve`, or with `reject` and why.\n\n## Result\n\n{}\n",
+            asked.trim_end(),
+            shown.trim_end()
+        );
+        self.fits(&body)?;
+        Ok(body)
+    }
+
+    /// What a result is called among the files of its run.
+    pub(super) fn label(&self, step: usize, item: usize) -> String {
+        let defined = &self.definition.steps[step];
+        match &defined.foreach {
+            Some(_) => format!("{}-{}", defined.name, item + 1),
+            None => defined.name.clone(),
+        }
+    }
+}
+
+/// Why a result that lacks a text is refused: whoever tries again reads it.
+fn refusal(wanted: &str, text: &str) -> String {
+    let clipped = visible::clip(wanted, 80);
+    format!("`{clipped}` does not stand in its result:\n\n{}", text.trim())
+}
+
+/// The JSON of an answer: all of it, else its last fenced block.
+pub(super) fn json_of(text: &str) -> Result<Json, String> {
+    let whole = serde_json::from_str(text.trim());
+    let Err(e) = whole else { return whole.map_err(|e| e.to_string()) };
+    let mut parts = text.split("\n```").collect::<Vec<_>>();
+    if text.starts_with("```") {
+        parts.insert(0, "");
+        parts[1] = parts[1].trim_start_matches("```");
+    }
+    for part in parts.iter().skip(1).rev() {
+        let inside = part.split_once('\n').map_or("", |(_, rest)| rest);
+        if let Ok(json) = serde_json::from_str(inside.trim()) {
+            return Ok(json);
+        }
+    }
+    Err(format!("its output is not JSON: {e}"))
+}
+
+/// What a person's answer means: its first word counts.
+pub(super) fn word(text: &str) -> Word {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
+    let rest = text[end..].trim_start_matches(|c: char| !c.is_alphanumeric()).trim();
+    match text[..end].to_lowercase().as_str() {
+        "approve" | "approved" | "yes" | "ok" => Word::Approve,
+        "reject" | "rejected" | "no" => {
+            Word::Reject(if rest.is_empty() { "no reason was given".to_owned() } else { rest.to_owned() })
+        }
+        _ => Word::Unclear,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn json_is_found_as_agents_wrap_it() {
+        for text in [
+            "{\"a\": 1}",
+            " {\"a\":1}\n",
+            "```json\n{\"a\":1}\n```",
+            "Here it is:\n\n```json\n{\"a\": 1}\n```\nDone.",
+        ] {
+            assert_eq!(json_of(text), Ok(json!({"a": 1})), "{text}");
+        }
+        assert!(json_of("no").unwrap_err().contains("not JSON"));
+        assert!(json_of("```").is_err() && json_of("").is_err() && json_of("```\n```").is_err());
+    }
+
+    #[test]
+    fn a_word_decides() {
+        assert_eq!(word("approve"), Word::Approve);
+        assert_eq!(word("  Yes, go on\n"), Word::Approve);
+        assert_eq!(word("reject: too long"), Word::Reject("too long".into()));
+        assert_eq!(word("No."), Word::Reject("no reason was given".into()));
+        for unclear in ["", "approving would be wrong", "maybe", "not yet", "I approve"] {
+            assert_eq!(word(unclear), Word::Unclear, "{unclear}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The mail of a run: what an arrived message is to it, and how what it notes for itself is written.
+//!
+//! An answer says by `reply_to` what it answers; a bounce is an answer that failed. What the run learned otherwise (the exit
+//! of a command, the end of a waiting time) it writes into its own mailbox in the same form. A word about the run as a
+//! whole has the field `control`.
+
+use super::engine::{Answer, Control};
+use crate::message::{Envelope, Message};
+use crate::name::MessageId;
+use crate::post::{BOUNCE, Letter};
+
+/// The fields of a control message: what is wanted, its number, and the step it is about.
+const CONTROL: &str = "control";
+const NUMBER: &str = "number";
+const STEP: &str = "from_step";
+
+/// What a message is to a run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Arrived {
+    Answer(MessageId, Answer),
+    Control(u32, Control),
+    Other,
+}
+
+/// What a message is that lies under this name.
+pub(super) fn arrived(message: Message, file: &str, run: &str) -> Arrived {
+    let Message { envelope, body } = message;
+    // Only the run itself, and whoever carries it on, writes in its name.
+    if let Some(control) = envelope.extra(CONTROL).filter(|_| envelope.from == run) {
+        let number = envelope.extra(NUMBER).and_then(|number| number.parse().ok());
+        return match (control, number, envelope.extra(STEP)) {
+            ("cancel", Some(number), _) => Arrived::Control(number, Control::Cancel),
+            ("retry", Some(number), Some(step)) => Arrived::Control(number, Control::Retry(step.to_owned())),
+            _ => Arrived::Other,
+        };
+    }
+    let Some(asked) = envelope.reply_to.clone() else { return Arrived::Other };
+    let failed = failure(&envelope, &body);
+    Arrived::Answer(asked, Answer { failed, from: envelope.from, file: file.to_owned(), body })
+}
+
+/// Why an answer says that it could not be done.
+fn failure(envelope: &Envelope, body: &str) -> Option<String> {
+    if envelope.extra(BOUNCE) != Some("1") {
+        return None;
+    }
+    let body = body.trim();
+    // A bounce begins with a line about itself; what follows is the reason.
+    let reason = body.split_once("\nReason: ").map_or(body, |(_, reason)| reason);
+    Some(if reason.is_empty() { "it failed, and gave no reason".to_owned() } else { reason.to_owned() })
+}
+
+/// A note of the run to itself: an answer that nobody sends.
+pub(super) fn note(subject: &str, asked: &MessageId, body: &str, failed: bool) -> Letter {
+    let extra = if failed { vec![(BOUNCE.to_owned(), "1".to_owned())] } else { vec![] };
+    Letter {
+        subject: Some(crate::message::envelope::subject_with("", subject)),
+        body: if body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") },
+        reply_to: Some(asked.clone()),
+        allow_secrets: true,
+        allow_empty: true,
+        extra,
+        ..Letter::default()
+    }
+}
+
+/// A word about the run as a whole.
+pub(super) fn control(number: u32, control: &Control, why: &str) -> Letter {
+    let mut extra = vec![(NUMBER.to_owned(), number.to_string())];
+    let word = match control {
+        Control::Cancel => "cancel",
+        Control::Retry(step) => {
+            extra.push((STEP.to_owned(), step.clone()));
+            "retry"
+        }
+    };
+    extra.insert(0, (CONTROL.to_owned(), word.to_owned()));
+    let subject = Some(format!("{word} this run"));
+    let body = format!("{why}\n");
+    Letter { subject, body, extra, allow_secrets: true, allow_empty: true, ..Letter::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Native, Priority};
+
+    fn message(
+        from: &str,
+        extra: Vec<(String, String)>,
+        reply_to: Option<&MessageId>,
+        body: &str,
+    ) -> Message {
+        let envelope = Envelope {
+            id: MessageId::derived(b"x"),
+            from: from.into(),
+            to: "run-1".into(),
+            subject: "s".into(),
+            reply_to: reply_to.cloned(),
+            priority: Priority::Normal,
+            channel: None,
+            extra,
+            native: Native::Maildir,
+        };
+        Message { envelope, body: body.into() }
+    }
+
+    #[test]
+    fn a_control_counts_only_in_the_name_of_the_run() {
+        let letter = control(3, &Control::Retry("review".into()), "because");
+        let own = arrived(message("run-1", letter.extra.clone(), None, ""), "f", "run-1");
+        assert_eq!(own, Arrived::Control(3, Control::Retry("review".into())));
+        assert_eq!(arrived(message("mallory", letter.extra, None, ""), "f", "run-1"), Arrived::Other);
+    }
+
+    #[test]
+    fn a_bounce_is_a_failure_with_its_reason() {
+        let asked = MessageId::derived(b"ask");
+        let bounce = vec![(BOUNCE.to_owned(), "1".to_owned())];
+        let text = "Your message x to y was given up after 3 attempt(s).\nReason: it exited with 1\n";
+        let Arrived::Answer(id, answer) = arrived(message("y", bounce, Some(&asked), text), "f", "run-1")
+        else {
+            panic!("no answer");
+        };
+        assert_eq!((id, answer.failed.as_deref()), (asked, Some("it exited with 1")));
+    }
+}

@@ -1,0 +1,30 @@
+//! Workflows: many agents, many steps, one state on disk.
+//!
+//! A workflow is a file that names steps (`definition`, read by `reading` and `check` out of a `document`), and every step is
+//! a message to an agent. `engine` computes from the accepted mail where a run stands and what it asks next; it is pure, and
+//! so are `template`, `inputs` and `graph`. `runs` is what is kept of each run, `carrier` does what the engine asks: it
+//! accepts answers, sends requests, starts gates, and keeps the shared state (`state`, `session`) up to date. Any process
+//! may do so at any time; none need stay alive.
+
+pub mod carrier;
+pub mod check;
+mod context;
+pub mod definition;
+pub mod document;
+pub mod engine;
+pub mod gate;
+pub mod graph;
+pub mod inputs;
+mod item;
+mod mail;
+mod next_step;
+pub mod problem;
+pub mod reading;
+pub mod runs;
+pub mod schema;
+pub mod session;
+pub mod start;
+pub mod state;
+pub mod template;
+pub mod templates;
+mod turn;

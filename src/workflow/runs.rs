@@ -1,0 +1,253 @@
+//! Runs: what is kept of each run of a workflow beside its mail.
+//!
+//! ```text
+//! <root>/<run>/                                the mailbox of the run: archive/ holds what it accepted
+//!       /.workflows/open/<run>                 the run is in progress: what a dispatcher looks at
+//!                  /runs/<run>/run.json        what does not change: inputs, where it was started
+//!                             /definition.yaml the workflow as it was when the run began
+//!                             /lock            flocked while somebody carries the run on
+//!                             /turn            who did so last; whoever finds itself there has missed nothing
+//!                             /sent.jsonl      what was sent, and when
+//!                             /by_agents.jsonl next steps that agents sent themselves
+//!                             /gates/<id>      flocked by the process of a gate while it lives
+//! ```
+//!
+//! Only `run.json` and `definition.yaml` are needed; everything else follows from the mail, or is a hint.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use crate::clock::Timestamp;
+use crate::mailbox::Dir;
+use crate::mailbox::fault::Result;
+use crate::mailbox::lock::{Hold, Lock};
+use crate::name::{MailboxId, MessageId};
+use crate::room::Room;
+
+pub const FOLDER: &str = ".workflows";
+const OPEN: &str = "open";
+const RUNS: &str = "runs";
+const RECORD: &str = "run.json";
+const DEFINITION: &str = "definition.yaml";
+const SENT: &str = "sent.jsonl";
+const BY_AGENTS: &str = "by_agents.jsonl";
+const LIMIT: u64 = 64 * 1024 * 1024;
+
+/// What does not change while a run goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub v: u32,
+    pub id: String,
+    pub workflow: String,
+    pub inputs: Map<String, Json>,
+    pub started: String,
+    /// Who started it: a mailbox id, else `user`.
+    pub by: String,
+    /// Where the commands of gates run.
+    pub project: PathBuf,
+    /// The directory whose `shared/` holds the state: a `.claude` tree, or `.workflows` in the room.
+    pub desk: PathBuf,
+    /// How many automatic steps led to its start.
+    #[serde(default)]
+    pub hops: Option<u32>,
+}
+
+/// A next step that an agent sent itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ByAgent {
+    pub id: String,
+    pub from: String,
+    pub to: String,
+    pub step: String,
+}
+
+/// One line of `sent.jsonl`.
+#[derive(Debug, Serialize, Deserialize)]
+struct Sent {
+    id: String,
+    at: String,
+}
+
+/// The runs of a room.
+#[derive(Debug)]
+pub struct Runs {
+    dir: Dir,
+}
+
+/// Where something arrives that concerns a run: marks of new ones, and their mail.
+pub fn arrival_dirs(root: &Path) -> Vec<PathBuf> {
+    let open = root.join(FOLDER).join(OPEN);
+    let mut names = vec![];
+    if let Ok(dir) = Dir::look(&open) {
+        let _ = dir.scan_once(|name, _| names.extend(str::from_utf8(name).ok().map(str::to_owned)));
+    }
+    names.retain(|name| MailboxId::parse(name).is_ok());
+    names.sort();
+    let inbox = |name: String| root.join(name).join("inbox");
+    [open].into_iter().chain(names.into_iter().map(inbox)).collect()
+}
+
+impl Runs {
+    pub fn open(room: &Room) -> Result<Self> {
+        Ok(Self { dir: room.root().made_sub(FOLDER)? })
+    }
+
+    /// The same for a look, if there ever was a run here.
+    pub fn existing(room: &Room) -> Result<Option<Self>> {
+        match room.root().sub(FOLDER) {
+            Err(e) if e.is_missing() => Ok(None),
+            other => Ok(Some(Self { dir: other? })),
+        }
+    }
+
+    /// The directory for the state of runs in a room without a tree.
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().to_owned()
+    }
+
+    /// The directory to watch for new runs.
+    pub fn made_open(&self) -> Result<PathBuf> {
+        Ok(self.dir.made_sub(OPEN)?.path().to_owned())
+    }
+
+    /// Keeps a run that is about to begin. Durable on return.
+    pub fn keep(&self, record: &Record, definition: &str) -> Result<()> {
+        let dir = self.dir.made_sub(RUNS)?.made_sub(&record.id)?;
+        dir.replace(DEFINITION, definition.as_bytes())?;
+        dir.replace(RECORD, &serde_json::to_vec_pretty(record).unwrap_or_default())
+    }
+
+    /// Says that a run is in progress, or that it is not. Durable on return.
+    pub fn set_open(&self, run: &str, open: bool) -> Result<()> {
+        let dir = self.dir.made_sub(OPEN)?;
+        match open {
+            true if dir.stat(run).is_ok() => Ok(()),
+            true => dir.write_new(run, b"").and_then(|()| dir.sync()),
+            false => match dir.remove(run) {
+                Err(e) if e.is_missing() => Ok(()),
+                other => other.and_then(|()| dir.sync()),
+            },
+        }
+    }
+
+    pub fn is_open(&self, run: &str) -> bool {
+        self.dir.sub(OPEN).and_then(|dir| dir.stat(run)).is_ok()
+    }
+
+    /// The runs in progress, by name.
+    pub fn open_ids(&self) -> Result<Vec<String>> {
+        self.names(OPEN)
+    }
+
+    /// All runs, oldest first.
+    pub fn ids(&self) -> Result<Vec<String>> {
+        let names = self.names(RUNS)?;
+        let mut dated: Vec<_> =
+            names.into_iter().map(|name| (self.record(&name).map(|r| r.started), name)).collect();
+        dated.sort();
+        Ok(dated.into_iter().map(|(_, name)| name).collect())
+    }
+
+    fn names(&self, folder: &str) -> Result<Vec<String>> {
+        let dir = match self.dir.sub(folder) {
+            Err(e) if e.is_missing() => return Ok(vec![]),
+            other => other?,
+        };
+        let mut names = vec![];
+        dir.scan_once(|name, _| {
+            let name = str::from_utf8(name).ok().filter(|name| MailboxId::parse(name).is_ok());
+            names.extend(name.map(str::to_owned));
+        })?;
+        names.sort();
+        Ok(names)
+    }
+
+    pub fn record(&self, run: &str) -> Option<Record> {
+        MailboxId::parse(run).ok()?;
+        let bytes = self.dir_of(run).ok()?.read(RECORD, LIMIT).ok()??;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    pub fn definition(&self, run: &str) -> Option<String> {
+        let bytes = self.dir_of(run).ok()?.read(DEFINITION, LIMIT).ok()??;
+        String::from_utf8(bytes).ok()
+    }
+
+    fn dir_of(&self, run: &str) -> Result<Dir> {
+        self.dir.sub(RUNS)?.sub(run)
+    }
+
+    /// The right to carry a run on; `None`: somebody else is at it.
+    pub fn try_lock(&self, run: &str) -> Result<Option<Lock>> {
+        self.dir_of(run)?.try_lock("lock", Hold::Alone)
+    }
+
+    /// The same for whoever waits for it.
+    pub fn lock(&self, run: &str) -> Result<Lock> {
+        self.dir_of(run)?.lock("lock")
+    }
+
+    /// Whether this mark was the last to be set by whoever carried the run on; it is from now on. The caller holds the
+    /// lock.
+    pub fn was_my_turn(&self, run: &str, mark: &str) -> Result<bool> {
+        let dir = self.dir_of(run)?;
+        if dir.read("turn", 256)?.as_deref() == Some(mark.as_bytes()) {
+            return Ok(true);
+        }
+        dir.exchange("turn", mark.as_bytes())?;
+        Ok(false)
+    }
+
+    /// Notes that something was sent. Lost, it is only looked for again, and its time begins anew.
+    pub fn note_sent(&self, run: &str, id: &MessageId, at: Timestamp) -> Result<()> {
+        let line = Sent { id: id.to_string(), at: at.precise() };
+        let mut line = serde_json::to_vec(&line).unwrap_or_default();
+        line.push(b'\n');
+        self.dir_of(run)?.append(SENT, &line)
+    }
+
+    /// What was sent, and when.
+    pub fn sent(&self, run: &str) -> Result<HashMap<MessageId, Timestamp>> {
+        let bytes = self.dir_of(run)?.read(SENT, LIMIT)?.unwrap_or_default();
+        let line = |line: &[u8]| {
+            let sent: Sent = serde_json::from_slice(line).ok()?;
+            Some((MessageId::found(&sent.id).ok()?, Timestamp::parse(&sent.at)?))
+        };
+        Ok(bytes.split(|b| *b == b'\n').filter_map(line).collect())
+    }
+
+    /// Notes a next step that somebody sent who is not the run.
+    pub fn note_by_agent(room: &Room, run: &str, note: &ByAgent) -> Option<()> {
+        MailboxId::parse(run).ok()?;
+        let runs = Self::existing(room).ok()??;
+        let mut line = serde_json::to_vec(note).ok()?;
+        line.push(b'\n');
+        runs.dir_of(run).ok()?.append(BY_AGENTS, &line).ok()
+    }
+
+    pub fn by_agents(&self, run: &str) -> Result<Vec<ByAgent>> {
+        let bytes = self.dir_of(run)?.read(BY_AGENTS, LIMIT)?.unwrap_or_default();
+        Ok(bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    }
+
+    /// The right to run a gate; `None`: its process lives.
+    pub fn gate(&self, run: &str, id: &MessageId) -> Result<Option<Lock>> {
+        self.dir_of(run)?.made_sub("gates")?.try_lock(id.as_str(), Hold::Alone)
+    }
+
+    /// A file for what a gate prints.
+    pub fn log_of_gate(&self, run: &str, id: &MessageId, what: &str) -> Result<std::fs::File> {
+        let (gates, name) = (self.dir_of(run)?.made_sub("gates")?, format!("{id}.{what}"));
+        // A gate whose process was killed has left its own.
+        let _ = gates.remove(&name);
+        gates.log_file(&name)
+    }
+
+    /// Forgets a gate that has its verdict. The caller holds it.
+    pub fn forget_gate(&self, run: &str, id: &MessageId) {
+        let _ = self.dir_of(run).and_then(|dir| dir.sub("gates")).and_then(|dir| dir.remove(id.as_str()));
+    }
+}

@@ -1,0 +1,89 @@
+//! What a run tells the session: `session-context.md` names the agents that were invoked and what was decided.
+//!
+//! Each agent has one line, `- explore (completed)`, that says how it stands; decisions are added to their section once. What
+//! others wrote in the file stays.
+
+use super::engine::{AskKind, Engine};
+use super::runs::Record;
+use super::state::Desk;
+use crate::mailbox::tree::Result;
+use crate::message::{ParseError, shared};
+
+/// The file of a session.
+const SESSION: &str = "session-context";
+
+/// Brings the session up to date with a run.
+pub(super) fn update(
+    desk: &mut Desk,
+    engine: &Engine,
+    record: &Record,
+    invoked: &[String],
+    over: bool,
+) -> Result<Option<String>> {
+    let mut lines: Vec<(String, String)> = vec![];
+    for agent in invoked {
+        let busy =
+            engine.open().values().any(|ask| matches!(&ask.kind, AskKind::Work { to, .. } if to == agent));
+        let word = if busy && !over { "in_progress" } else { "completed" };
+        lines.push((agent.clone(), format!("{agent} ({word})")));
+    }
+    let decisions: Vec<String> =
+        engine.decisions().iter().map(|decision| format!("- {}: {decision}", record.id)).collect();
+    let news = |line: &String| !desk.told.contains(line);
+    let new_lines: Vec<_> = lines.into_iter().filter(|(_, line)| news(line)).collect();
+    let new_decisions: Vec<_> = decisions.into_iter().filter(news).collect();
+    if new_lines.is_empty() && new_decisions.is_empty() {
+        return Ok(None);
+    }
+    desk.tree()?.rewrite(SESSION, |text| {
+        let mut text = match text.trim().is_empty() {
+            true => EMPTY.to_owned(),
+            false => text.to_owned(),
+        };
+        for (key, value) in [
+            ("session_id", format!("session-{}", record.id)),
+            ("started", record.started.clone()),
+            ("user_goal", goal(engine)),
+        ] {
+            if shared::get(&text, key)?.is_none_or(|value| value.is_empty()) {
+                text = shared::set(&text, key, &value)?;
+            }
+        }
+        for (agent, line) in &new_lines {
+            text = with_agent(&text, agent, line)?;
+        }
+        for decision in &new_decisions {
+            let known = shared::get(&text, "Decisions Made")?.unwrap_or_default();
+            if !known.lines().any(|line| line == decision) {
+                text = shared::append(&text, "Decisions Made", decision)?;
+            }
+        }
+        Ok(text)
+    })?;
+    for (agent, line) in new_lines {
+        desk.told.retain(|told| !told.starts_with(&format!("{agent} (")));
+        desk.told.push(line);
+    }
+    desk.told.extend(new_decisions);
+    Ok(None)
+}
+
+/// What the session is about, as far as a run knows.
+fn goal(engine: &Engine) -> String {
+    let definition = engine.definition();
+    let about = if definition.about.is_empty() { &definition.name } else { &definition.about };
+    crate::message::envelope::subject_with("", about)
+}
+
+/// The text with an agent's line as it stands now.
+fn with_agent(text: &str, agent: &str, line: &str) -> std::result::Result<String, ParseError> {
+    let before = ["in_progress", "completed"].map(|word| format!("- {agent} ({word})"));
+    let at = text.lines().position(|found| before.iter().any(|line| found.trim() == line));
+    let Some(at) = at else { return shared::append(text, "agents_invoked", line) };
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    let found = lines[at].trim().to_owned();
+    lines[at] = lines[at].replacen(&found, &format!("- {line}"), 1);
+    Ok(lines.concat())
+}
+
+const EMPTY: &str = "---\nsession_id:\nstarted:\nuser_goal:\nagents_invoked:\n---\n\n## Current State\n\n## Decisions Made\n\n## Open Questions\n";

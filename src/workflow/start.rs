@@ -1,0 +1,161 @@
+//! The beginning of a run, and the words of a person about one: cancel, and again from a step on.
+//!
+//! A run begins in this order: its record, its mailbox, and last the mark that it is in progress; each durable before the
+//! next. Interrupted before the mark, nothing has begun.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json};
+
+use super::carrier::look_at;
+use super::definition::{Definition, Gate};
+use super::engine::{Control, Status};
+use super::mail;
+use super::problem::Problem;
+use super::runs::{Record, Runs};
+use super::template::Template;
+use crate::mailbox::lock::Lock;
+use crate::name::{MailboxId, MessageId};
+use crate::post::{Error, Post, Result};
+use crate::random;
+
+/// What is to begin.
+#[derive(Debug)]
+pub struct Beginning<'a> {
+    pub definition: &'a Definition,
+    /// The text it was read from.
+    pub text: &'a str,
+    pub inputs: Map<String, Json>,
+    pub project: PathBuf,
+    /// The `.claude` tree that holds the state; else it is in the room.
+    pub tree: Option<PathBuf>,
+    /// Who starts it.
+    pub by: &'a str,
+}
+
+/// Begins a run and gives its id. Durable on return; nothing is sent yet.
+pub fn begin(post: &Post, beginning: Beginning<'_>) -> Result<String> {
+    post.room().may_write()?;
+    let runs = Runs::open(post.room())?;
+    let id = format!("{}-{}", beginning.definition.name, random::hex());
+    let mailbox =
+        MailboxId::parse(&id).map_err(|why| Error::BadName { what: "the run", text: id.clone(), why })?;
+    let record = Record {
+        v: 1,
+        id: id.clone(),
+        workflow: beginning.definition.name.clone(),
+        inputs: beginning.inputs,
+        started: post.room().clock().now().precise(),
+        by: beginning.by.to_owned(),
+        project: beginning.project,
+        desk: beginning.tree.unwrap_or_else(|| runs.path()),
+        hops: post.hops(),
+    };
+    runs.keep(&record, beginning.text)?;
+    post.make_unnamed(&mailbox)?;
+    runs.set_open(&id, true)?;
+    Ok(id)
+}
+
+/// Whom a workflow would write to and nobody is, as far as that is known before it runs.
+pub fn strangers(post: &Post, definition: &Definition, inputs: Option<&Map<String, Json>>) -> Vec<Problem> {
+    let mut problems = vec![];
+    let mut see = |name: &str, place| {
+        if let Err(e) = post.addressee(name) {
+            problems.push(Problem::at(place, format!("{e}; postroom setup --child {name} makes a mailbox")));
+        }
+    };
+    for step in &definition.steps {
+        if let Some(name) = known_name(&step.agent, inputs) {
+            see(&name, step.agent.place);
+        }
+        for gate in &step.gates {
+            if let Gate::Approval { by, .. } = gate {
+                see(by, step.place);
+            }
+        }
+    }
+    problems.sort();
+    problems.dedup();
+    problems
+}
+
+/// The agent of a step, if nothing but inputs decides it.
+fn known_name(agent: &Template, inputs: Option<&Map<String, Json>>) -> Option<String> {
+    let uses = &agent.uses;
+    if !uses.steps.is_empty() || uses.any_step || !uses.others.is_empty() {
+        return None;
+    }
+    if inputs.is_none() && !uses.inputs.is_empty() {
+        return None;
+    }
+    let context = serde_json::json!({ "inputs": inputs });
+    agent.render(&context).ok().map(|name| name.trim().to_owned())
+}
+
+/// The tree that the first step's agent is of, which then holds the state.
+pub fn tree_of(post: &Post, definition: &Definition, inputs: &Map<String, Json>) -> Option<PathBuf> {
+    definition.steps.iter().find_map(|step| {
+        let id = post.addressee(&known_name(&step.agent, Some(inputs))?).ok()?;
+        let agent = post.by_id(&id).ok()?;
+        Some(agent.mailbox.agent()?.tree().path().to_owned())
+    })
+}
+
+/// The one run that is meant: by its whole id, its beginning, or the digits at its end.
+pub fn find(runs: Option<&Runs>, wanted: &str) -> Result<std::result::Result<String, Vec<String>>> {
+    let Some(runs) = runs else { return Ok(Err(vec![])) };
+    let ids = runs.ids()?;
+    if ids.iter().any(|id| id == wanted) {
+        return Ok(Ok(wanted.to_owned()));
+    }
+    let fits = |id: &String| wanted.len() >= 4 && (id.starts_with(wanted) || id.ends_with(wanted));
+    let mut found: Vec<String> = ids.into_iter().filter(fits).collect();
+    Ok(match found.len() {
+        1 => Ok(found.remove(0)),
+        _ => Err(found),
+    })
+}
+
+/// Why a word about a run is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The run stands otherwise than the word needs it.
+    Stands(Status),
+    NoStep(Vec<String>),
+}
+
+/// Writes a person's word about a run into its mail. It holds from the moment this returns; what follows from it happens
+/// when the run is next carried on.
+pub fn control(
+    post: &Post,
+    runs: &Runs,
+    run: &str,
+    word: Control,
+    why: &str,
+) -> Result<std::result::Result<(), Refused>> {
+    let lock: Lock = runs.lock(run)?;
+    let engine = look_at(post, runs, run)?;
+    let status = engine.status();
+    match &word {
+        Control::Cancel if status != Status::InProgress => return Ok(Err(Refused::Stands(status))),
+        Control::Retry(_) if status == Status::InProgress => return Ok(Err(Refused::Stands(status))),
+        Control::Retry(step) if engine.definition().step(step).is_none() => {
+            let steps = engine.definition().steps.iter().map(|step| step.name.clone()).collect();
+            return Ok(Err(Refused::NoStep(steps)));
+        }
+        _ => {}
+    }
+    let number = engine.controls().keys().next_back().map_or(1, |last| last + 1);
+    let me = post.by_id(&MailboxId::parse(run).map_err(|_| super::carrier::no_run(run))?)?;
+    let id = MessageId::derived(format!("control {run} {number}").as_bytes());
+    post.note_to_self(&me, &mail::control(number, &word, why), &id)?;
+    runs.set_open(run, true)?;
+    drop(lock);
+    Ok(Ok(()))
+}
+
+/// Whether a path is a `.claude` tree with mailboxes.
+pub fn is_tree(claude: &Path) -> bool {
+    claude.join("inboxes").is_dir()
+}

@@ -1,0 +1,470 @@
+//! One run in the hands of a carrier that holds its lock: accept what came, send what follows.
+//!
+//! The order is what makes a crash harmless. An answer is accepted by one rename into `archive/`; only then is what follows
+//! from it sent, under an id that follows from it too. Whoever loads the run later finds every accepted answer, comes to
+//! the same asks, and sends again what may not have been sent: a mailbox that has it already says so.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::carrier::{Carried, StartGate, no_run, shown};
+use super::engine::{Answer, Ask, AskKind, Engine, Facts, Status};
+use super::mail::{self, Arrived};
+use super::runs::{ByAgent, Record, Runs};
+use super::{reading, session, state};
+use crate::clock::Timestamp;
+use crate::mailbox::Folder;
+use crate::mailbox::claim::Attempt;
+use crate::name::{MailboxId, MessageId};
+use crate::post::{Error, Failure, HOPS, Letter, Me, Outcome, Post, Result};
+use crate::span;
+
+/// How long the process of a gate may take until it holds its lock.
+const STARTING: Duration = Duration::from_secs(3);
+
+/// A run, loaded.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) record: Record,
+    pub(super) me: Me,
+    pub(super) engine: Engine,
+    /// What is to be sent, in order; `true`: nobody can have sent it before.
+    pending: VecDeque<(Ask, bool)>,
+    pub(super) sent: HashMap<MessageId, Timestamp>,
+    /// Asks that agents have sent themselves.
+    pub(super) adopted: HashMap<MessageId, ByAgent>,
+    starting: HashMap<MessageId, Duration>,
+    shown: Vec<String>,
+    /// The agents that were given something, in order.
+    invoked: Vec<String>,
+    pub(super) remarks: Vec<String>,
+    desk: state::Desk,
+}
+
+impl Turn {
+    /// Computes a run from its mail.
+    pub(super) fn load(post: &Post, runs: &Runs, run: &str) -> Result<Self> {
+        let (record, text) = match (runs.record(run), runs.definition(run)) {
+            (Some(record), Some(text)) => (record, text),
+            _ => return Err(no_run(run)),
+        };
+        let definition = reading::parse(&text, &record.workflow).map_err(|problems| Error::Unreadable {
+            path: run.to_owned(),
+            why: problems.first().map(ToString::to_string).unwrap_or_default(),
+        })?;
+        let me = post.by_id(&MailboxId::parse(run).map_err(|_| no_run(run))?)?;
+        let (mut answers, mut controls) = (HashMap::new(), BTreeMap::new());
+        let limit = post.room().limits().body_bytes;
+        for name in me.mailbox.list(Folder::Archive, usize::MAX)?.names {
+            let Ok(Some((message, _))) = me.mailbox.message(Folder::Archive, &name, limit) else { continue };
+            match mail::arrived(message, &name, run) {
+                Arrived::Answer(id, answer) => drop(answers.entry(id).or_insert(answer)),
+                Arrived::Control(number, control) => drop(controls.insert(number, control)),
+                Arrived::Other => {}
+            }
+        }
+        let facts = Facts {
+            run: run.to_owned(),
+            inputs: record.inputs.clone(),
+            results: record.desk.join("shared").join("workflows").join(run),
+            body_bytes: usize::try_from(limit).unwrap_or(usize::MAX),
+        };
+        let sent = runs.sent(run)?;
+        let mut turn = Self {
+            engine: Engine::new(Arc::new(definition), facts, answers, controls),
+            desk: state::Desk::new(&record.desk),
+            pending: VecDeque::new(),
+            adopted: HashMap::new(),
+            starting: HashMap::new(),
+            shown: vec![],
+            invoked: vec![],
+            remarks: vec![],
+            record,
+            me,
+            sent,
+        };
+        turn.changes();
+        turn.queue(false);
+        Ok(turn)
+    }
+
+    pub(super) fn into_engine(self) -> Engine {
+        self.engine
+    }
+
+    /// Each step that stands otherwise than before, and how.
+    fn changes(&mut self) -> Vec<(usize, String)> {
+        self.shown.resize(self.engine.steps().len(), String::new());
+        let mut changes = vec![];
+        for index in self.engine.take_touched() {
+            let now = shown(&self.engine, index);
+            if self.shown[index] != now {
+                self.shown[index].clone_from(&now);
+                changes.push((index, now));
+            }
+            for item in &self.engine.steps()[index].items {
+                if !item.agent.is_empty() && !self.invoked.contains(&item.agent) {
+                    self.invoked.push(item.agent.clone());
+                }
+            }
+        }
+        changes
+    }
+
+    /// Puts what the engine asks anew behind what is to be sent.
+    fn queue(&mut self, first: bool) {
+        let mut fresh = self.engine.take_fresh();
+        fresh.retain(|ask| !self.sent.contains_key(&ask.id));
+        if !first {
+            fresh.sort_by_key(|ask| (ask.step, ask.item));
+        }
+        self.pending.extend(fresh.into_iter().map(|ask| (ask, first)));
+    }
+
+    /// What is to be sent.
+    pub(super) fn queued(&self) -> impl Iterator<Item = &Ask> {
+        self.pending.iter().map(|(ask, _)| ask)
+    }
+
+    /// Carries the run on as far as it goes now.
+    pub(super) fn carry(
+        &mut self,
+        post: &Post,
+        runs: &Runs,
+        start: &StartGate<'_>,
+    ) -> Result<(Carried, Option<Duration>, bool)> {
+        self.remarks.clear();
+        post.look_into(&self.me)?;
+        let mut changed = false;
+        let (mut due, mut busy) = (None, false);
+        loop {
+            changed |= self.take_in(post)?;
+            if self.engine.status() != Status::InProgress {
+                break;
+            }
+            self.keep_results()?;
+            let mut learned = self.next_steps(post, runs)?;
+            learned |= self.send(post, runs)?;
+            let (late, next) = self.time_out(post)?;
+            due = next;
+            if !learned && !late {
+                busy = self.gates(post, runs, start)?;
+                break;
+            }
+        }
+        let status = self.engine.status();
+        if status != Status::InProgress {
+            self.end(post, runs)?;
+        }
+        let changes = self.changes();
+        self.write_state(post, changed || !changes.is_empty(), status);
+        let name = |(index, now): (usize, String)| (self.engine.definition().steps[index].name.clone(), now);
+        let changes: Vec<(String, String)> = changes.into_iter().map(name).collect();
+        let settled = self.engine.steps().iter().filter(|step| step.phase.is_settled()).count();
+        let carried = Carried {
+            run: self.record.id.clone(),
+            status,
+            settled,
+            total: self.engine.steps().len(),
+            changes,
+            remarks: std::mem::take(&mut self.remarks),
+        };
+        Ok((carried, due, busy))
+    }
+
+    /// Accepts what came and is an answer; `true`: there was any.
+    fn take_in(&mut self, post: &Post) -> Result<bool> {
+        let limit = post.room().limits().body_bytes;
+        let mut any = false;
+        loop {
+            let mut strange = vec![];
+            let mut accepted = false;
+            for name in self.me.mailbox.arrivals(Folder::Inbox, usize::MAX)?.names {
+                // What cannot be read is left where it lies; the doctor tells of it.
+                let Ok(Some((message, _))) = self.me.mailbox.message(Folder::Inbox, &name, limit) else {
+                    continue;
+                };
+                match mail::arrived(message, &name, &self.record.id) {
+                    Arrived::Answer(id, answer) => match self.refuse(post, &id, &answer) {
+                        Some(why) => strange.push((name, why)),
+                        None => {
+                            let Some(file) = self.accept_file(&name)? else { continue };
+                            self.make_way(post, &id, &answer);
+                            accepted |= self.engine.accept(&id, Answer { file, ..answer });
+                            self.queue(true);
+                        }
+                    },
+                    Arrived::Control(number, control) => {
+                        if self.accept_file(&name)?.is_some() {
+                            self.control(number, control)?;
+                            accepted = true;
+                        }
+                    }
+                    Arrived::Other => strange.push((name, "the run did not ask for this".to_owned())),
+                }
+            }
+            any |= accepted;
+            // What one answer makes known may be what another one answers.
+            if !accepted {
+                for (name, why) in strange {
+                    self.put_aside(post, &name, &why)?;
+                }
+                return Ok(any);
+            }
+        }
+    }
+
+    /// The one step that makes an answer count.
+    fn accept_file(&self, name: &str) -> Result<Option<String>> {
+        Ok(self.me.mailbox.shift(name, Folder::Inbox, Folder::Archive)?)
+    }
+
+    /// Why an answer does not count.
+    fn refuse(&self, post: &Post, id: &MessageId, answer: &Answer) -> Option<String> {
+        let Some(ask) = self.engine.open().get(id) else {
+            return Some(match self.engine.answer(id) {
+                Some(_) => "another answer was accepted before".to_owned(),
+                None => "the run does not wait for this answer".to_owned(),
+            });
+        };
+        let AskKind::Approval { by, .. } = &ask.kind else { return None };
+        // Only whoever was asked can approve; the run itself notes that time is over.
+        let asked = post.addressee(by).ok();
+        let own = answer.failed.is_some() && answer.from == self.record.id;
+        let theirs = asked.is_some_and(|asked| asked.as_str() == answer.from);
+        (!own && !theirs)
+            .then(|| format!("`{by}` was asked for approval, and not `{}`", post.name_of(&answer.from)))
+    }
+
+    fn put_aside(&mut self, post: &Post, name: &str, why: &str) -> Result<()> {
+        let attempt = Attempt {
+            v: 1,
+            time: post.room().clock().now().to_string(),
+            token: String::new(),
+            owner: self.record.id.clone(),
+            how: "failed".to_owned(),
+            why: why.to_owned(),
+        };
+        self.me.mailbox.note_attempt(name, &attempt)?;
+        if self.me.mailbox.shift(name, Folder::Inbox, Folder::Failed)?.is_some() {
+            self.remarks.push(format!("{name} was put aside: {why}"));
+        }
+        Ok(())
+    }
+
+    /// Another word of a person: the run is computed anew.
+    fn control(&mut self, number: u32, control: super::engine::Control) -> Result<()> {
+        let empty = Engine::new(
+            Arc::new(self.engine.definition().clone()),
+            self.engine.facts().clone(),
+            HashMap::new(),
+            BTreeMap::new(),
+        );
+        let engine = std::mem::replace(&mut self.engine, empty);
+        self.engine = engine.with_control(number, control);
+        self.pending.clear();
+        self.queue(false);
+        Ok(())
+    }
+
+    /// Keeps results that prompts refer to, before anybody is sent to them.
+    fn keep_results(&mut self) -> Result<()> {
+        for (file, text) in self.engine.take_kept() {
+            self.desk.keep_result(&self.record.id, &file, &text)?;
+        }
+        Ok(())
+    }
+
+    /// How many requests are with agents.
+    fn outstanding(&self) -> usize {
+        let with = |ask: &&Ask| matches!(ask.kind, AskKind::Work { .. });
+        let there = |ask: &&Ask| self.sent.contains_key(&ask.id) || self.adopted.contains_key(&ask.id);
+        self.engine.open().values().filter(with).filter(there).count()
+    }
+
+    /// Sends what is asked, as much as may be open at once; `true`: something came of it that is mail of the run.
+    fn send(&mut self, post: &Post, runs: &Runs) -> Result<bool> {
+        let mut learned = false;
+        let mut left = self.engine.definition().parallel.saturating_sub(self.outstanding());
+        let mut waiting = VecDeque::new();
+        while let Some((ask, first)) = self.pending.pop_front() {
+            if !self.engine.open().contains_key(&ask.id) || self.sent.contains_key(&ask.id) {
+                continue;
+            }
+            let work = matches!(ask.kind, AskKind::Work { .. });
+            if self.adopted.contains_key(&ask.id) || matches!(ask.kind, AskKind::Command { .. }) {
+                continue;
+            }
+            if work && left == 0 {
+                waiting.push_back((ask, first));
+                continue;
+            }
+            let letter = self.letter(&ask);
+            match self.deliver(post, &ask, &letter, first) {
+                Ok(()) => {
+                    left -= usize::from(work);
+                    let now = post.room().clock().now();
+                    runs.note_sent(&self.record.id, &ask.id, now)?;
+                    self.sent.insert(ask.id, now);
+                }
+                // Nobody of that name, too long: another look will find the same.
+                Err(e)
+                    if matches!(e.code(), Failure::Unknown | Failure::Refused)
+                        && !matches!(e, Error::Full { .. }) =>
+                {
+                    self.learn(post, &ask, "not sent", &format!("it could not be sent: {e}"))?;
+                    learned = true;
+                }
+                Err(e) => {
+                    self.remarks.push(e.to_string());
+                    // Whether it arrived is not known, so it is looked for the next time.
+                    waiting.push_back((ask, false));
+                }
+            }
+        }
+        self.pending = waiting;
+        Ok(learned)
+    }
+
+    fn letter(&self, ask: &Ask) -> Letter {
+        let step = &self.engine.definition().steps[ask.step];
+        let (subject, body) = match &ask.kind {
+            AskKind::Work { subject, body, .. } | AskKind::Approval { subject, body, .. } => (subject, body),
+            AskKind::Command { text, .. } => (&step.name, text),
+        };
+        let mut extra = vec![
+            ("workflow".to_owned(), self.record.id.clone()),
+            ("step".to_owned(), step.level.to_string()),
+            ("step_name".to_owned(), step.name.clone()),
+        ];
+        extra.extend(self.record.hops.map(|hops| (HOPS.to_owned(), hops.saturating_add(1).to_string())));
+        Letter {
+            subject: Some(subject.clone()),
+            body: body.clone(),
+            channel: Some(self.record.id.clone()),
+            allow_secrets: true,
+            extra,
+            ..Letter::default()
+        }
+    }
+
+    fn deliver(&self, post: &Post, ask: &Ask, letter: &Letter, first: bool) -> Result<()> {
+        let name = match &ask.kind {
+            AskKind::Work { to, .. } => to,
+            AskKind::Approval { by, .. } => by,
+            AskKind::Command { .. } => return Ok(()),
+        };
+        let sent = match post.addressee(name) {
+            Ok(to) => post.send_errand(&self.me, &to, letter, &ask.id, first)?,
+            // Whoever came since this process began is in the registry all the same.
+            Err(Error::UnknownName { .. }) => {
+                let now = post.again()?;
+                let to = now.addressee(name)?;
+                now.send_errand(&self.me, &to, letter, &ask.id, first)?
+            }
+            Err(e) => return Err(e),
+        };
+        match sent.outcome {
+            // The same ask in other words: what was sent first stands.
+            Outcome::Failed(Error::IdTaken { .. }) => Ok(()),
+            Outcome::Failed(e) => Err(e),
+            Outcome::Queued | Outcome::Unproven(_) | Outcome::Already(_) => Ok(()),
+        }
+    }
+
+    /// Writes down that an ask failed, as mail like everything else.
+    fn learn(&self, post: &Post, ask: &Ask, what: &str, why: &str) -> Result<()> {
+        let step = &self.engine.definition().steps[ask.step].name;
+        let id = MessageId::derived(format!("{what} {}", ask.id).as_bytes());
+        post.note_to_self(&self.me, &mail::note(&format!("{step}: {what}"), &ask.id, why, true), &id)
+    }
+
+    /// Gives up what has waited for too long; and how long until the next will have.
+    fn time_out(&mut self, post: &Post) -> Result<(bool, Option<Duration>)> {
+        if self.engine.definition().steps.iter().all(|step| step.timeout.is_none()) {
+            return Ok((false, None));
+        }
+        let now = post.room().clock().now();
+        let (mut late, mut due): (bool, Option<Duration>) = (false, None);
+        for ask in self.engine.open().values() {
+            let (Some(limit), Some(at)) = (ask.timeout, self.sent.get(&ask.id)) else { continue };
+            let waited = now.since(*at);
+            if waited < limit {
+                due = Some(due.map_or(limit - waited, |due| due.min(limit - waited)));
+                continue;
+            }
+            self.withdraw(post, ask);
+            self.learn(post, ask, "timed out", &format!("no answer came within {}", span::measured(limit)))?;
+            late = true;
+        }
+        Ok((late, due))
+    }
+
+    /// Takes back what nobody has begun; whoever has gets an answer that nobody waits for.
+    fn withdraw(&self, post: &Post, ask: &Ask) {
+        let name = match &ask.kind {
+            AskKind::Work { to, .. } => to,
+            AskKind::Approval { by, .. } => by,
+            AskKind::Command { .. } => return,
+        };
+        if let Ok(to) = post.addressee(name) {
+            let _ = post.withdraw(&self.me, &to, &ask.id);
+        }
+    }
+
+    /// Sees to it that every gate that is asked has a process; `true`: there are any.
+    fn gates(&mut self, post: &Post, runs: &Runs, start: &StartGate<'_>) -> Result<bool> {
+        let now = post.room().clock().boot();
+        let asked: Vec<MessageId> = self
+            .engine
+            .open()
+            .values()
+            .filter(|ask| matches!(ask.kind, AskKind::Command { .. }))
+            .map(|ask| ask.id.clone())
+            .collect();
+        self.starting.retain(|id, since| asked.contains(id) && now.saturating_sub(*since) < STARTING);
+        for id in &asked {
+            if self.starting.contains_key(id) || runs.gate(&self.record.id, id)?.is_none() {
+                continue;
+            }
+            match start(&self.record.id, id.as_str()) {
+                Ok(()) => drop(self.starting.insert(id.clone(), now)),
+                Err(e) => self.remarks.push(format!("a gate cannot be started: {e}")),
+            }
+        }
+        Ok(!asked.is_empty())
+    }
+
+    /// The run is over: nobody is left with a request of it that has not begun.
+    fn end(&mut self, post: &Post, runs: &Runs) -> Result<()> {
+        let open: Vec<Ask> = self.engine.open().values().cloned().collect();
+        open.iter().filter(|ask| self.sent.contains_key(&ask.id)).for_each(|ask| self.withdraw(post, ask));
+        runs.set_open(&self.record.id, false)?;
+        Ok(())
+    }
+
+    /// A request that failed in a tree would hold back all later steps of the run, so it is put away.
+    fn make_way(&self, post: &Post, id: &MessageId, answer: &Answer) {
+        let Some(AskKind::Work { to, .. }) = self.engine.open().get(id).map(|ask| &ask.kind) else { return };
+        if answer.failed.is_some()
+            && let Ok(to) = post.addressee(to)
+        {
+            let _ = post.put_failed_away(&to, id);
+        }
+    }
+
+    /// Writes what people and agents look at. It follows from the mail, so a failure here stops nothing.
+    fn write_state(&mut self, post: &Post, changed: bool, status: Status) {
+        let clock = post.room().clock();
+        let over = status != Status::InProgress;
+        let written = self.desk.write(&self.engine, &self.record, changed, over, clock.boot());
+        let session = session::update(&mut self.desk, &self.engine, &self.record, &self.invoked, over);
+        for outcome in [written, session] {
+            match outcome {
+                Ok(remark) => self.remarks.extend(remark),
+                Err(e) => self.remarks.push(format!("the shared state could not be written: {e}")),
+            }
+        }
+    }
+}
