@@ -166,7 +166,7 @@ impl Lines<'_> {
 fn worded(e: &minijinja::Error) -> String {
     match (e.kind(), e.detail()) {
         (ErrorKind::OutOfFuel, _) => "it computes for too long".to_owned(),
-        (kind, Some(detail)) if kind == ErrorKind::SyntaxError => detail.to_owned(),
+        (ErrorKind::SyntaxError, Some(detail)) => detail.to_owned(),
         (kind, Some(detail)) => format!("{kind}: {detail}"),
         (kind, None) => kind.to_string(),
     }

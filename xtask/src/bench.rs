@@ -42,7 +42,7 @@ struct Bench {
 type Measure = fn(&Bench) -> Vec<Row>;
 
 /// Name, what it measures, and the function: selection and dispatch are the same table.
-const MEASUREMENTS: [(&str, &str, Measure); 13] = [
+const MEASUREMENTS: [(&str, &str, Measure); 15] = [
     (
         "start",
         "a process that does nothing, and the shortest command (for comparison, without limits)",
