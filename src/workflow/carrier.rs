@@ -25,6 +25,8 @@ pub struct Carried {
     /// Steps that are settled, and all of them.
     pub settled: usize,
     pub total: usize,
+    /// Something was accepted.
+    pub moved: bool,
     /// Each step that stands otherwise than before: its name and how.
     pub changes: Vec<(String, String)>,
     /// What a person should know.
@@ -70,7 +72,7 @@ impl Carrier {
                 Ok(Some((carried, due, busy))) => {
                     look.busy |= busy;
                     look.due = [look.due, due].into_iter().flatten().min();
-                    let news = !carried.changes.is_empty() || !carried.remarks.is_empty();
+                    let news = carried.moved || !carried.changes.is_empty() || !carried.remarks.is_empty();
                     if news || carried.status != Status::InProgress {
                         look.carried.push(carried);
                     }

@@ -199,7 +199,7 @@ mod tests {
     fn an_error_points_into_the_file() {
         let file = "steps:\n  a:\n    prompt: |\n      hello\n      and {{ then\n";
         let problem = Template::parse("hello\nand {{ then\n", lines(file, 4, 7, true)).unwrap_err();
-        assert_eq!(problem.place, Place::new(5, 18), "{problem}");
+        assert_eq!(problem.place, Place::new(5, 14), "{problem}");
         let file = "when: \"1 +\"\n";
         let problem = Expression::parse("1 +", lines(file, 1, 7, false)).unwrap_err();
         assert_eq!(problem.place.line, 1, "{problem}");

@@ -167,6 +167,7 @@ impl Turn {
             status,
             settled,
             total: self.engine.steps().len(),
+            moved: changed,
             changes,
             remarks: std::mem::take(&mut self.remarks),
         };

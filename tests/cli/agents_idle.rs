@@ -67,9 +67,10 @@ impl Drop for Terminal<'_> {
     }
 }
 
-/// Mail comes while it is idle; the requests show what became of it.
-fn is_woken(room: &TestRoom, stage: &Stage<'_>, terminal: &Terminal<'_>) -> Vec<Value> {
-    until("the first answer on the screen", || terminal.screen().contains("first answer"));
+/// Mail comes while it is idle, which the screen shows by this text; the requests show what became of it.
+fn is_woken(room: &TestRoom, stage: &Stage<'_>, terminal: &Terminal<'_>, idle: &str) -> Vec<Value> {
+    let rests = |screen: String| screen.contains("first answer") && screen.contains(idle);
+    until("the rest after the first answer", || rests(terminal.screen()));
     assert_eq!(stage.turns().len(), 1);
     room.by("alice", ["send", "bob", "-s", "marker-one", "-m", "BODY-OF-MAIL"]).succeeds();
     until("the turn for the mail", || stage.turns().len() >= 3);
@@ -97,7 +98,7 @@ fn an_idle_claude_is_woken() {
     std::fs::write(room.around().join("home/.claude.json"), known.to_string()).unwrap();
     let stage = at_home(&room, real);
     let terminal = Terminal::open(&room, &stage, "claude 'hello there'", "");
-    let turns = is_woken(&room, &stage, &terminal);
+    let turns = is_woken(&room, &stage, &terminal, " · done ");
     assert!(turns[1]["body"].to_string().contains("mail has arrived for this session"), "{}", turns[1]);
 }
 
@@ -121,10 +122,10 @@ fn an_idle_codex_is_woken() {
     until(question, || terminal.screen().contains(question));
     terminal.press("2", "the choice", |screen| screen.contains("› 2. Trust all"));
     terminal.press("Enter", "the answer", |screen| !screen.contains(question));
-    let turns = is_woken(&room, &stage, &terminal);
+    let turns = is_woken(&room, &stage, &terminal, "Worked for");
     assert!(turns[1]["body"].to_string().contains("mail has arrived for this session"), "{}", turns[1]);
     drop(terminal);
-    let check = crate::staffed::with_path(&room, room.run(["install", "codex", "--check"])).ends().out;
+    let check = stage.plays(&json!([]), ["postroom", "install", "codex", "--check"]);
     assert!(check.contains("its hooks are trusted"), "by the person, in the program: {check}");
 }
 
@@ -138,5 +139,5 @@ fn an_idle_opencode_is_woken() {
         return skip("an_idle_opencode_is_woken", "its package for plugins is not installed");
     };
     let terminal = Terminal::open(&room, &stage, "opencode --prompt 'hello there'", "");
-    is_woken(&room, &stage, &terminal);
+    is_woken(&room, &stage, &terminal, "Build · m");
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::models::{MISSING, Program, Stage, claude, codex, gemini, opencode};
 use crate::room::TestRoom;
-use crate::staffed::{inbox, with_path};
+use crate::staffed::inbox;
 use crate::until::{skip, until};
 
 /// A program at home: its sessions are bob.
@@ -17,7 +17,7 @@ pub(crate) fn at_home(room: &TestRoom, real: Program) -> Stage<'_> {
     let own = std::path::Path::new(env!("CARGO_BIN_EXE_postroom")).parent().unwrap();
     std::fs::write(stage.home().join(".profile"), format!("export PATH='{}':$PATH\n", own.display()))
         .unwrap();
-    with_path(room, room.run(["install", name, "--name", "bob"])).succeeds();
+    stage.plays(&json!([]), ["postroom", "install", name, "--name", "bob"]);
     stage
 }
 
@@ -74,8 +74,9 @@ fn codex_hears_of_its_mail() {
     let Some(real) = codex() else { return skip("codex_hears_of_its_mail", MISSING) };
     let room = TestRoom::with(&["alice", "bob"]);
     let stage = at_home(&room, real);
-    let check_up = || with_path(&room, room.run(["install", "codex", "--check"])).exits(1).out;
-    assert!(check_up().contains("5 of 5 hooks are not trusted yet"), "{}", check_up());
+    let looked = stage.command(&json!([]), ["postroom", "install", "codex", "--check"]).output().unwrap();
+    let said = String::from_utf8_lossy(&looked.stdout).into_owned();
+    assert!(!looked.status.success() && said.contains("5 of 5 hooks are not trusted yet"), "{said}");
     // The person's word, given for one run; nothing of it is written down.
     let words = [
         "codex",

@@ -7,7 +7,7 @@ const MAIN: [&str; 11] =
     ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
 
 /// What the overview only names.
-const MORE: [&str; 35] = [
+const MORE: [&str; 36] = [
     "status",
     "cleanup",
     "shared",
@@ -32,6 +32,7 @@ const MORE: [&str; 35] = [
     "agents",
     "runs",
     "trust",
+    "mcp",
     "install",
     "uninstall",
     "attend",
@@ -85,7 +86,7 @@ fn the_overview_is_the_contract() {
       work queues  claim, done, release, fail, failed
       people       adopt, group, takeover, prune
       .claude tree status, cleanup, shared
-      agents       dispatch, workflow, agents, runs, trust, install, uninstall, attend, spawn, handback
+      agents       dispatch, workflow, agents, runs, trust, mcp, install, uninstall, attend, spawn, handback
       look         trace, thread, sent, search, stats, log, doctor
       tools        compose, verify, demo, shell-init, completions, man
 

@@ -65,6 +65,7 @@ mod mcp_clients;
 mod mcp_http;
 mod mcp_real;
 mod mcp_wait;
+mod mcp_who;
 mod models;
 mod models_real;
 mod moving;

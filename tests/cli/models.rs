@@ -2,8 +2,9 @@
 //! (tests/agents, built as an example). Nothing leaves the machine: where that is possible they run without any
 //! network beyond loopback, always with a home of their own and without an account.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -143,6 +144,12 @@ impl<'a> Stage<'a> {
         command
     }
 
+    /// Starts it and goes on.
+    pub(crate) fn starts<'w>(&self, script: &Value, words: impl IntoIterator<Item = &'w str>) -> Playing {
+        let mut command = self.command(script, words);
+        Playing(Some(command.process_group(0).stdout(Stdio::piped()).spawn().unwrap()))
+    }
+
     /// Runs it to its end, which must be a good one, and gives what it printed.
     #[track_caller]
     pub(crate) fn plays<'w>(&self, script: &Value, words: impl IntoIterator<Item = &'w str>) -> String {
@@ -164,6 +171,26 @@ impl<'a> Stage<'a> {
     /// Those of them in which the agent takes a turn.
     pub(crate) fn turns(&self) -> Vec<Value> {
         self.requests().into_iter().filter(|request| request["kind"] == "turn").collect()
+    }
+}
+
+/// A program that plays. Whatever it has started ends with the test, also when the test fails.
+pub(crate) struct Playing(Option<Child>);
+
+impl Playing {
+    /// Waits for its end.
+    pub(crate) fn ends(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Playing {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let group = rustix::process::Pid::from_child(child);
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            let _ = child.wait();
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::models::{MISSING, Program, Stage, claude, codex, gemini, opencode};
 use crate::room::TestRoom;
-use crate::until::{skip, until};
+use crate::until::{skip, until_at_last};
 
 fn plays(test: &str, real: Option<Program>, words: &[&str]) {
     let Some(real) = real else { return skip(test, MISSING) };
@@ -17,12 +17,11 @@ fn plays(test: &str, real: Option<Program>, words: &[&str]) {
         {"shell": "echo second >ran", "after": go},
         {"text": "these are the last words"},
     ]);
-    let playing = stage.command(&script, words.iter().copied()).stdout(std::process::Stdio::piped()).spawn();
-    let playing = playing.unwrap();
-    until("the second turn", || stage.turns().len() == 2);
+    let playing = stage.starts(&script, words.iter().copied());
+    until_at_last("the second turn", || stage.turns().len() == 2);
     assert!(!room.around().join("ran").exists());
     std::fs::write(&go, "").unwrap();
-    let ended = playing.wait_with_output().unwrap();
+    let ended = playing.ends();
     let out = String::from_utf8_lossy(&ended.stdout).into_owned();
     assert!(ended.status.success() && out.contains("these are the last words"), "{out}");
     assert_eq!(std::fs::read_to_string(room.around().join("ran")).unwrap(), "second\n");

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use postroom::agents::pieces::Site;
 use postroom::agents::programs::{Event, Program, find};
 use postroom::agents::texts;
 use serde_json::{Value, json};
 
-use crate::models::{claude, gemini};
+use crate::models::{Stage, claude, gemini};
+use crate::room::TestRoom;
 use crate::until::skip;
 
 type Files = BTreeMap<String, String>;
@@ -153,19 +153,18 @@ fn claude_finds_nothing_wrong_with_the_plugin() {
     let Some(real) = claude() else {
         return skip("claude_finds_nothing_wrong_with_the_plugin", crate::models::MISSING);
     };
-    let home = tempfile::tempdir().unwrap();
+    let room = TestRoom::empty();
+    let stage = Stage::set(&room, real);
     for path in ["plugin", "."] {
-        let output = Command::new(&real.file)
-            .args(["plugin", "validate"])
-            .arg(directory().join(path))
-            .env_clear()
-            .env("HOME", home.path())
-            .env("PATH", "/usr/bin:/bin")
-            .output()
-            .unwrap();
+        let at = directory().join(path);
+        let words = ["claude", "plugin", "validate", at.to_str().unwrap()];
+        let output = stage.command(&json!([]), words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(
-            output.status.success() && said.contains("Validation passed") && !said.contains("MISSING)."),
+            output.status.success()
+                && said.contains("Validation passed")
+                && !said.contains("README_MISSING")
+                && !said.contains("LICENSE_MISSING"),
             "{said}"
         );
     }
@@ -176,15 +175,11 @@ fn gemini_finds_nothing_wrong_with_the_extension() {
     let Some(real) = gemini() else {
         return skip("gemini_finds_nothing_wrong_with_the_extension", crate::models::MISSING);
     };
-    let home = tempfile::tempdir().unwrap();
-    let output = Command::new(&real.file)
-        .args(["extensions", "validate"])
-        .arg(directory().join("gemini"))
-        .env_clear()
-        .env("HOME", home.path())
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .output()
-        .unwrap();
+    let room = TestRoom::empty();
+    let stage = Stage::set(&room, real);
+    let at = directory().join("gemini");
+    let words = ["gemini", "extensions", "validate", at.to_str().unwrap()];
+    let output = stage.command(&json!([]), words).output().unwrap();
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("success"), "{said}");

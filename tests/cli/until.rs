@@ -24,6 +24,15 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// The same for what a large program does, which takes its time on a busy machine, and leaves it the processor.
+pub(crate) fn until_at_last(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !holds() {
+        assert!(start.elapsed().as_secs() < 150, "{what} did not come");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 /// Says that a test did not run here, to who watches and to `cargo xtask test`.
 pub(crate) fn skip(test: &str, reason: &str) {
     let line = format!("skipped: {test}: {reason}");
