@@ -43,6 +43,10 @@ fn fingerprint(project: &Path, settings: Option<&str>) -> Result<String, Fail> {
         other => Some(other?),
     };
     for home in [".postroom", ".claude"] {
+        // In a room a file has that name.
+        if dir.stat(home).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile) {
+            continue;
+        }
         let workflows = match dir.sub(home).and_then(|home| home.sub("workflows")) {
             Err(e) if e.is_missing() => continue,
             other => other?,

@@ -86,7 +86,8 @@ fn the_overview_is_the_contract() {
       work queues  claim, done, release, fail, failed
       people       adopt, group, takeover, prune
       .claude tree status, cleanup, shared
-      agents       dispatch, workflow, agents, runs, trust, mcp, install, uninstall, attend, spawn, handback
+      agents       dispatch, workflow, agents, runs, trust
+      at home      mcp, install, uninstall, attend, spawn, handback
       look         trace, thread, sent, search, stats, log, doctor
       tools        compose, verify, demo, shell-init, completions, man
 
