@@ -75,6 +75,7 @@ fn arranged(lab: &Lab, base: &std::path::Path) -> Place {
     fs::create_dir_all(&workflows).expect("a directory for workflows");
     fs::write(workflows.join("twenty.yaml"), twenty()).expect("the workflow");
     place.ok(&["trust", &base.display().to_string()]);
+    place.ok(&["trust", &place.root.display().to_string()]);
     place
 }
 
