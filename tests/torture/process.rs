@@ -175,6 +175,11 @@ impl Ended {
         self.signal == Some(Signal::KILL.as_raw()) && !self.hung
     }
 
+    /// Whether it was ended by the signal that asks for it.
+    pub(crate) fn was_asked_to_end(&self) -> bool {
+        self.signal == Some(Signal::TERM.as_raw()) && !self.hung
+    }
+
     pub(crate) fn stdout(&self) -> String {
         String::from_utf8_lossy(&self.out).into_owned()
     }

@@ -133,7 +133,10 @@ fn under_fire(place: &Place, run: &str, most: usize, seed: &mut u64, findings: &
             victims.lock().unwrap().push(id);
             let ended = running.end();
             victims.lock().unwrap().retain(|other| *other != id);
-            findings.check(ended.was_killed() || ended.crash().is_none(), || ended.shown());
+            // A signal ends a dispatcher that has started nothing as it ends any process.
+            findings.check(ended.was_killed() || ended.was_asked_to_end() || ended.crash().is_none(), || {
+                ended.shown()
+            });
         }
     };
     let mut random = |below: u64| {
