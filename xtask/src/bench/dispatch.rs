@@ -48,9 +48,7 @@ pub(crate) fn dispatch(bench: &Bench) -> Vec<Row> {
                 Runs { room: &room, measured: &poll, floor: &floor, expected: NOTHING, receivers: &[] };
             let pair = runs.take(POLLS)?;
             let what = format!("`dispatch`, 1,000 mailboxes without mail, {how}, tmpfs");
-            // To read a thousand tables is no part of a poll; what it adds is there to be seen.
-            let limit = if tables.len() == 1 { Limit::AtMost(2.0) } else { Limit::None };
-            found.push(Row::ratio(what, &pair, limit));
+            found.push(Row::ratio(what, &pair, Limit::AtMost(2.0)));
         }
         Ok(found)
     });
