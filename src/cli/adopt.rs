@@ -31,7 +31,7 @@ impl Verb for Adopt {
         let path = context.surroundings.whole_path(&self.path)?;
         let post = context.post_or_new()?;
         let adopted = post.adopt(&path, self.prefix.as_deref())?;
-        tell(context, &post, &adopted)
+        tell(context, post, &adopted)
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Agents {}
 impl Verb for Agents {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
-        let staff = staff::gather(&post)?;
+        let staff = staff::gather(post)?;
         let mut missing = false;
         let mut list = vec![];
         for (agent, id) in &staff.agents {

@@ -41,7 +41,7 @@ impl Verb for Ask {
         if !self.to.starts_with('@') {
             post.addressee(&self.to)?;
         }
-        let letter = Letter { to: vec![self.to], ..self.writing.letter(&post)? };
+        let letter = Letter { to: vec![self.to], ..self.writing.letter(post)? };
         let asked = post.ask(&me, &letter, self.timeout)?;
         if matches!(asked.receipt.outcome, Outcome::Failed(_)) {
             return tell(context, &[asked.receipt]);
@@ -51,7 +51,7 @@ impl Verb for Ask {
             let state = asked
                 .state
                 .as_ref()
-                .map_or_else(|| "in no mailbox: no evidence".to_owned(), |s| state_shown(&post, s));
+                .map_or_else(|| "in no mailbox: no evidence".to_owned(), |s| state_shown(post, s));
             if context.output.json {
                 context.output.json(
                     &json!({"v": 1, "id": id.as_str(), "timed_out": true, "bounced": false, "state": state, "messages": []}),
@@ -68,13 +68,13 @@ impl Verb for Ask {
             return Err(Fail::Code(Failure::Nothing));
         };
         if context.output.json {
-            let message = shown::json(&post, &answer);
+            let message = shown::json(post, &answer);
             context
                 .output
                 .json(&json!({"v": 1, "id": id.as_str(), "timed_out": false, "bounced": asked.bounced, "messages": [message]}));
         } else {
             let shown = Shown { full: self.full, path: answer.path.clone(), ..Shown::default() };
-            let text = shown.text(context, &post, &me.id, &answer);
+            let text = shown.text(context, post, &me.id, &answer);
             context.output.text(&text);
         }
         context.output.flush().map_err(Fail::Output)?;

@@ -37,8 +37,8 @@ pub(super) struct Attend {
 impl Verb for Attend {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         loop {
-            let post = context.post()?;
-            let sessions = sessions(&post)?;
+            let post = &context.post_for_now()?;
+            let sessions = sessions(post)?;
             let dirs: Vec<_> = sessions.iter().flat_map(|(_, me)| post.watched(me)).collect();
             // Before the look, so that nothing falls between.
             let mut watch =
@@ -49,7 +49,7 @@ impl Verb for Attend {
             }
             let mut woken = 0;
             for (session, me) in sessions.iter().filter(|_| waiting) {
-                woken += usize::from(wake(context, &post, session, me)?);
+                woken += usize::from(wake(context, post, session, me)?);
             }
             context.output.flush().map_err(Fail::Output)?;
             if self.once {

@@ -61,7 +61,7 @@ impl Which {
 impl Verb for Check {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
-        let filter = self.which.filter(&post)?;
+        let filter = self.which.filter(post)?;
         let (count, checked) = if self.count && filter.is_empty() {
             (post.count(&me)?, post::Checked::default())
         } else {
@@ -70,7 +70,7 @@ impl Verb for Check {
         };
         if context.output.json {
             let headers: Vec<_> =
-                checked.headers.iter().map(|h| header::json(&post, h, &checked.superseded)).collect();
+                checked.headers.iter().map(|h| header::json(post, h, &checked.superseded)).collect();
             let root = context.root.display().to_string();
             context.output.json(&json!({
                 "v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "unread": count,
@@ -80,7 +80,7 @@ impl Verb for Check {
             context.output.line(&count.to_string());
         } else {
             let now = context.clock().now();
-            header::show(&mut context.output, &post, &checked, now);
+            header::show(&mut context.output, post, &checked, now);
         }
         if checked.headers.is_empty() && checked.unreadable.iter().any(|broken| broken.passing) {
             return Err(Fail::Code(Failure::NotDone));

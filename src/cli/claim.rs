@@ -53,7 +53,7 @@ impl Verb for Claim {
             return told(context, "renewed", token, Some(&terms));
         }
         context.output.must_be_seen("a claim whose token nobody sees would only block its message")?;
-        let filter = self.which.filter(&post)?;
+        let filter = self.which.filter(post)?;
         let (claimed, put_away) =
             post.claim(&me, self.queue.as_deref(), self.id.as_deref(), &filter, self.lease)?;
         put_away.iter().for_each(shown::tell_put_away);
@@ -67,7 +67,7 @@ impl Verb for Claim {
         let queue = post.name_of(claimed.queue.as_str()).to_owned();
         let terms = &claimed.terms;
         if context.output.json {
-            let message = shown::json(&post, &claimed.opened);
+            let message = shown::json(post, &claimed.opened);
             context.output.json(&json!({
                 "v": 1,
                 "claim": {"token": claimed.token.to_string(), "queue": queue, "until": terms.ends, "attempt": terms.attempt},
@@ -83,7 +83,7 @@ impl Verb for Claim {
                 path: claimed.opened.path.clone(),
                 stays: false,
             };
-            let text = shown.text(context, &post, &claimed.queue, &claimed.opened);
+            let text = shown.text(context, post, &claimed.queue, &claimed.opened);
             context.output.text(&text);
         }
         // A claim that nobody saw would only block the message until its lease ends.
@@ -110,7 +110,7 @@ impl Verb for Done {
         let (post, me) = context.post_and_me()?;
         let held = post.held(&me, &self.token)?;
         // Only -m and --file: standard input cannot be absent, and most claims end without an answer.
-        let letter = if self.answer.has_text() { Some(self.answer.letter(&post)?) } else { None };
+        let letter = if self.answer.has_text() { Some(self.answer.letter(post)?) } else { None };
         let receipt = post.done(&me, &held, letter)?;
         context.done = true;
         match receipt {
@@ -179,7 +179,7 @@ fn end(
     deed: impl FnOnce(&Post, &Me) -> crate::post::Result<()>,
 ) -> Result<(), Fail> {
     let (post, me) = context.post_and_me()?;
-    deed(&post, &me)?;
+    deed(post, &me)?;
     context.done = true;
     told(context, word, token, None)
 }

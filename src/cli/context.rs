@@ -41,26 +41,31 @@ impl Context {
     }
 
     /// Opens the room this command is about.
-    pub(super) fn post(&mut self) -> Result<Post, Fail> {
+    pub(super) fn post(&mut self) -> Result<&'static Post, Fail> {
+        self.post_for_now().map(for_good)
+    }
+
+    /// The same for whoever opens it again and again.
+    pub(super) fn post_for_now(&mut self) -> Result<Post, Fail> {
         self.locate()?;
         Ok(Post::open(&self.root, self.caller(), self.clock())?)
     }
 
     /// Opens the room, or makes it.
-    pub(super) fn post_or_new(&mut self) -> Result<Post, Fail> {
+    pub(super) fn post_or_new(&mut self) -> Result<&'static Post, Fail> {
         self.locate()?;
-        Ok(Post::open_or_make(&self.root, self.caller(), self.clock())?)
+        Ok(for_good(Post::open_or_make(&self.root, self.caller(), self.clock())?))
     }
 
     /// The room and the mailbox this command acts as.
-    pub(super) fn post_and_me(&mut self) -> Result<(Post, Me), Fail> {
+    pub(super) fn post_and_me(&mut self) -> Result<(&'static Post, Me), Fail> {
         let post = self.post()?;
         let me = post.me()?;
         Ok((post, me))
     }
 
     /// The room, and a mailbox if this command acts as one: for looks that anyone may take.
-    pub(super) fn post_and_maybe_me(&mut self) -> Result<(Post, Option<Me>), Fail> {
+    pub(super) fn post_and_maybe_me(&mut self) -> Result<(&'static Post, Option<Me>), Fail> {
         let post = self.post()?;
         match post.me() {
             Ok(me) => Ok((post, Some(me))),
@@ -77,10 +82,13 @@ impl Context {
     }
 
     /// The room this command is about, as a session sees it that only the caller knows.
-    pub(super) fn post_of(&mut self, session: Option<crate::session::Session>) -> Result<Post, Fail> {
+    pub(super) fn post_of(
+        &mut self,
+        session: Option<crate::session::Session>,
+    ) -> Result<&'static Post, Fail> {
         self.locate()?;
         let session = session.or_else(|| self.surroundings.session.clone());
-        Ok(Post::open(&self.root, Caller { session, ..self.caller() }, self.clock())?)
+        Ok(for_good(Post::open(&self.root, Caller { session, ..self.caller() }, self.clock())?))
     }
 
     pub(super) fn caller(&self) -> Caller {
@@ -115,4 +123,10 @@ impl Context {
         self.output.remark(&format!("{sentence}, room {room}"));
         Fail::Code(Failure::Nothing)
     }
+}
+
+/// What lasts as long as the command. A command opens its room once and ends with it: taking the names and settings of a large
+/// room apart first would cost more than many a command, and the end of the process does it anyway.
+pub(super) fn for_good<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::context::Context;
+use super::context::{Context, for_good};
 use super::fail::Fail;
 use super::output::note;
 use super::progress::Progress;
@@ -51,13 +51,13 @@ pub(super) struct Dispatch {
 impl Verb for Dispatch {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
-        let staff = staff::gather(&post)?;
+        let staff = staff::gather(post)?;
         let parallel = self.parallel.unwrap_or(staff.settings.parallel).max(1);
-        tell_vacant(&post, &staff);
+        tell_vacant(post, &staff);
         let agents = self.chosen(staff)?;
-        let dispatcher = Dispatcher::new(&post, agents)?;
+        let dispatcher = for_good(Dispatcher::new(post, agents)?);
         if self.dry_run {
-            return dry_run(context, &dispatcher);
+            return dry_run(context, dispatcher);
         }
         let bell = dispatcher.bell();
         let attended = std::sync::OnceLock::new();
@@ -287,8 +287,8 @@ pub(super) struct Supervise {
 
 impl Verb for Supervise {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post: Post = context.post()?;
-        let staff = staff::gather_some(&post, |name| name == self.agent)?;
+        let post = context.post()?;
+        let staff = staff::gather_some(post, |name| name == self.agent)?;
         let found = staff.agents.into_iter().find(|(agent, _)| agent.name == self.agent);
         let Some((mut agent, Some(id))) = found else {
             let why = match &staff.untrusted {
@@ -306,7 +306,7 @@ impl Verb for Supervise {
         let tell = |run: &Run| {
             let _ = writeln!(std::io::stdout(), "{}", as_json(run));
         };
-        match supervisor::supervise(&post, &me, &agent, &staff.settings, &self.file, &tell)? {
+        match supervisor::supervise(post, &me, &agent, &staff.settings, &self.file, &tell)? {
             Outcome::NotNow => Err(Fail::Code(Failure::Nothing)),
             Outcome::Ran(run) => {
                 tell(&run);

@@ -75,7 +75,7 @@ impl Verb for Failed {
                     post.dead_letters(&me)?.into_iter().find(|l| l.name == opened.name).map(|l| l.attempts);
                 let attempts = attempts.unwrap_or_default();
                 if context.output.json {
-                    let message = shown::json(&post, &opened);
+                    let message = shown::json(post, &opened);
                     context.output.json(&json!({"v": 1, "message": message, "attempts": attempts}));
                     return Ok(());
                 }
@@ -84,7 +84,7 @@ impl Verb for Failed {
                     path: me.mailbox.path(Folder::Failed, &opened.name),
                     ..Shown::default()
                 };
-                let text = shown.text(context, &post, &me.id, &opened);
+                let text = shown.text(context, post, &me.id, &opened);
                 context.output.text(&text);
                 for a in &attempts {
                     let owner = visible::line(post.name_of(&a.owner));

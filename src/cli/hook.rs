@@ -98,7 +98,7 @@ impl Hook {
         let is_start = event == Event::Start;
         let process = (is_start && program.own_process).then(surroundings::agent_process).flatten();
         let text = match post.attach(self.name.as_deref(), process)? {
-            Attached::Mailbox(me) => return self.tell(context, &post, program, event, &input, &me),
+            Attached::Mailbox(me) => return self.tell(context, post, program, event, &input, &me),
             Attached::Held { name } if is_start => notice::held(&name),
             Attached::Nobody if is_start => notice::nobody(),
             _ => return Ok(false),

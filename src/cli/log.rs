@@ -35,7 +35,7 @@ impl Verb for Log {
         let mut day = room.clock().now().day();
         let (_, mut at) = journal::events(room, &day, 0)?;
         let latest = journal::latest(room, self.limit)?;
-        latest.iter().for_each(|event| show(context, &post, event));
+        latest.iter().for_each(|event| show(context, post, event));
         context.output.flush().map_err(Fail::Output)?;
         if !self.follow {
             return if latest.is_empty() { Err(context.nothing("nothing is recorded")) } else { Ok(()) };
@@ -49,7 +49,7 @@ impl Verb for Log {
             if today != day && events.is_empty() {
                 (day, at) = (today, 0);
             }
-            events.iter().for_each(|event| show(context, &post, event));
+            events.iter().for_each(|event| show(context, post, event));
             context.output.flush().map_err(Fail::Output)?;
         }
     }

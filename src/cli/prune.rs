@@ -58,9 +58,9 @@ impl Verb for Prune {
             unread: self.unread,
         };
         let plan = post.prune_plan(me.as_ref(), &wanted)?;
-        let go = self.yes || self.agreed(context, &post, &plan)?;
+        let go = self.yes || self.agreed(context, post, &plan)?;
         if !go {
-            return self.tell(context, &post, &plan, false);
+            return self.tell(context, post, &plan, false);
         }
         let clock = context.clock();
         let mut told = clock.boot();
@@ -73,7 +73,7 @@ impl Verb for Prune {
             }
         }
         context.done = true;
-        self.tell(context, &post, &plan, true)
+        self.tell(context, post, &plan, true)
     }
 }
 

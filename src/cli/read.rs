@@ -58,20 +58,20 @@ impl Verb for Read {
             all.push(post.open_message(&me, id, self.keep)?);
         }
         if context.output.json {
-            let messages: Vec<Value> = all.iter().map(|o| shown::json(&post, o)).collect();
+            let messages: Vec<Value> = all.iter().map(|o| shown::json(post, o)).collect();
             let document = document(context, &me, messages);
             context.output.json(&document);
             context.output.flush().map_err(Fail::Output)?;
-            return all.iter().try_for_each(|opened| self.consume(&post, &me, opened));
+            return all.iter().try_for_each(|opened| self.consume(post, &me, opened));
         }
         for (index, opened) in all.iter().enumerate() {
             if index > 0 {
                 context.output.line("");
             }
-            let text = self.text(context, &post, &me, opened);
+            let text = self.text(context, post, &me, opened);
             context.output.text(&text);
             context.output.flush().map_err(Fail::Output)?;
-            self.consume(&post, &me, opened)?;
+            self.consume(post, &me, opened)?;
         }
         Ok(())
     }

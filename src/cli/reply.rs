@@ -29,9 +29,9 @@ pub(super) struct Reply {
 impl Verb for Reply {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
-        let Some(id) = &self.id_of_message else { return self.channel(context, &post, &me) };
+        let Some(id) = &self.id_of_message else { return self.channel(context, post, &me) };
         post.find(&me, id)?;
-        let answer = post.reply(&me, id, self.writing.letter(&post)?)?;
+        let answer = post.reply(&me, id, self.writing.letter(post)?)?;
         let told = tell(context, [&answer.receipt]);
         // Whoever did not see the receipt may run this again; the note of it stays until it is out.
         context.output.flush().map_err(Fail::Output)?;

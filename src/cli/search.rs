@@ -61,10 +61,10 @@ impl Verb for Search {
             !more
         })?;
         if context.output.json {
-            let list: Vec<Value> = hits.iter().map(|hit| document(&post, hit)).collect();
+            let list: Vec<Value> = hits.iter().map(|hit| document(post, hit)).collect();
             context.output.json(&json!({"v": 1, "hits": list, "more": more}));
         } else {
-            hits.iter().for_each(|hit| show(context, &post, hit));
+            hits.iter().for_each(|hit| show(context, post, hit));
             if more {
                 let more = self.with_limit(self.limit.saturating_mul(5));
                 context.output.line(&format!("… more: {more}"));

@@ -153,11 +153,11 @@ impl Verb for Send {
             post.addressee(name).map_err(|e| misplaced(name, bare, e))?;
         }
         let reply_to = self.reply_to.as_deref().map(|id| given("--reply-to", id)).transpose()?;
-        let letter = Letter { to, reply_to, ..self.writing.letter(&post)? };
+        let letter = Letter { to, reply_to, ..self.writing.letter(post)? };
         let receipts = post.send(&me, &letter)?;
         tell(context, &receipts)?;
         match self.wait_for {
-            Some(until) => await_fates(context, &post, &me, &receipts, until, self.timeout),
+            Some(until) => await_fates(context, post, &me, &receipts, until, self.timeout),
             None => Ok(()),
         }
     }

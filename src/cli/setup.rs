@@ -48,7 +48,7 @@ impl Verb for Setup {
             let project = context.surroundings.whole_path(project)?;
             let post = context.post_or_new()?;
             let adopted = post.setup_workflow(&project, &self.names, self.gitignore)?;
-            return super::adopt::tell(context, &post, &adopted);
+            return super::adopt::tell(context, post, &adopted);
         }
         let mut names = self.names.into_iter();
         let (name, more) = (names.next(), names.next());

@@ -36,7 +36,7 @@ impl Verb for Spawn {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let program = super::install::program(&self.preset)?;
         let (post, me) = context.post_and_me()?;
-        let letter = self.writing.letter(&post)?;
+        let letter = self.writing.letter(post)?;
         let first = letter.body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let subject = letter.subject.clone().unwrap_or_else(|| visible::clip(first.trim(), 60));
         let child =
@@ -125,12 +125,12 @@ impl Verb for Handback {
             [] => return Err(context.nothing("no task is open that began with `spawn:`")),
             [one] => *one,
             several => {
-                let mut hints: Vec<String> = several.iter().map(|h| header::plain(&post, h, &[])).collect();
+                let mut hints: Vec<String> = several.iter().map(|h| header::plain(post, h, &[])).collect();
                 hints.push("postroom handback ID says which".to_owned());
                 return Err(Fail::Told(Failure::Refused, format!("{} tasks are open", several.len()), hints));
             }
         };
-        let answer = post.reply(&me, task.envelope.id.as_str(), self.writing.letter(&post)?)?;
+        let answer = post.reply(&me, task.envelope.id.as_str(), self.writing.letter(post)?)?;
         let told = tell(context, [&answer.receipt]);
         context.output.flush().map_err(Fail::Output)?;
         post.answered(&me, &answer);

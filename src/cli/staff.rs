@@ -71,7 +71,8 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
             match is_trusted(dir, Some(text)) {
                 true => {
                     settings = read.dispatch;
-                    let table = |(name, agent)| (name, (Arc::new(agent), dir.to_owned()));
+                    let base = Arc::from(dir);
+                    let table = |(name, agent)| (name, (agent, Arc::clone(&base)));
                     found.extend(read.agents.into_iter().map(table));
                 }
                 false => untrusted = Some(dir.to_owned()),
@@ -87,20 +88,21 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
                 let described = Some(name.rsplit('.').next().unwrap_or(&name).to_owned());
                 let agent =
                     AgentSettings { preset: "claude".to_owned(), described, ..AgentSettings::default() };
-                found.insert(name, (Arc::new(agent), dir));
+                found.insert(name, (Arc::new(agent), dir.into()));
             }
             false => untrusted = untrusted.or(Some(dir)),
         }
     }
-    let own = |(name, agent): (&String, &AgentSettings)| {
-        (name.clone(), (Arc::new(agent.clone()), post.room().path().to_owned()))
+    let base = Arc::from(post.room().path());
+    let own = |(name, agent): (&String, &Arc<AgentSettings>)| {
+        (name.clone(), (Arc::clone(agent), Arc::clone(&base)))
     };
     // Agents write in rooms, so what stands there is no more the person's own word than what a repository says.
     if !room.text.is_empty() {
         match is_trusted(post.room().path(), Some(&room.text)) {
             true => {
                 settings = room.dispatch.clone().or(settings);
-                found.extend(room.agents.iter().map(own));
+                found.append(&mut room.agents.iter().map(own).collect());
             }
             false => untrusted = Some(post.room().path().to_owned()),
         }
@@ -118,7 +120,7 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
             Fail::told(Failure::Refused, format!("[agents.{name}]: {why}"), hint)
         };
         let preset = checked(&settings, &mut presets).map_err(wrong)?;
-        let cwd = settings.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd));
+        let cwd = settings.cwd.as_ref().map_or_else(|| Arc::clone(&base), |cwd| base.join(cwd).into());
         let id = match ids.get(name.as_str()) {
             Some(entry) => Some(entry.id.clone()),
             None => {
@@ -132,7 +134,7 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
 }
 
 /// The tables of agents by their names, each with the directory that it speaks of.
-type Tables = BTreeMap<String, (Arc<AgentSettings>, PathBuf)>;
+type Tables = BTreeMap<String, (Arc<AgentSettings>, Arc<Path>)>;
 
 /// Puts in the place of each pattern the mailboxes that it fits and that have no table of their own.
 fn spread(tables: &mut Tables, post: &Post) {

@@ -28,7 +28,7 @@ impl Verb for Stats {
         let post = context.post()?;
         let figures = post.stats(self.since)?;
         if context.output.json {
-            let list: Vec<Value> = figures.iter().map(|f| document(&post, f)).collect();
+            let list: Vec<Value> = figures.iter().map(|f| document(post, f)).collect();
             context.output.json(&json!({"v": 1, "seconds": self.since.as_secs(), "mailboxes": list}));
             return if figures.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
         }

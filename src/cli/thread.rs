@@ -46,10 +46,10 @@ impl Verb for Thread {
             if context.output.terminal {
                 let node = &branch.node;
                 let id = format!("{}{}", "  ".repeat(branch.depth), line::brief(&node.id));
-                let (time, who) = (line::second(&node.time), line::who(&post, branch));
+                let (time, who) = (line::second(&node.time), line::who(post, branch));
                 context.output.row(&[(CYAN, id), (DIM, time), (BOLD, who), (PLAIN, node.subject.clone())]);
             } else {
-                context.output.line(&line::of_branch(&post, branch));
+                context.output.line(&line::of_branch(post, branch));
             }
         }
         Ok(())
@@ -63,7 +63,7 @@ impl Verb for Sent {
         let state = |s: &crate::post::Sent| {
             s.state
                 .as_ref()
-                .map_or_else(|| "gone from that mailbox; no evidence".to_owned(), |s| state_shown(&post, s))
+                .map_or_else(|| "gone from that mailbox; no evidence".to_owned(), |s| state_shown(post, s))
         };
         if context.output.json {
             let list: Vec<_> = sent

@@ -25,7 +25,7 @@ impl Verb for Trace {
         let (post, me) = context.post_and_maybe_me()?;
         let trace = post.trace(me.as_ref(), &self.id)?;
         if context.output.json {
-            context.output.json(&document(&post, &trace));
+            context.output.json(&document(post, &trace));
             return Ok(());
         }
         let (from, subject) = (visible::line(post.name_of(&trace.from)), visible::line(&trace.subject));
@@ -35,7 +35,7 @@ impl Verb for Trace {
         for located in &trace.copies {
             let name =
                 context.output.paint(BOLD, &visible::line(post.name_of(located.copy.mailbox.as_str())));
-            let state = state_shown(&post, &located.state);
+            let state = state_shown(post, &located.state);
             context.output.line(&format!("at {name}: {state}"));
             for attempt in &located.attempts {
                 let line = format!(
@@ -61,7 +61,7 @@ impl Verb for Trace {
         if trace.events.is_empty() {
             context.output.line("journal: no evidence");
         }
-        trace.events.iter().for_each(|event| log::show(context, &post, event));
+        trace.events.iter().for_each(|event| log::show(context, post, event));
         Ok(())
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Wait {
 impl Verb for Wait {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
-        let filter = self.which.filter(&post)?;
+        let filter = self.which.filter(post)?;
         if context.output.terminal {
             context.output.remark(&format!(
                 "waiting for mail to {}, room {} (Ctrl-C ends it)",
@@ -55,12 +55,12 @@ impl Verb for Wait {
         };
         if context.output.json {
             let headers: Vec<_> =
-                checked.headers.iter().map(|h| header::json(&post, h, &checked.superseded)).collect();
+                checked.headers.iter().map(|h| header::json(post, h, &checked.superseded)).collect();
             let root = context.root.display().to_string();
             context.output.json(&json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": headers, "timed_out": false}));
         } else {
             let now = context.clock().now();
-            header::show(&mut context.output, &post, &checked, now);
+            header::show(&mut context.output, post, &checked, now);
         }
         Ok(())
     }

@@ -125,11 +125,11 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
         Fail::Usage(wrong.join("\n"), known.collect())
     })?;
     let post = context.post()?;
-    let strangers = start::strangers(&post, &definition, Some(&inputs));
+    let strangers = start::strangers(post, &definition, Some(&inputs));
     if !strangers.is_empty() {
         return Err(found.wrong(&strangers, Failure::Unknown));
     }
-    let tree = start::tree_of(&post, &definition, &inputs).or_else(|| {
+    let tree = start::tree_of(post, &definition, &inputs).or_else(|| {
         let claude = found.project.join(".claude");
         (found.file.is_some() && start::is_tree(&claude)).then_some(claude)
     });
@@ -137,9 +137,9 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
     let project = found.project.clone();
     let beginning =
         start::Beginning { definition: &definition, text: &found.text, inputs, project, tree, by: &by };
-    let id = start::begin(&post, beginning)?;
+    let id = start::begin(post, beginning)?;
     context.done = true;
-    let engine = carry_once(context, &post, &id)?;
+    let engine = carry_once(context, post, &id)?;
     if !context.output.json {
         context.output.line(&format!("run {id}"));
         context
@@ -148,10 +148,10 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
     }
     if follows {
         context.output.flush().map_err(Fail::Output)?;
-        return end_of(context, &post, &id);
+        return end_of(context, post, &id);
     }
     if context.output.json {
-        context.output.json(&document(&post, &engine, &id));
+        context.output.json(&document(post, &engine, &id));
     }
     Ok(())
 }
@@ -315,13 +315,13 @@ fn document(post: &Post, engine: &Engine, run: &str) -> Value {
 
 fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> Result<(), Fail> {
     let post = context.post()?;
-    let (runs, id, record) = meant(&post, wanted)?;
-    let engine = look_at(&post, &runs, &id)?;
+    let (runs, id, record) = meant(post, wanted)?;
+    let engine = look_at(post, &runs, &id)?;
     if let Some(step) = step {
         return result(context, &engine, step);
     }
     if context.output.json {
-        context.output.json(&document(&post, &engine, &id));
+        context.output.json(&document(post, &engine, &id));
         return Ok(());
     }
     context.output.line(&format!("{id} {} started {}", summary(&engine), record.started));
@@ -379,7 +379,7 @@ fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
             let strangers = match context.post() {
                 Ok(post) => {
                     let defaults = inputs::defaults(&definition);
-                    start::strangers(&post, &definition, Some(&defaults))
+                    start::strangers(post, &definition, Some(&defaults))
                 }
                 Err(_) => vec![],
             };
@@ -408,13 +408,13 @@ fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
 
 fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail> {
     let post = context.post()?;
-    let (runs, id, _) = meant(&post, wanted)?;
+    let (runs, id, _) = meant(post, wanted)?;
     let gate = dispatch::gate_starter(&context.root);
-    if look_at(&post, &runs, &id)?.status() == Status::InProgress {
+    if look_at(post, &runs, &id)?.status() == Status::InProgress {
         // The mark may be lost where the mail is not.
         runs.set_open(&id, true)?;
     }
-    let Some((carried, ..)) = Carrier::default().carry(&post, &runs, &id, &gate)? else {
+    let Some((carried, ..)) = Carrier::default().carry(post, &runs, &id, &gate)? else {
         return Err(Fail::told(
             Failure::NotDone,
             format!("another process is carrying the run {id} on just now"),
@@ -423,11 +423,11 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
     };
     carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
     if carried.status == Status::InProgress && follows {
-        return end_of(context, &post, &id);
+        return end_of(context, post, &id);
     }
-    let engine = look_at(&post, &runs, &id)?;
+    let engine = look_at(post, &runs, &id)?;
     match context.output.json {
-        true => context.output.json(&document(&post, &engine, &id)),
+        true => context.output.json(&document(post, &engine, &id)),
         false => context.output.line(&format!("run {id} {}", summary(&engine))),
     }
     match carried.status {
@@ -442,9 +442,9 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
 /// Writes a person's word about a run, and carries it on.
 fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Result<(), Fail> {
     let post = context.post()?;
-    let (runs, id, _) = meant(&post, wanted)?;
+    let (runs, id, _) = meant(post, wanted)?;
     let by = post.me().map_or_else(|_| "user".to_owned(), |me| me.shown().to_owned());
-    match start::control(&post, &runs, &id, word.clone(), &format!("by {by}"))? {
+    match start::control(post, &runs, &id, word.clone(), &format!("by {by}"))? {
         Ok(()) => {}
         Err(start::Refused::NoStep(steps)) => {
             let Control::Retry(step) = &word else { return Err(Fail::Code(Failure::Refused)) };
@@ -460,12 +460,12 @@ fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Re
         }
     }
     context.done = true;
-    let engine = carry_once(context, &post, &id)?;
+    let engine = carry_once(context, post, &id)?;
     if follows && engine.status() == Status::InProgress {
-        return end_of(context, &post, &id);
+        return end_of(context, post, &id);
     }
     match context.output.json {
-        true => context.output.json(&document(&post, &engine, &id)),
+        true => context.output.json(&document(post, &engine, &id)),
         false => context.output.line(&format!("run {id} {}", summary(&engine))),
     }
     Ok(())
@@ -481,7 +481,7 @@ pub(super) struct WorkflowGate {
 impl Verb for WorkflowGate {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
-        match gate::run(&post, &self.run, &self.id, staff::gate_environment(context))? {
+        match gate::run(post, &self.run, &self.id, staff::gate_environment(context))? {
             true => Ok(()),
             false => Err(Fail::Code(Failure::Nothing)),
         }

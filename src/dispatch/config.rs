@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::Visitor;
@@ -119,7 +120,7 @@ impl Default for DispatchSettings {
 }
 
 /// All agents of a file.
-pub type Agents = BTreeMap<String, AgentSettings>;
+pub type Agents = BTreeMap<String, Arc<AgentSettings>>;
 
 fn span_of<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     struct Given;

@@ -162,7 +162,7 @@ impl<'a> Dispatcher<'a> {
             resting.retain(|_, until| *until > now);
             let mut full: HashMap<&str, bool> = HashMap::new();
             for key in &waiting {
-                let (agent, id) = self.queue.agent(&key.0);
+                let Some((agent, id)) = self.queue.agent(&key.0) else { continue };
                 let own = going.keys().filter(|(name, _)| *name == key.0).count();
                 let spent = wanted.limit.is_some_and(|limit| begun >= limit);
                 // One cycle gives each message one chance; a watch gives it another when its time has come.

@@ -2,7 +2,7 @@
 //! mailbox orders its own (step, time, id). In a room waiting raises priority, so that nothing starves; in a `.claude` tree
 //! it does not.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::runs::{Runs, key};
@@ -35,22 +35,23 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub struct Queue<'a> {
     pub(super) post: &'a Post,
-    agents: BTreeMap<String, (Agent, MailboxId)>,
+    /// By their names.
+    agents: Vec<(Agent, MailboxId)>,
     /// Those whose messages lie elsewhere: only a look into their mailbox tells whether something waits.
     elsewhere: HashSet<MailboxId>,
 }
 
 impl<'a> Queue<'a> {
-    pub(super) fn new(post: &'a Post, agents: Vec<(Agent, MailboxId)>) -> Self {
-        let agents = agents.into_iter().map(|(agent, id)| (agent.name.clone(), (agent, id))).collect();
+    pub(super) fn new(post: &'a Post, mut agents: Vec<(Agent, MailboxId)>) -> Self {
+        agents.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         let entries = post.registry().map(|registry| registry.entries.as_slice()).unwrap_or_default();
         let elsewhere = entries.iter().filter(|entry| entry.text("protocol").is_some());
         Self { post, agents, elsewhere: elsewhere.map(|entry| entry.id.clone()).collect() }
     }
 
-    pub(super) fn agent(&self, name: &str) -> (&Agent, &MailboxId) {
-        let (agent, id) = &self.agents[name];
-        (agent, id)
+    pub(super) fn agent(&self, name: &str) -> Option<&(Agent, MailboxId)> {
+        let at = self.agents.binary_search_by(|(agent, _)| agent.name.as_str().cmp(name)).ok()?;
+        self.agents.get(at)
     }
 
     /// What waits now.
@@ -64,7 +65,7 @@ impl<'a> Queue<'a> {
             faults: vec![],
         };
         let mut all = vec![];
-        for (name, (_, id)) in &self.agents {
+        for (Agent { name, .. }, id) in &self.agents {
             if !self.elsewhere.contains(id) && self.post.is_still(id) {
                 continue;
             }
@@ -118,7 +119,7 @@ impl<'a> Queue<'a> {
         let dirs = |(_, id): &(Agent, MailboxId)| {
             self.post.other(id).map(|me| me.mailbox.arrival_dirs()).unwrap_or_default()
         };
-        self.agents.values().flat_map(dirs).collect()
+        self.agents.iter().flat_map(dirs).collect()
     }
 }
 

@@ -5,7 +5,7 @@
 //! whoever sees that first finishes the run for it (recovery.rs).
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub struct Agent {
     pub name: String,
     pub settings: Arc<AgentSettings>,
     pub preset: Arc<Preset>,
-    pub cwd: PathBuf,
+    pub cwd: Arc<Path>,
     /// The whole environment of the process.
     pub environment: Vec<(OsString, OsString)>,
 }
