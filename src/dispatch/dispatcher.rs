@@ -5,7 +5,7 @@
 //! of each agent, which supervisors hold. Everything that happens comes through one channel: arrivals from a watch,
 //! what supervisors say, the wish to stop. Without waiting mail nothing is started, and a watch costs nothing.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use super::queue::{Key, Queue, Waiting};
 use super::recovery::recover;
-use super::runs::{Run, Runs, State};
+use super::runs::{Run, Runs};
+use super::shift::Shift;
 use super::supervisor::Agent;
 use crate::name::MailboxId;
 use crate::post::{Post, Result};
@@ -86,10 +87,6 @@ const LOOK: Duration = Duration::from_secs(5);
 /// How long it sleeps at most while gates of workflows run.
 const GATES: Duration = Duration::from_millis(100);
 
-/// How long a message is left alone after its supervisor could not begin: others are at it, or something is wrong.
-const OTHERS: Duration = Duration::from_millis(500);
-const WRONG: Duration = Duration::from_secs(30);
-
 /// The longest line of a supervisor that is read.
 const LINE: u64 = 256 * 1024;
 
@@ -100,15 +97,6 @@ pub struct Dispatcher<'a> {
     runs: Runs,
     tell: Sender<Heard>,
     hear: Receiver<Heard>,
-}
-
-/// A supervisor that was started here.
-#[derive(Debug)]
-struct Going {
-    since: Duration,
-    activity: String,
-    ended: Option<Run>,
-    wrong: Option<String>,
 }
 
 impl<'a> Dispatcher<'a> {
@@ -137,11 +125,8 @@ impl<'a> Dispatcher<'a> {
         mut tell: impl FnMut(Event<'_>),
     ) -> Result<usize> {
         let clock = self.queue.post.room().clock();
-        let mut going: BTreeMap<Key, Going> = BTreeMap::new();
-        let mut tried: HashSet<Key> = HashSet::new();
-        let mut resting: HashMap<Key, Duration> = HashMap::new();
+        let mut shift = Shift::new(wanted);
         let mut faulty: Vec<(String, String)> = vec![];
-        let mut begun = 0;
         let mut carrier = Carrier::default();
         if wanted.watch {
             self.watch()?;
@@ -159,76 +144,48 @@ impl<'a> Dispatcher<'a> {
             }
             faulty = faults;
             let now = clock.boot();
-            resting.retain(|_, until| *until > now);
-            let mut full: HashMap<&str, bool> = HashMap::new();
-            for key in &waiting {
-                let Some((agent, id)) = self.queue.agent(&key.0) else { continue };
-                let own = going.keys().filter(|(name, _)| *name == key.0).count();
-                let spent = wanted.limit.is_some_and(|limit| begun >= limit);
-                // One cycle gives each message one chance; a watch gives it another when its time has come.
-                if spent
-                    || going.len() >= wanted.parallel
-                    || own >= agent.settings.places()
-                    || going.contains_key(key)
-                    || resting.contains_key(key)
-                    || !wanted.watch && tried.contains(key)
-                {
-                    continue;
-                }
-                // Others may have taken all places of an agent; then no process is started to find that out.
-                let places = agent.settings.places();
-                if *full.entry(&key.0).or_insert_with(|| !self.runs.has_slot(id.as_str(), places)) {
-                    continue;
-                }
-                if !wanted.watch {
-                    tried.insert(key.clone());
-                }
-                match start(agent, &key.1) {
-                    Ok(child) => {
-                        begun += 1;
-                        self.attend(key.clone(), child);
-                        tell(Event::Started { agent: &key.0, file: &key.1, waiting: waiting.len() });
-                        let new = Going { since: now, activity: String::new(), ended: None, wrong: None };
-                        going.insert(key.clone(), new);
-                    }
-                    Err(e) => {
-                        resting.insert(key.clone(), now + WRONG);
-                        tell(Event::Nothing { agent: &key.0, why: Some(&e.to_string()) });
-                    }
-                }
-            }
-            let spent = wanted.limit.is_some_and(|limit| begun >= limit);
-            if going.is_empty() && !carried.busy && (!wanted.watch || spent) {
+            self.begin(&waiting, &mut shift, now, &start, &mut tell);
+            if shift.size() == 0 && !carried.busy && (!wanted.watch || shift.is_spent()) {
                 return Ok(0);
             }
-            let rested = resting.values().min().map(|until| until.saturating_sub(now));
             let gates = carried.busy.then_some(GATES);
-            let nap = [due, rested, carried.due, gates].into_iter().flatten().min().unwrap_or(LOOK);
+            let nap = [due, shift.rest(now), carried.due, gates].into_iter().flatten().min().unwrap_or(LOOK);
             let nap = nap.clamp(Duration::from_millis(20), LOOK);
-            if self.listen(wanted, nap, &mut going, &mut tell) {
-                return Ok(going.len());
+            if self.listen(wanted, nap, &mut shift, &mut tell) {
+                return Ok(shift.size());
             }
-            let ended: Vec<Key> = going
-                .iter()
-                .filter(|(_, g)| g.ended.is_some() || g.wrong.is_some())
-                .map(|(k, _)| k.clone())
-                .collect();
-            for key in ended {
-                let Some(gone) = going.remove(&key) else { continue };
-                match (gone.ended, gone.wrong.as_deref()) {
-                    (Some(run), _) => {
-                        // What was worked on with it had its chance too.
-                        let also = run.also.iter().filter(|_| !wanted.watch);
-                        tried.extend(also.map(|file| (key.0.clone(), file.clone())));
-                        tell(Event::Ended { run: &run });
-                    }
-                    (None, wrong) => {
-                        begun -= 1;
-                        let why = wrong.filter(|why| !why.is_empty());
-                        let rest = if why.is_some() { WRONG } else { OTHERS };
-                        resting.insert(key.clone(), clock.boot() + rest);
-                        tell(Event::Nothing { agent: &key.0, why });
-                    }
+            shift.close(clock.boot(), &mut tell);
+        }
+    }
+
+    /// Starts a supervisor for each waiting message that may begin now.
+    fn begin(
+        &self,
+        waiting: &[Key],
+        shift: &mut Shift<'_>,
+        now: Duration,
+        start: &impl Fn(&Agent, &str) -> std::io::Result<Child>,
+        tell: &mut impl FnMut(Event<'_>),
+    ) {
+        let mut full: HashMap<&str, bool> = HashMap::new();
+        for key in waiting {
+            let Some((agent, id)) = self.queue.agent(&key.0) else { continue };
+            // Others may have taken all places of an agent; then no process is started to find that out.
+            let places = agent.settings.places();
+            if !shift.may_begin(key, agent, now)
+                || *full.entry(&key.0).or_insert_with(|| !self.runs.has_slot(id.as_str(), places))
+            {
+                continue;
+            }
+            match start(agent, &key.1) {
+                Ok(child) => {
+                    self.attend(key.clone(), child);
+                    tell(Event::Started { agent: &key.0, file: &key.1, waiting: waiting.len() });
+                    shift.begin(key, now);
+                }
+                Err(e) => {
+                    tell(Event::Nothing { agent: &key.0, why: Some(&e.to_string()) });
+                    shift.fail(key, now);
                 }
             }
         }
@@ -239,42 +196,29 @@ impl<'a> Dispatcher<'a> {
         &self,
         wanted: &Wanted,
         nap: Duration,
-        going: &mut BTreeMap<Key, Going>,
+        shift: &mut Shift<'_>,
         tell: &mut impl FnMut(Event<'_>),
     ) -> bool {
         let clock = self.queue.post.room().clock();
         let until = clock.boot() + nap;
         loop {
             let now = clock.boot();
-            let tick = if wanted.progress && !going.is_empty() { Duration::from_secs(1) } else { nap };
+            let tick = if wanted.progress && shift.size() > 0 { Duration::from_secs(1) } else { nap };
             let heard = self.hear.recv_timeout(tick.min(until.saturating_sub(now))).ok();
             let mut news = heard.is_none() && clock.boot() >= until;
             for heard in heard.into_iter().chain(self.hear.try_iter()) {
                 match heard {
                     Heard::Stop => return true,
                     Heard::Look => news = true,
-                    Heard::Said { key, line } => {
-                        if let Some(one) = going.get_mut(&key) {
-                            one.hear(&line);
-                        }
-                    }
+                    Heard::Said { key, line } => shift.hear(&key, &line),
                     Heard::Ended { key } => {
                         news = true;
-                        if let Some(one) = going.get_mut(&key) {
-                            one.wrong.get_or_insert_default();
-                        }
+                        shift.gone(&key);
                     }
                 }
             }
-            if wanted.progress && !going.is_empty() {
-                let now = clock.boot();
-                let runs: Vec<_> = going
-                    .iter()
-                    .map(|((agent, _), one)| {
-                        (agent.clone(), now.saturating_sub(one.since), one.activity.clone())
-                    })
-                    .collect();
-                tell(Event::Going { runs: &runs });
+            if wanted.progress && shift.size() > 0 {
+                tell(Event::Going { runs: &shift.progress(clock.boot()) });
             }
             if news {
                 return false;
@@ -326,21 +270,5 @@ impl<'a> Dispatcher<'a> {
             }
         });
         Ok(())
-    }
-}
-
-impl Going {
-    /// Takes in what a supervisor said: how its run stands, or why there is none.
-    fn hear(&mut self, line: &str) {
-        if let Ok(run) = serde_json::from_str::<Run>(line) {
-            match run.state {
-                State::Running => self.activity = run.activity,
-                _ => self.ended = Some(run),
-            }
-        } else if let Ok(told) = serde_json::from_str::<serde_json::Value>(line)
-            && let Some(why) = told["error"]["message"].as_str()
-        {
-            self.wrong = Some(why.to_owned());
-        }
     }
 }

@@ -1,0 +1,140 @@
+//! A shift: what one dispatcher has going, what it has tried, and what it leaves alone for a while.
+//!
+//! It decides which waiting message may begin now, as far as this dispatcher can tell; the claim and the slots of an agent
+//! decide the rest.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use super::dispatcher::{Event, Wanted};
+use super::queue::Key;
+use super::runs::{Run, State};
+use super::supervisor::Agent;
+
+/// How long a message is left alone after its supervisor could not begin: others are at it, or something is wrong.
+const OTHERS: Duration = Duration::from_millis(500);
+const WRONG: Duration = Duration::from_secs(30);
+
+/// A supervisor that was started in this shift.
+#[derive(Debug)]
+struct Going {
+    since: Duration,
+    activity: String,
+    ended: Option<Run>,
+    wrong: Option<String>,
+}
+
+/// What one dispatcher knows of its own doing.
+#[derive(Debug)]
+pub(super) struct Shift<'w> {
+    wanted: &'w Wanted,
+    going: BTreeMap<Key, Going>,
+    tried: HashSet<Key>,
+    resting: HashMap<Key, Duration>,
+    begun: usize,
+}
+
+impl<'w> Shift<'w> {
+    pub(super) fn new(wanted: &'w Wanted) -> Self {
+        Self { wanted, going: BTreeMap::new(), tried: HashSet::new(), resting: HashMap::new(), begun: 0 }
+    }
+
+    /// How many supervisors run.
+    pub(super) fn size(&self) -> usize {
+        self.going.len()
+    }
+
+    /// Whether as many were begun as may be.
+    pub(super) fn is_spent(&self) -> bool {
+        self.wanted.limit.is_some_and(|limit| self.begun >= limit)
+    }
+
+    /// Whether this message may begin, as far as this dispatcher knows.
+    pub(super) fn may_begin(&self, key: &Key, agent: &Agent, now: Duration) -> bool {
+        let own = self.going.keys().filter(|(name, _)| *name == key.0).count();
+        // One cycle gives each message one chance; a watch gives it another when its time has come.
+        let had_its_chance = !self.wanted.watch && self.tried.contains(key);
+        !self.is_spent()
+            && self.going.len() < self.wanted.parallel
+            && own < agent.settings.places()
+            && !self.going.contains_key(key)
+            && self.resting.get(key).is_none_or(|until| *until <= now)
+            && !had_its_chance
+    }
+
+    /// Takes in that a supervisor was started for this message.
+    pub(super) fn begin(&mut self, key: &Key, now: Duration) {
+        self.try_once(key);
+        self.begun += 1;
+        let new = Going { since: now, activity: String::new(), ended: None, wrong: None };
+        self.going.insert(key.clone(), new);
+    }
+
+    /// Takes in that none could be started for it.
+    pub(super) fn fail(&mut self, key: &Key, now: Duration) {
+        self.try_once(key);
+        self.resting.insert(key.clone(), now + WRONG);
+    }
+
+    fn try_once(&mut self, key: &Key) {
+        if !self.wanted.watch {
+            self.tried.insert(key.clone());
+        }
+    }
+
+    /// Takes in a line of a supervisor: how its run stands, or why there is none.
+    pub(super) fn hear(&mut self, key: &Key, line: &str) {
+        let Some(one) = self.going.get_mut(key) else { return };
+        if let Ok(run) = serde_json::from_str::<Run>(line) {
+            match run.state {
+                State::Running => one.activity = run.activity,
+                _ => one.ended = Some(run),
+            }
+        } else if let Ok(told) = serde_json::from_str::<serde_json::Value>(line)
+            && let Some(why) = told["error"]["message"].as_str()
+        {
+            one.wrong = Some(why.to_owned());
+        }
+    }
+
+    /// Takes in that a supervisor has ended.
+    pub(super) fn gone(&mut self, key: &Key) {
+        if let Some(one) = self.going.get_mut(key) {
+            one.wrong.get_or_insert_default();
+        }
+    }
+
+    /// What runs, each with how long it has and what it does.
+    pub(super) fn progress(&self, now: Duration) -> Vec<(String, Duration, String)> {
+        let shown = |((agent, _), one): (&Key, &Going)| {
+            (agent.clone(), now.saturating_sub(one.since), one.activity.clone())
+        };
+        self.going.iter().map(shown).collect()
+    }
+
+    /// Lets go of supervisors that have ended, and tells what each came to.
+    pub(super) fn close(&mut self, now: Duration, tell: &mut impl FnMut(Event<'_>)) {
+        for (key, gone) in self.going.extract_if(.., |_, one| one.ended.is_some() || one.wrong.is_some()) {
+            match (gone.ended, gone.wrong.as_deref()) {
+                (Some(run), _) => {
+                    // What was worked on with it had its chance too.
+                    let also = run.also.iter().filter(|_| !self.wanted.watch);
+                    self.tried.extend(also.map(|file| (key.0.clone(), file.clone())));
+                    tell(Event::Ended { run: &run });
+                }
+                (None, wrong) => {
+                    self.begun -= 1;
+                    let why = wrong.filter(|why| !why.is_empty());
+                    tell(Event::Nothing { agent: &key.0, why });
+                    self.resting.insert(key, now + if why.is_some() { WRONG } else { OTHERS });
+                }
+            }
+        }
+    }
+
+    /// How long until the next message may begin that is left alone.
+    pub(super) fn rest(&mut self, now: Duration) -> Option<Duration> {
+        self.resting.retain(|_, until| *until > now);
+        self.resting.values().min().map(|until| until.saturating_sub(now))
+    }
+}
