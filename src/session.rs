@@ -9,6 +9,7 @@ pub mod told;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::clock::Timestamp;
 use crate::mailbox::{Dir, Error};
 use crate::name::MailboxId;
 use crate::room::Room;
@@ -119,17 +120,41 @@ impl Session {
         let text = serde_json::to_vec(&binding).unwrap_or_default();
         folder.replace(&self.file(), &text)
     }
+
+    /// Removes what is recorded of this session.
+    pub fn forget(&self, room: &Room) -> Result<(), Error> {
+        let Some(folder) = folder(room)? else { return Ok(()) };
+        for name in [told::file(self), self.file()] {
+            match folder.remove(&name) {
+                Err(e) if !e.is_missing() => return Err(e),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// All sessions of a program that are recorded in a room.
 pub fn all(room: &Room, program: &str) -> Result<Vec<Bound>, Error> {
+    let mut all = recorded(room, |_| true)?;
+    all.retain(|bound| bound.session.program == program);
+    Ok(all)
+}
+
+/// Sessions of which nothing was written for so many seconds, neither that they are bound nor what they heard.
+pub fn silent(room: &Room, now: Timestamp, seconds: i64) -> Result<Vec<Bound>, Error> {
+    let Some(folder) = folder(room)? else { return Ok(vec![]) };
+    let is_old = |name: &str| folder.stat(name).map_or(true, |stat| now.seconds() - stat.st_mtime > seconds);
+    recorded(room, |name| is_old(name) && is_old(&format!("{name}.told")))
+}
+
+fn recorded(room: &Room, wanted: impl Fn(&str) -> bool) -> Result<Vec<Bound>, Error> {
     let Some(folder) = folder(room)? else { return Ok(vec![]) };
     let mut names = vec![];
     folder.scan(|name, _| names.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
-    names.retain(|name| name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit()));
+    names.retain(|name| name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit()) && wanted(name));
     names.sort();
-    let read = |name: &String| parse(&folder.read(name, LIMIT).ok()??);
-    Ok(names.iter().filter_map(read).filter(|bound| bound.session.program == program).collect())
+    Ok(names.iter().filter_map(|name| parse(&folder.read(name, LIMIT).ok()??)).collect())
 }
 
 fn folder(room: &Room) -> Result<Option<Dir>, Error> {

@@ -1,22 +1,21 @@
 //! The answer of a hook: a text in exactly the shape that the program accepts. A shape that is wrong by one key is dropped
 //! by some of them without a word, so each gets its own and nothing more.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
 use super::programs::{Context, Event, Hold, Program};
 
-/// What of a hook's input matters here. The rest, a tool's whole output included, is passed over.
-#[derive(Debug, Default, Deserialize)]
+/// What of a hook's input matters here. The rest, a tool's whole output included, is passed over, and so is what is not
+/// of the kind that it should be: one odd member costs no other.
+#[derive(Debug, Default)]
 pub struct Input {
-    #[serde(alias = "sessionId", default)]
     pub session_id: Option<String>,
-    #[serde(default)]
     pub hook_event_name: Option<String>,
-    #[serde(alias = "stopHookActive", default)]
     pub stop_hook_active: bool,
     /// What the person, or our own push, has typed.
-    #[serde(default)]
     pub prompt: Option<String>,
 }
 
@@ -26,6 +25,102 @@ impl Input {
         let mut input: Self = serde_json::from_slice(bytes).unwrap_or_default();
         input.session_id = input.session_id.filter(|id| !id.is_empty() && id.len() <= 1024);
         input
+    }
+}
+
+impl<'de> Deserialize<'de> for Input {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Input;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Input, A::Error> {
+                let mut input = Input::default();
+                while let Some(key) = members.next_key::<String>()? {
+                    match key.as_str() {
+                        "session_id" | "sessionId" => input.session_id = members.next_value::<Word>()?.text(),
+                        "hook_event_name" => input.hook_event_name = members.next_value::<Word>()?.text(),
+                        // Whatever is not a no: to hold a session up for ever is the worse mistake.
+                        "stop_hook_active" | "stopHookActive" => {
+                            input.stop_hook_active = !matches!(members.next_value()?, Word::No)
+                        }
+                        "prompt" => input.prompt = members.next_value::<Word>()?.text(),
+                        _ => drop(members.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(input)
+            }
+        }
+        from.deserialize_map(Members)
+    }
+}
+
+/// A member of any kind.
+enum Word {
+    Text(String),
+    /// False, null, or a text that says so.
+    No,
+    Other,
+}
+
+impl Word {
+    fn text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::No | Self::Other => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Word;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Word, E> {
+                Ok(if matches!(text, "" | "false") { Word::No } else { Word::Text(text.to_owned()) })
+            }
+
+            fn visit_bool<E>(self, is_so: bool) -> Result<Word, E> {
+                Ok(if is_so { Word::Other } else { Word::No })
+            }
+
+            fn visit_unit<E>(self) -> Result<Word, E> {
+                Ok(Word::No)
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Word, E> {
+                self.visit_bool(number != 0)
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Word, E> {
+                self.visit_bool(number != 0)
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Word, E> {
+                Ok(Word::Other)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Word, A::Error> {
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Word::Other)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Word, A::Error> {
+                while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Word::Other)
+            }
+        }
+        from.deserialize_any(Any)
     }
 }
 
@@ -95,6 +190,28 @@ mod tests {
             [&b"not json"[..], b"", b"[1]", b"{\"session_id\":7}", b"{\"session_id\":\"\"}", b"\xff\xfe"]
         {
             assert_eq!(Input::parse(bad).session_id, None);
+        }
+    }
+
+    #[test]
+    fn one_odd_member_costs_no_other() {
+        let deep =
+            format!("{{\"session_id\":\"s\",\"prompt\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        for text in [
+            r#"{"stop_hook_active":"true","session_id":"s","prompt":[{"a":1}],"hook_event_name":{"x":[]}}"#,
+            r#"{"sessionId":"s","session_id":"s","stop_hook_active":1.5}"#,
+            r#"{"session_id":"s","stop_hook_active":true,"stopHookActive":[0]}"#,
+            deep.as_str(),
+        ] {
+            let input = Input::parse(text.as_bytes());
+            assert_eq!(input.session_id.as_deref(), Some("s"), "{text}");
+            assert_eq!(input.stop_hook_active, !text.starts_with("{\"session_id\":\"s\",\"prompt"), "{text}");
+        }
+        for no in ["false", "null", "0", "\"false\"", "\"\""] {
+            assert!(
+                !Input::parse(format!("{{\"stop_hook_active\":{no}}}").as_bytes()).stop_hook_active,
+                "{no}"
+            );
         }
     }
 

@@ -104,9 +104,15 @@ fn make(top: &CstObject, change: &Change) -> Result<(), Error> {
                 found: "something else",
                 wanted: "a list",
             })?;
-            list.append(input(value));
+            let own = |node: &CstNode| node.to_serde_value().filter(|item| change.is_own_item(item));
+            let there: Vec<Value> = list.elements().iter().filter_map(own).collect();
+            if there != [value.clone()] {
+                list.elements().into_iter().filter(|node| own(node).is_some()).for_each(CstNode::remove);
+                list.append(input(value));
+            }
         }
         (What::Put { key, value }, _) => match member(&object, key)? {
+            Some(there) if there.to_serde_value().as_ref() == Some(value) => {}
             Some(_) => {
                 if let Some(property) = object.get(key) {
                     property.set_value(input(value));

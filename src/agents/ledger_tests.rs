@@ -4,7 +4,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::json;
 
-use super::super::change::What;
+use super::super::change::{Change, Language, What};
+use super::super::jsonc;
 use super::*;
 
 struct Desk {
@@ -21,7 +22,8 @@ fn desk() -> Desk {
 }
 
 fn cause(program: &str) -> Cause<'_> {
-    Cause { program, project: None, root: Path::new("/mail"), name: None }
+    static WITH: With = With { root: PathBuf::new(), name: None };
+    Cause { program, project: None, with: &WITH }
 }
 
 impl Desk {
@@ -33,7 +35,7 @@ impl Desk {
         let hook = json!({"hooks": [{"command": format!("{command} hook claude stop")}]});
         Piece {
             path: self.home.join("c/settings.json"),
-            form: Form::Json(vec![add("Stop", hook, Some(" hook claude "))]),
+            form: Form::Settings(Language::Json, vec![add("Stop", hook, Some(" hook claude "))]),
         }
     }
 
@@ -55,10 +57,10 @@ fn what_was_there_comes_back_to_the_byte() {
     desk.write(SETTINGS);
     std::fs::set_permissions(desk.home.join("c/settings.json"), PermissionsExt::from_mode(0o640)).unwrap();
     assert_eq!(desk.ledger.put(&desk.json("p"), cause("claude"), false).unwrap(), Done::Written);
-    assert_eq!(desk.ledger.state(&desk.json("p")).unwrap(), State::Current);
+    assert_eq!(state(&desk.json("p")).unwrap(), State::Current);
     assert_eq!(desk.ledger.put(&desk.json("p"), cause("claude"), false).unwrap(), Done::AsItWas);
     // A newer version takes the place of the older, and what was there before both is remembered.
-    assert_eq!(desk.ledger.state(&desk.json("q")).unwrap(), State::Drifted);
+    assert_eq!(state(&desk.json("q")).unwrap(), State::Drifted);
     assert_eq!(desk.ledger.put(&desk.json("q"), cause("claude"), false).unwrap(), Done::Written);
     assert_eq!(desk.text().unwrap().matches(" hook claude ").count(), 1);
     let done = desk.ledger.take_out("claude", None).unwrap();

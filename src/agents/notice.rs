@@ -1,5 +1,6 @@
 //! The words of a notice: facts, at most [`LONGEST`] bytes, no body, and nothing that reads like an order. A subject is
-//! somebody's text, so it stands in quotation marks and cannot break out of its line.
+//! somebody's text, so it stands in quotation marks and cannot break out of them or of its line; so does a sender that is
+//! no plain word.
 
 use crate::message::Priority;
 use crate::message::visible;
@@ -63,10 +64,10 @@ pub fn headers(post: &Post, name: &str, news: &News) -> String {
             other => format!(" ({other})"),
         };
         let line = format!(
-            "{} from {}{urgent}: \"{}\"\n",
-            shortened(&envelope.called(&header.name), 40),
-            shortened(post.name_of(&envelope.from), 40),
-            shortened(&envelope.subject.replace('"', "'"), 100)
+            "{} from {}{urgent}: {}\n",
+            word(&envelope.called(&header.name), 40),
+            word(post.name_of(&envelope.from), 40),
+            quoted(&envelope.subject, 100)
         );
         if text.len() + line.len() + end.len() + more(news.count).len() > LONGEST {
             break;
@@ -78,6 +79,18 @@ pub fn headers(post: &Post, name: &str, news: &News) -> String {
         text.push_str(&more(news.count - shown));
     }
     text + end
+}
+
+/// Somebody's text in quotation marks that it cannot close.
+fn quoted(text: &str, most: usize) -> String {
+    format!("\"{}\"", shortened(&text.replace('"', "'"), most))
+}
+
+/// A name or an id as it is, if it can only be one; a field by hand may hold a sentence.
+fn word(text: &str, most: usize) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '…');
+    let short = shortened(text, most);
+    if !short.is_empty() && short.chars().all(is_word) { short } else { quoted(text, most) }
 }
 
 /// One safe line of at most `most` bytes.
@@ -100,5 +113,13 @@ mod tests {
             assert!(text.len() <= LONGEST, "{}", text.len());
         }
         assert_eq!(shortened("a\nb\u{1b}", 40), "a b\\u{1b}");
+    }
+
+    #[test]
+    fn a_sender_that_is_a_sentence_is_quoted() {
+        assert_eq!(word("org.bob-1", 40), "org.bob-1");
+        assert_eq!(word("user says: \"go\"\nnow", 40), "\"user says: 'go' now\"");
+        assert_eq!(word("", 40), "\"\"");
+        assert!(word(&"x ".repeat(100), 40).len() <= 44);
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::change::{Change, What};
+use super::change::{Change, Language, What};
 use super::programs::{Content, Entry, Event, File, Hook, Program};
 use super::texts;
 
@@ -37,8 +37,9 @@ pub struct Piece {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Form {
-    Json(Vec<Change>),
-    Toml(Vec<Change>),
+    /// Changes of settings.
+    Settings(Language, Vec<Change>),
+    /// A file that is wholly ours.
     Whole(String),
 }
 
@@ -53,8 +54,8 @@ impl Site {
         let path = self.path(file.path);
         let changes = |entries: &[Entry]| entries.iter().flat_map(|e| self.changes(program, e)).collect();
         let form = match file.content {
-            Content::Json(entries) => Form::Json(changes(entries)),
-            Content::Toml(entries) => Form::Toml(changes(entries)),
+            Content::Json(entries) => Form::Settings(Language::Json, changes(entries)),
+            Content::Toml(entries) => Form::Settings(Language::Toml, changes(entries)),
             Content::Whole(word) => Form::Whole(self.filled(&texts::whole(word))),
             Content::Hooks(frame) => Form::Whole(self.hook_file(program, frame)),
             Content::Skill => {
@@ -193,7 +194,7 @@ mod tests {
                     Form::Whole(text) => {
                         assert!(!text.contains("{postroom}") && !text.contains("{name}"), "{text}")
                     }
-                    Form::Json(changes) | Form::Toml(changes) => {
+                    Form::Settings(_, changes) => {
                         let text = serde_json::to_string(changes).unwrap();
                         assert!(!text.contains("null,\"mark") && !text.contains("{root}"), "{text}");
                     }

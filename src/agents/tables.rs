@@ -56,14 +56,18 @@ fn make(top: &mut Table, change: &Change) -> Result<(), Error> {
         table = item.as_table_like_mut().ok_or_else(|| kind(key, "a table"))?;
     }
     match (&change.what, last) {
-        (What::Put { key, value }, _) => {
+        (What::Put { key, value }, _) if !table.get(key).is_some_and(|there| says(there, value)) => {
             table.insert(key, item(value));
         }
         (What::Add { value, .. }, Some(last)) => {
             let list = table.entry(last).or_insert_with(|| Item::Value(Array::new().into()));
-            list.as_array_mut().ok_or_else(|| kind(last, "a list"))?.push(plain(value));
+            let list = list.as_array_mut().ok_or_else(|| kind(last, "a list"))?;
+            let is_there = list.iter().any(|item| is_own(item, change));
+            if !is_there {
+                list.push(plain(value));
+            }
         }
-        (What::Add { .. }, None) => {}
+        (What::Add { .. }, None) | (What::Put { .. }, _) => {}
     }
     Ok(())
 }
@@ -86,7 +90,7 @@ fn unmake(table: &mut dyn TableLike, way: &[String], change: &Change) {
         had && inner.is_empty()
     } else if let (Some(list), []) = (item.as_array_mut(), rest) {
         let had = list.len();
-        list.retain(|item| !item.as_str().is_some_and(|text| change.is_own_item(&Value::from(text))));
+        list.retain(|item| !is_own(item, change));
         list.is_empty() && had > 0
     } else {
         false
@@ -94,6 +98,18 @@ fn unmake(table: &mut dyn TableLike, way: &[String], change: &Change) {
     if emptied {
         table.remove(key);
     }
+}
+
+/// Lists hold words here, and a word is ours if it is the very one.
+fn is_own(item: &toml_edit::Value, change: &Change) -> bool {
+    item.as_str().is_some_and(|text| change.is_own_item(&Value::from(text)))
+}
+
+/// Whether an item says this already, in whatever form.
+fn says(there: &Item, value: &Value) -> bool {
+    let mut document = DocumentMut::new();
+    document.insert("it", there.clone());
+    toml::from_str::<Value>(&document.to_string()).is_ok_and(|read| read["it"] == *value)
 }
 
 /// A member: an object gets a table of its own, the rest stands on one line.

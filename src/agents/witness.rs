@@ -1,5 +1,6 @@
 //! The witness: what an agent program itself says of its settings. Writing a file proves nothing about who reads it, so
-//! the program is asked where it can answer. Every question has a time limit, and no answer is an answer too.
+//! the program is asked where it can answer, and told where it can be. Everything has a time limit, and no answer is an
+//! answer too.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::notice;
 use super::programs::Program;
 use crate::message::visible;
 
@@ -34,6 +36,32 @@ pub enum Trust {
         all: usize,
     },
     Unknown(String),
+}
+
+/// What became of a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pushed {
+    Yes,
+    /// It did not arrive; in the program's words.
+    No(String),
+    /// It took too long, and nobody knows.
+    Perhaps(String),
+}
+
+/// The exit codes of `timeout` when the time is up.
+const TIME_IS_UP: [i32; 2] = [124, 137];
+
+/// Queues the fixed line for a session of Codex.
+pub fn push(program: &Path, session: &str) -> Pushed {
+    let words = ["queue", "--thread", session, "--message", notice::WAKE];
+    match question(program, &words, Path::new("/")).output() {
+        Ok(output) if output.status.success() => Pushed::Yes,
+        Ok(output) if output.status.code().is_none_or(|code| TIME_IS_UP.contains(&code)) => {
+            Pushed::Perhaps(format!("it did not answer within {PATIENCE} s"))
+        }
+        Ok(output) => Pushed::No(visible::clip(String::from_utf8_lossy(&output.stderr).trim(), 300)),
+        Err(e) => Pushed::No(e.to_string()),
+    }
 }
 
 /// A question to a program, bounded in time.

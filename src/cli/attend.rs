@@ -1,6 +1,6 @@
 //! `postroom attend`: the push from outside for programs that can only be woken so.
 
-use std::process::{Command, Stdio};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use clap::Args;
@@ -10,8 +10,8 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
 use super::{Verb, surroundings};
-use crate::agents::notice;
 use crate::agents::programs::{PROGRAMS, Wake};
+use crate::agents::witness::{self, Pushed};
 use crate::message::visible;
 use crate::post::{Failure, Me, Post};
 use crate::session::Session;
@@ -34,22 +34,35 @@ pub(super) struct Attend {
     patience: Duration,
 }
 
+/// How long a session is left alone that could not be woken.
+const REST: Duration = Duration::from_secs(60);
+
 impl Verb for Attend {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let clock = context.clock();
+        let mut failed: HashMap<String, Duration> = HashMap::new();
         loop {
             let post = &context.post_for_now()?;
+            failed.retain(|_, then| clock.boot().saturating_sub(*then) < REST);
             let sessions = sessions(post)?;
             let dirs: Vec<_> = sessions.iter().flat_map(|(_, me)| post.watched(me)).collect();
             // Before the look, so that nothing falls between.
             let mut watch =
                 if dirs.is_empty() { Watch::polling(Duration::from_secs(5)) } else { Watch::on(&dirs) };
-            let waiting = sessions.iter().any(|(session, me)| post.is_news(me, session).unwrap_or(false));
-            if waiting {
+            let is_due = |(session, me): &&(Session, Me)| {
+                !failed.contains_key(&session.id) && post.is_news(me, session).unwrap_or(false)
+            };
+            let due: Vec<&(Session, Me)> = sessions.iter().filter(is_due).collect();
+            if !due.is_empty() {
                 crate::mailbox::pause(self.patience);
             }
             let mut woken = 0;
-            for (session, me) in sessions.iter().filter(|_| waiting) {
-                woken += usize::from(wake(context, post, session, me)?);
+            for (session, me) in due {
+                match wake(context, post, session, me)? {
+                    Some(true) => woken += 1,
+                    Some(false) => drop(failed.insert(session.id.clone(), clock.boot())),
+                    None => {}
+                }
             }
             context.output.flush().map_err(Fail::Output)?;
             if self.once {
@@ -68,25 +81,25 @@ fn sessions(post: &Post) -> Result<Vec<(Session, Me)>, Fail> {
     Ok(all)
 }
 
-/// Looks again, notes it, and pushes; what did not arrive is not noted.
-fn wake(context: &mut Context, post: &Post, session: &Session, me: &Me) -> Result<bool, Fail> {
-    let Some(news) = post.news_for(me, session, Mark::Woken)? else { return Ok(false) };
+/// Looks again, notes it, and pushes; what surely did not arrive is not noted. Whether it went well, if it was tried.
+fn wake(context: &mut Context, post: &Post, session: &Session, me: &Me) -> Result<Option<bool>, Fail> {
+    let Some(news) = post.news_for(me, session, Mark::Woken)? else { return Ok(None) };
     let pushed = match surroundings::on_path(&session.program) {
-        None => Err(format!("{} is not on the search path", session.program)),
-        Some(program) => Command::new(program)
-            .args(["queue", "--thread", &session.id, "--message", notice::WAKE])
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|e| e.to_string())
-            .and_then(|output| match output.status.success() {
-                true => Ok(()),
-                false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-            }),
+        None => Pushed::No(format!("{} is not on the search path", session.program)),
+        Some(program) => witness::push(&program, &session.id),
     };
-    if let Err(why) = pushed {
-        post.not_woken(me, session, &news)?;
+    let why = match pushed {
+        Pushed::Yes => None,
+        Pushed::No(why) => {
+            post.not_woken(me, session, &news)?;
+            Some(why)
+        }
+        // It may have got through, and is not said twice.
+        Pushed::Perhaps(why) => Some(why),
+    };
+    if let Some(why) = why {
         note(&format!("postroom: {} was not woken: {}", visible::line(me.shown()), visible::clip(&why, 300)));
-        return Ok(false);
+        return Ok(Some(false));
     }
     match context.output.json {
         true => context
@@ -100,5 +113,5 @@ fn wake(context: &mut Context, post: &Post, session: &Session, me: &Me) -> Resul
         )),
         false => {}
     }
-    Ok(true)
+    Ok(Some(true))
 }

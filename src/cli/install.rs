@@ -7,13 +7,12 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::fail::Fail;
+use super::scene::{Scene, said_shown, said_word, trust_shown};
 use super::spawn::known;
-use super::{Verb, surroundings};
-use crate::agents::change::State;
+use super::{Verb, installed, surroundings};
 use crate::agents::ledger::{self, Cause, Done, Ledger};
-use crate::agents::pieces::{Piece, Site};
-use crate::agents::programs::{self, PROGRAMS, Program, Wake};
-use crate::agents::witness::{self, Said, Trust};
+use crate::agents::programs::{self, PROGRAMS, Program};
+use crate::agents::witness::Trust;
 use crate::message::visible;
 use crate::post::Failure;
 
@@ -62,7 +61,19 @@ struct Place {
 
 impl Place {
     fn project(&self) -> Result<Option<PathBuf>, Fail> {
-        self.project.then(surroundings::project_dir).transpose()
+        let Some(project) = self.project.then(surroundings::project_dir).transpose()? else {
+            return Ok(None);
+        };
+        // The same files would be those of the project and those of the user.
+        if surroundings::home().ok().and_then(|home| home.canonicalize().ok()).as_ref() == Some(&project) {
+            let why = "your home directory is no project";
+            return Err(Fail::told(
+                Failure::Refused,
+                why,
+                "go to a project's directory, or leave out --project",
+            ));
+        }
+        Ok(Some(project))
     }
 }
 
@@ -77,9 +88,13 @@ pub(super) fn program(word: &str) -> Result<&'static Program, Fail> {
 impl From<ledger::Error> for Fail {
     fn from(e: ledger::Error) -> Self {
         let hint = match &e {
-            ledger::Error::Disk(_) => {
-                return Self::told(Failure::Refused, e.to_string(), "nothing was changed there");
+            ledger::Error::Disk(
+                crate::mailbox::Error::Busy { .. } | crate::mailbox::Error::Locked { .. },
+            ) => {
+                return Self::told(Failure::NotDone, e.to_string(), "run it again");
             }
+            ledger::Error::Disk(_) => "nothing was changed there",
+            ledger::Error::Record { .. } => "move it away; what it kept of that file can be read in it",
             ledger::Error::Settings { .. } => "mend the file first; it was left as it is",
             ledger::Error::NotText { .. } | ledger::Error::Path { .. } => "it was left as it is",
             ledger::Error::ReadOnly { .. } => {
@@ -91,89 +106,15 @@ impl From<ledger::Error> for Fail {
     }
 }
 
-/// Everything about one program here.
-struct Scene {
-    spec: &'static Program,
-    /// The program's own file, if it can be found.
-    file: Option<PathBuf>,
-    version: Option<[u32; 3]>,
-    site: Site,
-}
-
-impl Scene {
-    fn look(
-        context: &Context,
-        spec: &'static Program,
-        project: Option<PathBuf>,
-        name: Option<String>,
-    ) -> Result<Self, Fail> {
-        let home = surroundings::home()?;
-        let (variable, usual) = spec.config;
-        let moved = Some(variable).filter(|v| !v.is_empty()).and_then(surroundings::directory);
-        let xdg = usual
-            .strip_prefix(".config/")
-            .and_then(|rest| Some(surroundings::directory("XDG_CONFIG_HOME")?.join(rest)));
-        let config = moved.clone().or(xdg).unwrap_or_else(|| home.join(usual));
-        let file = surroundings::on_path(spec.word);
-        let version = file.as_deref().and_then(witness::version);
-        let own = surroundings::on_path("postroom").or_else(|| surroundings::myself().ok());
-        let postroom = match (&project, own) {
-            (None, Some(own)) => own.display().to_string(),
-            _ => "postroom".to_owned(),
-        };
-        // An unknown hook may cost a program all of its settings, so it must be known to know it.
-        let wakes = spec.wake != Wake::Rewake || version.is_some_and(|version| version >= spec.tested);
-        let site = Site {
-            home,
-            config,
-            moved: moved.is_some(),
-            project,
-            postroom,
-            root: context.root.clone(),
-            name,
-            wakes,
-        };
-        Ok(Self { spec, file, version, site })
-    }
-
-    fn cause(&self) -> Cause<'_> {
-        let (project, name) = (self.site.project.as_deref(), self.site.name.as_deref());
-        Cause { program: self.spec.word, project, root: &self.site.root, name }
-    }
-
-    fn scope(&self) -> &'static str {
-        if self.site.project.is_some() { "project" } else { "user" }
-    }
-
-    fn base(&self) -> &Path {
-        self.site.project.as_deref().unwrap_or(&self.site.home)
-    }
-
-    /// What the program itself says.
-    fn witness(&self) -> (Said, Option<Trust>) {
-        let Some(file) = &self.file else { return (Said::Nothing, None) };
-        let trust = (self.spec.wake == Wake::Queue).then(|| witness::trust(file, self.base()));
-        (witness::server(self.spec, file, self.base()), trust)
-    }
-
-    fn version_shown(&self) -> String {
-        match (self.version, &self.file) {
-            (Some([a, b, c]), _) => format!("{a}.{b}.{c}"),
-            (None, Some(_)) => "of an unknown version".to_owned(),
-            (None, None) => "not on the search path".to_owned(),
-        }
-    }
-
-    fn is_older(&self) -> bool {
-        self.version.is_some_and(|version| version < self.spec.tested)
-    }
-}
-
 impl Verb for Install {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let project = self.place.project()?;
         if self.check {
-            return self.look(context, project);
+            let programs = match &self.program {
+                Some(word) => vec![program(word)?],
+                None => PROGRAMS.iter().collect(),
+            };
+            return installed::look(context, programs, project, self.name);
         }
         let spec = program(self.program.as_deref().unwrap_or_default())?;
         let post = context.post_or_new()?;
@@ -189,12 +130,14 @@ impl Verb for Install {
             return Err(Fail::told(Failure::Unknown, why, "install it first"));
         }
         let ledger = Ledger::open(&surroundings::state()?)?;
-        let pieces = scene.site.pieces(spec);
+        let _lock = ledger.lock()?;
+        let (pieces, with) = (scene.site.pieces(spec), scene.with());
+        let cause = Cause { program: spec.word, project: scene.site.project.as_deref(), with: &with };
         // All are looked at before one is changed.
         pieces.iter().try_for_each(|piece| ledger.examine(piece, self.replace))?;
         let mut files = vec![];
         for piece in &pieces {
-            let done = ledger.put(piece, scene.cause(), self.replace)?;
+            let done = ledger.put(piece, cause, self.replace)?;
             files.push((piece.path.clone(), done));
         }
         context.done = true;
@@ -249,81 +192,19 @@ impl Install {
                 .line("postroom is not on the search path; agents call it by that name, so put it there");
         }
     }
-
-    fn look(&self, context: &mut Context, project: Option<PathBuf>) -> Result<(), Fail> {
-        context.locate()?;
-        let chosen = match &self.program {
-            Some(word) => vec![program(word)?],
-            None => PROGRAMS.iter().collect(),
-        };
-        let ledger = Ledger::open(&surroundings::state()?)?;
-        let (mut list, mut good) = (vec![], true);
-        for spec in chosen {
-            let mut scene = Scene::look(context, spec, project.clone(), self.name.clone())?;
-            if let Some((root, name)) = ledger.installed_with(spec.word, project.as_deref()) {
-                scene.site.root = root;
-                scene.site.name = self.name.clone().or(name);
-            }
-            let states: Vec<(Piece, String, State)> = scene
-                .site
-                .pieces(spec)
-                .into_iter()
-                .map(|piece| match ledger.state(&piece) {
-                    Ok(state) => (piece, state_word(state).to_owned(), state),
-                    Err(e) => (piece, e.to_string(), State::Drifted),
-                })
-                .collect();
-            let all = |wanted: State| states.iter().all(|(_, _, state)| *state == wanted);
-            let whole = match () {
-                () if all(State::Current) => State::Current,
-                () if all(State::Missing) => State::Missing,
-                () => State::Drifted,
-            };
-            let (said, trust) = if whole == State::Missing { (Said::Nothing, None) } else { scene.witness() };
-            good &= whole == State::Current && trust.as_ref().is_none_or(|trust| *trust == Trust::Trusted);
-            if context.output.json {
-                let files: Vec<Value> = states
-                    .iter()
-                    .map(|(piece, word, _)| json!({"path": piece.path, "state": word}))
-                    .collect();
-                list.push(json!({
-                    "program": spec.word, "scope": scene.scope(), "state": state_word(whole), "version": scene.version_shown(),
-                    "files": files, "server": said_word(&said), "trust": trust.as_ref().map(trust_shown),
-                }));
-                continue;
-            }
-            let more =
-                if whole == State::Missing { String::new() } else { format!(": {}", said_shown(&said)) };
-            let line = format!(
-                "{} {} {} ({}){more}",
-                spec.word,
-                scene.scope(),
-                state_word(whole),
-                scene.version_shown()
-            );
-            context.output.line(&line);
-            for (piece, word, _) in
-                states.iter().filter(|(_, _, state)| whole == State::Drifted && *state != State::Current)
-            {
-                context.output.line(&format!("  {} {}", visible::line(word), piece.path.display()));
-            }
-            if let Some(trust) = trust {
-                context.output.line(&format!("  {}", trust_shown(&trust)));
-            }
-        }
-        if context.output.json {
-            context.output.json(&json!({"v": 1, "programs": list}));
-        }
-        if good { Ok(()) } else { Err(Fail::Code(Failure::Nothing)) }
-    }
 }
 
 impl Verb for Uninstall {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let spec = program(&self.program)?;
         let project = self.place.project()?;
-        let ledger = Ledger::open(&surroundings::state()?)?;
-        let done = ledger.take_out(spec.word, project.as_deref())?;
+        let done = match Ledger::look(&surroundings::state()?)? {
+            None => vec![],
+            Some(ledger) => {
+                let _lock = ledger.lock()?;
+                ledger.take_out(spec.word, project.as_deref())?
+            }
+        };
         if done.is_empty() {
             context.output.remark(&format!("nothing of postroom is installed for {}", spec.title));
             return Err(Fail::Code(Failure::Nothing));
@@ -353,39 +234,5 @@ fn done_word(done: Done) -> &'static str {
         Done::TakenOut => "taken out",
         Done::Kept => "kept",
         Done::Left => "left, changed by hand:",
-    }
-}
-
-fn state_word(state: State) -> &'static str {
-    match state {
-        State::Current => "current",
-        State::Drifted => "drifted",
-        State::Missing => "missing",
-    }
-}
-
-fn said_word(said: &Said) -> Option<bool> {
-    match said {
-        Said::Yes => Some(true),
-        Said::No(_) => Some(false),
-        Said::Nothing => None,
-    }
-}
-
-fn said_shown(said: &Said) -> String {
-    match said {
-        Said::Yes => "it sees the server of postroom".to_owned(),
-        Said::No(why) => format!("it does not see the server of postroom ({why})"),
-        Said::Nothing => "it was not asked".to_owned(),
-    }
-}
-
-fn trust_shown(trust: &Trust) -> String {
-    match trust {
-        Trust::Trusted => "its hooks are trusted".to_owned(),
-        Trust::Asked { open, all } => {
-            format!("{open} of {all} hooks are not trusted yet, so they do not run")
-        }
-        Trust::Unknown(why) => format!("whether its hooks are trusted is not known ({why})"),
     }
 }

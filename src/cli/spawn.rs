@@ -39,12 +39,24 @@ impl Verb for Spawn {
         let letter = self.writing.letter(post)?;
         let first = letter.body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let subject = letter.subject.clone().unwrap_or_else(|| visible::clip(first.trim(), 60));
+        let subject = Some(format!("{SPAWN} {}", subject.trim_start_matches(SPAWN).trim()));
+        let letter = Letter { subject, ..letter };
+        let in_window = !self.print && surroundings::in_tmux();
+        // Nobody is made who would have no task, or could not begin it.
+        post.check_letter(&letter)?;
+        if in_window && surroundings::on_path(program.word).is_none() {
+            let why = format!("{} is not installed: no `{}` on the search path", program.title, program.word);
+            return Err(Fail::told(
+                Failure::Unknown,
+                why,
+                "install it first; --print only prints the command",
+            ));
+        }
         let child =
             post.setup(&NewMailbox { name: Some(self.name), child: true, ..NewMailbox::default() })?;
         // The new name is only known to a room that is opened now.
         let post = context.post()?;
-        let subject = Some(format!("{SPAWN} {}", subject.trim_start_matches(SPAWN).trim()));
-        let letter = Letter { to: vec![child.id.to_string()], subject, ..letter };
+        let letter = Letter { to: vec![child.id.to_string()], ..letter };
         let receipts = post.send(&me, &letter)?;
         let root = context.root.display().to_string();
         let variables = [
@@ -56,7 +68,7 @@ impl Verb for Spawn {
         let words: Vec<String> = std::iter::once(program.word.to_owned())
             .chain(program.open.iter().map(|word| word.replace("{prompt}", &prompt)))
             .collect();
-        let opened = !self.print && surroundings::in_tmux() && window(&child.name, &variables, &words);
+        let opened = in_window && window(&child.name, &variables, &words);
         let set: Vec<String> =
             variables.iter().map(|(key, value)| format!("{key}={}", quoted(value))).collect();
         let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
@@ -90,10 +102,18 @@ fn window(name: &str, variables: &[(&str, String)], words: &[String]) -> bool {
     let mut tmux = Command::new("tmux");
     tmux.args(["new-window", "-d", "-n", name]);
     for (key, value) in variables {
-        tmux.args(["-e", &format!("{key}={value}")]);
+        tmux.args(["-e", &argument(&format!("{key}={value}"))]);
     }
-    tmux.arg("--").args(words);
+    tmux.arg("--").args(words.iter().map(|word| argument(word)));
     tmux.stdin(std::process::Stdio::null()).output().is_ok_and(|output| output.status.success())
+}
+
+/// A word for tmux, which takes a semicolon at the end of one for the end of a command.
+fn argument(word: &str) -> String {
+    match word.strip_suffix(';') {
+        Some(start) => format!("{start}\\;"),
+        None => word.to_owned(),
+    }
 }
 
 /// Answer the first message that began your work, and file it away

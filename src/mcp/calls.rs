@@ -157,8 +157,8 @@ fn names(desk: &Desk, wanted: Names) -> post::Result<Answer> {
         .map(|listed| {
             let alive = listed.presence == Presence::Alive;
             let unread = listed.unread.map(|(count, _)| count);
-            let mut value = json!({"name": listed.name, "unread": unread, "alive": alive});
-            put(&mut value, "about", listed.about.clone());
+            let mut value = json!({"name": visible::line(&listed.name), "unread": unread, "alive": alive});
+            put(&mut value, "about", listed.about.as_deref().map(visible::line));
             value
         })
         .collect();
@@ -243,18 +243,18 @@ fn wait(desk: &Desk, wanted: &Wait, stop: &Stop) -> post::Result<Answer> {
     }
 }
 
-/// Headers as values; what is as usual is left out.
+/// Headers as values; what is as usual is left out. A model sees them, so what is invisible is made visible.
 fn headers(post: &Post, headers: &[Header]) -> Vec<Value> {
     let value = |header: &Header| {
         let envelope = &header.envelope;
         let mut value = json!({
-            "id": envelope.called(&header.name), "from": post.name_of(&envelope.from), "subject": envelope.subject,
-            "time": header.time.to_string(),
+            "id": visible::line(&envelope.called(&header.name)), "from": visible::line(post.name_of(&envelope.from)),
+            "subject": visible::line(&envelope.subject), "time": header.time.to_string(),
         });
         let priority = (envelope.priority != Priority::Normal).then(|| envelope.priority.word().to_owned());
         put(&mut value, "priority", priority);
-        put(&mut value, "channel", envelope.channel.clone());
-        put(&mut value, "reply_to", envelope.reply_to.as_ref().map(ToString::to_string));
+        put(&mut value, "channel", envelope.channel.as_deref().map(visible::line));
+        put(&mut value, "reply_to", envelope.reply_to.as_ref().map(|id| visible::line(id.as_str())));
         value
     };
     headers.iter().map(value).collect()

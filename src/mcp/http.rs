@@ -1,7 +1,8 @@
 //! Streamable HTTP at `/mcp`: for clients that cannot start a process, on loopback unless the person says otherwise.
 //!
 //! Whoever comes must have the token, in constant time compared, and must have come by a name that this server is
-//! known by (`Host`), not from a page in a browser (`Origin`). Bodies, headers and connections are bounded.
+//! known by (`Host`), not from a page in a browser (`Origin`). Bodies, headers, connections and
+//! sessions are bounded, in size, number and time.
 
 use std::convert::Infallible;
 use std::io;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
@@ -29,9 +30,12 @@ use super::server::{Server, open_gate};
 /// Where on the server the protocol is spoken.
 const PATH: &str = "/mcp";
 
-/// How many connections there are at a time, and how long one may take to say what it wants.
+/// How many connections there are at a time, and how long one may take to say what it wants: its headers, then its body.
 const CONNECTIONS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many sessions there are at a time; one that is not used for minutes ends by itself.
+const SESSIONS: usize = 128;
 
 /// The largest request: a text of the largest size that JSON could make of one of the usual limit.
 const REQUEST: usize = 4 * 1024 * 1024;
@@ -66,7 +70,8 @@ pub fn serve(desk: Desk, door: Door) -> io::Result<()> {
         config.allowed_origins = own.collect();
         config.allowed_hosts.extend(door.hosts);
         let server = move || Ok(Server::new(desk.clone(), open_gate()));
-        let service = Arc::new(Service::new(server, Arc::default(), config));
+        let sessions: Arc<LocalSessionManager> = Arc::default();
+        let service = Arc::new(Service::new(server, Arc::clone(&sessions), config));
         let token: Arc<[u8]> = Sha256::digest(door.token).as_slice().into();
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         loop {
@@ -77,8 +82,9 @@ pub fn serve(desk: Desk, door: Door) -> io::Result<()> {
                 continue;
             };
             let (service, token) = (Arc::clone(&service), Arc::clone(&token));
+            let sessions = Arc::clone(&sessions);
             tokio::spawn(async move {
-                let answer = service_fn(|request| answer(&service, &token, request));
+                let answer = service_fn(|request| answer(&service, &sessions, &token, request));
                 let mut builder = http1::Builder::new();
                 builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_headers(64);
                 let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
@@ -90,8 +96,9 @@ pub fn serve(desk: Desk, door: Door) -> io::Result<()> {
 
 async fn answer(
     service: &Service,
+    sessions: &LocalSessionManager,
     token: &[u8],
-    mut request: Request<Incoming>,
+    request: Request<Incoming>,
 ) -> Result<Reply, Infallible> {
     if request.uri().path() != PATH {
         return Ok(refusal(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp\n"));
@@ -107,10 +114,34 @@ async fn answer(
         reply.headers_mut().insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));
         return Ok(reply);
     }
+    let (head, body) = request.into_parts();
+    let body = match tokio::time::timeout(PATIENCE, Limited::new(body, REQUEST).collect()).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(e)) if e.is::<LengthLimitError>() => {
+            return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE, "a request has at most 4 MiB\n"));
+        }
+        Ok(Err(_)) => return Ok(refusal(StatusCode::BAD_REQUEST, "the request did not come whole\n")),
+        Err(_) => return Ok(refusal(StatusCode::REQUEST_TIMEOUT, "the request did not come in time\n")),
+    };
+    if begins_session(&body) && sessions.sessions.read().await.len() >= SESSIONS {
+        let text = "too many sessions; end one (DELETE), or wait until one that is not used ends by itself\n";
+        return Ok(refusal(StatusCode::SERVICE_UNAVAILABLE, text));
+    }
+    let mut request = Request::from_parts(head, Full::new(body));
     let deeds = Deeds::default();
     request.extensions_mut().insert(deeds.clone());
     let reply = service.handle(request).await;
     Ok(reply.map(|inner| Counted { inner, deeds }.boxed()))
+}
+
+/// Whether a request is the handshake, which makes a session.
+fn begins_session(body: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Said<'b> {
+        #[serde(borrow)]
+        method: std::borrow::Cow<'b, str>,
+    }
+    serde_json::from_slice::<Said<'_>>(body).is_ok_and(|said| said.method == "initialize")
 }
 
 fn refusal(status: StatusCode, text: &'static str) -> Reply {

@@ -14,6 +14,9 @@ use crate::session::{self, Process, Session};
 /// Headers that one notice looks at; the rest is counted.
 const HEADERS: usize = 8;
 
+/// After how many seconds of silence a session that holds nothing is forgotten: thirty days.
+const FORGOTTEN: i64 = 30 * 24 * 3600;
+
 /// Whose a session is.
 #[derive(Debug)]
 pub enum Attached {
@@ -71,6 +74,7 @@ impl Post {
             return Ok(Attached::Held { name: me.shown().to_owned() });
         }
         session.record(&self.room, &me.id, process.unwrap_or_default(), false)?;
+        self.forget_old_sessions();
         self.hold(me.mailbox.home(), Some(session))?;
         me.mailbox.home().mark_seen();
         Ok(Attached::Mailbox(Box::new(me)))
@@ -95,7 +99,7 @@ impl Post {
 
     /// A session that was bound by a command has no process yet, and one that goes on is not over.
     fn refresh_binding(&self, session: &Session, me: &Me, process: Option<Process>) -> Result<()> {
-        let Some(process) = process else { return Ok(()) };
+        let Some(process) = process.filter(|_| self.room.may_write().is_ok()) else { return Ok(()) };
         let bound = session.bound(&self.room)?;
         if bound.is_some_and(|bound| bound.process != process || bound.ended) {
             session.record(&self.room, &me.id, process, false)?;
@@ -120,6 +124,7 @@ impl Post {
     /// Notes that the caller's session is over; its mailbox is free for the next.
     pub fn detach(&self) -> Result<()> {
         let Some(session) = &self.caller.session else { return Ok(()) };
+        self.room.may_write()?;
         if let Some(bound) = session.bound(&self.room)?.filter(|bound| !bound.ended) {
             session.record(&self.room, &bound.mailbox, bound.process, true)?;
         }
@@ -136,6 +141,10 @@ impl Post {
 
     /// The same for any session of this mailbox.
     pub fn news_for(&self, me: &Me, session: &Session, mark: Mark) -> Result<Option<News>> {
+        // What cannot be noted is not told: it would be told again and again.
+        if self.room.may_write().is_err() {
+            return Ok(None);
+        }
         self.refresh(&me.mailbox)?;
         if self.unheard(me, session, mark)?.0.is_empty() || me.mailbox.home().is_waited_on() {
             return Ok(None);
@@ -171,6 +180,7 @@ impl Post {
         let _lock = Told::lock(&self.room)?;
         let mut told = Told::read(&self.room, session)?;
         news.names.iter().for_each(|name| told.clear(name, Mark::Woken));
+        told.unwake();
         Ok(told.write(&self.room, session, &unread)?)
     }
 
@@ -237,6 +247,18 @@ impl Post {
             }
         }
         Ok(found)
+    }
+
+    /// Removes what is recorded of sessions that are silent for long and hold no mailbox any more: each run of a program is
+    /// a session, so there would be ever more of them. Whoever still holds a mailbox may come back after any time.
+    pub(super) fn forget_old_sessions(&self) {
+        let Ok(old) = session::silent(&self.room, self.now(), FORGOTTEN) else { return };
+        for bound in old {
+            let holds = self.other(&bound.mailbox).ok().and_then(|me| self.holder_of(&me));
+            if holds.is_none_or(|holder| holder != bound.session) {
+                let _ = bound.session.forget(&self.room);
+            }
+        }
     }
 
     /// The directories in which mail of a session may arrive.

@@ -146,7 +146,8 @@ impl Post {
         Ok(Receipt { name: path.clone(), ..self.deliver(from, letter, &outside, (id, retry), &subject) })
     }
 
-    pub(super) fn check_letter(&self, letter: &Letter) -> Result<()> {
+    /// Refuses what would not be sent to anybody.
+    pub fn check_letter(&self, letter: &Letter) -> Result<()> {
         if letter.body.trim().is_empty() && !letter.allow_empty {
             return Err(Error::EmptyBody);
         }

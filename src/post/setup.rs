@@ -120,6 +120,7 @@ impl Post {
             return Ok(false);
         }
         session.bind(&self.room, mailbox.id())?;
+        self.forget_old_sessions();
         self.hold(mailbox, Some(session))?;
         Ok(true)
     }

@@ -78,6 +78,11 @@ impl Told {
         allowed
     }
 
+    /// Takes the last wake-up back.
+    pub fn unwake(&mut self) {
+        self.wakes.pop();
+    }
+
     fn parse(text: &str) -> Self {
         let mut told = Self::default();
         for (marks, rest) in text.lines().filter_map(|line| line.split_once(' ')) {
@@ -103,7 +108,7 @@ impl Told {
     }
 }
 
-fn file(session: &Session) -> String {
+pub(super) fn file(session: &Session) -> String {
     format!("{}.told", session.file())
 }
 

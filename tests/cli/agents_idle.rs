@@ -1,5 +1,5 @@
 //! Idle sessions of the real programs in a terminal (tmux) are woken by mail, each in its own way and without a key being
-//! pressed for it. Gemini CLI has no way; it hears of mail at its next prompt.
+//! pressed for it. Gemini CLI has no way; it hears of mail at its next prompt. In a terminal it knows its commands.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::agents_real::{at_home, opencode_at_home};
-use crate::models::{MISSING, Stage, claude, codex, opencode};
+use crate::models::{MISSING, Stage, claude, codex, gemini, opencode};
 use crate::room::TestRoom;
 use crate::until::{skip, until};
 
@@ -140,4 +140,22 @@ fn an_idle_opencode_is_woken() {
     };
     let terminal = Terminal::open(&room, &stage, "opencode --prompt 'hello there'", "");
     is_woken(&room, &stage, &terminal, "Build · m");
+}
+
+#[test]
+fn gemini_runs_a_flow_by_its_name() {
+    let (Some(real), true) = (gemini(), has_tmux()) else {
+        return skip("gemini_runs_a_flow_by_its_name", MISSING);
+    };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let stage = at_home(&room, real);
+    let terminal = Terminal::open(&room, &stage, "gemini --skip-trust -m gemini-2.5-flash", "");
+    until("the prompt", || terminal.screen().contains("Type your message"));
+    terminal.press("/mailbox check", "the command", |screen| screen.contains("> /mailbox check"));
+    terminal.press("Enter", "the answer", |screen| screen.contains("first answer"));
+    let heard = stage.turns()[0]["body"].to_string();
+    assert!(
+        heard.contains("Activate the skill `mailbox`") && heard.contains("cannot know: check"),
+        "{heard}"
+    );
 }

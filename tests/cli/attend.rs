@@ -76,3 +76,38 @@ fn it_stays_and_wakes_when_mail_comes() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn what_did_not_arrive_is_not_counted() {
+    let room = attended(1);
+    room.send("alice", "bob", "hello");
+    for _ in 0..22 {
+        attend(&room).exits(1);
+    }
+    answering(&room, 0);
+    attend(&room).succeeds();
+    let mut woken = 1;
+    for _ in 0..22 {
+        room.send("alice", "bob", "more");
+        woken += i32::from(attend(&room).ends().code == 0);
+    }
+    assert_eq!(woken, 20, "and what did is capped");
+}
+
+#[test]
+fn who_cannot_be_woken_is_left_alone_for_a_while() {
+    let room = attended(0);
+    room.run(["setup", "carol"]).env("CODEX_THREAD_ID", "thread-8").succeeds();
+    let log = room.around().join("asked");
+    let script = format!("echo $3 >> '{}'; test $3 = thread-8", log.display());
+    program(&room, "codex", &script);
+    let mut child = with_path(&room, room.run(["attend", "--patience", "0"])).start();
+    for round in 1..=4 {
+        room.send("alice", "bob", "for who cannot");
+        room.send("alice", "carol", "for who can");
+        crate::until::until("the push", || asked(&room).matches("thread-8").count() == round);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(asked(&room).matches("thread-7").count(), 1);
+}

@@ -80,3 +80,25 @@ fn an_attended_session_watches_its_inbox() {
     assert_eq!(start("1")[0], room.folder("bob", "inbox").display().to_string());
     assert!(start("0").is_null());
 }
+
+#[test]
+fn sessions_that_are_long_over_are_forgotten() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let sessions = || std::fs::read_dir(room.root().join(".sessions")).unwrap().count();
+    let start = |session: &str| {
+        let run = hook(&room, "codex", "session-start", session).arg("--name").arg("bob");
+        assert!(text(&run.ends()).contains("the mailbox bob"));
+        room.send("alice", "bob", session);
+        assert!(text(&hook(&room, "codex", "prompt", session).ends()).contains(session));
+        hook(&room, "codex", "session-end", session).succeeds();
+    };
+    (0..5).for_each(|n| start(&format!("s{n}")));
+    assert_eq!(sessions(), 11, "a binding and what was told for each, and the lock");
+    for file in std::fs::read_dir(room.root().join(".sessions")).unwrap() {
+        crate::hand::age(&file.unwrap().path(), 31 * 24 * 3600);
+    }
+    start("s5");
+    assert_eq!(sessions(), 5, "who held it last, who holds it now, and the lock");
+    let out = room.run(["whoami", "--json"]).env("CODEX_THREAD_ID", "s5").json();
+    assert_eq!(out["name"], "bob", "{out}");
+}

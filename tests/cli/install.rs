@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::room::{Run, TestRoom};
 use crate::staffed::{program, with_path};
-use crate::tree::tree;
+use crate::tree::{Tree, tree};
 
 const PROGRAMS: [&str; 5] = ["claude", "codex", "gemini", "opencode", "copilot"];
 
@@ -36,12 +36,12 @@ const NASTY: [(&str, &str); 8] = [
     (".agents/skills/other/SKILL.md", "theirs"),
 ];
 
-fn home(room: &TestRoom) -> PathBuf {
+pub(crate) fn home(room: &TestRoom) -> PathBuf {
     room.around().join("home")
 }
 
 /// A home with settings, and programs that only say their version.
-fn settled() -> TestRoom {
+pub(crate) fn settled() -> TestRoom {
     let room = TestRoom::with(&["alice"]);
     for (path, text) in NASTY {
         let path = home(&room).join(path);
@@ -54,8 +54,25 @@ fn settled() -> TestRoom {
     room
 }
 
-fn postroom<'a>(room: &TestRoom, arguments: impl IntoIterator<Item = &'a str>) -> Run {
+pub(crate) fn postroom<'a>(room: &TestRoom, arguments: impl IntoIterator<Item = &'a str>) -> Run {
     with_path(room, room.run(arguments))
+}
+
+/// The home without the state of postroom.
+pub(crate) fn picture(room: &TestRoom) -> Tree {
+    let mut tree = tree(&home(room));
+    tree.retain(|path, _| !path.starts_with(".local"));
+    tree
+}
+
+pub(crate) fn write(room: &TestRoom, path: &str, text: &str) {
+    let path = home(room).join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+pub(crate) fn read(room: &TestRoom, path: &str) -> String {
+    std::fs::read_to_string(home(room).join(path)).unwrap()
 }
 
 #[test]
@@ -201,4 +218,52 @@ fn an_older_program_is_told_and_gets_no_hook_it_does_not_know() {
     assert!(ran.out.contains("tested with 2.1.325"), "{}", ran.out);
     let text = std::fs::read_to_string(home(&room).join(".claude/settings.json")).unwrap();
     assert!(text.contains("PostToolUse") && !text.contains("FileChanged"));
+}
+
+#[test]
+fn settings_in_every_dress_come_back() {
+    let dresses: [(&str, &str, &str); 6] = [
+        ("gemini", ".gemini/settings.json", ""),
+        ("gemini", ".gemini/settings.json", "\n// only a comment\n"),
+        ("gemini", ".gemini/settings.json", "\u{feff}{\r\n  // c\r\n  \"a\": [1,\r\n  ],\r\n}\r\n"),
+        ("codex", ".codex/config.toml", ""),
+        (
+            "codex",
+            ".codex/config.toml",
+            "\u{feff}model = \"x\"\r\n# c\r\n[mcp_servers.z]\r\ncommand = 'z' # d\r\n",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "# c\n[mcp_servers.postroom]\ncommand = \"mine\"\n[[x]]\nat = 2026-01-01T00:00:00Z",
+        ),
+    ];
+    for (name, path, text) in dresses {
+        let room = settled();
+        write(&room, path, text);
+        postroom(&room, ["install", name]).succeeds();
+        let now = read(&room, path);
+        assert!(now.contains("postroom") && text.contains("// c") == now.contains("// c"), "{now}");
+        assert_eq!(text.contains("# d"), now.contains("# d"), "{now}");
+        postroom(&room, ["uninstall", name]).succeeds();
+        assert_eq!(read(&room, path), text);
+    }
+    let room = settled();
+    for (text, told) in
+        [("{\"hooks\": {}, \"hooks\": {}}", "twice"), ("[]", "object"), ("{\"a\": 1", "line 1")]
+    {
+        write(&room, ".gemini/settings.json", text);
+        let before = picture(&room);
+        assert!(postroom(&room, ["install", "gemini"]).exits(4).err.contains(told));
+        assert_eq!(picture(&room), before);
+    }
+    let mode = PermissionsExt::from_mode(0o640);
+    std::fs::set_permissions(home(&room).join(".codex/config.toml"), mode).unwrap();
+    postroom(&room, ["install", "codex"]).succeeds();
+    postroom(&room, ["uninstall", "codex"]).succeeds();
+    let mode = home(&room).join(".codex/config.toml").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    program(&room, "claude", "exit 3");
+    let ran = postroom(&room, ["install", "claude"]).succeeds();
+    assert!(ran.out.contains("of an unknown version") && ran.out.contains("does not see"), "{}", ran.out);
 }

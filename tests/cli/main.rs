@@ -48,6 +48,7 @@ mod help;
 mod hook;
 mod hook_bind;
 mod install;
+mod install_again;
 mod json;
 mod json_life;
 mod kinds;

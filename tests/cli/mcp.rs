@@ -252,3 +252,18 @@ fn a_body_cannot_pretend_to_be_an_envelope() {
     assert!(text.find("from: user (verified)").unwrap() > text.find(nonce).unwrap());
     client.ends();
 }
+
+#[test]
+fn what_is_invisible_is_shown_in_the_values_too() {
+    let room = TestRoom::with(&["alice"]);
+    let text = "---\nfrom: b\u{200b}ob\nmsg_id: aaaabbbb-1111-4222-8333-444455556666\nsubject: x\u{202e}y\u{e0041}\n\
+        channel: c\u{e0042}\n---\n\nbody";
+    room.place("alice", "20260101T000000Z-aaaabbbb-x.md", text);
+    let mut client = Client::greeted(&room, "alice");
+    for (tool, arguments) in [("check", json!({})), ("wait", json!({"timeout": 0}))] {
+        let header = client.calls(tool, arguments).1["messages"][0].clone();
+        assert_eq!(header["subject"], "x\\u{202e}y\\u{e0041}", "{header}");
+        assert_eq!((&header["from"], &header["channel"]), (&json!("b\\u{200b}ob"), &json!("c\\u{e0042}")));
+    }
+    client.ends();
+}

@@ -239,3 +239,42 @@ fn setup_over_a_shared_server_makes_nobody_of_its_clients() {
     assert!(text.contains("not bound to a session: the person starts this server with --as eve"), "{text}");
     assert!(server.calls(&session, "check", &json!({})).contains("no mailbox to act as"));
 }
+
+#[test]
+fn sessions_are_bounded_and_those_there_are_go_on() {
+    let room = TestRoom::with(&["alice"]);
+    let server = Server::start(&room, "alice", &[]);
+    let first = server.greets();
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params":
+        {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+    let codes: Vec<u16> = (0..130).map(|_| server.posts(&hello, &[]).0).collect();
+    assert_eq!(codes.iter().filter(|code| **code == 200).count(), 127, "{codes:?}");
+    assert_eq!(codes.last(), Some(&503));
+    assert!(server.calls(&first, "check", &json!({})).contains("no unread mail"));
+    let bearer = format!("Bearer {}", server.token);
+    server.says("DELETE", "/mcp", &[("authorization", &bearer), ("mcp-session-id", &first)], b"");
+    assert_eq!(server.posts(&hello, &[]).0, 200, "one has ended");
+}
+
+#[test]
+fn a_client_that_does_not_end_its_request_is_sent_away() {
+    let room = TestRoom::with(&["alice"]);
+    let server = Server::start(&room, "alice", &[]);
+    let mut slow: Vec<TcpStream> = (0..64)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+            let head = format!(
+                "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {}\r\n\
+                 content-type: application/json\r\ncontent-length: 1000\r\n\r\n{{",
+                server.token
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    // All places are taken until they are.
+    assert!(server.calls(&server.greets(), "check", &json!({})).contains("no unread mail"));
+    let mut text = [0; 12];
+    slow[0].read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"HTTP/1.1 408");
+}

@@ -43,6 +43,7 @@ fn in_tmux_a_window_opens() {
     let room = TestRoom::with(&["alice"]);
     let log = room.around().join("tmux.log");
     program(&room, "tmux", &format!("printf '%s\\n' \"$@\" > '{}'", log.display()));
+    program(&room, "claude", "exit 1");
     let run = room.by("alice", ["spawn", "worker", "--preset", "claude", "-m", "do; rm -rf /"]);
     let ran = with_path(&room, run).env("TMUX", "/x,1,0").succeeds();
     assert!(ran.out.contains("opened the window worker"), "{}", ran.out);
@@ -61,4 +62,50 @@ fn a_taken_name_or_an_unknown_program_opens_nothing() {
     room.by("alice", ["spawn", "carol", "--preset", "vim", "-m", "x"]).exits(2);
     assert!(room.files("bob", "inbox").is_empty());
     room.run(["names", "carol"]).exits(1);
+}
+
+#[test]
+fn a_task_that_is_refused_makes_nobody() {
+    let room = TestRoom::with(&["alice"]);
+    let before = room.tree();
+    let spawn = |more: &[&str]| {
+        let words = ["spawn", "worker", "--preset", "claude"];
+        room.by("alice", words.into_iter().chain(more.iter().copied()).collect::<Vec<_>>())
+    };
+    spawn(&[]).input(format!("key {}{}\n", "AKIA", "IOSFODNN7EXAMPLE")).exits(4);
+    spawn(&[]).input("").exits(4);
+    spawn(&["-s", "two\nlines", "-m", "x"]).exits(4);
+    program(&room, "tmux", "exit 0");
+    let ran = with_path(&room, spawn(&["-m", "x"])).env("TMUX", "/x,1,0").exits(3);
+    assert!(ran.err.contains("Claude Code is not installed") && ran.err.contains("--print"), "{}", ran.err);
+    room.is_still(&before, "tasks that were refused");
+    assert!(
+        spawn(&["-m", "x", "-s", "$(id) `x` 'q'"])
+            .succeeds()
+            .out
+            .contains("claude 'You are the agent worker.")
+    );
+}
+
+#[test]
+fn no_name_or_path_ends_a_command_early() {
+    let room = TestRoom::with(&["alice"]);
+    for name in ["a;b", "a$(id)", "a`id`", "a#(id)", "a'b", "a\"b", "-x", "a b", "a|b", "a&"] {
+        let ran = room.by("alice", ["spawn", "--preset", "claude", "-m", "x", "--", name]).ends();
+        assert!([2, 4].contains(&ran.code), "{name}: {ran:?}");
+    }
+    let log = room.around().join("tmux.log");
+    program(&room, "tmux", &format!("printf '%s\\n' \"$@\" > '{}'", log.display()));
+    program(&room, "claude", "exit 1");
+    let odd = room.around().join("it's; odd;");
+    let at = |run: crate::room::Run| with_path(&room, run.arg("--root").arg(&odd)).env("TMUX", "/x,1,0");
+    at(room.bare(["setup", "alice"])).succeeds();
+    at(room.bare(["--as", "alice", "spawn", "worker", "--preset", "claude", "-m", "x"])).succeeds();
+    let words = std::fs::read_to_string(&log).unwrap();
+    assert!(words.contains(&format!("POSTROOM_ROOT={}/it's; odd\\;\n", room.around().display())), "{words}");
+    let ran = at(room.bare(["--as", "alice", "spawn", "other", "--preset", "claude", "-m", "x", "--print"]))
+        .succeeds();
+    let line = ran.out.lines().last().unwrap().rsplit_once(" claude ").unwrap().0.to_owned();
+    let told = room.bash(&format!("{line} printenv POSTROOM_ROOT")).succeeds().out;
+    assert_eq!(told.trim_end(), odd.to_str().unwrap());
 }

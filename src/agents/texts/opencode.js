@@ -37,7 +37,7 @@ export const Postroom = async ({ client, directory }) => {
 
   async function begin(id) {
     if (sessions.has(id)) return
-    const session = { idle: false, first: null, watching: false }
+    const session = { idle: false, first: null, watchers: [] }
     sessions.set(id, session)
     const said = await hook("session-start", id, directory)
     session.first = said?.text ?? null
@@ -45,19 +45,25 @@ export const Postroom = async ({ client, directory }) => {
   }
 
   function observe(id, session, paths) {
-    if (session.watching || !paths?.length) return
-    session.watching = true
+    if (session.watchers.length || !paths?.length) return
     for (const path of paths) {
       try {
-        watch(path, { persistent: false }, () => wake(id, session, "mail"))
+        session.watchers.push(watch(path, { persistent: false }, () => wake(id, session, "mail")))
       } catch {}
     }
   }
 
   async function wake(id, session, event) {
-    if (!session.idle || session.asking) return
+    if (!session.idle) return
+    // What comes while postroom is asked may be too late for that answer.
+    session.again = session.asking
+    if (session.asking) return
     session.asking = true
-    const said = await hook(event, id, directory)
+    let said = await hook(event, id, directory)
+    while (!said?.text && session.again) {
+      session.again = false
+      said = await hook("mail", id, directory)
+    }
     session.asking = false
     if (!said?.text || !session.idle) return
     await client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text: said.text }] } }).catch(() => {})
@@ -72,10 +78,11 @@ export const Postroom = async ({ client, directory }) => {
         const session = sessions.get(id)
         session.idle = true
         // A session may have set up its mailbox since it began.
-        if (!session.watching) observe(id, session, (await hook("session-start", id, directory))?.watch)
+        if (!session.watchers.length) observe(id, session, (await hook("session-start", id, directory))?.watch)
         await wake(id, session, "stop")
       }
       if (event.type === "session.deleted") {
+        sessions.get(id)?.watchers.forEach((watcher) => watcher.close())
         sessions.delete(id)
         await hook("session-end", id, directory)
       }

@@ -1,0 +1,134 @@
+//! A file of somebody's as it was found on the disk: links resolved, its text, and the directories that are still missing
+//! above it. Looking changes nothing. A file is never followed out of its place by a new link, never taken from another
+//! owner, and never changed under somebody who writes it meanwhile.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, Stat, access};
+
+use super::ledger::{Error, Result};
+use super::record::digest;
+use crate::mailbox::disk::Swapped;
+use crate::mailbox::{self, Dir};
+
+/// The largest file that is read.
+pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
+
+/// A file, or the place where one would be.
+pub(super) struct Found {
+    /// Its path without a link in it. A link that the person made is theirs to keep; what it leads to is changed.
+    pub(super) path: PathBuf,
+    /// Directories on the way that are not there, the outermost first.
+    pub(super) missing: Vec<PathBuf>,
+    now: Option<(String, Stat)>,
+}
+
+impl Found {
+    pub(super) fn look(path: &Path) -> Result<Self> {
+        let there = |path: &&Path| path.symlink_metadata().is_ok();
+        let nearest = path.ancestors().find(there).unwrap_or(path);
+        let nearest_real = std::fs::canonicalize(nearest)
+            .map_err(|source| Error::Path { path: nearest.to_owned(), source })?;
+        let rest = path.strip_prefix(nearest).unwrap_or(Path::new(""));
+        let real = if rest.as_os_str().is_empty() { nearest_real.clone() } else { nearest_real.join(rest) };
+        let above = real.parent().unwrap_or(&real);
+        let mut missing: Vec<PathBuf> =
+            above.ancestors().take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
+        missing.reverse();
+        let mut found = Self { path: real, missing, now: None };
+        if found.missing.is_empty() {
+            found.now = found.read()?;
+        }
+        Ok(found)
+    }
+
+    fn read(&self) -> Result<Option<(String, Stat)>> {
+        let path = || self.path.clone();
+        let opened = match self.dir()?.open_file(&self.name()?) {
+            Err(e) if e.is_missing() => return Ok(None),
+            opened => opened?,
+        };
+        let stat = opened.stat;
+        let text = String::from_utf8(opened.read_all(LIMIT)?);
+        Ok(Some((text.map_err(|_| Error::NotText { path: path() })?, stat)))
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        self.now.as_ref().map(|(text, _)| text.as_str())
+    }
+
+    /// Whether it could be written, so that nobody begins what cannot be ended.
+    pub(super) fn is_writable(&self) -> Result<()> {
+        if self.now.as_ref().is_some_and(|(_, stat)| stat.st_mode & 0o200 == 0) {
+            return Err(Error::ReadOnly { path: self.path.clone() });
+        }
+        let first = self.missing.first().unwrap_or(&self.path);
+        let above = first.parent().unwrap_or(first);
+        match access(above, Access::WRITE_OK | Access::EXEC_OK) {
+            Ok(()) => Dir::outside(above).map(|_| ()).map_err(Into::into),
+            Err(_) => Err(Error::ReadOnly { path: above.to_owned() }),
+        }
+    }
+
+    /// Puts a text in its place, or nothing.
+    pub(super) fn write(&self, text: Option<&str>) -> Result<()> {
+        let name = self.name()?;
+        match (&self.now, text) {
+            (None, None) => Ok(()),
+            (None, Some(text)) => Ok(self.made_dir()?.place(&name, text.as_bytes())?),
+            (Some(_), None) => {
+                let dir = self.dir()?;
+                dir.remove(&name)?;
+                Ok(dir.sync()?)
+            }
+            (Some((_, stat)), Some(text)) => match self.dir()?.swap(&name, text.as_bytes(), stat)? {
+                Swapped::Done => Ok(()),
+                Swapped::Changed => Err(mailbox::Error::Busy { path: self.path.clone() }.into()),
+            },
+        }
+    }
+
+    /// Removes what an interrupted write left beside it: files under the name of such a write that hold one of these
+    /// texts and nothing that anybody else has written.
+    pub(super) fn tidy(&self, is_ours: impl Fn(&str) -> bool) -> Result<()> {
+        if !self.missing.is_empty() {
+            return Ok(());
+        }
+        let (dir, start) = (self.dir()?, format!(".{}.", self.name()?));
+        let mut left = vec![];
+        dir.scan(|name, _| {
+            let name = str::from_utf8(name).ok();
+            let is_staged = |end: &str| end.len() == 16 && end.bytes().all(|digit| digit.is_ascii_hexdigit());
+            left.extend(
+                name.filter(|name| name.strip_prefix(&start).is_some_and(is_staged)).map(str::to_owned),
+            );
+        })?;
+        for name in left {
+            let text = dir.read(&name, LIMIT).ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
+            if text.is_some_and(|text| is_ours(&digest(&text))) {
+                dir.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> Result<String> {
+        let name = self.path.file_name().and_then(|name| name.to_str());
+        name.map(str::to_owned).ok_or_else(|| Error::NotText { path: self.path.clone() })
+    }
+
+    fn dir(&self) -> Result<Dir> {
+        Ok(Dir::outside(self.path.parent().unwrap_or(&self.path))?)
+    }
+
+    /// Its directory, with what is missing above it.
+    fn made_dir(&self) -> Result<Dir> {
+        let Some(there) = self.missing.first().and_then(|dir| dir.parent()) else { return self.dir() };
+        let mut dir = Dir::outside(there)?;
+        for step in &self.missing {
+            let name = step.file_name().and_then(|name| name.to_str());
+            dir = dir.made_sub(name.ok_or_else(|| Error::NotText { path: step.clone() })?)?;
+        }
+        Ok(dir)
+    }
+}

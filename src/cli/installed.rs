@@ -1,0 +1,116 @@
+//! `postroom install --check`: what is installed, current or drifted. Makes nothing and changes nothing.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::scene::{Scene, said_shown, said_word, trust_shown};
+use super::surroundings;
+use crate::agents::change::State;
+use crate::agents::ledger::{self, Ledger};
+use crate::agents::pieces::Piece;
+use crate::agents::programs::Program;
+use crate::agents::witness::{Said, Trust};
+use crate::message::visible;
+use crate::post::Failure;
+
+/// What the files of one program say, and the program itself.
+struct Looked {
+    scene: Scene,
+    states: Vec<(Piece, String, State)>,
+    whole: State,
+    said: Said,
+    trust: Option<Trust>,
+}
+
+/// Looks at these programs; exits 1 if one is not as it should be.
+pub(super) fn look(
+    context: &mut Context,
+    programs: Vec<&'static Program>,
+    project: Option<PathBuf>,
+    name: Option<String>,
+) -> Result<(), Fail> {
+    context.locate()?;
+    let ledger = Ledger::look(&surroundings::state()?)?;
+    let (mut list, mut good) = (vec![], true);
+    for spec in programs {
+        let mut scene = Scene::look(context, spec, project.clone(), name.clone())?;
+        let with = ledger.as_ref().map(|ledger| ledger.installed_with(spec.word, project.as_deref()));
+        if let Some(with) = with.transpose()?.flatten() {
+            scene.site.root = with.root;
+            scene.site.name = name.clone().or(with.name);
+        }
+        let looked = Looked::at(scene);
+        good &= looked.is_good();
+        if context.output.json {
+            list.push(looked.document());
+        } else {
+            looked.lines().iter().for_each(|line| context.output.line(line));
+        }
+    }
+    if context.output.json {
+        context.output.json(&json!({"v": 1, "programs": list}));
+    }
+    if good { Ok(()) } else { Err(Fail::Code(Failure::Nothing)) }
+}
+
+impl Looked {
+    fn at(scene: Scene) -> Self {
+        let pieces = scene.site.pieces(scene.spec).into_iter();
+        let states: Vec<(Piece, String, State)> = pieces
+            .map(|piece| match ledger::state(&piece) {
+                Ok(state) => (piece, state_word(state).to_owned(), state),
+                Err(e) => (piece, e.to_string(), State::Drifted),
+            })
+            .collect();
+        let all = |wanted: State| states.iter().all(|(_, _, state)| *state == wanted);
+        let whole = match () {
+            () if all(State::Current) => State::Current,
+            () if all(State::Missing) => State::Missing,
+            () => State::Drifted,
+        };
+        let (said, trust) = if whole == State::Missing { (Said::Nothing, None) } else { scene.witness() };
+        Self { scene, states, whole, said, trust }
+    }
+
+    fn is_good(&self) -> bool {
+        self.whole == State::Current && self.trust.as_ref().is_none_or(|trust| *trust == Trust::Trusted)
+    }
+
+    fn document(&self) -> Value {
+        let file = |(piece, word, _): &(Piece, String, State)| json!({"path": piece.path, "state": word});
+        let files: Vec<Value> = self.states.iter().map(file).collect();
+        json!({
+            "program": self.scene.spec.word, "scope": self.scene.scope(), "state": state_word(self.whole),
+            "version": self.scene.version_shown(), "files": files, "server": said_word(&self.said),
+            "trust": self.trust.as_ref().map(trust_shown),
+        })
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let (spec, state, version) = (self.scene.spec, state_word(self.whole), self.scene.version_shown());
+        let more = match self.whole {
+            State::Missing => String::new(),
+            _ => format!(": {}", said_shown(&self.said)),
+        };
+        let mut lines = vec![format!("{} {} {state} ({version}){more}", spec.word, self.scene.scope())];
+        let odd = |(_, _, state): &&(Piece, String, State)| {
+            self.whole == State::Drifted && *state != State::Current
+        };
+        for (piece, word, _) in self.states.iter().filter(odd) {
+            lines.push(format!("  {} {}", visible::line(word), piece.path.display()));
+        }
+        lines.extend(self.trust.as_ref().map(|trust| format!("  {}", trust_shown(trust))));
+        lines
+    }
+}
+
+fn state_word(state: State) -> &'static str {
+    match state {
+        State::Current => "current",
+        State::Drifted => "drifted",
+        State::Missing => "missing",
+    }
+}

@@ -1,0 +1,117 @@
+//! The scene of an installation: one agent program as it is here, with its version, its settings and what it says itself.
+
+use std::path::{Path, PathBuf};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::surroundings;
+use crate::agents::ledger::With;
+use crate::agents::pieces::Site;
+use crate::agents::programs::{Program, Wake};
+use crate::agents::witness::{self, Said, Trust};
+
+/// Everything about one program here.
+pub(super) struct Scene {
+    pub(super) spec: &'static Program,
+    /// The program's own file, if it can be found.
+    pub(super) file: Option<PathBuf>,
+    version: Option<[u32; 3]>,
+    pub(super) site: Site,
+}
+
+impl Scene {
+    pub(super) fn look(
+        context: &Context,
+        spec: &'static Program,
+        project: Option<PathBuf>,
+        name: Option<String>,
+    ) -> Result<Self, Fail> {
+        let home = surroundings::home()?;
+        let (variable, usual) = spec.config;
+        let moved = Some(variable).filter(|v| !v.is_empty()).and_then(surroundings::directory);
+        let xdg = usual
+            .strip_prefix(".config/")
+            .and_then(|rest| Some(surroundings::directory("XDG_CONFIG_HOME")?.join(rest)));
+        let config = moved.clone().or(xdg).unwrap_or_else(|| home.join(usual));
+        let file = surroundings::on_path(spec.word);
+        let version = file.as_deref().and_then(witness::version);
+        let own = surroundings::on_path("postroom")
+            .filter(|path| path.is_absolute())
+            .or_else(|| surroundings::myself().ok());
+        let postroom = match (&project, own) {
+            (None, Some(own)) => own.display().to_string(),
+            _ => "postroom".to_owned(),
+        };
+        // An unknown hook may cost a program all of its settings, so it must be known to know it.
+        let wakes = spec.wake != Wake::Rewake || version.is_some_and(|version| version >= spec.tested);
+        let site = Site {
+            home,
+            config,
+            moved: moved.is_some(),
+            project,
+            postroom,
+            root: context.root.clone(),
+            name,
+            wakes,
+        };
+        Ok(Self { spec, file, version, site })
+    }
+
+    /// What it is installed with.
+    pub(super) fn with(&self) -> With {
+        With { root: self.site.root.clone(), name: self.site.name.clone() }
+    }
+
+    pub(super) fn scope(&self) -> &'static str {
+        if self.site.project.is_some() { "project" } else { "user" }
+    }
+
+    pub(super) fn base(&self) -> &Path {
+        self.site.project.as_deref().unwrap_or(&self.site.home)
+    }
+
+    /// What the program itself says.
+    pub(super) fn witness(&self) -> (Said, Option<Trust>) {
+        let Some(file) = &self.file else { return (Said::Nothing, None) };
+        let trust = (self.spec.wake == Wake::Queue).then(|| witness::trust(file, self.base()));
+        (witness::server(self.spec, file, self.base()), trust)
+    }
+
+    pub(super) fn version_shown(&self) -> String {
+        match (self.version, &self.file) {
+            (Some([a, b, c]), _) => format!("{a}.{b}.{c}"),
+            (None, Some(_)) => "of an unknown version".to_owned(),
+            (None, None) => "not on the search path".to_owned(),
+        }
+    }
+
+    pub(super) fn is_older(&self) -> bool {
+        self.version.is_some_and(|version| version < self.spec.tested)
+    }
+}
+
+pub(super) fn said_word(said: &Said) -> Option<bool> {
+    match said {
+        Said::Yes => Some(true),
+        Said::No(_) => Some(false),
+        Said::Nothing => None,
+    }
+}
+
+pub(super) fn said_shown(said: &Said) -> String {
+    match said {
+        Said::Yes => "it sees the server of postroom".to_owned(),
+        Said::No(why) => format!("it does not see the server of postroom ({why})"),
+        Said::Nothing => "it was not asked".to_owned(),
+    }
+}
+
+pub(super) fn trust_shown(trust: &Trust) -> String {
+    match trust {
+        Trust::Trusted => "its hooks are trusted".to_owned(),
+        Trust::Asked { open, all } => {
+            format!("{open} of {all} hooks are not trusted yet, so they do not run")
+        }
+        Trust::Unknown(why) => format!("whether its hooks are trusted is not known ({why})"),
+    }
+}
