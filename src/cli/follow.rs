@@ -6,6 +6,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use anstyle::Style;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -13,13 +14,15 @@ use super::context::Context;
 use super::dispatch::{gate_starter, supervisor_starter};
 use super::fail::Fail;
 use super::output::{CYAN, DIM, GREEN, PLAIN, RED, note};
-use super::staff;
+use super::staff::{self, Staff};
 use crate::dispatch::dispatcher::{Dispatcher, Event, Wanted};
 use crate::message::visible;
+use crate::name::MailboxId;
 use crate::post::{Failure, Post};
 use crate::workflow::carrier::{Carried, look_at, shown};
 use crate::workflow::engine::Status;
 use crate::workflow::runs::Runs;
+use crate::workflow::start;
 
 /// One line about a run that got on: `workflow RUN STATUS SETTLED/TOTAL STEP: HOW, …`.
 pub(super) fn line(carried: &Carried) -> String {
@@ -63,6 +66,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
             dir.display()
         ));
     }
+    left_to_themselves(post, run, &staff)?;
     let parallel = staff.settings.parallel.max(1);
     let agents = staff.agents.into_iter().filter_map(|(agent, me)| Some((agent, me?))).collect();
     let dispatcher = Dispatcher::new(post, agents)?;
@@ -72,7 +76,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     std::thread::spawn(move || signals.forever().for_each(|_| bell.stop()));
     let live = context.output.terminal && !context.output.quiet;
     let wanted = Wanted { watch: true, limit: None, parallel, progress: live };
-    let mut tree = LiveTree::new(context, post, run)?;
+    let mut tree = LiveTree::new(post, run)?;
     let mut status = tree.status;
     if status != Status::InProgress {
         own.stop();
@@ -115,6 +119,22 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     Ok(status)
 }
 
+/// Tells of agents for whom no program is started here: their steps wait for somebody else.
+fn left_to_themselves(post: &Post, run: &str, staff: &Staff) -> Result<(), Fail> {
+    let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
+    let engine = look_at(post, &runs, run)?;
+    let started = |id: &MailboxId| staff.agents.iter().any(|(_, me)| me.as_ref() == Some(id));
+    for (name, id) in start::agents(post, engine.definition(), &engine.facts().inputs) {
+        if !started(&id) {
+            let name = visible::line(&name);
+            note(&format!(
+                "postroom: no program is started for `{name}`, so its steps wait until somebody answers; [agents.{name}] in postroom.toml names one"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The steps of a run as they stand, drawn over themselves.
 struct LiveTree {
     run: String,
@@ -126,7 +146,7 @@ struct LiveTree {
 }
 
 impl LiveTree {
-    fn new(_context: &Context, post: &Post, run: &str) -> Result<Self, Fail> {
+    fn new(post: &Post, run: &str) -> Result<Self, Fail> {
         let mut steps = vec![];
         let mut status = Status::InProgress;
         if let Some(runs) = Runs::existing(post.room())? {
@@ -156,16 +176,22 @@ impl LiveTree {
         }
     }
 
-    /// Draws the tree in the place of the last one. A long one shows what runs and what failed.
+    /// Draws the tree in the place of the last one. What does not fit on the terminal cannot be drawn over, so a tree that
+    /// is too long shows what runs and what failed.
     fn draw(&mut self, context: &mut Context) {
-        const LINES: usize = 30;
         self.clear();
         let output = &context.output;
-        let width = output.width();
-        let mut lines = vec![output.paint(CYAN, &format!("{} {}", self.run, self.status.word()))];
-        let many = self.steps.len() > LINES;
-        let done = self.steps.iter().filter(|(.., how)| how.starts_with("done")).count();
-        for (name, depth, how) in &self.steps {
+        let lines = self.lines(output.height().saturating_sub(1), output.width());
+        self.drawn = lines.len();
+        let painted: Vec<String> = lines.iter().map(|(style, text)| output.paint(*style, text)).collect();
+        let _ = writeln!(io::stdout(), "{}", painted.join("\n"));
+        let _ = io::stdout().flush();
+    }
+
+    /// At most so many lines, none wider than a terminal.
+    fn lines(&self, most: usize, width: usize) -> Vec<(Style, String)> {
+        let clipped = |text: &str| visible::clip(&visible::line(text), width.saturating_sub(1));
+        let steps = self.steps.iter().map(|(name, depth, how)| {
             let (mark, style) = match how.split([' ', '(']).next().unwrap_or_default() {
                 "done" => ("✔", GREEN),
                 "failed" => ("✘", RED),
@@ -173,20 +199,55 @@ impl LiveTree {
                 "skipped" => ("–", DIM),
                 _ => ("·", PLAIN),
             };
-            if many && !matches!(mark, "▶" | "✘") {
-                continue;
-            }
-            let text = format!("{}{mark} {name} {how}", "  ".repeat(*depth + 1));
-            lines.push(output.paint(style, &visible::clip(&visible::line(&text), width.saturating_sub(1))));
+            // On a narrow terminal the depth must not push the step out of sight.
+            let indent = "  ".repeat((*depth + 1).min(width / 8));
+            (mark, style, clipped(&format!("{indent}{mark} {name} {how}")))
+        });
+        let going = self.going.iter().filter(|(_, since, _)| since.as_secs() > 0);
+        let going = going.map(|(agent, since, activity)| {
+            (DIM, clipped(&format!("    {agent} {}s {activity}", since.as_secs())))
+        });
+        // The head and the count stand above and below.
+        let place = most.saturating_sub(2);
+        let many = self.steps.len() + going.clone().count() > place;
+        let matters = |mark: &str| !many || matches!(mark, "▶" | "✘");
+        let mut lines: Vec<(Style, String)> = steps
+            .filter(|(mark, ..)| matters(mark))
+            .map(|(_, style, text)| (style, text))
+            .chain(going)
+            .collect();
+        lines.truncate(place);
+        let done = self.steps.iter().filter(|(.., how)| how.starts_with("done")).count();
+        lines.insert(0, (CYAN, clipped(&format!("{} {}", self.run, self.status.word()))));
+        lines.push((PLAIN, clipped(&format!("  {done} of {} steps done", self.steps.len()))));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_fits_any_terminal() {
+        let step = |n: usize| {
+            let how = if n == 70 { "running (waits for approval by user)" } else { "done" };
+            (format!("step{n}"), n.min(20), how.to_owned())
+        };
+        let run = format!("{}-12345678", "long".repeat(12));
+        let going = vec![("agent".repeat(20), Duration::from_secs(9), "thinks\n\x1b[2J".repeat(30))];
+        let steps = (0..100).map(step).collect();
+        let mut tree = LiveTree { run, status: Status::InProgress, steps, going, drawn: 0 };
+        for (most, width) in [(4, 20), (23, 80), (23, 20), (200, 300)] {
+            let lines = tree.lines(most, width);
+            assert!(lines.len() <= most, "{most}: {lines:?}");
+            assert!(
+                lines.iter().all(|(_, text)| visible::columns(text) < width && !text.contains('\x1b')),
+                "{lines:?}"
+            );
+            assert!(lines.iter().any(|(_, text)| text.contains('▶')), "what runs is always shown: {lines:?}");
         }
-        for (agent, since, activity) in self.going.iter().filter(|(_, since, _)| since.as_secs() > 0) {
-            let text = format!("    {agent} {}s {activity}", since.as_secs());
-            lines.push(output.paint(DIM, &visible::clip(&visible::line(&text), width.saturating_sub(1))));
-        }
-        lines.push(format!("  {done} of {} steps done", self.steps.len()));
-        lines.truncate(LINES + 4);
-        self.drawn = lines.len();
-        let _ = writeln!(io::stdout(), "{}", lines.join("\n"));
-        let _ = io::stdout().flush();
+        tree.steps.truncate(3);
+        assert_eq!(tree.lines(23, 80).len(), 6, "a short one is shown whole");
     }
 }

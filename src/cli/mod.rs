@@ -57,6 +57,7 @@ mod verify;
 mod wait;
 mod whoami;
 mod workflow;
+mod workflow_shown;
 mod workflows;
 
 use std::ffi::OsString;

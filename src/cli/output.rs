@@ -105,6 +105,12 @@ impl Output {
         if columns == 0 { 80 } else { columns.max(20) }
     }
 
+    /// The lines of the terminal, within reason.
+    pub(super) fn height(&self) -> usize {
+        let lines = rustix::termios::tcgetwinsize(io::stdout()).map_or(24, |size| usize::from(size.ws_row));
+        if lines == 0 { 24 } else { lines.max(5) }
+    }
+
     /// Writes what was collected.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if self.buffer.is_empty() {

@@ -23,7 +23,7 @@ pub(super) struct Prune {
     /// Mailboxes to remove, with all their mail and their names
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Remove archived mail older than this (30d, 12w)
+    /// Remove archived mail, and runs of workflows that ended, older than this (30d, 12w)
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     archived: Option<Duration>,
     /// Remove dead letters older than this
@@ -123,6 +123,9 @@ fn summary(post: &Post, plan: &[Doomed]) -> Vec<String> {
                     messages_of(*messages)
                 ));
             }
+            Doomed::Run { id, messages } => {
+                lines.push(format!("the run {id} of a workflow with {}", messages_of(*messages)));
+            }
             Doomed::Message { id, folder, .. } => {
                 *counts.entry((id.to_string(), folder.word())).or_insert(0usize) += 1
             }
@@ -139,6 +142,7 @@ fn document(doomed: &Doomed) -> Value {
         Doomed::Mailbox { id, name, unread, messages } => {
             json!({"mailbox": id.as_str(), "name": name, "unread": unread, "messages": messages})
         }
+        Doomed::Run { id, messages } => json!({"run": id.as_str(), "messages": messages}),
         Doomed::Message { id, folder, name } => {
             json!({"mailbox": id.as_str(), "folder": folder.word(), "file": name})
         }

@@ -10,7 +10,7 @@ use rustix::fs::FileType;
 use super::context::Context;
 use super::fail::Fail;
 use super::surroundings::{self, project_file};
-use super::trusted::is_trusted;
+use super::trusted::{Read, is_trusted};
 use crate::dispatch::config::{AgentSettings, DispatchSettings};
 use crate::dispatch::presets::{self, Preset};
 use crate::dispatch::supervisor::Agent;
@@ -68,7 +68,7 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
         let read = Project::parse(text, &path.display().to_string())
             .map_err(|e| Fail::told(Failure::Refused, e.to_string(), "docs/settings.md lists the keys"))?;
         if !read.agents.is_empty() || read.dispatch.is_some() {
-            match is_trusted(dir, Some(text)) {
+            match is_trusted(dir, Read { settings: Some(text), ..Read::default() }) {
                 true => {
                     settings = read.dispatch;
                     let base = Arc::from(dir);
@@ -83,7 +83,7 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
         if found.contains_key(&name) || room.agents.contains_key(&name) {
             continue;
         }
-        match is_trusted(&dir, None) {
+        match is_trusted(&dir, Read::default()) {
             true => {
                 let described = Some(name.rsplit('.').next().unwrap_or(&name).to_owned());
                 let agent =
@@ -99,7 +99,7 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
     };
     // Agents write in rooms, so what stands there is no more the person's own word than what a repository says.
     if !room.text.is_empty() {
-        match is_trusted(post.room().path(), Some(&room.text)) {
+        match is_trusted(post.room().path(), Read { settings: Some(&room.text), ..Read::default() }) {
             true => {
                 settings = room.dispatch.clone().or(settings);
                 found.append(&mut room.agents.iter().map(own).collect());

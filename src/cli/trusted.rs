@@ -10,8 +10,17 @@ use super::fail::Fail;
 use super::surroundings;
 use crate::mailbox::Dir;
 
+/// What was read already, and is about to be run: it is looked at in place of what lies there by now.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Read<'a> {
+    pub(super) settings: Option<&'a str>,
+    /// A file in one of the places of workflows, relative to the project.
+    pub(super) workflow: Option<(&'a Path, &'a str)>,
+}
+
 /// What a repository or a room would run: its settings, as they were read, the files of its agents and its workflows, as one number.
-fn fingerprint(project: &Path, settings: Option<&str>) -> Result<String, Fail> {
+/// `None`: the workflow that was read is none of them.
+fn fingerprint(project: &Path, read: Read<'_>) -> Result<Option<String>, Fail> {
     let dir = Dir::outside(project)?;
     let mut hash = Sha256::new();
     let mut add = |name: &str, bytes: Option<&[u8]>| {
@@ -22,7 +31,8 @@ fn fingerprint(project: &Path, settings: Option<&str>) -> Result<String, Fail> {
             hash.update(bytes);
         }
     };
-    match settings {
+    let mut covered = read.workflow.is_none();
+    match read.settings {
         // Read once: what is looked at must be what is run.
         Some(text) => add(crate::settings::FILE, Some(text.as_bytes())),
         None => add(crate::settings::FILE, dir.read(crate::settings::FILE, LIMIT)?.as_deref()),
@@ -59,7 +69,14 @@ fn fingerprint(project: &Path, settings: Option<&str>) -> Result<String, Fail> {
         })?;
         names.sort();
         for name in &names {
-            add(&format!("{home}/{name}"), workflows.read(name, LIMIT)?.as_deref());
+            let told = format!("{home}/{name}");
+            match read.workflow.filter(|(file, _)| *file == Path::new(home).join("workflows").join(name)) {
+                Some((_, text)) => {
+                    covered = true;
+                    add(&told, Some(text.as_bytes()));
+                }
+                None => add(&told, workflows.read(name, LIMIT)?.as_deref()),
+            }
         }
     }
     if let Some(agents) = agents {
@@ -73,7 +90,7 @@ fn fingerprint(project: &Path, settings: Option<&str>) -> Result<String, Fail> {
             add(name, agents.read(name, LIMIT)?.as_deref());
         }
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(covered.then(|| hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 
 /// What agent programs themselves read in a repository and may run: hooks and servers. Claude Code's local settings are
@@ -96,11 +113,11 @@ fn record_of(project: &Path) -> String {
 }
 
 /// Whether the person has said that a repository or a room may run what it says now. What cannot be looked at is not.
-pub(super) fn is_trusted(project: &Path, settings: Option<&str>) -> bool {
+pub(super) fn is_trusted(project: &Path, read: Read<'_>) -> bool {
     let kept = || -> Result<bool, Fail> {
         let store = Dir::open(&surroundings::state()?.join(TRUSTED))?;
         let kept = store.read(&record_of(project), 1024)?.unwrap_or_default();
-        Ok(kept == fingerprint(project, settings)?.as_bytes())
+        Ok(fingerprint(project, read)?.is_some_and(|now| kept == now.as_bytes()))
     };
     kept().unwrap_or(false)
 }
@@ -108,7 +125,8 @@ pub(super) fn is_trusted(project: &Path, settings: Option<&str>) -> bool {
 /// Notes that it may.
 pub(super) fn trust(project: &Path) -> Result<(), Fail> {
     let store = Dir::make(&surroundings::state()?.join(TRUSTED))?;
-    store.replace(&record_of(project), fingerprint(project, None)?.as_bytes())?;
+    let now = fingerprint(project, Read::default())?.unwrap_or_default();
+    store.replace(&record_of(project), now.as_bytes())?;
     store.sync_parents()?;
     Ok(())
 }

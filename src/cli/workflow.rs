@@ -1,21 +1,20 @@
 //! `postroom workflow …`: run, list, show, graph, check, resume, cancel, retry; and the process of a gate.
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 
 use super::context::Context;
 use super::fail::Fail;
 use super::follow::follow;
 use super::output::note;
-use super::workflows::{Found, all, find};
+use super::workflow_shown::{check, document, draw, list, show, summary};
+use super::workflows::find;
 use super::{Verb, dispatch, staff};
 use crate::message::visible;
 use crate::post::{Failure, Post};
-use crate::workflow::carrier::{Carrier, look_at, shown};
+use crate::workflow::carrier::{Carrier, look_at};
 use crate::workflow::engine::{Control, Engine, Status};
-use crate::workflow::problem::Problem;
 use crate::workflow::runs::{Record, Runs};
-use crate::workflow::{gate, graph, inputs, start};
+use crate::workflow::{gate, inputs, start};
 
 /// Run many agents in many steps, each a message
 ///
@@ -160,9 +159,9 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
 fn carry_once(context: &Context, post: &Post, run: &str) -> Result<Engine, Fail> {
     if let Some(runs) = Runs::existing(post.room())? {
         let gate = dispatch::gate_starter(&context.root);
-        if let Some((carried, ..)) = Carrier::default().carry(post, &runs, run, &gate)? {
-            carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
-        }
+        // A dispatcher may be at it just now; what is shown then must hold what this command did.
+        let carried = Carrier::default().carry_in_turn(post, &runs, run, &gate)?;
+        carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
         return Ok(look_at(post, &runs, run)?);
     }
     Err(no_run(run, &[]))
@@ -205,205 +204,13 @@ fn no_run(wanted: &str, fitting: &[String]) -> Fail {
 }
 
 /// The run that is meant.
-fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record), Fail> {
+pub(super) fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record), Fail> {
     let runs = Runs::existing(post.room())?;
     let id = start::find(runs.as_ref(), wanted)?.map_err(|fitting| no_run(wanted, &fitting))?;
     match runs.and_then(|runs| runs.record(&id).map(|record| (runs, record))) {
         Some((runs, record)) => Ok((runs, id, record)),
         None => Err(no_run(wanted, &[])),
     }
-}
-
-fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
-    let workflows = all();
-    // Without a room there are workflows all the same.
-    let post = context.post().ok();
-    let runs = match &post {
-        Some(post) => Runs::existing(post.room())?,
-        None => None,
-    };
-    let ids = runs.as_ref().map(Runs::ids).transpose()?.unwrap_or_default();
-    let newest = &ids[ids.len().saturating_sub(limit)..];
-    let engines: Vec<(String, Option<Engine>)> = newest
-        .iter()
-        .rev()
-        .map(|id| {
-            (
-                id.clone(),
-                post.as_ref().zip(runs.as_ref()).and_then(|(post, runs)| look_at(post, runs, id).ok()),
-            )
-        })
-        .collect();
-    if context.output.json {
-        let workflow = |found: &Found| {
-            let parsed = found.parsed();
-            let about = parsed.as_ref().map(|definition| definition.about.clone()).unwrap_or_default();
-            let problems = parsed.err().map(|problems| problems.len()).unwrap_or_default();
-            let file = found.file.as_ref().map(|file| file.display().to_string());
-            json!({"name": found.name, "about": about, "file": file, "problems": problems})
-        };
-        let runs: Vec<Value> = engines
-            .iter()
-            .map(|(id, engine)| match (engine, &post) {
-                (Some(engine), Some(post)) => document(post, engine, id),
-                _ => json!({"v": 1, "run": id, "status": "unreadable"}),
-            })
-            .collect();
-        let workflows: Vec<Value> = workflows.iter().map(workflow).collect();
-        context.output.json(&json!({"v": 1, "workflows": workflows, "runs": runs}));
-        return Ok(());
-    }
-    for found in &workflows {
-        let place = if found.file.is_some() { "project" } else { "shipped" };
-        let about = match found.parsed() {
-            Ok(definition) => definition.about,
-            Err(problems) => format!("{} faults: postroom workflow check {}", problems.len(), found.name),
-        };
-        context.output.line(&format!("{} {place}: {}", visible::line(&found.name), visible::line(&about)));
-    }
-    for (id, engine) in &engines {
-        let how = engine.as_ref().map_or_else(|| "unreadable".to_owned(), summary);
-        context.output.line(&format!("run {id} {how}"));
-    }
-    Ok(())
-}
-
-fn summary(engine: &Engine) -> String {
-    let settled = engine.steps().iter().filter(|step| step.phase.is_settled()).count();
-    format!("{} {settled}/{}", engine.status().word(), engine.steps().len())
-}
-
-/// A run as a document (docs/json.md).
-fn document(post: &Post, engine: &Engine, run: &str) -> Value {
-    let record = Runs::existing(post.room()).ok().flatten().and_then(|runs| runs.record(run));
-    let archive = post.room().path().join(run).join("archive");
-    let steps: Vec<Value> = engine
-        .definition()
-        .steps
-        .iter()
-        .zip(engine.steps())
-        .enumerate()
-        .map(|(index, (step, state))| {
-            let items: Vec<Value> = state
-                .items
-                .iter()
-                .map(|item| {
-                    let file = Some(&item.file).filter(|file| !file.is_empty());
-                    json!({
-                        "agent": item.agent, "attempt": item.attempt + 1, "done": item.outcome == Some(Ok(())),
-                        "failure": item.outcome.as_ref().and_then(|outcome| outcome.as_ref().err()),
-                        "file": file.map(|file| archive.join(file).display().to_string()),
-                        "result": item.text.as_deref().filter(|_| item.outcome == Some(Ok(()))),
-                    })
-                })
-                .collect();
-            json!({
-                "step": step.name, "about": step.about, "status": state.phase.word(), "how": shown(engine, index),
-                "round": state.round + 1, "items": items,
-            })
-        })
-        .collect();
-    let settled = engine.steps().iter().filter(|step| step.phase.is_settled()).count();
-    json!({
-        "v": 1, "run": run, "workflow": engine.definition().name, "status": engine.status().word(),
-        "settled": settled, "total": engine.steps().len(), "inputs": engine.facts().inputs,
-        "started": record.as_ref().map(|record| record.started.clone()), "by": record.as_ref().map(|record| record.by.clone()),
-        "state": record.map(|record| record.desk.join("shared").join("workflows").join(format!("{run}.md")).display().to_string()),
-        "steps": steps,
-    })
-}
-
-fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> Result<(), Fail> {
-    let post = context.post()?;
-    let (runs, id, record) = meant(post, wanted)?;
-    let engine = look_at(post, &runs, &id)?;
-    if let Some(step) = step {
-        return result(context, &engine, step);
-    }
-    if context.output.json {
-        context.output.json(&document(post, &engine, &id));
-        return Ok(());
-    }
-    context.output.line(&format!("{id} {} started {}", summary(&engine), record.started));
-    for (index, (step, state)) in engine.definition().steps.iter().zip(engine.steps()).enumerate() {
-        let agent = state.items.first().map_or(step.agent.source.trim(), |item| item.agent.as_str());
-        let line = format!("{}. {} {agent} {}", index + 1, step.name, shown(&engine, index));
-        context.output.line(&visible::line(&line));
-    }
-    Ok(())
-}
-
-/// What came of one step.
-fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail> {
-    let Some(index) = engine.definition().step(step) else {
-        let names: Vec<&str> = engine.definition().steps.iter().map(|step| step.name.as_str()).collect();
-        let why = format!("there is no step `{}`", visible::clip(step, 60));
-        return Err(Fail::told(Failure::Unknown, why, &format!("there are {}", names.join(", "))));
-    };
-    let texts: Vec<&str> =
-        engine.steps()[index].items.iter().filter_map(|item| item.text.as_deref()).collect();
-    if context.output.json {
-        context.output.json(
-            &json!({"v": 1, "step": step, "status": engine.steps()[index].phase.word(), "results": texts}),
-        );
-    } else {
-        for text in &texts {
-            let shown = if context.output.terminal { visible::text(text) } else { (*text).to_owned() };
-            context.output.text(&shown);
-            if !shown.ends_with('\n') {
-                context.output.line("");
-            }
-        }
-    }
-    if texts.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) }
-}
-
-fn draw(context: &mut Context, name: &str, mermaid: bool) -> Result<(), Fail> {
-    let definition = find(name)?.definition()?;
-    let (for_mermaid, drawn) = (graph::mermaid(&definition), graph::drawn(&definition));
-    match context.output.json {
-        true => context
-            .output
-            .json(&json!({"v": 1, "name": definition.name, "mermaid": for_mermaid, "text": drawn})),
-        false => context.output.text(if mermaid { &for_mermaid } else { &drawn }),
-    }
-    Ok(())
-}
-
-fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
-    let found = find(name)?;
-    let (steps, problems): (usize, Vec<Problem>) = match found.parsed() {
-        Err(problems) => (0, problems),
-        // Who is there can be told only where there is a room.
-        Ok(definition) => {
-            let strangers = match context.post() {
-                Ok(post) => {
-                    let defaults = inputs::defaults(&definition);
-                    start::strangers(post, &definition, Some(&defaults))
-                }
-                Err(_) => vec![],
-            };
-            (definition.steps.len(), strangers)
-        }
-    };
-    if context.output.json {
-        let list: Vec<Value> = problems
-            .iter()
-            .map(|p| json!({"line": p.place.line, "column": p.place.column, "message": p.message}))
-            .collect();
-        context.output.json(&json!({
-            "v": 1, "name": found.name, "file": found.file.as_ref().map(|file| file.display().to_string()),
-            "ok": problems.is_empty(), "steps": steps, "problems": list,
-        }));
-    } else {
-        for problem in &problems {
-            context.output.line(&visible::line(&found.line(problem)));
-        }
-        if problems.is_empty() {
-            context.output.line(&format!("{}: right, {steps} steps", found.shown()));
-        }
-    }
-    if problems.is_empty() { Ok(()) } else { Err(Fail::Code(Failure::Refused)) }
 }
 
 fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail> {

@@ -1,5 +1,6 @@
 //! Where workflows lie: in the project around the working directory, and in the program itself.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::fail::Fail;
@@ -56,10 +57,22 @@ impl Found {
 
     /// Refuses what a repository would run until the person has looked at it.
     pub(super) fn must_be_trusted(&self) -> Result<(), Fail> {
-        if self.file.is_none() || trusted::is_trusted(&self.project, None) {
+        let Some(file) = &self.file else { return Ok(()) };
+        let project = self.project.display();
+        let inside = file.strip_prefix(&self.project).unwrap_or(file);
+        let is_own = PLACES.iter().any(|place| inside.parent() == Some(Path::new(place)));
+        // A link leads to bytes that the person's word does not cover.
+        if !is_own || file.is_symlink() {
+            return Err(Fail::told(
+                Failure::Refused,
+                format!("{} is no file among the workflows of a project", self.shown()),
+                "only what is covered by postroom trust is run: put it into .postroom/workflows/",
+            ));
+        }
+        let read = trusted::Read { workflow: Some((inside, &self.text)), ..trusted::Read::default() };
+        if trusted::is_trusted(&self.project, read) {
             return Ok(());
         }
-        let project = self.project.display();
         Err(Fail::told(
             Failure::Refused,
             format!("the workflows of {project} are left alone until you have looked at them"),
@@ -154,9 +167,19 @@ fn read(file: &Path) -> Result<String, Fail> {
             "a workflow is a YAML file of text",
         )
     };
-    let length = std::fs::metadata(file).map_err(|e| wrong(e.to_string()))?.len();
-    if length > reading::LIMIT {
-        return Err(wrong(format!("it has {length} bytes; {} are the limit", reading::LIMIT)));
+    // A pipe would be waited for, and a device never ends; what it is is seen before it is opened.
+    if !std::fs::metadata(file).map_err(|e| wrong(e.to_string()))?.is_file() {
+        return Err(wrong("it is no file".to_owned()));
     }
-    std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))
+    let mut bytes = vec![];
+    let opened = std::fs::File::open(file).map_err(|e| wrong(e.to_string()))?;
+    opened.take(reading::LIMIT + 1).read_to_end(&mut bytes).map_err(|e| wrong(e.to_string()))?;
+    if bytes.len() as u64 > reading::LIMIT {
+        return Err(wrong(format!("it is longer than {} bytes", reading::LIMIT)));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        wrong(format!("line {line} is no UTF-8"))
+    })
 }

@@ -3,13 +3,15 @@
 //! What it prints goes to two files, up to a bound, and through a [`Reading`]; nothing else of it is kept. When the
 //! process ends, whatever it left in its group is ended too, so nothing holds a pipe or a lock for it.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -85,13 +87,14 @@ pub fn run(
     }
     let reading = Arc::new(Mutex::new(Reading::new(preset)));
     let said = Arc::new(Mutex::new(Reading::new(&Preset::of_text())));
-    let readers: Vec<JoinHandle<()>> = [
-        child.stdout.take().map(|from| listen(from, out, Arc::clone(&reading))),
-        child.stderr.take().map(|from| listen(from, err, Arc::clone(&said))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let (open, readers) = mpsc::channel();
+    if let Some(from) = child.stdout.take() {
+        listen(from, out, Arc::clone(&reading), open.clone());
+    }
+    if let Some(from) = child.stderr.take() {
+        listen(from, err, Arc::clone(&said), open.clone());
+    }
+    drop(open);
     let start = clock.boot();
     let (mut timed_out, mut overtaken, mut asked_to_end) = (false, false, None);
     let status = loop {
@@ -115,10 +118,10 @@ pub fn run(
         }
         wait(ending.as_ref(), limit.saturating_sub(now.saturating_sub(start)));
     };
-    drain(&readers, clock);
+    drain(&readers);
     // Whatever is left in the group holds pipes and locks that nobody reads or needs.
     end_group(Signal::KILL);
-    drain(&readers, clock);
+    drain(&readers);
     let (out_tail, err_tail) = (lock(&reading).tail(), lock(&said).tail());
     let (tail, other_tail) =
         if err_tail.trim().is_empty() { (out_tail, err_tail) } else { (err_tail, out_tail) };
@@ -142,9 +145,15 @@ fn wait(ending: Option<&OwnedFd>, left: Duration) {
     let _ = poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&timeout));
 }
 
-/// Copies what comes into a file, up to a bound, and into a reading.
-fn listen(mut from: impl Read + Send + 'static, mut file: File, into: Arc<Mutex<Reading>>) -> JoinHandle<()> {
+/// Copies what comes into a file, up to a bound, and into a reading. `open` is let go at its end.
+fn listen(
+    mut from: impl Read + Send + 'static,
+    mut file: File,
+    into: Arc<Mutex<Reading>>,
+    open: Sender<Infallible>,
+) {
     thread::spawn(move || {
+        let _open = open;
         let mut buffer = vec![0; 64 * 1024];
         let mut kept = 0;
         loop {
@@ -161,15 +170,12 @@ fn listen(mut from: impl Read + Send + 'static, mut file: File, into: Arc<Mutex<
             }
             lock(&into).take(bytes);
         }
-    })
+    });
 }
 
-/// Waits a moment for outputs to end.
-fn drain(readers: &[JoinHandle<()>], clock: &dyn Clock) {
-    let start = clock.boot();
-    while !readers.iter().all(JoinHandle::is_finished) && clock.boot().saturating_sub(start) < DRAIN {
-        pause(Duration::from_millis(5));
-    }
+/// Waits a moment for outputs to end: nobody says anything, but the last who could lets go.
+fn drain(readers: &Receiver<Infallible>) {
+    let _ = readers.recv_timeout(DRAIN);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

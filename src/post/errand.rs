@@ -142,6 +142,7 @@ impl Post {
             from: from.to_string(),
             to: to.to_string(),
             step: step.to_owned(),
+            at: self.now().precise(),
         };
         Runs::note_by_agent(&self.room, run, &note);
     }

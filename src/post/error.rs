@@ -49,6 +49,8 @@ pub enum Error {
     TakenOver { name: String, by: String, since: String },
     #[error("`{name}` is your own mailbox")]
     OwnMailbox { name: String },
+    #[error("the run `{run}` cannot be removed: {why}")]
+    NotOver { run: String, why: String },
     #[error("`{name}` has {unread} unread or claimed messages")]
     UnreadMail { name: String, unread: usize },
     #[error("there is no group `@{name}`")]

@@ -40,6 +40,7 @@ impl Error {
                 format!("postroom takeover {name} --force      takes it back"),
             ],
             Self::OwnMailbox { .. } => vec!["another mailbox must prune it".into()],
+            Self::NotOver { run, .. } => vec![format!("postroom workflow cancel {run} ends it")],
             Self::UnreadMail { .. } => vec!["--unread removes it all the same".into()],
             Self::UnknownGroup { name, all } => vec![
                 if all.is_empty() {

@@ -1,4 +1,4 @@
-//! Prune: removes mailboxes that are named, or old finished mail. It says first what it would do, never touches
+//! Prune: removes mailboxes that are named, or old finished mail, runs of workflows as a whole. It says first what it would do, never touches
 //! unread mail unless told, and may be interrupted at any point: what is left is done by the next run.
 
 use std::time::Duration;
@@ -9,6 +9,7 @@ use crate::mailbox::{Dir, Folder, Maildir};
 use crate::name::MailboxId;
 use crate::random;
 use crate::registry::Editing;
+use crate::workflow::pruning;
 
 /// What is to go.
 #[derive(Debug, Clone, Default)]
@@ -28,15 +29,35 @@ pub struct Wanted {
 /// One thing that would go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doomed {
-    Mailbox { id: MailboxId, name: String, unread: usize, messages: usize },
-    Message { id: MailboxId, folder: Folder, name: String },
+    Mailbox {
+        id: MailboxId,
+        name: String,
+        unread: usize,
+        messages: usize,
+    },
+    /// A run of a workflow that is over, as a whole.
+    Run {
+        id: MailboxId,
+        messages: usize,
+    },
+    Message {
+        id: MailboxId,
+        folder: Folder,
+        name: String,
+    },
 }
 
 impl Post {
     /// What a prune would remove, in the order it would.
     pub fn prune_plan(&self, me: Option<&Me>, wanted: &Wanted) -> Result<Vec<Doomed>> {
         let mut plan = vec![];
+        let runs = pruning::mailboxes(self)?;
         for name in &wanted.mailboxes {
+            if let Some(id) = runs.get(name).and_then(|run| MailboxId::parse(run).ok()) {
+                let (_, messages) = pruning::over(self, id.as_str())?;
+                plan.push(Doomed::Run { id, messages });
+                continue;
+            }
             let id = self.addressee(name)?;
             if me.is_some_and(|me| me.id == id) {
                 return Err(Error::OwnMailbox { name: name.clone() });
@@ -57,6 +78,19 @@ impl Post {
             plan.push(Doomed::Mailbox { id, name: shown, unread, messages });
         }
         let only = wanted.only.as_deref().map(|name| self.addressee(name)).transpose()?;
+        for run in runs.iter().filter(|_| wanted.archived.is_some()) {
+            let Ok(id) = MailboxId::parse(run) else { continue };
+            let named =
+                plan.iter().any(|doomed| matches!(doomed, Doomed::Run { id: other, .. } if *other == id));
+            if named || only.as_ref().is_some_and(|only| *only != id) {
+                continue;
+            }
+            if let Ok((since, messages)) = pruning::over(self, run)
+                && wanted.archived.is_some_and(|age| self.now().since(since) >= age)
+            {
+                plan.push(Doomed::Run { id, messages });
+            }
+        }
         for mailbox in self.all_mailboxes(None)? {
             let mailbox = mailbox?;
             if only.as_ref().is_some_and(|only| only != mailbox.id()) {
@@ -64,6 +98,10 @@ impl Post {
             }
             for (folder, age) in [(Folder::Archive, wanted.archived), (Folder::Failed, wanted.failed)] {
                 let Some(age) = age else { continue };
+                // What a run has accepted is what it is; that goes with the run.
+                if folder == Folder::Archive && runs.contains(mailbox.id().as_str()) {
+                    continue;
+                }
                 // A tree is cleaned up by chains, not by age.
                 let Some(place) = mailbox.maildir() else { continue };
                 let Some(dir) = place.folder_if_any(folder)? else { continue };
@@ -85,6 +123,10 @@ impl Post {
         self.room.may_write()?;
         match doomed {
             Doomed::Mailbox { id, name, unread, .. } => self.prune_mailbox(by, id, name, *unread),
+            Doomed::Run { id, .. } => {
+                // Answers that came too late are unread, and nobody waits for them.
+                pruning::remove(self, id.as_str(), || self.prune_mailbox(by, id, id.as_str(), usize::MAX))
+            }
             Doomed::Message { id, folder, name } => {
                 let mailbox = self.mailbox(id)?;
                 match mailbox.remove(*folder, name) {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::engine::{Engine, Phase, Status};
 use super::runs::Runs;
 use super::turn::Turn;
+use crate::mailbox::lock::Lock;
 use crate::post::{Error, Post, Result};
 use crate::random;
 
@@ -93,25 +94,48 @@ impl Carrier {
         start: &StartGate<'_>,
     ) -> Result<Option<(Carried, Option<Duration>, bool)>> {
         post.room().may_write()?;
-        let Some(_lock) = runs.try_lock(run)? else { return Ok(None) };
-        if !runs.was_my_turn(run, &self.mark)? || !self.turns.contains_key(run) {
-            self.turns.insert(run.to_owned(), Turn::load(post, runs, run)?);
+        match runs.try_lock(run)? {
+            Some(lock) => self.carry_held(post, runs, run, start, lock).map(Some),
+            None => Ok(None),
         }
-        let Some(turn) = self.turns.get_mut(run) else { return Ok(None) };
-        let carried = turn.carry(post, runs, start);
-        match carried {
-            Ok((carried, due, busy)) => {
-                if carried.status != Status::InProgress {
-                    self.turns.remove(run);
-                }
-                Ok(Some((carried, due, busy)))
+    }
+
+    /// The same for whoever waits until nobody else is at it.
+    pub fn carry_in_turn(
+        &mut self,
+        post: &Post,
+        runs: &Runs,
+        run: &str,
+        start: &StartGate<'_>,
+    ) -> Result<Carried> {
+        post.room().may_write()?;
+        let lock = runs.lock(run)?;
+        Ok(self.carry_held(post, runs, run, start, lock)?.0)
+    }
+
+    fn carry_held(
+        &mut self,
+        post: &Post,
+        runs: &Runs,
+        run: &str,
+        start: &StartGate<'_>,
+        _lock: Lock,
+    ) -> Result<(Carried, Option<Duration>, bool)> {
+        // Whoever carried it since has accepted what is not remembered here. What is done now may end halfway: only a
+        // whole turn is remembered, the mail has the rest.
+        let known = self.turns.remove(run).filter(|_| runs.was_my_turn(run, &self.mark).unwrap_or(false));
+        let mut turn = match known {
+            Some(turn) => turn,
+            None => {
+                runs.was_my_turn(run, &self.mark)?;
+                Turn::load(post, runs, run)?
             }
-            Err(e) => {
-                // What is remembered may be half of what was done; the mail is the whole.
-                self.turns.remove(run);
-                Err(e)
-            }
+        };
+        let carried = turn.carry(post, runs, start)?;
+        if carried.0.status == Status::InProgress {
+            self.turns.insert(run.to_owned(), turn);
         }
+        Ok(carried)
     }
 }
 

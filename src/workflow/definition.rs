@@ -179,8 +179,12 @@ impl Definition {
         let mut followers: Vec<Vec<usize>> = vec![vec![]; self.steps.len()];
         for (index, step) in self.steps.iter().enumerate() {
             step.needs.iter().for_each(|need| followers[*need].push(index));
-            if let OnFailure::Step { step: handler, .. } = step.on_failure {
+            if let OnFailure::Step { step: handler, then, .. } = step.on_failure {
                 followers[index].push(handler);
+                // What is mended is done again after it.
+                if then == Then::Again {
+                    followers[handler].push(index);
+                }
             }
         }
         let mut open = vec![from];

@@ -113,9 +113,10 @@ impl<'a> Reader<'a> {
             Some(Ok(next)) => next,
             Some(Err(e)) => {
                 let place = Place { line: e.marker().line(), column: e.marker().col() + 1 };
-                // The parser has no words for a list or map that ends too early.
+                // The parser has no words for a list or map that ends too early, and none for too many of them.
                 let why = Some(e.info()).filter(|why| !why.is_empty());
-                let why = why.unwrap_or_else(|| "something is begun and not ended".into());
+                let why =
+                    why.unwrap_or_else(|| "something is begun and not ended, or nested too deep".into());
                 return Err(Problem::at(place, format!("this is not YAML: {why}")));
             }
             None => return Ok((Event::StreamEnd, Place::default())),

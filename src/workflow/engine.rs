@@ -6,14 +6,15 @@
 //! round and the attempt, so whoever computes it again comes to the same one, and a run that was interrupted anywhere goes
 //! on from its mail alone. `item.rs` says how one item of a step becomes a result, `context.rs` what templates see.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value as Json;
 
+pub use super::ask::{Answer, Ask, AskKind, Control};
 use super::definition::{Definition, ITEMS, Join, OnFailure, Then};
+pub use super::standing::{Item, Phase, Status, StepState};
 use crate::name::MessageId;
 
 /// What does not change while a run goes on.
@@ -27,122 +28,6 @@ pub struct Facts {
     pub body_bytes: usize,
 }
 
-/// What came back for an ask.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
-    pub body: String,
-    /// It failed, and why.
-    pub failed: Option<String>,
-    /// Who answered.
-    pub from: String,
-    /// The file it lies in.
-    pub file: String,
-}
-
-/// What a person has said about the run as a whole, in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Control {
-    Cancel,
-    /// From this step on, everything again.
-    Retry(String),
-}
-
-/// Something the run wants to know.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ask {
-    pub id: MessageId,
-    pub step: usize,
-    pub item: usize,
-    pub attempt: u32,
-    pub kind: AskKind,
-    pub timeout: Option<Duration>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum AskKind {
-    /// An agent is to do the step.
-    Work { to: String, subject: String, body: String },
-    /// A person is to approve of the result.
-    Approval { by: String, subject: String, body: String },
-    /// A command is to pass the result.
-    Command { gate: usize, text: String },
-}
-
-/// How a step stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Phase {
-    Waiting,
-    Running,
-    Done,
-    /// `true`: the run goes on all the same.
-    Failed(String, bool),
-    Skipped(String),
-}
-
-impl Phase {
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Failed(..) => "failed",
-            Self::Skipped(_) => "skipped",
-        }
-    }
-
-    pub fn is_settled(&self) -> bool {
-        !matches!(self, Self::Waiting | Self::Running)
-    }
-}
-
-/// How one item of a step stands.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Item {
-    /// Counted from 0.
-    pub attempt: u32,
-    /// Why the attempt before was not accepted.
-    pub failure: Option<String>,
-    /// The last text that came, accepted or not, and the file it lies in.
-    pub text: Option<String>,
-    pub json: Option<Json>,
-    pub file: String,
-    pub agent: String,
-    /// `None`: it is under way.
-    pub outcome: Option<Result<(), String>>,
-}
-
-/// One step of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepState {
-    pub phase: Phase,
-    /// Counted from 0; the next begins when what handles its failure is done.
-    pub round: u32,
-    pub values: Vec<Json>,
-    pub items: Vec<Item>,
-    /// Items that are still under way.
-    pub open: usize,
-}
-
-/// How a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    InProgress,
-    Completed,
-    Failed,
-    Cancelled,
-}
-
-impl Status {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::InProgress => "in_progress",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
 /// A run, computed from its mail.
 #[derive(Debug)]
 pub struct Engine {
@@ -150,6 +35,8 @@ pub struct Engine {
     pub(super) facts: Facts,
     pub(super) answers: HashMap<MessageId, Answer>,
     controls: BTreeMap<u32, Control>,
+    /// What was sent before, as far as that is known: a run that is to stop lets it end, and begins nothing else.
+    asked: HashSet<MessageId>,
     epochs: Vec<u32>,
     pub(super) steps: Vec<StepState>,
     followers: Vec<Vec<usize>>,
@@ -181,6 +68,7 @@ impl Engine {
         facts: Facts,
         answers: HashMap<MessageId, Answer>,
         controls: BTreeMap<u32, Control>,
+        asked: HashSet<MessageId>,
     ) -> Self {
         let count = definition.steps.len();
         let mut followers: Vec<Vec<usize>> = vec![vec![]; count];
@@ -211,6 +99,7 @@ impl Engine {
             facts,
             answers,
             controls,
+            asked,
         };
         let roots = engine.definition.steps.iter().enumerate();
         let roots = roots.filter(|(_, step)| step.needs.is_empty() && step.handler_of.is_none());
@@ -287,7 +176,7 @@ impl Engine {
     pub fn with_control(self, number: u32, control: Control) -> Self {
         let mut controls = self.controls;
         controls.insert(number, control);
-        Self::new(self.definition, self.facts, self.answers, controls)
+        Self::new(self.definition, self.facts, self.answers, controls, self.asked)
     }
 
     fn settle(&mut self) {
@@ -318,7 +207,7 @@ impl Engine {
     /// Begins a step if all it waits for is there.
     fn check(&mut self, step: usize) {
         self.touched.insert(step);
-        if self.steps[step].phase != Phase::Waiting || self.stopping {
+        if self.steps[step].phase != Phase::Waiting || !self.may_begin(step) {
             return;
         }
         let definition = Arc::clone(&self.definition);
@@ -360,6 +249,15 @@ impl Engine {
             },
         };
         self.begin(step, values);
+    }
+
+    /// Whether a step may begin: once the run is to stop, only one that had begun before whoever computed it last knew.
+    fn may_begin(&self, step: usize) -> bool {
+        let begun = || {
+            let first = self.id_of(step, 0, 0, "work", 0);
+            self.answers.contains_key(&first) || self.asked.contains(&first)
+        };
+        !self.stopping || begun()
     }
 
     /// How many results a step has that can be joined.
@@ -420,9 +318,11 @@ impl Engine {
         match self.definition.steps[step].on_failure {
             OnFailure::Continue => self.end(step, Phase::Failed(why, true)),
             OnFailure::Step { step: handler, rounds, .. } if self.steps[step].round < rounds => {
-                let round = self.steps[step].round;
+                self.steps[handler].round = self.steps[step].round;
+                if !self.may_begin(handler) {
+                    return self.end(step, Phase::Failed(why, false));
+                }
                 self.steps[step].phase = Phase::Failed(why, false);
-                self.steps[handler].round = round;
                 self.begin(handler, vec![Json::Null]);
             }
             OnFailure::Stop | OnFailure::Step { .. } => self.end(step, Phase::Failed(why, false)),
@@ -454,9 +354,13 @@ impl Engine {
         match then {
             Then::Again if done => {
                 self.steps[owner].round += 1;
-                let values = self.steps[owner].values.clone();
-                // A failure before its first item leaves nothing to go through.
-                self.begin(owner, if values.is_empty() { vec![Json::Null] } else { values });
+                if !self.may_begin(owner) {
+                    self.steps[owner].round -= 1;
+                    return self.end(owner, Phase::Failed(why, false));
+                }
+                // What stood before its first round, `when` and `join`, stands before every other.
+                self.steps[owner].phase = Phase::Waiting;
+                self.check(owner);
             }
             Then::Continue if done => self.end(owner, Phase::Failed(why, true)),
             _ => self.end(owner, Phase::Failed(why, false)),

@@ -12,7 +12,7 @@ fn engine(text: &str) -> Engine {
         results: "/results".into(),
         body_bytes: 1 << 20,
     };
-    Engine::new(Arc::new(definition), facts, HashMap::new(), BTreeMap::new())
+    Engine::new(Arc::new(definition), facts, HashMap::new(), BTreeMap::new(), HashSet::new())
 }
 
 /// What is asked now, as `step/item to: body`, sorted.
@@ -43,7 +43,8 @@ fn say(engine: &mut Engine, step: &str, item: usize, answer: Result<&str, &str>)
 /// The same run, computed from its answers alone.
 fn again(engine: &Engine) -> Engine {
     let (definition, facts) = (Arc::clone(&engine.definition), engine.facts.clone());
-    Engine::new(definition, facts, engine.answers.clone(), engine.controls.clone())
+    let asked = engine.open().keys().chain(engine.answers.keys()).cloned().collect();
+    Engine::new(definition, facts, engine.answers.clone(), engine.controls.clone(), asked)
 }
 
 #[test]
@@ -152,6 +153,64 @@ fn a_stop_begins_nothing_more_and_waits_for_what_is_under_way() {
     assert_eq!((asks(&run), run.status()), (vec!["b/0 y: B".to_owned()], Status::InProgress));
     say(&mut run, "b", 0, Ok("done"));
     assert_eq!((asks(&run).len(), run.status()), (0, Status::Failed));
+}
+
+#[test]
+fn a_stopped_run_computed_again_lets_end_what_had_begun() {
+    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, prompt: B}\n  c: {agent: y, needs: b, prompt: C}\n  d: {agent: y, needs: c, prompt: D}\n";
+    let mut run = engine(text);
+    say(&mut run, "b", 0, Ok("done"));
+    say(&mut run, "a", 0, Err("no"));
+    assert_eq!((asks(&run), run.status()), (vec!["c/0 y: C".to_owned()], Status::InProgress));
+    let mut same = again(&run);
+    assert_eq!((asks(&same), same.status()), (asks(&run), Status::InProgress), "c was asked before a failed");
+    say(&mut same, "c", 0, Ok("late"));
+    assert_eq!(same.status(), Status::Failed);
+    assert_eq!(again(&same).steps()[2].phase, Phase::Done, "its result is not forgotten");
+    assert_eq!(again(&same).steps()[3].phase, Phase::Waiting);
+}
+
+#[test]
+fn nothing_is_mended_in_a_run_that_is_to_stop() {
+    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, prompt: B, gate: {contains: ok}, on_failure: fix}\n  fix: {agent: x, prompt: mend}\n";
+    let mut run = engine(text);
+    say(&mut run, "a", 0, Err("no"));
+    say(&mut run, "b", 0, Ok("bad"));
+    assert_eq!((asks(&run).len(), run.status()), (0, Status::Failed), "{:?}", asks(&run));
+    let mut run = engine(text);
+    say(&mut run, "b", 0, Ok("bad"));
+    say(&mut run, "a", 0, Err("no"));
+    assert_eq!((asks(&run), asks(&again(&run))), (vec!["fix/0 x: mend".to_owned()], asks(&run)));
+    say(&mut run, "fix", 0, Ok("mended"));
+    assert_eq!(
+        (asks(&run).len(), run.status()),
+        (0, Status::Failed),
+        "the mending ends, and no round follows"
+    );
+}
+
+#[test]
+fn what_stands_before_a_step_stands_before_every_round_of_it() {
+    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, when: steps.a.result, prompt: B, on_failure: {step: fix, rounds: 2}}\n  fix: {agent: x, prompt: mend}\n";
+    let mut run = engine(text);
+    say(&mut run, "a", 0, Ok("no truth value"));
+    for _ in 0..2 {
+        assert_eq!(asks(&run), ["fix/0 x: mend"]);
+        say(&mut run, "fix", 0, Ok("mended"));
+    }
+    assert_eq!((asks(&run).len(), run.status()), (0, Status::Failed), "b was never to be done");
+}
+
+#[test]
+fn what_mends_begun_again_begins_again_what_it_mends() {
+    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, prompt: B, gate: {contains: ok}, on_failure: fix}\n  fix: {agent: x, prompt: mend}\n";
+    let mut run = engine(text);
+    for (step, said) in [("a", "1"), ("b", "bad"), ("fix", "mended"), ("b", "ok")] {
+        say(&mut run, step, 0, Ok(said));
+    }
+    assert_eq!(run.status(), Status::Completed);
+    let run = run.with_control(1, Control::Retry("fix".into()));
+    assert_eq!(asks(&run), ["b/0 y: B"], "an answer from before the mending is no answer to it");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
     let step = &engine.definition().steps[ask.step];
     let AskKind::Command { gate, text } = &ask.kind else { return Ok(false) };
     let Some(Gate::Command { command: words, timeout }) = step.gates.get(*gate) else { return Ok(false) };
-    let mark = format!("gate-{id}");
+    let mark = mark(&id);
     processes::end(&mark);
     let (verdict, why) = match words.split_first() {
         None => (false, "it names no program".to_owned()),
@@ -79,6 +79,20 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
     runs.forget_gate(run, &id);
     drop(lock);
     Ok(true)
+}
+
+/// Ends the command of a gate that nobody waits for any more; its process then comes to a verdict by itself.
+pub(super) fn end(runs: &Runs, run: &str, id: &MessageId) {
+    if matches!(runs.gate(run, id), Ok(None)) {
+        processes::end(&mark(id));
+    } else {
+        runs.forget_gate(run, id);
+    }
+}
+
+/// By what the processes of a gate are known.
+fn mark(id: &MessageId) -> String {
+    format!("gate-{id}")
 }
 
 fn last(text: &str) -> String {

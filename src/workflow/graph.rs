@@ -38,27 +38,64 @@ fn remarks(definition: &Definition, step: &Step) -> Vec<String> {
     words
 }
 
+/// What a step is called in a chart: its name, unless Mermaid means something by it.
+fn node(name: &str) -> String {
+    const WORDS: [&str; 11] = [
+        "end",
+        "graph",
+        "flowchart",
+        "subgraph",
+        "style",
+        "class",
+        "classdef",
+        "click",
+        "default",
+        "linkstyle",
+        "direction",
+    ];
+    match WORDS.contains(&name.to_lowercase().as_str()) {
+        true => format!("{name}_"),
+        false => name.to_owned(),
+    }
+}
+
 /// The graph for Mermaid.
 pub fn mermaid(definition: &Definition) -> String {
     let mut text = String::from("flowchart TD\n");
-    let quoted = |text: &str| text.replace('"', "#quot;").replace(['\n', '\r'], " ");
+    // Its labels are HTML, and `#` begins a name of a character.
+    let quoted = |text: &str| {
+        let mut safe = String::new();
+        for c in text.chars() {
+            match c {
+                '#' => safe.push_str("#35;"),
+                '"' => safe.push_str("#quot;"),
+                '<' => safe.push_str("#lt;"),
+                '>' => safe.push_str("#gt;"),
+                '&' => safe.push_str("#amp;"),
+                '`' => safe.push_str("#96;"),
+                c if c.is_control() => safe.push(' '),
+                c => safe.push(c),
+            }
+        }
+        safe
+    };
     for step in &definition.steps {
-        let mut label = format!("{}<br>{}", step.name, step.agent.source.trim());
+        let mut label = format!("{}<br>{}", step.name, quoted(step.agent.source.trim()));
         for remark in remarks(definition, step) {
-            label.push_str(&format!("<br>{}", crate::message::visible::clip(&remark, 60)));
+            label.push_str(&format!("<br>{}", quoted(&crate::message::visible::clip(&remark, 60))));
         }
         let (open, close) = if step.foreach.is_some() { ("[[", "]]") } else { ("[", "]") };
-        text.push_str(&format!("  {}{open}\"{}\"{close}\n", step.name, quoted(&label)));
+        text.push_str(&format!("  {}{open}\"{label}\"{close}\n", node(&step.name)));
     }
     for step in &definition.steps {
         for need in &step.needs {
-            text.push_str(&format!("  {} --> {}\n", definition.steps[*need].name, step.name));
+            text.push_str(&format!("  {} --> {}\n", node(&definition.steps[*need].name), node(&step.name)));
         }
         if let OnFailure::Step { step: handler, then, .. } = step.on_failure {
-            let handler = &definition.steps[handler].name;
-            text.push_str(&format!("  {} -. fails .-> {handler}\n", step.name));
+            let (handler, step) = (node(&definition.steps[handler].name), node(&step.name));
+            text.push_str(&format!("  {step} -. fails .-> {handler}\n"));
             if then == Then::Again {
-                text.push_str(&format!("  {handler} -. again .-> {}\n", step.name));
+                text.push_str(&format!("  {handler} -. again .-> {step}\n"));
             }
         }
     }

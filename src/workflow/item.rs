@@ -11,23 +11,12 @@ use super::schema;
 use crate::message::envelope::subject_with;
 use crate::message::visible;
 
-/// How often a person is asked again whose answer was neither yes nor no.
-const ASKED: usize = 20;
-
 /// What became of a gate.
-enum Passed {
+pub(super) enum Passed {
     Yes,
     No(String),
     /// Somebody has to be asked first.
     Asks(Box<Ask>),
-}
-
-/// What a person said.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    Approve,
-    Reject(String),
-    Unclear,
 }
 
 impl Engine {
@@ -114,7 +103,7 @@ impl Engine {
         Ok(AskKind::Work { to, subject, body })
     }
 
-    fn fits(&self, body: &str) -> Result<(), String> {
+    pub(super) fn fits(&self, body: &str) -> Result<(), String> {
         let limit = self.facts.body_bytes;
         match body.len() > limit {
             true => Err(format!("its prompt is {} bytes long; the limit of the room is {limit}", body.len())),
@@ -122,7 +111,7 @@ impl Engine {
         }
     }
 
-    fn subject(&self, prefix: &str, step: usize, item: usize) -> String {
+    pub(super) fn subject(&self, prefix: &str, step: usize, item: usize) -> String {
         let defined = &self.definition.steps[step];
         let which = match &defined.foreach {
             Some(_) => format!("{} {}", defined.name, item + 1),
@@ -189,75 +178,6 @@ impl Engine {
         }
     }
 
-    fn approval(
-        &mut self,
-        step: usize,
-        item: usize,
-        gate: usize,
-        by: &str,
-        ask: Option<&super::template::Template>,
-        text: &str,
-    ) -> Passed {
-        let attempt = self.steps[step].items[item].attempt;
-        let name = self.definition.steps[step].name.clone();
-        for asked in 0..ASKED {
-            let id = self.id_of(step, item, attempt, "approval", gate * ASKED + asked);
-            let Some(answer) = self.answers.get(&id) else {
-                let body = match self.question(step, item, ask, text, asked > 0) {
-                    Ok(body) => body,
-                    Err(why) => return Passed::No(why),
-                };
-                let subject = self.subject("approve? ", step, item);
-                let kind = AskKind::Approval { by: by.to_owned(), subject, body };
-                let timeout = self.definition.steps[step].timeout;
-                return Passed::Asks(Box::new(Ask { id, step, item, attempt, kind, timeout }));
-            };
-            if let Some(why) = &answer.failed {
-                return Passed::No(why.clone());
-            }
-            match word(&answer.body) {
-                Word::Approve => {
-                    self.decisions.push(format!("{name}: approved by {by}"));
-                    return Passed::Yes;
-                }
-                Word::Reject(why) => {
-                    self.decisions.push(format!("{name}: rejected by {by}: {}", visible::clip(&why, 120)));
-                    return Passed::No(format!("{by} rejected it: {why}"));
-                }
-                Word::Unclear => {}
-            }
-        }
-        Passed::No(format!("{by} was asked {ASKED} times and said neither approve nor reject"))
-    }
-
-    /// What a person is asked.
-    fn question(
-        &mut self,
-        step: usize,
-        item: usize,
-        ask: Option<&super::template::Template>,
-        text: &str,
-        again: bool,
-    ) -> Result<String, String> {
-        let asked = match ask {
-            Some(ask) => ask.render(&self.context(step, Some(item), &ask.uses))?,
-            None => format!(
-                "The step `{}` is done. May the run go on with its result?",
-                self.definition.steps[step].name
-            ),
-        };
-        let unclear = if again { "Your answer was neither `approve` nor `reject`.\n\n" } else { "" };
-        let limit = self.facts.body_bytes / 2;
-        let shown = self.referred(&self.label(step, item), text, limit);
-        let body = format!(
-            "{unclear}{}\n\nAnswer this message with `approve`, or with `reject` and why.\n\n## Result\n\n{}\n",
-            asked.trim_end(),
-            shown.trim_end()
-        );
-        self.fits(&body)?;
-        Ok(body)
-    }
-
     /// What a result is called among the files of its run.
     pub(super) fn label(&self, step: usize, item: usize) -> String {
         let defined = &self.definition.steps[step];
@@ -292,20 +212,6 @@ pub(super) fn json_of(text: &str) -> Result<Json, String> {
     Err(format!("its output is not JSON: {e}"))
 }
 
-/// What a person's answer means: its first word counts.
-pub(super) fn word(text: &str) -> Word {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
-    let rest = text[end..].trim_start_matches(|c: char| !c.is_alphanumeric()).trim();
-    match text[..end].to_lowercase().as_str() {
-        "approve" | "approved" | "yes" | "ok" => Word::Approve,
-        "reject" | "rejected" | "no" => {
-            Word::Reject(if rest.is_empty() { "no reason was given".to_owned() } else { rest.to_owned() })
-        }
-        _ => Word::Unclear,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -323,16 +229,5 @@ mod tests {
         }
         assert!(json_of("no").unwrap_err().contains("not JSON"));
         assert!(json_of("```").is_err() && json_of("").is_err() && json_of("```\n```").is_err());
-    }
-
-    #[test]
-    fn a_word_decides() {
-        assert_eq!(word("approve"), Word::Approve);
-        assert_eq!(word("  Yes, go on\n"), Word::Approve);
-        assert_eq!(word("reject: too long"), Word::Reject("too long".into()));
-        assert_eq!(word("No."), Word::Reject("no reason was given".into()));
-        for unclear in ["", "approving would be wrong", "maybe", "not yet", "I approve"] {
-            assert_eq!(word(unclear), Word::Unclear, "{unclear}");
-        }
     }
 }

@@ -6,6 +6,8 @@
 //! accepts answers, sends requests, starts gates, and keeps the shared state (`state`, `session`) up to date. Any process
 //! may do so at any time; none need stay alive.
 
+mod approval;
+mod ask;
 pub mod carrier;
 pub mod check;
 mod context;
@@ -19,10 +21,13 @@ mod item;
 mod mail;
 mod next_step;
 pub mod problem;
+pub mod pruning;
 pub mod reading;
 pub mod runs;
 pub mod schema;
+mod sending;
 pub mod session;
+mod standing;
 pub mod start;
 pub mod state;
 pub mod template;

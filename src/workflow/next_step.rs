@@ -26,7 +26,10 @@ impl Turn {
         if !waiting.is_empty() {
             let notes = runs.by_agents(&self.record.id)?;
             for ask in waiting {
-                if let Some(found) = self.sent_by_agent(post, &ask, &notes) {
+                if let Some(mut found) = self.sent_by_agent(post, &ask, &notes) {
+                    if found.at.is_empty() {
+                        found.at = post.room().clock().now().precise();
+                    }
                     self.adopted.insert(ask.id.clone(), found);
                 }
             }
@@ -60,8 +63,13 @@ impl Turn {
         }
         let is_step = |given: &str| given == step.level.to_string() || given == step.name;
         let to = post.addressee(to).ok()?;
-        let noted =
-            |note: &&ByAgent| note.to == to.as_str() && is_step(&note.step) && note.id != ask.id.as_str();
+        let noted = |note: &&ByAgent| {
+            let other = note.id != ask.id.as_str();
+            note.to == to.as_str()
+                && is_step(&note.step)
+                && other
+                && self.came_before(post, ask.step, &note.from)
+        };
         if let Some(note) = notes.iter().rev().find(noted) {
             return Some(note.clone());
         }
@@ -74,7 +82,7 @@ impl Turn {
                     && facts.step == Some(step.level)
                     && facts.request_id.is_none()
                     && !facts.msg_id.as_deref().is_some_and(own)
-                    && facts.from != self.record.id
+                    && self.came_before(post, ask.step, &facts.from)
             })?;
             let id = facts.msg_id.clone().unwrap_or_else(|| format!("{}@{}", facts.id, facts.to));
             return Some(ByAgent {
@@ -82,9 +90,17 @@ impl Turn {
                 from: facts.from.clone(),
                 to: to.to_string(),
                 step: step.name.clone(),
+                at: String::new(),
             });
         }
         self.by_hand(post, &agent, ask, is_step)
+    }
+
+    /// Whether somebody did one of the steps that this one needs: nobody else can hand it on.
+    fn came_before(&self, post: &Post, step: usize, from: &str) -> bool {
+        let did = |name: &str| name == from || post.addressee(name).is_ok_and(|id| id.as_str() == from);
+        let needs = &self.engine.definition().steps[step].needs;
+        needs.iter().flat_map(|need| &self.engine.steps()[*need].items).any(|item| did(&item.agent))
     }
 
     /// A message that was put into a short inbox without any command of ours.
@@ -98,12 +114,12 @@ impl Turn {
             let envelope = agent.mailbox.header(Folder::Inbox, name, limit).ok()??.envelope;
             let ours = envelope.extra("workflow") == Some(self.record.id.as_str());
             let step = envelope.extra("step").is_some_and(&is_step);
-            let other =
-                envelope.id != ask.id && envelope.from != self.record.id && envelope.reply_to.is_none();
-            (ours && step && other).then(|| ByAgent {
+            let other = envelope.id != ask.id && envelope.reply_to.is_none();
+            (ours && step && other && self.came_before(post, ask.step, &envelope.from)).then(|| ByAgent {
                 id: envelope.id.to_string(),
                 from: envelope.from,
                 to: agent.id.to_string(),
+                at: String::new(),
                 step: envelope
                     .extra
                     .iter()

@@ -62,6 +62,9 @@ pub struct ByAgent {
     pub from: String,
     pub to: String,
     pub step: String,
+    /// When it was sent, or first seen: from then on its time runs.
+    #[serde(default)]
+    pub at: String,
 }
 
 /// One line of `sent.jsonl`.
@@ -178,6 +181,14 @@ impl Runs {
 
     fn dir_of(&self, run: &str) -> Result<Dir> {
         self.dir.sub(RUNS)?.sub(run)
+    }
+
+    /// Removes what is kept of a run. The caller holds its lock.
+    pub fn forget(&self, run: &str) -> Result<()> {
+        match self.dir.sub(RUNS)?.remove_tree(run) {
+            Err(e) if e.is_missing() => Ok(()),
+            other => other,
+        }
     }
 
     /// The right to carry a run on; `None`: somebody else is at it.

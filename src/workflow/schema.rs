@@ -4,8 +4,12 @@
 //! a gate that silently checks less than it says is worse than none. References go to `#/$defs/…` of the same schema;
 //! `format` is an annotation, as the standard has it.
 
+mod fits;
+
 use regex::Regex;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
+
+pub use fits::faults;
 
 use super::document::{Node, Value};
 use super::problem::Problem;
@@ -14,9 +18,6 @@ use crate::message::visible;
 /// Keywords that say nothing about what is valid.
 const ANNOTATIONS: [&str; 9] =
     ["$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated", "format"];
-
-/// How deep schemas and references may lead.
-const DEPTH: usize = 64;
 
 /// What is wrong with a schema as it stands in its file.
 pub fn check(node: &Node) -> Vec<Problem> {
@@ -54,7 +55,7 @@ fn look(node: &Node, whole: &Json, problems: &mut Vec<Problem>) {
                 Some(Ok(_)) => Ok(()),
                 _ => Err("a regular expression"),
             },
-            "$ref" => match json.as_str().and_then(|at| whole.pointer(at.strip_prefix('#')?)) {
+            "$ref" => match json.as_str().and_then(|at| referred(whole, at)) {
                 Some(_) => Ok(()),
                 None => Err("a place in this schema, such as #/$defs/name"),
             },
@@ -92,191 +93,12 @@ fn look(node: &Node, whole: &Json, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Where and how a value does not fit a schema that was checked; nothing: it fits.
-pub fn faults(schema: &Json, value: &Json) -> Vec<String> {
-    let mut found = vec![];
-    Checker { whole: schema }.see(schema, value, "", 0, &mut found);
-    found
-}
-
-struct Checker<'s> {
-    whole: &'s Json,
-}
-
-impl Checker<'_> {
-    fn fits(&self, schema: &Json, value: &Json, depth: usize) -> bool {
-        let mut found = vec![];
-        self.see(schema, value, "", depth, &mut found);
-        found.is_empty()
-    }
-
-    fn see(&self, schema: &Json, value: &Json, at: &str, depth: usize, found: &mut Vec<String>) {
-        let mut wrong = |what: String| {
-            let at = if at.is_empty() { "the whole".to_owned() } else { visible::clip(at, 100) };
-            found.push(format!("{at}: {what}"));
-        };
-        let rules = match schema {
-            Json::Object(rules) => rules,
-            Json::Bool(false) => return wrong("nothing may stand here".to_owned()),
-            _ => return,
-        };
-        if depth > DEPTH {
-            return wrong("the schema refers to itself without end".to_owned());
-        }
-        let shown = || visible::clip(&value.to_string(), 60);
-        if let Some(allowed) = rules.get("type").and_then(types)
-            && !allowed.iter().any(|word| is_type(value, word))
-        {
-            return wrong(format!("{} is no {}", shown(), allowed.join(" or ")));
-        }
-        if let Some(Json::Array(allowed)) = rules.get("enum")
-            && !allowed.contains(value)
-        {
-            let words: Vec<String> = allowed.iter().map(Json::to_string).collect();
-            wrong(format!("{} is not one of {}", shown(), visible::clip(&words.join(", "), 200)));
-        }
-        if let Some(only) = rules.get("const").filter(|only| *only != value) {
-            wrong(format!("{} is not {}", shown(), visible::clip(&only.to_string(), 60)));
-        }
-        scalar(rules, value, &mut wrong);
-        self.combined(rules, value, at, depth, found);
-        match value {
-            Json::Array(items) => self.list(rules, items, at, depth, found),
-            Json::Object(entries) => self.map(rules, entries, at, depth, found),
-            _ => {}
-        }
-    }
-
-    fn combined(
-        &self,
-        rules: &Map<String, Json>,
-        value: &Json,
-        at: &str,
-        depth: usize,
-        found: &mut Vec<String>,
-    ) {
-        let place = if at.is_empty() { "the whole" } else { at };
-        if let Some(target) = rules.get("$ref").and_then(Json::as_str).and_then(|to| to.strip_prefix('#'))
-            && let Some(schema) = self.whole.pointer(target)
-        {
-            self.see(schema, value, at, depth + 1, found);
-        }
-        let all = |key: &str| rules.get(key).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
-        for schema in all("allOf") {
-            self.see(schema, value, at, depth + 1, found);
-        }
-        let fitting =
-            |key: &str| all(key).iter().filter(|schema| self.fits(schema, value, depth + 1)).count();
-        if !all("anyOf").is_empty() && fitting("anyOf") == 0 {
-            found.push(format!("{place}: it fits none of the schemas of `anyOf`"));
-        }
-        if !all("oneOf").is_empty() && fitting("oneOf") != 1 {
-            found.push(format!("{place}: it fits {} schemas of `oneOf`, not one", fitting("oneOf")));
-        }
-        if rules.get("not").is_some_and(|schema| self.fits(schema, value, depth + 1)) {
-            found.push(format!("{place}: it fits the schema of `not`"));
-        }
-    }
-
-    fn list(
-        &self,
-        rules: &Map<String, Json>,
-        items: &[Json],
-        at: &str,
-        depth: usize,
-        found: &mut Vec<String>,
-    ) {
-        let place = if at.is_empty() { "the whole" } else { at };
-        bounds(rules, items.len(), ["minItems", "maxItems"], "items", place, found);
-        if rules.get("uniqueItems") == Some(&Json::Bool(true))
-            && items.iter().enumerate().any(|(index, item)| items[..index].contains(item))
-        {
-            found.push(format!("{place}: an item is there twice"));
-        }
-        let before = rules.get("prefixItems").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
-        for (index, item) in items.iter().enumerate() {
-            if let Some(schema) = before.get(index).or_else(|| rules.get("items")) {
-                self.see(schema, item, &format!("{at}/{index}"), depth + 1, found);
-            }
-        }
-        if let Some(schema) = rules.get("contains")
-            && !items.iter().any(|item| self.fits(schema, item, depth + 1))
-        {
-            found.push(format!("{place}: no item fits the schema of `contains`"));
-        }
-    }
-
-    fn map(
-        &self,
-        rules: &Map<String, Json>,
-        entries: &Map<String, Json>,
-        at: &str,
-        depth: usize,
-        found: &mut Vec<String>,
-    ) {
-        let place = if at.is_empty() { "the whole" } else { at };
-        bounds(rules, entries.len(), ["minProperties", "maxProperties"], "properties", place, found);
-        for key in rules.get("required").and_then(texts).unwrap_or_default() {
-            if !entries.contains_key(key) {
-                found.push(format!("{place}: `{}` is missing", visible::clip(key, 60)));
-            }
-        }
-        let known = rules.get("properties").and_then(Json::as_object);
-        for (key, value) in entries {
-            let below = format!("{at}/{key}");
-            match (known.and_then(|known| known.get(key)), rules.get("additionalProperties")) {
-                (Some(schema), _) | (None, Some(schema)) => self.see(schema, value, &below, depth + 1, found),
-                (None, None) => {}
-            }
-            if let Some(schema) = rules.get("propertyNames") {
-                self.see(schema, &Json::String(key.clone()), &below, depth + 1, found);
-            }
-        }
-    }
-}
-
-/// Rules for texts and numbers.
-fn scalar(rules: &Map<String, Json>, value: &Json, wrong: &mut impl FnMut(String)) {
-    if let Some(text) = value.as_str() {
-        let length = text.chars().count() as u64;
-        if rules.get("minLength").and_then(Json::as_u64).is_some_and(|least| length < least)
-            || rules.get("maxLength").and_then(Json::as_u64).is_some_and(|most| length > most)
-        {
-            wrong(format!("the text has {length} characters"));
-        }
-        let pattern = rules.get("pattern").and_then(Json::as_str);
-        if let Some(pattern) = pattern.filter(|p| Regex::new(p).is_ok_and(|regex| !regex.is_match(text))) {
-            wrong(format!("the text does not match `{}`", visible::clip(pattern, 60)));
-        }
-    }
-    if let Some(number) = value.as_f64() {
-        let rule = |key: &str| rules.get(key).and_then(Json::as_f64);
-        if rule("minimum").is_some_and(|least| number < least)
-            || rule("maximum").is_some_and(|most| number > most)
-            || rule("exclusiveMinimum").is_some_and(|least| number <= least)
-            || rule("exclusiveMaximum").is_some_and(|most| number >= most)
-        {
-            wrong(format!("{number} is out of bounds"));
-        }
-        if rule("multipleOf").is_some_and(|of| ((number / of) - (number / of).round()).abs() > 1e-9) {
-            wrong(format!("{number} is no multiple of what it has to be"));
-        }
-    }
-}
-
-fn bounds(
-    rules: &Map<String, Json>,
-    count: usize,
-    [least, most]: [&str; 2],
-    what: &str,
-    place: &str,
-    found: &mut Vec<String>,
-) {
-    let rule = |key: &str| rules.get(key).and_then(Json::as_u64);
-    let count = count as u64;
-    if rule(least).is_some_and(|least| count < least) || rule(most).is_some_and(|most| count > most) {
-        found.push(format!("{place}: it has {count} {what}"));
-    }
+/// What a reference means: the whole schema, or one of its `$defs`, because only those were looked at as schemas.
+fn referred<'s>(whole: &'s Json, at: &str) -> Option<&'s Json> {
+    let at = at.strip_prefix('#')?;
+    (at.is_empty() || at.starts_with("/$defs/"))
+        .then(|| whole.pointer(at))?
+        .filter(|found| found.is_object() || found.is_boolean())
 }
 
 fn types(json: &Json) -> Option<Vec<&str>> {
@@ -292,21 +114,9 @@ fn texts(json: &Json) -> Option<Vec<&str>> {
     json.as_array()?.iter().map(Json::as_str).collect()
 }
 
-fn is_type(value: &Json, word: &str) -> bool {
-    match word {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "number" => value.is_number(),
-        "string" => value.is_string(),
-        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::fits::TOLD;
     use super::*;
     use crate::workflow::document::parse;
     use proptest::prelude::*;
@@ -387,6 +197,37 @@ mod tests {
         assert!(check(&parse("$defs: {a: {$ref: '#/$defs/a'}}\n$ref: '#/$defs/a'").unwrap()).is_empty());
         let round = json!({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"});
         assert!(faults(&round, &json!(1))[0].contains("without end"));
+    }
+
+    #[test]
+    fn no_answer_and_no_schema_takes_for_ever() {
+        let doubled = json!({
+            "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"
+        });
+        let told = faults(&doubled, &json!(1));
+        assert!(told.len() <= TOLD + 1 && told.iter().any(|why| why.contains("without end")), "{told:?}");
+        let bad = json!({"not": doubled["$defs"]["a"], "$defs": doubled["$defs"]});
+        let _ = faults(&bad, &json!(1));
+        // Quadratic, this would be some 10¹⁰ comparisons; and every text would compile its pattern.
+        let many = Json::Array((0..200_000).map(|n| json!(n.to_string())).collect());
+        let schema = json!({"uniqueItems": true, "items": {"pattern": "^[0-9]+$"}});
+        assert_eq!(faults(&schema, &many), Vec::<String>::new());
+        assert!(faults(&json!({"items": {"type": "null"}}), &many).len() <= TOLD);
+    }
+
+    #[test]
+    fn a_reference_leads_to_a_schema() {
+        for to in ["#/title", "#/required/0", "#/properties/a/default", "#/$defs/none", "x"] {
+            let text = format!(
+                "title: x\nrequired: [a]\nproperties: {{a: {{default: {{if: 1}}}}}}\nitems: {{$ref: '{to}'}}"
+            );
+            let problems = check(&parse(&text).unwrap());
+            assert!(
+                problems.iter().any(|p| p.message.contains("a place in this schema")),
+                "{to}: {problems:?}"
+            );
+        }
+        assert!(check(&parse("items: {$ref: '#'}").unwrap()).is_empty());
     }
 
     proptest! {

@@ -86,11 +86,25 @@ fn known_name(agent: &Template, inputs: Option<&Map<String, Json>>) -> Option<St
     if !uses.steps.is_empty() || uses.any_step || !uses.others.is_empty() {
         return None;
     }
-    if inputs.is_none() && !uses.inputs.is_empty() {
+    // Nobody may have looked at it yet, so nothing is computed.
+    if !agent.is_simple() || (inputs.is_none() && !uses.inputs.is_empty()) {
         return None;
     }
     let context = serde_json::json!({ "inputs": inputs });
     agent.render(&context).ok().map(|name| name.trim().to_owned())
+}
+
+/// Whom a run writes to for its steps, as far as that is known before: each name once, and its mailbox.
+pub fn agents(post: &Post, definition: &Definition, inputs: &Map<String, Json>) -> Vec<(String, MailboxId)> {
+    let mut found: Vec<(String, MailboxId)> = vec![];
+    for name in definition.steps.iter().filter_map(|step| known_name(&step.agent, Some(inputs))) {
+        if let Ok(id) = post.addressee(&name)
+            && !found.iter().any(|(_, other)| *other == id)
+        {
+            found.push((name, id));
+        }
+    }
+    found
 }
 
 /// The tree that the first step's agent is of, which then holds the state.

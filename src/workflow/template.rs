@@ -17,6 +17,9 @@ use super::problem::{Place, Problem};
 /// How much one template may compute; a prompt of a thousand items takes a hundredth of it.
 const FUEL: u64 = 2_000_000;
 
+/// The longest text that one may make; no room takes one that is nearly as long.
+const LENGTH: usize = 16 * 1024 * 1024;
+
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
@@ -75,9 +78,26 @@ impl Template {
 
     /// The text with everything filled in, or why it cannot be.
     pub fn render(&self, context: &Json) -> Result<String, String> {
-        ENVIRONMENT
-            .render_str(&self.source, minijinja::Value::from(Serde(context)))
-            .map_err(|e| format!("its template cannot be filled in: {}", worded(&e)))
+        let mut text = Bounded(vec![]);
+        let rendered = ENVIRONMENT.template_from_str(&self.source).and_then(|template| {
+            template.render_captured_to(minijinja::Value::from(Serde(context)), &mut text).map(drop)
+        });
+        match rendered {
+            Ok(()) => Ok(String::from_utf8_lossy(&text.0).into_owned()),
+            Err(e) => Err(format!("its template cannot be filled in: {}", worded(&e))),
+        }
+    }
+
+    /// Whether it is text and variables and nothing else: then filling it in computes nothing, whoever wrote it.
+    pub fn is_simple(&self) -> bool {
+        let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ' ');
+        let mut parts = self.source.split("{{");
+        let outside = |text: &str| !text.contains("{%");
+        parts.next().is_some_and(outside)
+            && parts.all(|part| {
+                part.split_once("}}")
+                    .is_some_and(|(inside, after)| inside.chars().all(name) && outside(after))
+            })
     }
 }
 
@@ -119,6 +139,23 @@ impl Expression {
             Ok(Json::Array(items)) => Ok(items),
             _ => Err(format!("`{}` is a {kind}, not a list", self.source)),
         }
+    }
+}
+
+/// What is made of a template, as long as it is not too long.
+struct Bounded(Vec<u8>);
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > LENGTH {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -166,6 +203,7 @@ impl Lines<'_> {
 fn worded(e: &minijinja::Error) -> String {
     match (e.kind(), e.detail()) {
         (ErrorKind::OutOfFuel, _) => "it computes for too long".to_owned(),
+        (ErrorKind::WriteFailure, _) => format!("its text is longer than {LENGTH} bytes"),
         (ErrorKind::SyntaxError, Some(detail)) => detail.to_owned(),
         (kind, Some(detail)) => format!("{kind}: {detail}"),
         (kind, None) => kind.to_string(),
@@ -224,5 +262,19 @@ mod tests {
         let source = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
         let template = Template::parse(source, lines(source, 1, 1, false)).unwrap();
         assert!(template.render(&json!({})).unwrap_err().contains("too long"));
+        let source = "{% for a in range(9999) %}{{ inputs.long }}{% endfor %}";
+        let template = Template::parse(source, lines(source, 1, 1, false)).unwrap();
+        let why = template.render(&json!({"inputs": {"long": "x".repeat(100_000)}})).unwrap_err();
+        assert!(why.contains("longer than 16777216 bytes"), "{why}");
+    }
+
+    #[test]
+    fn only_what_costs_nothing_is_simple() {
+        let simple = |source: &str| Template::parse(source, lines(source, 1, 1, false)).unwrap().is_simple();
+        assert!(simple("coder") && simple("{{ inputs.coder }}") && simple("{{ inputs.a }}-{{inputs.b}}"));
+        for other in ["{{ 'x' * 99 }}", "{{ inputs.a ~ inputs.a }}", "{% if true %}a{% endif %}", "{{ [1] }}"]
+        {
+            assert!(!simple(other), "{other}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! from it sent, under an id that follows from it too. Whoever loads the run later finds every accepted answer, comes to
 //! the same asks, and sends again what may not have been sent: a mailbox that has it already says so.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +12,12 @@ use super::carrier::{Carried, StartGate, no_run, shown};
 use super::engine::{Answer, Ask, AskKind, Engine, Facts, Status};
 use super::mail::{self, Arrived};
 use super::runs::{ByAgent, Record, Runs};
-use super::{reading, session, state};
+use super::{gate, reading, session, state};
 use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::claim::Attempt;
 use crate::name::{MailboxId, MessageId};
-use crate::post::{Error, Failure, HOPS, Letter, Me, Outcome, Post, Result};
-use crate::span;
+use crate::post::{Error, Me, Post, Result};
 
 /// How long the process of a gate may take until it holds its lock.
 const STARTING: Duration = Duration::from_secs(3);
@@ -30,7 +29,7 @@ pub(super) struct Turn {
     pub(super) me: Me,
     pub(super) engine: Engine,
     /// What is to be sent, in order; `true`: nobody can have sent it before.
-    pending: VecDeque<(Ask, bool)>,
+    pub(super) pending: VecDeque<(Ask, bool)>,
     pub(super) sent: HashMap<MessageId, Timestamp>,
     /// Asks that agents have sent themselves.
     pub(super) adopted: HashMap<MessageId, ByAgent>,
@@ -57,7 +56,12 @@ impl Turn {
         let (mut answers, mut controls) = (HashMap::new(), BTreeMap::new());
         let limit = post.room().limits().body_bytes;
         for name in me.mailbox.list(Folder::Archive, usize::MAX)?.names {
-            let Ok(Some((message, _))) = me.mailbox.message(Folder::Archive, &name, limit) else { continue };
+            // What was accepted and cannot be read any more would be waited for without end.
+            let read = me.mailbox.message(Folder::Archive, &name, limit).map_err(|e| Error::Unreadable {
+                path: format!("{run}/archive/{name}"),
+                why: format!("the run has accepted it, and now it cannot be read: {}", e.why),
+            })?;
+            let Some((message, _)) = read else { continue };
             match mail::arrived(message, &name, run) {
                 Arrived::Answer(id, answer) => drop(answers.entry(id).or_insert(answer)),
                 Arrived::Control(number, control) => drop(controls.insert(number, control)),
@@ -72,7 +76,13 @@ impl Turn {
         };
         let sent = runs.sent(run)?;
         let mut turn = Self {
-            engine: Engine::new(Arc::new(definition), facts, answers, controls),
+            engine: Engine::new(
+                Arc::new(definition),
+                facts,
+                answers,
+                controls,
+                sent.keys().cloned().collect(),
+            ),
             desk: state::Desk::new(&record.desk),
             pending: VecDeque::new(),
             adopted: HashMap::new(),
@@ -104,7 +114,9 @@ impl Turn {
                 changes.push((index, now));
             }
             for item in &self.engine.steps()[index].items {
-                if !item.agent.is_empty() && !self.invoked.contains(&item.agent) {
+                // Whoever was computed out of a result may be no name at all.
+                let named = crate::name::Name::parse(&item.agent).is_ok();
+                if named && !self.invoked.contains(&item.agent) {
                     self.invoked.push(item.agent.clone());
                 }
             }
@@ -229,13 +241,18 @@ impl Turn {
                 None => "the run does not wait for this answer".to_owned(),
             });
         };
-        let AskKind::Approval { by, .. } = &ask.kind else { return None };
-        // Only whoever was asked can approve; the run itself notes that time is over.
-        let asked = post.addressee(by).ok();
-        let own = answer.failed.is_some() && answer.from == self.record.id;
-        let theirs = asked.is_some_and(|asked| asked.as_str() == answer.from);
+        let (name, what) = match &ask.kind {
+            AskKind::Work { to, .. } => (to, "this"),
+            AskKind::Approval { by, .. } => (by, "approval"),
+            // The verdict is the run's own, whoever's process came to it.
+            AskKind::Command { .. } => (&self.record.id, "a verdict"),
+        };
+        // Only whoever was asked can answer; what the run notes for itself is a failure, or the verdict of its gate.
+        let is_gate = matches!(ask.kind, AskKind::Command { .. });
+        let own = answer.from == self.record.id && (answer.failed.is_some() || is_gate);
+        let theirs = !is_gate && post.addressee(name).is_ok_and(|asked| asked.as_str() == answer.from);
         (!own && !theirs)
-            .then(|| format!("`{by}` was asked for approval, and not `{}`", post.name_of(&answer.from)))
+            .then(|| format!("`{name}` was asked for {what}, and not `{}`", post.name_of(&answer.from)))
     }
 
     fn put_aside(&mut self, post: &Post, name: &str, why: &str) -> Result<()> {
@@ -261,6 +278,7 @@ impl Turn {
             self.engine.facts().clone(),
             HashMap::new(),
             BTreeMap::new(),
+            HashSet::new(),
         );
         let engine = std::mem::replace(&mut self.engine, empty);
         self.engine = engine.with_control(number, control);
@@ -275,143 +293,6 @@ impl Turn {
             self.desk.keep_result(&self.record.id, &file, &text)?;
         }
         Ok(())
-    }
-
-    /// How many requests are with agents.
-    fn outstanding(&self) -> usize {
-        let with = |ask: &&Ask| matches!(ask.kind, AskKind::Work { .. });
-        let there = |ask: &&Ask| self.sent.contains_key(&ask.id) || self.adopted.contains_key(&ask.id);
-        self.engine.open().values().filter(with).filter(there).count()
-    }
-
-    /// Sends what is asked, as much as may be open at once; `true`: something came of it that is mail of the run.
-    fn send(&mut self, post: &Post, runs: &Runs) -> Result<bool> {
-        let mut learned = false;
-        let mut left = self.engine.definition().parallel.saturating_sub(self.outstanding());
-        let mut waiting = VecDeque::new();
-        while let Some((ask, first)) = self.pending.pop_front() {
-            if !self.engine.open().contains_key(&ask.id) || self.sent.contains_key(&ask.id) {
-                continue;
-            }
-            let work = matches!(ask.kind, AskKind::Work { .. });
-            if self.adopted.contains_key(&ask.id) || matches!(ask.kind, AskKind::Command { .. }) {
-                continue;
-            }
-            if work && left == 0 {
-                waiting.push_back((ask, first));
-                continue;
-            }
-            let letter = self.letter(&ask);
-            match self.deliver(post, &ask, &letter, first) {
-                Ok(()) => {
-                    left -= usize::from(work);
-                    let now = post.room().clock().now();
-                    runs.note_sent(&self.record.id, &ask.id, now)?;
-                    self.sent.insert(ask.id, now);
-                }
-                // Nobody of that name, too long: another look will find the same.
-                Err(e)
-                    if matches!(e.code(), Failure::Unknown | Failure::Refused)
-                        && !matches!(e, Error::Full { .. }) =>
-                {
-                    self.learn(post, &ask, "not sent", &format!("it could not be sent: {e}"))?;
-                    learned = true;
-                }
-                Err(e) => {
-                    self.remarks.push(e.to_string());
-                    // Whether it arrived is not known, so it is looked for the next time.
-                    waiting.push_back((ask, false));
-                }
-            }
-        }
-        self.pending = waiting;
-        Ok(learned)
-    }
-
-    fn letter(&self, ask: &Ask) -> Letter {
-        let step = &self.engine.definition().steps[ask.step];
-        let (subject, body) = match &ask.kind {
-            AskKind::Work { subject, body, .. } | AskKind::Approval { subject, body, .. } => (subject, body),
-            AskKind::Command { text, .. } => (&step.name, text),
-        };
-        let mut extra = vec![
-            ("workflow".to_owned(), self.record.id.clone()),
-            ("step".to_owned(), step.level.to_string()),
-            ("step_name".to_owned(), step.name.clone()),
-        ];
-        extra.extend(self.record.hops.map(|hops| (HOPS.to_owned(), hops.saturating_add(1).to_string())));
-        Letter {
-            subject: Some(subject.clone()),
-            body: body.clone(),
-            channel: Some(self.record.id.clone()),
-            allow_secrets: true,
-            extra,
-            ..Letter::default()
-        }
-    }
-
-    fn deliver(&self, post: &Post, ask: &Ask, letter: &Letter, first: bool) -> Result<()> {
-        let name = match &ask.kind {
-            AskKind::Work { to, .. } => to,
-            AskKind::Approval { by, .. } => by,
-            AskKind::Command { .. } => return Ok(()),
-        };
-        let sent = match post.addressee(name) {
-            Ok(to) => post.send_errand(&self.me, &to, letter, &ask.id, first)?,
-            // Whoever came since this process began is in the registry all the same.
-            Err(Error::UnknownName { .. }) => {
-                let now = post.again()?;
-                let to = now.addressee(name)?;
-                now.send_errand(&self.me, &to, letter, &ask.id, first)?
-            }
-            Err(e) => return Err(e),
-        };
-        match sent.outcome {
-            // The same ask in other words: what was sent first stands.
-            Outcome::Failed(Error::IdTaken { .. }) => Ok(()),
-            Outcome::Failed(e) => Err(e),
-            Outcome::Queued | Outcome::Unproven(_) | Outcome::Already(_) => Ok(()),
-        }
-    }
-
-    /// Writes down that an ask failed, as mail like everything else.
-    fn learn(&self, post: &Post, ask: &Ask, what: &str, why: &str) -> Result<()> {
-        let step = &self.engine.definition().steps[ask.step].name;
-        let id = MessageId::derived(format!("{what} {}", ask.id).as_bytes());
-        post.note_to_self(&self.me, &mail::note(&format!("{step}: {what}"), &ask.id, why, true), &id)
-    }
-
-    /// Gives up what has waited for too long; and how long until the next will have.
-    fn time_out(&mut self, post: &Post) -> Result<(bool, Option<Duration>)> {
-        if self.engine.definition().steps.iter().all(|step| step.timeout.is_none()) {
-            return Ok((false, None));
-        }
-        let now = post.room().clock().now();
-        let (mut late, mut due): (bool, Option<Duration>) = (false, None);
-        for ask in self.engine.open().values() {
-            let (Some(limit), Some(at)) = (ask.timeout, self.sent.get(&ask.id)) else { continue };
-            let waited = now.since(*at);
-            if waited < limit {
-                due = Some(due.map_or(limit - waited, |due| due.min(limit - waited)));
-                continue;
-            }
-            self.withdraw(post, ask);
-            self.learn(post, ask, "timed out", &format!("no answer came within {}", span::measured(limit)))?;
-            late = true;
-        }
-        Ok((late, due))
-    }
-
-    /// Takes back what nobody has begun; whoever has gets an answer that nobody waits for.
-    fn withdraw(&self, post: &Post, ask: &Ask) {
-        let name = match &ask.kind {
-            AskKind::Work { to, .. } => to,
-            AskKind::Approval { by, .. } => by,
-            AskKind::Command { .. } => return,
-        };
-        if let Ok(to) = post.addressee(name) {
-            let _ = post.withdraw(&self.me, &to, &ask.id);
-        }
     }
 
     /// Sees to it that every gate that is asked has a process; `true`: there are any.
@@ -437,22 +318,17 @@ impl Turn {
         Ok(!asked.is_empty())
     }
 
-    /// The run is over: nobody is left with a request of it that has not begun.
+    /// The run is over: nobody is left with a request of it that has not begun, and no gate runs for nothing.
     fn end(&mut self, post: &Post, runs: &Runs) -> Result<()> {
-        let open: Vec<Ask> = self.engine.open().values().cloned().collect();
-        open.iter().filter(|ask| self.sent.contains_key(&ask.id)).for_each(|ask| self.withdraw(post, ask));
+        for ask in self.engine.open().values() {
+            match ask.kind {
+                AskKind::Command { .. } => gate::end(runs, &self.record.id, &ask.id),
+                _ if self.sent.contains_key(&ask.id) => self.withdraw(post, ask),
+                _ => {}
+            }
+        }
         runs.set_open(&self.record.id, false)?;
         Ok(())
-    }
-
-    /// A request that failed in a tree would hold back all later steps of the run, so it is put away.
-    fn make_way(&self, post: &Post, id: &MessageId, answer: &Answer) {
-        let Some(AskKind::Work { to, .. }) = self.engine.open().get(id).map(|ask| &ask.kind) else { return };
-        if answer.failed.is_some()
-            && let Ok(to) = post.addressee(to)
-        {
-            let _ = post.put_failed_away(&to, id);
-        }
     }
 
     /// Writes what people and agents look at. It follows from the mail, so a failure here stops nothing.

@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::room::{Run, TestRoom};
 use crate::staffed::{AT_ONCE, shell, staffed, with_path};
 
+/// An agent that says what it is asked.
+pub(crate) const ECHO: &str = "sed -n '/ body:/{n;p;}'";
+
 /// A room with these agents, each a line of shell, and a project beside it with these workflows, trusted.
 pub(crate) fn crew(agents: &[(&str, &str)], workflows: &[(&str, &str)]) -> TestRoom {
     let names: Vec<&str> = agents.iter().map(|(name, _)| *name).collect();

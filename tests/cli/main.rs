@@ -111,6 +111,7 @@ mod workflow_check;
 mod workflow_claim;
 mod workflow_crowd;
 mod workflow_gates;
+mod workflow_guarded;
 mod workflow_hand;
 mod workflow_mail;
 mod workflow_order;

@@ -11,7 +11,6 @@ steps:
   b: {agent: one, needs: a, prompt: 'second after {{ steps.a.result }}'}
   c: {agent: one, needs: b, prompt: 'third after {{ steps.b.result }}'}
 ";
-const ECHO: &str = "sed -n '/ body:/{n;p;}'";
 
 #[test]
 fn nothing_lives_between_the_steps() {

@@ -239,3 +239,14 @@ steps:
     assert!(how[2].starts_with("failed (it exited with 3") && how[3] == "waiting", "{how:?}");
     assert_eq!(received(&room, "one").len(), 1);
 }
+
+#[test]
+fn whoever_follows_a_run_is_told_for_whom_no_program_is_started() {
+    let text = "steps:\n  a: {agent: one, prompt: x}\n  b: {agent: idle, needs: a, prompt: y, timeout: 1s}\n";
+    let agents = [("one", "echo x"), ("idle", "echo x")];
+    let room = crew(&agents, &[("half", text)]);
+    crate::staffed::settle(&room, &settings(&agents[..1]));
+    let told = workflow(&room, ["run", "half", "--follow"]).exits(5).err;
+    assert!(told.contains("no program is started for `idle`") && told.contains("[agents.idle]"), "{told}");
+    assert!(!told.contains("for `one`"), "{told}");
+}

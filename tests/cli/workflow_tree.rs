@@ -27,8 +27,6 @@ fn tree(explore: &str, writer: &str) -> TestRoom {
     room
 }
 
-const ECHO: &str = "sed -n '/ body:/{n;p;}'";
-
 #[test]
 fn a_run_in_a_tree_ends_as_in_a_room() {
     let room = tree("if grep -q look; then echo findings; else echo checked; fi", ECHO);

@@ -1,0 +1,119 @@
+//! The gate that is a person: asked by mail, and asked again until the answer is a yes or a no. Part of the [`Engine`], and
+//! as pure as it is.
+
+use super::engine::{Ask, AskKind, Engine};
+use super::item::Passed;
+use super::template::Template;
+use crate::message::visible;
+
+/// How often a person is asked again whose answer was neither yes nor no.
+const ASKED: usize = 20;
+
+/// What a person said.
+#[derive(Debug, PartialEq, Eq)]
+enum Word {
+    Approve,
+    Reject(String),
+    Unclear,
+}
+
+impl Engine {
+    pub(super) fn approval(
+        &mut self,
+        step: usize,
+        item: usize,
+        gate: usize,
+        by: &str,
+        ask: Option<&Template>,
+        text: &str,
+    ) -> Passed {
+        let attempt = self.steps[step].items[item].attempt;
+        let name = self.definition.steps[step].name.clone();
+        for asked in 0..ASKED {
+            let id = self.id_of(step, item, attempt, "approval", gate * ASKED + asked);
+            let Some(answer) = self.answers.get(&id) else {
+                let body = match self.question(step, item, ask, text, asked > 0) {
+                    Ok(body) => body,
+                    Err(why) => return Passed::No(why),
+                };
+                let subject = self.subject("approve? ", step, item);
+                let kind = AskKind::Approval { by: by.to_owned(), subject, body };
+                let timeout = self.definition.steps[step].timeout;
+                return Passed::Asks(Box::new(Ask { id, step, item, attempt, kind, timeout }));
+            };
+            if let Some(why) = &answer.failed {
+                return Passed::No(why.clone());
+            }
+            match word(&answer.body) {
+                Word::Approve => {
+                    self.decisions.push(format!("{name}: approved by {by}"));
+                    return Passed::Yes;
+                }
+                Word::Reject(why) => {
+                    self.decisions.push(format!("{name}: rejected by {by}: {}", visible::clip(&why, 120)));
+                    return Passed::No(format!("{by} rejected it: {why}"));
+                }
+                Word::Unclear => {}
+            }
+        }
+        Passed::No(format!("{by} was asked {ASKED} times and said neither approve nor reject"))
+    }
+
+    /// What a person is asked.
+    fn question(
+        &mut self,
+        step: usize,
+        item: usize,
+        ask: Option<&Template>,
+        text: &str,
+        again: bool,
+    ) -> Result<String, String> {
+        let asked = match ask {
+            Some(ask) => ask.render(&self.context(step, Some(item), &ask.uses))?,
+            None => format!(
+                "The step `{}` is done. May the run go on with its result?",
+                self.definition.steps[step].name
+            ),
+        };
+        let unclear = if again { "Your answer was neither `approve` nor `reject`.\n\n" } else { "" };
+        let limit = self.facts.body_bytes / 2;
+        let shown = self.referred(&self.label(step, item), text, limit);
+        let body = format!(
+            "{unclear}{}\n\nAnswer this message with `approve`, or with `reject` and why.\n\n## Result\n\n{}\n",
+            asked.trim_end(),
+            shown.trim_end()
+        );
+        self.fits(&body)?;
+        Ok(body)
+    }
+}
+
+/// What a person's answer means: its first word counts.
+fn word(text: &str) -> Word {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
+    let rest = text[end..].trim_start_matches(|c: char| !c.is_alphanumeric()).trim();
+    match text[..end].to_lowercase().as_str() {
+        "approve" | "approved" | "yes" | "ok" => Word::Approve,
+        "reject" | "rejected" | "no" => {
+            Word::Reject(if rest.is_empty() { "no reason was given".to_owned() } else { rest.to_owned() })
+        }
+        _ => Word::Unclear,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_decides() {
+        assert_eq!(word("approve"), Word::Approve);
+        assert_eq!(word("  Yes, go on\n"), Word::Approve);
+        assert_eq!(word("reject: too long"), Word::Reject("too long".into()));
+        assert_eq!(word("No."), Word::Reject("no reason was given".into()));
+        for unclear in ["", "approving would be wrong", "maybe", "not yet", "I approve"] {
+            assert_eq!(word(unclear), Word::Unclear, "{unclear}");
+        }
+    }
+}

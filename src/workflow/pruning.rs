@@ -1,0 +1,64 @@
+//! Runs that are over, to be pruned: a run goes as a whole, or not at all.
+//!
+//! Where a run stands follows from its mail, so no message of a run is ever old enough to go alone: without it the run
+//! would ask again for what it had. A run that is over goes with its mailbox, what is kept of it, and its shared files.
+//! Interrupted, it leaves its record, by which the next prune finds it.
+
+use std::collections::BTreeSet;
+
+use super::carrier::look_at;
+use super::engine::Status;
+use super::runs::Runs;
+use super::state::Desk;
+use crate::clock::Timestamp;
+use crate::mailbox::Folder;
+use crate::name::MailboxId;
+use crate::post::{Error, Post, Result};
+
+/// The mailboxes of a room that are those of runs.
+pub fn mailboxes(post: &Post) -> Result<BTreeSet<String>> {
+    match Runs::existing(post.room())? {
+        Some(runs) => Ok(runs.ids()?.into_iter().collect()),
+        None => Ok(BTreeSet::new()),
+    }
+}
+
+/// Since when a run is over, and how many messages it has; refused: it is in progress, or nobody can tell how it stands.
+pub fn over(post: &Post, run: &str) -> Result<(Timestamp, usize)> {
+    let not_over = |why: String| Error::NotOver { run: run.to_owned(), why };
+    let runs = Runs::existing(post.room())?.ok_or_else(|| not_over("it is gone".to_owned()))?;
+    let record = runs.record(run).ok_or_else(|| not_over("what is kept of it cannot be read".to_owned()))?;
+    let began = Timestamp::parse(&record.started).unwrap_or(post.room().clock().now());
+    if runs.is_open(run) {
+        return Err(not_over("it is in progress".to_owned()));
+    }
+    let mailbox = match post.room().root().sub(run) {
+        // A prune was interrupted here.
+        Err(e) if e.is_missing() => return Ok((began, 0)),
+        other => other?,
+    };
+    if look_at(post, &runs, run)?.status() == Status::InProgress {
+        return Err(not_over("it is in progress".to_owned()));
+    }
+    let ended = mailbox.stat(Folder::Archive.word()).map(|stat| Timestamp::from_parts(stat.st_mtime, 0));
+    let me = post.by_id(&MailboxId::parse(run).map_err(|_| super::carrier::no_run(run))?)?;
+    let mut messages = 0;
+    for folder in me.mailbox.folders()? {
+        messages += me.mailbox.list(folder, 0)?.total;
+    }
+    Ok((ended.unwrap_or(began), messages))
+}
+
+/// Removes a run that is over; `mailbox` removes its mailbox.
+pub fn remove(post: &Post, run: &str, mailbox: impl FnOnce() -> Result<()>) -> Result<()> {
+    let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
+    let _lock = runs.lock(run)?;
+    // Somebody may have begun it again since it was looked at.
+    over(post, run)?;
+    if let Some(record) = runs.record(run) {
+        // They follow from the mail, and whoever keeps a tree may have taken them away.
+        let _ = Desk::new(&record.desk).forget(run);
+    }
+    mailbox()?;
+    Ok(runs.forget(run)?)
+}

@@ -1,0 +1,229 @@
+//! Reading the steps of a definition: what each says, and which other steps it names.
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::{Reader, is_word};
+use crate::workflow::definition::*;
+use crate::workflow::document::{Key, Node, Value};
+use crate::workflow::problem::Problem;
+use crate::workflow::schema;
+
+/// How long the command of a gate may take, unless it says so.
+const GATE_TIME: Duration = Duration::from_secs(10 * 60);
+
+/// What a step says before names are resolved.
+struct Raw<'d> {
+    name: &'d Key,
+    entries: &'d [(Key, Node)],
+}
+
+impl Raw<'_> {
+    fn get(&self, key: &str) -> Option<&Node> {
+        self.entries.iter().find(|(k, _)| k.text == key).map(|(_, node)| node)
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn steps(&mut self, node: &Node) -> Option<Vec<Step>> {
+        let entries = self.map(node, "`steps`")?;
+        if entries.is_empty() || entries.len() > STEPS {
+            return self.wrong(node.place, format!("a workflow has from 1 to {STEPS} steps"));
+        }
+        let mut raws = vec![];
+        for (name, node) in entries {
+            if !is_word(&name.text) {
+                self.problems.push(Problem::at(
+                    name.place,
+                    format!("`{}` cannot name a step: letters, digits and `_`", name.text),
+                ));
+            }
+            if let Some(entries) = self.map(node, "a step") {
+                raws.push(Raw { name, entries });
+            }
+        }
+        let index = |name: &str| raws.iter().position(|raw| raw.name.text == name);
+        let steps: Vec<_> = raws.iter().filter_map(|raw| self.step(raw, &index)).collect();
+        Some(steps)
+    }
+
+    fn step(&mut self, raw: &Raw<'_>, index: &dyn Fn(&str) -> Option<usize>) -> Option<Step> {
+        const KEYS: [&str; 12] = [
+            "about",
+            "agent",
+            "prompt",
+            "needs",
+            "when",
+            "foreach",
+            "join",
+            "gate",
+            "retry",
+            "timeout",
+            "on_failure",
+            "output",
+        ];
+        self.known(raw.entries, "a step", &KEYS);
+        let name = &raw.name.text;
+        let needed = |reader: &mut Self, key: &str| match raw.get(key) {
+            Some(node) => reader.template(node, key),
+            None => reader.wrong(raw.name.place, format!("the step `{name}` has no `{key}`")),
+        };
+        let (agent, prompt) = (needed(self, "agent"), needed(self, "prompt"));
+        let about = raw.get("about").and_then(|node| self.text(node, "about")).unwrap_or_default();
+        let needs = raw.get("needs").map(|node| self.needs(node, index)).unwrap_or_default();
+        let when = raw.get("when").map(|node| match node.json() {
+            // A constant is as good as an expression, if it is one of the two.
+            Json::Bool(_) | Json::String(_) => self.expression(node, "when"),
+            _ => self.wrong(node.place, "`when` is an expression that is true or false"),
+        });
+        let foreach = raw.get("foreach").map(|node| self.expression(node, "foreach"));
+        let join = raw.get("join").map(|node| match node.text() {
+            Some("all") => Some(Join::All),
+            Some("any") => Some(Join::AtLeast(1)),
+            Some(number) if number.parse::<usize>().is_ok_and(|n| (1..=ITEMS).contains(&n)) => {
+                number.parse().ok().map(Join::AtLeast)
+            }
+            _ => self.wrong(node.place, "`join` is `all`, `any`, or how many results are needed"),
+        });
+        let output = raw.get("output").map(|node| match node.text() {
+            Some("text") => Some(Output::Text),
+            Some("json") => Some(Output::Json),
+            _ => self.wrong(node.place, "`output` is `text` or `json`"),
+        });
+        let gates = raw.get("gate").map(|node| self.gates(node)).unwrap_or_default();
+        let retry = raw.get("retry").and_then(|node| self.count(node, "retry", 0..=100));
+        let timeout = raw.get("timeout").and_then(|node| self.span(node, "timeout"));
+        let on_failure = raw.get("on_failure").map(|node| self.on_failure(node, index));
+        let schema = gates.iter().any(|gate| matches!(gate, Gate::Schema(_)));
+        Some(Step {
+            name: name.clone(),
+            place: raw.name.place,
+            about: about.trim().to_owned(),
+            agent: agent?,
+            prompt: prompt?,
+            needs,
+            when: when.flatten(),
+            foreach: foreach.flatten(),
+            join: join.flatten().unwrap_or(Join::All),
+            gates,
+            retry: retry.and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
+            timeout,
+            on_failure: on_failure.flatten().unwrap_or(OnFailure::Stop),
+            output: output.flatten().unwrap_or(if schema { Output::Json } else { Output::Text }),
+            handler_of: None,
+            level: 0,
+        })
+    }
+
+    fn resolved(&mut self, node: &Node, index: &dyn Fn(&str) -> Option<usize>) -> Option<usize> {
+        let name = self.text(node, "step")?;
+        index(&name).or_else(|| {
+            self.wrong(node.place, format!("there is no step `{}`", crate::message::visible::clip(&name, 40)))
+        })
+    }
+
+    fn needs(&mut self, node: &Node, index: &dyn Fn(&str) -> Option<usize>) -> Vec<usize> {
+        let one = std::slice::from_ref(node);
+        let nodes = match &node.value {
+            Value::List(nodes) => nodes.as_slice(),
+            _ => one,
+        };
+        let mut needs: Vec<usize> = vec![];
+        for node in nodes {
+            match self.resolved(node, index) {
+                Some(need) if needs.contains(&need) => {
+                    self.problems.push(Problem::at(node.place, "this step is needed already"));
+                }
+                need => needs.extend(need),
+            }
+        }
+        needs
+    }
+
+    fn on_failure(&mut self, node: &Node, index: &dyn Fn(&str) -> Option<usize>) -> Option<OnFailure> {
+        const ROUNDS: u32 = 3;
+        let Value::Map(entries) = &node.value else {
+            return match node.text() {
+                Some("stop") => Some(OnFailure::Stop),
+                Some("continue") => Some(OnFailure::Continue),
+                _ => {
+                    let step = self.resolved(node, index)?;
+                    Some(OnFailure::Step { step, rounds: ROUNDS, then: Then::Again })
+                }
+            };
+        };
+        self.known(entries, "`on_failure`", &["step", "rounds", "then"]);
+        let get = |key: &str| entries.iter().find(|(k, _)| k.text == key).map(|(_, node)| node);
+        let rounds = get("rounds").and_then(|node| self.count(node, "rounds", 1..=100));
+        let then = get("then").map(|node| match node.text() {
+            Some("again") => Some(Then::Again),
+            Some("continue") => Some(Then::Continue),
+            Some("stop") => Some(Then::Stop),
+            _ => self.wrong(node.place, "`then` is `again`, `continue` or `stop`"),
+        });
+        let Some(step) = get("step") else {
+            return self.wrong(node.place, "`on_failure` names a `step`, or is `continue` or `stop`");
+        };
+        let step = self.resolved(step, index)?;
+        let rounds = rounds.and_then(|n| u32::try_from(n).ok()).unwrap_or(ROUNDS);
+        Some(OnFailure::Step { step, rounds, then: then.flatten().unwrap_or(Then::Again) })
+    }
+
+    fn gates(&mut self, node: &Node) -> Vec<Gate> {
+        match &node.value {
+            Value::List(nodes) => nodes.iter().filter_map(|node| self.gate(node)).collect(),
+            _ => self.gate(node).into_iter().collect(),
+        }
+    }
+
+    fn gate(&mut self, node: &Node) -> Option<Gate> {
+        let entries = self.map(node, "a gate")?;
+        let [(key, value), rest @ ..] = entries else {
+            return self.wrong(node.place, "a gate is one of contains, command, schema, approval");
+        };
+        let extra = match key.text.as_str() {
+            "command" => "timeout",
+            "approval" => "ask",
+            _ => "",
+        };
+        if let Some((key, _)) = rest.iter().find(|(key, _)| key.text != extra) {
+            return self.wrong(
+                key.place,
+                format!("`{}` does not belong here; a gate is one thing, and several are a list", key.text),
+            );
+        }
+        match key.text.as_str() {
+            "contains" => self.text(value, "contains").map(Gate::Contains),
+            "command" => {
+                let command = self.command(value)?;
+                let timeout = rest.first().and_then(|(_, node)| self.span(node, "timeout"));
+                Some(Gate::Command { command, timeout: timeout.unwrap_or(GATE_TIME) })
+            }
+            "schema" => {
+                let problems = schema::check(value);
+                let right = problems.is_empty();
+                self.problems.extend(problems);
+                right.then(|| Gate::Schema(value.json()))
+            }
+            "approval" => {
+                let by = self.text(value, "approval")?;
+                let ask = rest.first().and_then(|(_, node)| self.template(node, "ask"));
+                Some(Gate::Approval { by, ask })
+            }
+            _ => self.wrong(key.place, "a gate is one of contains, command, schema, approval"),
+        }
+    }
+
+    /// A program and its arguments: no shell, and nothing is filled in, so that no byte of a result gets here.
+    fn command(&mut self, node: &Node) -> Option<Vec<String>> {
+        let Value::List(nodes) = &node.value else {
+            return self.wrong(node.place, "`command` is a list: the program, then its arguments");
+        };
+        let words: Vec<String> = nodes.iter().filter_map(|node| node.text().map(str::to_owned)).collect();
+        if words.len() != nodes.len() || words.is_empty() {
+            return self.wrong(node.place, "`command` is a list of texts: the program, then its arguments");
+        }
+        Some(words)
+    }
+}

@@ -1,0 +1,165 @@
+//! What a run sends, and what it takes back: requests to agents and questions to people, as many as may be open at once, and
+//! until their time is over. What cannot be sent is learned like everything else: as mail of the run.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::engine::{Answer, Ask, AskKind};
+use super::mail;
+use super::runs::Runs;
+use super::turn::Turn;
+use crate::clock::Timestamp;
+use crate::name::MessageId;
+use crate::post::{Error, Failure, HOPS, Letter, Outcome, Post, Result};
+use crate::span;
+
+impl Turn {
+    /// How many requests are with agents.
+    fn outstanding(&self) -> usize {
+        let with = |ask: &&Ask| matches!(ask.kind, AskKind::Work { .. });
+        let there = |ask: &&Ask| self.sent.contains_key(&ask.id) || self.adopted.contains_key(&ask.id);
+        self.engine.open().values().filter(with).filter(there).count()
+    }
+
+    /// Sends what is asked, as much as may be open at once; `true`: something came of it that is mail of the run.
+    pub(super) fn send(&mut self, post: &Post, runs: &Runs) -> Result<bool> {
+        let mut learned = false;
+        let mut left = self.engine.definition().parallel.saturating_sub(self.outstanding());
+        let mut waiting = VecDeque::new();
+        while let Some((ask, first)) = self.pending.pop_front() {
+            if !self.engine.open().contains_key(&ask.id) || self.sent.contains_key(&ask.id) {
+                continue;
+            }
+            let work = matches!(ask.kind, AskKind::Work { .. });
+            if self.adopted.contains_key(&ask.id) || matches!(ask.kind, AskKind::Command { .. }) {
+                continue;
+            }
+            if work && left == 0 {
+                waiting.push_back((ask, first));
+                continue;
+            }
+            let letter = self.letter(&ask);
+            match self.deliver(post, &ask, &letter, first) {
+                Ok(()) => {
+                    left -= usize::from(work);
+                    let now = post.room().clock().now();
+                    runs.note_sent(&self.record.id, &ask.id, now)?;
+                    self.sent.insert(ask.id, now);
+                }
+                // Nobody of that name, too long: another look will find the same.
+                Err(e)
+                    if matches!(e.code(), Failure::Unknown | Failure::Refused)
+                        && !matches!(e, Error::Full { .. }) =>
+                {
+                    self.learn(post, &ask, "not sent", &format!("it could not be sent: {e}"))?;
+                    learned = true;
+                }
+                Err(e) => {
+                    self.remarks.push(e.to_string());
+                    // Whether it arrived is not known, so it is looked for the next time.
+                    waiting.push_back((ask, false));
+                }
+            }
+        }
+        self.pending = waiting;
+        Ok(learned)
+    }
+
+    fn letter(&self, ask: &Ask) -> Letter {
+        let step = &self.engine.definition().steps[ask.step];
+        let (subject, body) = match &ask.kind {
+            AskKind::Work { subject, body, .. } | AskKind::Approval { subject, body, .. } => (subject, body),
+            AskKind::Command { text, .. } => (&step.name, text),
+        };
+        let mut extra = vec![
+            ("workflow".to_owned(), self.record.id.clone()),
+            ("step".to_owned(), step.level.to_string()),
+            ("step_name".to_owned(), step.name.clone()),
+        ];
+        extra.extend(self.record.hops.map(|hops| (HOPS.to_owned(), hops.saturating_add(1).to_string())));
+        Letter {
+            subject: Some(subject.clone()),
+            body: body.clone(),
+            channel: Some(self.record.id.clone()),
+            allow_secrets: true,
+            extra,
+            ..Letter::default()
+        }
+    }
+
+    fn deliver(&self, post: &Post, ask: &Ask, letter: &Letter, first: bool) -> Result<()> {
+        let name = match &ask.kind {
+            AskKind::Work { to, .. } => to,
+            AskKind::Approval { by, .. } => by,
+            AskKind::Command { .. } => return Ok(()),
+        };
+        let sent = match post.addressee(name) {
+            Ok(to) => post.send_errand(&self.me, &to, letter, &ask.id, first)?,
+            // Whoever came since this process began is in the registry all the same.
+            Err(Error::UnknownName { .. }) => {
+                let now = post.again()?;
+                let to = now.addressee(name)?;
+                now.send_errand(&self.me, &to, letter, &ask.id, first)?
+            }
+            Err(e) => return Err(e),
+        };
+        match sent.outcome {
+            // The same ask in other words: what was sent first stands.
+            Outcome::Failed(Error::IdTaken { .. }) => Ok(()),
+            Outcome::Failed(e) => Err(e),
+            Outcome::Queued | Outcome::Unproven(_) | Outcome::Already(_) => Ok(()),
+        }
+    }
+
+    /// Writes down that an ask failed, as mail like everything else.
+    fn learn(&self, post: &Post, ask: &Ask, what: &str, why: &str) -> Result<()> {
+        let step = &self.engine.definition().steps[ask.step].name;
+        let id = MessageId::derived(format!("{what} {}", ask.id).as_bytes());
+        post.note_to_self(&self.me, &mail::note(&format!("{step}: {what}"), &ask.id, why, true), &id)
+    }
+
+    /// Gives up what has waited for too long; and how long until the next will have.
+    pub(super) fn time_out(&mut self, post: &Post) -> Result<(bool, Option<Duration>)> {
+        if self.engine.definition().steps.iter().all(|step| step.timeout.is_none()) {
+            return Ok((false, None));
+        }
+        let now = post.room().clock().now();
+        let (mut late, mut due): (bool, Option<Duration>) = (false, None);
+        for ask in self.engine.open().values() {
+            let adopted = || Timestamp::parse(&self.adopted.get(&ask.id)?.at);
+            let sent = self.sent.get(&ask.id).copied().or_else(adopted);
+            let (Some(limit), Some(at)) = (ask.timeout, sent) else { continue };
+            let waited = now.since(at);
+            if waited < limit {
+                due = Some(due.map_or(limit - waited, |due| due.min(limit - waited)));
+                continue;
+            }
+            self.withdraw(post, ask);
+            self.learn(post, ask, "timed out", &format!("no answer came within {}", span::measured(limit)))?;
+            late = true;
+        }
+        Ok((late, due))
+    }
+
+    /// Takes back what nobody has begun; whoever has gets an answer that nobody waits for.
+    pub(super) fn withdraw(&self, post: &Post, ask: &Ask) {
+        let name = match &ask.kind {
+            AskKind::Work { to, .. } => to,
+            AskKind::Approval { by, .. } => by,
+            AskKind::Command { .. } => return,
+        };
+        if let Ok(to) = post.addressee(name) {
+            let _ = post.withdraw(&self.me, &to, &ask.id);
+        }
+    }
+
+    /// A request that failed in a tree would hold back all later steps of the run, so it is put away.
+    pub(super) fn make_way(&self, post: &Post, id: &MessageId, answer: &Answer) {
+        let Some(AskKind::Work { to, .. }) = self.engine.open().get(id).map(|ask| &ask.kind) else { return };
+        if answer.failed.is_some()
+            && let Ok(to) = post.addressee(to)
+        {
+            let _ = post.put_failed_away(&to, id);
+        }
+    }
+}
