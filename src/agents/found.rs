@@ -88,8 +88,8 @@ impl Found {
         }
     }
 
-    /// Removes what an interrupted write left beside it: files under the name of such a write that hold one of these
-    /// texts and nothing that anybody else has written.
+    /// Removes what an interrupted write left beside it: files under the name of such a write that hold nothing yet, or one
+    /// of these texts, and nothing that anybody else has written.
     pub(super) fn tidy(&self, is_ours: impl Fn(&str) -> bool) -> Result<()> {
         if !self.missing.is_empty() {
             return Ok(());
@@ -105,7 +105,7 @@ impl Found {
         })?;
         for name in left {
             let text = dir.read(&name, LIMIT).ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
-            if text.is_some_and(|text| is_ours(&digest(&text))) {
+            if text.is_some_and(|text| text.is_empty() || is_ours(&digest(&text))) {
                 dir.remove(&name)?;
             }
         }
