@@ -207,7 +207,9 @@ pub fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+    // By way of capitals, where the two small sigmas are one letter and a sharp s is two of them.
+    let small = text.nfkc().flat_map(char::to_lowercase);
+    small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
 
 macro_rules! shown_as_text {
@@ -273,6 +275,15 @@ mod tests {
         assert_eq!(fold("BOB"), fold("bob"));
         assert_eq!(fold("É"), fold("e\u{301}"));
         assert_ne!(fold("bob"), fold("bobby"));
+    }
+
+    #[test]
+    fn a_final_sigma_and_a_sharp_s_made_two_names_of_one() {
+        assert_eq!(fold("ΣΊΣΥΦΟΣ"), fold("σίσυφος"));
+        for form in ["STRASSE", "Straße", "STRAẞE"] {
+            assert_eq!(fold(form), fold("straße"), "{form}");
+        }
+        assert_ne!(fold("strase"), fold("straße"));
     }
 
     #[test]

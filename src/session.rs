@@ -100,14 +100,9 @@ impl Session {
         process: Process,
         ended: bool,
     ) -> Result<(), Error> {
-        let folder = match folder(room)? {
-            Some(folder) => folder,
-            None => {
-                let made = room.root().make_sub(FOLDER)?;
-                room.root().sync()?;
-                made
-            }
-        };
+        let folder = room.root().make_sub(FOLDER)?;
+        // Whoever made it may have been interrupted before its place in the room was durable.
+        room.root().sync()?;
         let binding = Binding {
             v: 1,
             program: self.program.clone(),

@@ -2,7 +2,8 @@
 //!
 //! A [`Watch`] is a hint and never the truth: it may wake for nothing, and the caller scans after every
 //! return. The order is always watch, scan, sleep, scan, so that nothing falls between. Where the kernel
-//! gives no watch (no instances left, a network disk), sleeping is bounded and the scans do the work alone.
+//! gives no watch (no instances left), or one that hears only this machine (a network disk), sleeping is bounded
+//! and the scans do the work.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -13,6 +14,8 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
+
+use crate::mailbox::disk::network;
 
 /// How long a watched sleep may last before the scan is repeated all the same.
 const RESCAN: Duration = Duration::from_secs(5);
@@ -93,12 +96,16 @@ impl Watch {
             | WatchFlags::MOVE_SELF
             | WatchFlags::ONLYDIR
             | WatchFlags::DONT_FOLLOW;
+        let mut longest = RESCAN;
         for directory in directories {
             if inotify::add_watch(&fd, directory.as_ref(), mask).is_err() {
                 return Self::none();
             }
+            if network(directory.as_ref()).is_some() {
+                longest = UNWATCHED;
+            }
         }
-        Self { inotify: Some(fd), longest: RESCAN, stop: None }
+        Self { inotify: Some(fd), longest, stop: None }
     }
 
     fn none() -> Self {

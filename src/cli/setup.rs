@@ -8,7 +8,8 @@ use serde_json::json;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{GREEN, quoted};
+use super::output::{GREEN, note, quoted};
+use crate::mailbox::disk::network;
 use crate::message::visible;
 use crate::post::{self, NewMailbox};
 
@@ -65,6 +66,11 @@ impl Verb for Setup {
             NewMailbox { name, aliases: self.alias, about: self.about, child: self.child, workspace };
         let setup = post.setup(&wanted)?;
         context.done = true;
+        if let Some(kind) = network(&context.root).filter(|_| setup.created && !context.output.quiet) {
+            note(&format!(
+                "postroom: this room lies on a network disk ({kind}); postroom doctor tells what that means"
+            ));
+        }
         let prompt = self.child.then(|| prompt(context, &setup));
         let room = context.room_shown();
         let root = context.root.display().to_string();

@@ -5,6 +5,7 @@ use rustix::fs::FileType;
 use super::{Doctor, Grade, entries};
 use crate::dispatch::runs;
 use crate::journal;
+use crate::mailbox::disk::network;
 use crate::mailbox::{Dir, Error};
 use crate::name::MailboxId;
 
@@ -26,6 +27,13 @@ impl Doctor<'_> {
     /// Looks at the root and gives the ids of the mailboxes in it.
     pub(super) fn room_itself(&mut self) -> Result<Vec<MailboxId>, Error> {
         let root = self.room.root();
+        if let Some(kind) = network(root.path()) {
+            let what = format!(
+                "lies on a network disk ({kind}): mail of other machines is found by looking every 2 s, and what \
+                 survives a power cut, and whom a lock keeps out, is for its server to say"
+            );
+            self.find(Grade::Note, "§1.4", root.path().display().to_string(), what);
+        }
         let mut mailboxes = vec![];
         for (name, kind) in entries(root)? {
             let path = root.path().join(&name).display().to_string();

@@ -9,7 +9,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "this is the door")]
 
+mod flags;
 mod log;
+#[cfg(feature = "mutations")]
+mod mutation;
 mod outside;
 mod whereabouts;
 
@@ -22,11 +25,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, Stat};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 pub use outside::Swapped;
+pub use whereabouts::network;
 
+use self::flags::{dir_flags, exclusive, file_flags, fsync, no_replace};
 use super::fault::{Error, Result};
 use crate::random;
 
@@ -112,7 +117,7 @@ impl Dir {
             if check_owner(&stat, parent).is_err() {
                 break;
             }
-            fs::fsync(&fd).map_err(|e| Error::io("sync", parent, e))?;
+            fsync(&fd).map_err(|e| Error::io("sync", parent, e))?;
         }
         Ok(())
     }
@@ -169,9 +174,8 @@ impl Dir {
 
     /// Writes and syncs a new file where no reader looks.
     pub fn stage(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let synced = self
-            .create(name, bytes)
-            .and_then(|file| fs::fsync(&file).map_err(|e| self.fault("sync", name, e)));
+        let synced =
+            self.create(name, bytes).and_then(|file| fsync(&file).map_err(|e| self.fault("sync", name, e)));
         if synced.is_err() {
             let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
         }
@@ -184,7 +188,7 @@ impl Dir {
     }
 
     fn create(&self, name: &str, bytes: &[u8]) -> Result<File> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::WRONLY | OFlags::CREATE | exclusive() | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, FILE_MODE))
             .map_err(|e| self.fault("create", name, e))?;
         let written =
@@ -203,7 +207,7 @@ impl Dir {
     /// taken there, [`Error::is_missing`] if the file is gone here. The caller syncs `to`.
     pub fn publish(&self, name: impl AsRef<OsStr>, to: &Dir, new: &str) -> Result<()> {
         let name = name.as_ref();
-        match retry_on_intr(|| fs::renameat_with(&self.fd, name, &to.fd, new, RenameFlags::NOREPLACE)) {
+        match retry_on_intr(|| fs::renameat_with(&self.fd, name, &to.fd, new, no_replace())) {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) => Err(Error::Exists { path: to.path.join(new) }),
             // Some file systems know no NOREPLACE; a hard link refuses a taken name just as surely.
@@ -246,7 +250,7 @@ impl Dir {
     /// Makes the content of a file here survive a power cut.
     pub fn sync_file(&self, name: &str) -> Result<()> {
         let opened = self.open_file(name)?;
-        fs::fsync(&opened.file).map_err(|e| self.fault("sync", name, e))
+        fsync(&opened.file).map_err(|e| self.fault("sync", name, e))
     }
 
     /// Removes an empty directory.
@@ -255,13 +259,14 @@ impl Dir {
     }
 
     /// Makes what was published, made or removed here survive a power cut.
+    #[cfg_attr(feature = "mutations", track_caller)]
     pub fn sync(&self) -> Result<()> {
-        fs::fsync(&self.fd).map_err(|e| Error::io("sync", &self.path, e))
+        fsync(&self.fd).map_err(|e| Error::io("sync", &self.path, e))
     }
 
     /// Renames a directory that lies below this one, never onto another.
     pub fn rename_dir(&self, name: &str, to: &Dir, new: &str) -> Result<()> {
-        match fs::renameat_with(&self.fd, name, &to.fd, new, RenameFlags::NOREPLACE) {
+        match fs::renameat_with(&self.fd, name, &to.fd, new, no_replace()) {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) => Err(Error::Exists { path: to.path.join(new) }),
             // Without NOREPLACE a directory can still only replace an empty one.
@@ -459,14 +464,6 @@ impl Opened {
             bytes.resize((bytes.len() * 2).min(usize::try_from(limit).unwrap_or(usize::MAX) + 1), 0);
         }
     }
-}
-
-fn dir_flags() -> OFlags {
-    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
-}
-
-fn file_flags() -> OFlags {
-    OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY
 }
 
 fn check_owner(stat: &Stat, path: &Path) -> Result<()> {

@@ -109,8 +109,8 @@ impl Maildir {
         if root.stat(id.as_str()).is_err_and(|e| e.is_missing()) {
             let staging = root.make_sub(".staging")?;
             let name = format!("{id}.{}", random::unique_hex());
+            // Its place in the staging directory need not be durable, only what is in it.
             Self::furnish(&staging.make_sub(&name)?, card)?;
-            staging.sync()?;
             match staging.rename_dir(&name, root, id.as_str()) {
                 Ok(()) => root.sync()?,
                 // Another process made it in the same moment; its directory serves as well.

@@ -70,6 +70,16 @@ pub fn clip(text: &str, width: usize) -> String {
     clean
 }
 
+/// One line of at most so many bytes, the last of them an ellipsis when something was left out.
+pub fn cut(text: &str, bytes: usize) -> String {
+    let mut clean = line(text);
+    if clean.len() > bytes {
+        clean.truncate(clean.floor_char_boundary(bytes.saturating_sub('…'.len_utf8())));
+        clean.push('…');
+    }
+    clean
+}
+
 /// Whether a terminal or a reader could be misled by this character.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
@@ -88,6 +98,12 @@ mod tests {
         assert_eq!(line("x\u{202e}y\u{e0041}z\u{200b}"), "x\\u{202e}y\\u{e0041}z\\u{200b}");
         assert_eq!(line("\u{9b}31m\u{7f}"), "\\u{9b}31m\\u{7f}");
         assert_eq!(line("Ångström 陳 👩\u{200d}🔬"), "Ångström 陳 👩\u{200d}🔬");
+    }
+
+    #[test]
+    fn cutting_counts_bytes() {
+        assert_eq!((cut("hello", 5).as_str(), cut("hello!", 5).as_str()), ("hello", "he…"));
+        assert_eq!((cut("陳陳陳", 8).as_str(), cut("a\n\u{1b}", 12).as_str()), ("陳…", "a \\u{1b}"));
     }
 
     #[test]

@@ -8,16 +8,24 @@ use crate::message::workspace::Kind;
 use crate::message::{Native, Priority, visible};
 use crate::name::MessageId;
 
+/// The longest line of a header, in bytes: whoever wrote a message decides no more than this of what a look costs.
+const LONGEST: usize = 200;
+
+/// The longest name, channel or id in such a line.
+const LONGEST_PART: usize = 40;
+
 /// `ID TIME FROM [MARKS]: SUBJECT`
 pub fn of_header(post: &Post, header: &Header, superseded: &[String]) -> String {
-    let marks = marks(header, superseded).map(|mark| format!(" {mark}")).collect::<String>();
-    let from = visible::line(post.name_of(&header.envelope.from));
-    format!(
+    let marks = marks(header, superseded).map(|mark| format!(" {}", visible::cut(&mark, LONGEST_PART)));
+    let marks = marks.collect::<String>();
+    let from = visible::cut(post.name_of(&header.envelope.from), LONGEST_PART);
+    let line = format!(
         "{} {} {from}{marks}: {}",
         header.envelope.called(&header.name),
         header.time,
         visible::line(&header.envelope.subject)
-    )
+    );
+    visible::cut(&line, LONGEST)
 }
 
 /// What is worth knowing about a message before it is read.

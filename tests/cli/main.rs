@@ -12,6 +12,9 @@
 mod adopt;
 mod agents_idle;
 mod agents_real;
+#[allow(unreachable_pub, reason = "it is the library of the fuzz targets")]
+#[path = "../../fuzz/src/lib.rs"]
+mod any_bytes;
 mod archive;
 mod ask;
 mod attend;
@@ -74,6 +77,7 @@ mod page;
 mod plugins;
 mod project;
 mod promises;
+mod properties;
 mod prune;
 mod queue;
 mod read;

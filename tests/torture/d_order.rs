@@ -4,13 +4,19 @@
 //! operation is traced whole. At last each is killed before a sync of a directory and run again: what the
 //! first run published is owed by the second, which must not acknowledge it unsynced.
 
-use crate::lab::{Findings, Lab, Outcome, need};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::d_power::every_op;
+use crate::lab::{Findings, Lab, Outcome, need, spread};
 use crate::lint::lint;
 use crate::ops::Op;
+use crate::place::Place;
+use crate::process::Run;
 use crate::strace::{self, Call};
 
 /// Traces by hand: what each shows, whether the lint must find something, and the calls.
-const BY_HAND: [(&str, bool, &str); 24] = [
+const BY_HAND: [(&str, bool, &str); 26] = [
     ("the right order", false, "stage F; write F; fsync F; publish F I; fsync I; ack"),
     ("no sync of the file", true, "stage F; write F; publish F I; fsync I; ack"),
     (
@@ -45,6 +51,8 @@ const BY_HAND: [(&str, bool, &str); 24] = [
     ("a tree that is published unsynced inside", true, "mkdir S; mkdir N; move S; fsync R; ack"),
     ("the journal, which needs no sync", false, "stage J; write J; ack; end"),
     ("a message written in place", true, "stage P; write P; fsync P; fsync I; ack"),
+    ("a rename that may replace", true, "stage F; write F; fsync F; replace F I; fsync I; ack"),
+    ("a file that may be there already", true, "open F; write F; fsync F; publish F I; fsync I; ack"),
     ("a list that grows and is synced", false, "stage A; write A; fsync A; fsync L; ack"),
     ("a list whose lines are not synced", true, "stage A; write A; fsync L; ack"),
     ("a list whose name is not synced", true, "stage A; write A; fsync A; ack"),
@@ -60,8 +68,20 @@ pub(crate) fn order_of_calls(lab: &Lab) -> Outcome {
         let found = lint(&by_hand(script), "/tmp/r").0;
         findings.check(found.is_empty() != bad, || format!("the lint misjudges `{what}`: {found:?}"));
     }
-    let (mut published, mut seconds) = (0, 0);
-    for op in Op::CHANGING.into_iter().chain(Op::CLAIMS) {
+    let (published, mut seconds) = order_of(lab, &every_op(), &findings);
+    seconds += a_takeover_that_was_interrupted(lab, &findings);
+    let (rules, ops) = (BY_HAND.len(), Op::CHANGING.len() + Op::CLAIMS.len());
+    findings.verdict(format!(
+        "{rules} traces by hand judged rightly; {ops} operations, {published} publishings, {seconds} second runs"
+    ))
+}
+
+/// Traces these operations, whole and killed at each sync and run again. Gives how many things were published, and how
+/// many second runs there were.
+pub(crate) fn order_of(lab: &Lab, ops: &[Op], findings: &Findings) -> (usize, usize) {
+    let (published, seconds) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    spread(lab.workers, ops, |_, op| {
+        let op = *op;
         let dir = lab.dir();
         let place = op.prepare(lab, &dir.path().join("w"));
         let (log, root) = (dir.path().join("log"), place.root.display().to_string());
@@ -72,7 +92,7 @@ pub(crate) fn order_of_calls(lab: &Lab) -> Outcome {
         // A trace in which nothing is published would pass for the wrong reason.
         findings.check(count > 0, || format!("{}: nothing was published", op.word()));
         findings.extend(op.word(), found);
-        published += count;
+        published.fetch_add(count, Ordering::Relaxed);
         for (point, call) in strace::points(&whole) {
             if call.name != "fsync" {
                 continue;
@@ -95,13 +115,45 @@ pub(crate) fn order_of_calls(lab: &Lab) -> Outcome {
                 found.retain(|what| !what.contains("is not synced before the end"));
             }
             findings.extend(&at, found);
-            seconds += 1;
+            seconds.fetch_add(1, Ordering::Relaxed);
         }
+    });
+    (published.into_inner(), seconds.into_inner())
+}
+
+/// The first session of a room takes a mailbox over, whole and killed at each sync and run again: the directory of
+/// sessions that the killed run made has to be synced by the second. Gives how many second runs there were.
+pub(crate) fn a_takeover_that_was_interrupted(lab: &Lab, findings: &Findings) -> usize {
+    let dir = lab.dir();
+    let place = before_a_takeover(lab, &dir.path().join("w"));
+    let (log, root) = (dir.path().join("log"), place.root.display().to_string());
+    let run = takeover(&place);
+    let (ended, whole) = strace::trace(&run, &log, &[]);
+    findings.check(ended.ok(), || format!("takeover: {}", ended.shown()));
+    findings.extend("takeover", lint(&whole, &root).0);
+    let syncs = whole.iter().filter(|call| call.name == "fsync").count();
+    for nth in 1..=syncs {
+        place.restore();
+        let (_, mut calls) = strace::trace(&run, &log, &[&format!("--inject=fsync:signal=KILL:when={nth}")]);
+        // The call that was struck is in the log, but it was never made.
+        calls.pop_if(|call| call.name == "fsync");
+        let (again, rest) = strace::trace(&run, &log, &[]);
+        calls.extend(rest);
+        findings.check(again.ok(), || format!("takeover killed at fsync#{nth}: {}", again.shown()));
+        findings.extend(&format!("takeover killed at fsync#{nth} and run again"), lint(&calls, &root).0);
     }
-    let (rules, ops) = (BY_HAND.len(), Op::CHANGING.len() + Op::CLAIMS.len());
-    findings.verdict(format!(
-        "{rules} traces by hand judged rightly; {ops} operations, {published} publishings, {seconds} second runs"
-    ))
+    syncs
+}
+
+/// A room in which nobody has a session.
+pub(crate) fn before_a_takeover(lab: &Lab, base: &Path) -> Place {
+    let place = Place::with(lab, base, &["alice", "bob"]);
+    place.save();
+    place
+}
+
+pub(crate) fn takeover(place: &Place) -> Run {
+    place.command(&["takeover", "bob", "--force"]).env("CLAUDE_CODE_SESSION_ID", "session-of-bob")
 }
 
 /// A trace out of a script: F is a file staged in T, P one created in the inbox I, J the journal, S a mailbox in
@@ -129,6 +181,11 @@ fn by_hand(script: &str) -> Vec<Call> {
         let (directory, name) = at.rsplit_once('/').unwrap_or(("", at));
         match verb {
             "stage" => format!("openat(6<{directory}>, \"{name}\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 8<{at}>"),
+            "open" => format!("openat(6<{directory}>, \"{name}\", O_WRONLY|O_CREAT, 0600) = 8<{at}>"),
+            "replace" => {
+                let (from, to) = ("6</tmp/r/bob/tmp>, \"m.md.1\"", "7</tmp/r/bob/inbox>, \"m.md\"");
+                format!("renameat2({from}, {to}, 0) = 0")
+            }
             "write" => format!("write(8<{at}>, \"---\\nfrom, \\\"x\\\" = 1\"..., 112) = 112"),
             "fsync" => format!("fsync(8<{at}>) = 0"),
             "fsync-" => format!("fsync(8<{at}>) = -1 EIO (Input/output error) (INJECTED)"),

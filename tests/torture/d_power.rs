@@ -10,12 +10,9 @@
 //!   first had done. Only calls that change a file are struck so, because a kill before any other leaves what
 //!   a kill before the next leaves.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
+use crate::disk::{Disk, Kind};
 use crate::lab::{Findings, Lab, NotPassed, Outcome, need, spread};
 use crate::ops::Op;
 use crate::ops_claims::UNSETTLED;
@@ -24,8 +21,33 @@ use crate::process::Ended;
 use crate::strace::{self, Point};
 
 pub(crate) fn cut_at_every_call(lab: &Lab) -> Outcome {
+    on(lab, Kind::EXT4, &every_op())
+}
+
+/// D5: the same on other file systems.
+pub(crate) fn on_other_file_systems(lab: &Lab) -> Outcome {
+    let (mut figures, mut missing) = (vec![], vec![]);
+    for kind in [Kind::XFS, Kind::BTRFS] {
+        match on(lab, kind, &every_op()) {
+            Ok(told) => figures.push(format!("{}: {told}", kind.word)),
+            Err(NotPassed::Skipped(why)) => missing.push(format!("{}: {why}", kind.word)),
+            failed => return failed,
+        }
+    }
+    match figures.is_empty() {
+        true => Err(NotPassed::Skipped(missing.join("; "))),
+        false => Ok(figures.into_iter().chain(missing).collect::<Vec<_>>().join("; ")),
+    }
+}
+
+pub(crate) fn every_op() -> Vec<Op> {
+    Op::CHANGING.into_iter().chain(Op::CLAIMS).collect()
+}
+
+/// Cuts these operations off at every call, on a disk of this kind.
+pub(crate) fn on(lab: &Lab, kind: Kind, ops: &[Op]) -> Outcome {
     need("strace")?;
-    need("mkfs.ext4")?;
+    need(kind.mkfs)?;
     if !lab.is_root() {
         return Err(NotPassed::Skipped("needs root and a loop device".to_owned()));
     }
@@ -33,12 +55,13 @@ pub(crate) fn cut_at_every_call(lab: &Lab) -> Outcome {
     let dir = lab.fast_dir();
     let mut disks = vec![];
     for worker in 0..lab.workers {
-        disks.push(Disk::new(&dir.path().join(format!("d{worker}")))?);
+        disks.push(Disk::new(&dir.path().join(format!("d{worker}")), kind)?);
     }
     let findings = Findings::default();
     let (cuts, acked) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    for op in Op::CHANGING.into_iter().chain(Op::CLAIMS) {
-        let places: Vec<Place> = disks.iter().map(|disk| disk.place(lab, op)).collect();
+    for op in ops.iter().copied() {
+        let places: Vec<Place> =
+            disks.iter().map(|disk| op.prepare(lab, &disk.mount.join(op.word().replace(' ', "-")))).collect();
         op.restore(&places[0]);
         let (clean, calls) = strace::trace(&op.command(&places[0]), &dir.path().join("log"), &[]);
         assert!(clean.ok(), "{}: undisturbed: {}", op.word(), clean.shown());
@@ -56,7 +79,7 @@ pub(crate) fn cut_at_every_call(lab: &Lab) -> Outcome {
         });
         cuts.fetch_add(points.len() + later.len(), Ordering::Relaxed);
     }
-    let (cuts, acked, ops) = (cuts.into_inner(), acked.into_inner(), Op::CHANGING.len() + Op::CLAIMS.len());
+    let (cuts, acked, ops) = (cuts.into_inner(), acked.into_inner(), ops.len());
     findings.verdict(format!(
         "{cuts} cuts of {ops} operations, {acked} first runs were acknowledged before the cut"
     ))
@@ -107,93 +130,4 @@ fn strike(op: Op, disk: &Disk, place: &Place, point: Option<&Point>, findings: &
     findings
         .check(killed.was_killed(), || format!("{} not killed at {point}: {}", op.word(), killed.shown()));
     killed
-}
-
-/// A small ext4 in a file, mounted by a loop device.
-struct Disk {
-    image: PathBuf,
-    mount: PathBuf,
-}
-
-impl Disk {
-    fn new(base: &Path) -> Result<Self, NotPassed> {
-        let disk = Self { image: base.with_extension("img"), mount: base.to_owned() };
-        fs::create_dir_all(&disk.mount).expect("a mount point");
-        File::create(&disk.image).and_then(|file| file.set_len(48 << 20)).expect("an image");
-        let image = disk.image.as_os_str();
-        // A small journal and nothing left for later make a mount take milliseconds.
-        let options = "lazy_itable_init=0,lazy_journal_init=0";
-        let words =
-            ["-q", "-F", "-b", "1024", "-J", "size=4", "-N", "4096", "-E", options].map(AsRef::as_ref);
-        tool("mkfs.ext4", &[&words[..], &[image]].concat()).expect("a file system");
-        match disk.attach() {
-            Ok(()) => Ok(disk),
-            Err(why) => Err(NotPassed::Skipped(format!("needs root and a loop device ({why})"))),
-        }
-    }
-
-    fn attach(&self) -> Result<(), String> {
-        let words = ["-t", "ext4", "-o", "loop,data=ordered"].map(AsRef::as_ref);
-        tool("mount", &[&words[..], &[self.image.as_os_str(), self.mount.as_os_str()]].concat())
-    }
-
-    /// A child of another worker holds all descriptors between fork and exec, so the disk may be busy for a
-    /// moment.
-    fn detach(&self) -> Result<(), String> {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        loop {
-            match tool("umount", &[self.mount.as_os_str()]) {
-                Err(why) if why.contains("busy") && Instant::now() < deadline => std::thread::yield_now(),
-                done => return done,
-            }
-        }
-    }
-
-    /// A fresh place for an operation on this disk.
-    fn place(&self, lab: &Lab, op: Op) -> Place {
-        let base = self.mount.join(op.word().replace(' ', "-"));
-        op.prepare(lab, &base)
-    }
-
-    /// Everything so far survives.
-    fn settle(&self) {
-        let root = File::open(&self.mount).expect("the mounted file system");
-        rustix::fs::syncfs(&root).expect("a sync of the file system");
-    }
-
-    /// Cuts the power and mounts what is left.
-    fn cut(&self) {
-        let root = File::open(&self.mount).expect("the mounted file system");
-        shut_down(&root);
-        drop(root);
-        self.detach().expect("a file system that was shut down can be unmounted");
-        self.attach().expect("a file system that was cut off can be mounted");
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = self.detach();
-    }
-}
-
-/// `FS_IOC_SHUTDOWN` with the flag that leaves the journal unflushed: from here on nothing reaches the disk.
-#[allow(unsafe_code, reason = "the call has no safe wrapper")]
-fn shut_down(root: &File) {
-    const FS_IOC_SHUTDOWN: rustix::ioctl::Opcode = 0x8004_587D;
-    const NO_LOG_FLUSH: u32 = 2;
-    // SAFETY: the kernel reads one u32 through the pointer that Setter passes, and writes nothing.
-    let done = unsafe {
-        let setter = rustix::ioctl::Setter::<FS_IOC_SHUTDOWN, u32>::new(NO_LOG_FLUSH);
-        rustix::ioctl::ioctl(root, setter)
-    };
-    done.expect("a file system that can be shut down");
-}
-
-fn tool(program: &str, arguments: &[&std::ffi::OsStr]) -> Result<(), String> {
-    let output = Command::new(program).args(arguments).output().map_err(|e| format!("{program}: {e}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }

@@ -58,7 +58,7 @@ pub(crate) fn lacking_calls(lab: &Lab) -> Outcome {
 
 /// Archiving where the archive already has a file of that name, with other contents: that one stays, and the message is
 /// still unread or has found another name.
-fn overwrites(lab: &Lab) -> Vec<String> {
+pub(crate) fn overwrites(lab: &Lab) -> Vec<String> {
     let mut problems = vec![];
     let dir = lab.fast_dir();
     let place = Op::Archive.prepare(lab, dir.path());

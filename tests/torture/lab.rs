@@ -22,11 +22,17 @@ pub(crate) enum NotPassed {
 }
 
 /// What every test is handed.
+#[derive(Clone)]
 pub(crate) struct Lab {
     pub(crate) binary: PathBuf,
     /// How large a run is wanted: the tier it was asked for in.
     pub(crate) tier: u8,
     pub(crate) workers: usize,
+    /// How long a soak lasts.
+    pub(crate) soak: Duration,
+    /// A build that can leave out a sync or a flag (D4), and what it is to leave out.
+    pub(crate) mutant: Option<PathBuf>,
+    pub(crate) mutation: Option<String>,
 }
 
 impl Lab {

@@ -9,7 +9,9 @@
 //!    is the next write to standard output, or the end of the command.
 //! 4. A directory tree that is published by rename was synced inside before.
 //! 5. A sync that failed is not tried again on the same file.
-//! 6. The lists in `attempts/` grow in place; what is appended, and a list that is new, is synced before the
+//! 6. Nothing is replaced by chance: a rename says RENAME_NOREPLACE unless it is one that exchanges or is meant to replace
+//!    (which has another name), and a file that is created to be written says O_EXCL.
+//! 7. The lists in `attempts/` grow in place; what is appended, and a list that is new, is synced before the
 //!    next acknowledgement.
 //!
 //! Exempt, because nothing depends on them: the journal, `seen`, `.alive`, locks, the notes in `answering/`,
@@ -45,6 +47,11 @@ pub(crate) fn lint(calls: &[Call], root: &str) -> (Vec<String>, usize) {
             "write" | "writev" | "pwrite64" | "ftruncate" => debts.write(paths.first()),
             "open" | "openat" | "creat" if call.arguments.contains("O_CREAT") => {
                 let path = paths.first();
+                // Lists and logs grow, and locks are opened to be held.
+                let has = |flag: &str| call.arguments.contains(flag);
+                if within(&path, root) && has("O_WRONLY") && !has("O_APPEND") && !has("O_EXCL") {
+                    found.push(format!("{path} may be a file that is there already"));
+                }
                 if is_list(&path) {
                     debts.make(&path, "made");
                 } else if within(&path, root) && !is_exempt(&path) && !is_staging(&path, root) {
@@ -56,6 +63,11 @@ pub(crate) fn lint(calls: &[Call], root: &str) -> (Vec<String>, usize) {
             "mkdir" | "mkdirat" => debts.make(&paths.first(), "made"),
             "rename" | "renameat" | "renameat2" | "link" | "linkat" => {
                 published += usize::from(within(&paths.second(), root));
+                let keeps =
+                    ["RENAME_NOREPLACE", "RENAME_EXCHANGE"].iter().any(|flag| call.arguments.contains(flag));
+                if call.name == "renameat2" && !keeps && within(&paths.second(), root) {
+                    found.push(format!("{} may be replaced", paths.second()));
+                }
                 debts.publish(&paths.first(), &paths.second(), call.name.starts_with("rename"), &mut found);
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! The torture battery: what Postroom promises, put to the proof against the release binary.
 //!
-//! `torture [ID…] [--tier N]` runs the named tests, or those of a tier, each in the size that tier asks for;
-//! `--list` shows the table. One line is printed for each test: `A1 passed …`, `A1 failed …` with what was
+//! `torture [ID…] [--tier N] [--soak MINUTES]` runs the named tests, or those of a tier, each in the size that tier asks
+//! for; `--soak` runs O1 for that long; `--list` shows the table. One line is printed for each test: `A1 passed …`, `A1 failed …` with what was
 //! found below it, or `skipped: A1: …` with the reason. The exit code is 1 if any failed. `POSTROOM_BIN`
 //! names the binary.
 
@@ -19,27 +19,45 @@ mod a_crash;
 mod a_errno;
 mod a_output;
 mod b_limits;
+mod b_many;
 mod b_space;
 mod c_crowd;
+mod c_merge;
+mod c_scan;
+mod d_load;
+mod d_mutants;
 mod d_order;
 mod d_power;
+mod disk;
+mod e_case;
 mod e_links;
 mod e_names;
+mod e_swap;
 mod e_types;
 mod f_content;
+mod f_terminal;
 mod g_holder;
+mod g_lock;
+mod g_other;
 mod g_registry;
+mod h_clock;
 mod h_time;
 mod i_gap;
 mod i_gone;
 mod i_latency;
 mod i_overflow;
 mod i_wake;
+mod j_network;
 mod j_odd;
+mod k_loose;
 mod k_modes;
+mod k_secrets;
+mod l_agents;
+mod l_fence;
 mod lab;
 mod ledger;
 mod lint;
+mod o_soak;
 mod ops;
 mod ops_claims;
 mod ops_setup;
@@ -61,7 +79,7 @@ use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lab::{Lab, NotPassed, Outcome};
 
@@ -81,7 +99,7 @@ const fn test(id: &'static str, tiers: &'static [u8], title: &'static str, run: 
 #[rustfmt::skip]
 const TABLE: &[Test] = &[
     test("A1", &[1], "killed at every system call", a_crash::kill_at_every_call),
-    test("Q2", &[0], "claims killed at every system call", q_claims::killed_at_every_call),
+    test("Q2", &[0, 1], "claims killed at every system call", q_claims::killed_at_every_call),
     test("A2", &[0, 1], "killed at random", q_claims::killed_at_random),
     test("A6", &[0, 1], "stopped and continued", q_claims::stopped_and_continued),
     test("A3", &[1, 2], "every call fails once", a_errno::every_call_fails),
@@ -92,17 +110,29 @@ const TABLE: &[Test] = &[
     test("B3", &[0], "file size runs out", b_limits::file_size),
     test("B4", &[0, 1], "descriptors run out", b_limits::descriptors),
     test("B5", &[0], "memory runs out", b_limits::memory),
+    test("B6", &[2], "many messages and many agents", b_many::many),
     test("C1", &[0, 1], "senders and readers", c_crowd::senders_and_readers),
+    test("C2", &[1], "a scan while everything moves", c_scan::scan_while_moving),
     test("C3", &[0], "one winner", c_crowd::one_winner),
+    test("C4", &[0], "two machines", c_merge::two_machines),
     test("D1", &[1], "the power is cut at every system call", d_power::cut_at_every_call),
+    test("D2", &[1, 2], "the power is cut under load", d_load::cut_under_load),
     test("D3", &[0], "the order of syncs", d_order::order_of_calls),
+    test("D4", &[2], "every sync and flag left out in turn", d_mutants::every_mutant_is_caught),
+    test("D5", &[2], "the power is cut on other file systems", d_power::on_other_file_systems),
     test("E1", &[0], "hostile names", e_names::hostile_names),
     test("E2", &[0], "planted links", e_links::planted_links),
+    test("E3", &[1], "directories swapped for links", e_swap::swapped_directories),
     test("E4", &[0], "file types", e_types::file_types),
+    test("E5", &[0], "one name in many forms", e_case::one_name_in_many_forms),
     test("F1", &[0], "hostile frontmatter", f_content::hostile_frontmatter),
     test("F2", &[0, 1], "round trip", f_content::round_trip),
+    test("F4", &[0], "what a terminal gets", f_terminal::nothing_is_obeyed),
+    test("G2", &[1], "another user", g_other::another_user),
     test("G3", &[0, 1], "one name wanted by many", g_registry::one_name),
     test("G4", &[0, 1], "a holder that died", g_holder::dead_holder),
+    test("G5", &[0, 1], "locks whose file is removed", g_lock::removed_locks),
+    test("H1", &[0, 1], "clocks that are wrong", h_clock::wrong_clocks),
     test("H2", &[0], "old litter", h_time::old_litter),
     test("I1", &[0, 1], "mail between the look and the sleep", i_gap::lost_wake_up),
     test("I2", &[0, 1], "more mail than the watch can tell", i_overflow::overflow),
@@ -110,7 +140,15 @@ const TABLE: &[Test] = &[
     test("I4", &[0], "the mailbox is gone under its waiter", i_gone::gone),
     test("I5", &[0, 1], "how soon a waiter wakes", i_latency::latency),
     test("J1", &[0], "calls that are lacking", j_odd::lacking_calls),
+    test("J2", &[0], "network disks", j_network::network_disks),
     test("K1", &[0], "modes", k_modes::umasks),
+    test("K2", &[0], "rooms that others could change", k_loose::loose_rooms),
+    test("K3", &[0], "secrets", k_secrets::secrets_stay),
+    test("L1", &[0], "bodies that want to break out", l_fence::no_body_breaks_out),
+    test("L2", &[0], "notices", l_fence::notices_are_one_line),
+    test("L3", &[0], "storms", l_agents::storms_end),
+    test("L4", &[0], "mail that wants to be a command", l_agents::mail_is_no_command),
+    test("O1", &[2], "the soak", o_soak::soak),
     test("Q1", &[0, 1], "questions and answers", q_ask::questions),
     test("V1", &[0, 1], "dispatchers and supervisors that are killed", v_dispatch::killed_dispatchers),
     test("W1", &[0, 1], "numbers of a tree", w_tree::numbers),
@@ -125,7 +163,12 @@ const SHOWN: usize = 25;
 struct Wanted {
     ids: Vec<String>,
     tier: Option<u8>,
+    /// How long the soak lasts.
+    soak: Duration,
 }
+
+/// How long the soak lasts if nobody says.
+const SOAK: Duration = Duration::from_secs(2 * 3600);
 
 fn main() -> ExitCode {
     let wanted = match arguments() {
@@ -147,7 +190,8 @@ fn main() -> ExitCode {
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for test in TABLE {
         let Some(tier) = wanted.tier_of(test) else { continue };
-        let lab = Lab { binary: binary.clone(), tier, workers };
+        let mutant = std::env::var_os("POSTROOM_MUTANT_BIN").map(PathBuf::from).filter(|path| path.is_file());
+        let lab = Lab { binary: binary.clone(), tier, workers, soak: wanted.soak, mutant, mutation: None };
         match report(test, &lab) {
             Ok(_) => passed += 1,
             Err(NotPassed::Failed { .. }) => failed += 1,
@@ -173,7 +217,7 @@ impl Wanted {
 
 /// What to run; `None` if the table was shown instead.
 fn arguments() -> Result<Option<Wanted>, String> {
-    let mut wanted = Wanted { ids: vec![], tier: None };
+    let mut wanted = Wanted { ids: vec![], tier: None, soak: SOAK };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -189,6 +233,15 @@ fn arguments() -> Result<Option<Wanted>, String> {
             "--tier" => {
                 let tier = arguments.next().and_then(|tier| tier.parse().ok());
                 wanted.tier = Some(tier.ok_or("--tier takes a number")?);
+            }
+            "--soak" => {
+                let minutes = arguments
+                    .next()
+                    .and_then(|minutes| minutes.parse::<f64>().ok())
+                    .filter(|m| *m > 0.0 && *m < 1e5);
+                wanted.soak =
+                    Duration::from_secs_f64(60.0 * minutes.ok_or("--soak takes a number of minutes")?);
+                wanted.ids.push("O1".to_owned());
             }
             id if TABLE.iter().any(|test| test.id == id) => wanted.ids.push(id.to_owned()),
             other => return Err(format!("there is no test `{other}`; --list shows them")),

@@ -26,6 +26,8 @@ pub(crate) struct Place {
     pub(crate) base: PathBuf,
     pub(crate) root: PathBuf,
     binary: PathBuf,
+    /// What is left out of the program, if it can leave something out (D4).
+    mutation: Option<String>,
 }
 
 impl Place {
@@ -34,7 +36,14 @@ impl Place {
             fs::create_dir_all(base.join(folder)).expect("a directory for the test");
         }
         fs::set_permissions(base, PermissionsExt::from_mode(0o700)).expect("its mode");
-        Self { base: base.to_owned(), root: base.join("room"), binary: lab.binary.clone() }
+        let (binary, mutation) = (lab.binary.clone(), lab.mutation.clone());
+        Self { base: base.to_owned(), root: base.join("room"), binary, mutation }
+    }
+
+    /// The same room by another copy of the program.
+    pub(crate) fn by_program(&self, binary: &Path) -> Self {
+        let (base, root, mutation) = (self.base.clone(), self.root.clone(), self.mutation.clone());
+        Self { base, root, binary: binary.to_owned(), mutation }
     }
 
     /// A place with these mailboxes.
@@ -59,9 +68,13 @@ impl Place {
     /// A command without a room.
     pub(crate) fn bare(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Run {
         let words = std::iter::once(self.binary.clone().into_os_string());
-        Run::new(words.chain(arguments.into_iter().map(Into::into)), &self.base)
+        let run = Run::new(words.chain(arguments.into_iter().map(Into::into)), &self.base)
             .env("HOME", self.base.join("home"))
-            .env("XDG_STATE_HOME", self.base.join("home/state"))
+            .env("XDG_STATE_HOME", self.base.join("home/state"));
+        match &self.mutation {
+            Some(mutation) => run.env("POSTROOM_MUTATION", mutation),
+            None => run,
+        }
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {

@@ -26,7 +26,11 @@ type Task = fn(&[String]) -> Result<(), String>;
 /// Name, what it does, and the function: help and dispatch are the same table.
 const TASKS: [(&str, &str, Task); 4] = [
     ("test", "everything that continuous integration runs", test::run),
-    ("torture", "[ID…] [--tier 0|1|2]: kill, errno, power cut, races on the release binary", torture::run),
+    (
+        "torture",
+        "[ID…] [--tier 0|1|2] [--soak MINUTES]: kill, errno, power cut, races on the release binary",
+        torture::run,
+    ),
     ("bench", "each figure as a ratio against a floor measured in the same run", bench::run),
     ("tidy", "what no lint checks: sizes, names, links, left-overs", tidy::run),
 ];

@@ -1,11 +1,11 @@
 //! The torture battery, run against the release binary.
 //!
-//! `cargo xtask torture A1 D1` runs the named tests, `--tier N` those of a tier, and neither of them the proof: tier 0, and
-//! the tests of [`PROOF`] that are above it. The tests themselves are in `tests/torture/`; they find the binary by
+//! `cargo xtask torture A1 D1` runs the named tests, `--tier N` those of a tier, `--soak MINUTES` the soak, and none of them
+//! the proof: tier 0, and the tests of [`PROOF`] that are above it. The tests themselves are in `tests/torture/`; they find the binary by
 //! `POSTROOM_BIN` and print one line for each test, which begins with its id or has it as the second word.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::repo::Repo;
 use crate::run;
@@ -23,17 +23,19 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         return prove(&repo, None);
     }
     build(&repo)?;
-    battery(&repo, &selection, None).1
+    let mutant = selection.wants_mutant().then(|| build_mutant(&repo)).transpose()?;
+    battery(&repo, &selection, mutant.as_deref(), None).1
 }
 
 /// Tier 0 and the proof. The tests write what they skip into the given file.
 pub(crate) fn prove(repo: &Repo, skipped: Option<&Path>) -> Result<(), String> {
     build(repo)?;
-    let (mut seen, verdict) = battery(repo, &Selection { ids: Vec::new(), tier: Some(0) }, skipped);
+    let (mut seen, verdict) =
+        battery(repo, &Selection { tier: Some(0), ..Selection::default() }, None, skipped);
     verdict?;
-    let rest = Selection { ids: unseen(&seen), tier: None };
+    let rest = Selection { ids: unseen(&seen), ..Selection::default() };
     if !rest.is_empty() {
-        let (more, verdict) = battery(repo, &rest, skipped);
+        let (more, verdict) = battery(repo, &rest, None, skipped);
         verdict?;
         seen.extend(more);
     }
@@ -51,10 +53,22 @@ pub(crate) fn build(repo: &Repo) -> Result<(), String> {
     run::run(repo.cargo().args(["build", "--release", "--locked"]))
 }
 
+/// A build that can leave out a sync or a flag, for D4. It lies apart, so that nobody takes it for the program.
+fn build_mutant(repo: &Repo) -> Result<PathBuf, String> {
+    let apart = repo.target.join("mutants");
+    let mut cargo = repo.cargo();
+    cargo
+        .args(["build", "--locked", "--bin", "postroom", "--features", "mutations", "--target-dir"])
+        .arg(&apart);
+    run::run(&mut cargo)?;
+    Ok(apart.join("debug/postroom"))
+}
+
 /// Runs the battery, and returns the ids that it printed a result for.
 fn battery(
     repo: &Repo,
     selection: &Selection,
+    mutant: Option<&Path>,
     skipped: Option<&Path>,
 ) -> (BTreeSet<String>, Result<(), String>) {
     if !repo.has_test(TARGET) {
@@ -64,6 +78,9 @@ fn battery(
     // The driver itself is not measured, and need not be built as slowly as what it drives.
     cargo.args(["test", "--test", TARGET, "--locked", "--"]);
     cargo.args(selection.arguments()).env("POSTROOM_BIN", repo.release_binary());
+    if let Some(path) = mutant {
+        cargo.env("POSTROOM_MUTANT_BIN", path);
+    }
     if let Some(path) = skipped {
         cargo.env("POSTROOM_SKIPPED", path);
     }
@@ -86,38 +103,52 @@ fn is_id(word: &str) -> bool {
 }
 
 /// Which tests of the battery to run.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Selection {
     ids: Vec<String>,
     tier: Option<u8>,
+    /// How many minutes the soak lasts, as it was written.
+    soak: Option<String>,
 }
 
 impl Selection {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let mut selection = Self { ids: Vec::new(), tier: None };
+        let mut selection = Self::default();
         let mut args = args.iter();
         while let Some(argument) = args.next() {
             let id = argument.to_ascii_uppercase();
             if argument == "--tier" {
                 let tier = args.next().and_then(|tier| tier.parse().ok()).filter(|tier| *tier <= 2);
                 selection.tier = Some(tier.ok_or("--tier takes 0, 1 or 2")?);
+            } else if argument == "--soak" {
+                let minutes = args.next().filter(|minutes| minutes.parse::<f64>().is_ok_and(|m| m > 0.0));
+                selection.soak = Some(minutes.ok_or("--soak takes a number of minutes")?.clone());
             } else if is_id(&id) {
                 selection.ids.push(id);
             } else {
-                return Err(format!("`{argument}` is neither the id of a test, such as A1, nor --tier"));
+                return Err(format!(
+                    "`{argument}` is neither the id of a test, such as A1, nor --tier nor --soak"
+                ));
             }
         }
         Ok(selection)
     }
 
     fn is_empty(&self) -> bool {
-        self.ids.is_empty() && self.tier.is_none()
+        *self == Self::default()
+    }
+
+    fn wants_mutant(&self) -> bool {
+        self.ids.iter().any(|id| id == "D4") || (self.ids.is_empty() && self.tier == Some(2))
     }
 
     fn arguments(&self) -> Vec<String> {
         let mut arguments = self.ids.clone();
         if let Some(tier) = self.tier {
             arguments.extend(["--tier".to_owned(), tier.to_string()]);
+        }
+        if let Some(minutes) = &self.soak {
+            arguments.extend(["--soak".to_owned(), minutes.clone()]);
         }
         arguments
     }
@@ -136,11 +167,20 @@ mod tests {
         assert_eq!(parse("a1 D3 --tier 1").unwrap().arguments(), ["A1", "D3", "--tier", "1"]);
         assert!(parse("").unwrap().is_empty());
         assert!(!parse("--tier 0").unwrap().is_empty());
+        assert_eq!(parse("--soak 2.5").unwrap().arguments(), ["--soak", "2.5"]);
+    }
+
+    #[test]
+    fn the_mutants_are_built_only_for_their_test() {
+        assert!(parse("d4").unwrap().wants_mutant() && parse("--tier 2").unwrap().wants_mutant());
+        assert!(!parse("--tier 1").unwrap().wants_mutant() && !parse("A1 --tier 2").unwrap().wants_mutant());
     }
 
     #[test]
     fn anything_else_is_refused() {
-        for line in ["--tier", "--tier 3", "--tier x", "A", "1A", "--seed", "A1x"] {
+        for line in
+            ["--tier", "--tier 3", "--tier x", "A", "1A", "--seed", "A1x", "--soak", "--soak x", "--soak -1"]
+        {
             assert!(parse(line).is_err(), "{line} was accepted");
         }
     }

@@ -1,14 +1,32 @@
-//! What can be told at a glance: whether anything lies in a directory, whether its path still leads to it, and the end
-//! of a long file.
+//! What can be told at a glance: whether anything lies in a directory, whether its path still leads to it, what kind of
+//! disk it is on, and the end of a long file.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::mem::MaybeUninit;
+use std::path::Path;
 
 use rustix::fs::{self, FileType, Mode, RawDir};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{Dir, Opened, dir_flags};
+use super::flags::dir_flags;
+use super::{Dir, Opened};
 use crate::mailbox::fault::{Error, Result};
+
+/// The kind of network disk that a path leads to, if it does (format.md §1.4). A watch hears nothing there of what
+/// other machines write.
+pub fn network(path: &Path) -> Option<&'static str> {
+    let kind = retry_on_intr(|| fs::statfs(path)).ok()?.f_type;
+    // The type of the field differs between platforms; the numbers are all of 32 bits.
+    match kind as u32 {
+        0x6969 => Some("NFS"),
+        0x517b | 0xfe53_4d42 | 0xff53_4d42 => Some("SMB"),
+        0x0102_1997 => Some("9p"),
+        0x6573_5546 => Some("FUSE"),
+        0x5346_414f | 0x6b41_4653 => Some("AFS"),
+        0x00c3_6400 => Some("Ceph"),
+        _ => None,
+    }
+}
 
 impl Dir {
     /// Whether nothing lies here; one look into the kernel's buffer, however much there is.

@@ -1,0 +1,5 @@
+//! Any bytes as a message of a maildir.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| postroom_fuzz::maildir(bytes));

@@ -1,0 +1,112 @@
+//! What holds of any bytes whatever. The fuzz targets call these with what libFuzzer finds, and the property tests of
+//! `tests/cli/properties.rs` with what proptest draws, so that both ask the same.
+//!
+//! Each takes any bytes and panics if something is wrong. A new format of Postroom (a workflow file, a request of MCP)
+//! gets a function here, a target in `fuzz_targets/`, a directory in `corpus/` and a line in the property tests.
+
+use std::path::{Component, Path};
+
+use postroom::message::workflow::Status;
+use postroom::message::{any, envelope, fence, maildir, protocol, visible, workflow, workspace};
+use postroom::name::{MailboxId, MessageId, Name, fold};
+use postroom::settings::{Project, RoomSettings};
+
+/// A message of a maildir: its head says the same as the whole, its body is the end of the bytes, and what may be
+/// written is read back.
+pub fn maildir(bytes: &[u8]) {
+    let head = maildir::parse_head(bytes, true);
+    let Ok(message) = maildir::parse(bytes) else { return };
+    assert_eq!(head, Ok(Some(message.envelope.clone())), "the head differs from the whole");
+    assert!(bytes.ends_with(message.body.as_bytes()), "the body is not the end of the bytes");
+    let parts = [&message.envelope.subject, &message.envelope.from, &message.envelope.to];
+    let values =
+        message.envelope.extra.iter().map(|(_, value)| value).chain(parts).chain(&message.envelope.channel);
+    let may_be_written = values.into_iter().all(|value| envelope::check_value(value).is_ok());
+    let keys = message.envelope.extra.iter().all(|(key, _)| {
+        !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+    });
+    if may_be_written && keys {
+        let again = maildir::parse(maildir::render(&message.envelope, &message.body).as_bytes());
+        assert_eq!(again.as_ref().map(|m| &m.body), Ok(&message.body), "the body is not read back");
+        assert_eq!(
+            again.as_ref().map(|m| &m.envelope.id),
+            Ok(&message.envelope.id),
+            "the id is not read back"
+        );
+    }
+    shown(&message.body);
+    let _ = (any::parse(bytes), protocol::verify(bytes));
+}
+
+/// A message of a workspace: what was read is read again from what is written of it.
+pub fn workspace(bytes: &[u8]) {
+    let Ok(request) = workspace::parse(bytes) else { return };
+    assert!(bytes.ends_with(request.body.as_bytes()), "the body is not the end of the bytes");
+    let again = workspace::parse(workspace::render(&request).as_bytes());
+    assert_eq!(
+        again.as_ref().map(|r| (&r.id, &r.kind, &r.body)),
+        Ok((&request.id, &request.kind, &request.body))
+    );
+    if let Some(answer) = request.answer("an answer\n") {
+        assert_eq!((&answer.id, Some(&answer.receiver)), (&request.id, request.reply.as_ref()));
+    }
+    let _ = any::of_request(request, bytes);
+}
+
+/// A task of a workflow: a change of its status changes that alone.
+pub fn workflow(bytes: &[u8]) {
+    let Ok(task) = workflow::parse(bytes) else { return };
+    let text = str::from_utf8(bytes).expect("what was parsed is UTF-8");
+    for status in [Status::InProgress, Status::Completed] {
+        let Ok(changed) = workflow::set_status(text, status) else { continue };
+        let after = workflow::parse(changed.as_bytes()).expect("what was changed can be read");
+        assert_eq!(after.status, status);
+        assert_eq!(workflow::Task { status: task.status, ..after }, task, "more than the status changed");
+    }
+    let again = workflow::parse(workflow::render(&task).as_bytes());
+    assert_eq!(again.as_ref().map(|t| (&t.id, &t.body)), Ok((&task.id, &task.body)), "not read back");
+    let _ = any::of_task(task);
+}
+
+/// Names and ids: what is accepted is a name for ever, and an id is one plain component of a path.
+pub fn names(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(name) = Name::parse(&text) {
+        assert_eq!(Name::parse(name.as_str()).as_ref(), Ok(&name), "a name is not what it is");
+        assert!(!name.as_str().chars().any(|c| c.is_control() || c.is_whitespace() || visible::is_unsafe(c)));
+        let folded = fold(name.as_str());
+        assert_eq!(fold(&folded), folded, "folding twice differs from folding once");
+        assert_eq!(fold(&text), folded, "two forms of a name fold differently");
+        let id = MailboxId::mint(&name, "0123abcd").expect("every name has an id");
+        assert_eq!(MailboxId::parse(id.as_str()).as_ref(), Ok(&id));
+    }
+    for id in
+        [MailboxId::parse(&text).map(|id| id.to_string()), MessageId::given(&text).map(|id| id.to_string())]
+            .into_iter()
+            .flatten()
+    {
+        let components: Vec<Component<'_>> = Path::new(&id).components().collect();
+        assert!(matches!(components[..], [Component::Normal(one)] if one == id.as_str()), "{id:?} is a path");
+    }
+    let _ = MessageId::found(&text).map(|id| (id.short(), id.brief(), id.request()));
+    let line = visible::line(&text);
+    assert!(!line.chars().any(|c| c.is_control() || visible::is_unsafe(c)), "{line:?}");
+    assert!(visible::cut(&text, 40).len() <= 40);
+}
+
+/// A `postroom.toml` is read or refused in words.
+pub fn settings(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for told in
+        [Project::parse(&text, "f").err(), RoomSettings::parse(&text, "f").err()].into_iter().flatten()
+    {
+        assert!(told.to_string().starts_with("f: "), "{told}");
+    }
+}
+
+/// What is shown of a body gives it back, byte for byte, whatever it holds.
+fn shown(body: &str) {
+    let mut draws = 0u64..;
+    let nonce = fence::nonce(body, || draws.next().unwrap_or_default());
+    assert!(!body.contains(&nonce));
+}

@@ -1,0 +1,87 @@
+//! K2: a room that others could change is refused, with what to type. A directory above it that anyone may write to and
+//! that is not sticky lets anyone swap the room; a room of another user is that user's.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::lab::{Findings, Lab, Outcome};
+use crate::place::{Place, snapshot};
+
+const VERBS: [&[&str]; 12] = [
+    &["setup", "--child", "dave"],
+    &["--as", "alice", "send", "bob", "-m", "x"],
+    &["--as", "bob", "check"],
+    &["--as", "bob", "read"],
+    &["--as", "bob", "wait", "--timeout", "0"],
+    &["--as", "bob", "claim"],
+    &["--as", "bob", "archive", "a5ced000"],
+    &["names"],
+    &["log"],
+    &["doctor"],
+    &["doctor", "--fix"],
+    &["dispatch"],
+];
+
+pub(crate) fn loose_rooms(lab: &Lab) -> Outcome {
+    let findings = Findings::default();
+    let dir = lab.dir();
+    let place = Place::with(lab, dir.path(), &["alice", "bob"]);
+    place.ok(&["--as", "alice", "send", "bob", "--id", "a5ced000", "-m", "there"]);
+    let mut refused = 0;
+    let above = place.base.clone();
+    for mode in [0o770, 0o707, 0o777, 0o720, 0o702] {
+        set_mode(&above, mode);
+        let before = snapshot(&place.root);
+        for words in VERBS {
+            let ended = place.run(words);
+            let hint = format!("chmod go-w {}", above.display());
+            let told = ended.code == Some(4) && ended.stderr().contains(&hint);
+            refused += usize::from(told);
+            findings
+                .check(told, || format!("below a directory of mode {mode:o}, {words:?}: {}", ended.shown()));
+        }
+        findings.check(snapshot(&place.root) == before, || format!("{mode:o}: the room was changed"));
+    }
+    // Sticky, as /tmp is: nobody else can swap what lies there.
+    set_mode(&above, 0o1777);
+    findings
+        .check(place.run(&["--as", "bob", "check"]).ok(), || "refused below a sticky directory".to_owned());
+    set_mode(&above, 0o700);
+    // The room itself is ours: it is tightened, not refused, because nobody else could have been there first.
+    set_mode(&place.root, 0o777);
+    let sent = place.run(&["--as", "alice", "send", "bob", "-m", "x"]);
+    let mode = fs::metadata(&place.root).expect("the room").permissions().mode() & 0o7777;
+    findings.check(sent.ok() && mode == 0o700, || format!("a loose room: mode {mode:o}, {}", sent.shown()));
+    findings.extend("afterwards", place.doctor());
+    let owners = if lab.is_root() { foreign(&place, &findings) } else { 0 };
+    let skipped = if lab.is_root() { "" } else { "; rooms of other users not tried, which needs root" };
+    findings.verdict(format!(
+        "{refused} commands refused with the chmod to run, {owners} in places of another user{skipped}"
+    ))
+}
+
+/// The room, the mailbox or its inbox belongs to somebody else.
+fn foreign(place: &Place, findings: &Findings) -> usize {
+    const SOMEBODY: u32 = 65534;
+    let mut refused = 0;
+    for path in [place.root.clone(), place.mailbox("bob"), place.folder("bob", "inbox")] {
+        std::os::unix::fs::chown(&path, Some(SOMEBODY), None).expect("another owner");
+        for words in VERBS
+            .iter()
+            .filter(|words| words.contains(&"bob") && !words.contains(&"send") || path == place.root)
+        {
+            let ended = place.run(words);
+            let told = ended.code == Some(4) && ended.stderr().contains("belongs to another user");
+            refused += usize::from(told);
+            findings
+                .check(told, || format!("{} of another user, {words:?}: {}", path.display(), ended.shown()));
+        }
+        std::os::unix::fs::chown(&path, Some(0), None).expect("the owner before");
+    }
+    refused
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("a mode");
+}
