@@ -1,15 +1,23 @@
 //! What holds of any bytes whatever. The fuzz targets call these with what libFuzzer finds, and the property tests of
 //! `tests/cli/properties.rs` with what proptest draws, so that both ask the same.
 //!
-//! Each takes any bytes and panics if something is wrong. A new format of Postroom (a workflow file, a request of MCP)
-//! gets a function here, a target in `fuzz_targets/`, a directory in `corpus/` and a line in the property tests.
+//! Each takes any bytes and panics if something is wrong. A new format of Postroom gets a function here, a target in
+//! `fuzz_targets/`, a directory in `corpus/` and a line in the property tests.
 
+mod served;
+
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 use postroom::message::workflow::Status;
 use postroom::message::{any, envelope, fence, maildir, protocol, visible, workflow, workspace};
 use postroom::name::{MailboxId, MessageId, Name, fold};
 use postroom::settings::{Project, RoomSettings};
+use postroom::workflow::definition::Kind;
+use postroom::workflow::engine::{Answer, Engine, Facts};
+use postroom::workflow::{graph, inputs, reading};
+pub use served::mcp;
 
 /// A message of a maildir: its head says the same as the whole, its body is the end of the bytes, and what may be
 /// written is read back.
@@ -102,6 +110,55 @@ pub fn settings(bytes: &[u8]) {
     {
         assert!(told.to_string().starts_with("f: "), "{told}");
     }
+}
+
+/// The definition of a workflow: what is wrong has its place in the file; what is right can be drawn, and a run of it
+/// comes to the same whoever computes it.
+pub fn definitions(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let definition = match reading::parse(&text, "f") {
+        Ok(definition) => definition,
+        Err(problems) => {
+            assert!(!problems.is_empty(), "refused without a reason");
+            let lines = text.split(['\n', '\r']).count();
+            for problem in problems {
+                let (line, column) = (problem.place.line, problem.place.column);
+                assert!((1..=lines + 1).contains(&line) && column >= 1, "{problem} is not in {text:?}");
+                assert!(!problem.message.is_empty());
+            }
+            return;
+        }
+    };
+    let _ = (graph::mermaid(&definition), graph::drawn(&definition));
+    for step in &definition.steps {
+        assert!(step.needs.iter().all(|need| definition.steps[*need].level < step.level), "{}", step.name);
+    }
+    let value = |kind: Kind| match kind {
+        Kind::Number => "1",
+        Kind::Boolean => "true",
+        Kind::List => "[1, \"two\"]",
+        Kind::Text | Kind::Json => "{\"a\": null}",
+    };
+    let given: Vec<(String, String)> =
+        definition.inputs.iter().map(|input| (input.name.clone(), value(input.kind).to_owned())).collect();
+    let inputs = inputs::resolve(&definition, &given).expect("what fits is taken");
+    let facts = Facts { run: "f-1".into(), inputs, results: "/results".into(), body_bytes: 100_000 };
+    let definition = Arc::new(definition);
+    let start = |answers| Engine::new(Arc::clone(&definition), facts.clone(), answers, BTreeMap::new());
+    let (mut engine, mut answers) = (start(HashMap::new()), HashMap::new());
+    for number in 0..200 {
+        let Some(ask) = engine.open().values().min_by_key(|ask| ask.id.to_string()).cloned() else { break };
+        let failed = (number % 5 == 4).then(|| "no".to_owned());
+        let answer = Answer { body: "{\"a\": [1]}".into(), failed, from: "a".into(), file: "x".into() };
+        assert!(engine.accept(&ask.id, answer.clone()), "an open question takes no answer");
+        answers.insert(ask.id, answer);
+    }
+    let again = start(answers);
+    assert_eq!(
+        (again.steps(), again.status()),
+        (engine.steps(), engine.status()),
+        "a run depends on its way"
+    );
 }
 
 /// What is shown of a body gives it back, byte for byte, whatever it holds.

@@ -31,7 +31,7 @@ use super::server::{Server, open_gate};
 const PATH: &str = "/mcp";
 
 /// How many connections there are at a time, and how long one may take to say what it wants: its headers, then its body.
-const CONNECTIONS: usize = 64;
+const CONNECTIONS: usize = 128;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many sessions there are at a time; one that is not used for minutes ends by itself.

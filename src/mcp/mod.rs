@@ -26,5 +26,5 @@ mod tools;
 
 pub use desk::Desk;
 pub use http::{Door, serve as serve_http};
-pub use stdio::serve as serve_stdio;
+pub use stdio::{serve as serve_stdio, serve_over};
 pub use tools::definitions;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rmcp::ServiceExt;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::desk::Desk;
 use super::evidence::{Gate, Watched};
@@ -13,9 +14,18 @@ use super::server::Server;
 
 /// Serves until the input ends.
 pub fn serve(desk: Desk) -> io::Result<()> {
+    serve_over(desk, stdio_pipes)
+}
+
+/// The same over other streams, which are opened once there is a runtime for them.
+pub fn serve_over<I, O>(desk: Desk, open: impl FnOnce() -> (I, O)) -> io::Result<()>
+where
+    I: AsyncRead + Send + Unpin + 'static,
+    O: AsyncWrite + Send + Unpin + 'static,
+{
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
-        let (input, output) = stdio_pipes();
+        let (input, output) = open();
         let gate = Gate::default();
         let transport = Watched::new(AsyncRwTransport::new_server(input, output), Arc::clone(&gate));
         match Server::new(desk, gate).serve(transport).await {

@@ -8,6 +8,10 @@ use crate::any_bytes;
 
 /// Hands bytes of these tokens, and some of none, to a property.
 fn holds(property: fn(&[u8]), starts: &[&str], tokens: &[&str]) {
+    holds_in(1500, property, starts, tokens);
+}
+
+fn holds_in(cases: u32, property: fn(&[u8]), starts: &[&str], tokens: &[&str]) {
     let owned = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
     let part = prop_oneof![
         12 => prop::sample::select(owned(tokens)),
@@ -15,7 +19,7 @@ fn holds(property: fn(&[u8]), starts: &[&str], tokens: &[&str]) {
         1 => "\\PC{0,3}".prop_map(String::into_bytes),
     ];
     let bytes = (prop::sample::select(owned(starts)), prop::collection::vec(part, 0..14));
-    let config = Config { cases: 1500, failure_persistence: None, ..Config::default() };
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     let verdict = TestRunner::new(config).run(&bytes, |(start, parts)| {
         property(&[start, parts.concat()].concat());
         Ok(())
@@ -141,4 +145,72 @@ fn settings_of_a_room_and_of_a_project() {
         "back_off = \"99999999999999999999h\"\n",
     ];
     holds(any_bytes::settings, &["", "[dispatch]\n", "[agents.bob]\n"], &tokens);
+}
+
+#[test]
+fn definitions_of_workflows() {
+    let tokens = [
+        "steps:\n",
+        "  one:\n",
+        "  two:\n",
+        "    agent: x\n",
+        "    agent: \"{{ item }}\"\n",
+        "    prompt: y\n",
+        "    prompt: \"{{ steps.one.result }}\"\n",
+        "    needs: one\n",
+        "    needs: [one, two]\n",
+        "    when: inputs.a\n",
+        "    foreach: range(3)\n",
+        "    foreach: inputs.a\n",
+        "    join: any\n",
+        "    retry: 1\n",
+        "    on_failure: continue\n",
+        "    on_failure: {step: two, rounds: 2}\n",
+        "    output: json\n",
+        "    gate: {contains: a}\n",
+        "    gate: {schema: {type: object, required: [a]}}\n",
+        "    timeout: 0s\n",
+        "inputs: {a: {type: list}}\n",
+        "parallel: 1\n",
+        "&a ",
+        "{{",
+        "[",
+        "\t",
+        "---\n",
+        "é",
+    ];
+    let start = "steps:\n  one:\n    agent: x\n    prompt: y\n";
+    let other = "inputs: {a: {type: list}}\nsteps:\n  two:\n    agent: x\n    prompt: y\n  one:\n    agent: x\n    prompt: \"{{ steps.two.result }}\"\n    needs: two\n";
+    holds(any_bytes::definitions, &["", start, other], &tokens);
+}
+
+#[test]
+fn requests_of_mcp() {
+    let call = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":";
+    let check = format!("{call}\"check\",\"arguments\":{{");
+    let send = format!("{call}\"send\",\"arguments\":{{\"to\":[\"bob\"],\"text\":\"");
+    let read = format!("{call}\"read\",\"arguments\":{{\"id\":\"0123abcd\"");
+    let tokens = [
+        "}}}",
+        "\"}}}",
+        ",",
+        "\"limit\":",
+        "\"from\":\"bob\"",
+        "\"keep\":true",
+        "-1",
+        "1e99",
+        "null",
+        "\\u001b",
+        "\\ud800",
+        "\u{202e}",
+        "[",
+        "{",
+        "\"",
+        "x",
+        "\",\"subject\":\"",
+        "\",\"id\":\"deadbeef",
+        "\",\"channel\":\"",
+    ];
+    // Each is a server of its own, and a look of the doctor.
+    holds_in(150, any_bytes::mcp, &["", call, &check, &send, &read], &tokens);
 }

@@ -13,11 +13,11 @@ use crate::place::{Place, names_in};
 use crate::process::Ended;
 use crate::strace::{self, Point};
 
-const ERRORS: [&str; 10] =
+pub(crate) const ERRORS: [&str; 10] =
     ["ENOSPC", "EIO", "EMFILE", "ENFILE", "EINTR", "EDQUOT", "EACCES", "EROFS", "ESTALE", "ENOMEM"];
 
 /// Calls that no kernel refuses.
-const CANNOT_FAIL: [&str; 6] = ["geteuid", "getuid", "getpid", "getppid", "gettid", "uname"];
+pub(crate) const CANNOT_FAIL: [&str; 6] = ["geteuid", "getuid", "getpid", "getppid", "gettid", "uname"];
 
 /// The operations whose every point meets every error.
 const WHOLE: [Op; 4] = [Op::Send, Op::Read, Op::Reply, Op::Setup];

@@ -5,10 +5,12 @@
 
 use std::fs::OpenOptions;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::lab::{Findings, Lab, Outcome};
+use crate::lab::{Findings, Lab, Outcome, spread};
 use crate::ledger::body;
 use crate::ops::{ASKED, Op};
+use crate::place::Place;
 use crate::process::{Ended, Run};
 
 /// Where the two outputs of a command go.
@@ -25,7 +27,9 @@ const SINKS: [Sink; 4] = [Sink::Kept, Sink::Closed, Sink::Full, Sink::BrokenPipe
 pub(crate) fn nobody_listens(lab: &Lab) -> Outcome {
     let findings = Findings::default();
     let dir = lab.fast_dir();
-    let place = Op::Send.prepare(lab, dir.path());
+    let places: Vec<Place> = (0..lab.workers)
+        .map(|worker| Op::Send.prepare(lab, &dir.path().join(format!("w{worker}"))))
+        .collect();
     let message = body("new");
     let commands: [(&str, &[&str]); 22] = [
         ("send", &["--as", "alice", "send", "bob", "-s", "news", "-m", &message]),
@@ -51,8 +55,9 @@ pub(crate) fn nobody_listens(lab: &Lab) -> Outcome {
         ("man", &["man"]),
         ("unknown verb", &["sned"]),
     ];
-    let mut runs = 0;
-    for (word, arguments) in commands {
+    let runs = AtomicUsize::new(0);
+    spread(lab.workers, &commands, |worker, (word, arguments)| {
+        let (place, word) = (&places[worker], *word);
         for out in SINKS {
             for err in SINKS {
                 if (out, err) == (Sink::Kept, Sink::Kept) {
@@ -61,7 +66,7 @@ pub(crate) fn nobody_listens(lab: &Lab) -> Outcome {
                 place.restore();
                 let at = format!("{word}, output {out:?}, errors {err:?}");
                 let ended = run(place.command(arguments), out, err);
-                runs += 1;
+                runs.fetch_add(1, Ordering::Relaxed);
                 findings.extend(&at, ended.crash());
                 let unread = place.messages("bob", "inbox");
                 let has = |text: &str| unread.iter().any(|(_, bytes)| bytes.ends_with(text.as_bytes()));
@@ -79,7 +84,8 @@ pub(crate) fn nobody_listens(lab: &Lab) -> Outcome {
                 findings.check(right, || format!("{at}: {}, {} unread", ended.shown(), unread.len()));
             }
         }
-    }
+    });
+    let runs = runs.into_inner();
     findings.verdict(format!("{runs} runs of {} commands", commands.len()))
 }
 

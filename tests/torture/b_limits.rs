@@ -67,7 +67,7 @@ pub(crate) fn descriptors(lab: &Lab) -> Outcome {
             findings.extend(&at, place.doctor());
         }
     }
-    let sends = if lab.tier == 0 { 2_000 } else { 10_000 };
+    let sends = if lab.tier == 0 { 1_000 } else { 10_000 };
     let dir = lab.fast_dir();
     let place = Place::with(lab, dir.path(), &["alice", "bob"]);
     let kept = leak(&place, sends, &findings);

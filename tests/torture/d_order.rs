@@ -14,6 +14,7 @@ use crate::ops::Op;
 use crate::place::Place;
 use crate::process::Run;
 use crate::strace::{self, Call};
+use crate::w_scene::{Deed, Scene};
 
 /// Traces by hand: what each shows, whether the lint must find something, and the calls.
 const BY_HAND: [(&str, bool, &str); 26] = [
@@ -70,9 +71,10 @@ pub(crate) fn order_of_calls(lab: &Lab) -> Outcome {
     }
     let (published, mut seconds) = order_of(lab, &every_op(), &findings);
     seconds += a_takeover_that_was_interrupted(lab, &findings);
-    let (rules, ops) = (BY_HAND.len(), Op::CHANGING.len() + Op::CLAIMS.len());
+    let in_trees = order_of_deeds(lab, &Deed::ALL, &findings);
+    let (rules, ops, deeds) = (BY_HAND.len(), Op::CHANGING.len() + Op::CLAIMS.len(), Deed::ALL.len());
     findings.verdict(format!(
-        "{rules} traces by hand judged rightly; {ops} operations, {published} publishings, {seconds} second runs"
+        "{rules} traces by hand judged rightly; {ops} operations, {published} publishings, {seconds} second runs; {deeds} deeds in trees and workspaces, {in_trees} publishings"
     ))
 }
 
@@ -82,7 +84,7 @@ pub(crate) fn order_of(lab: &Lab, ops: &[Op], findings: &Findings) -> (usize, us
     let (published, seconds) = (AtomicUsize::new(0), AtomicUsize::new(0));
     spread(lab.workers, ops, |_, op| {
         let op = *op;
-        let dir = lab.dir();
+        let dir = lab.fast_dir();
         let place = op.prepare(lab, &dir.path().join("w"));
         let (log, root) = (dir.path().join("log"), place.root.display().to_string());
         op.restore(&place);
@@ -121,10 +123,27 @@ pub(crate) fn order_of(lab: &Lab, ops: &[Op], findings: &Findings) -> (usize, us
     (published.into_inner(), seconds.into_inner())
 }
 
+/// The same of deeds in a tree and in workspaces, whole. Gives how many things were published.
+pub(crate) fn order_of_deeds(lab: &Lab, deeds: &[Deed], findings: &Findings) -> usize {
+    let published = AtomicUsize::new(0);
+    spread(lab.workers, deeds, |_, deed| {
+        let dir = lab.fast_dir();
+        let scene = Scene::prepare(lab, &dir.path().join("w"), *deed);
+        let (ended, calls) = strace::trace(&scene.run(), &dir.path().join("log"), &[]);
+        findings.check(ended.ok(), || format!("{deed:?}: {}", ended.shown()));
+        // The tree and the workspaces lie beside the room.
+        let (found, count) = lint(&calls, &scene.place.base.display().to_string());
+        findings.check(count > 0, || format!("{deed:?}: nothing was published"));
+        findings.extend(&format!("{deed:?}"), found);
+        published.fetch_add(count, Ordering::Relaxed);
+    });
+    published.into_inner()
+}
+
 /// The first session of a room takes a mailbox over, whole and killed at each sync and run again: the directory of
 /// sessions that the killed run made has to be synced by the second. Gives how many second runs there were.
 pub(crate) fn a_takeover_that_was_interrupted(lab: &Lab, findings: &Findings) -> usize {
-    let dir = lab.dir();
+    let dir = lab.fast_dir();
     let place = before_a_takeover(lab, &dir.path().join("w"));
     let (log, root) = (dir.path().join("log"), place.root.display().to_string());
     let run = takeover(&place);

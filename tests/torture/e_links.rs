@@ -6,8 +6,9 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::lab::{Findings, Lab, Outcome};
+use crate::lab::{Findings, Lab, Outcome, spread};
 use crate::ledger::body;
 use crate::ops::{ASKED, Op};
 use crate::place::{Place, ago, names_in, set_time};
@@ -48,9 +49,12 @@ const SECRET: &str = "the-canary-was-read";
 pub(crate) fn planted_links(lab: &Lab) -> Outcome {
     let findings = Findings::default();
     let dir = lab.fast_dir();
-    let place = Op::Reply.prepare(lab, &dir.path().join("w"));
-    findings
-        .check(time_of_access_is_kept(&place.base), || "the file system keeps no time of access".to_owned());
+    let places: Vec<Place> = (0..lab.workers)
+        .map(|worker| Op::Reply.prepare(lab, &dir.path().join(format!("w{worker}"))))
+        .collect();
+    findings.check(time_of_access_is_kept(&places[0].base), || {
+        "the file system keeps no time of access".to_owned()
+    });
     let new = body("new");
     let commands: [&[&str]; 15] = [
         &["--as", "alice", "send", "bob", "-m", &new],
@@ -69,26 +73,35 @@ pub(crate) fn planted_links(lab: &Lab) -> Outcome {
         &["doctor"],
         &["doctor", "--fix"],
     ];
-    let (mut runs, mut refused) = (0, 0);
+    let mut all = vec![];
     for planted in PLANTED {
         for kind in ["a file", "a directory", "nothing"] {
-            for command in commands {
-                let Some(mut guard) = Planted::new(&place, planted, kind) else { continue };
-                let at = format!(
-                    "{} with a link to {kind} at `{planted}`",
-                    command[..3.min(command.len())].join(" ")
-                );
-                let ended = place.command(command).env("CLAUDE_CODE_SESSION_ID", "of the link").end();
-                runs += 1;
-                refused += usize::from(!ended.ok());
-                findings.extend(&at, ended.crash());
-                let told = [ended.stdout(), ended.stderr()].concat();
-                findings.check(!told.contains(SECRET), || format!("{at}: it shows the canary"));
-                findings.extend(&at, guard.harm());
-                guard.remove();
-            }
+            all.extend(commands.map(|command| (planted, kind, command)));
         }
     }
+    // Tier 0 has time for every third; as there are three kinds for each place, each command meets each place.
+    let some: Vec<_> = all
+        .into_iter()
+        .enumerate()
+        .filter(|(n, _)| lab.tier > 0 || (n % commands.len() + n / commands.len()).is_multiple_of(3))
+        .map(|(_, case)| case)
+        .collect();
+    let (runs, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    spread(lab.workers, &some, |worker, (planted, kind, command)| {
+        let place = &places[worker];
+        let Some(mut guard) = Planted::new(place, planted, kind) else { return };
+        let at =
+            format!("{} with a link to {kind} at `{planted}`", command[..3.min(command.len())].join(" "));
+        let ended = place.command(command).env("CLAUDE_CODE_SESSION_ID", "of the link").end();
+        runs.fetch_add(1, Ordering::Relaxed);
+        refused.fetch_add(usize::from(!ended.ok()), Ordering::Relaxed);
+        findings.extend(&at, ended.crash());
+        let told = [ended.stdout(), ended.stderr()].concat();
+        findings.check(!told.contains(SECRET), || format!("{at}: it shows the canary"));
+        findings.extend(&at, guard.harm());
+        guard.remove();
+    });
+    let (runs, refused) = (runs.into_inner(), refused.into_inner());
     findings.verdict(format!(
         "{} places, {runs} runs, {refused} of them refused, canaries unread and unchanged",
         PLANTED.len()

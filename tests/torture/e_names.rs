@@ -7,10 +7,11 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use postroom::name::{MailboxId, MessageId, Name, RoomName};
 
-use crate::lab::{Findings, Lab, Outcome};
+use crate::lab::{Findings, Lab, Outcome, spread};
 use crate::ledger::body;
 use crate::place::{Place, ago, names_in, set_time, snapshot};
 use crate::process::{Ended, Run};
@@ -113,39 +114,75 @@ const POSITIONS: [(&str, &[&str]); 12] = [
     ("room", &["--room", "X", "names"]),
 ];
 
+/// One case: where which name stands.
+enum Case {
+    Hostile(usize, usize),
+    WellFormed(usize, usize),
+    Text(usize),
+    File(usize),
+}
+
 pub(crate) fn hostile_names(lab: &Lab) -> Outcome {
     let findings = Findings::default();
     let dir = lab.fast_dir();
-    let place = Place::with(lab, dir.path(), &["alice", "bob"]);
-    fs::write(place.outside().join("canary"), "canary").expect("a canary");
-    place.save();
-    let mut cases = 0;
-    for (position, words) in POSITIONS {
-        for name in hostile(&place) {
-            cases += 1;
-            let ended = attempt(&place, words, &name, &findings, position);
-            // `-` and `--help` are words of the command line itself; a file of that name is out of reach with
-            // them.
-            let is_option = name.as_bytes().starts_with(b"-");
-            let refused = matches!(ended.code, Some(2 | 4)) || position_says_unknown(position, &ended);
-            findings.check(refused || is_option && !changed(&place), || {
-                format!("{position} {name:?}: {}", ended.shown())
-            });
-        }
-        for name in WELL_FORMED {
-            cases += 1;
-            let ended = attempt(&place, words, OsStr::new(name), &findings, position);
-            let right = match position {
-                "setup" | "alias" => ended.ok(),
-                "id" | "reply to" | "read" | "archive" | "reply" => matches!(ended.code, Some(2..=4)),
-                "room" => matches!(ended.code, Some(3 | 4)),
-                _ => ended.code == Some(3),
-            };
-            findings.check(right, || format!("{position} {name:?}: {}", ended.shown()));
-        }
+    let places: Vec<Place> = (0..lab.workers)
+        .map(|worker| {
+            let place = Place::with(lab, &dir.path().join(format!("w{worker}")), &["alice", "bob"]);
+            fs::write(place.outside().join("canary"), "canary").expect("a canary");
+            place.save();
+            place
+        })
+        .collect();
+    let names: Vec<Vec<OsString>> = places.iter().map(hostile).collect();
+    // Tier 0 tries every name in every fourth place, and every fourth name in each.
+    let every = if lab.tier == 0 { 4 } else { 1 };
+    let mut all = vec![];
+    for name in 0..names[0].len() {
+        let here = |place: usize| (place + name).is_multiple_of(every);
+        all.extend((0..POSITIONS.len()).filter(|at| here(*at)).map(|at| Case::Hostile(at, name)));
+        all.extend(Some(Case::Text(name)).filter(|_| here(1)));
+        all.extend(Some(Case::File(name)).filter(|_| here(2)));
     }
-    cases += texts(&place, &findings) + files(&place, &findings) + in_memory(&findings);
-    findings.verdict(format!("{cases} cases, nothing outside the room changed"))
+    for name in 0..WELL_FORMED.len() {
+        let here = (0..POSITIONS.len()).filter(|at| (at + name).is_multiple_of(every));
+        all.extend(here.map(|at| Case::WellFormed(at, name)));
+    }
+    let cases = AtomicUsize::new(in_memory(&findings));
+    spread(lab.workers, &all, |worker, case| {
+        let (place, names) = (&places[worker], &names[worker]);
+        let count = match case {
+            Case::Hostile(at, name) => on_command_line(place, *at, &names[*name], &findings),
+            Case::WellFormed(at, name) => well_formed(place, *at, WELL_FORMED[*name], &findings),
+            Case::Text(name) => texts(place, &names[*name], &findings),
+            Case::File(name) => files(place, &names[*name], &findings),
+        };
+        cases.fetch_add(count, Ordering::Relaxed);
+    });
+    findings.verdict(format!("{} cases, nothing outside the room changed", cases.into_inner()))
+}
+
+fn on_command_line(place: &Place, at: usize, name: &OsStr, findings: &Findings) -> usize {
+    let (position, words) = POSITIONS[at];
+    let ended = attempt(place, words, name, findings, position);
+    // `-` and `--help` are words of the command line itself; a file of that name is out of reach with them.
+    let is_option = name.as_bytes().starts_with(b"-");
+    let refused = matches!(ended.code, Some(2 | 4)) || position_says_unknown(position, &ended);
+    findings
+        .check(refused || is_option && !changed(place), || format!("{position} {name:?}: {}", ended.shown()));
+    1
+}
+
+fn well_formed(place: &Place, at: usize, name: &str, findings: &Findings) -> usize {
+    let (position, words) = POSITIONS[at];
+    let ended = attempt(place, words, OsStr::new(name), findings, position);
+    let right = match position {
+        "setup" | "alias" => ended.ok(),
+        "id" | "reply to" | "read" | "archive" | "reply" => matches!(ended.code, Some(2..=4)),
+        "room" => matches!(ended.code, Some(3 | 4)),
+        _ => ended.code == Some(3),
+    };
+    findings.check(right, || format!("{position} {name:?}: {}", ended.shown()));
+    1
 }
 
 /// Runs one case and compares the world outside.
@@ -193,13 +230,13 @@ fn changed(place: &Place) -> bool {
 
 /// What is text and no name may hold anything that fits on one line: channel, subject, and the session of an
 /// agent.
-fn texts(place: &Place, findings: &Findings) -> usize {
+fn texts(place: &Place, name: &OsStr, findings: &Findings) -> usize {
     let mut cases = 0;
-    for name in hostile(place).into_iter().filter(|name| !name.as_bytes().starts_with(b"-")) {
+    if !name.as_bytes().starts_with(b"-") {
         for option in ["--channel", "--subject"] {
             cases += 1;
             let words = ["--as", "alice", "send", "bob", "-m", "text", option, "X"];
-            let ended = attempt(place, &words, &name, findings, option);
+            let ended = attempt(place, &words, name, findings, option);
             let stored = place.messages("bob", "inbox").pop().map(|(_, bytes)| bytes);
             // A subject is trimmed, and an empty one is taken from the text.
             let kept = if option == "--subject" { name.as_bytes().trim_ascii() } else { name.as_bytes() };
@@ -213,7 +250,7 @@ fn texts(place: &Place, findings: &Findings) -> usize {
         cases += 1;
         place.restore();
         let before = snapshot(&place.outside());
-        let run = place.command(&["setup", "dave"]).env("CLAUDE_CODE_SESSION_ID", name.clone());
+        let run = place.command(&["setup", "dave"]).env("CLAUDE_CODE_SESSION_ID", name);
         let ended = judge(place, run, &before, findings, &format!("session {name:?}"));
         findings.check(ended.ok(), || format!("session {name:?}: {}", ended.shown()));
         let bindings = names_in(&place.root.join(".sessions"));
@@ -224,56 +261,44 @@ fn texts(place: &Place, findings: &Findings) -> usize {
 }
 
 /// Names inside messages, and as names of their files.
-fn files(place: &Place, findings: &Findings) -> usize {
+fn files(place: &Place, name: &OsStr, findings: &Findings) -> usize {
     let mut cases = 0;
-    for name in hostile(place) {
-        let bytes = name.as_bytes();
-        let one_line = !bytes.iter().any(|b| matches!(b, b'\n' | b'\r'));
-        let field = |from: &[u8], id: &[u8]| {
-            let head = [b"---\nfrom: ", from, b"\nmsg_id: ", id, b"\nsubject: x\n---\n\n"].concat();
-            [&head[..], body("x").as_bytes()].concat()
-        };
-        let mut plans = vec![];
-        if one_line {
-            plans.push(("from", "20200101T000000Z-deadbeef-x.md".into(), field(bytes, b"deadbeef-1")));
-            plans.push(("msg_id", "20200101T000000Z-deadbeef-x.md".into(), field(b"alice", bytes)));
+    let bytes = name.as_bytes();
+    let one_line = !bytes.iter().any(|b| matches!(b, b'\n' | b'\r'));
+    let field = |from: &[u8], id: &[u8]| {
+        let head = [b"---\nfrom: ", from, b"\nmsg_id: ", id, b"\nsubject: x\n---\n\n"].concat();
+        [&head[..], body("x").as_bytes()].concat()
+    };
+    let mut plans = vec![];
+    if one_line {
+        plans.push(("from", "20200101T000000Z-deadbeef-x.md".into(), field(bytes, b"deadbeef-1")));
+        plans.push(("msg_id", "20200101T000000Z-deadbeef-x.md".into(), field(b"alice", bytes)));
+    }
+    if !bytes.contains(&b'/') && bytes.len() <= 252 && !bytes.is_empty() {
+        plans.push(("file", OsString::from_vec([bytes, b".md"].concat()), field(b"alice", b"deadbeef-1")));
+    }
+    for (position, file, text) in plans {
+        cases += 1;
+        place.restore();
+        let path = place.folder("bob", "inbox").join(&file);
+        fs::write(&path, text).expect("a message by hand");
+        set_time(&path, ago(3600));
+        let before = snapshot(&place.outside());
+        for words in [
+            &["check"][..],
+            &["reply", "deadbeef", "-m", "text"],
+            &["read"],
+            &["doctor"],
+            &["doctor", "--fix"],
+        ] {
+            let run = place.command(&[&["--as", "bob"], words].concat());
+            judge(place, run, &before, findings, &format!("{} with {position} {name:?}", words.join(" ")));
         }
-        if !bytes.contains(&b'/') && bytes.len() <= 252 && !bytes.is_empty() {
-            plans.push((
-                "file",
-                OsString::from_vec([bytes, b".md"].concat()),
-                field(b"alice", b"deadbeef-1"),
-            ));
-        }
-        for (position, file, text) in plans {
-            cases += 1;
-            place.restore();
-            let path = place.folder("bob", "inbox").join(&file);
-            fs::write(&path, text).expect("a message by hand");
-            set_time(&path, ago(3600));
-            let before = snapshot(&place.outside());
-            for words in [
-                &["check"][..],
-                &["reply", "deadbeef", "-m", "text"],
-                &["read"],
-                &["doctor"],
-                &["doctor", "--fix"],
-            ] {
-                let run = place.command(&[&["--as", "bob"], words].concat());
-                judge(
-                    place,
-                    run,
-                    &before,
-                    findings,
-                    &format!("{} with {position} {name:?}", words.join(" ")),
-                );
-            }
-            let left = place.messages("bob", "inbox");
-            // A name that begins with a dot is nobody's message, and stays where it is.
-            findings.check(left.is_empty() || bytes.starts_with(b"."), || {
-                format!("{position} {name:?}: still there")
-            });
-        }
+        let left = place.messages("bob", "inbox");
+        // A name that begins with a dot is nobody's message, and stays where it is.
+        findings.check(left.is_empty() || bytes.starts_with(b"."), || {
+            format!("{position} {name:?}: still there")
+        });
     }
     cases
 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::panic::catch_unwind;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use postroom::message::{Envelope, Message, Native, Priority, maildir};
@@ -185,26 +186,34 @@ pub(crate) fn round_trip(lab: &Lab) -> Outcome {
     let cases = if lab.tier == 0 { 10_000 } else { 100_000 };
     let findings = Findings::default();
     let config = || Config { cases, failure_persistence: None, ..Config::default() };
-    let written = TestRunner::new(config()).run(&message(), |message| {
-        let bytes = maildir::render(&message.envelope, &message.body);
-        let parsed = maildir::parse(bytes.as_bytes());
-        prop_assert_eq!(parsed.as_ref(), Ok(&message));
-        let head =
-            maildir::parse_head(bytes.as_bytes(), true).map_err(|e| TestCaseError::fail(e.to_string()))?;
-        prop_assert_eq!(head.as_ref(), Some(&message.envelope));
-        Ok(())
+    let accepted = AtomicU32::new(0);
+    let write = || {
+        let written = TestRunner::new(config()).run(&message(), |message| {
+            let bytes = maildir::render(&message.envelope, &message.body);
+            let parsed = maildir::parse(bytes.as_bytes());
+            prop_assert_eq!(parsed.as_ref(), Ok(&message));
+            let head = maildir::parse_head(bytes.as_bytes(), true)
+                .map_err(|e| TestCaseError::fail(e.to_string()))?;
+            prop_assert_eq!(head.as_ref(), Some(&message.envelope));
+            Ok(())
+        });
+        findings.extend("what is written", written.err().map(|e| e.to_string()));
+    };
+    let read = || {
+        let taken = TestRunner::new(config()).run(&soup(), |bytes| {
+            if let Ok(message) = maildir::parse(&bytes) {
+                accepted.fetch_add(1, Ordering::Relaxed);
+                prop_assert_eq!(Some(message.body.as_bytes()), body_by_hand(&bytes));
+            }
+            Ok(())
+        });
+        findings.extend("what is read", taken.err().map(|e| e.to_string()));
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(write);
+        read();
     });
-    findings.extend("what is written", written.err().map(|e| e.to_string()));
-    let accepted = std::cell::Cell::new(0);
-    let read = TestRunner::new(config()).run(&soup(), |bytes| {
-        if let Ok(message) = maildir::parse(&bytes) {
-            accepted.set(accepted.get() + 1);
-            prop_assert_eq!(Some(message.body.as_bytes()), body_by_hand(&bytes));
-        }
-        Ok(())
-    });
-    findings.extend("what is read", read.err().map(|e| e.to_string()));
-    let accepted = accepted.get();
+    let accepted = accepted.into_inner();
     // A soup that is never accepted would prove nothing.
     findings.check(accepted * 20 > cases, || format!("only {accepted} of {cases} were accepted"));
     findings.verdict(format!(

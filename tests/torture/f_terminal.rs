@@ -3,7 +3,6 @@
 //! terminal: no control but line breaks may reach it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use crate::lab::{Findings, Lab, Outcome, need};
 use crate::place::{Place, ago, set_time};
@@ -126,11 +125,9 @@ fn arrange(place: &Place) {
     set_time(&strange, ago(3600));
     fs::write(place.outside().join("hostile.md"), head(&field, "")).expect("a file to verify");
     // What an agent prints and how it fails is shown by `runs` and in the bounce.
-    let settings = place.root.join("postroom.toml");
     let agent = "[agents.carol]\npreset = \"command\"\nretries = 0\ncommand = [\"sh\", \"-c\", \
                  'printf \"\\033[2Jx\\007\" >&2; printf \"\\033]52;c;eA==\\007\"; exit 3']\n";
-    fs::write(&settings, agent).expect("the settings of an agent");
-    fs::set_permissions(&settings, PermissionsExt::from_mode(0o600)).expect("their mode");
+    place.settle(agent);
     place.ok(&["--as", "alice", "send", "carol", "-m", HOSTILE]);
     place.ok(&["--as", "alice", "send", "carol", "-m", "once more"]);
     place.ok(&["--as", "carol", "setup", "--about", "knows zzz"]);

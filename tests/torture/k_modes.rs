@@ -45,12 +45,8 @@ pub(crate) fn umasks(lab: &Lab) -> Outcome {
         run(&["--as", "bob", "read"], 1);
         run(&["log"], 0);
         run(&["names"], 0);
-        let settings = place.root.join("postroom.toml");
         let agent = "[agents.carol]\npreset = \"command\"\nsession = true\ncommand = [\"sh\", \"-c\", \"echo fine\"]\n";
-        fs::write(&settings, agent).expect("the settings of an agent");
-        fs::set_permissions(&settings, PermissionsExt::from_mode(0o600)).expect("their mode");
-        // A person says this, and no session of an agent.
-        place.ok(&["trust", &place.root.display().to_string()]);
+        place.settle(agent);
         run(&["--as", "alice", "send", "carol", "-m", &text], 0);
         run(&["dispatch"], 0);
         run(&["runs"], 0);

@@ -2,7 +2,6 @@
 //! only the agent whose settings name it, and no command line, no other environment, no file of the room and no output.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::lab::{Findings, Lab, Outcome};
@@ -60,9 +59,7 @@ pub(crate) fn secrets_stay(lab: &Lab) -> Outcome {
         // The spy compares with a file: an argument would stand in a command line.
         fs::write(place.outside().join(format!("{name}.key")), IN_ENVIRONMENT).expect("what to compare with");
     }
-    let file = place.root.join("postroom.toml");
-    fs::write(&file, settings).expect("the settings");
-    fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("their mode");
+    place.settle(&settings);
     for name in ["keyed", "bare"] {
         silent(&["--as", "alice", "send", name, "-m", "work"], 0);
     }
@@ -93,7 +90,7 @@ pub(crate) fn secrets_stay(lab: &Lab) -> Outcome {
 }
 
 /// The files below a directory that hold a text.
-fn holders(directory: &Path, text: &str) -> Vec<String> {
+pub(crate) fn holders(directory: &Path, text: &str) -> Vec<String> {
     let mut found = vec![];
     for name in names_in(directory) {
         let path = directory.join(&name);

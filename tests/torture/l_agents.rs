@@ -1,7 +1,6 @@
 //! L3 and L4: mail that wants agents to make more mail, and mail that wants to be a command.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
@@ -20,9 +19,7 @@ fn staffed(lab: &Lab, base: &std::path::Path, agents: &[(&str, String)], limits:
             place.outside().display(),
         ));
     }
-    let file = place.root.join("postroom.toml");
-    fs::write(&file, settings).expect("the settings");
-    fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("their mode");
+    place.settle(&settings);
     place
 }
 
@@ -142,7 +139,7 @@ pub(crate) fn mail_is_no_command(lab: &Lab) -> Outcome {
     ];
     let findings = Findings::default();
     let dir = lab.fast_dir();
-    let spy = "cat > /dev/null; { tr '\\0' '\\n' < /proc/$$/cmdline; echo; env | grep -v '^POSTROOM_RUN=' | sort; pwd; } > \"$2/seen\"; echo ok";
+    let spy = "cat > /dev/null; { tr '\\0' '\\n' < /proc/$$/cmdline; echo; env | grep -Ev '^POSTROOM_RUN=[0-9TZ]+-[0-9a-f]{8}$|^POSTROOM_THREAD=[0-9a-f]{32}$' | sort; pwd; } > \"$2/seen\"; echo ok";
     let place = staffed(lab, dir.path(), &[("spy", spy.to_owned())], "hour_runs = 1000\nthread_runs = 1000");
     let outside = place.outside();
     let seen = |findings: &Findings, at: &str| {

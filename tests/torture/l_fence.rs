@@ -4,7 +4,6 @@
 //! is shown is taken apart here by hand, and the body has to come back byte for byte.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use postroom::clock::Timestamp;
 use postroom::message::fence::{self, Extent, Facts};
@@ -12,6 +11,7 @@ use postroom::message::{Envelope, Native, Priority};
 use postroom::name::MessageId;
 use serde_json::Value;
 
+use crate::l_told;
 use crate::lab::{Findings, Lab, Outcome};
 use crate::place::Place;
 
@@ -63,7 +63,7 @@ impl Draws {
     }
 }
 
-fn attack(draws: &mut Draws, nonce: &str) -> String {
+pub(crate) fn attack(draws: &mut Draws, nonce: &str) -> String {
     let parts = 1 + draws.below(10);
     (0..parts).map(|_| PARTS[draws.below(PARTS.len())].replace("NONCE", nonce)).collect()
 }
@@ -100,7 +100,10 @@ pub(crate) fn no_body_breaks_out(lab: &Lab) -> Outcome {
     }
     findings.check(redrawn >= BODIES / 5, || format!("only {redrawn} nonces were redrawn"));
     let by_command = as_commands_show(lab, &mut draws, &findings);
-    findings.verdict(format!("{BODIES} bodies, {redrawn} with the nonce in them; {by_command} by `read`, `--json` and the prompt of an agent"))
+    let by_mcp = l_told::bodies_over_mcp(lab, &mut draws, &findings);
+    findings.verdict(format!(
+        "{BODIES} bodies, {redrawn} with the nonce in them; {by_command} by `read`, `--json` and the prompt of an agent, {by_mcp} by MCP"
+    ))
 }
 
 fn rendered(subject: &str, body: &str, nonce: &str) -> String {
@@ -122,7 +125,7 @@ fn rendered(subject: &str, body: &str, nonce: &str) -> String {
 }
 
 /// Takes a shown message apart as a careful reader does: how many lines come before the fence, and what is in it.
-fn apart(shown: &str) -> Result<(usize, String), String> {
+pub(crate) fn apart(shown: &str) -> Result<(usize, String), String> {
     let mut at = 0;
     let mut head = 0;
     for line in shown.split_inclusive('\n') {
@@ -157,13 +160,11 @@ fn as_commands_show(lab: &Lab, draws: &mut Draws, findings: &Findings) -> usize 
     let place = Place::with(lab, dir.path(), &["alice", "bob"]);
     place.ok(&["setup", "--child", "spy"]);
     let prompt = place.outside().join("prompt");
-    let settings = place.root.join("postroom.toml");
     let agent = format!(
         "[agents.spy]\npreset = \"command\"\ncommand = [\"sh\", \"-c\", 'cat > {}; echo ok']\n",
         prompt.display()
     );
-    fs::write(&settings, agent).expect("the settings");
-    fs::set_permissions(&settings, PermissionsExt::from_mode(0o600)).expect("their mode");
+    place.settle(&agent);
     let mut seen = 0;
     for number in 0..EACH {
         let body = format!("{number} {}", attack(draws, "0123456789abcdef"));
@@ -231,11 +232,14 @@ pub(crate) fn notices_are_one_line(lab: &Lab) -> Outcome {
             let longest = out.len().max(ended.stderr().len());
             findings.check(longest <= LONGEST + 1, || format!("{longest} bytes: {}", at()));
             let controls = out.chars().any(|c| c != '\n' && c.is_control());
-            findings.check(!controls && !out.contains("BODY-BYTES"), || at());
+            findings.check(!controls && !out.contains("BODY-BYTES"), at);
         }
         fs::remove_file(&file)
             .or_else(|_| fs::remove_dir_all(place.folder("bob", "quarantine")))
             .expect("an empty inbox");
     }
-    findings.verdict(format!("{notices} notices, each one line of at most {LONGEST} bytes, no body in any"))
+    let told = l_told::notices_by_hooks(lab, &findings);
+    findings.verdict(format!(
+        "{notices} notices, each one line of at most {LONGEST} bytes, {told} of hooks of at most 600; no body in any"
+    ))
 }

@@ -14,8 +14,8 @@
 //! 7. The lists in `attempts/` grow in place; what is appended, and a list that is new, is synced before the
 //!    next acknowledgement.
 //!
-//! Exempt, because nothing depends on them: the journal, `seen`, `.alive`, locks, the notes in `answering/`,
-//! and the terms of a claim, which a power cut ends whatever they say.
+//! Exempt, because nothing depends on them: the journal, `seen`, `.alive`, locks, the notes in `answering/`, what a
+//! tree remembers of its own files, and the terms of a claim in a room, which a power cut ends whatever they say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -151,15 +151,23 @@ fn is_exempt(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let last = parts.last().copied().unwrap_or_default();
     let exempt = parts.iter().any(|part| [".journal", "answering"].contains(part));
+    // What a tree keeps of what it knows already: locks, an index that is made again, a number to begin looking at.
+    let known = path
+        .split_once("/.postroom/")
+        .is_some_and(|(_, below)| below.starts_with("index") || ["lock", "sequence"].contains(&below));
     exempt
-        || ["seen", ".alive", "claim.json"].contains(&last)
+        || known
+        || ["seen", ".alive"].contains(&last)
+        || last == "claim.json" && !is_list(path)
         || last.ends_with(".lock")
         || !path.starts_with('/')
 }
 
-/// Whether it is a list that grows in place.
+/// Whether it is a list that grows in place. The terms of a claim in a tree are made in place as well: they are all that
+/// brings its message back, so they have to last.
 fn is_list(path: &str) -> bool {
     parent(path).ends_with("/attempts")
+        || path.contains("/.postroom/claims/") && path.ends_with("/claim.json")
 }
 
 /// Whether no reader looks there: `tmp/`, `.staging/`, and files with a leading dot that are about to be

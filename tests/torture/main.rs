@@ -35,7 +35,9 @@ mod e_names;
 mod e_swap;
 mod e_types;
 mod f_content;
+mod f_fuzz;
 mod f_terminal;
+mod g_forged;
 mod g_holder;
 mod g_lock;
 mod g_other;
@@ -54,9 +56,13 @@ mod k_modes;
 mod k_secrets;
 mod l_agents;
 mod l_fence;
+mod l_told;
 mod lab;
 mod ledger;
 mod lint;
+mod m_abuse;
+mod m_http;
+mod m_server;
 mod o_soak;
 mod ops;
 mod ops_claims;
@@ -67,7 +73,9 @@ mod q_ask;
 mod q_claims;
 mod strace;
 mod v_dispatch;
+mod w_errno;
 mod w_killed;
+mod w_power;
 mod w_scene;
 mod w_tree;
 mod waiter;
@@ -120,14 +128,16 @@ const TABLE: &[Test] = &[
     test("D3", &[0], "the order of syncs", d_order::order_of_calls),
     test("D4", &[2], "every sync and flag left out in turn", d_mutants::every_mutant_is_caught),
     test("D5", &[2], "the power is cut on other file systems", d_power::on_other_file_systems),
-    test("E1", &[0], "hostile names", e_names::hostile_names),
-    test("E2", &[0], "planted links", e_links::planted_links),
+    test("E1", &[0, 1], "hostile names", e_names::hostile_names),
+    test("E2", &[0, 1], "planted links", e_links::planted_links),
     test("E3", &[1], "directories swapped for links", e_swap::swapped_directories),
-    test("E4", &[0], "file types", e_types::file_types),
+    test("E4", &[0, 1], "file types", e_types::file_types),
     test("E5", &[0], "one name in many forms", e_case::one_name_in_many_forms),
     test("F1", &[0], "hostile frontmatter", f_content::hostile_frontmatter),
     test("F2", &[0, 1], "round trip", f_content::round_trip),
+    test("F3", &[2], "fuzzing", f_fuzz::fuzz),
     test("F4", &[0], "what a terminal gets", f_terminal::nothing_is_obeyed),
+    test("G1", &[0], "forged senders", g_forged::forged_senders),
     test("G2", &[1], "another user", g_other::another_user),
     test("G3", &[0, 1], "one name wanted by many", g_registry::one_name),
     test("G4", &[0, 1], "a holder that died", g_holder::dead_holder),
@@ -148,12 +158,19 @@ const TABLE: &[Test] = &[
     test("L2", &[0], "notices", l_fence::notices_are_one_line),
     test("L3", &[0], "storms", l_agents::storms_end),
     test("L4", &[0], "mail that wants to be a command", l_agents::mail_is_no_command),
+    test("M1", &[0], "other names of the server", m_http::other_names),
+    test("M2", &[0], "other sites", m_http::other_sites),
+    test("M3", &[0, 1], "no token", m_http::no_token),
+    test("M5", &[1, 2], "too much over HTTP", m_abuse::too_much),
+    test("M6", &[0], "other machines", m_http::other_machines),
     test("O1", &[2], "the soak", o_soak::soak),
     test("Q1", &[0, 1], "questions and answers", q_ask::questions),
     test("V1", &[0, 1], "dispatchers and supervisors that are killed", v_dispatch::killed_dispatchers),
     test("W1", &[0, 1], "numbers of a tree", w_tree::numbers),
     test("W2", &[0, 1], "shared state of a tree", w_tree::shared_state),
-    test("W3", &[0, 1], "a tree and a workspace killed at every system call", w_killed::killed_at_every_call),
+    test("W3", &[0, 1, 2], "a tree and a workspace killed at every system call", w_killed::killed_at_every_call),
+    test("W4", &[1, 2], "a tree and a workspace whose power is cut", w_power::cut_at_some_calls),
+    test("W5", &[1, 2], "calls that fail in a tree and a workspace", w_errno::calls_fail),
     test("X1", &[0, 1], "a run of a workflow whose processes are killed", x_workflow::killed_runs),
 ];
 

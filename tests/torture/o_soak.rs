@@ -3,7 +3,6 @@
 //! waiter live through all of it: their memory and their descriptors are watched.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -105,9 +104,7 @@ fn staffed(lab: &Lab, base: &std::path::Path) -> Place {
         place.ok(&["setup", "--child", &format!("a{agent}")]);
         settings.push_str(&format!("[agents.a{agent}]\npreset = \"command\"\nretries = 100000\ncommand = [\"sh\", \"-c\", \"grep -o 'job-[0-9a-z-]*' | head -1\"]\n"));
     }
-    let file = place.root.join("postroom.toml");
-    fs::write(&file, settings).expect("the settings");
-    fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("their mode");
+    place.settle(&settings);
     place
 }
 

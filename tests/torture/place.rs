@@ -88,6 +88,14 @@ impl Place {
         ended
     }
 
+    /// Gives the room settings that a person has looked at and trusts.
+    pub(crate) fn settle(&self, settings: &str) {
+        let file = self.root.join("postroom.toml");
+        fs::write(&file, settings).expect("the settings of the room");
+        fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("their mode");
+        self.ok(&["trust", &self.root.display().to_string()]);
+    }
+
     /// The directory of the mailbox with this name.
     pub(crate) fn mailbox(&self, name: &str) -> PathBuf {
         let prefix = format!("{name}-");

@@ -77,6 +77,12 @@ impl Run {
         self
     }
 
+    /// The same command with another word at its end.
+    pub(crate) fn and(mut self, word: impl AsRef<OsStr>) -> Self {
+        self.words.push(word.as_ref().to_owned());
+        self
+    }
+
     /// The same command behind other words, such as those of `strace`.
     pub(crate) fn behind(mut self, words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         let mut all: Vec<OsString> = words.into_iter().map(Into::into).collect();

@@ -185,7 +185,7 @@ fn after_end(
 
 /// Kills whoever is running, again and again, while senders and claimers go on.
 pub(crate) fn killed_at_random(lab: &Lab) -> Outcome {
-    let seconds = if lab.tier == 0 { 6 } else { 60 };
+    let seconds = if lab.tier == 0 { 2 } else { 60 };
     let dir = lab.fast_dir();
     let place = Place::with(lab, &dir.path().join("p"), &["alice", "bob"]);
     let findings = Findings::default();
@@ -254,10 +254,16 @@ pub(crate) fn killed_at_random(lab: &Lab) -> Outcome {
     });
     // What the dead left comes back within its lease and five seconds, and is finished.
     let limit = Instant::now() + Duration::from_secs(6);
+    // An empty claim, of one who died before it took anything, holds nobody's mail.
+    let held = |token: &String| place.messages("bob", &format!("claimed/{token}")).len();
+    let left = || {
+        let claimed: usize = names_in(&place.folder("bob", "claimed")).iter().map(held).sum();
+        place.messages("bob", "inbox").len() + claimed
+    };
     loop {
         match work() {
             Some(0) => {}
-            Some(1) if Instant::now() > limit => break,
+            Some(1) if left() == 0 || Instant::now() > limit => break,
             Some(1) => {}
             code => {
                 let told = place.run(&["--as", "bob", "claim", "--lease", "1", "--json"]);
@@ -277,10 +283,7 @@ pub(crate) fn killed_at_random(lab: &Lab) -> Outcome {
     let lost = acked.iter().filter(|id| !archived.contains_key(*id)).count();
     let twice = archived.values().filter(|n| **n > 1).count();
     let double = finished.into_inner().unwrap().values().filter(|n| **n > 1).count();
-    // An empty claim, of one who died before it took anything, holds nobody's mail.
-    let held = |token: &String| place.messages("bob", &format!("claimed/{token}")).len();
-    let claimed: usize = names_in(&place.folder("bob", "claimed")).iter().map(held).sum();
-    let left = place.messages("bob", "inbox").len() + claimed;
+    let left = left();
     findings.check(lost + twice + double + left == 0, || {
         format!("{lost} lost, {twice} archived twice, {double} finished twice, {left} never came back")
     });
@@ -298,15 +301,17 @@ pub(crate) fn stopped_and_continued(lab: &Lab) -> Outcome {
     need("strace")?;
     let findings = Findings::default();
     let dir = lab.fast_dir();
+    // Most of them are stopped at any time, and take no processor.
+    let workers = 3 * lab.workers;
     let rooms: Vec<Place> =
-        (0..lab.workers).map(|n| prepare(lab, &dir.path().join(format!("w{n}")), Deed::Claim).0).collect();
+        (0..workers).map(|n| prepare(lab, &dir.path().join(format!("w{n}")), Deed::Claim).0).collect();
     let words = ["--as", "bob", "claim", "--lease", "0.2", "--json"];
     let (_, calls) = strace::trace(&rooms[0].command(&words), &dir.path().join("log"), &[]);
     // From the first look at the room on; before it nothing is shared with anybody.
     let all: Vec<Point> = strace::points(&calls).into_iter().map(|(point, _)| point).collect();
     let every = if lab.tier == 0 { 4 } else { 1 };
     let some: Vec<Point> = all.into_iter().rev().step_by(every).collect();
-    spread(lab.workers, &some, |n, point| {
+    spread(workers, &some, |n, point| {
         let place = &rooms[n];
         place.restore();
         let at = format!("stopped at {point}");

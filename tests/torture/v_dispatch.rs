@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -53,10 +52,7 @@ pub(crate) fn killed_dispatchers(lab: &Lab) -> Outcome {
             above.display(),
         ));
     }
-    let file = place.root.join("postroom.toml");
-    fs::write(&file, settings).expect("the settings");
-    fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("their mode");
-    place.ok(&["trust", place.root.to_str().expect("a path")]);
+    place.settle(&settings);
     let jobs: Vec<usize> = (0..messages).collect();
     spread(lab.workers, &jobs, |_, n| {
         place.ok(&["--as", "alice", "send", &names[n % agents], "-m", &format!("job-{n}")]);

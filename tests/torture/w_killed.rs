@@ -1,7 +1,7 @@
 //! W3: killed at every system call, in a `.claude` tree and in a workspace.
 //!
 //! Whatever was struck, each message is in one place, whole, with a valid status; the same command run again finishes it,
-//! and nothing is answered twice. In tier 0 only every other call is struck of those that leave other files behind than the
+//! and nothing is answered twice. Tier 1 strikes every third call, tier 0 every third of those that leave other files behind than the
 //! one before.
 
 use std::fs;
@@ -54,8 +54,8 @@ pub(crate) fn killed_at_every_call(lab: &Lab) -> Outcome {
         findings.check(clean.ok(), || format!("{deed:?}: undisturbed: {}", clean.shown()));
         let changing =
             strace::points(&calls).into_iter().filter(|(_, call)| lab.tier > 0 || call.changes_files());
-        // Of these, tier 0 has time for every other one.
-        let every = if lab.tier == 0 { 2 } else { 1 };
+        // Of these, there is time for every third below tier 2.
+        let every = if lab.tier < 2 { 3 } else { 1 };
         let all: Vec<Point> = changing.step_by(every).map(|(point, _)| point).collect();
         spread(lab.workers, &all, |n, point| {
             let scene = &scenes[n];
@@ -78,7 +78,7 @@ pub(crate) fn killed_at_every_call(lab: &Lab) -> Outcome {
 }
 
 /// Judges what a kill left, runs the deed again, and judges the end.
-fn after(deed: Deed, scene: &Scene) -> Vec<String> {
+pub(crate) fn after(deed: Deed, scene: &Scene) -> Vec<String> {
     let struck = look(scene);
     let mut problems = struck.problems;
     let there = struck.jobs.len() + struck.archived.len();
@@ -112,6 +112,26 @@ fn after(deed: Deed, scene: &Scene) -> Vec<String> {
         deed => deed.is_held() && again.code == Some(3),
     };
     expect(again.ok() || told, format!("the second run: {}", again.shown()));
+    if deed == Deed::Append {
+        let asked = questions(scene);
+        expect(asked_before.1 && asked.1, "the shared file is not whole".to_owned());
+        expect(
+            asked_before.0 <= 1 && asked.0 == asked_before.0 + 1,
+            format!("asked {asked_before:?}, then {asked:?}"),
+        );
+    }
+    problems.extend(at_the_end(deed, scene));
+    problems
+}
+
+/// What is wrong with the end of a deed in a tree.
+fn at_the_end(deed: Deed, scene: &Scene) -> Vec<String> {
+    let mut problems = vec![];
+    let mut expect = |holds: bool, what: String| {
+        if !holds {
+            problems.push(what);
+        }
+    };
     // Whoever asked looks, which carries over what was cut off.
     let asker = if deed == Deed::ReplyInTree { "writer" } else { "alice" };
     scene.place.run(&["--as", asker, "check"]);
@@ -136,12 +156,8 @@ fn after(deed: Deed, scene: &Scene) -> Vec<String> {
     expect(end.responses.len() == usize::from(answered), format!("{} responses", end.responses.len()));
     expect(end.new == usize::from(deed == Deed::Send), format!("{} new messages", end.new));
     if deed == Deed::Append {
-        let asked = questions(scene);
-        expect(asked_before.1 && asked.1, "the shared file is not whole".to_owned());
-        expect(
-            asked_before.0 <= 1 && asked.0 == asked_before.0 + 1,
-            format!("asked {asked_before:?}, then {asked:?}"),
-        );
+        let text = fs::read_to_string(claude(&scene.place, "shared/session-context.md")).unwrap_or_default();
+        expect(text.contains("why?"), format!("what was appended is gone: {text:?}"));
     }
     if deed == Deed::CleanUp {
         let left = names_in(&claude(&scene.place, "outboxes/explore"))
@@ -152,6 +168,16 @@ fn after(deed: Deed, scene: &Scene) -> Vec<String> {
     }
     problems.extend(end.problems);
     problems
+}
+
+/// What is wrong after a deed that was acknowledged, and that nobody does again.
+pub(crate) fn acknowledged(deed: Deed, scene: &Scene) -> Vec<String> {
+    match deed {
+        // No claim outlives a power cut: the message comes back.
+        Deed::Claim | Deed::Read => after_claim(deed, scene),
+        Deed::WorkspaceSend | Deed::WorkspaceReply => at_the_end_in_workspaces(deed, scene),
+        _ => at_the_end(deed, scene),
+    }
 }
 
 /// A claimer that died: the job comes back when the lease ends, and can be finished.
@@ -208,11 +234,14 @@ fn after_workspace(deed: Deed, scene: &Scene) -> Vec<String> {
     if !again.ok() && !gone {
         problems.push(format!("the second run: {}", again.shown()));
     }
-    let end = (
-        count("right", "NEW", "job", &mut problems),
-        count("left", "REPLY", "answer", &mut problems),
-        count("right", "NEW", "new", &mut problems),
-    );
+    problems.extend(at_the_end_in_workspaces(deed, scene));
+    problems
+}
+
+fn at_the_end_in_workspaces(deed: Deed, scene: &Scene) -> Vec<String> {
+    let mut problems = vec![];
+    let mut count = |side: &str, kind: &str, key: &str| scene.in_workspace(side, kind, key, &mut problems);
+    let end = (count("right", "NEW", "job"), count("left", "REPLY", "answer"), count("right", "NEW", "new"));
     let wanted = if deed == Deed::WorkspaceSend { (1, 0, 1) } else { (0, 1, 0) };
     if end != wanted {
         problems.push(format!("at the end {end:?}, not {wanted:?}"));

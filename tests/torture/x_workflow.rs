@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -29,7 +28,7 @@ pub(crate) fn killed_runs(lab: &Lab) -> Outcome {
     for program in ["bash", "md5sum"] {
         need(program)?;
     }
-    let wanted = if lab.tier == 0 { 30 } else { 200 };
+    let wanted = if lab.tier == 0 { 10 } else { 200 };
     let (calm, rough) = (lab.fast_dir(), lab.fast_dir());
     let calm = arranged(lab, calm.path());
     let rough = arranged(lab, rough.path());
@@ -68,14 +67,11 @@ fn arranged(lab: &Lab, base: &std::path::Path) -> Place {
              command = [\"bash\", \"-c\", '''{AGENT}''', \"agent\", \"{name}\"]\n"
         ));
     }
-    let file = place.root.join("postroom.toml");
-    fs::write(&file, settings).expect("the settings");
-    fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("their mode");
+    place.settle(&settings);
     let workflows = base.join(".postroom/workflows");
     fs::create_dir_all(&workflows).expect("a directory for workflows");
     fs::write(workflows.join("twenty.yaml"), twenty()).expect("the workflow");
     place.ok(&["trust", &base.display().to_string()]);
-    place.ok(&["trust", &place.root.display().to_string()]);
     place
 }
 

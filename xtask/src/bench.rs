@@ -12,7 +12,7 @@ mod dispatch;
 mod evidence;
 mod mail;
 mod names;
-mod page;
+pub(crate) mod page;
 mod pair;
 mod place;
 mod programs;

@@ -11,6 +11,7 @@
 
 mod agents;
 mod bench;
+mod figures;
 mod repo;
 mod report;
 mod run;
@@ -28,7 +29,7 @@ const TASKS: [(&str, &str, Task); 4] = [
     ("test", "everything that continuous integration runs", test::run),
     (
         "torture",
-        "[ID…] [--tier 0|1|2] [--soak MINUTES]: kill, errno, power cut, races on the release binary",
+        "[ID…] [--tier 0|1|2 [--write]] [--soak MINUTES]: kill, errno, power cut, races on the release binary",
         torture::run,
     ),
     ("bench", "each figure as a ratio against a floor measured in the same run", bench::run),

@@ -1,12 +1,13 @@
 //! The torture battery, run against the release binary.
 //!
-//! `cargo xtask torture A1 D1` runs the named tests, `--tier N` those of a tier, `--soak MINUTES` the soak, and none of them
-//! the proof: tier 0, and the tests of [`PROOF`] that are above it. The tests themselves are in `tests/torture/`; they find the binary by
+//! `cargo xtask torture A1 D1` runs the named tests, `--tier N` those of a tier (with `--write` into docs/reliability.md as
+//! well), `--soak MINUTES` the soak, and none of them the proof: tier 0, and the tests of [`PROOF`] that are above it. The tests themselves are in `tests/torture/`; they find the binary by
 //! `POSTROOM_BIN` and print one line for each test, which begins with its id or has it as the second word.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::figures;
 use crate::repo::Repo;
 use crate::run;
 
@@ -24,20 +25,24 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     build(&repo)?;
     let mutant = selection.wants_mutant().then(|| build_mutant(&repo)).transpose()?;
-    battery(&repo, &selection, mutant.as_deref(), None).1
+    let (lines, verdict) = battery(&repo, &selection, mutant.as_deref(), None);
+    if let Some(tier) = selection.tier.filter(|_| selection.write) {
+        figures::write(&repo, tier, &lines)?;
+    }
+    verdict
 }
 
 /// Tier 0 and the proof. The tests write what they skip into the given file.
 pub(crate) fn prove(repo: &Repo, skipped: Option<&Path>) -> Result<(), String> {
     build(repo)?;
-    let (mut seen, verdict) =
-        battery(repo, &Selection { tier: Some(0), ..Selection::default() }, None, skipped);
+    let (lines, verdict) = battery(repo, &Selection { tier: Some(0), ..Selection::default() }, None, skipped);
+    let mut seen = ids(&lines);
     verdict?;
     let rest = Selection { ids: unseen(&seen), ..Selection::default() };
     if !rest.is_empty() {
         let (more, verdict) = battery(repo, &rest, None, skipped);
         verdict?;
-        seen.extend(more);
+        seen.extend(ids(&more));
     }
     match unseen(&seen).as_slice() {
         [] => Ok(()),
@@ -64,15 +69,15 @@ fn build_mutant(repo: &Repo) -> Result<PathBuf, String> {
     Ok(apart.join("debug/postroom"))
 }
 
-/// Runs the battery, and returns the ids that it printed a result for.
+/// Runs the battery, and returns the lines that it printed.
 fn battery(
     repo: &Repo,
     selection: &Selection,
     mutant: Option<&Path>,
     skipped: Option<&Path>,
-) -> (BTreeSet<String>, Result<(), String>) {
+) -> (Vec<String>, Result<(), String>) {
     if !repo.has_test(TARGET) {
-        return (BTreeSet::new(), Err(format!("the workspace has no test target `{TARGET}`")));
+        return (vec![], Err(format!("the workspace has no test target `{TARGET}`")));
     }
     let mut cargo = repo.cargo();
     // The driver itself is not measured, and need not be built as slowly as what it drives.
@@ -84,8 +89,12 @@ fn battery(
     if let Some(path) = skipped {
         cargo.env("POSTROOM_SKIPPED", path);
     }
-    let (lines, verdict) = run::teed(&mut cargo);
-    (lines.iter().filter_map(|line| reported(line)).collect(), verdict)
+    run::teed(&mut cargo)
+}
+
+/// The ids that there is a result for.
+fn ids(lines: &[String]) -> BTreeSet<String> {
+    lines.iter().filter_map(|line| reported(line)).collect()
 }
 
 /// The id a result line is about.
@@ -109,6 +118,8 @@ struct Selection {
     tier: Option<u8>,
     /// How many minutes the soak lasts, as it was written.
     soak: Option<String>,
+    /// What passes goes into docs/reliability.md.
+    write: bool,
 }
 
 impl Selection {
@@ -123,13 +134,18 @@ impl Selection {
             } else if argument == "--soak" {
                 let minutes = args.next().filter(|minutes| minutes.parse::<f64>().is_ok_and(|m| m > 0.0));
                 selection.soak = Some(minutes.ok_or("--soak takes a number of minutes")?.clone());
+            } else if argument == "--write" {
+                selection.write = true;
             } else if is_id(&id) {
                 selection.ids.push(id);
             } else {
                 return Err(format!(
-                    "`{argument}` is neither the id of a test, such as A1, nor --tier nor --soak"
+                    "`{argument}` is neither the id of a test, such as A1, nor --tier, --soak or --write"
                 ));
             }
+        }
+        if selection.write && selection.tier.is_none() {
+            return Err("--write needs --tier: the page tells the figures of each apart".to_owned());
         }
         Ok(selection)
     }
@@ -178,9 +194,20 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        for line in
-            ["--tier", "--tier 3", "--tier x", "A", "1A", "--seed", "A1x", "--soak", "--soak x", "--soak -1"]
-        {
+        for line in [
+            "--write",
+            "--write A1",
+            "--tier",
+            "--tier 3",
+            "--tier x",
+            "A",
+            "1A",
+            "--seed",
+            "A1x",
+            "--soak",
+            "--soak x",
+            "--soak -1",
+        ] {
             assert!(parse(line).is_err(), "{line} was accepted");
         }
     }

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::agent::{Agent, read};
 use super::facts::{Facts, Seen, Tray};
-use super::{LIMIT, Result, Tree};
+use super::{Error, LIMIT, Result, Tree};
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault;
 use crate::message::file_name;
@@ -54,9 +54,9 @@ impl Tree {
         }
         let mut chains = vec![];
         for (agent, seen) in inboxes {
-            let found = self.finished(&agent, &seen, &open)?;
+            let mut found = self.finished(&agent, &seen, &open)?;
             if held.is_some() && !found.is_empty() {
-                self.archive(&agent, &found)?;
+                found = self.archive(&agent, found)?;
             }
             chains.extend(found);
         }
@@ -99,32 +99,42 @@ impl Tree {
         Ok(chains)
     }
 
-    fn archive(&self, agent: &MailboxId, chains: &[Chain]) -> fault::Result<()> {
+    /// Archives these chains, and gives those that went: a request stays with a response that stays.
+    fn archive(&self, agent: &MailboxId, mut chains: Vec<Chain>) -> Result<Vec<Chain>> {
         let responses = chains.iter().flat_map(|chain| &chain.responses);
-        self.carry(agent, Tray::Outbox, Tray::ArchivedOutbox, responses)?;
+        let left = self.carry(agent, Tray::Outbox, Tray::ArchivedOutbox, responses)?;
+        chains.retain(|chain| !chain.responses.iter().any(|name| left.contains(name)));
         let requests = chains.iter().map(|chain| &chain.request);
-        self.carry(agent, Tray::Inbox, Tray::ArchivedInbox, requests)
+        let left = self.carry(agent, Tray::Inbox, Tray::ArchivedInbox, requests)?;
+        chains.retain(|chain| !left.contains(&chain.request));
+        Ok(chains)
     }
 
-    /// Moves files from one tray to another; durable on return.
+    /// Moves files from one tray to another, and gives those that stay; durable on return.
     fn carry<'a>(
         &self,
         agent: &MailboxId,
         from: Tray,
         to: Tray,
         names: impl Iterator<Item = &'a String>,
-    ) -> fault::Result<()> {
-        let Some(source) = self.tray(from, agent)? else { return Ok(()) };
+    ) -> Result<HashSet<String>> {
+        let mut left = HashSet::new();
+        let Some(source) = self.tray(from, agent)? else { return Ok(left) };
         let target = self.made_tray(to, agent)?;
         for name in names {
-            // Somebody may have opened it again by hand since the look; what cannot be read now stays too.
-            let task = read(&source, name, LIMIT);
-            if matches!(task, Ok(Some((task, ..))) if task.status == Status::Completed) {
-                move_beside(&source, &target, name)?;
+            // Somebody may have opened it again by hand since the look, or it is no task any more.
+            match read(&source, name, LIMIT) {
+                Ok(Some((task, ..))) if task.status == Status::Completed => {
+                    move_beside(&source, &target, name)?;
+                }
+                Ok(Some(_)) | Err(Error::Unreadable { .. }) => drop(left.insert(name.clone())),
+                Ok(None) => {}
+                Err(e) => return Err(e),
             }
         }
+        // As in a maildir, the new place is what has to last: a file that a power cut leaves in both is moved again.
         target.sync()?;
-        source.sync()
+        Ok(left)
     }
 }
 
@@ -134,8 +144,7 @@ impl Agent {
         let _held = self.tree().hold()?;
         let archive = self.tree().made_tray(Tray::ArchivedInbox, self.id())?;
         move_beside(self.dir(), &archive, name)?;
-        archive.sync()?;
-        self.dir().sync()
+        archive.sync()
     }
 }
 
@@ -190,6 +199,21 @@ mod tests {
 
     fn ids(chains: &[Chain]) -> Vec<&str> {
         chains.iter().map(|chain| chain.id.as_str()).collect()
+    }
+
+    #[test]
+    fn a_request_was_archived_without_the_response_that_could_not_be_read() {
+        let scene = Scene::new(&["a"]);
+        let id = "2026-11-15-001";
+        scene.put("a", id, "status: completed\n");
+        answer(&scene, "a", id, "completed");
+        let chains = scene.tree.clean_up(true).unwrap();
+        assert_eq!(ids(&chains), [id]);
+        let response = scene.path(&format!("outboxes/a/{id}-response.md"));
+        std::fs::write(&response, "no task any more").unwrap();
+        let agent = chains[0].agent.clone();
+        assert_eq!(scene.tree.archive(&agent, chains).unwrap(), []);
+        assert!(response.exists() && scene.path(&format!("inboxes/a/{id}.md")).exists());
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn replaced(page: &str, text: &str) -> Result<String, String> {
 }
 
 /// What a reader has to know of the machine, and no more: neither its name nor its paths.
-fn machine(repo: &Repo) -> Result<String, String> {
+pub(crate) fn machine(repo: &Repo) -> Result<String, String> {
     let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
     let compiler = said(repo.command("rustc").arg("--version"))?;
     let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
