@@ -34,6 +34,9 @@ const PATH: &str = "/mcp";
 const CONNECTIONS: usize = 128;
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long somebody waits for the word that a token is wrong, so that nobody guesses many.
+const WRONG_TOKEN: Duration = Duration::from_millis(100);
+
 /// How many sessions there are at a time; one that is not used for minutes ends by itself.
 const SESSIONS: usize = 128;
 
@@ -61,14 +64,15 @@ pub fn serve(desk: Desk, door: Door) -> io::Result<()> {
         let mut config = StreamableHttpServerConfig::default()
             .with_max_request_body_bytes(REQUEST)
             .enforce_origin_validation();
-        // A page of this server's own would be let in; there is none.
         let port = listener.local_addr()?.port();
         let own = config.allowed_hosts.iter().map(|host| match host.contains(':') {
-            true => format!("http://[{host}]:{port}"),
-            false => format!("http://{host}:{port}"),
+            true => format!("[{host}]:{port}"),
+            false => format!("{host}:{port}"),
         });
-        config.allowed_origins = own.collect();
-        config.allowed_hosts.extend(door.hosts);
+        let own: Vec<String> = own.collect();
+        // A page of this server's own would be let in; there is none.
+        config.allowed_origins = own.iter().map(|host| format!("http://{host}")).collect();
+        config.allowed_hosts = own.into_iter().chain(door.hosts).collect();
         let server = move || Ok(Server::new(desk.clone(), open_gate()));
         let sessions: Arc<LocalSessionManager> = Arc::default();
         let service = Arc::new(Service::new(server, Arc::clone(&sessions), config));
@@ -108,6 +112,9 @@ async fn answer(
     let given =
         given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
     if !given.is_some_and(|given| is_same(Sha256::digest(given).as_slice(), token)) {
+        if given.is_some() {
+            tokio::time::sleep(WRONG_TOKEN).await;
+        }
         let text =
             "a header `Authorization: Bearer TOKEN` is needed; postroom mcp --http says where the token is\n";
         let mut reply = refusal(StatusCode::UNAUTHORIZED, text);
