@@ -6,7 +6,7 @@
 
 mod served;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
@@ -144,16 +144,20 @@ pub fn definitions(bytes: &[u8]) {
     let inputs = inputs::resolve(&definition, &given).expect("what fits is taken");
     let facts = Facts { run: "f-1".into(), inputs, results: "/results".into(), body_bytes: 100_000 };
     let definition = Arc::new(definition);
-    let start = |answers| Engine::new(Arc::clone(&definition), facts.clone(), answers, BTreeMap::new());
-    let (mut engine, mut answers) = (start(HashMap::new()), HashMap::new());
+    let start =
+        |answers, asked| Engine::new(Arc::clone(&definition), facts.clone(), answers, BTreeMap::new(), asked);
+    let (mut engine, mut answers) = (start(HashMap::new(), HashSet::new()), HashMap::new());
+    let mut asked = HashSet::new();
     for number in 0..200 {
+        // Whatever is open has been sent by now.
+        asked.extend(engine.open().keys().cloned());
         let Some(ask) = engine.open().values().min_by_key(|ask| ask.id.to_string()).cloned() else { break };
         let failed = (number % 5 == 4).then(|| "no".to_owned());
         let answer = Answer { body: "{\"a\": [1]}".into(), failed, from: "a".into(), file: "x".into() };
         assert!(engine.accept(&ask.id, answer.clone()), "an open question takes no answer");
         answers.insert(ask.id, answer);
     }
-    let again = start(answers);
+    let again = start(answers, asked);
     assert_eq!(
         (again.steps(), again.status()),
         (engine.steps(), engine.status()),
