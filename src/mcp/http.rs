@@ -13,7 +13,7 @@ use std::time::Duration;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, HOST, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -106,6 +106,13 @@ async fn answer(
 ) -> Result<Reply, Infallible> {
     if request.uri().path() != PATH {
         return Ok(refusal(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp\n"));
+    }
+    // Which of two names counts is not for the sender to choose.
+    if request.headers().get_all(HOST).iter().count() != 1 || request.uri().authority().is_some() {
+        return Ok(refusal(
+            StatusCode::FORBIDDEN,
+            "one header `Host` is needed, and a path in the request line\n",
+        ));
     }
     let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let given = given.and_then(|value| value.split_once(' '));
