@@ -75,6 +75,11 @@ impl Timestamp {
         Self::from_parts(seconds.saturating_add(nanoseconds / 1_000_000_000), rest)
     }
 
+    /// So long before this.
+    pub fn minus(self, span: Duration) -> Self {
+        self.0.checked_sub(span).map_or(Self::from_parts(i64::MIN, 0), Self)
+    }
+
     /// How long after `earlier` this is; zero if a clock was set back between them.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::try_from(self.0.duration_since(earlier.0)).unwrap_or(Duration::ZERO)

@@ -1,6 +1,7 @@
 //! Pruning: how many runs are kept, and how much of what they printed. The oldest go first, never one that goes on.
 
 use super::runs::Runs;
+use crate::clock::Timestamp;
 use crate::mailbox::fault::Result;
 
 /// How many runs are kept, and how many more there may be before the oldest go.
@@ -12,9 +13,18 @@ const HEAVIEST: u64 = 1024 * 1024 * 1024;
 const MUCH: u64 = 1024 * 1024;
 
 impl Runs {
+    /// Sees to it that runs and threads do not become too many. A run that printed much does so itself, of the others one in
+    /// sixteen: a run is not to pay for how many came before it.
+    pub fn tidy_up(&self, after: &str, now: Timestamp) {
+        if after.ends_with('0') || self.size(after) > MUCH {
+            let _ = self.prune(after);
+            let _ = self.prune_threads(now);
+        }
+    }
+
     /// Removes the oldest runs when there are more than are kept, or, after one that printed much, when all of them
     /// together keep too much; gives how many went.
-    pub fn prune(&self, after: &str) -> Result<usize> {
+    fn prune(&self, after: &str) -> Result<usize> {
         let mut ids = self.ids()?;
         let many = ids.len().saturating_sub(if ids.len() < KEPT + OVER { ids.len() } else { KEPT });
         let heavy = if self.size(after) > MUCH { self.too_heavy(&ids) } else { 0 };
@@ -90,5 +100,22 @@ mod tests {
         let all: Vec<String> = (0..1050).map(|second| ended(&runs, second, 0)).collect();
         assert_eq!(runs.prune(&all[0]).unwrap(), OVER - 1);
         assert_eq!(runs.ids().unwrap().len(), KEPT + 1);
+    }
+
+    #[test]
+    fn one_in_sixteen_tidies_up_and_whatever_printed_much() {
+        let (_temp, runs) = runs();
+        let now = Timestamp::from_parts(2000, 0);
+        let all: Vec<String> = (0..1051).map(|second| ended(&runs, second, 0)).collect();
+        let by = |last: fn(&&String) -> bool| all.iter().rev().find(last).unwrap();
+        runs.tidy_up(by(|id| !id.ends_with('0')), now);
+        assert_eq!(runs.ids().unwrap().len(), 1051);
+        runs.tidy_up(by(|id| id.ends_with('0')), now);
+        assert_eq!(runs.ids().unwrap().len(), KEPT);
+        for second in 1051..1101 {
+            ended(&runs, second, 0);
+        }
+        runs.tidy_up(&ended(&runs, 1101, MUCH + 1), now);
+        assert_eq!(runs.ids().unwrap().len(), KEPT);
     }
 }

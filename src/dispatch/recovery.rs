@@ -12,7 +12,7 @@ use super::supervisor::together;
 use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Hold;
-use crate::post::{Answered, Error, Held, Me, Post, Result};
+use crate::post::{Answered, Error, Held, Me, Post, Result, SET_BACK};
 
 /// Why a run ended that nobody saw end.
 const KILLED: &str = "its supervisor was killed";
@@ -94,7 +94,7 @@ fn finish_one(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, St
     let ended = match post.envelope_of(held) {
         Ok(asked) => {
             let since = Timestamp::parse(&run.started).unwrap_or_else(|| post.room().clock().now());
-            match post.is_answered(me, &asked, since)? {
+            match post.is_answered(me, &asked, since.minus(SET_BACK))? {
                 Answered::Yes => post.done(me, held, None).map(|_| (State::Done, String::new())),
                 Answered::Failed(why) => post.fail(me, held, &why).map(|_| (State::Failed, why)),
                 Answered::No => again(post, me, held, run),

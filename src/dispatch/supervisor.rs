@@ -129,8 +129,7 @@ pub fn supervise(
     drop(supervisor);
     runs.close(open);
     drop(slot);
-    let _ = runs.prune(&run.id);
-    let _ = runs.prune_threads(post.room().clock().now());
+    runs.tidy_up(&run.id, post.room().clock().now());
     Ok(Outcome::Ran(Box::new(run)))
 }
 
@@ -149,7 +148,8 @@ pub(super) struct Supervisor<'a> {
 
 impl Supervisor<'_> {
     fn run(&self, run: &mut Run) -> Result<(State, String)> {
-        let (mut ends, mut left) = (vec![], vec![]);
+        let clock = self.post.room().clock();
+        let (mut ends, mut left, begun) = (vec![], vec![], clock.boot());
         for work in &self.work {
             match self.before(work)? {
                 Some(end) => ends.push(end),
@@ -168,7 +168,9 @@ impl Supervisor<'_> {
             let _ = self.runs.count_cost(self.me.id.as_str(), self.now(), cost);
         }
         let told = told.and_then(|ended| self.judge(&ended));
-        let since = Timestamp::parse(&run.started).unwrap_or(self.now());
+        let started = Timestamp::parse(&run.started).unwrap_or(self.now());
+        // If somebody set the clock back meanwhile, it started earlier by the clock of now.
+        let since = started.min(self.now().minus(clock.boot().saturating_sub(begun)));
         let mut answered: Option<&Work> = None;
         for work in left {
             let end = match self.post.is_answered(self.me, work.envelope(), since)? {

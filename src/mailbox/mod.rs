@@ -13,6 +13,7 @@ pub mod once;
 pub mod place;
 pub mod presence;
 pub mod reading;
+mod recent;
 pub mod tree;
 
 pub use disk::Dir;

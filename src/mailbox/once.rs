@@ -25,15 +25,19 @@ pub enum Once {
 }
 
 impl Maildir {
-    /// Delivers unless the same message is here already, in whatever state.
-    pub fn deliver_once(&self, id: &MessageId, name: &FileName, bytes: &[u8]) -> Result<Once> {
+    /// Delivers unless the same message is here already, in whatever state. `names`: what it can be called if it was
+    /// delivered before, for whoever knows.
+    pub fn deliver_once(
+        &self,
+        id: &MessageId,
+        name: &FileName,
+        bytes: &[u8],
+        names: Option<&[FileName]>,
+    ) -> Result<Once> {
         let _lock = self.dir().lock(".deliver.lock")?;
         let mut used = BTreeSet::new();
-        // Somebody may be moving it from a folder that was not looked at yet to one that was: so twice.
-        for _ in 0..2 {
-            if let Some(found) = self.find_twin(id, bytes, &mut used)? {
-                return Ok(found);
-            }
+        if let Some(found) = self.find_twin(id, bytes, &mut used, names)? {
+            return Ok(found);
         }
         self.deliver_beside(name, bytes, &used)
     }
@@ -56,28 +60,66 @@ impl Maildir {
     }
 
     /// The same message, or another one under its id, wherever it lies. All names with its digits are put into `used`.
+    ///
+    /// Somebody may be moving it meanwhile. Finished mail goes from the inbox over a claim to `failed` or the archive, and
+    /// the folders are looked at in that order, so it cannot pass unseen; what comes back (given back, taken out of the
+    /// archive) comes to the inbox, so all are looked at again but the archive. That alone grows for ever, and is not even
+    /// listed if none of `names` is in it.
     pub fn find_twin(
         &self,
         id: &MessageId,
         bytes: &[u8],
         used: &mut BTreeSet<String>,
+        names: Option<&[FileName]>,
     ) -> Result<Option<Once>> {
-        for folder in self.folders()? {
-            for twin in self.twins(folder, id)? {
-                used.insert(twin.clone());
-                // A claim may end between two looks, and its directory with it.
-                let Some(dir) = self.folder_if_any(folder)? else { break };
-                let Some(found) = dir.read(&twin, bytes.len() as u64 + READ_SLACK)? else { continue };
-                if found == bytes {
-                    // Whoever put it here may have been interrupted before it was durable.
-                    return Ok(Some(match dir.sync() {
-                        Ok(()) => Once::Already { folder, name: twin },
-                        Err(e) => Once::Delivered { how: Delivered::Unproven(e), name: twin },
-                    }));
+        for archive in [true, false] {
+            if let Some(found) = self.twin_in(Folder::Inbox, id, bytes, used)? {
+                return Ok(Some(found));
+            }
+            // Not before now: a claim that is made while the inbox is read is among these.
+            let claims = self.tokens()?.into_iter().map(Folder::Claimed);
+            for folder in claims.chain([Folder::Failed]) {
+                if let Some(found) = self.twin_in(folder, id, bytes, used)? {
+                    return Ok(Some(found));
                 }
-                if any::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
-                    return Ok(Some(Once::Taken { path: self.path(folder, &twin) }));
-                }
+            }
+            if archive
+                && self.may_be_archived(names)?
+                && let Some(found) = self.twin_in(Folder::Archive, id, bytes, used)?
+            {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn may_be_archived(&self, names: Option<&[FileName]>) -> Result<bool> {
+        let (Some(names), Some(dir)) = (names, self.folder_if_any(Folder::Archive)?) else { return Ok(true) };
+        // What cannot be looked at may be there.
+        Ok(names.iter().any(|name| !dir.stat(name.as_str()).is_err_and(|e| e.is_missing())))
+    }
+
+    fn twin_in(
+        &self,
+        folder: Folder,
+        id: &MessageId,
+        bytes: &[u8],
+        used: &mut BTreeSet<String>,
+    ) -> Result<Option<Once>> {
+        for twin in self.twins(folder, id)? {
+            used.insert(twin.clone());
+            // A claim may end between two looks, and its directory with it.
+            let Some(dir) = self.folder_if_any(folder)? else { break };
+            let Some(found) = dir.read(&twin, bytes.len() as u64 + READ_SLACK)? else { continue };
+            if found == bytes {
+                // Whoever put it here may have been interrupted before it was durable.
+                return Ok(Some(match dir.sync() {
+                    Ok(()) => Once::Already { folder, name: twin },
+                    Err(e) => Once::Delivered { how: Delivered::Unproven(e), name: twin },
+                }));
+            }
+            if any::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
+                return Ok(Some(Once::Taken { path: self.path(folder, &twin) }));
             }
         }
         Ok(None)
@@ -93,7 +135,7 @@ impl Maildir {
             Err(e) if e.is_missing() => return Ok(names),
             other => other?,
         };
-        dir.scan(|name, _| {
+        dir.scan_once(|name, _| {
             // A reply is called like the request it answers, so in a workspace the name does not tell.
             if let Ok(name) = str::from_utf8(name)
                 && match self.layout() {
@@ -110,3 +152,90 @@ impl Maildir {
 
 /// A twin may differ in its head; it is compared, not shown, so a little more than our own size will do.
 const READ_SLACK: u64 = (2 * frontmatter::HEADER_LIMIT + 16 * 1024 * 1024) as u64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::mailbox::Dir;
+    use crate::message::{Envelope, Native, Priority, maildir};
+    use crate::name::MailboxId;
+
+    struct Letter {
+        id: MessageId,
+        name: FileName,
+        bytes: String,
+    }
+
+    impl Letter {
+        fn new(number: u32, second: i64) -> Self {
+            let id = MessageId::derived(number.to_string().as_bytes());
+            let envelope = Envelope {
+                id: id.clone(),
+                from: "bob-1".into(),
+                to: "alice-1".into(),
+                subject: "re: it".into(),
+                reply_to: None,
+                priority: Priority::Normal,
+                channel: None,
+                extra: vec![],
+                native: Native::Maildir,
+            };
+            let short = id.short().unwrap();
+            let name = FileName::new(Timestamp::from_parts(second, 0), &short, "re: it", Priority::Normal);
+            Self { name, bytes: maildir::render(&envelope, "done\n"), id }
+        }
+
+        fn deliver(&self, to: &Maildir, asked: Option<&Self>) -> Once {
+            let names = asked.and_then(|asked| self.name.since(asked.name.as_str()));
+            to.deliver_once(&self.id, &self.name, self.bytes.as_bytes(), names.as_deref()).unwrap()
+        }
+    }
+
+    fn mailbox() -> (tempfile::TempDir, Maildir) {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
+        let id = MailboxId::parse("alice-1").unwrap();
+        Maildir::make(&root, &id, None).unwrap();
+        let mailbox = Maildir::open(&root, &id).unwrap();
+        mailbox.made_folder("archive").unwrap();
+        (temp, mailbox)
+    }
+
+    #[test]
+    fn an_answer_finds_itself_in_the_archive_by_the_names_it_may_have() {
+        let (_temp, mailbox) = mailbox();
+        let (asked, first) = (Letter::new(1, 100_000), Letter::new(2, 100_003));
+        assert!(matches!(first.deliver(&mailbox, Some(&asked)), Once::Delivered { .. }));
+        mailbox.shift(first.name.as_str(), Folder::Inbox, Folder::Archive).unwrap().unwrap();
+        for later in [100_003, 100_009, 100_400] {
+            let again = Letter::new(2, later).deliver(&mailbox, Some(&asked));
+            assert!(matches!(again, Once::Already { folder: Folder::Archive, .. }), "{later}: {again:?}");
+        }
+        let other = Letter { bytes: first.bytes.replace("done", "other"), ..Letter::new(2, 100_005) };
+        assert!(matches!(other.deliver(&mailbox, Some(&asked)), Once::Taken { .. }));
+    }
+
+    /// Whoever moves a message on, or back, while its retry looks for it, does not hide it.
+    #[test]
+    fn a_message_that_is_moved_meanwhile_is_found() {
+        for (from, to) in [(Folder::Inbox, Folder::Archive), (Folder::Archive, Folder::Inbox)] {
+            let (_temp, mailbox) = mailbox();
+            for number in 0..400 {
+                let letter = Letter::new(number, 100_000);
+                letter.deliver(&mailbox, None);
+                let name = letter.name.as_str();
+                if from != Folder::Inbox {
+                    mailbox.shift(name, Folder::Inbox, from).unwrap().unwrap();
+                }
+                let again = std::thread::scope(|scope| {
+                    let mover = scope.spawn(|| mailbox.shift(name, from, to).unwrap());
+                    let again = letter.deliver(&mailbox, None);
+                    mover.join().unwrap().unwrap();
+                    again
+                });
+                assert!(matches!(again, Once::Already { .. }), "{number}: {again:?}");
+            }
+        }
+    }
+}

@@ -9,6 +9,12 @@ use crate::clock::Timestamp;
 /// The longest slug; with time, digits and priority a name stays far under what file systems allow.
 const SLUG_LIMIT: usize = 60;
 
+/// How far the clocks of two senders may be apart, in seconds.
+const CLOCKS: i64 = 2;
+
+/// From how many seconds on it is no saving to know each name that a message may have.
+const MOST_SECONDS: i64 = 16;
+
 /// A name in the making, or one taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileName(String);
@@ -25,6 +31,15 @@ impl FileName {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The names that the same message may have been given since the one called `earlier` was sent: one for each second, and
+    /// a few more for clocks that differ. `None`: they are many, or `earlier` does not tell when that was.
+    pub fn since(&self, earlier: &str) -> Option<Vec<Self>> {
+        let (from, to) = (Timestamp::parse(second(earlier))?, Timestamp::parse(second(&self.0))?);
+        let seconds = from.seconds() - CLOCKS..=to.seconds() + CLOCKS;
+        let at = |second| Self(Timestamp::from_parts(second, 0).compact() + &self.0[16..]);
+        (to.seconds() - from.seconds() <= MOST_SECONDS).then(|| seconds.map(at).collect())
     }
 
     /// The same name with a number, for when it is taken.
@@ -134,5 +149,17 @@ mod tests {
                 && !is_message(b".x.md")
                 && !is_message(b"x.txt")
         );
+    }
+
+    #[test]
+    fn the_names_since_another_was_sent_differ_in_their_second_alone() {
+        let at =
+            |second: i64| FileName::new(Timestamp::from_parts(second, 0), "3f2a9c1d", "Hi", Priority::High);
+        let names = at(1_781_212_203).since(at(1_781_212_200).as_str()).unwrap();
+        assert_eq!(names, (1_781_212_198..=1_781_212_205).map(at).collect::<Vec<_>>());
+        // A clock that was set back: the names of both its times.
+        assert_eq!(at(1_781_212_203).since(at(1_781_212_204).as_str()).unwrap().len(), 4);
+        assert_eq!(at(1_781_212_203).since(at(1_781_212_100).as_str()), None);
+        assert_eq!(at(1_781_212_203).since("by-hand.md"), None);
     }
 }

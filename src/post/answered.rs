@@ -1,10 +1,11 @@
 //! Whether a message was answered already: by its agent itself, or by an attempt that did not live to say so. Bounded:
 //! only what came since the message was taken, or since it was sent, is opened.
 
+use std::time::Duration;
+
 use super::claim::is_bounce;
 use super::{Error, Held, Me, Post, Result};
 use crate::clock::Timestamp;
-use crate::mailbox::reading::mtime;
 use crate::mailbox::{Folder, Mailbox};
 use crate::message::workflow::Status;
 use crate::message::{Envelope, Native};
@@ -18,8 +19,8 @@ pub enum Answered {
     Failed(String),
 }
 
-/// Names and times of files have whole seconds, and clocks differ a little.
-const SLACK: i64 = 2;
+/// How far a clock may have been set back since a time that another process wrote down.
+pub const SET_BACK: Duration = Duration::from_secs(2);
 
 impl Post {
     /// The envelope of a claimed message.
@@ -31,7 +32,7 @@ impl Post {
         }
     }
 
-    /// Whether `me` has answered a message since a time.
+    /// Whether `me` has answered a message since a time. A time that was written down is to be given [`SET_BACK`] earlier.
     pub fn is_answered(&self, me: &Me, asked: &Envelope, since: Timestamp) -> Result<Answered> {
         if let (Some(agent), Native::Workflow { id, .. }) = (me.mailbox.agent(), &asked.native) {
             let response = agent.response(id).map_err(|e| Error::Disk(e.into()))?;
@@ -45,38 +46,21 @@ impl Post {
             });
         }
         let Some(sender) = self.existing_id(&asked.from) else { return Ok(Answered::No) };
-        let since = Timestamp::from_parts(since.seconds() - SLACK, 0);
         // A sender whose mailbox cannot be looked into must not keep an agent from its other work; an answer that lies there
         // unseen has the same id as the next, and is not delivered twice.
         let Ok(mailbox) = self.mailbox(&sender) else { return Ok(Answered::No) };
         let mut folders = mailbox.folders().unwrap_or_default();
         folders.retain(|folder| *folder != Folder::Quarantine);
         for folder in folders {
-            for name in mailbox.list(folder, usize::MAX).map(|list| list.names).unwrap_or_default() {
-                if self.is_by(me, asked, &mailbox, folder, &name, since) {
-                    return Ok(Answered::Yes);
-                }
+            let mut names = mailbox.since(folder, since).unwrap_or_default().into_iter();
+            if names.any(|name| self.is_by(me, asked, &mailbox, folder, &name)) {
+                return Ok(Answered::Yes);
             }
         }
         Ok(Answered::No)
     }
 
-    fn is_by(
-        &self,
-        me: &Me,
-        asked: &Envelope,
-        mailbox: &Mailbox,
-        folder: Folder,
-        name: &str,
-        since: Timestamp,
-    ) -> bool {
-        let (stamp, dated) = (since.compact(), is_dated(name));
-        if dated && name < stamp.as_str() {
-            return false;
-        }
-        if !dated && mailbox.stat(folder, name).is_ok_and(|stat| mtime(&stat) < since) {
-            return false;
-        }
+    fn is_by(&self, me: &Me, asked: &Envelope, mailbox: &Mailbox, folder: Folder, name: &str) -> bool {
         let Ok(Some(header)) = self.header(mailbox, folder, name) else { return false };
         let envelope = &header.envelope;
         envelope.reply_to.as_ref() == Some(&asked.id)
@@ -88,14 +72,4 @@ impl Post {
     pub fn lies_in(&self, me: &Me, file: &str) -> Option<Folder> {
         self.find(me, file).ok().map(|found| found.folder)
     }
-}
-
-/// Whether a name begins with a time: `20261115T023011Z-`.
-fn is_dated(name: &str) -> bool {
-    let bytes = name.as_bytes();
-    bytes.len() > 17
-        && bytes[..8].iter().all(u8::is_ascii_digit)
-        && bytes[8] == b'T'
-        && bytes[9..15].iter().all(u8::is_ascii_digit)
-        && bytes[15] == b'Z'
 }

@@ -49,7 +49,8 @@ impl Post {
         }
         let (inbox, name) = self.destination(&receiver, &request)?;
         if let Some(place) = to.filter(|_| retry).and_then(Mailbox::maildir)
-            && let Some(found) = place.find_twin(&envelope.id, bytes.as_bytes(), &mut BTreeSet::new())?
+            && let Some(found) =
+                place.find_twin(&envelope.id, bytes.as_bytes(), &mut BTreeSet::new(), None)?
         {
             return Ok(found);
         }

@@ -4,6 +4,7 @@
 //! come back as to everybody else.
 
 use super::{Letter, Me, Outcome, Post, Receipt, Result};
+use crate::clock::Timestamp;
 use crate::journal::Event;
 use crate::mailbox::{Folder, Maildir};
 use crate::message::workflow::Status;
@@ -110,17 +111,14 @@ impl Post {
         asked: &MessageId,
         asker: &MailboxId,
         by: &MailboxId,
-        since: Option<crate::clock::Timestamp>,
+        since: Option<Timestamp>,
     ) -> Result<Option<Message>> {
         let mailbox = self.mailbox(asker)?;
-        let since = since.map(crate::clock::Timestamp::compact).unwrap_or_default();
+        let since = since.unwrap_or_else(|| Timestamp::from_parts(0, 0));
         let mut folders = mailbox.folders()?;
         folders.retain(|folder| *folder != Folder::Quarantine);
         for folder in folders {
-            for name in mailbox.list(folder, usize::MAX)?.names {
-                if name.starts_with(|c: char| c.is_ascii_digit()) && name < since {
-                    continue;
-                }
+            for name in mailbox.since(folder, since)? {
                 let Ok(Some(header)) = self.header(&mailbox, folder, &name) else { continue };
                 if header.envelope.reply_to.as_ref() == Some(asked) && header.envelope.from == by.as_str() {
                     let read = self.message(&mailbox, folder, &name);

@@ -56,7 +56,7 @@ use crate::room::Room;
 use crate::session::Session;
 
 pub use adopt::{Adopted, Adoption};
-pub use answered::Answered;
+pub use answered::{Answered, SET_BACK};
 pub use ask::{Asked, Fate, Until};
 pub use check::{Checked, Filter, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};

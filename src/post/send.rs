@@ -44,6 +44,9 @@ pub struct Letter {
     pub extra: Vec<(String, String)>,
     /// For an answer: the way back that its question named.
     pub back: Option<Back>,
+    /// For an answer with an id: the file name of its question, where that and the id are all that its own name follows
+    /// from. Nobody can have sent it before the question, so it need not be looked for under every name.
+    pub asked: Option<String>,
 }
 
 /// What happened for one recipient.
@@ -299,8 +302,9 @@ impl Post {
         // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
         let short = envelope.id.short().unwrap_or_else(|| "00000000".to_owned());
         let name = FileName::new(self.now(), &short, &envelope.subject, letter.priority);
+        let names = letter.asked.as_deref().and_then(|asked| name.since(asked));
         Ok(match retry {
-            true => place.deliver_once(&envelope.id, &name, bytes.as_bytes())?,
+            true => place.deliver_once(&envelope.id, &name, bytes.as_bytes(), names.as_deref())?,
             false => place.deliver_beside(&name, bytes.as_bytes(), &BTreeSet::new())?,
         })
     }

@@ -14,7 +14,7 @@ use crate::mailbox::Folder;
 use crate::mailbox::tree::Tray;
 use crate::message::workflow::Status;
 use crate::name::{MailboxId, MessageId};
-use crate::post::{BOUNCE, Me, Post, Result};
+use crate::post::{BOUNCE, Me, Post, Result, SET_BACK};
 
 /// How many unread messages are opened to find one that was put there by hand.
 const SHORT: usize = 64;
@@ -155,7 +155,7 @@ impl Turn {
         let (Ok(asked), Ok(asker)) = (MessageId::found(&found.id), MailboxId::parse(&found.from)) else {
             return Ok(None);
         };
-        let since = crate::clock::Timestamp::parse(&self.record.started);
+        let since = crate::clock::Timestamp::parse(&self.record.started).map(|began| began.minus(SET_BACK));
         let answer = post.answer_to(&asked, &asker, &agent.id, since)?;
         Ok(answer.map(|message| (message.body.clone(), message.envelope.extra(BOUNCE) == Some("1"))))
     }
