@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use postroom::clock::SystemClock;
+use postroom::name::MessageId;
 use postroom::post::{Caller, Filter, Letter, Post};
 use postroom::workflow::carrier::Carrier;
 use postroom::workflow::{reading, start};
@@ -53,7 +54,11 @@ fn main() -> Result<()> {
         let (claimed, _) = post.claim(&me, None, None, &Filter::default(), LEASE)?;
         let claimed = claimed.ok_or("no request came")?;
         let held = post.held(&me, &claimed.token.to_string())?;
-        post.done(&me, &held, Some(Letter { body: "ok\n".to_owned(), ..Letter::default() }))?;
+        // As the dispatcher answers.
+        let id = MessageId::derived(format!("answer to {}", claimed.opened.message.envelope.id).as_bytes());
+        let asked = Some(claimed.terms.file);
+        let answer = Letter { body: "ok\n".to_owned(), id: Some(id), asked, ..Letter::default() };
+        post.done(&me, &held, Some(answer))?;
         println!("{}", begun.elapsed().as_micros());
     }
     let ended = carrier.look(&post, &no_gate)?;

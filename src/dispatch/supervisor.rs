@@ -169,8 +169,7 @@ impl Supervisor<'_> {
         }
         let told = told.and_then(|ended| self.judge(&ended));
         let started = Timestamp::parse(&run.started).unwrap_or(self.now());
-        // If somebody set the clock back meanwhile, it started earlier by the clock of now.
-        let since = started.min(self.now().minus(clock.boot().saturating_sub(begun)));
+        let since = by_the_clock_of(self.now(), started, clock.boot().saturating_sub(begun));
         let mut answered: Option<&Work> = None;
         for work in left {
             let end = match self.post.is_answered(self.me, work.envelope(), since)? {
@@ -209,6 +208,11 @@ impl Supervisor<'_> {
     }
 }
 
+/// When a run started that took so long: earlier than was written down, if somebody set the clock back meanwhile.
+fn by_the_clock_of(now: Timestamp, started: Timestamp, took: Duration) -> Timestamp {
+    started.min(now.minus(took))
+}
+
 /// How a run ended, of how its messages did: as the worst of them.
 pub(super) fn together(ends: Vec<(State, String)>) -> (State, String) {
     let badness = |state: State| match state {
@@ -218,4 +222,18 @@ pub(super) fn together(ends: Vec<(State, String)>) -> (State, String) {
     };
     // Of equals the first one counts.
     ends.into_iter().rev().max_by_key(|(state, _)| badness(*state)).unwrap_or((State::Done, String::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_a_run_start_earlier() {
+        let at = |second| Timestamp::from_parts(second, 0);
+        let took = Duration::from_secs(30);
+        assert_eq!(by_the_clock_of(at(130), at(100), took), at(100));
+        assert_eq!(by_the_clock_of(at(70), at(100), took), at(40), "set back by a minute");
+        assert_eq!(by_the_clock_of(at(190), at(100), took), at(100), "set forward");
+    }
 }

@@ -11,7 +11,9 @@ use crate::mailbox::Folder;
 use crate::mailbox::lock::Lock;
 use crate::message::Envelope;
 use crate::name::MessageId;
-use crate::post::{Answered, Claimed, Error, HOPS, Held, Letter, Me, Outcome, Post, Receipt, Result};
+use crate::post::{
+    Answered, Claimed, Error, HOPS, Held, Letter, Me, Outcome, Post, Receipt, Result, SET_BACK,
+};
 use crate::random;
 
 /// One claimed message.
@@ -88,7 +90,8 @@ impl Supervisor<'_> {
         let envelope = work.envelope();
         if work.attempt() > 1 {
             // An attempt before this one may have been killed between its answer and its end.
-            match self.post.is_answered(self.me, envelope, work.claimed.opened.time)? {
+            let since = work.claimed.opened.time.minus(SET_BACK);
+            match self.post.is_answered(self.me, envelope, since)? {
                 Answered::No => {}
                 answered => {
                     let end = self.answered(work, answered);
@@ -239,7 +242,11 @@ impl Supervisor<'_> {
         ];
         // One message has one answer of its agent, whichever attempt gets that far.
         let id = MessageId::derived(format!("answer of {} to {}", self.me.id, envelope.id).as_bytes());
-        let letter = Letter { body, extra, id: Some(id), allow_secrets: true, ..Letter::default() };
+        // A run of a workflow asks each question once, and counts one answer to it whatever comes; so its archive, which
+        // grows with every step, need not be searched. After an attempt that failed it is all the same.
+        let of_run = envelope.extra("workflow") == Some(envelope.from.as_str()) && work.attempt() == 1;
+        let asked = of_run.then(|| work.file().to_owned());
+        let letter = Letter { body, extra, id: Some(id), asked, allow_secrets: true, ..Letter::default() };
         match self.post.done(self.me, &work.held, Some(letter)) {
             Ok(Some(Receipt { outcome: Outcome::Failed(Error::IdTaken { .. }), .. }))
             | Err(Error::IdTaken { .. }) => {

@@ -29,7 +29,7 @@ use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 pub use outside::Swapped;
-pub use whereabouts::network;
+pub use whereabouts::{is_dated_by_this_machine, network};
 
 use self::flags::{dir_flags, exclusive, file_flags, fsync, no_replace};
 use super::fault::{Error, Result};

@@ -61,10 +61,9 @@ impl Maildir {
 
     /// The same message, or another one under its id, wherever it lies. All names with its digits are put into `used`.
     ///
-    /// Somebody may be moving it meanwhile. Finished mail goes from the inbox over a claim to `failed` or the archive, and
-    /// the folders are looked at in that order, so it cannot pass unseen; what comes back (given back, taken out of the
-    /// archive) comes to the inbox, so all are looked at again but the archive. That alone grows for ever, and is not even
-    /// listed if none of `names` is in it.
+    /// Somebody may be moving it meanwhile. Mail goes from the inbox over a claim to `failed` or the archive, and the folders
+    /// are looked at in that order, so that it does not pass unseen; twice, because some of it comes back. The archive, which
+    /// alone grows for ever, is not listed if none of `names` is in it.
     pub fn find_twin(
         &self,
         id: &MessageId,
@@ -72,7 +71,7 @@ impl Maildir {
         used: &mut BTreeSet<String>,
         names: Option<&[FileName]>,
     ) -> Result<Option<Once>> {
-        for archive in [true, false] {
+        for _ in 0..2 {
             if let Some(found) = self.twin_in(Folder::Inbox, id, bytes, used)? {
                 return Ok(Some(found));
             }
@@ -83,8 +82,7 @@ impl Maildir {
                     return Ok(Some(found));
                 }
             }
-            if archive
-                && self.may_be_archived(names)?
+            if self.may_be_archived(names)?
                 && let Some(found) = self.twin_in(Folder::Archive, id, bytes, used)?
             {
                 return Ok(Some(found));
@@ -94,7 +92,8 @@ impl Maildir {
     }
 
     fn may_be_archived(&self, names: Option<&[FileName]>) -> Result<bool> {
-        let (Some(names), Some(dir)) = (names, self.folder_if_any(Folder::Archive)?) else { return Ok(true) };
+        let Some(names) = names else { return Ok(true) };
+        let Some(dir) = self.folder_if_any(Folder::Archive)? else { return Ok(false) };
         // What cannot be looked at may be there.
         Ok(names.iter().any(|name| !dir.stat(name.as_str()).is_err_and(|e| e.is_missing())))
     }
@@ -208,12 +207,23 @@ mod tests {
         let (asked, first) = (Letter::new(1, 100_000), Letter::new(2, 100_003));
         assert!(matches!(first.deliver(&mailbox, Some(&asked)), Once::Delivered { .. }));
         mailbox.shift(first.name.as_str(), Folder::Inbox, Folder::Archive).unwrap().unwrap();
-        for later in [100_003, 100_009, 100_400] {
+        for later in [100_003, 100_008, 100_001, 100_400, 99_000] {
             let again = Letter::new(2, later).deliver(&mailbox, Some(&asked));
             assert!(matches!(again, Once::Already { folder: Folder::Archive, .. }), "{later}: {again:?}");
         }
         let other = Letter { bytes: first.bytes.replace("done", "other"), ..Letter::new(2, 100_005) };
         assert!(matches!(other.deliver(&mailbox, Some(&asked)), Once::Taken { .. }));
+    }
+
+    #[test]
+    fn whoever_knows_the_names_does_not_list_the_archive() {
+        let (_temp, mailbox) = mailbox();
+        let (asked, first) = (Letter::new(1, 100_000), Letter::new(2, 90_000));
+        first.deliver(&mailbox, None);
+        mailbox.shift(first.name.as_str(), Folder::Inbox, Folder::Archive).unwrap().unwrap();
+        let again = Letter::new(2, 100_003);
+        assert!(matches!(again.deliver(&mailbox, None), Once::Already { .. }));
+        assert!(matches!(again.deliver(&mailbox, Some(&asked)), Once::Delivered { .. }));
     }
 
     /// Whoever moves a message on, or back, while its retry looks for it, does not hide it.

@@ -1,62 +1,70 @@
 //! What came lately: the names of the messages in a folder that may have come since a time, so that nobody opens the others.
 //!
-//! A name tells the second in which its message was sent, by the sender's clock; the kernel tells when a file was last
-//! changed or moved, which nobody can set back. A message is left out only if one of them says that it is older; a folder
-//! to which nothing happened since is not even listed.
+//! A name tells the second in which its message was sent, by the sender's clock; a name that was given by hand tells nothing,
+//! and then it counts when the file was written. On a disk of this machine the kernel also tells when a file was last
+//! changed or moved, by the clock of whoever asks here. A message is left out only if one of them says that it is older.
 
 use std::time::Duration;
 
 use rustix::fs::{FileType, Stat};
 
-use super::disk::network;
+use super::disk::is_dated_by_this_machine;
 use super::fault::Result;
 use super::folder::Folder;
-use super::maildir::Maildir;
+use super::maildir::{Layout, Maildir};
 use super::place::Mailbox;
+use super::reading::mtime;
 use crate::clock::Timestamp;
 
-/// How far the clocks of two senders, or of two machines at one disk, may be apart.
+/// How far the clocks of two senders, or of two machines at one disk, may be apart; and how coarse a disk may be that keeps
+/// no fraction of a second.
 const APART: Duration = Duration::from_secs(2);
 
-/// How far the time that a local disk writes down may be behind: several ticks of a slow kernel.
+/// How far the time that the kernel writes down may be behind its clock: several ticks of a slow one.
 const TICKS: Duration = Duration::from_millis(100);
 
 impl Mailbox {
-    /// The messages in a folder that may have come since a time, by name. In a `.claude` tree, where names tell nothing and
-    /// a message changes where it lies, these are all.
+    /// The messages in a folder that may have come since a time, in order.
     pub fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>> {
-        match self.maildir() {
-            Some(maildir) => maildir.since(folder, since),
-            None => Ok(self.list(folder, usize::MAX)?.names),
+        if let Some(maildir) = self.maildir().filter(|maildir| maildir.layout() == Layout::Native) {
+            return maildir.since(folder, since);
         }
+        let mut names = self.list(folder, usize::MAX)?.names;
+        names.retain(|name| !self.stat(folder, name).is_ok_and(|stat| mtime(&stat) < since.minus(APART)));
+        Ok(names)
     }
 }
 
 impl Maildir {
     fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>> {
         let Some(dir) = self.folder_if_any(folder)? else { return Ok(vec![]) };
-        let slack = if network(dir.path()).is_some() { APART } else { TICKS };
-        let (sent, since, mut names) = (since.minus(APART).compact(), since.minus(slack), vec![]);
-        // Whatever comes changes the folder too.
-        if dir.stat(".").is_ok_and(|stat| changed(&stat) < since) {
-            return Ok(names);
-        }
+        let (sent, mut names) = (since.minus(APART), vec![]);
+        let stamp = sent.compact();
         dir.scan(|name, kind| {
-            let old = is_dated(name) && name < sent.as_bytes();
+            let old = is_dated(name) && name < stamp.as_bytes();
             if kind == FileType::RegularFile && !old && self.is_message(name) {
                 names.extend(str::from_utf8(name).map(str::to_owned));
             }
         })?;
+        let local = !names.is_empty() && is_dated_by_this_machine(dir.path());
+        let is_older = |name: &str, stat: Stat| match is_dated(name.as_bytes()) {
+            true => local && changed(stat.st_ctime, stat.st_ctime_nsec) < since.minus(TICKS),
+            false => mtime(&stat) < sent,
+        };
         // What cannot be looked at is left to whoever opens it.
-        names.retain(|name| !dir.stat(name).is_ok_and(|stat| changed(&stat) < since));
+        names.retain(|name| !dir.stat(name).is_ok_and(|stat| is_older(name, stat)));
         names.sort();
         Ok(names)
     }
 }
 
-/// When a file was last written, moved, or given other rights; a directory, when anything came or went.
-fn changed(stat: &Stat) -> Timestamp {
-    Timestamp::from_parts(stat.st_ctime, i32::try_from(stat.st_ctime_nsec).unwrap_or(0))
+/// When a file was last written, moved, or given other rights, at the latest: a time without a fraction may be one that the
+/// disk has cut off.
+fn changed(seconds: i64, nanoseconds: impl TryInto<i32>) -> Timestamp {
+    match nanoseconds.try_into().unwrap_or(0) {
+        0 => Timestamp::from_parts(seconds, 0).plus(APART),
+        fraction => Timestamp::from_parts(seconds, fraction),
+    }
 }
 
 /// Whether a name begins with a time: `20261115T023011Z-`.
@@ -97,52 +105,54 @@ mod tests {
     fn only_what_may_have_come_since_is_named() {
         let (_temp, mailbox) = mailbox();
         let now = SystemClock.now();
-        let (long_ago, before, by_hand) =
-            (dated(now.minus(Duration::from_secs(60)), "a"), dated(now, "b"), "note.md");
-        for name in [&long_ago, &before, by_hand] {
+        let (long_ago, before) = (dated(now.minus(Duration::from_secs(60)), "a"), dated(now, "b"));
+        for name in [&long_ago, &before] {
             put(&mailbox, Folder::Inbox, name);
         }
         pause(TICKS * 2);
         let since = SystemClock.now();
-        // Dated long ago, it came just now all the same: then its name decides.
+        // Dated long ago, it came just now all the same: its name decides.
         let (late, wrong) = (dated(since, "c"), dated(now.minus(Duration::from_secs(90)), "d"));
         for name in [&late, &wrong, "hand.md"] {
             put(&mailbox, Folder::Inbox, name);
         }
+        let old = std::fs::File::create(mailbox.path(Folder::Inbox, "old.md")).unwrap();
+        old.set_modified(std::time::SystemTime::now() - APART * 2).unwrap();
+        // On a disk of another machine the name alone would decide.
+        assert!(is_dated_by_this_machine(mailbox.dir().path()));
         assert_eq!(mailbox.since(Folder::Inbox, since).unwrap(), [late, "hand.md".to_owned()]);
         let early = now.minus(Duration::from_secs(1));
-        assert_eq!(mailbox.since(Folder::Inbox, early).unwrap().len(), 4, "both of before too");
+        assert_eq!(mailbox.since(Folder::Inbox, early).unwrap().len(), 3, "that of before too");
     }
 
     #[test]
-    fn what_was_moved_since_counts_as_come() {
+    fn what_was_moved_or_written_since_counts_as_come() {
         let (_temp, mailbox) = mailbox();
         let name = dated(SystemClock.now(), "a");
         put(&mailbox, Folder::Inbox, &name);
         pause(TICKS * 2);
         let since = SystemClock.now();
-        put(&mailbox, Folder::Inbox, ".other");
         assert_eq!(mailbox.since(Folder::Inbox, since).unwrap(), Vec::<String>::new());
         mailbox.shift(&name, Folder::Inbox, Folder::Archive).unwrap().unwrap();
-        assert_eq!(mailbox.since(Folder::Archive, since).unwrap(), [name]);
-    }
-
-    #[test]
-    fn a_folder_to_which_nothing_happened_is_not_listed() {
-        let (_temp, mailbox) = mailbox();
-        put(&mailbox, Folder::Inbox, "hand.md");
+        assert_eq!(mailbox.since(Folder::Archive, since).unwrap(), [name.as_str()]);
         pause(TICKS * 2);
         let since = SystemClock.now();
-        // Nothing came: what is written in place was there before.
-        put(&mailbox, Folder::Inbox, "hand.md");
-        assert_eq!(mailbox.since(Folder::Inbox, since).unwrap(), Vec::<String>::new());
-        put(&mailbox, Folder::Inbox, "new.md");
-        assert_eq!(mailbox.since(Folder::Inbox, since).unwrap(), ["hand.md", "new.md"]);
+        assert_eq!(mailbox.since(Folder::Archive, since).unwrap(), Vec::<String>::new());
+        put(&mailbox, Folder::Archive, &name);
+        assert_eq!(mailbox.since(Folder::Archive, since).unwrap(), [name]);
     }
 
     #[test]
     fn a_folder_that_was_not_needed_yet_has_nothing() {
         let (_temp, mailbox) = mailbox();
         assert_eq!(mailbox.since(Folder::Failed, SystemClock.now()).unwrap(), Vec::<String>::new());
+    }
+
+    /// ext2, ext3, HFS+: what came at 10.9 s is dated 10 s, and was not there before 10.5 s.
+    #[test]
+    fn a_time_without_a_fraction_may_have_been_cut_off() {
+        let since = Timestamp::from_parts(10, 500_000_000);
+        assert!(changed(10, 0) >= since && changed(9, 0) >= since);
+        assert!(changed(8, 0) < since && changed(10, 400_000_000) < since);
     }
 }

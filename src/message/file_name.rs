@@ -13,7 +13,7 @@ const SLUG_LIMIT: usize = 60;
 const CLOCKS: i64 = 2;
 
 /// From how many seconds on it is no saving to know each name that a message may have.
-const MOST_SECONDS: i64 = 16;
+const MOST_SECONDS: i64 = 8;
 
 /// A name in the making, or one taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,13 +33,15 @@ impl FileName {
         &self.0
     }
 
-    /// The names that the same message may have been given since the one called `earlier` was sent: one for each second, and
-    /// a few more for clocks that differ. `None`: they are many, or `earlier` does not tell when that was.
+    /// The names that the same message may have been given in the seconds since the one called `earlier` was sent, and in a
+    /// few more for clocks that differ. `None`: that was long ago, or is still to come, or `earlier` does not tell.
     pub fn since(&self, earlier: &str) -> Option<Vec<Self>> {
         let (from, to) = (Timestamp::parse(second(earlier))?, Timestamp::parse(second(&self.0))?);
-        let seconds = from.seconds() - CLOCKS..=to.seconds() + CLOCKS;
+        let (from, seconds) = (from.seconds(), to.seconds() - from.seconds());
         let at = |second| Self(Timestamp::from_parts(second, 0).compact() + &self.0[16..]);
-        (to.seconds() - from.seconds() <= MOST_SECONDS).then(|| seconds.map(at).collect())
+        // All of them whatever the time is now: the clock may have been ahead when one was given.
+        let all = from - CLOCKS..=from + MOST_SECONDS + CLOCKS;
+        (0..=MOST_SECONDS).contains(&seconds).then(|| all.map(at).collect())
     }
 
     /// The same name with a number, for when it is taken.
@@ -155,11 +157,12 @@ mod tests {
     fn the_names_since_another_was_sent_differ_in_their_second_alone() {
         let at =
             |second: i64| FileName::new(Timestamp::from_parts(second, 0), "3f2a9c1d", "Hi", Priority::High);
-        let names = at(1_781_212_203).since(at(1_781_212_200).as_str()).unwrap();
-        assert_eq!(names, (1_781_212_198..=1_781_212_205).map(at).collect::<Vec<_>>());
-        // A clock that was set back: the names of both its times.
-        assert_eq!(at(1_781_212_203).since(at(1_781_212_204).as_str()).unwrap().len(), 4);
-        assert_eq!(at(1_781_212_203).since(at(1_781_212_100).as_str()), None);
+        for now in [1_781_212_200, 1_781_212_203, 1_781_212_208] {
+            let names = at(now).since(at(1_781_212_200).as_str()).unwrap();
+            assert_eq!(names, (1_781_212_198..=1_781_212_210).map(at).collect::<Vec<_>>());
+        }
+        assert_eq!(at(1_781_212_209).since(at(1_781_212_200).as_str()), None, "long ago");
+        assert_eq!(at(1_781_212_199).since(at(1_781_212_200).as_str()), None, "still to come");
         assert_eq!(at(1_781_212_203).since("by-hand.md"), None);
     }
 }

@@ -6,8 +6,8 @@ use super::{Error, Found, HOPS, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::Folder;
 use crate::mailbox::claim::Attempt;
+use crate::message::Envelope;
 use crate::message::workflow::Status;
-use crate::message::{Envelope, Priority};
 use crate::name::MessageId;
 
 impl Post {
@@ -136,10 +136,7 @@ impl Post {
             Ok(None) => return Err(self.gone(held)),
             Err(broken) => return Err(Error::Failing { why: broken.why }),
         };
-        // After an attempt that failed, clocks may have been set and words chosen anew: then it is looked for by its id alone.
-        let plain = letter.subject.is_none() && letter.priority == Priority::Normal;
-        let file = (plain && held.terms.attempt == 1).then(|| held.terms.file.clone());
-        let (to, letter) = self.letter_back(&asked, Letter { asked: file, ..letter })?;
+        let (to, letter) = self.letter_back(&asked, letter)?;
         // One claim has one answer: run again after an interruption, it finds itself.
         let id = letter
             .id

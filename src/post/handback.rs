@@ -1,6 +1,6 @@
 //! Handback: the tasks that other agents began this one with, and that it has not answered yet.
 
-use super::{Answered, Me, Post, Result};
+use super::{Answered, Me, Post, Result, SET_BACK};
 use crate::mailbox::Folder;
 use crate::mailbox::reading::Header;
 
@@ -20,7 +20,7 @@ impl Post {
                 }
                 let Ok(Some(header)) = self.header(&me.mailbox, folder, &name) else { continue };
                 if header.envelope.subject.starts_with(SPAWN)
-                    && self.is_answered(me, &header.envelope, header.time)? == Answered::No
+                    && self.is_answered(me, &header.envelope, header.time.minus(SET_BACK))? == Answered::No
                 {
                     open.push(header);
                 }

@@ -44,8 +44,8 @@ pub struct Letter {
     pub extra: Vec<(String, String)>,
     /// For an answer: the way back that its question named.
     pub back: Option<Back>,
-    /// For an answer with an id: the file name of its question, where that and the id are all that its own name follows
-    /// from. Nobody can have sent it before the question, so it need not be looked for under every name.
+    /// For an answer with an id: the file name of its question, if nobody can have sent the answer before that, nor under
+    /// another subject or priority. Then it need not be looked for under every name.
     pub asked: Option<String>,
 }
 

@@ -88,6 +88,29 @@ fn a_done_that_is_run_again_after_an_interruption_answers_once() {
     assert_eq!(all_mail(&room, "alice").len(), 1);
 }
 
+/// The answer was read in between, and is dated long ago: it is found by its id alone.
+#[test]
+fn a_done_that_is_run_again_finds_its_answer_whatever_it_was_called() {
+    let plain = ["-m", "the answer"];
+    let named = ["-m", "the answer", "-s", "special"];
+    let urgent = ["-m", "the answer", "--priority", "urgent"];
+    for (first, code) in [(&plain[..], 0), (&named[..], 4), (&urgent[..], 4)] {
+        let room = TestRoom::with(&["alice", "bob"]);
+        let (_, token) = taken(&room, "alice", "bob", "job");
+        let terms = std::fs::read(terms_path(&room, "bob", &token)).unwrap();
+        room.by("bob", ["done", &token].into_iter().chain(first.iter().copied())).succeeds();
+        assert_eq!(all_mail(&room, "alice").len(), 1);
+        room.backdate("alice", "archive");
+        put_back(&room, "bob", "archive", &token, &terms);
+        let again = room.by("bob", ["done", &token].into_iter().chain(plain)).exits(code);
+        assert!(again.out.starts_with("sent before ") || code == 4, "{again:?}");
+        assert_eq!((room.files("alice", "inbox").len(), room.files("alice", "archive").len()), (0, 1));
+        if code == 4 {
+            room.by("bob", ["done", &token]).succeeds();
+        }
+    }
+}
+
 /// The state in which an interruption leaves a claim whose last step was not done.
 fn put_back(room: &TestRoom, name: &str, folder: &str, token: &str, terms: &[u8]) {
     let file = room.files(name, folder).pop().unwrap();

@@ -123,6 +123,20 @@ fn an_agent_that_answers_by_itself_sends_one_answer() {
 }
 
 #[test]
+fn a_request_that_somebody_moves_back_is_not_answered_a_second_time() {
+    let room = staffed(&["worker"], &shell("worker", SHOUT, ""));
+    room.send("alice", "worker", "hello");
+    dispatch(&room, []).succeeds();
+    room.by("alice", ["read"]).succeeds();
+    room.backdate("alice", "archive");
+    let request = room.files("worker", "archive").remove(0);
+    let at = |folder| room.folder("worker", folder).join(&request);
+    std::fs::rename(at("archive"), at("inbox")).unwrap();
+    dispatch(&room, []).succeeds();
+    assert_eq!((inbox(&room, "alice").len(), room.files("alice", "archive").len()), (0, 1));
+}
+
+#[test]
 fn who_comes_back_to_an_answer_is_answered_again_in_the_same_thread() {
     let room = staffed(&["worker"], &shell("worker", SHOUT, ""));
     room.send("alice", "worker", "hello");

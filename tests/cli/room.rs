@@ -111,6 +111,15 @@ impl TestRoom {
         assert!(changes.is_empty(), "{after_what}: {changes:#?}");
     }
 
+    /// Gives all messages of a folder names of long ago.
+    pub(crate) fn backdate(&self, name: &str, folder: &str) {
+        for file in self.files(name, folder) {
+            let folder = self.folder(name, folder);
+            std::fs::rename(folder.join(&file), folder.join(format!("20260101T000000Z{}", &file[16..])))
+                .unwrap();
+        }
+    }
+
     /// Sets the limits of the room.
     pub(crate) fn limit(&self, line: &str) {
         let path = self.root().join("postroom.toml");
