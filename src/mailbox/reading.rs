@@ -98,8 +98,7 @@ impl Maildir {
         name: &str,
         limit: u64,
     ) -> std::result::Result<Option<Header>, Unreadable> {
-        let opened = self.open_message(folder, name).map_err(|e| self.unreadable(folder, name, &e))?;
-        let Some(mut opened) = opened else { return Ok(None) };
+        let Some(mut opened) = self.open_message(folder, name)? else { return Ok(None) };
         let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
         let time = mtime(&opened.stat);
         let most = limit + frontmatter::HEADER_LIMIT as u64;
@@ -141,8 +140,7 @@ impl Maildir {
         name: &str,
         limit: u64,
     ) -> std::result::Result<Option<(Message, Timestamp)>, Unreadable> {
-        let opened = self.open_message(folder, name).map_err(|e| self.unreadable(folder, name, &e))?;
-        let Some(opened) = opened else { return Ok(None) };
+        let Some(opened) = self.open_message(folder, name)? else { return Ok(None) };
         let time = mtime(&opened.stat);
         let bytes = opened.read_all(limit + frontmatter::HEADER_LIMIT as u64);
         let bytes = bytes.map_err(|e| self.unreadable(folder, name, &e))?;
@@ -158,36 +156,47 @@ impl Maildir {
         }
     }
 
-    fn open_message(&self, folder: Folder, name: &str) -> Result<Option<disk::Opened>> {
-        let dir = match self.folder(folder) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
+    fn open_message(
+        &self,
+        folder: Folder,
+        name: &str,
+    ) -> std::result::Result<Option<disk::Opened>, Unreadable> {
+        // A folder that cannot be opened, whatever it is just now, says nothing about what lies in it.
+        let elsewhere = |e: Error| Unreadable {
+            name: name.to_owned(),
+            why: e.to_string(),
+            time: None,
+            passing: true,
+            left_alone: false,
         };
+        let Some(dir) = self.folder_if_any(folder).map_err(elsewhere)? else { return Ok(None) };
         let opened = match dir.open_file(name) {
             Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
+            other => other.map_err(|e| self.unreadable(folder, name, &e))?,
         };
-        if opened.stat.st_nlink > 1 && !self.is_staged(name, &opened.stat) {
-            return Err(Error::HardLink { path: dir.path().join(name) });
+        if opened.stat.st_nlink > 1 && !self.is_staged(name, &opened.stat).map_err(elsewhere)? {
+            let path = dir.path().join(name);
+            return Err(self.unreadable(folder, name, &Error::HardLink { path }));
         }
         Ok(Some(opened))
     }
 
     /// Whether the second link of a message is its own staging file, left by a publisher that had to
     /// link and was killed before it could unlink.
-    fn is_staged(&self, name: &str, stat: &rustix::fs::Stat) -> bool {
-        let Ok(tmp) = self.dir().sub("tmp") else {
-            return false;
+    fn is_staged(&self, name: &str, stat: &rustix::fs::Stat) -> Result<bool> {
+        let tmp = match self.dir().sub("tmp") {
+            Err(e) if e.is_missing() => return Ok(false),
+            other => other?,
         };
         let mut own = false;
-        let _ = tmp.scan(|staged, _| {
+        tmp.scan(|staged, _| {
             own |= str::from_utf8(staged)
                 .ok()
                 .filter(|s| s.starts_with(name))
                 .and_then(|s| tmp.stat(s).ok())
                 .is_some_and(|s| (s.st_ino, s.st_dev) == (stat.st_ino, stat.st_dev));
-        });
-        own && stat.st_nlink == 2
+        })?;
+        Ok(own && stat.st_nlink == 2)
     }
 
     fn unreadable(&self, folder: Folder, name: &str, e: &Error) -> Unreadable {
@@ -203,4 +212,37 @@ impl Maildir {
 /// When a file was last written.
 pub fn mtime(stat: &rustix::fs::Stat) -> Timestamp {
     Timestamp::from_parts(stat.st_mtime, i32::try_from(stat.st_mtime_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
+mod tests {
+    use super::*;
+    use crate::mailbox::Dir;
+    use crate::name::MailboxId;
+
+    /// Somebody swaps a folder for a link and back: what lies in it is not broken.
+    #[test]
+    fn a_folder_that_cannot_be_opened_is_no_fault_of_its_messages() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
+        let id = MailboxId::parse("alice-1").unwrap();
+        Maildir::make(&root, &id, None).unwrap();
+        let mailbox = Maildir::open(&root, &id).unwrap();
+        let path = |folder: &str| mailbox.dir().path().join(folder);
+        let passing = |name: &str| mailbox.header(Folder::Inbox, name, 1024).unwrap_err().passing;
+        std::fs::write(path("inbox").join("x.md"), "no message").unwrap();
+        assert!(!passing("x.md"));
+        std::fs::rename(path("inbox"), path("away")).unwrap();
+        std::os::unix::fs::symlink(path("away"), path("inbox")).unwrap();
+        assert!(passing("x.md"));
+        std::fs::remove_file(path("inbox")).unwrap();
+        std::fs::rename(path("away"), path("inbox")).unwrap();
+        // Whether a second link is its own can only be told by a look into `tmp`.
+        std::fs::hard_link(path("inbox").join("x.md"), temp.path().join("x.md")).unwrap();
+        assert!(!passing("x.md"));
+        std::fs::rename(path("tmp"), path("away")).unwrap();
+        std::os::unix::fs::symlink(path("away"), path("tmp")).unwrap();
+        assert!(passing("x.md"));
+    }
 }
