@@ -124,7 +124,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Found::Verb(at) => {
             let name = arguments.remove(at).to_string_lossy().into_owned();
             if name == "help" {
-                return help(&arguments[1..], json);
+                return help(&arguments, json);
             }
             match verbs::find(&name) {
                 Some(entry) => (entry.run)(entry, arguments),
@@ -163,9 +163,8 @@ fn find_verb(arguments: &[OsString]) -> Found {
 }
 
 fn help(rest: &[OsString], json: bool) -> ExitCode {
-    let Some(name) = rest.iter().map(|a| a.to_string_lossy()).find(|a| !a.starts_with('-')) else {
-        return show(&verbs::overview());
-    };
+    let Found::Verb(at) = find_verb(rest) else { return show(&verbs::overview()) };
+    let name = rest[at].to_string_lossy();
     match verbs::find(&name) {
         Some(entry) => {
             show(&compact((entry.command)()).bin_name(format!("postroom {name}")).render_help().to_string())

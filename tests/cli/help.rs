@@ -147,6 +147,15 @@ fn the_overview_names_each_verb_once_and_no_other() {
 }
 
 #[test]
+fn help_is_about_the_verb_and_not_about_the_value_of_an_option() {
+    let room = TestRoom::empty();
+    let plain = room.bare(["help", "trust"]).succeeds().out;
+    for words in [&["--root", "/x", "help", "trust"][..], &["help", "--as", "bob", "trust"]] {
+        assert_eq!(room.bare(words.iter().copied()).succeeds().out, plain);
+    }
+}
+
+#[test]
 fn help_needs_no_room_and_makes_none() {
     let room = TestRoom::empty();
     for arguments in [
