@@ -66,7 +66,9 @@ impl Verb for Dispatch {
             attend();
         }
         let mut progress = Progress::new(context.output.terminal && !context.output.quiet);
-        let wanted = Wanted { watch: self.watch, limit: self.limit, parallel, progress: progress.wanted };
+        let (limit, progress_wanted) = (self.limit, progress.wanted);
+        let wanted =
+            Wanted { watch: self.watch, limit, parallel, progress: progress_wanted, ..Wanted::default() };
         let mut runs: Vec<Run> = vec![];
         let starter = supervisor_starter(&context.root);
         let start = |agent: &Agent, file: &str| {
@@ -183,8 +185,12 @@ impl Dispatch {
             ));
         }
         if chosen.is_empty() {
-            let hint = "write [agents.NAME] with a `preset` into postroom.toml; docs/dispatch.md shows how";
-            return Err(Fail::told(Failure::Unknown, "no agent can be started", hint));
+            let hint = match &staff.untrusted {
+                Some(dir) => format!("postroom trust {}", dir.display()),
+                None => "write [agents.NAME] with a `preset` into postroom.toml; docs/dispatch.md shows how"
+                    .to_owned(),
+            };
+            return Err(Fail::told(Failure::Unknown, "no agent can be started", &hint));
         }
         Ok(chosen)
     }
@@ -245,11 +251,13 @@ fn tell(context: &mut Context, event: &Event<'_>) {
             context.output.line(&format!("started {} for {}", visible::line(agent), visible::line(file)))
         }
         Event::Ended { run } => context.output.line(&line(run)),
-        Event::Carried { carried } => context.output.line(&super::follow::line(carried)),
+        Event::Carried { carried } if super::follow::is_news(carried) => {
+            context.output.line(&super::follow::line(carried))
+        }
         Event::Nothing { agent, why: Some(why) } => {
             note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
         }
-        Event::Nothing { .. } | Event::Going { .. } => {}
+        Event::Carried { .. } | Event::Nothing { .. } | Event::Going { .. } => {}
     }
 }
 

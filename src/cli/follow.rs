@@ -24,6 +24,11 @@ use crate::workflow::engine::Status;
 use crate::workflow::runs::Runs;
 use crate::workflow::start;
 
+/// Whether there is anything to say: a step that stands otherwise, or the end.
+pub(super) fn is_news(carried: &Carried) -> bool {
+    !carried.changes.is_empty() || carried.status != Status::InProgress
+}
+
 /// One line about a run that got on: `workflow RUN STATUS SETTLED/TOTAL STEP: HOW, …`.
 pub(super) fn line(carried: &Carried) -> String {
     let changes: Vec<String> =
@@ -75,7 +80,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
         .map_err(|e| Fail::told(Failure::NotDone, e.to_string(), "try again"))?;
     std::thread::spawn(move || signals.forever().for_each(|_| bell.stop()));
     let live = context.output.terminal && !context.output.quiet;
-    let wanted = Wanted { watch: true, limit: None, parallel, progress: live };
+    let wanted = Wanted { watch: true, limit: None, parallel, progress: live, follow: Some(run.to_owned()) };
     let mut tree = LiveTree::new(post, run)?;
     let mut status = tree.status;
     if status != Status::InProgress {
@@ -90,7 +95,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
                     remarks(carried);
                 }
                 status = carried.status;
-                if !live {
+                if !live && is_news(carried) {
                     match context.output.json {
                         true => context.output.json(&document(carried)),
                         false => context.output.line(&line(carried)),
@@ -116,23 +121,51 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     if live {
         tree.draw(context);
     }
-    Ok(status)
+    // Whoever stopped this one may have been slower than whoever ended the run.
+    let runs = Runs::existing(post.room())?;
+    Ok(runs.map(|runs| look_at(post, &runs, run)).transpose()?.map_or(status, |engine| engine.status()))
+}
+
+/// Refuses to follow a run whose agents stand in settings that nobody has trusted: it would wait for them without end.
+pub(super) fn must_be_staffed(post: &Post, agents: &[(String, MailboxId)]) -> Result<(), Fail> {
+    let staff = staff::gather(post)?;
+    match (&staff.untrusted, alone(&staff, agents).next()) {
+        (Some(dir), Some((name, _))) => Err(Fail::told(
+            Failure::Refused,
+            format!(
+                "no program is started for `{}`: the agents of {} are left out until you have looked at them",
+                visible::line(name),
+                dir.display()
+            ),
+            &format!("postroom trust {}", dir.display()),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Tells of agents for whom no program is started here: their steps wait for somebody else.
 fn left_to_themselves(post: &Post, run: &str, staff: &Staff) -> Result<(), Fail> {
     let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
     let engine = look_at(post, &runs, run)?;
-    let started = |id: &MailboxId| staff.agents.iter().any(|(_, me)| me.as_ref() == Some(id));
-    for (name, id) in start::agents(post, engine.definition(), &engine.facts().inputs) {
-        if !started(&id) {
-            let name = visible::line(&name);
-            note(&format!(
-                "postroom: no program is started for `{name}`, so its steps wait until somebody answers; [agents.{name}] in postroom.toml names one"
-            ));
-        }
+    let agents = start::agents(post, engine.definition(), &engine.facts().inputs);
+    for (name, _) in alone(staff, &agents) {
+        let name = visible::line(name);
+        let hint = match staff.untrusted {
+            Some(_) => String::new(),
+            None => format!("; [agents.{name}] in postroom.toml names one"),
+        };
+        note(&format!(
+            "postroom: no program is started for `{name}`, so its steps wait until somebody answers{hint}"
+        ));
     }
     Ok(())
+}
+
+fn alone<'a>(
+    staff: &'a Staff,
+    agents: &'a [(String, MailboxId)],
+) -> impl Iterator<Item = &'a (String, MailboxId)> {
+    agents.iter().filter(|(_, id)| !staff.agents.iter().any(|(_, me)| me.as_ref() == Some(id)))
 }
 
 /// The steps of a run as they stand, drawn over themselves.
@@ -142,26 +175,28 @@ struct LiveTree {
     /// Name, depth, and how it stands.
     steps: Vec<(String, usize, String)>,
     going: Vec<(String, Duration, String)>,
+    settled: usize,
     drawn: usize,
 }
 
 impl LiveTree {
     fn new(post: &Post, run: &str) -> Result<Self, Fail> {
         let mut steps = vec![];
-        let mut status = Status::InProgress;
+        let (mut status, mut settled) = (Status::InProgress, 0);
         if let Some(runs) = Runs::existing(post.room())? {
             let engine = look_at(post, &runs, run)?;
             status = engine.status();
+            settled = engine.steps().iter().filter(|step| step.phase.is_settled()).count();
             for (index, step) in engine.definition().steps.iter().enumerate() {
                 let depth = usize::try_from(step.level.saturating_sub(1)).unwrap_or(0).min(20);
                 steps.push((step.name.clone(), depth, shown(&engine, index)));
             }
         }
-        Ok(Self { run: run.to_owned(), status, steps, going: vec![], drawn: 0 })
+        Ok(Self { run: run.to_owned(), status, steps, going: vec![], settled, drawn: 0 })
     }
 
     fn take(&mut self, carried: &Carried) {
-        self.status = carried.status;
+        (self.status, self.settled) = (carried.status, carried.settled);
         for (name, how) in &carried.changes {
             if let Some(step) = self.steps.iter_mut().find(|(step, ..)| step == name) {
                 step.2.clone_from(how);
@@ -217,9 +252,8 @@ impl LiveTree {
             .chain(going)
             .collect();
         lines.truncate(place);
-        let done = self.steps.iter().filter(|(.., how)| how.starts_with("done")).count();
         lines.insert(0, (CYAN, clipped(&format!("{} {}", self.run, self.status.word()))));
-        lines.push((PLAIN, clipped(&format!("  {done} of {} steps done", self.steps.len()))));
+        lines.push((PLAIN, clipped(&format!("  {} of {} steps settled", self.settled, self.steps.len()))));
         lines
     }
 }
@@ -237,7 +271,7 @@ mod tests {
         let run = format!("{}-12345678", "long".repeat(12));
         let going = vec![("agent".repeat(20), Duration::from_secs(9), "thinks\n\x1b[2J".repeat(30))];
         let steps = (0..100).map(step).collect();
-        let mut tree = LiveTree { run, status: Status::InProgress, steps, going, drawn: 0 };
+        let mut tree = LiveTree { run, status: Status::InProgress, steps, going, settled: 99, drawn: 0 };
         for (most, width) in [(4, 20), (23, 80), (23, 20), (200, 300)] {
             let lines = tree.lines(most, width);
             assert!(lines.len() <= most, "{most}: {lines:?}");

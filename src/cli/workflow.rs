@@ -4,15 +4,15 @@ use clap::{Args, Subcommand};
 
 use super::context::Context;
 use super::fail::Fail;
-use super::follow::follow;
+use super::follow::{follow, must_be_staffed};
 use super::output::note;
 use super::workflow_shown::{check, document, draw, list, show, summary};
 use super::workflows::find;
 use super::{Verb, dispatch, staff};
 use crate::message::visible;
 use crate::post::{Failure, Post};
-use crate::workflow::carrier::{Carrier, look_at};
-use crate::workflow::engine::{Control, Engine, Status};
+use crate::workflow::carrier::{Carrier, look_at, shown};
+use crate::workflow::engine::{Control, Engine, Phase, Status};
 use crate::workflow::runs::{Record, Runs};
 use crate::workflow::{gate, inputs, start};
 
@@ -22,8 +22,9 @@ use crate::workflow::{gate, inputs, start};
 ///   postroom workflow run research-create --input topic='Python testing' --follow
 ///   postroom workflow show RUN
 ///
-/// A workflow is a file .postroom/workflows/NAME.yaml; four ship with Postroom. Any `postroom dispatch --watch` carries a run
-/// on, and nothing is lost if none runs. docs/workflows.md teaches it.
+/// A workflow is a file .postroom/workflows/NAME.yaml; four ship with Postroom.
+/// Any `postroom dispatch --watch` carries a run on, and nothing is lost if none
+/// runs. docs/workflows.md teaches it.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Workflow {
@@ -35,11 +36,12 @@ pub(super) struct Workflow {
 enum Deed {
     /// Begin a run
     Run {
+        /// A workflow: `postroom workflow list` shows them
         name: String,
         /// An input of the workflow; may be repeated
         #[arg(long = "input", short, value_name = "KEY=VALUE", value_parser = input, allow_hyphen_values = true)]
         inputs: Vec<(String, String)>,
-        /// Start its agents, and show its steps until it is over
+        /// Dispatch here, as `postroom dispatch --watch` does, and show its steps until it is over
         #[arg(long)]
         follow: bool,
     },
@@ -53,10 +55,12 @@ enum Deed {
     Show {
         /// A run, by its id or the digits at its end
         run: String,
+        /// One of its steps
         step: Option<String>,
     },
     /// Draw a workflow
     Graph {
+        /// A workflow: `postroom workflow list` shows them
         name: String,
         /// For Mermaid
         #[arg(long)]
@@ -69,20 +73,25 @@ enum Deed {
     },
     /// Carry a run on from its mail, as a dispatcher would
     Resume {
+        /// A run, by its id or the digits at its end
         run: String,
-        /// Start its agents, and show its steps until it is over
+        /// Dispatch here, as `postroom dispatch --watch` does, and show its steps until it is over
         #[arg(long)]
         follow: bool,
     },
     /// End a run; what nobody has begun is taken back
-    Cancel { run: String },
+    Cancel {
+        /// A run, by its id or the digits at its end
+        run: String,
+    },
     /// Do a run again from a step on
     Retry {
+        /// A run, by its id or the digits at its end
         run: String,
         /// This step and all that follow it
         #[arg(long, value_name = "STEP")]
         from: String,
-        /// Start its agents, and show its steps until it is over
+        /// Dispatch here, as `postroom dispatch --watch` does, and show its steps until it is over
         #[arg(long)]
         follow: bool,
     },
@@ -128,6 +137,9 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
     if !strangers.is_empty() {
         return Err(found.wrong(&strangers, Failure::Unknown));
     }
+    if follows {
+        must_be_staffed(post, &start::agents(post, &definition, &inputs))?;
+    }
     let tree = start::tree_of(post, &definition, &inputs).or_else(|| {
         let claude = found.project.join(".claude");
         (found.file.is_some() && start::is_tree(&claude)).then_some(claude)
@@ -141,6 +153,8 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
     let engine = carry_once(context, post, &id)?;
     if !context.output.json {
         context.output.line(&format!("run {id}"));
+    }
+    if !context.output.json && !follows {
         context
             .output
             .remark(&format!("postroom dispatch --watch carries it on; postroom workflow show {id}"));
@@ -183,12 +197,26 @@ fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
             format!("the run {run} is not over"),
             &format!("postroom dispatch carries it on; postroom workflow show {run}"),
         )),
-        Status::Failed | Status::Cancelled => Err(Fail::told(
-            Failure::NotDone,
-            format!("the run {run} is {}", status.word()),
-            &format!("postroom workflow show {run}; postroom workflow retry {run} --from STEP"),
-        )),
+        Status::Failed | Status::Cancelled => {
+            let failed = failed_step(post, run)?;
+            let why = failed.as_ref().map(|(step, how)| format!(": {step} {how}")).unwrap_or_default();
+            let from = failed.map_or_else(|| "STEP".to_owned(), |(step, _)| step);
+            Err(Fail::told(
+                Failure::NotDone,
+                format!("the run {run} is {}{why}", status.word()),
+                &format!("postroom workflow show {run}; postroom workflow retry {run} --from {from}"),
+            ))
+        }
     }
+}
+
+/// The first step that failed, and how.
+fn failed_step(post: &Post, run: &str) -> Result<Option<(String, String)>, Fail> {
+    let Some(runs) = Runs::existing(post.room())? else { return Ok(None) };
+    let engine = look_at(post, &runs, run)?;
+    let failed = |index: &usize| matches!(engine.steps()[*index].phase, Phase::Failed(..));
+    let step = (0..engine.steps().len()).find(failed);
+    Ok(step.map(|step| (engine.definition().steps[step].name.clone(), visible::line(&shown(&engine, step)))))
 }
 
 fn no_run(wanted: &str, fitting: &[String]) -> Fail {
@@ -207,9 +235,14 @@ fn no_run(wanted: &str, fitting: &[String]) -> Fail {
 pub(super) fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record), Fail> {
     let runs = Runs::existing(post.room())?;
     let id = start::find(runs.as_ref(), wanted)?.map_err(|fitting| no_run(wanted, &fitting))?;
-    match runs.and_then(|runs| runs.record(&id).map(|record| (runs, record))) {
-        Some((runs, record)) => Ok((runs, id, record)),
-        None => Err(no_run(wanted, &[])),
+    let Some(runs) = runs else { return Err(no_run(wanted, &[])) };
+    match runs.record(&id) {
+        Some(record) => Ok((runs, id, record)),
+        None => Err(Fail::told(
+            Failure::NotDone,
+            format!("what is kept of the run {id} cannot be read"),
+            &format!("its files are in {}", post.room().path().join(".workflows/runs").join(&id).display()),
+        )),
     }
 }
 
@@ -222,6 +255,10 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
         runs.set_open(&id, true)?;
     }
     let Some((carried, ..)) = Carrier::default().carry(post, &runs, &id, &gate)? else {
+        // Whoever only wants to see it through need not be the one who carries it.
+        if follows {
+            return end_of(context, post, &id);
+        }
         return Err(Fail::told(
             Failure::NotDone,
             format!("another process is carrying the run {id} on just now"),

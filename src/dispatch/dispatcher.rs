@@ -34,6 +34,8 @@ pub struct Wanted {
     pub parallel: usize,
     /// Tell every second how those get on that run.
     pub progress: bool,
+    /// Tell everything of this run of a workflow, whoever brings it on.
+    pub follow: Option<String>,
 }
 
 /// Something that happened.
@@ -87,6 +89,9 @@ const LOOK: Duration = Duration::from_secs(5);
 /// How long it sleeps at most while gates of workflows run.
 const GATES: Duration = Duration::from_millis(100);
 
+/// How long it sleeps at most while a run is followed.
+const FOLLOWED: Duration = Duration::from_secs(1);
+
 /// The longest line of a supervisor that is read.
 const LINE: u64 = 256 * 1024;
 
@@ -127,7 +132,7 @@ impl<'a> Dispatcher<'a> {
         let clock = self.queue.post.room().clock();
         let mut shift = Shift::new(wanted);
         let mut faulty: Vec<(String, String)> = vec![];
-        let mut carrier = Carrier::default();
+        let mut carrier = wanted.follow.as_deref().map_or_else(Carrier::default, Carrier::following);
         if wanted.watch {
             self.watch()?;
         }
@@ -150,7 +155,9 @@ impl<'a> Dispatcher<'a> {
             }
             let gates = carried.busy.then_some(GATES);
             let nap = [due, shift.rest(now), carried.due, gates].into_iter().flatten().min().unwrap_or(LOOK);
-            let nap = nap.clamp(Duration::from_millis(20), LOOK);
+            // No watch tells what others have done to a run.
+            let longest = if wanted.follow.is_some() { FOLLOWED } else { LOOK };
+            let nap = nap.clamp(Duration::from_millis(20), longest);
             if self.listen(wanted, nap, &mut shift, &mut tell) {
                 return Ok(shift.size());
             }

@@ -19,7 +19,7 @@ impl Doctor<'_> {
                     Grade::Fault,
                     "§14.1",
                     path,
-                    "says that a run is in progress of which nothing is kept".to_owned(),
+                    "says that a run is in progress of which nothing is kept that can be read".to_owned(),
                     || runs.set_open(&run, false),
                 );
             } else if MailboxId::parse(&run).is_ok_and(|id| self.room.root().stat(id.as_str()).is_err()) {

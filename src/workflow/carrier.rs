@@ -51,15 +51,31 @@ pub struct Look {
 pub struct Carrier {
     mark: String,
     turns: HashMap<String, Turn>,
+    followed: Option<Followed>,
+}
+
+/// A run of which everything is told, whoever brings it on.
+#[derive(Debug)]
+struct Followed {
+    run: String,
+    /// How each step stood when it was told of last.
+    told: Vec<String>,
+    over: bool,
 }
 
 impl Default for Carrier {
     fn default() -> Self {
-        Self { mark: random::unique_hex(), turns: HashMap::new() }
+        Self { mark: random::unique_hex(), turns: HashMap::new(), followed: None }
     }
 }
 
 impl Carrier {
+    /// A carrier that tells how one run gets on also where others bring it on, and ends it.
+    pub fn following(run: &str) -> Self {
+        let followed = Followed { run: run.to_owned(), told: vec![], over: false };
+        Self { followed: Some(followed), ..Self::default() }
+    }
+
     /// Looks at every run in progress. Without any, this is one look into a directory.
     pub fn look(&mut self, post: &Post, start: &StartGate<'_>) -> Result<Look> {
         let mut look = Look::default();
@@ -67,6 +83,9 @@ impl Carrier {
         let open = runs.open_ids()?;
         if self.turns.len() > open.len() {
             self.turns.retain(|run, _| open.contains(run));
+        }
+        if let Some(ended) = self.ended_by_others(post, &runs, &open)? {
+            look.carried.push(ended);
         }
         for run in open {
             match self.carry(post, &runs, &run, start) {
@@ -83,6 +102,17 @@ impl Carrier {
             }
         }
         Ok(look)
+    }
+
+    /// The end of the run that is followed, if it is not in progress any more and that was not told yet.
+    fn ended_by_others(&mut self, post: &Post, runs: &Runs, open: &[String]) -> Result<Option<Carried>> {
+        let Some(followed) = &mut self.followed else { return Ok(None) };
+        if followed.over || open.contains(&followed.run) {
+            return Ok(None);
+        }
+        let turn = Turn::load(post, runs, &followed.run)?;
+        followed.over = true;
+        Ok(Some(turn.told(turn.changed_since(&mut followed.told))))
     }
 
     /// Carries one run on as far as it goes now; `None`: somebody else is at it.
@@ -131,8 +161,13 @@ impl Carrier {
                 Turn::load(post, runs, run)?
             }
         };
-        let carried = turn.carry(post, runs, start)?;
-        if carried.0.status == Status::InProgress {
+        let mut carried = turn.carry(post, runs, start)?;
+        let over = carried.0.status != Status::InProgress;
+        if let Some(followed) = self.followed.as_mut().filter(|followed| followed.run == run) {
+            carried.0.changes = turn.changed_since(&mut followed.told);
+            followed.over |= over;
+        }
+        if !over {
             self.turns.insert(run.to_owned(), turn);
         }
         Ok(carried)
@@ -163,11 +198,19 @@ pub fn shown(engine: &Engine, index: usize) -> String {
     }
     match &state.phase {
         Phase::Failed(why, _) | Phase::Skipped(why) => more.push(crate::message::visible::clip(why, 200)),
-        Phase::Running => more.extend(waits_for(engine, index)),
+        Phase::Running if engine.status() == Status::InProgress => more.extend(waits_for(engine, index)),
+        Phase::Running => {}
         Phase::Waiting | Phase::Done => {}
     }
     let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
-    format!("{}{fan}{more}", state.phase.word())
+    let word = match (&state.phase, engine.status()) {
+        // A run that is over waits for nobody.
+        (Phase::Waiting, Status::Completed) => "not needed",
+        (Phase::Waiting, Status::Failed | Status::Cancelled) => "not begun",
+        (Phase::Running, Status::Failed | Status::Cancelled) => "stopped",
+        (phase, _) => phase.word(),
+    };
+    format!("{word}{fan}{more}")
 }
 
 /// What a step that runs waits for, if it is not an agent.
@@ -182,5 +225,6 @@ fn waits_for(engine: &Engine, index: usize) -> Option<String> {
 
 /// The error for a run that is not there.
 pub(super) fn no_run(run: &str) -> Error {
-    Error::Unreadable { path: run.to_owned(), why: "what is kept of this run cannot be read".to_owned() }
+    let path = format!(".workflows/runs/{run}");
+    Error::Unreadable { path, why: "what is kept of this run cannot be read".to_owned() }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::carrier::{Carried, StartGate, no_run, shown};
-use super::engine::{Answer, Ask, AskKind, Engine, Facts, Status};
+use super::engine::{Answer, Ask, AskKind, Engine, Facts, Phase, Status};
 use super::mail::{self, Arrived};
 use super::runs::{ByAgent, Record, Runs};
 use super::{gate, reading, session, state};
@@ -172,18 +172,31 @@ impl Turn {
         let changes = self.changes();
         self.write_state(post, changed || !changes.is_empty(), status);
         let name = |(index, now): (usize, String)| (self.engine.definition().steps[index].name.clone(), now);
-        let changes: Vec<(String, String)> = changes.into_iter().map(name).collect();
+        let changes = changes.into_iter().map(name).collect();
+        let remarks = std::mem::take(&mut self.remarks);
+        Ok((Carried { moved: changed, remarks, ..self.told(changes) }, due, busy))
+    }
+
+    /// How the run stands, with what changed in it.
+    pub(super) fn told(&self, changes: Vec<(String, String)>) -> Carried {
         let settled = self.engine.steps().iter().filter(|step| step.phase.is_settled()).count();
-        let carried = Carried {
-            run: self.record.id.clone(),
-            status,
-            settled,
-            total: self.engine.steps().len(),
-            moved: changed,
-            changes,
-            remarks: std::mem::take(&mut self.remarks),
-        };
-        Ok((carried, due, busy))
+        let (run, status, total) = (self.record.id.clone(), self.engine.status(), self.engine.steps().len());
+        Carried { run, status, settled, total, moved: false, changes, remarks: vec![] }
+    }
+
+    /// Each step, by its name, that stands otherwise than was told of before, whoever brought it there.
+    pub(super) fn changed_since(&self, told: &mut Vec<String>) -> Vec<(String, String)> {
+        let steps = &self.engine.definition().steps;
+        told.resize(steps.len(), Phase::Waiting.word().to_owned());
+        let mut changes = vec![];
+        for (index, step) in steps.iter().enumerate() {
+            let now = shown(&self.engine, index);
+            if told[index] != now {
+                told[index].clone_from(&now);
+                changes.push((step.name.clone(), now));
+            }
+        }
+        changes
     }
 
     /// Accepts what came and is an answer; `true`: there was any.
@@ -237,6 +250,9 @@ impl Turn {
     fn refuse(&self, post: &Post, id: &MessageId, answer: &Answer) -> Option<String> {
         let Some(ask) = self.engine.open().get(id) else {
             return Some(match self.engine.answer(id) {
+                Some(Answer { from, failed: Some(why), .. }) if *from == self.record.id => {
+                    format!("it came after the run had given it up: {why}")
+                }
                 Some(_) => "another answer was accepted before".to_owned(),
                 None => "the run does not wait for this answer".to_owned(),
             });

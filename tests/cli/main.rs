@@ -114,6 +114,7 @@ mod workflow_bytes;
 mod workflow_check;
 mod workflow_claim;
 mod workflow_crowd;
+mod workflow_follow;
 mod workflow_gates;
 mod workflow_guarded;
 mod workflow_hand;

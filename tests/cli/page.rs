@@ -221,7 +221,7 @@ impl Shell {
             .args(["--noprofile", "--norc"])
             .env_clear()
             .env("HOME", home)
-            .env("XDG_STATE_HOME", home.join("state"))
+            .env("XDG_STATE_HOME", home.join(".local/state"))
             .env("PATH", path)
             .current_dir(home)
             .stdin(Stdio::piped())

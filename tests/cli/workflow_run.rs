@@ -168,7 +168,8 @@ fn a_run_is_followed_to_its_end() {
     let out = workflow(&room, ["run", "research-create", "--input", "topic=x", "--follow"]).succeeds().out;
     let lines: Vec<&str> = out.lines().collect();
     let run = lines[0].strip_prefix("run ").unwrap();
-    assert_eq!(lines[1], format!("workflow {run} in_progress 1/2 explore: done, create: running"), "{out}");
+    assert_eq!(lines[1], format!("workflow {run} in_progress 0/2 explore: running"), "{out}");
+    assert_eq!(lines[2], format!("workflow {run} in_progress 1/2 explore: done, create: running"), "{out}");
     assert_eq!(lines.last(), Some(&format!("workflow {run} completed 2/2 create: done").as_str()), "{out}");
     let events = workflow(&room, ["run", "research-create", "--input", "topic=x", "--follow", "--json"])
         .succeeds()
@@ -236,7 +237,7 @@ steps:
     assert_eq!(results(&room, &run, "after"), ["after failed"]);
     let how: Vec<String> = steps(&room, &run).into_iter().map(|(_, how)| how).collect();
     assert!(how[0].starts_with("failed (attempt 2, it exited with 3"), "{how:?}");
-    assert!(how[2].starts_with("failed (it exited with 3") && how[3] == "waiting", "{how:?}");
+    assert!(how[2].starts_with("failed (it exited with 3") && how[3] == "not begun", "{how:?}");
     assert_eq!(received(&room, "one").len(), 1);
 }
 

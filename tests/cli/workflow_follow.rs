@@ -1,0 +1,85 @@
+//! `--follow`: it ends with the run, whoever brings that on, and says how it ended.
+
+use std::process::{Child, Output};
+
+use crate::crew::{begin, crew, settings, status, steps, workflow};
+use crate::room::TestRoom;
+use crate::until::until_watching;
+
+/// A step for which no program is started, and one that only a reject would need.
+const WAITS: &str = "
+steps:
+  a: {agent: idle, prompt: x}
+  b: {agent: one, needs: a, prompt: y}
+";
+
+/// A room in which nobody is started for the first step.
+fn waiting() -> TestRoom {
+    let agents = [("one", "echo x"), ("idle", "echo x")];
+    let room = crew(&agents, &[("waits", WAITS)]);
+    crate::staffed::settle(&room, &settings(&agents[..1]));
+    room
+}
+
+fn ended(follower: Child) -> Output {
+    follower.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_run_that_somebody_else_ends_is_over_for_all_who_follow_it() {
+    let room = waiting();
+    let run = begin(&room, "waits", &[]);
+    let followers: Vec<Child> =
+        (0..2).map(|_| workflow(&room, ["resume", &run, "--follow"]).start()).collect();
+    followers.iter().for_each(until_watching);
+    workflow(&room, ["cancel", &run]).succeeds();
+    for follower in followers {
+        let ended = ended(follower);
+        let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert_eq!(ended.status.code(), Some(5), "{out}{err}");
+        assert!(err.contains(&format!("the run {run} is cancelled")), "{err}");
+        assert!(out.contains(" cancelled 0/2 a: stopped, b: not begun"), "{out}");
+    }
+    let how: Vec<String> = steps(&room, &run).into_iter().map(|(_, how)| how).collect();
+    assert_eq!(how, ["stopped", "not begun"]);
+}
+
+#[test]
+fn steps_that_others_bring_on_are_told_of_too() {
+    let room = waiting();
+    let run = begin(&room, "waits", &[]);
+    let follower = workflow(&room, ["resume", &run, "--follow"]).start();
+    until_watching(&follower);
+    // Whoever is quicker, the follower or the one who resumes, both steps are told of.
+    room.by("idle", ["reply", &room.files("idle", "inbox")[0], "-m", "here"]).succeeds();
+    workflow(&room, ["resume", &run]).ends();
+    let ended = ended(follower);
+    let out = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(out.contains("a: done") && out.contains("b: done") && out.contains("completed 2/2"), "{out}");
+    assert_eq!(status(&room, &run), "completed");
+}
+
+#[test]
+fn a_run_that_fails_at_once_says_why() {
+    let text =
+        "steps:\n  a: {agent: one, when: '(inputs.list | length) + 1', prompt: x}\ninputs: {list: [1]}\n";
+    let room = crew(&[("one", "echo x")], &[("bad", text)]);
+    let failed = workflow(&room, ["run", "bad", "--follow"]).exits(5);
+    assert!(failed.out.contains(" failed ") && failed.out.contains("a: failed ("), "{failed:?}");
+    assert!(failed.err.contains(": a failed (") && failed.err.contains("--from a"), "{failed:?}");
+}
+
+#[test]
+fn whoever_follows_a_run_of_agents_that_are_not_trusted_is_refused_before_it_begins() {
+    let room = crew(&[("one", "echo x")], &[("plain", "steps:\n  a: {agent: one, prompt: x}\n")]);
+    let settings = room.root().join("postroom.toml");
+    let more = format!("{}# changed\n", std::fs::read_to_string(&settings).unwrap());
+    std::fs::write(&settings, more).unwrap();
+    let refused = workflow(&room, ["run", "plain", "--follow"]).exits(4);
+    assert!(refused.err.contains("no program is started for `one`"), "{refused:?}");
+    assert!(refused.err.contains("postroom trust "), "{refused:?}");
+    assert!(room.files("one", "inbox").is_empty(), "nothing was sent");
+    let dispatched = crate::staffed::dispatch(&room, []).exits(3);
+    assert!(!dispatched.err.contains("write [agents.NAME]"), "{dispatched:?}");
+}
