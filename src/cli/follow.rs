@@ -105,6 +105,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
                 tree.take(carried);
             }
             Event::Going { runs } => tree.going = runs.to_vec(),
+            Event::Ended { run } => tree.going.retain(|(agent, ..)| *agent != run.agent),
             Event::Nothing { agent, why: Some(why) } => {
                 tree.clear();
                 note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)));
@@ -119,6 +120,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
         }
     })?;
     if live {
+        tree.going.clear();
         tree.draw(context);
     }
     // Whoever stopped this one may have been slower than whoever ended the run.
@@ -176,6 +178,8 @@ struct LiveTree {
     steps: Vec<(String, usize, String)>,
     going: Vec<(String, Duration, String)>,
     settled: usize,
+    /// What stands there now, and in how many lines.
+    last: Vec<(Style, String)>,
     drawn: usize,
 }
 
@@ -192,7 +196,7 @@ impl LiveTree {
                 steps.push((step.name.clone(), depth, shown(&engine, index)));
             }
         }
-        Ok(Self { run: run.to_owned(), status, steps, going: vec![], settled, drawn: 0 })
+        Ok(Self { run: run.to_owned(), status, steps, going: vec![], settled, last: vec![], drawn: 0 })
     }
 
     fn take(&mut self, carried: &Carried) {
@@ -214,10 +218,14 @@ impl LiveTree {
     /// Draws the tree in the place of the last one. What does not fit on the terminal cannot be drawn over, so a tree that
     /// is too long shows what runs and what failed.
     fn draw(&mut self, context: &mut Context) {
-        self.clear();
         let output = &context.output;
         let lines = self.lines(output.height().saturating_sub(1), output.width());
+        if self.drawn == lines.len() && self.last == lines {
+            return;
+        }
+        self.clear();
         self.drawn = lines.len();
+        self.last.clone_from(&lines);
         let painted: Vec<String> = lines.iter().map(|(style, text)| output.paint(*style, text)).collect();
         let _ = writeln!(io::stdout(), "{}", painted.join("\n"));
         let _ = io::stdout().flush();
@@ -271,7 +279,7 @@ mod tests {
         let run = format!("{}-12345678", "long".repeat(12));
         let going = vec![("agent".repeat(20), Duration::from_secs(9), "thinks\n\x1b[2J".repeat(30))];
         let steps = (0..100).map(step).collect();
-        let mut tree = LiveTree { run, status: Status::InProgress, steps, going, settled: 99, drawn: 0 };
+        let mut tree = LiveTree { run, status: Status::InProgress, steps, going, settled: 99, last: vec![], drawn: 0 };
         for (most, width) in [(4, 20), (23, 80), (23, 20), (200, 300)] {
             let lines = tree.lines(most, width);
             assert!(lines.len() <= most, "{most}: {lines:?}");
