@@ -279,7 +279,8 @@ mod tests {
         let run = format!("{}-12345678", "long".repeat(12));
         let going = vec![("agent".repeat(20), Duration::from_secs(9), "thinks\n\x1b[2J".repeat(30))];
         let steps = (0..100).map(step).collect();
-        let mut tree = LiveTree { run, status: Status::InProgress, steps, going, settled: 99, last: vec![], drawn: 0 };
+        let mut tree =
+            LiveTree { run, status: Status::InProgress, steps, going, settled: 99, last: vec![], drawn: 0 };
         for (most, width) in [(4, 20), (23, 80), (23, 20), (200, 300)] {
             let lines = tree.lines(most, width);
             assert!(lines.len() <= most, "{most}: {lines:?}");

@@ -9,7 +9,7 @@ use super::workflows::{Found, all, find};
 use crate::message::visible;
 use crate::post::{Failure, Post};
 use crate::workflow::carrier::{look_at, shown};
-use crate::workflow::engine::Engine;
+use crate::workflow::engine::{Engine, StepState};
 use crate::workflow::problem::Problem;
 use crate::workflow::runs::Runs;
 use crate::workflow::{graph, inputs, start};
@@ -129,8 +129,24 @@ pub(super) fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> R
         let agent = state.items.first().map_or(step.agent.source.trim(), |item| item.agent.as_str());
         let line = format!("{}. {} {agent} {}", index + 1, step.name, shown(&engine, index));
         context.output.line(&visible::line(&line));
+        if step.foreach.is_some() {
+            open_items(state).for_each(|line| context.output.line(&format!("   {}", visible::line(&line))));
+        }
     }
     Ok(())
+}
+
+/// What a step waits for that is done once for each item, and which of them failed.
+fn open_items(state: &StepState) -> impl Iterator<Item = String> {
+    let open = state.items.iter().enumerate().filter(|(_, item)| item.outcome != Some(Ok(())));
+    open.map(|(index, item)| {
+        let how = match (&item.outcome, &item.failure) {
+            (Some(Err(why)), _) => format!("failed ({})", visible::clip(why, 200)),
+            (_, Some(why)) => format!("no answer yet (before: {})", visible::clip(why, 200)),
+            (_, None) => "no answer yet".to_owned(),
+        };
+        format!("item {} {} attempt {} {how}", index + 1, item.agent, item.attempt + 1)
+    })
 }
 
 /// What came of one step.

@@ -61,6 +61,19 @@ fn steps_that_others_bring_on_are_told_of_too() {
 }
 
 #[test]
+fn what_a_fan_out_waits_for_is_shown_item_by_item() {
+    let text = "steps:\n  each: {agent: '{{ item }}', foreach: '[\"one\", \"idle\", \"broken\"]', prompt: x, on_failure: continue}\n";
+    let agents = [("one", "echo x"), ("broken", "exit 3"), ("idle", "echo x")];
+    let room = crew(&agents, &[("fan", text)]);
+    crate::staffed::settle(&room, &settings(&agents[..2]));
+    let run = begin(&room, "fan", &[]);
+    crate::staffed::dispatch(&room, []).exits(5);
+    let out = workflow(&room, ["show", &run]).succeeds().out;
+    assert!(out.contains("1. each one running 1/3\n   item 2 idle attempt 1 no answer yet\n"), "{out}");
+    assert!(out.contains("   item 3 broken attempt 1 failed (it exited with 3"), "{out}");
+}
+
+#[test]
 fn a_run_that_fails_at_once_says_why() {
     let text =
         "steps:\n  a: {agent: one, when: '(inputs.list | length) + 1', prompt: x}\ninputs: {list: [1]}\n";
