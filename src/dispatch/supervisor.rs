@@ -197,6 +197,9 @@ impl Supervisor<'_> {
                 (self.tell)(run);
             }
         }
+        if self.work.iter().all(|work| self.is_given_up(work)) {
+            return false;
+        }
         let now = self.post.room().clock().boot();
         if now.saturating_sub(*renewed) < RENEWAL {
             return true;

@@ -207,16 +207,23 @@ impl Supervisor<'_> {
         self.runs.forget_message(self.me.id.as_str(), work.file());
     }
 
+    /// Whether somebody gave the message up while its agent works: then nobody waits for it. An agent that finished its
+    /// message itself may have more to say.
+    pub(super) fn is_given_up(&self, work: &Work) -> bool {
+        matches!(work.held.mailbox.terms(work.held.token), Ok(None))
+            && self.post.lies_in(self.me, work.file()) == Some(Folder::Failed)
+    }
+
     /// The agent may have finished the message itself, or its lease ended meanwhile and it is somebody else's.
     pub(super) fn unless_overtaken(&self, work: &Work, end: Result<End>) -> Result<End> {
         match end {
             Err(Error::NoClaim { .. }) => {
-                let end = state_of(
-                    self.post,
-                    self.me,
-                    work.file(),
-                    "its lease ended, and somebody else took the message",
-                );
+                let last = self.me.mailbox.attempts(work.file()).ok().and_then(|mut tried| tried.pop());
+                let why = match last.filter(|last| last.token == work.held.token.to_string()) {
+                    Some(last) => last.why,
+                    None => "its lease ended, and somebody else took the message".to_owned(),
+                };
+                let end = state_of(self.post, self.me, work.file(), &why);
                 if end.0 != State::Again {
                     self.forget(work);
                 }

@@ -105,6 +105,12 @@ impl Post {
         Ok(told)
     }
 
+    /// Gives a claimed message up without a word to its sender, who knows.
+    pub(super) fn give_up(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
+        self.note_end(held, "failed", why)?;
+        self.settle(me, held, Folder::Failed, "failed", why)
+    }
+
     fn bounce(&self, held: &Held, envelope: &Envelope, why: &str) -> Result<Receipt> {
         let (to, back) = self.letter_back(envelope, Letter::default())?;
         let from = held.mailbox.id();

@@ -3,7 +3,7 @@
 //! A run has a mailbox of its own, which is in no registry: its id is its name. It asks like everybody else, and answers
 //! come back as to everybody else.
 
-use super::{Letter, Me, Outcome, Post, Receipt, Result};
+use super::{Held, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
 use crate::mailbox::{Folder, Maildir};
@@ -88,6 +88,29 @@ impl Post {
                 let event = Event::new("withdrawn", me.id.as_str());
                 self.record(Event { id: id.to_string(), to: to.to_string(), file: name, ..event });
                 return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes a request back that the dispatcher has begun, so that its agent is stopped; `false`: nobody has, or somebody who
+    /// is not the dispatcher.
+    pub fn revoke(&self, me: &Me, to: &MailboxId, id: &MessageId, why: &str) -> Result<bool> {
+        self.room.may_write()?;
+        let mailbox = self.mailbox(to)?;
+        if mailbox.agent().is_some() {
+            return Ok(false);
+        }
+        for token in mailbox.tokens()? {
+            let Some(terms) = mailbox.terms(token)?.filter(|terms| !terms.run.is_empty()) else { continue };
+            let header = self.header(&mailbox, Folder::Claimed(token), &terms.file).ok().flatten();
+            let is_it = |e: &Envelope| e.id == *id && e.from == me.id.as_str();
+            if header.is_some_and(|header| is_it(&header.envelope)) {
+                return match self.give_up(me, &Held { token, terms, mailbox }, why) {
+                    // It was finished in this moment.
+                    Err(super::Error::NoClaim { .. }) => Ok(false),
+                    other => other.map(|()| true),
+                };
             }
         }
         Ok(false)

@@ -134,11 +134,23 @@ impl Turn {
                 due = Some(due.map_or(limit - waited, |due| due.min(limit - waited)));
                 continue;
             }
-            self.withdraw(post, ask);
-            self.learn(post, ask, "timed out", &format!("no answer came within {}", span::measured(limit)))?;
+            let why = format!("no answer came within {}", span::measured(limit));
+            self.take_back(post, ask, &why);
+            self.learn(post, ask, "timed out", &why)?;
             late = true;
         }
         Ok((late, due))
+    }
+
+    /// Takes back what nobody waits for any more, begun by the dispatcher or not: its agent would work for nothing, and
+    /// keep the next attempt from its place.
+    fn take_back(&self, post: &Post, ask: &Ask, why: &str) {
+        self.withdraw(post, ask);
+        if let AskKind::Work { to, .. } = &ask.kind
+            && let Ok(to) = post.addressee(to)
+        {
+            let _ = post.revoke(&self.me, &to, &ask.id, why);
+        }
     }
 
     /// Takes back what nobody has begun; whoever has gets an answer that nobody waits for.

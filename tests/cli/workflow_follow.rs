@@ -96,3 +96,21 @@ fn whoever_follows_a_run_of_agents_that_are_not_trusted_is_refused_before_it_beg
     let dispatched = crate::staffed::dispatch(&room, []).exits(3);
     assert!(!dispatched.err.contains("write [agents.NAME]"), "{dispatched:?}");
 }
+
+/// An agent that hangs would keep its place, so that the next attempt could not begin.
+#[test]
+fn an_agent_that_takes_too_long_is_stopped_and_the_next_attempt_begins() {
+    let text = "steps:\n  a: {agent: slow, prompt: x, timeout: 2s, retry: 1}\n";
+    let script = "if [ -e once ]; then echo here; else touch once; echo $$ > slow.pid; exec sleep 600; fi";
+    let room = crew(&[("slow", script)], &[("hangs", text)]);
+    let alone = settings(&[("slow", script)]).replace("concurrency = 4", "concurrency = 1");
+    crate::staffed::settle(&room, &alone);
+    let out = workflow(&room, ["run", "hangs", "--follow"]).succeeds().out;
+    assert!(out.contains("completed 1/1 a: done (attempt 2)"), "{out}");
+    let pid = std::fs::read_to_string(room.around().join("slow.pid")).unwrap();
+    assert!(!std::path::Path::new("/proc").join(pid.trim()).exists(), "{pid} goes on");
+    let runs = crate::staffed::runs(&room);
+    let whys: Vec<&str> = runs.iter().filter_map(|run| run["why"].as_str()).collect();
+    assert!(whys.contains(&"no answer came within 2.0s"), "{runs:?}");
+    assert_eq!((room.files("slow", "failed").len(), room.files("slow", "archive").len()), (1, 1));
+}
