@@ -19,7 +19,7 @@ pub enum BadName {
     Empty,
     #[error("it is longer than {limit} characters")]
     TooLong { limit: usize },
-    #[error("the character {} is not allowed", .found.escape_unicode())]
+    #[error("{} is not allowed", in_words(*.found))]
     Character { found: char },
     #[error("it may not begin with {found:?}")]
     Beginning { found: char },
@@ -27,6 +27,15 @@ pub enum BadName {
     EmptyPart,
     #[error("it has fewer than eight hex digits")]
     FewHexDigits,
+}
+
+/// A character as a person can see it.
+fn in_words(c: char) -> String {
+    match c {
+        ' ' => "a space".to_owned(),
+        c if c.is_ascii_graphic() => format!("the character `{c}`"),
+        c => format!("the character {}", c.escape_unicode()),
+    }
 }
 
 /// The directory name of a mailbox: `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`.

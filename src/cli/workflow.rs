@@ -58,13 +58,16 @@ enum Deed {
         /// One of its steps
         step: Option<String>,
     },
-    /// Draw a workflow
+    /// Draw a workflow, or print its definition
     Graph {
         /// A workflow: `postroom workflow list` shows them
         name: String,
         /// For Mermaid
         #[arg(long)]
         mermaid: bool,
+        /// Its definition as it is, to copy and change
+        #[arg(long, conflicts_with = "mermaid")]
+        yaml: bool,
     },
     /// See whether a workflow is right: every fault with its line and column
     Check {
@@ -110,7 +113,7 @@ impl Verb for Workflow {
             Deed::Run { name, inputs, follow } => run(context, &name, &inputs, follow),
             Deed::List { limit } => list(context, limit),
             Deed::Show { run, step } => show(context, &run, step.as_deref()),
-            Deed::Graph { name, mermaid } => draw(context, &name, mermaid),
+            Deed::Graph { name, mermaid, yaml } => draw(context, &name, mermaid, yaml),
             Deed::Check { name } => check(context, &name),
             Deed::Resume { run, follow } => resume(context, &run, follow),
             Deed::Cancel { run } => word(context, &run, Control::Cancel, false),

@@ -57,15 +57,33 @@ pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
         let place = if found.file.is_some() { "project" } else { "shipped" };
         let about = match found.parsed() {
             Ok(definition) => definition.about,
-            Err(problems) => format!("{} faults: postroom workflow check {}", problems.len(), found.name),
+            Err(_) if !found.is_named() => {
+                "the file name is wrong, so it cannot be run: a workflow's is of a-z, 0-9, `-` and `_`"
+                    .to_owned()
+            }
+            Err(problems) => {
+                format!("{}: postroom workflow check {}", counted(problems.len(), "fault"), found.name)
+            }
         };
-        context.output.line(&format!("{} {place}: {}", visible::line(&found.name), visible::line(&about)));
+        let name = match (&found.file, found.is_named()) {
+            (Some(file), false) => {
+                let file = file.file_name().unwrap_or_default().to_string_lossy();
+                format!("`{}`", visible::line(&file))
+            }
+            _ => visible::line(&found.name),
+        };
+        context.output.line(&format!("{name} {place}: {}", visible::line(&about)));
     }
     for (id, engine) in &engines {
         let how = engine.as_ref().map_or_else(|| "unreadable".to_owned(), summary);
         context.output.line(&format!("run {id} {how}"));
     }
     Ok(())
+}
+
+/// `1 step`, `2 steps`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn summary(engine: &Engine) -> String {
@@ -174,8 +192,21 @@ fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail
     if texts.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) }
 }
 
-pub(super) fn draw(context: &mut Context, name: &str, mermaid: bool) -> Result<(), Fail> {
-    let definition = find(name)?.definition()?;
+pub(super) fn draw(context: &mut Context, name: &str, mermaid: bool, yaml: bool) -> Result<(), Fail> {
+    let found = find(name)?;
+    if yaml {
+        // As it is, right or wrong: it is there to be copied, and an error points into it.
+        match context.output.json {
+            true => {
+                let file = found.file.as_ref().map(|file| file.display().to_string());
+                context.output.json(&json!({"v": 1, "name": found.name, "file": file, "yaml": found.text}));
+            }
+            false if context.output.terminal => context.output.text(&visible::text(&found.text)),
+            false => context.output.text(&found.text),
+        }
+        return Ok(());
+    }
+    let definition = found.definition()?;
     let (for_mermaid, drawn) = (graph::mermaid(&definition), graph::drawn(&definition));
     match context.output.json {
         true => context
@@ -216,7 +247,7 @@ pub(super) fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
             context.output.line(&visible::line(&found.line(problem)));
         }
         if problems.is_empty() {
-            context.output.line(&format!("{}: right, {steps} steps", found.shown()));
+            context.output.line(&format!("{}: right, {}", found.shown(), counted(steps, "step")));
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(Fail::Code(Failure::Refused)) }

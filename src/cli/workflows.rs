@@ -36,6 +36,11 @@ impl Found {
         }
     }
 
+    /// Whether it is called so that it can be run.
+    pub(super) fn is_named(&self) -> bool {
+        reading::is_name(&self.name)
+    }
+
     pub(super) fn parsed(&self) -> Result<Definition, Vec<Problem>> {
         reading::parse(&self.text, &self.name)
     }
@@ -90,6 +95,13 @@ pub(super) fn find(name: &str) -> Result<Found, Fail> {
         return Ok(Found { name: stem, text: read(&file)?, file: Some(file), project });
     }
     if !reading::is_name(name) {
+        if let Some(file) = misnamed(name) {
+            return Err(Fail::told(
+                Failure::Unknown,
+                format!("there is no workflow `{}`: the file name is wrong", visible::clip(name, 60)),
+                &format!("rename {}: the name of a workflow is of a-z, 0-9, `-` and `_`", file.display()),
+            ));
+        }
         let hint = "the name of a workflow is of a-z, 0-9, `-` and `_`; postroom workflow list shows them";
         return Err(Fail::told(
             Failure::Unknown,
@@ -127,6 +139,16 @@ pub(super) fn find(name: &str) -> Result<Found, Fail> {
             "postroom workflow list shows them; a new one is .postroom/workflows/NAME.yaml",
         )),
     }
+}
+
+/// The file of this name among the workflows, which no workflow can have.
+fn misnamed(name: &str) -> Option<PathBuf> {
+    if name.contains(['/', '\0']) {
+        return None;
+    }
+    let places = above().into_iter().flat_map(|project| PLACES.map(|place| project.join(place)));
+    let mut files = places.flat_map(|place| ["yaml", "yml"].map(|end| place.join(format!("{name}.{end}"))));
+    files.find(|file| file.is_file())
 }
 
 /// All workflows that can be run from here, a nearer one before one of the same name.
@@ -167,8 +189,16 @@ fn read(file: &Path) -> Result<String, Fail> {
             "a workflow is a YAML file of text",
         )
     };
+    let metadata = std::fs::metadata(file).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Fail::told(
+            Failure::Unknown,
+            format!("there is no file {}", visible::line(&file.display().to_string())),
+            "postroom workflow list shows the workflows there are; one is named without .yaml",
+        ),
+        _ => wrong(e.to_string()),
+    })?;
     // A pipe would be waited for, and a device never ends; what it is is seen before it is opened.
-    if !std::fs::metadata(file).map_err(|e| wrong(e.to_string()))?.is_file() {
+    if !metadata.is_file() {
         return Err(wrong("it is no file".to_owned()));
     }
     let mut bytes = vec![];

@@ -1,14 +1,12 @@
 //! What is wrong with how steps hang together: cycles, steps that never run, names that mean nothing where they stand.
 //! Pure. Fills in what follows from the whole: who handles whose failure, and how deep each step lies.
 
+mod names;
+
 use std::collections::HashSet;
 
 use super::definition::{Definition, Join, OnFailure};
 use super::problem::{Place, Problem};
-use super::template::Uses;
-
-/// Variables that every template of a step knows.
-const EVERYWHERE: [&str; 6] = ["run", "workflow", "round", "attempt", "failure", "step"];
 
 /// Checks a definition whose words are right; what is missing in it is filled in.
 pub fn check(definition: &mut Definition) -> Vec<Problem> {
@@ -19,9 +17,10 @@ pub fn check(definition: &mut Definition) -> Vec<Problem> {
     }
     if problems.is_empty() {
         joins(definition, &mut problems);
-        variables(definition, &mut problems);
+        names::check(definition, &mut problems);
     }
     problems.sort();
+    problems.dedup();
     problems
 }
 
@@ -173,58 +172,6 @@ fn joins(definition: &Definition, problems: &mut Vec<Problem>) {
                     names.join("`, `")
                 ),
             ));
-        }
-    }
-}
-
-/// Every name that a template or an expression speaks of must mean something there.
-fn variables(definition: &Definition, problems: &mut Vec<Problem>) {
-    for (index, step) in definition.steps.iter().enumerate() {
-        let own = step.when.iter().chain(&step.foreach).map(|e| (&e.uses, e.place, false));
-        let templates = [&step.agent, &step.prompt].map(|t| (&t.uses, t.place, step.foreach.is_some()));
-        let asks = step.gates.iter().filter_map(|gate| match gate {
-            super::definition::Gate::Approval { ask: Some(ask), .. } => {
-                Some((&ask.uses, ask.place, step.foreach.is_some()))
-            }
-            _ => None,
-        });
-        for (uses, place, in_loop) in own.chain(templates).chain(asks) {
-            let mut wrong = |why: String| problems.push(Problem::at(place, why));
-            for name in uses.inputs.iter().filter(|name| !definition.inputs.iter().any(|i| i.name == **name))
-            {
-                wrong(format!("there is no input `{name}`"));
-            }
-            for name in &uses.others {
-                let loops = in_loop && matches!(name.as_str(), "item" | "index");
-                if !loops && !EVERYWHERE.contains(&name.as_str()) {
-                    let hint = match name.as_str() {
-                        "item" | "index" => "; it is known in a step with `foreach`",
-                        _ => {
-                            "; there are inputs, steps, item, index, round, attempt, failure, run, workflow, step"
-                        }
-                    };
-                    wrong(format!("`{name}` means nothing here{hint}"));
-                }
-            }
-            speaks_of(definition, index, uses, &mut wrong);
-        }
-    }
-}
-
-/// Results that a step speaks of must be there when it begins.
-fn speaks_of(definition: &Definition, index: usize, uses: &Uses, wrong: &mut dyn FnMut(String)) {
-    let step = &definition.steps[index];
-    let known = std::cell::OnceCell::new();
-    for name in &uses.steps {
-        match definition.step(name) {
-            None => wrong(format!("there is no step `{name}`")),
-            // Most speak of what they need; only the others are worth a walk.
-            Some(other) if step.needs.contains(&other) => {}
-            Some(other) if known.get_or_init(|| knows(definition, index)).contains(&other) => {}
-            Some(_) => wrong(format!(
-                "`{}` speaks of the step `{name}`, which is not among its `needs`, nor needed by one of them",
-                step.name
-            )),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! Anchors, aliases, tags, a second document, a key that stands twice and deep nesting are refused. What a plain scalar
 //! means is for whoever asks: the document only knows texts, lists and maps.
 
+mod fault;
+
 use granit_parser::{Event, Parser, ScalarStyle, StrInput};
 
 use super::problem::{Place, Problem};
@@ -83,7 +85,7 @@ impl Node {
 
 /// Reads a document.
 pub fn parse(text: &str) -> Result<Node, Problem> {
-    let mut reader = Reader { parser: Parser::new_from_str(text), values: 0 };
+    let mut reader = Reader { text, parser: Parser::new_from_str(text), values: 0 };
     let node = loop {
         match reader.next()? {
             (Event::StreamStart | Event::DocumentStart(..), _) => {}
@@ -103,6 +105,7 @@ pub fn parse(text: &str) -> Result<Node, Problem> {
 }
 
 struct Reader<'a> {
+    text: &'a str,
     parser: Parser<'a, StrInput<'a>>,
     values: usize,
 }
@@ -111,14 +114,7 @@ impl<'a> Reader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, Place), Problem> {
         let (event, span) = match self.parser.next_event() {
             Some(Ok(next)) => next,
-            Some(Err(e)) => {
-                let place = Place { line: e.marker().line(), column: e.marker().col() + 1 };
-                // The parser has no words for a list or map that ends too early, and none for too many of them.
-                let why = Some(e.info()).filter(|why| !why.is_empty());
-                let why =
-                    why.unwrap_or_else(|| "something is begun and not ended, or nested too deep".into());
-                return Err(Problem::at(place, format!("this is not YAML: {why}")));
-            }
+            Some(Err(e)) => return Err(fault::problem(self.text, &e)),
             None => return Ok((Event::StreamEnd, Place::default())),
         };
         let place = Place { line: span.start.line(), column: span.start.col() + 1 };
@@ -164,7 +160,10 @@ impl<'a> Reader<'a> {
             let key = match self.next()? {
                 (Event::MappingEnd, _) => return Ok(entries),
                 (Event::Scalar(text, ..), place) => Key { place, text: text.into_owned() },
-                (_, place) => return Err(Problem::at(place, "a key is one word")),
+                (_, place) => {
+                    let braces = fault::braces(self.text, place);
+                    return Err(braces.unwrap_or_else(|| Problem::at(place, "a key is one word")));
+                }
             };
             if !seen.insert(key.text.clone()) {
                 return Err(Problem::at(key.place, format!("`{}` is there twice", key.text)));

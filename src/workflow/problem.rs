@@ -39,3 +39,25 @@ impl fmt::Display for Problem {
         write!(f, "line {}, column {}: {}", self.place.line, self.place.column, self.message)
     }
 }
+
+/// What may have been meant by a name that is not there: the nearest one, else all there are.
+pub fn offer<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    /// More are not worth reading, nor comparing with what may be hostile.
+    const SHOWN: usize = 12;
+    const COMPARED: usize = 200;
+    const LONGEST: usize = 60;
+    let known: Vec<&str> = known.into_iter().collect();
+    if known.len() <= COMPARED && (3..=LONGEST).contains(&name.len()) {
+        let near = known.iter().map(|known| (strsim::osa_distance(known, name), known));
+        let near = near.filter(|(distance, _)| *distance <= 2).min_by_key(|(distance, _)| *distance);
+        if let Some((_, near)) = near {
+            return format!("; did you mean `{near}`?");
+        }
+    }
+    match known.len() {
+        0 => String::new(),
+        1 => format!("; there is only `{}`", known[0]),
+        2..=SHOWN => format!("; there are {}", known.join(", ")),
+        _ => format!("; there are {}, …", known[..SHOWN].join(", ")),
+    }
+}

@@ -11,8 +11,8 @@ use std::time::Duration;
 use super::check;
 use super::definition::*;
 use super::document::{self, Key, Node, Value};
-use super::problem::{Place, Problem};
-use super::template::{Expression, Lines, Template, Uses};
+use super::problem::{Place, Problem, offer};
+use super::template::{Expression, Lines, Template};
 use crate::span;
 
 /// The longest file that is read.
@@ -21,7 +21,8 @@ pub const LIMIT: u64 = 4 * 1024 * 1024;
 /// Reads and checks the text of a file that is called `name`.
 pub fn parse(text: &str, name: &str) -> Result<Definition, Vec<Problem>> {
     let document = document::parse(text).map_err(|problem| vec![problem])?;
-    let mut reader = Reader { text, problems: vec![] };
+    let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let mut reader = Reader { text, starts, problems: vec![] };
     let definition = reader.definition(&document, name);
     match definition {
         Some(mut definition) if reader.problems.is_empty() => {
@@ -49,6 +50,8 @@ fn is_word(text: &str) -> bool {
 
 struct Reader<'t> {
     text: &'t str,
+    /// Where its lines begin, because every template is looked for in it.
+    starts: Vec<usize>,
     problems: Vec<Problem>,
 }
 
@@ -94,40 +97,42 @@ impl Reader<'_> {
     /// Tells of every key that is none of these, with the nearest that is.
     fn known(&mut self, entries: &[(Key, Node)], what: &str, known: &[&str]) {
         for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
-            let near = known.iter().find(|k| strsim::osa_distance(k, &key.text) <= 2);
-            let hint = near.map_or_else(
-                || format!("there are {}", known.join(", ")),
-                |near| format!("did you mean `{near}`?"),
-            );
+            let hint = offer(&key.text, known.iter().copied());
             let word = crate::message::visible::clip(&key.text, 40);
-            self.problems.push(Problem::at(key.place, format!("{what} has no key `{word}`; {hint}")));
+            self.problems.push(Problem::at(key.place, format!("{what} has no key `{word}`{hint}")));
         }
     }
 
     fn lines(&self, node: &Node) -> Lines<'_> {
         let block = matches!(node.value, Value::Text { block: true, .. });
-        Lines { file: self.text, place: node.place, block }
+        let line = self.starts.get(node.place.line.saturating_sub(1)).map_or("", |from| &self.text[*from..]);
+        let rest =
+            line.char_indices().nth(node.place.column.saturating_sub(1)).map_or("", |(at, _)| &line[at..]);
+        Lines { rest, place: node.place, block }
+    }
+
+    fn several<T>(&mut self, problems: Vec<Problem>, what: &str) -> Option<T> {
+        let told = problems.into_iter().map(|p| Problem::at(p.place, format!("`{what}`: {}", p.message)));
+        self.problems.extend(told);
+        None
     }
 
     fn template(&mut self, node: &Node, what: &str) -> Option<Template> {
         let text = self.text(node, what)?;
         match Template::parse(&text, self.lines(node)) {
             Ok(template) => Some(template),
-            Err(problem) => self.wrong(problem.place, format!("`{what}`: {}", problem.message)),
+            Err(problems) => self.several(problems, what),
         }
     }
 
     fn expression(&mut self, node: &Node, what: &str) -> Option<Expression> {
-        // A list that stands here is one that is meant as it is.
         if let Value::List(_) = node.value {
-            let source = node.json().to_string();
-            let place = node.place;
-            return Some(Expression { source, place, uses: Uses::default() });
+            return Some(Expression::literal(&node.json(), node.place));
         }
         let text = self.text(node, what)?;
         match Expression::parse(&text, self.lines(node)) {
             Ok(expression) => Some(expression),
-            Err(problem) => self.wrong(problem.place, format!("`{what}`: {}", problem.message)),
+            Err(problems) => self.several(problems, what),
         }
     }
 
@@ -139,7 +144,10 @@ impl Reader<'_> {
         if !is_name(name) {
             self.problems.push(Problem::at(
                 Place::default(),
-                format!("the file is called `{name}`; the name of a workflow is of a-z, 0-9, `-` and `_`"),
+                format!(
+                    "the file is called `{}`; the name of a workflow is of a-z, 0-9, `-` and `_`",
+                    crate::message::visible::clip(name, 60)
+                ),
             ));
         }
         if let Some(node) = get("name")

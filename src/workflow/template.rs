@@ -5,42 +5,22 @@
 //! that means nothing is an error. What a template speaks of is known before it is ever rendered ([`Uses`]), so unknown
 //! names are found when a definition is checked.
 
-use std::collections::BTreeSet;
-use std::sync::LazyLock;
+mod language;
+mod lines;
+mod uses;
+mod words;
 
+use minijinja::ErrorKind;
 use minijinja::value::{Serde, ValueKind};
-use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 use serde_json::Value as Json;
 
 use super::problem::{Place, Problem};
-
-/// How much one template may compute; a prompt of a thousand items takes a hundredth of it.
-const FUEL: u64 = 2_000_000;
+use language::ENVIRONMENT;
+pub use lines::Lines;
+pub use uses::Uses;
 
 /// The longest text that one may make; no room takes one that is nearly as long.
 const LENGTH: usize = 16 * 1024 * 1024;
-
-static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
-    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-    environment.set_fuel(Some(FUEL));
-    environment.set_recursion_limit(50);
-    environment
-});
-
-/// The variables of a template.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Uses {
-    /// Inputs by name.
-    pub inputs: BTreeSet<String>,
-    /// Steps by name.
-    pub steps: BTreeSet<String>,
-    /// It looks steps up by names that are only known later.
-    pub any_step: bool,
-    /// Everything else: `item`, `round`, `failure` …
-    pub others: BTreeSet<String>,
-}
 
 /// A text with places to fill in, and where it stands in its file.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +28,7 @@ pub struct Template {
     pub source: String,
     pub place: Place,
     pub uses: Uses,
+    marks: Marks,
 }
 
 /// A condition, or a list to go through.
@@ -56,24 +37,20 @@ pub struct Expression {
     pub source: String,
     pub place: Place,
     pub uses: Uses,
+    marks: Marks,
 }
 
-/// How the lines of a text lie in its file.
-#[derive(Debug, Clone, Copy)]
-pub struct Lines<'a> {
-    pub file: &'a str,
-    pub place: Place,
-    /// It is a text of several lines, and its place is that of the first.
-    pub block: bool,
-}
+/// Where the words of a text stand in its file, by their bytes in the text, for what goes wrong later.
+type Marks = Vec<(usize, Place)>;
 
 impl Template {
-    pub fn parse(source: &str, lines: Lines<'_>) -> Result<Self, Problem> {
+    pub fn parse(source: &str, lines: Lines<'_>) -> Result<Self, Vec<Problem>> {
         let template = ENVIRONMENT
             .template_from_str(source)
-            .map_err(|e| lines.problem(source, "the template is wrong", &e))?;
-        let uses = Uses::of(template.undeclared_variables(true));
-        Ok(Self { source: source.to_owned(), place: lines.place, uses })
+            .map_err(|e| vec![lines.problem(source, 0, "the template is wrong", &e)])?;
+        let names = template.undeclared_variables(true);
+        let (uses, marks) = Uses::of(names, source, 0, words::of_template(source), lines)?;
+        Ok(Self { source: source.to_owned(), place: lines.place, uses, marks })
     }
 
     /// The text with everything filled in, or why it cannot be.
@@ -84,7 +61,9 @@ impl Template {
         });
         match rendered {
             Ok(()) => Ok(String::from_utf8_lossy(&text.0).into_owned()),
-            Err(e) => Err(format!("its template cannot be filled in: {}", worded(&e))),
+            Err(e) => {
+                Err(format!("its template cannot be filled in: {}", placed(&self.source, &self.marks, &e)))
+            }
         }
     }
 
@@ -102,24 +81,39 @@ impl Template {
 }
 
 impl Expression {
-    pub fn parse(source: &str, lines: Lines<'_>) -> Result<Self, Problem> {
+    pub fn parse(source: &str, lines: Lines<'_>) -> Result<Self, Vec<Problem>> {
         let trimmed = source.trim();
         // People write `{{ … }}` here out of habit.
-        let bare = trimmed.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(trimmed);
+        let inside = trimmed.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+        let bare = inside.unwrap_or(trimmed).trim();
+        let from = source.find(bare).unwrap_or(0);
         let expression = ENVIRONMENT
-            .compile_expression_owned(bare.trim().to_owned())
-            .map_err(|e| lines.problem(source, "the expression is wrong", &e))?;
-        let uses = Uses::of(expression.undeclared_variables(true));
-        Ok(Self { source: bare.trim().to_owned(), place: lines.place, uses })
+            .compile_expression_owned(bare.to_owned())
+            .map_err(|e| vec![lines.problem(source, from, "the expression is wrong", &e)])?;
+        let names = expression.undeclared_variables(true);
+        let (uses, marks) = Uses::of(names, source, from, words::of_expression(bare), lines)?;
+        Ok(Self { source: bare.to_owned(), place: lines.place, uses, marks })
+    }
+
+    /// A list that is meant as it stands.
+    pub fn literal(list: &Json, place: Place) -> Self {
+        Self { source: list.to_string(), place, uses: Uses::default(), marks: vec![] }
     }
 
     fn value(&self, context: &Json) -> Result<minijinja::Value, String> {
-        let compiled = ENVIRONMENT.compile_expression(&self.source).map_err(|e| worded(&e))?;
-        let value = compiled.eval(minijinja::Value::from(Serde(context))).map_err(|e| worded(&e))?;
+        let told = |e: minijinja::Error| placed(&self.source, &self.marks, &e);
+        let compiled = ENVIRONMENT.compile_expression(&self.source).map_err(told)?;
+        let value = compiled.eval(minijinja::Value::from(Serde(context))).map_err(told)?;
         match value.is_undefined() {
-            true => Err(format!("`{}` means nothing here", self.source)),
+            true => Err(format!("{} means nothing here", self.shown())),
             false => Ok(value),
         }
+    }
+
+    /// Itself and where it stands.
+    fn shown(&self) -> String {
+        let at = self.marks.first().map_or(self.place, |(_, place)| *place);
+        format!("`{}` (line {}, column {})", self.source, at.line, at.column)
     }
 
     /// A truth value; anything else is an error, because `when: steps.x.result` is most likely a slip.
@@ -127,7 +121,7 @@ impl Expression {
         let value = self.value(context)?;
         match value.kind() {
             ValueKind::Bool => Ok(value.is_true()),
-            kind => Err(format!("`{}` is a {kind}, not true or false", self.source)),
+            kind => Err(format!("{} is a {kind}, not true or false", self.shown())),
         }
     }
 
@@ -137,7 +131,7 @@ impl Expression {
         let kind = value.kind();
         match serde_json::to_value(&value) {
             Ok(Json::Array(items)) => Ok(items),
-            _ => Err(format!("`{}` is a {kind}, not a list", self.source)),
+            _ => Err(format!("{} is a {kind}, not a list", self.shown())),
         }
     }
 }
@@ -159,44 +153,21 @@ impl std::io::Write for Bounded {
     }
 }
 
-impl Uses {
-    fn of(names: impl IntoIterator<Item = String>) -> Self {
-        let mut uses = Self::default();
-        for name in names {
-            let mut parts = name.split('.');
-            match (parts.next(), parts.next()) {
-                (Some("inputs"), Some(input)) => drop(uses.inputs.insert(input.to_owned())),
-                (Some("steps"), Some(step)) => drop(uses.steps.insert(step.to_owned())),
-                (Some("steps"), None) => uses.any_step = true,
-                // Functions of the language are no variables of ours.
-                (Some("inputs" | "range" | "dict" | "namespace" | "debug" | "lipsum"), None) | (None, _) => {}
-                (Some(other), _) => drop(uses.others.insert(other.to_owned())),
-            }
-        }
-        uses
-    }
-}
-
-impl Lines<'_> {
-    fn problem(&self, source: &str, what: &str, e: &minijinja::Error) -> Problem {
-        let offset = e.range().map_or(0, |range| range.start.min(source.trim_end().len()));
-        let before = &source[..source.floor_char_boundary(offset)];
-        let (index, column) =
-            (before.matches('\n').count(), before.rsplit('\n').next().unwrap_or("").chars().count());
-        Problem::at(self.place_of(index, column), format!("{what}: {}", worded(e)))
-    }
-
-    /// Where a character of the text stands in the file.
-    fn place_of(&self, index: usize, column: usize) -> Place {
-        // All lines of a block are indented alike; elsewhere only the first line has its place.
-        if self.block || index == 0 {
-            let line = self.file.lines().nth(self.place.line.saturating_sub(1)).unwrap_or("");
-            let first = line.chars().nth(self.place.column.saturating_sub(1));
-            let quoted = !self.block && first.is_some_and(|c| c == '"' || c == '\'');
-            return Place::new(self.place.line + index, self.place.column + column + usize::from(quoted));
-        }
-        Place::new(self.place.line + index, column + 1)
-    }
+/// What went wrong when it was filled in, with the expression that it is about and where that stands.
+fn placed(source: &str, marks: &Marks, e: &minijinja::Error) -> String {
+    let Some(range) = e.range().filter(|range| source.get(range.clone()).is_some()) else { return worded(e) };
+    let braces = |at: usize| source[at..].starts_with("{{") || source[at..].starts_with("{%");
+    let opening = marks.iter().rposition(|(at, _)| *at <= range.start && braces(*at));
+    let from = opening.map_or(0, |index| marks[index].0);
+    let rest = &source[range.end..];
+    let end = ["}}", "%}"].into_iter().filter_map(|closing| rest.find(closing)).min().unwrap_or(rest.len());
+    let text = source.get(from..range.end + end).unwrap_or_default();
+    let text = text.trim_start_matches(['{', '%', '-', '+']).trim_end_matches(['-', '+']).trim();
+    // Its first word, if it has one, else the braces.
+    let first = opening.map_or(0, |index| index + 1);
+    let Some((_, at)) = marks.get(first).or(marks.last()) else { return worded(e) };
+    let text = crate::message::visible::clip(text, 80);
+    format!("`{text}` (line {}, column {}): {}", at.line, at.column, worded(e))
 }
 
 /// An error of the language in a sentence.
@@ -215,14 +186,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn lines(file: &str, line: usize, column: usize, block: bool) -> Lines<'_> {
-        Lines { file, place: Place::new(line, column), block }
+    fn lines(file: &str, line: usize, column: usize) -> Lines<'_> {
+        let from: usize = file.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        Lines { rest: &file[from + column - 1..], place: Place::new(line, column), block: false }
     }
 
     #[test]
     fn what_a_template_speaks_of_is_known_before_it_is_rendered() {
         let source = "{{ inputs.topic }} {% for r in steps.review.results %}{{ r }}{% endfor %}{{ item }}";
-        let template = Template::parse(source, lines(source, 1, 1, false)).unwrap();
+        let template = Template::parse(source, lines(source, 1, 1)).unwrap();
         assert_eq!(template.uses.inputs.iter().collect::<Vec<_>>(), ["topic"]);
         assert_eq!(template.uses.steps.iter().collect::<Vec<_>>(), ["review"]);
         assert_eq!(template.uses.others.iter().collect::<Vec<_>>(), ["item"]);
@@ -236,16 +208,18 @@ mod tests {
     #[test]
     fn an_error_points_into_the_file() {
         let file = "steps:\n  a:\n    prompt: |\n      hello\n      and {{ then\n";
-        let problem = Template::parse("hello\nand {{ then\n", lines(file, 4, 7, true)).unwrap_err();
+        let problem = Template::parse("hello\nand {{ then\n", Lines { block: true, ..lines(file, 4, 7) })
+            .unwrap_err()
+            .remove(0);
         assert_eq!(problem.place, Place::new(5, 14), "{problem}");
         let file = "when: \"1 +\"\n";
-        let problem = Expression::parse("1 +", lines(file, 1, 7, false)).unwrap_err();
+        let problem = Expression::parse("1 +", lines(file, 1, 7)).unwrap_err().remove(0);
         assert_eq!(problem.place.line, 1, "{problem}");
     }
 
     #[test]
     fn a_condition_is_true_or_false_and_nothing_else() {
-        let of = |source: &str| Expression::parse(source, lines(source, 1, 1, false)).unwrap();
+        let of = |source: &str| Expression::parse(source, lines(source, 1, 1)).unwrap();
         let context = json!({"inputs": {"n": 3, "s": "x", "l": [1, 2]}});
         assert_eq!(of("inputs.n > 2").truth(&context), Ok(true));
         assert_eq!(of("{{ 'y' in inputs.s }}").truth(&context), Ok(false));
@@ -260,17 +234,17 @@ mod tests {
     #[test]
     fn nothing_computes_for_ever() {
         let source = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
-        let template = Template::parse(source, lines(source, 1, 1, false)).unwrap();
+        let template = Template::parse(source, lines(source, 1, 1)).unwrap();
         assert!(template.render(&json!({})).unwrap_err().contains("too long"));
         let source = "{% for a in range(9999) %}{{ inputs.long }}{% endfor %}";
-        let template = Template::parse(source, lines(source, 1, 1, false)).unwrap();
+        let template = Template::parse(source, lines(source, 1, 1)).unwrap();
         let why = template.render(&json!({"inputs": {"long": "x".repeat(100_000)}})).unwrap_err();
         assert!(why.contains("longer than 16777216 bytes"), "{why}");
     }
 
     #[test]
     fn only_what_costs_nothing_is_simple() {
-        let simple = |source: &str| Template::parse(source, lines(source, 1, 1, false)).unwrap().is_simple();
+        let simple = |source: &str| Template::parse(source, lines(source, 1, 1)).unwrap().is_simple();
         assert!(simple("coder") && simple("{{ inputs.coder }}") && simple("{{ inputs.a }}-{{inputs.b}}"));
         for other in ["{{ 'x' * 99 }}", "{{ inputs.a ~ inputs.a }}", "{% if true %}a{% endif %}", "{{ [1] }}"]
         {

@@ -112,6 +112,7 @@ mod workflow;
 mod workflow_bad;
 mod workflow_bytes;
 mod workflow_check;
+mod workflow_check_words;
 mod workflow_claim;
 mod workflow_crowd;
 mod workflow_follow;

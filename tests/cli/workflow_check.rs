@@ -20,14 +20,14 @@ const WRONG: &[(&str, &[(&str, &str)])] = &[
     (
         "steps:\n  a: {agent: one, prompt: '{{ inputs.x }} {{ steps.b.result }} {{ what }}'}\n",
         &[
-            ("2:27", "there is no input `x`"),
-            ("2:27", "there is no step `b`"),
-            ("2:27", "`what` means nothing here"),
+            ("2:31", "there is no input `x`; it has none"),
+            ("2:46", "there is no step `b`; there is only `a`"),
+            ("2:67", "`what` means nothing here"),
         ],
     ),
     (
         "steps:\n  a: {agent: one, prompt: '{{ steps.b.result }}'}\n  b: {agent: one, prompt: x}\n",
-        &[("2:27", "not among its `needs`")],
+        &[("2:31", "not among its `needs`")],
     ),
     ("steps:\n  a: {agent: one, prompt: x, when: 5}\n", &[("2:36", "`when` is an expression")]),
     ("steps:\n  a: {agent: one, prompt: x, when: '1 +'}\n", &[("2:", "`when`: the expression is wrong")]),
@@ -74,7 +74,7 @@ const WRONG: &[(&str, &[(&str, &str)])] = &[
         &[("2:30", "the default is no number"), ("3:3", "cannot name an input")],
     ),
     ("steps: &x\n  a: {agent: one, prompt: x}\n", &[("2:3", "anchors")]),
-    ("steps:\n\ta: b\n", &[("2:", "this is not YAML")]),
+    ("steps:\n\ta: b\n", &[("2:1", "a tab cannot indent: indent with spaces")]),
     ("", &[("1:1", "there is nothing in it")]),
     ("- a\n", &[("1:1", "a workflow is a map")]),
 ];
@@ -105,7 +105,7 @@ fn a_file_by_its_path_and_a_name_that_is_none() {
     let room = crew(&[("one", "echo x")], &[("right", "steps:\n  a: {agent: one, prompt: x}\n")]);
     let path = project(&room).join(".postroom/workflows/right.yaml");
     let told = workflow(&room, ["check"]).arg(&path).succeeds().out;
-    assert!(told.ends_with("right.yaml: right, 1 steps\n"), "{told}");
+    assert!(told.ends_with("right.yaml: right, 1 step\n"), "{told}");
     for name in ["nothing", "../x", "UP", ""] {
         let refused = workflow(&room, ["check", name]).exits(3).err;
         assert!(refused.contains("there is no workflow"), "{name}: {refused}");
@@ -145,10 +145,11 @@ steps:
     let run = begin(&room, "late", &[]);
     dispatch(&room, []).succeeds();
     assert_eq!(status(&room, &run), "failed");
-    assert!(
-        steps(&room, &run)[1].1.starts_with("failed (its template cannot be filled in: "),
-        "{:?}",
-        steps(&room, &run)
+    let how = &steps(&room, &run)[1].1;
+    assert_eq!(
+        how,
+        "failed (its template cannot be filled in: `steps.a.json.nothing.more` (line 4, column 41): \
+         undefined value: `steps.a.json.nothing` is undefined)"
     );
     assert!(shared(&room, "workflow-state.md").contains("status: failed"));
 }
@@ -157,16 +158,19 @@ steps:
 fn a_when_that_is_not_boolean_fails_its_step() {
     let text = "
 steps:
-  a: {agent: one, prompt: x}
-  b: {agent: one, needs: a, when: steps.a.result, prompt: y}
-  c: {agent: one, needs: a, foreach: steps.a.result, prompt: y}
+  a: {agent: one, prompt: x, output: json}
+  b: {agent: one, needs: a, when: steps.a.json, prompt: y}
+  c: {agent: one, needs: a, foreach: steps.a.json, prompt: y}
 ";
-    let room = crew(&[("one", "echo yes")], &[("late", text)]);
+    let room = crew(&[("one", "echo '\"yes\"'")], &[("late", text)]);
     let run = begin(&room, "late", &[]);
     dispatch(&room, []).succeeds();
     assert_eq!(status(&room, &run), "failed");
     let how = &steps(&room, &run)[1].1;
-    assert_eq!(how, "failed (its `when` cannot be decided: `steps.a.result` is a string, not true or false)");
+    assert_eq!(
+        how,
+        "failed (its `when` cannot be decided: `steps.a.json` (line 4, column 35) is a string, not true or false)"
+    );
 }
 
 #[test]

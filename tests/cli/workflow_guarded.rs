@@ -169,7 +169,7 @@ fn no_file_makes_a_command_wait_or_compute_for_ever() {
     let agent = "{% set a = 'xxxxxxxx' %}".to_owned() + &"{% set a = a ~ a %}".repeat(40) + "{{ a }}";
     put("grows", format!("steps:\n  a: {{agent: \"{agent}\", prompt: x}}\n").as_bytes());
     let listed = workflow(&room, ["list"]).succeeds().out;
-    assert!(listed.contains("fine project") && listed.contains("zero project: 1 faults"), "{listed}");
+    assert!(listed.contains("fine project") && listed.contains("zero project: 1 fault:"), "{listed}");
     let shown = |name: &str| place.join(format!("{name}.yaml")).display().to_string();
     for (name, what) in [
         ("zero", "it is no file"),

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::{Reader, is_word};
 use crate::workflow::definition::*;
 use crate::workflow::document::{Key, Node, Value};
-use crate::workflow::problem::Problem;
+use crate::workflow::problem::{Problem, offer};
 use crate::workflow::schema;
 
 /// How long the command of a gate may take, unless it says so.
@@ -43,12 +43,12 @@ impl Reader<'_> {
                 raws.push(Raw { name, entries });
             }
         }
-        let index = |name: &str| raws.iter().position(|raw| raw.name.text == name);
-        let steps: Vec<_> = raws.iter().filter_map(|raw| self.step(raw, &index)).collect();
+        let names: Vec<&str> = raws.iter().map(|raw| raw.name.text.as_str()).collect();
+        let steps: Vec<_> = raws.iter().filter_map(|raw| self.step(raw, &names)).collect();
         Some(steps)
     }
 
-    fn step(&mut self, raw: &Raw<'_>, index: &dyn Fn(&str) -> Option<usize>) -> Option<Step> {
+    fn step(&mut self, raw: &Raw<'_>, names: &[&str]) -> Option<Step> {
         const KEYS: [&str; 12] = [
             "about",
             "agent",
@@ -71,7 +71,7 @@ impl Reader<'_> {
         };
         let (agent, prompt) = (needed(self, "agent"), needed(self, "prompt"));
         let about = raw.get("about").and_then(|node| self.text(node, "about")).unwrap_or_default();
-        let needs = raw.get("needs").map(|node| self.needs(node, index)).unwrap_or_default();
+        let needs = raw.get("needs").map(|node| self.needs(node, names)).unwrap_or_default();
         let when = raw.get("when").map(|node| match node.json() {
             // A constant is as good as an expression, if it is one of the two.
             Json::Bool(_) | Json::String(_) => self.expression(node, "when"),
@@ -94,7 +94,7 @@ impl Reader<'_> {
         let gates = raw.get("gate").map(|node| self.gates(node)).unwrap_or_default();
         let retry = raw.get("retry").and_then(|node| self.count(node, "retry", 0..=100));
         let timeout = raw.get("timeout").and_then(|node| self.span(node, "timeout"));
-        let on_failure = raw.get("on_failure").map(|node| self.on_failure(node, index));
+        let on_failure = raw.get("on_failure").map(|node| self.on_failure(node, names));
         let schema = gates.iter().any(|gate| matches!(gate, Gate::Schema(_)));
         Some(Step {
             name: name.clone(),
@@ -116,14 +116,18 @@ impl Reader<'_> {
         })
     }
 
-    fn resolved(&mut self, node: &Node, index: &dyn Fn(&str) -> Option<usize>) -> Option<usize> {
+    fn resolved(&mut self, node: &Node, names: &[&str]) -> Option<usize> {
         let name = self.text(node, "step")?;
-        index(&name).or_else(|| {
-            self.wrong(node.place, format!("there is no step `{}`", crate::message::visible::clip(&name, 40)))
+        names.iter().position(|known| *known == name).or_else(|| {
+            let word = crate::message::visible::clip(&name, 40);
+            self.wrong(
+                node.place,
+                format!("there is no step `{word}`{}", offer(&name, names.iter().copied())),
+            )
         })
     }
 
-    fn needs(&mut self, node: &Node, index: &dyn Fn(&str) -> Option<usize>) -> Vec<usize> {
+    fn needs(&mut self, node: &Node, names: &[&str]) -> Vec<usize> {
         let one = std::slice::from_ref(node);
         let nodes = match &node.value {
             Value::List(nodes) => nodes.as_slice(),
@@ -131,7 +135,7 @@ impl Reader<'_> {
         };
         let mut needs: Vec<usize> = vec![];
         for node in nodes {
-            match self.resolved(node, index) {
+            match self.resolved(node, names) {
                 Some(need) if needs.contains(&need) => {
                     self.problems.push(Problem::at(node.place, "this step is needed already"));
                 }
@@ -141,14 +145,14 @@ impl Reader<'_> {
         needs
     }
 
-    fn on_failure(&mut self, node: &Node, index: &dyn Fn(&str) -> Option<usize>) -> Option<OnFailure> {
+    fn on_failure(&mut self, node: &Node, names: &[&str]) -> Option<OnFailure> {
         const ROUNDS: u32 = 3;
         let Value::Map(entries) = &node.value else {
             return match node.text() {
                 Some("stop") => Some(OnFailure::Stop),
                 Some("continue") => Some(OnFailure::Continue),
                 _ => {
-                    let step = self.resolved(node, index)?;
+                    let step = self.resolved(node, names)?;
                     Some(OnFailure::Step { step, rounds: ROUNDS, then: Then::Again })
                 }
             };
@@ -165,7 +169,7 @@ impl Reader<'_> {
         let Some(step) = get("step") else {
             return self.wrong(node.place, "`on_failure` names a `step`, or is `continue` or `stop`");
         };
-        let step = self.resolved(step, index)?;
+        let step = self.resolved(step, names)?;
         let rounds = rounds.and_then(|n| u32::try_from(n).ok()).unwrap_or(ROUNDS);
         Some(OnFailure::Step { step, rounds, then: then.flatten().unwrap_or(Then::Again) })
     }

@@ -1,0 +1,123 @@
+//! How a text lies in its file, so that what is wrong in it can be pointed at. Pure.
+//!
+//! YAML folds lines, takes indentation away and writes some characters in other ways, but it never changes the order of
+//! what is no white space. So the text and the file are walked side by side, and only such characters are counted.
+
+use super::worded;
+use crate::workflow::problem::{Place, Problem};
+
+/// A text in its file.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines<'a> {
+    /// The file from where the text begins.
+    pub rest: &'a str,
+    pub place: Place,
+    /// It is a text of several lines, which has no quotes.
+    pub block: bool,
+}
+
+impl Lines<'_> {
+    /// What the language says is wrong; `from`: where what it has read begins in the text.
+    pub(super) fn problem(&self, text: &str, from: usize, what: &str, e: &minijinja::Error) -> Problem {
+        let offset = e.range().map_or(0, |range| (from + range.start).min(text.trim_end().len()));
+        let place = self.places(text, &[offset]).pop().unwrap_or(self.place);
+        Problem::at(place, format!("{what}: {}", worded(e)))
+    }
+
+    /// Where these bytes of the text stand in the file; they are in order.
+    pub(super) fn places(&self, text: &str, offsets: &[usize]) -> Vec<Place> {
+        let mut file = Walk { rest: self.rest, place: self.place, quote: None };
+        if !self.block
+            && let Some(quote @ ('\'' | '"')) = self.rest.chars().next()
+        {
+            file.quote = Some(quote);
+            file.step(1);
+        }
+        let mut places = vec![];
+        let mut wanted = offsets.iter().peekable();
+        for (at, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
+            if wanted.peek().is_none() {
+                break;
+            }
+            file.skip_space();
+            while wanted.next_if(|offset| **offset <= at).is_some() {
+                places.push(file.place);
+            }
+            file.pass(c);
+        }
+        // What is behind the last character is where that ended.
+        places.extend(wanted.map(|_| file.place));
+        places
+    }
+}
+
+struct Walk<'a> {
+    rest: &'a str,
+    place: Place,
+    quote: Option<char>,
+}
+
+impl Walk<'_> {
+    fn step(&mut self, count: usize) {
+        let mut chars = self.rest.chars();
+        for c in chars.by_ref().take(count) {
+            match c {
+                '\n' => self.place = Place::new(self.place.line + 1, 1),
+                _ => self.place.column += 1,
+            }
+        }
+        self.rest = chars.as_str();
+    }
+
+    /// Goes to the next character that is no white space, however that is written.
+    fn skip_space(&mut self) {
+        loop {
+            let mut chars = self.rest.chars();
+            match (chars.next(), chars.next()) {
+                (Some(c), _) if c.is_whitespace() => self.step(1),
+                (Some('\\'), Some('n' | 't' | 'r' | ' ' | '_' | 'N' | 'L' | 'P' | '\n' | '\r'))
+                    if self.quote == Some('"') =>
+                {
+                    self.step(2);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Goes past this character, however it is written.
+    fn pass(&mut self, c: char) {
+        let written = match self.quote {
+            Some('\'') if c == '\'' => 2,
+            Some('"') if self.rest.starts_with('\\') => match self.rest.chars().nth(1) {
+                Some('x') => 4,
+                Some('u') => 6,
+                Some('U') => 10,
+                _ => 2,
+            },
+            _ => 1,
+        };
+        self.step(written);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_is_found_however_its_text_is_written() {
+        for (file, block, text, sought, line, column) in [
+            ("hello\n      and {{ x }}\n", true, "hello\nand {{ x }}\n", "{{", 1, 11),
+            ("hello\n      and {{ x }}\n", true, "hello and {{ x }}\n", "x", 1, 14),
+            ("'it''s {{ x }}'\n", false, "it's {{ x }}", "x", 0, 17),
+            (r#""a\n\"b\" \u00e9{{ x }}""#, false, "a\n\"b\" é{{ x }}", "x", 0, 26),
+            ("\"a\n   b {{ x }}\"", false, "a b {{ x }}", "x", 1, 9),
+            ("'", false, "", "", 0, 8),
+        ] {
+            let lines = Lines { rest: file, place: Place::new(4, 7), block };
+            let offset = text.find(sought).unwrap();
+            assert_eq!(lines.places(text, &[offset]), [Place::new(4 + line, column)], "{file}");
+        }
+    }
+}
