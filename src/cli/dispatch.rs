@@ -66,9 +66,8 @@ impl Verb for Dispatch {
             attend();
         }
         let mut progress = Progress::new(context.output.terminal && !context.output.quiet);
-        let (limit, progress_wanted) = (self.limit, progress.wanted);
-        let wanted =
-            Wanted { watch: self.watch, limit, parallel, progress: progress_wanted, ..Wanted::default() };
+        let (watch, limit) = (self.watch, self.limit);
+        let wanted = Wanted { watch, limit, parallel, progress: progress.wanted, follow: None };
         let mut runs: Vec<Run> = vec![];
         let starter = supervisor_starter(&context.root);
         let start = |agent: &Agent, file: &str| {
