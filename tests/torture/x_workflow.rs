@@ -109,7 +109,8 @@ fn outcome(place: &Place, run: &str) -> (String, Vec<(String, String, Vec<String
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let results = |step: &Value| {
         let items = step["items"].as_array().cloned().unwrap_or_default();
-        items.iter().map(|item| text(&item["result"])).collect()
+        // What was refused, and why, tells more than that it was.
+        items.iter().map(|item| text(&item["result"]) + &text(&item["failure"])).collect()
     };
     let steps = told["steps"].as_array().cloned().unwrap_or_default();
     (
@@ -181,7 +182,17 @@ fn children(place: &Place) -> Vec<u32> {
         let ours = words.contains(&b"supervise".as_slice()) || words.contains(&b"workflow-gate".as_slice());
         ours && words.contains(&root.as_bytes())
     };
-    names_in("/proc".as_ref()).iter().filter_map(|name| name.parse().ok()).filter(is_one).collect()
+    let all: Vec<u32> =
+        names_in("/proc".as_ref()).iter().filter_map(|name| name.parse().ok()).filter(is_one).collect();
+    // What one of them is about to start looks like itself until it is. That is the command of a gate, whose end is its
+    // verdict.
+    let is_started = |pid: &&u32| parent(**pid).is_none_or(|parent| !all.contains(&parent));
+    all.iter().filter(is_started).copied().collect()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
 }
 
 /// Every request of the run lies once with its agent, and every ask has one accepted answer.
