@@ -190,7 +190,7 @@ impl LiveTree {
         if let Some(runs) = Runs::existing(post.room())? {
             let engine = look_at(post, &runs, run)?;
             status = engine.status();
-            settled = engine.steps().iter().filter(|step| step.phase.is_settled()).count();
+            settled = engine.settled();
             for (index, step) in engine.definition().steps.iter().enumerate() {
                 let depth = usize::try_from(step.level.saturating_sub(1)).unwrap_or(0).min(20);
                 steps.push((step.name.clone(), depth, shown(&engine, index)));

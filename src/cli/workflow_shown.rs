@@ -87,7 +87,7 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 pub(super) fn summary(engine: &Engine) -> String {
-    let settled = engine.steps().iter().filter(|step| step.phase.is_settled()).count();
+    let settled = engine.settled();
     format!("{} {settled}/{}", engine.status().word(), engine.steps().len())
 }
 
@@ -121,7 +121,7 @@ pub(super) fn document(post: &Post, engine: &Engine, run: &str) -> Value {
             })
         })
         .collect();
-    let settled = engine.steps().iter().filter(|step| step.phase.is_settled()).count();
+    let settled = engine.settled();
     json!({
         "v": 1, "run": run, "workflow": engine.definition().name, "status": engine.status().word(),
         "settled": settled, "total": engine.steps().len(), "inputs": engine.facts().inputs,

@@ -250,7 +250,7 @@ impl Supervisor<'_> {
         // One message has one answer of its agent, whichever attempt gets that far.
         let id = MessageId::derived(format!("answer of {} to {}", self.me.id, envelope.id).as_bytes());
         // A run of a workflow asks each question once, and counts one answer to it whatever comes; so its archive, which
-        // grows with every step, need not be searched. After an attempt that failed it is all the same.
+        // grows with every step, need not be searched. After an attempt that failed it is searched all the same.
         let of_run = envelope.extra("workflow") == Some(envelope.from.as_str()) && work.attempt() == 1;
         let asked = of_run.then(|| work.file().to_owned());
         let letter = Letter { body, extra, id: Some(id), asked, allow_secrets: true, ..Letter::default() };

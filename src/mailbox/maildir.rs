@@ -298,3 +298,14 @@ const SAME_SECOND: usize = 64;
 
 /// The longest card that is read.
 pub const CARD_LIMIT: u64 = 64 * 1024;
+
+/// A mailbox of its own for a test, whose files go with the first of the two.
+#[cfg(test)]
+pub(super) fn fresh() -> (tempfile::TempDir, Maildir) {
+    let temp = tempfile::tempdir().unwrap();
+    let root = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
+    let id = MailboxId::parse("alice-1").unwrap();
+    Maildir::make(&root, &id, None).unwrap();
+    let mailbox = Maildir::open(&root, &id).unwrap();
+    (temp, mailbox)
+}

@@ -156,9 +156,8 @@ const READ_SLACK: u64 = (2 * frontmatter::HEADER_LIMIT + 16 * 1024 * 1024) as u6
 mod tests {
     use super::*;
     use crate::clock::Timestamp;
-    use crate::mailbox::Dir;
+    use crate::mailbox::maildir::fresh as mailbox;
     use crate::message::{Envelope, Native, Priority, maildir};
-    use crate::name::MailboxId;
 
     struct Letter {
         id: MessageId,
@@ -189,16 +188,6 @@ mod tests {
             let names = asked.and_then(|asked| self.name.since(asked.name.as_str()));
             to.deliver_once(&self.id, &self.name, self.bytes.as_bytes(), names.as_deref()).unwrap()
         }
-    }
-
-    fn mailbox() -> (tempfile::TempDir, Maildir) {
-        let temp = tempfile::tempdir().unwrap();
-        let root = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
-        let id = MailboxId::parse("alice-1").unwrap();
-        Maildir::make(&root, &id, None).unwrap();
-        let mailbox = Maildir::open(&root, &id).unwrap();
-        mailbox.made_folder("archive").unwrap();
-        (temp, mailbox)
     }
 
     #[test]

@@ -218,17 +218,11 @@ pub fn mtime(stat: &rustix::fs::Stat) -> Timestamp {
 #[allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
 mod tests {
     use super::*;
-    use crate::mailbox::Dir;
-    use crate::name::MailboxId;
 
     /// Somebody swaps a folder for a link and back: what lies in it is not broken.
     #[test]
     fn a_folder_that_cannot_be_opened_is_no_fault_of_its_messages() {
-        let temp = tempfile::tempdir().unwrap();
-        let root = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
-        let id = MailboxId::parse("alice-1").unwrap();
-        Maildir::make(&root, &id, None).unwrap();
-        let mailbox = Maildir::open(&root, &id).unwrap();
+        let (temp, mailbox) = crate::mailbox::maildir::fresh();
         let path = |folder: &str| mailbox.dir().path().join(folder);
         let passing = |name: &str| mailbox.header(Folder::Inbox, name, 1024).unwrap_err().passing;
         std::fs::write(path("inbox").join("x.md"), "no message").unwrap();

@@ -81,17 +81,8 @@ fn is_dated(name: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::clock::{Clock, SystemClock};
-    use crate::mailbox::{Dir, pause};
-    use crate::name::MailboxId;
-
-    fn mailbox() -> (tempfile::TempDir, Maildir) {
-        let temp = tempfile::tempdir().unwrap();
-        let root = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
-        let id = MailboxId::parse("alice-1").unwrap();
-        Maildir::make(&root, &id, None).unwrap();
-        let mailbox = Maildir::open(&root, &id).unwrap();
-        (temp, mailbox)
-    }
+    use crate::mailbox::maildir::fresh as mailbox;
+    use crate::mailbox::pause;
 
     fn put(mailbox: &Maildir, folder: Folder, name: &str) {
         std::fs::write(mailbox.path(folder, name), "x").unwrap();

@@ -116,6 +116,11 @@ impl Engine {
         &self.facts
     }
 
+    /// How many steps are settled.
+    pub fn settled(&self) -> usize {
+        self.steps.iter().filter(|step| step.phase.is_settled()).count()
+    }
+
     pub fn steps(&self) -> &[StepState] {
         &self.steps
     }

@@ -179,7 +179,7 @@ impl Turn {
 
     /// How the run stands, with what changed in it.
     pub(super) fn told(&self, changes: Vec<(String, String)>) -> Carried {
-        let settled = self.engine.steps().iter().filter(|step| step.phase.is_settled()).count();
+        let settled = self.engine.settled();
         let (run, status, total) = (self.record.id.clone(), self.engine.status(), self.engine.steps().len());
         Carried { run, status, settled, total, moved: false, changes, remarks: vec![] }
     }
