@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use postroom::message::workflow::Status;
-use postroom::message::{any, envelope, fence, maildir, protocol, visible, workflow, workspace};
+use postroom::message::tree::Status;
+use postroom::message::{any, envelope, fence, maildir, protocol, tree, visible, workspace};
 use postroom::name::{MailboxId, MessageId, Name, fold};
 use postroom::settings::{Project, RoomSettings};
 use postroom::workflow::definition::Kind;
@@ -61,17 +61,17 @@ pub fn workspace(bytes: &[u8]) {
     let _ = any::of_request(request, bytes);
 }
 
-/// A task of a workflow: a change of its status changes that alone.
-pub fn workflow(bytes: &[u8]) {
-    let Ok(task) = workflow::parse(bytes) else { return };
+/// A task of a tree: a change of its status changes that alone.
+pub fn tree(bytes: &[u8]) {
+    let Ok(task) = tree::parse(bytes) else { return };
     let text = str::from_utf8(bytes).expect("what was parsed is UTF-8");
     for status in [Status::InProgress, Status::Completed] {
-        let Ok(changed) = workflow::set_status(text, status) else { continue };
-        let after = workflow::parse(changed.as_bytes()).expect("what was changed can be read");
+        let Ok(changed) = tree::set_status(text, status) else { continue };
+        let after = tree::parse(changed.as_bytes()).expect("what was changed can be read");
         assert_eq!(after.status, status);
-        assert_eq!(workflow::Task { status: task.status, ..after }, task, "more than the status changed");
+        assert_eq!(tree::Task { status: task.status, ..after }, task, "more than the status changed");
     }
-    let again = workflow::parse(workflow::render(&task).as_bytes());
+    let again = tree::parse(tree::render(&task).as_bytes());
     assert_eq!(again.as_ref().map(|t| (&t.id, &t.body)), Ok((&task.id, &task.body)), "not read back");
     let _ = any::of_task(task);
 }

@@ -18,20 +18,20 @@ use crate::settings::Limits;
 /// Print a valid message of any protocol without delivering it
 ///
 /// For clients that place files themselves. Nothing is looked up: ids and paths are taken as they are given, and
-/// checked. maildir and workflow need --from and --to (ids), workspace needs --receiver and --reply-path.
+/// checked. maildir and tree need --from and --to (ids), workspace needs --receiver and --reply-path.
 #[derive(Debug, Args)]
 pub(super) struct Compose {
-    /// maildir, workspace or workflow
+    /// maildir, workspace or tree
     #[arg(long, value_parser = protocol)]
     protocol: Protocol,
     #[arg(long, value_name = "ID")]
     from: Option<String>,
     #[arg(long, value_name = "ID")]
     to: Option<String>,
-    /// Left out: a fresh one (workflow: the first of today)
+    /// Left out: a fresh one (tree: the first of today)
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// maildir: the subject; workflow: the context
+    /// maildir: the subject; tree: the context
     #[arg(short, long, allow_hyphen_values = true)]
     subject: Option<String>,
     /// The message this one answers
@@ -62,7 +62,7 @@ pub(super) struct Compose {
 }
 
 fn protocol(text: &str) -> Result<Protocol, String> {
-    Protocol::parse(text).ok_or_else(|| "one of maildir, workspace, workflow".to_owned())
+    Protocol::parse(text).ok_or_else(|| "one of maildir, workspace, tree".to_owned())
 }
 
 impl Verb for Compose {

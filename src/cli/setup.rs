@@ -17,10 +17,10 @@ use crate::post::{self, NewMailbox};
 ///
 /// Without NAME a free given name is taken. In an agent's session the mailbox is bound to it, so that later
 /// commands need no --as. The same name again by its owner is success; a taken name exits 4.
-/// Mail goes between all kinds of mailboxes; --workspace and --workflow make those of other protocols.
+/// Mail goes between all kinds of mailboxes; --workspace and --tree make those of other protocols.
 #[derive(Debug, Args)]
 pub(super) struct Setup {
-    /// What others call you; with --workflow, one name for each agent
+    /// What others call you; with --tree, one name for each agent
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Another name for the same mailbox; may be repeated
@@ -37,24 +37,24 @@ pub(super) struct Setup {
     workspace: Option<PathBuf>,
     /// Lay out a .claude tree in this project, with inboxes for its agents, and name them here
     #[arg(long, value_name = "DIR", conflicts_with_all = ["workspace", "child", "alias", "about"])]
-    workflow: Option<PathBuf>,
-    /// With --workflow: list the tree's mail in the project's .gitignore
-    #[arg(long, requires = "workflow")]
+    tree: Option<PathBuf>,
+    /// With --tree: list the tree's mail in the project's .gitignore
+    #[arg(long, requires = "tree")]
     gitignore: bool,
 }
 
 impl Verb for Setup {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        if let Some(project) = &self.workflow {
+        if let Some(project) = &self.tree {
             let project = context.surroundings.whole_path(project)?;
             let post = context.post_or_new()?;
-            let adopted = post.setup_workflow(&project, &self.names, self.gitignore)?;
+            let adopted = post.setup_tree(&project, &self.names, self.gitignore)?;
             return super::adopt::tell(context, post, &adopted);
         }
         let mut names = self.names.into_iter();
         let (name, more) = (names.next(), names.next());
         if let Some(more) = more {
-            let hint = "postroom setup --workflow DIR AGENT... names several".to_owned();
+            let hint = "postroom setup --tree DIR AGENT... names several".to_owned();
             return Err(Fail::Usage(
                 format!("one name, and then `{}`", visible::clip(&more, 60)),
                 vec![hint],

@@ -212,5 +212,5 @@ fn described(post: &Post) -> Vec<(String, PathBuf)> {
 }
 
 fn is_of_tree(entry: &Entry) -> bool {
-    entry.text("protocol") == Some(Protocol::Workflow.word())
+    entry.text("protocol") == Some(Protocol::Tree.word())
 }

@@ -99,7 +99,7 @@ impl Surroundings {
     /// directory that has inboxes.
     pub(super) fn tree(&self, named: Option<&Path>) -> Result<PathBuf, Fail> {
         let none = |at: &Path| {
-            let hint = "--tree DIR names a project; postroom setup --workflow DIR AGENT... lays one out";
+            let hint = "--tree DIR names a project; postroom setup --tree DIR AGENT... lays one out";
             Fail::told(Failure::Unknown, format!("there is no .claude tree at {}", at.display()), hint)
         };
         let start = match named {

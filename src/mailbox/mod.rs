@@ -1,6 +1,6 @@
 //! Where messages lie. `disk` is the only door to rename, link and fsync; `lock` waits for others; a
 //! mailbox of the native protocol is [`maildir::Maildir`], whose files are read by `reading` and whose agent
-//! is looked for by `presence`; one of the workflow protocol is [`tree::Agent`] in a [`tree::Tree`]. Nothing
+//! is looked for by `presence`; one of the tree protocol is [`tree::Agent`] in a [`tree::Tree`]. Nothing
 //! here knows a terminal or a verb.
 
 pub mod claim;

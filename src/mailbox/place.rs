@@ -61,7 +61,7 @@ impl Mailbox {
             Protocol::Workspace if inbox.ends_with(".mailbox/inbox") => {
                 Place::Elsewhere(Maildir::workspace(Dir::outside(above)?, home.id()))
             }
-            Protocol::Workflow if above.ends_with(".claude/inboxes") => {
+            Protocol::Tree if above.ends_with(".claude/inboxes") => {
                 let name = inbox.file_name().and_then(|name| name.to_str()).unwrap_or_default();
                 let agent = MailboxId::parse(name).map_err(|_| wrong())?;
                 let tree = Tree::open(above.parent().ok_or_else(wrong)?)?;
@@ -80,7 +80,7 @@ impl Mailbox {
         match self.at() {
             At::Folders(maildir) if maildir.layout() == Layout::Native => Protocol::Maildir,
             At::Folders(_) => Protocol::Workspace,
-            At::Tree(_) => Protocol::Workflow,
+            At::Tree(_) => Protocol::Tree,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::envelope::{self, Envelope, Message, Native, Priority, check_value};
 use super::frontmatter::{self, ParseError};
-use super::workflow::{self, Status, Task};
+use super::tree::{self, Status, Task};
 use super::workspace::{self, Kind, Request};
 use super::{Protocol, maildir};
 use crate::name::MessageId;
@@ -27,7 +27,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, ParseError> {
     match Protocol::of_header(split.header) {
         Protocol::Maildir => maildir::parse(bytes),
         Protocol::Workspace => Ok(of_request(workspace::parse(bytes)?, bytes)),
-        Protocol::Workflow => Ok(of_task(workflow::parse(bytes)?)),
+        Protocol::Tree => Ok(of_task(tree::parse(bytes)?)),
     }
 }
 
@@ -121,7 +121,7 @@ pub fn to_request(
     }
 }
 
-/// A message of the workflow protocol as an envelope. One that was written by hand is known by its id and its inbox,
+/// A message of the tree protocol as an envelope. One that was written by hand is known by its id and its inbox,
 /// because equal ids in different inboxes are different requests.
 pub fn of_task(task: Task) -> Message {
     // Whoever writes by hand may call agents what they like; a message has an id all the same.
@@ -147,7 +147,7 @@ pub fn of_task(task: Task) -> Message {
     ] {
         extra.extend(value.map(|value| (key.to_owned(), value)));
     }
-    let native = Native::Workflow { id: task.id, status: task.status, created: task.created };
+    let native = Native::Tree { id: task.id, status: task.status, created: task.created };
     let envelope = Envelope {
         id,
         from: task.from,
@@ -175,7 +175,7 @@ pub fn to_task(envelope: &Envelope, body: &str, request_id: Option<String>) -> T
             || key == "duration_seconds" && duration_seconds.is_some()
     };
     let rest: Vec<_> = envelope.extra.iter().filter(|(key, _)| !own(key)).cloned().collect();
-    extra.extend(foreign(&rest, Protocol::Workflow));
+    extra.extend(foreign(&rest, Protocol::Tree));
     Task {
         id: String::new(),
         from: envelope.from.clone(),
@@ -212,7 +212,7 @@ pub fn foreign(extra: &[(String, String)], protocol: Protocol) -> Vec<(String, S
     let own: &[&str] = match protocol {
         Protocol::Maildir => &maildir::OWN,
         Protocol::Workspace => &workspace::OWN,
-        Protocol::Workflow => &workflow::OWN,
+        Protocol::Tree => &tree::OWN,
     };
     let marked = |key: &String| {
         let mut marked = key.clone();
@@ -294,7 +294,7 @@ mod tests {
             let came = parse(bytes.as_bytes()).unwrap();
             let mut task = to_task(&sent, "body\n", None);
             (task.id, task.created) = ("2026-11-15-001".into(), "2026-11-15T00:00:00Z".into());
-            let filed = parse(workflow::render(&task).as_bytes()).unwrap();
+            let filed = parse(tree::render(&task).as_bytes()).unwrap();
             for message in [came, filed] {
                 let got = message.envelope;
                 assert_eq!(
@@ -332,7 +332,7 @@ mod tests {
         sent.extra = vec![("status".into(), "odd".into()), ("REQUEST_ID".into(), "x".into())];
         let mut task = to_task(&sent, "b", None);
         (task.id, task.created) = ("2026-11-15-001".into(), "2026-11-15T00:00:00Z".into());
-        let filed = parse(workflow::render(&task).as_bytes()).unwrap().envelope;
+        let filed = parse(tree::render(&task).as_bytes()).unwrap().envelope;
         assert_eq!(filed.extra("x-status"), Some("odd"));
         let request = to_request(&sent, "b", &sent.id.request(), "/c", Some("/a"));
         assert_eq!(

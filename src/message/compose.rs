@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::envelope::{self, BadValue, Envelope, Native, Priority, check_value};
-use super::workflow::{self, Status, Task};
+use super::tree::{self, Status, Task};
 use super::workspace::{self, Kind, Request};
 use super::{Protocol, maildir};
 use crate::clock::Timestamp;
@@ -57,7 +57,7 @@ pub fn compose(protocol: Protocol, parts: &Parts, now: Timestamp, random: [u8; 1
     match protocol {
         Protocol::Maildir => native(parts, random),
         Protocol::Workspace => request(parts, random),
-        Protocol::Workflow => task(parts, now),
+        Protocol::Tree => task(parts, now),
     }
 }
 
@@ -125,7 +125,7 @@ fn request(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
 
 fn task(parts: &Parts, now: Timestamp) -> Result<String, Error> {
     refuse(
-        "workflow",
+        "tree",
         &[("--receiver", parts.receiver.is_some()), ("--reply-path", parts.reply_path.is_some())],
     )?;
     let checked = |option, text: &str| {
@@ -137,10 +137,10 @@ fn task(parts: &Parts, now: Timestamp) -> Result<String, Error> {
         (None, Some(request)) => format!("{request}-response"),
         (None, None) => format!("{}-001", now.day()),
     };
-    Ok(workflow::render(&Task {
+    Ok(tree::render(&Task {
         id,
-        from: mailbox("workflow", "--from", parts.from.as_deref())?,
-        to: mailbox("workflow", "--to", parts.to.as_deref())?,
+        from: mailbox("tree", "--from", parts.from.as_deref())?,
+        to: mailbox("tree", "--to", parts.to.as_deref())?,
         status: if answered.is_some() { Status::Completed } else { Status::Pending },
         created: now.to_string(),
         priority: parts.priority,
@@ -201,7 +201,7 @@ mod tests {
             ..Parts::default()
         };
         for (protocol, parts) in
-            [(Protocol::Maildir, parts()), (Protocol::Workflow, parts()), (Protocol::Workspace, paths)]
+            [(Protocol::Maildir, parts()), (Protocol::Tree, parts()), (Protocol::Workspace, paths)]
         {
             let text = made(protocol, &parts).unwrap();
             assert_eq!(verify(text.as_bytes()), (Some(protocol), Ok(())), "{text}");
@@ -212,7 +212,7 @@ mod tests {
     fn the_golden_bytes() {
         assert_eq!(
             made(
-                Protocol::Workflow,
+                Protocol::Tree,
                 &Parts {
                     subject: Some("Say: hello".into()),
                     priority: Priority::High,
@@ -239,8 +239,8 @@ mod tests {
         let bad = Parts { receiver: Some("/b/../x".into()), ..Parts::default() };
         assert_eq!(error(Protocol::Workspace, &bad), "--receiver: not an absolute path without `..`");
         let bad = Parts { subject: Some("a\nb".into()), ..parts() };
-        assert!(error(Protocol::Workflow, &bad).starts_with("--subject: it holds a line break"));
+        assert!(error(Protocol::Tree, &bad).starts_with("--subject: it holds a line break"));
         let bad = Parts { to: Some("../bob".into()), ..parts() };
-        assert!(error(Protocol::Workflow, &bad).starts_with("--to: "));
+        assert!(error(Protocol::Tree, &bad).starts_with("--to: "));
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::{Protocol, workflow, workspace};
+use super::{Protocol, tree, workspace};
 use crate::name::MessageId;
 
 /// How soon a message wants to be seen. `Normal` is what absence means.
@@ -75,7 +75,7 @@ impl Envelope {
                 request[..8].to_owned()
             }
             Native::Workspace { .. } => super::visible::line(file),
-            Native::Workflow { id, .. } => super::visible::line(id),
+            Native::Tree { id, .. } => super::visible::line(id),
         }
     }
 
@@ -99,9 +99,9 @@ pub enum Native {
         /// Whether it has a subject of its own, and not only a first line.
         titled: bool,
     },
-    Workflow {
+    Tree {
         id: String,
-        status: workflow::Status,
+        status: tree::Status,
         created: String,
     },
 }
@@ -111,7 +111,7 @@ impl Native {
         match self {
             Self::Maildir => Protocol::Maildir,
             Self::Workspace { .. } => Protocol::Workspace,
-            Self::Workflow { .. } => Protocol::Workflow,
+            Self::Tree { .. } => Protocol::Tree,
         }
     }
 }

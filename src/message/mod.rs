@@ -1,7 +1,7 @@
 //! What a message is. Pure: nothing here knows a clock, a disk or a terminal.
 //!
 //! `envelope` holds what every protocol says about a message, `frontmatter` takes a file apart,
-//! `maildir`, `workspace` and `workflow` are the codecs of the three protocols and `any` reads whichever it is, `shared` reads
+//! `maildir`, `workspace` and `tree` are the codecs of the three protocols and `any` reads whichever it is, `shared` reads
 //! and changes the shared files of a `.claude` tree, `file_name` the rule of its names, `fence` the form in
 //! which a message is shown to a model, `secret` the table of what should not be mailed, and `visible`
 //! makes text harmless to a terminal.
@@ -16,8 +16,8 @@ pub mod maildir;
 pub mod protocol;
 pub mod secret;
 pub mod shared;
+pub mod tree;
 pub mod visible;
-pub mod workflow;
 pub mod workspace;
 pub mod yaml;
 

@@ -1,24 +1,24 @@
 //! The three protocols, told apart by the keys of a message, wherever it lies.
 
 use super::frontmatter::{self, ParseError};
-use super::{maildir, workflow, workspace};
+use super::{maildir, tree, workspace};
 
 /// Which protocol a message is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     Maildir,
     Workspace,
-    Workflow,
+    Tree,
 }
 
 impl Protocol {
-    pub const ALL: [Self; 3] = [Self::Maildir, Self::Workspace, Self::Workflow];
+    pub const ALL: [Self; 3] = [Self::Maildir, Self::Workspace, Self::Tree];
 
     pub fn word(self) -> &'static str {
         match self {
             Self::Maildir => "maildir",
             Self::Workspace => "workspace",
-            Self::Workflow => "workflow",
+            Self::Tree => "tree",
         }
     }
 
@@ -40,9 +40,9 @@ impl Protocol {
         }
         // A task that came from a mailbox of the native protocol carries that one's id as well.
         match (has("id"), has("status"), has("msg_id")) {
-            (true, true, true) if has("created") => Self::Workflow,
+            (true, true, true) if has("created") => Self::Tree,
             (_, _, true) => Self::Maildir,
-            (true, ..) | (_, true, _) => Self::Workflow,
+            (true, ..) | (_, true, _) => Self::Tree,
             _ => Self::Maildir,
         }
     }
@@ -58,7 +58,7 @@ pub fn verify(bytes: &[u8]) -> (Option<Protocol>, Result<(), ParseError>) {
     let valid = match protocol {
         Protocol::Maildir => maildir::parse(bytes).map(|_| ()),
         Protocol::Workspace => workspace::parse(bytes).map(|_| ()),
-        Protocol::Workflow => workflow::parse(bytes).map(|_| ()),
+        Protocol::Tree => tree::parse(bytes).map(|_| ()),
     };
     (Some(protocol), valid)
 }
@@ -72,8 +72,8 @@ mod tests {
         let of = |text: &str| verify(text.as_bytes()).0;
         assert_eq!(of("---\nfrom: a\nmsg_id: b\n---\n"), Some(Protocol::Maildir));
         assert_eq!(of("---\nREQUEST_ID: a\n---\n"), Some(Protocol::Workspace));
-        assert_eq!(of("---\nid: a\nstatus: pending\n---\n"), Some(Protocol::Workflow));
-        assert_eq!(of("---\n'id': a\n\"status\" : pending\n---\n"), Some(Protocol::Workflow));
+        assert_eq!(of("---\nid: a\nstatus: pending\n---\n"), Some(Protocol::Tree));
+        assert_eq!(of("---\n'id': a\n\"status\" : pending\n---\n"), Some(Protocol::Tree));
         assert_eq!(of("---\nidea: a\nstatuses: b\n---\n"), Some(Protocol::Maildir));
         assert_eq!(of("no frontmatter"), None);
     }

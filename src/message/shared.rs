@@ -1,4 +1,4 @@
-//! A file of shared state: frontmatter with scalars and lists, and sections under headings (protocols: workflow §3.5).
+//! A file of shared state: frontmatter with scalars and lists, and sections under headings (protocols: tree §3.5).
 //!
 //! [`get`] reads one part, [`set`] changes one scalar, [`append`] adds an item to a list or a line to a section. What
 //! is changed is the text as it stands: comments, quoting, order and line ends of everything else are kept. A file

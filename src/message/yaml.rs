@@ -1,4 +1,4 @@
-//! YAML frontmatter: the fields of a workflow message or a shared file, read and changed in place.
+//! YAML frontmatter: the fields of a tree message or a shared file, read and changed in place.
 //!
 //! [`fields`] gives the top-level keys with their scalars and where these stand; anchors, aliases, tags, a second
 //! document and deep nesting are refused, because no protocol needs them and each has been an attack.

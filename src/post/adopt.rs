@@ -183,7 +183,7 @@ impl Post {
 
     /// Lays out a `.claude` tree in a project and names its agents here. `ignored`: what is in it is kept out of the
     /// project's history.
-    pub fn setup_workflow(&self, project: &Path, names: &[String], ignored: bool) -> Result<Vec<Adopted>> {
+    pub fn setup_tree(&self, project: &Path, names: &[String], ignored: bool) -> Result<Vec<Adopted>> {
         self.room.may_write()?;
         let bad = |text: &String, why| Error::BadName { what: "the agent", text: text.clone(), why };
         // What cannot be a folder or cannot be a name is refused before anything is made.
@@ -253,7 +253,7 @@ pub(super) fn agents(tree: &Tree) -> Result<Vec<Found>> {
         name: agent.to_string(),
         alias: None,
         id: None,
-        protocol: Protocol::Workflow,
+        protocol: Protocol::Tree,
         inbox: tree.path().join("inboxes").join(agent.as_str()),
         about: tree.about(&agent),
     };

@@ -7,7 +7,7 @@ use super::claim::is_bounce;
 use super::{Error, Held, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::{Folder, Mailbox};
-use crate::message::workflow::Status;
+use crate::message::tree::Status;
 use crate::message::{Envelope, Native};
 
 /// What is known of an answer.
@@ -34,7 +34,7 @@ impl Post {
 
     /// Whether `me` has answered a message since a time. A time that was written down is to be given [`SET_BACK`] earlier.
     pub fn is_answered(&self, me: &Me, asked: &Envelope, since: Timestamp) -> Result<Answered> {
-        if let (Some(agent), Native::Workflow { id, .. }) = (me.mailbox.agent(), &asked.native) {
+        if let (Some(agent), Native::Tree { id, .. }) = (me.mailbox.agent(), &asked.native) {
             let response = agent.response(id).map_err(|e| Error::Disk(e.into()))?;
             return Ok(match response {
                 None => Answered::No,

@@ -80,7 +80,7 @@ impl Post {
             let Some(message) = bytes.ok().flatten().and_then(|bytes| any::parse(&bytes).ok()) else {
                 continue;
             };
-            if settled && !matches!(message.envelope.native, Native::Workflow { .. }) {
+            if settled && !matches!(message.envelope.native, Native::Tree { .. }) {
                 self.carry(mailbox, mailbox.home(), message)?;
                 agent.put_away(name)?;
                 carried = true;
@@ -128,7 +128,7 @@ impl Post {
             let untitled = envelope.subject == subject_of(&body);
             restore(&asked, &mut envelope, untitled);
         }
-        if let Native::Workflow { id, .. } = &envelope.native {
+        if let Native::Tree { id, .. } = &envelope.native {
             // Whoever wrote a task knows it by this, and by nothing else.
             envelope.extra.push((REQUEST.to_owned(), id.clone()));
         }

@@ -7,7 +7,7 @@ use crate::journal::Event;
 use crate::mailbox::Folder;
 use crate::mailbox::claim::Attempt;
 use crate::message::Envelope;
-use crate::message::workflow::Status;
+use crate::message::tree::Status;
 use crate::name::MessageId;
 
 impl Post {

@@ -7,7 +7,7 @@ use super::{Held, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
 use crate::mailbox::{Folder, Maildir};
-use crate::message::workflow::Status;
+use crate::message::tree::Status;
 use crate::message::{Envelope, Message};
 use crate::name::{MailboxId, MessageId};
 use crate::workflow::runs::{ByAgent, Runs};

@@ -79,7 +79,7 @@ impl Post {
     pub(super) fn know_sender(&self, reader: &MailboxId, envelope: &mut Envelope) {
         let (kind, receiver, reply) = match &mut envelope.native {
             Native::Maildir => return,
-            Native::Workflow { .. } => return self.know_agents(reader, envelope),
+            Native::Tree { .. } => return self.know_agents(reader, envelope),
             Native::Workspace { kind, receiver, reply, .. } => (kind, receiver, reply),
         };
         // In the form of the seed that copies both paths, a reply names the reader's own inbox. The paths change places,

@@ -11,7 +11,7 @@ use super::{Back, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::mailbox::Dir;
 use crate::mailbox::Folder;
 use crate::message::envelope::subject_of_answer;
-use crate::message::workflow::Status;
+use crate::message::tree::Status;
 use crate::message::{Envelope, Native, Priority, Protocol};
 use crate::name::{MailboxId, MessageId, Name};
 
@@ -114,7 +114,7 @@ impl Post {
                 let known = asked.extra(REQUEST).filter(|_| self.is_agent(&to));
                 (to, Some(Back { request: known.map_or(back.request, str::to_owned), ..back }))
             }
-            Native::Workflow { id, .. } => {
+            Native::Tree { id, .. } => {
                 let back = Back { request: id.clone(), path: None };
                 let to = Target::Mailbox(self.sender_of(&asked.from)?);
                 let back = Some(back).filter(|_| self.is_agent(&to));
@@ -152,7 +152,7 @@ impl Post {
     }
 
     fn is_agent(&self, to: &Target) -> bool {
-        matches!(to, Target::Mailbox(id) if self.protocol_of(id) == Protocol::Workflow)
+        matches!(to, Target::Mailbox(id) if self.protocol_of(id) == Protocol::Tree)
     }
 
     /// Says in which line of which file the path stands that was refused.

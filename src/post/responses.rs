@@ -16,7 +16,7 @@ use super::{BOUNCE, Back, Error, Found, Letter, Me, Outcome, Post, Receipt, Resu
 use crate::mailbox::tree::{Agent, Facts, Response, Tray, Tree};
 use crate::mailbox::{Dir, Folder, Mailbox};
 use crate::message::envelope::{check_value, subject_of, subject_of_answer};
-use crate::message::workflow::{Status, Task};
+use crate::message::tree::{Status, Task};
 use crate::message::{Envelope, Native, Priority, Protocol, any};
 use crate::name::{MailboxId, MessageId};
 
@@ -32,7 +32,7 @@ impl Post {
         letter: &Letter,
         status: Status,
     ) -> Result<Receipt> {
-        let (Some(agent), Native::Workflow { id, created, .. }) = (mailbox.agent(), &asked.native) else {
+        let (Some(agent), Native::Tree { id, created, .. }) = (mailbox.agent(), &asked.native) else {
             return Err(Error::NoMailbox { id: mailbox.id().to_string(), name: me.shown().to_owned() });
         };
         // Whose it is decides before anything is written: a response cannot be taken back.
@@ -52,7 +52,7 @@ impl Post {
         let step = field("step").and_then(|step| step.parse().ok());
         let has_place = |key: &str| key == "workflow" || key == "step" && step.is_some();
         let rest: Vec<_> = letter.extra.iter().filter(|(key, _)| !has_place(key)).cloned().collect();
-        let mut extra = any::foreign(&rest, Protocol::Workflow);
+        let mut extra = any::foreign(&rest, Protocol::Tree);
         let channel = letter.channel.clone().or_else(|| asked.channel.clone());
         extra.extend(channel.map(|channel| ("channel".to_owned(), channel)));
         let response = Task {
@@ -107,7 +107,7 @@ impl Post {
 
     /// Carries a response to whoever asked.
     fn route(&self, mailbox: &Mailbox, agent: &Agent, asked: &Envelope, response: &Task) -> Result<Receipt> {
-        let Native::Workflow { id, .. } = &asked.native else { return Err(Error::NoReplyWanted) };
+        let Native::Tree { id, .. } = &asked.native else { return Err(Error::NoReplyWanted) };
         let mut answer = any::of_task(response.clone()).envelope;
         answer.reply_to = Some(asked.id.clone());
         let untitled = answer.subject == subject_of(&response.body);
@@ -176,7 +176,7 @@ impl Post {
 
     /// The response that lies in the outbox for a request, if there is one.
     pub(super) fn response_to(&self, mailbox: &Mailbox, asked: &Envelope) -> Result<Option<Task>> {
-        let (Some(agent), Native::Workflow { id, .. }) = (mailbox.agent(), &asked.native) else {
+        let (Some(agent), Native::Tree { id, .. }) = (mailbox.agent(), &asked.native) else {
             return Ok(None);
         };
         Ok(agent.response_here(id).map_err(tree_error)?.map(|(response, _)| response))

@@ -161,7 +161,7 @@ fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffe
     }
     let header = Header { name: name.to_owned(), envelope: message.envelope, time, size };
     let folder = match &header.envelope.native {
-        Native::Workflow { status, .. } if place.folder == Folder::Inbox => folder_of(*status),
+        Native::Tree { status, .. } if place.folder == Folder::Inbox => folder_of(*status),
         _ => place.folder,
     };
     Some(Hit { copy: Copy { mailbox: place.mailbox.clone(), folder, header }, lines })

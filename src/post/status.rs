@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{Error, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::tree::{Tray, Tree};
-use crate::message::workflow::Status;
+use crate::message::tree::Status;
 
 /// What is in a tree.
 #[derive(Debug)]

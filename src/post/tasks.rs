@@ -16,7 +16,7 @@ use crate::journal::Event;
 use crate::mailbox::once::Once;
 use crate::mailbox::tree::{Agent, Facts, Filed, How, Tray, Tree};
 use crate::mailbox::{Dir, Folder, Mailbox};
-use crate::message::workflow::Status;
+use crate::message::tree::Status;
 use crate::message::{Envelope, any};
 use crate::name::{MailboxId, MessageId};
 

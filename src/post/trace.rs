@@ -136,8 +136,7 @@ impl Post {
 
     /// How a message of a tree was completed, as far as the tree tells.
     fn completed(&self, mailbox: &Mailbox, copy: &Copy) -> State {
-        let (Some(agent), Native::Workflow { id, .. }) = (mailbox.agent(), &copy.header.envelope.native)
-        else {
+        let (Some(agent), Native::Tree { id, .. }) = (mailbox.agent(), &copy.header.envelope.native) else {
             return State::NoEvidence;
         };
         match agent.response(id) {

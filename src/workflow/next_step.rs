@@ -1,5 +1,5 @@
 //! Next steps that agents send themselves: whoever does a step may hand its result on to the next agent, with the fields
-//! `workflow` and `step` of the run (protocols: workflow §3.6). Then the run does not ask again, and the answer counts as
+//! `workflow` and `step` of the run (protocols: tree §3.6). Then the run does not ask again, and the answer counts as
 //! if it had.
 //!
 //! Such a message is known by a note that sending it leaves (`by_agents.jsonl`), by the index of a tree, or by a look into a
@@ -12,7 +12,7 @@ use super::runs::{ByAgent, Runs};
 use super::turn::Turn;
 use crate::mailbox::Folder;
 use crate::mailbox::tree::Tray;
-use crate::message::workflow::Status;
+use crate::message::tree::Status;
 use crate::name::{MailboxId, MessageId};
 use crate::post::{BOUNCE, Me, Post, Result, SET_BACK};
 

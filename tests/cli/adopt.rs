@@ -53,8 +53,8 @@ fn the_agents_of_a_tree_bring_what_they_can_do() {
     std::fs::remove_dir_all(room.around().join("shop/.mailbox")).unwrap();
     let out = room.run(["adopt", "shop"]).succeeds().out;
     assert_eq!(out.lines().count(), 2, "{out}");
-    assert_eq!(listed(&room, "explore"), ("workflow".to_owned(), Some("Finds things in code".to_owned())));
-    assert_eq!(listed(&room, "writer"), ("workflow".to_owned(), None));
+    assert_eq!(listed(&room, "explore"), ("tree".to_owned(), Some("Finds things in code".to_owned())));
+    assert_eq!(listed(&room, "writer"), ("tree".to_owned(), None));
     assert!(room.run(["names", "--about", "CODE finds"]).succeeds().out.starts_with("explore "));
     room.run(["names", "--about", "cooking"]).exits(1);
 }
@@ -136,7 +136,7 @@ fn a_taken_name_is_told_and_the_others_are_adopted() {
     let ran = room.run(["adopt", "shop"]).exits(4);
     assert!(ran.err.contains("the name `explore` is taken; free are explore-2"), "{}", ran.err);
     assert_eq!(ran.out.matches("adopted: ").count(), 2, "{}", ran.out);
-    assert_eq!(listed(&room, "writer").0, "workflow");
+    assert_eq!(listed(&room, "writer").0, "tree");
     assert_eq!(listed(&room, "explore").0, "maildir", "whoever had the name keeps it");
     // With a prefix the rest follows.
     let ran = room.run(["adopt", "shop", "--prefix", "shop2"]).succeeds();

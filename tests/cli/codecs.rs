@@ -1,9 +1,9 @@
 //! Properties of the three codecs: what is written comes back byte for byte, what is read means the same when it is
 //! written, and a status goes there and back without a trace.
 
-use postroom::message::workflow::{Status, Task};
+use postroom::message::tree::{Status, Task};
 use postroom::message::workspace::{Kind, Request};
-use postroom::message::{Envelope, Native, Priority, maildir, workflow, workspace};
+use postroom::message::{Envelope, Native, Priority, maildir, tree, workspace};
 use postroom::name::MessageId;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -147,11 +147,10 @@ fn envelope() -> impl Strategy<Value = (Envelope, String)> {
 #[test]
 fn what_is_written_comes_back_byte_for_byte() {
     let run = runner(1500).run(&(task(), request(), envelope()), |(task, request, (envelope, body))| {
-        let text = workflow::render(&task);
-        let read =
-            workflow::parse(text.as_bytes()).map_err(|e| TestCaseError::fail(format!("{e}: {text:?}")))?;
+        let text = tree::render(&task);
+        let read = tree::parse(text.as_bytes()).map_err(|e| TestCaseError::fail(format!("{e}: {text:?}")))?;
         prop_assert_eq!(&read, &task, "{:?}", text);
-        prop_assert_eq!(workflow::render(&read), text);
+        prop_assert_eq!(tree::render(&read), text);
         let text = workspace::render(&request);
         let read =
             workspace::parse(text.as_bytes()).map_err(|e| TestCaseError::fail(format!("{e}: {text:?}")))?;
@@ -227,10 +226,10 @@ const AROUND_TASK: [&str; 26] = [
 fn a_status_goes_there_and_back_without_a_trace() {
     let counts = std::cell::RefCell::new((0, 0));
     let run = runner(6000).run(&soup(&TASK, &AROUND_TASK), |text| {
-        let Ok(task) = workflow::parse(text.as_bytes()) else { return Ok(()) };
+        let Ok(task) = tree::parse(text.as_bytes()) else { return Ok(()) };
         counts.borrow_mut().0 += 1;
         for status in Status::ALL {
-            let changed = match workflow::set_status(&text, status) {
+            let changed = match tree::set_status(&text, status) {
                 Ok(changed) => changed,
                 // Some ways to write it cannot be changed in place, and are told with their line.
                 Err(e) => {
@@ -238,10 +237,10 @@ fn a_status_goes_there_and_back_without_a_trace() {
                     return Ok(());
                 }
             };
-            let read = workflow::parse(changed.as_bytes())
+            let read = tree::parse(changed.as_bytes())
                 .map_err(|e| TestCaseError::fail(format!("{e}: {changed:?}")))?;
             prop_assert_eq!(&read, &Task { status, ..task.clone() }, "{:?}", changed);
-            prop_assert_eq!(&workflow::set_status(&changed, task.status).unwrap(), &text);
+            prop_assert_eq!(&tree::set_status(&changed, task.status).unwrap(), &text);
         }
         counts.borrow_mut().1 += 1;
         Ok(())
@@ -273,9 +272,9 @@ fn what_is_read_means_the_same_when_it_is_written() {
         (soup(&TASK, &AROUND_TASK), soup(&MAILDIR, &AROUND_MAILDIR), soup(&REQUEST, &AROUND_REQUEST));
     let accepted = std::cell::RefCell::new([0; 3]);
     let run = runner(4000).run(&strategy, |(task, letter, request)| {
-        if let Ok(read) = workflow::parse(task.as_bytes()) {
+        if let Ok(read) = tree::parse(task.as_bytes()) {
             accepted.borrow_mut()[0] += 1;
-            prop_assert_eq!(workflow::parse(workflow::render(&read).as_bytes()), Ok(read), "{:?}", task);
+            prop_assert_eq!(tree::parse(tree::render(&read).as_bytes()), Ok(read), "{:?}", task);
         }
         if let Ok(read) = maildir::parse(letter.as_bytes()) {
             accepted.borrow_mut()[1] += 1;

@@ -74,7 +74,7 @@ fn the_bytes_of_each_protocol() {
     let task = compose(
         &room,
         &[
-            "workflow",
+            "tree",
             "--from",
             "user",
             "--to",
@@ -100,7 +100,7 @@ fn the_bytes_of_each_protocol() {
     );
     let response = compose(
         &room,
-        &["workflow", "--from", "explore", "--to", "user", "--reply-to", "2026-01-01-007", "-m", "done"],
+        &["tree", "--from", "explore", "--to", "user", "--reply-to", "2026-01-01-007", "-m", "done"],
     );
     assert!(response.starts_with("---\nid: 2026-01-01-007-response\nrequest_id: 2026-01-01-007\nfrom: explore\nto: user\nstatus: completed\n"), "{response}");
     assert!(!room.root().exists(), "no room is needed");
@@ -124,10 +124,8 @@ fn what_is_left_out_is_fresh_and_what_is_composed_is_valid_and_read() {
     let request = compose(&room, &["workspace", "--receiver", &receiver, "--reply-path", &back, "-m", "hi"]);
     inbox.put(REQUEST, request);
     assert_eq!(room.header("carol")["from"]["name"], "alice");
-    let task = compose(
-        &room,
-        &["workflow", "--from", "alice", "--to", "explore", "-m", "hi", "--priority", "urgent"],
-    );
+    let task =
+        compose(&room, &["tree", "--from", "alice", "--to", "explore", "-m", "hi", "--priority", "urgent"]);
     room.of_agent("inboxes", "explore").put("2026-01-01-001.md", task);
     assert_eq!(
         (room.header("explore")["from"]["name"].as_str(), room.header("explore")["priority"].as_str()),
@@ -166,9 +164,9 @@ fn what_cannot_be_composed_is_told_by_its_option() {
     for (arguments, code, why) in [
         (vec!["maildir", "--to", "b"], 4, "maildir messages need --from"),
         (vec!["maildir", "--from", "a"], 4, "maildir messages need --to"),
-        (vec!["workflow", "--from", "a", "--to", "../b"], 4, "--to: "),
+        (vec!["tree", "--from", "a", "--to", "../b"], 4, "--to: "),
         (
-            vec!["workflow", "--from", "a", "--to", "b", "--receiver", "/x"],
+            vec!["tree", "--from", "a", "--to", "b", "--receiver", "/x"],
             4,
             "workflow messages have no --receiver",
         ),

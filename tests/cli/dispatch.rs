@@ -177,7 +177,7 @@ fn a_tree_is_worked_for_step_by_step() {
     let room = staffed(&[], &shell("explore", SHOUT, ""));
     let project = room.around().join("project");
     std::fs::create_dir(&project).unwrap();
-    room.run(["setup", "explore", "--workflow"]).arg(&project).succeeds();
+    room.run(["setup", "explore", "--tree"]).arg(&project).succeeds();
     let inboxes = project.join(".claude/inboxes/explore");
     for (id, step, priority) in [("001", 2, "urgent"), ("002", 1, "low")] {
         let text = format!(
@@ -204,11 +204,11 @@ fn a_tree_is_worked_for_step_by_step() {
     for text in ["a", "b"] {
         room.send("alice", "explore", text);
     }
-    let told = room.run(["status", "--json", "--tree"]).arg(&project).json();
+    let told = room.run(["tree", "status", "--json", "--tree"]).arg(&project).json();
     let agent = &told["agents"][0];
     assert!(agent["median_seconds"].is_u64() && agent["oldest_pending"].is_string(), "{agent}");
     assert_eq!((agent["piles_up"].as_bool(), agent["messages"]["pending"].as_u64()), (Some(true), Some(2)));
-    let shown = room.run(["status", "--tree"]).arg(&project).succeeds().out;
+    let shown = room.run(["tree", "status", "--tree"]).arg(&project).succeeds().out;
     assert!(shown.starts_with("explore pending=2 ") && shown.contains(" piles-up\n"), "{shown}");
 }
 
@@ -220,7 +220,7 @@ fn a_response_that_says_failed_fails_the_request() {
     let room = staffed(&[], &shell("explore", script, "cwd = \"../project\""));
     let project = room.around().join("project");
     std::fs::create_dir(&project).unwrap();
-    room.run(["setup", "explore", "--workflow"]).arg(&project).succeeds();
+    room.run(["setup", "explore", "--tree"]).arg(&project).succeeds();
     let file = project.join(".claude/inboxes/explore/2026-11-15-001.md");
     let request = "---\nid: 2026-11-15-001\nfrom: user\nto: explore\nstatus: pending\ncreated: 2026-11-15T00:00:00Z\n---\n\n## Request\n\nx\n";
     std::fs::write(&file, request).unwrap();

@@ -170,7 +170,7 @@ fn the_agents_of_a_tree_need_a_word_too() {
     std::fs::create_dir_all(project.join(".claude/agents")).unwrap();
     std::fs::write(project.join(".claude/agents/explore.md"), "---\nname: explore\n---\nLook around.\n")
         .unwrap();
-    room.run(["setup", "explore", "--workflow"]).arg(&project).succeeds();
+    room.run(["setup", "explore", "--tree"]).arg(&project).succeeds();
     crate::staffed::program(
         &room,
         "claude",

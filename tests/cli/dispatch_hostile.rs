@@ -169,7 +169,7 @@ fn links_among_the_agents_of_a_tree_are_no_agents_and_keep_nobody_else_waiting()
     let room = staffed(&["worker"], &shell("worker", "echo fine", ""));
     let project = room.around().join("site");
     std::fs::create_dir(&project).unwrap();
-    room.run(["setup", "--workflow", project.to_str().unwrap(), "explore"]).succeeds();
+    room.run(["setup", "--tree", project.to_str().unwrap(), "explore"]).succeeds();
     let agents = project.join(".claude/agents");
     std::fs::create_dir_all(&agents).unwrap();
     symlink("/etc/passwd", agents.join("explore.md")).unwrap();

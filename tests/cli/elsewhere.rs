@@ -13,7 +13,7 @@ fn room() -> TestRoom {
         std::fs::create_dir(room.around().join(directory)).unwrap();
     }
     room.run(["setup", "carol", "--workspace"]).arg(room.around().join("web")).succeeds();
-    room.run(["setup", "explore", "--workflow"]).arg(room.around().join("site")).succeeds();
+    room.run(["setup", "explore", "--tree"]).arg(room.around().join("site")).succeeds();
     room
 }
 
@@ -61,7 +61,7 @@ fn a_fault_in_a_tree_names_its_file_once() {
         &inbox.join("bad.md"),
         "---\nid: 1\nfrom: a\nto: b\nstatus: odd\ncreated: 2026-01-01T00:00:00Z\n---\n",
     );
-    let told = room.run(["status", "--tree"]).arg(room.around().join("site")).exits(4).err;
+    let told = room.run(["tree", "status", "--tree"]).arg(room.around().join("site")).exits(4).err;
     let found = room.run(["doctor"]).succeeds().out;
     for text in [told, found] {
         assert_eq!(text.matches("bad.md").count(), 1, "{text}");

@@ -35,7 +35,7 @@ fn the_protocols_are_as_the_page_shows_them() {
 fn the_page_of_the_protocols_has_each_by_command_and_by_hand() {
     let page = text("docs/protocols.md");
     let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
-    assert_eq!(sections, ["maildir", "workspace", "workflow", "Across"]);
+    assert_eq!(sections, ["maildir", "workspace", "tree", "Across"]);
     for section in page.split("\n## ").skip(1) {
         let found = examples(section);
         let some = |part: &str| found.iter().any(|example| example.command.contains(part));

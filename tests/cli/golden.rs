@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use postroom::clock::Timestamp;
 use postroom::message::compose::{Parts, compose};
-use postroom::message::workflow::Status;
-use postroom::message::{Priority, Protocol, any, maildir, protocol, workflow, workspace};
+use postroom::message::tree::Status;
+use postroom::message::{Priority, Protocol, any, maildir, protocol, tree, workspace};
 
 use crate::project::{Project, names_in};
 
@@ -90,9 +90,9 @@ fn what_is_composed() {
         (Protocol::Maildir, "compose-full.md", &full),
         (Protocol::Workspace, "compose-new.md", &paths),
         (Protocol::Workspace, "compose-reply.md", &reply),
-        (Protocol::Workflow, "compose-plain.md", &ends),
-        (Protocol::Workflow, "compose-request.md", &task),
-        (Protocol::Workflow, "compose-response.md", &response),
+        (Protocol::Tree, "compose-plain.md", &ends),
+        (Protocol::Tree, "compose-request.md", &task),
+        (Protocol::Tree, "compose-response.md", &response),
     ] {
         is_golden(protocol, name, &made(protocol, parts));
     }
@@ -166,22 +166,22 @@ fn what_is_delivered() {
     golden(Protocol::Workspace, "delivered-reply.md", carol.clone());
 
     send("alice", "explore");
-    let file = golden(Protocol::Workflow, "delivered-request.md", project.path("inboxes/explore"));
+    let file = golden(Protocol::Tree, "delivered-request.md", project.path("inboxes/explore"));
     let token = project.claim("explore", &[]);
     project.by("explore", ["done", &token, "-m", "Answer.\n"]).succeeds();
-    golden(Protocol::Workflow, "delivered-response.md", project.path("outboxes/explore"));
+    golden(Protocol::Tree, "delivered-response.md", project.path("outboxes/explore"));
     golden(Protocol::Maildir, "delivered-response.md", inbox("alice"));
-    golden(Protocol::Workflow, "delivered-completed.md", project.path("inboxes/explore"));
+    golden(Protocol::Tree, "delivered-completed.md", project.path("inboxes/explore"));
     assert_eq!(file.len(), "2025-03-04-001.md".len());
 
     send("explore", "writer");
     let token = project.claim("writer", &[]);
     project.by("writer", ["fail", &token, "--reason", "no: \"way\" #1"]).succeeds();
-    golden(Protocol::Workflow, "delivered-failed.md", project.path("inboxes/writer"));
-    golden(Protocol::Workflow, "delivered-failure.md", project.path("outboxes/writer"));
+    golden(Protocol::Tree, "delivered-failed.md", project.path("inboxes/writer"));
+    golden(Protocol::Tree, "delivered-failure.md", project.path("outboxes/writer"));
     let routed = project.ids("explore").pop().unwrap();
     let text = made_equal(&project, &project.text(&format!("inboxes/explore/{routed}.md")));
-    is_golden(Protocol::Workflow, "delivered-routed.md", &text);
+    is_golden(Protocol::Tree, "delivered-routed.md", &text);
 }
 
 #[test]
@@ -193,12 +193,12 @@ fn every_golden_file_is_read_in_every_form() {
             let what = format!("{}/{name}: {form:?}", kind.word());
             assert_eq!(protocol::verify(form.as_bytes()), (Some(kind), Ok(())), "{what}");
             any::parse(form.as_bytes()).unwrap_or_else(|e| panic!("{what}: {e}"));
-            if kind == Protocol::Workflow {
-                let was = workflow::parse(form.as_bytes()).unwrap().status;
+            if kind == Protocol::Tree {
+                let was = tree::parse(form.as_bytes()).unwrap().status;
                 for status in Status::ALL {
-                    let changed = workflow::set_status(&form, status).unwrap();
-                    assert_eq!(workflow::parse(changed.as_bytes()).unwrap().status, status, "{what}");
-                    assert_eq!(workflow::set_status(&changed, was).unwrap(), form, "{what}");
+                    let changed = tree::set_status(&form, status).unwrap();
+                    assert_eq!(tree::parse(changed.as_bytes()).unwrap().status, status, "{what}");
+                    assert_eq!(tree::set_status(&changed, was).unwrap(), form, "{what}");
                 }
             }
         }
@@ -211,7 +211,7 @@ fn every_golden_file_is_read_in_every_form() {
                 maildir::render(&message.envelope, &message.body)
             }
             Protocol::Workspace => workspace::render(&workspace::parse(text.as_bytes()).unwrap()),
-            Protocol::Workflow => workflow::render(&workflow::parse(text.as_bytes()).unwrap()),
+            Protocol::Tree => tree::render(&tree::parse(text.as_bytes()).unwrap()),
         };
         // A failed request is ours with a line that was added to it, and so are its bytes.
         assert!(again == text || name == "delivered-failed.md", "{name}: {again}");

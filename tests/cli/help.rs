@@ -7,10 +7,8 @@ const MAIN: [&str; 11] =
     ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
 
 /// What the overview only names.
-const MORE: [&str; 36] = [
-    "status",
-    "cleanup",
-    "shared",
+const MORE: [&str; 34] = [
+    "tree",
     "adopt",
     "claim",
     "done",
@@ -83,9 +81,8 @@ fn the_overview_is_the_contract() {
       unarchive    Put archived messages back among the unread
 
     More:
-      work queues  claim, done, release, fail, failed
+      work queues  claim, done, release, fail, failed, tree
       people       adopt, group, takeover, prune
-      .claude tree status, cleanup, shared
       agents       dispatch, workflow, agents, runs, trust
       at home      mcp, install, uninstall, attend, spawn, handback
       look         trace, thread, sent, search, stats, log, doctor

@@ -226,29 +226,31 @@ fn trees_and_adopted_mailboxes_have_their_documented_keys() {
     let room = TestRoom::with(&["alice"]);
     let site = room.around().join("site");
     std::fs::create_dir(&site).unwrap();
-    let made = room.run(["setup", "explore", "--json", "--workflow"]).arg(&site).json();
+    let made = room.run(["setup", "explore", "--json", "--tree"]).arg(&site).json();
     documents("adopt", &made, &["adopted"]);
     carries(&made["adopted"][0], &["name", "protocol", "inbox", "state", "id"]);
     let again = room.run(["adopt", "--json"]).arg(&site).json();
     assert_eq!(again["adopted"][0]["state"], "already here");
     room.send("alice", "explore", "find it");
-    let status = room.run(["status", "--json", "--tree"]).arg(&site).json();
-    documents("status", &status, &["tree", "agents", "latest", "shared", "faults"]);
+    let status = room.run(["tree", "status", "--json", "--tree"]).arg(&site).json();
+    documents("tree status", &status, &["tree", "agents", "latest", "shared", "faults"]);
     carries(&status["agents"][0], &["agent", "messages", "responses"]);
     assert_eq!(status["agents"][0]["messages"]["pending"], 1);
     carries(&status["latest"][0], &["agent", "id", "from", "status", "subject", "time", "duration_seconds"]);
     let id = status["latest"][0]["id"].as_str().unwrap();
     room.by("explore", ["reply", id, "-m", "here"]).succeeds();
-    let cleaned = room.run(["cleanup", "--json", "--tree"]).arg(&site).json();
-    documents("cleanup", &cleaned, &["dry_run", "archived"]);
+    let cleaned = room.run(["tree", "cleanup", "--json", "--tree"]).arg(&site).json();
+    documents("tree cleanup", &cleaned, &["dry_run", "archived"]);
     carries(&cleaned["archived"][0], &["agent", "id", "request", "responses"]);
     let shared = |arguments: &[&str]| {
-        room.run(["shared", "--json"].into_iter().chain(arguments.iter().copied())).within(&site).json()
+        room.run(["tree", "shared", "--json"].into_iter().chain(arguments.iter().copied()))
+            .within(&site)
+            .json()
     };
-    documents("shared get", &shared(&["get"]), &["files"]);
-    documents("shared set", &shared(&["set", "workflow-state", "current_step", "-1"]), &["done"]);
+    documents("tree shared get", &shared(&["get"]), &["files"]);
+    documents("tree shared set", &shared(&["set", "workflow-state", "current_step", "-1"]), &["done"]);
     let part = shared(&["get", "workflow-state", "current_step"]);
-    documents("shared get", &part, &["file", "part", "text"]);
+    documents("tree shared get", &part, &["file", "part", "text"]);
     assert_eq!(part["text"], "-1");
     assert_eq!(room.by("alice", ["check", "--json"]).json()["messages"][0]["protocol"], "maildir");
 }

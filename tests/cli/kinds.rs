@@ -13,7 +13,7 @@ use crate::until::until_watching;
 pub(crate) enum Kind {
     Maildir,
     Workspace,
-    Workflow,
+    Tree,
 }
 
 impl Kind {
@@ -24,7 +24,7 @@ impl Kind {
                 room.run(["setup", "-q", name]).succeeds();
             }),
             Self::Workspace => ["reader", "writer"].iter().for_each(|name| drop(room.workspace(name))),
-            Self::Workflow => drop(room.agents(&["reader", "writer"])),
+            Self::Tree => drop(room.agents(&["reader", "writer"])),
         }
         // Whoever is of another kind is no part of the suite, only of the room.
         room.run(["setup", "-q", "bystander"]).succeeds();
@@ -35,7 +35,7 @@ impl Kind {
         match self {
             Self::Maildir => "maildir",
             Self::Workspace => "workspace",
-            Self::Workflow => "workflow",
+            Self::Tree => "tree",
         }
     }
 }
@@ -45,7 +45,7 @@ macro_rules! suite {
     ($($test:ident),* $(,)?) => {
         suite!(@kind maildir Maildir $($test)*);
         suite!(@kind workspace Workspace $($test)*);
-        suite!(@kind workflow Workflow $($test)*);
+        suite!(@kind tree Tree $($test)*);
     };
     (@kind $module:ident $kind:ident $($test:ident)*) => {
         mod $module {
@@ -237,7 +237,7 @@ fn pruned(kind: Kind) {
     let file = file(&only(&room));
     room.by("reader", ["archive", &file]).succeeds();
     // A tree is cleaned up by chains, not by age.
-    let (code, left) = if kind == Kind::Workflow { (1, 0) } else { (0, 3) };
+    let (code, left) = if kind == Kind::Tree { (1, 0) } else { (0, 3) };
     room.by("bystander", ["prune", "--archived", "0s", "--only", "reader", "--yes"]).exits(code);
     room.by("reader", ["read", &file]).exits(left);
     room.by("bystander", ["prune", "reader", "--yes"]).succeeds();
@@ -266,7 +266,7 @@ fn unreadable_and_told_of(kind: Kind) {
     let inbox = match kind {
         Kind::Maildir => crate::kinds_room::Folder(room.folder("reader", "inbox")),
         Kind::Workspace => room.of_workspace("reader", "inbox"),
-        Kind::Workflow => room.of_agent("inboxes", "reader"),
+        Kind::Tree => room.of_agent("inboxes", "reader"),
     };
     let task = crate::kinds_room::task("2026-01-01-001", "writer", "reader", "x\n");
     inbox.put("00broken1.md", "no frontmatter\n");

@@ -78,7 +78,7 @@ impl TestRoom {
     pub(crate) fn agents(&self, names: &[&str]) -> PathBuf {
         let dir = self.around().join("project");
         std::fs::create_dir_all(&dir).unwrap();
-        let run = self.run(["setup", "-q", "--workflow", "project"].into_iter().chain(names.iter().copied()));
+        let run = self.run(["setup", "-q", "--tree", "project"].into_iter().chain(names.iter().copied()));
         run.succeeds();
         dir.join(".claude")
     }

@@ -1,4 +1,4 @@
-//! A project with a `.claude` tree beside a room: what tests of the workflow protocol arrange and look at.
+//! A project with a `.claude` tree beside a room: what tests of the tree protocol arrange and look at.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ impl Project {
     }
 
     pub(crate) fn setup<'a>(&'a self, agents: impl IntoIterator<Item = &'a str>) -> Run {
-        self.room.run(["setup", "--workflow", self.dir.to_str().unwrap()].into_iter().chain(agents))
+        self.room.run(["setup", "--tree", self.dir.to_str().unwrap()].into_iter().chain(agents))
     }
 
     /// A command as one of the mailboxes or agents.

@@ -61,7 +61,7 @@ fn messages_of_a_workspace() {
 }
 
 #[test]
-fn tasks_of_a_workflow() {
+fn tasks_of_a_tree() {
     let start = "---\nid: 2026-01-01-001\nfrom: a\nto: b\nstatus: pending\ncreated: 2026-01-01T00:00:00Z\n\
                  priority: normal\n";
     let own = [
@@ -75,7 +75,7 @@ fn tasks_of_a_workflow() {
         "m: {a: b}\n",
         "n: >-\n  t\n",
     ];
-    holds(any_bytes::workflow, &["", start], &[&FIELDS[..], &own].concat());
+    holds(any_bytes::tree, &["", start], &[&FIELDS[..], &own].concat());
 }
 
 #[test]

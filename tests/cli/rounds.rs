@@ -38,7 +38,7 @@ fn an_agent_gets_messages_of_the_other_protocols_as_tasks() {
         .map(|h| (h["subject"].clone(), h["from"]["name"].clone(), h["protocol"].clone()))
         .collect();
     let wanted = [("a letter", "alice"), ("a request", "carol")];
-    assert_eq!(told, wanted.map(|(subject, from)| (subject.into(), from.into(), "workflow".into())));
+    assert_eq!(told, wanted.map(|(subject, from)| (subject.into(), from.into(), "tree".into())));
     assert!(inbox.files().iter().all(|name| name.starts_with("20")), "{:?}", inbox.files());
     for header in &headers {
         let file = header["file"].as_str().unwrap();
@@ -57,7 +57,7 @@ fn a_workspace_and_a_room_read_what_is_written_for_another_protocol() {
     let header = room.header("carol");
     assert_eq!(
         (header["subject"].as_str(), header["protocol"].as_str()),
-        (Some("Look at this."), Some("workflow"))
+        (Some("Look at this."), Some("tree"))
     );
     room.by("carol", ["reply", "task", "-m", "seen"]).succeeds();
     assert_eq!(room.header("bob")["subject"], "re: Look at this.");

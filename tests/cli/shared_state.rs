@@ -16,7 +16,7 @@ fn project() -> Project {
 fn files_fields_lists_and_sections_are_read() {
     let project = project();
     let get = |words: &[&str]| {
-        project.run(["shared", "get"].into_iter().chain(words.iter().copied())).succeeds().out
+        project.run(["tree", "shared", "get"].into_iter().chain(words.iter().copied())).succeeds().out
     };
     assert_eq!(get(&[]), "session-context.md\nworkflow-state.md\n");
     assert_eq!(get(&["session-context"]), CONTEXT);
@@ -26,10 +26,10 @@ fn files_fields_lists_and_sections_are_read() {
     assert_eq!(get(&["session-context", "empty"]), "\n");
     assert_eq!(get(&["session-context", "Decisions Made"]), "- Using pytest\n");
     assert_eq!(get(&["session-context", "## current state"]), "Going.\n");
-    let told = project.run(["shared", "get", "session-context", "user_goal", "--json"]).json();
+    let told = project.run(["tree", "shared", "get", "session-context", "user_goal", "--json"]).json();
     assert_eq!((&told["text"], &told["part"]), (&"Set up: tests".into(), &"user_goal".into()));
     for words in [vec!["nothing"], vec!["session-context", "nothing"]] {
-        let ran = project.run(["shared", "get"].into_iter().chain(words)).exits(3);
+        let ran = project.run(["tree", "shared", "get"].into_iter().chain(words)).exits(3);
         assert!(ran.err.contains("there is no"), "{}", ran.err);
     }
 }
@@ -41,7 +41,7 @@ fn what_is_changed_is_one_part() {
         let project = project();
         project.write("shared/session-context.md", &text);
         let run = |words: &[&str]| {
-            let ran = project.run(["shared"].into_iter().chain(words.iter().copied())).succeeds();
+            let ran = project.run(["tree", "shared"].into_iter().chain(words.iter().copied())).succeeds();
             assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
             project.text("shared/session-context.md")
         };
@@ -63,13 +63,13 @@ fn what_is_changed_is_one_part() {
 #[test]
 fn a_file_is_made_when_it_is_missing() {
     let project = project();
-    project.run(["shared", "set", "numbers", "a", "1"]).succeeds();
+    project.run(["tree", "shared", "set", "numbers", "a", "1"]).succeeds();
     assert_eq!(project.text("shared/numbers.md"), "---\na: 1\n---\n");
-    project.run(["shared", "append", "results", "Found", "- one"]).succeeds();
+    project.run(["tree", "shared", "append", "results", "Found", "- one"]).succeeds();
     assert_eq!(project.text("shared/results.md"), "## Found\n\n- one\n");
     std::fs::remove_dir_all(project.path("shared")).unwrap();
-    project.run(["shared", "get"]).exits(1);
-    project.run(["shared", "set", "numbers", "a", "1", "--json"]).succeeds();
+    project.run(["tree", "shared", "get"]).exits(1);
+    project.run(["tree", "shared", "set", "numbers", "a", "1", "--json"]).succeeds();
     assert_eq!(project.names("shared"), ["numbers.md"]);
 }
 
@@ -81,12 +81,12 @@ fn hostile_names_and_parts_are_refused() {
     let before = picture();
     for name in ["../x", "a/b", "", ".md", ".x", "/etc/passwd", "a\nb", "a b"] {
         for words in [vec!["get", name], vec!["set", name, "a", "1"], vec!["append", name, "a", "1"]] {
-            let ran = project.run(["shared"].into_iter().chain(words.clone())).exits(4);
+            let ran = project.run(["tree", "shared"].into_iter().chain(words.clone())).exits(4);
             assert!(ran.err.contains("cannot be part of a file name"), "{words:?}: {}", ran.err);
         }
     }
     for key in ["a b", "", "a:b", "a\nb: 1", "#x", "ü"] {
-        let ran = project.run(["shared", "set", "session-context", key, "1"]).exits(4);
+        let ran = project.run(["tree", "shared", "set", "session-context", key, "1"]).exits(4);
         assert!(
             ran.err.contains("shared/session-context.md") && !ran.err.contains("line 0"),
             "{key:?}: {}",
@@ -94,7 +94,7 @@ fn hostile_names_and_parts_are_refused() {
         );
     }
     for part in ["", "  ", "##", "a\nb", "a\r## b"] {
-        let ran = project.run(["shared", "append", "session-context", part, "x"]).exits(4);
+        let ran = project.run(["tree", "shared", "append", "session-context", part, "x"]).exits(4);
         assert!(ran.err.contains("shared/session-context.md"), "{part:?}: {}", ran.err);
     }
     assert_eq!(picture(), before);
@@ -112,7 +112,7 @@ fn what_cannot_be_changed_is_told_with_its_line() {
         ),
         (vec!["append", "session-context", "user_goal", "x"], "line 3: `user_goal`: not a list"),
     ] {
-        let ran = project.run(["shared"].into_iter().chain(words)).exits(4);
+        let ran = project.run(["tree", "shared"].into_iter().chain(words)).exits(4);
         assert!(ran.err.contains(path) && ran.err.contains(said), "{}", ran.err);
     }
     for (text, said) in [
@@ -127,13 +127,19 @@ fn what_cannot_be_changed_is_told_with_its_line() {
             vec!["set", "session-context", "a", "3"],
             vec!["append", "session-context", "a", "3"],
         ] {
-            let ran = project.run(["shared"].into_iter().chain(words.clone())).exits(4);
+            let ran = project.run(["tree", "shared"].into_iter().chain(words.clone())).exits(4);
             assert!(ran.err.contains(path) && ran.err.contains(said), "{words:?}: {}", ran.err);
         }
         assert_eq!(project.text(path), text);
     }
     project.write(path, b"---\na: \xff\n---\n");
-    assert!(project.run(["shared", "set", "session-context", "a", "1"]).exits(4).err.contains("not UTF-8"));
+    assert!(
+        project
+            .run(["tree", "shared", "set", "session-context", "a", "1"])
+            .exits(4)
+            .err
+            .contains("not UTF-8")
+    );
     project.write(path, CONTEXT);
 }
 
@@ -146,13 +152,13 @@ fn links_are_not_followed() {
     for words in
         [vec!["get", "link"], vec!["set", "link", "user_goal", "x"], vec!["append", "link", "flow", "x"]]
     {
-        let ran = project.run(["shared"].into_iter().chain(words)).exits(4);
+        let ran = project.run(["tree", "shared"].into_iter().chain(words)).exits(4);
         assert!(ran.err.contains("link.md is a symbolic link"), "{}", ran.err);
     }
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), CONTEXT);
     std::fs::rename(project.path("shared"), project.dir.join("moved")).unwrap();
     symlink(project.dir.join("moved"), project.path("shared")).unwrap();
-    project.run(["shared", "set", "session-context", "user_goal", "x"]).exits(4);
+    project.run(["tree", "shared", "set", "session-context", "user_goal", "x"]).exits(4);
     assert_eq!(std::fs::read_to_string(project.dir.join("moved/session-context.md")).unwrap(), CONTEXT);
 }
 
@@ -160,8 +166,9 @@ fn links_are_not_followed() {
 fn nobody_sees_half_a_file() {
     let project = project();
     let long = "x".repeat(200_000);
-    let writing =
-        project.run(["shared", "append", "session-context", "Decisions Made", &long[..100_000]]).start();
+    let writing = project
+        .run(["tree", "shared", "append", "session-context", "Decisions Made", &long[..100_000]])
+        .start();
     loop {
         let text = project.text("shared/session-context.md");
         assert!(text.ends_with("## Open Questions\n"), "{}", text.len());

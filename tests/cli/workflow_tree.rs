@@ -20,7 +20,7 @@ fn tree(explore: &str, writer: &str) -> TestRoom {
     std::fs::create_dir_all(&claude).unwrap();
     std::fs::write(claude.join("write-up.yaml"), TEXT).unwrap();
     for agent in ["explore", "writer"] {
-        room.run(["setup", agent, "--workflow"]).arg(project(&room)).succeeds();
+        room.run(["setup", agent, "--tree"]).arg(project(&room)).succeeds();
     }
     trust(&room);
     settle(&room, &settings(&agents));
@@ -55,7 +55,10 @@ fn a_run_in_a_tree_ends_as_in_a_room() {
         "{session}"
     );
     assert_eq!(
-        room.run(["shared", "get", "workflow-state", "status"]).within(&project(&room)).succeeds().out,
+        room.run(["tree", "shared", "get", "workflow-state", "status"])
+            .within(&project(&room))
+            .succeeds()
+            .out,
         "completed\n"
     );
 }

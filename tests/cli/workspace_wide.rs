@@ -151,7 +151,7 @@ fn all_three_kinds_of_frontmatter_are_read_in_a_workspace() {
     seen.sort_unstable();
     assert_eq!(
         seen,
-        [("maildir", "alice", "a handoff"), ("workflow", "alice", "two"), ("workspace", "dave", "three")]
+        [("maildir", "alice", "a handoff"), ("tree", "alice", "two"), ("workspace", "dave", "three")]
     );
     room.by("carol", ["reply", "hand1.md", "-m", "answer"]).succeeds();
     room.by("carol", ["reply", "hand2.md", "-m", "answer"]).succeeds();

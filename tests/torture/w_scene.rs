@@ -98,10 +98,17 @@ impl Scene {
             Deed::Release => &["--as", "explore", "release", &token],
             Deed::Read => &["--as", "explore", "read"],
             Deed::Archive => &["--as", "explore", "archive", &id],
-            Deed::Append => {
-                &["shared", "--tree", "project", "append", "session-context", "Open Questions", "why?"]
-            }
-            Deed::CleanUp => &["cleanup", "--tree", "project"],
+            Deed::Append => &[
+                "tree",
+                "shared",
+                "--tree",
+                "project",
+                "append",
+                "session-context",
+                "Open Questions",
+                "why?",
+            ],
+            Deed::CleanUp => &["tree", "cleanup", "--tree", "project"],
             Deed::WorkspaceSend => &["--as", "left", "send", "right", "-s", "news", "--id", NEW, "-m", &new],
             Deed::WorkspaceReply => &["--as", "right", "reply", &JOB[..8], "-m", &answer],
         };

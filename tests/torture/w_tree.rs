@@ -16,7 +16,7 @@ const WRITERS: usize = 8;
 pub(crate) fn with_tree(lab: &Lab, base: &Path, names: &[&str]) -> Place {
     let place = Place::with(lab, base, names);
     fs::create_dir_all(project(&place)).expect("a project");
-    let mut words = vec!["setup", "--workflow", "project"];
+    let mut words = vec!["setup", "--tree", "project"];
     words.extend(AGENTS);
     place.ok(&words);
     place
@@ -136,7 +136,8 @@ pub(crate) fn shared_state(lab: &Lab) -> Outcome {
                         1 => ["append", "session-context", "Decisions Made", &item],
                         _ => ["set", "session-context", &field, &number],
                     };
-                    let words: Vec<&str> = ["shared", "--tree", "project"].into_iter().chain(words).collect();
+                    let words: Vec<&str> =
+                        ["tree", "shared", "--tree", "project"].into_iter().chain(words).collect();
                     let done = place.run(&words);
                     findings.check(done.ok(), || format!("writer {writer}: {}", done.shown()));
                 }
@@ -144,7 +145,7 @@ pub(crate) fn shared_state(lab: &Lab) -> Outcome {
         }
     });
     let get = |part: &str| {
-        let words = ["shared", "--tree", "project", "get", "session-context", part];
+        let words = ["tree", "shared", "--tree", "project", "get", "session-context", part];
         place.run(&words).stdout().lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let (list, section) = (get("agents_invoked"), get("Decisions Made"));

@@ -23,7 +23,7 @@ use crate::mailbox::disk::{Dir, Swapped};
 use crate::mailbox::fault;
 use crate::mailbox::folder::Folder;
 use crate::mailbox::maildir::Listing;
-use crate::message::workflow::{self, Status, Task};
+use crate::message::tree::{self, Status, Task};
 use crate::message::{file_name, frontmatter};
 use crate::name::MailboxId;
 
@@ -190,7 +190,7 @@ impl Agent {
     ) -> Result<Option<()>> {
         let wrong = |source| Error::Unreadable { path: self.inbox.path().join(name), source };
         let text = frontmatter::text(bytes).map_err(wrong)?;
-        let changed = workflow::change(text, to, error).map_err(wrong)?;
+        let changed = tree::change(text, to, error).map_err(wrong)?;
         match self.inbox.swap(name, changed.as_bytes(), stat) {
             Ok(Swapped::Done) => Ok(Some(())),
             Ok(Swapped::Changed) => Ok(None),
@@ -312,7 +312,7 @@ pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> Result<Option<(Task, Ve
     };
     let stat = opened.stat;
     let bytes = opened.read_all(limit)?;
-    match workflow::parse(&bytes) {
+    match tree::parse(&bytes) {
         Ok(task) => Ok(Some((task, bytes, stat))),
         Err(source) => Err(Error::Unreadable { path: dir.path().join(name), source }),
     }

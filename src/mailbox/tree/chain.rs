@@ -1,4 +1,4 @@
-//! Clean-up: finished chains go to the archive (protocols: workflow §3.4).
+//! Clean-up: finished chains go to the archive (protocols: tree §3.4).
 //!
 //! ```text
 //! outboxes/<agent>/<id>-response.md  →  archive/outboxes/<agent>/
@@ -17,7 +17,7 @@ use super::{Error, LIMIT, Result, Tree};
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault;
 use crate::message::file_name;
-use crate::message::workflow::Status;
+use crate::message::tree::Status;
 use crate::name::MailboxId;
 
 /// A request and what answered it.

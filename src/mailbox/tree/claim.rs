@@ -18,7 +18,7 @@ use crate::mailbox::claim::{Attempt, TERMS, Terms};
 use crate::mailbox::fault;
 use crate::mailbox::folder::{Folder, Token};
 use crate::mailbox::maildir::Maildir;
-use crate::message::workflow::Status;
+use crate::message::tree::Status;
 
 impl Agent {
     /// Takes a pending message under terms; `None` if it is not pending any more.

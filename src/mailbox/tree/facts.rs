@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::message::workflow::{Status, Task};
+use crate::message::tree::{Status, Task};
 use crate::message::{Priority, any};
 
 /// The directories of an agent.

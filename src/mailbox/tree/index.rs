@@ -22,7 +22,7 @@ use super::facts::{Facts, Seen, Tray};
 use super::{LIMIT, Tree};
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::{self, Error};
-use crate::message::{file_name, workflow};
+use crate::message::{file_name, tree};
 use crate::name::MailboxId;
 
 /// The form of an index; another is not read.
@@ -157,7 +157,7 @@ fn read(dir: &Dir, name: &str) -> fault::Result<Option<(Known, Mark)>> {
     let mark = mark(&opened.stat);
     let known = match opened.read_all(LIMIT) {
         Err(e) => return disk_fault(dir, name, &e),
-        Ok(bytes) => match workflow::parse(&bytes) {
+        Ok(bytes) => match tree::parse(&bytes) {
             Ok(task) => Known::Facts(Box::new(Facts::of(&task))),
             Err(e) => Known::Fault(e.to_string()),
         },

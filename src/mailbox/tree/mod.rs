@@ -1,4 +1,4 @@
-//! A `.claude` tree: the mailboxes of the workflow protocol in one project, where the field `status` is a message's state.
+//! A `.claude` tree: the mailboxes of the tree protocol in one project, where the field `status` is a message's state.
 //!
 //! ```text
 //! .claude/inboxes/<agent>/<id>.md              requests (agent.rs, filing.rs)
@@ -300,7 +300,7 @@ impl Tree {
     }
 }
 
-/// The shared files of a new tree (protocols: workflow §3.5), with nothing in them yet.
+/// The shared files of a new tree (protocols: tree §3.5), with nothing in them yet.
 const SESSION: &str = "---\nsession_id:\nstarted:\nuser_goal:\nagents_invoked:\n---\n\n## Current State\n\n## Decisions Made\n\n## Open Questions\n";
 const STATE: &str =
     "---\nworkflow_id:\nstatus:\ncurrent_step:\ntotal_steps:\n---\n\n## Steps\n\n## Accumulated Results\n";

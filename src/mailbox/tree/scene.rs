@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Agent, Tree};
 use crate::clock::{Clock, Timestamp};
 use crate::message::Priority;
-use crate::message::workflow::{Status, Task};
+use crate::message::tree::{Status, Task};
 use crate::name::MailboxId;
 
 /// A tree of its own.

@@ -1,4 +1,4 @@
-//! Which message is next: the order of a poll, and steps that wait for the steps before them (protocols: workflow §3.4).
+//! Which message is next: the order of a poll, and steps that wait for the steps before them (protocols: tree §3.4).
 //!
 //! Messages are ordered by priority, then by `created`, then by id; those of one priority and one workflow run change
 //! places among themselves until their steps are in order. So `step` decides within a run, and a run neither overtakes nor is
@@ -12,7 +12,7 @@ use super::{Result, Tree};
 use crate::clock::Timestamp;
 use crate::mailbox::fault;
 use crate::mailbox::maildir::Listing;
-use crate::message::workflow::Status;
+use crate::message::tree::Status;
 use crate::name::MailboxId;
 
 /// A message that a poll found ready, and in whose inbox.

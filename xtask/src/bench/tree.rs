@@ -37,13 +37,8 @@ impl<'a> Tree<'a> {
         let room = Room::set_up(&bench.programs, dir, &["alice"])?;
         let project = dir.join("project");
         fs::create_dir_all(&project).map_err(|e| e.to_string())?;
-        let words: [&OsStr; 5] = [
-            "setup".as_ref(),
-            "--workflow".as_ref(),
-            project.as_os_str(),
-            "explore".as_ref(),
-            "writer".as_ref(),
-        ];
+        let words: [&OsStr; 5] =
+            ["setup".as_ref(), "--tree".as_ref(), project.as_os_str(), "explore".as_ref(), "writer".as_ref()];
         bench.programs.output(room.postroom("alice", &words))?;
         Ok(Self { room, claude: project.join(".claude") })
     }

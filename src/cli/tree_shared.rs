@@ -1,29 +1,27 @@
-//! `postroom shared get|set|append`.
+//! `postroom tree shared get|set|append`.
+
+use std::path::Path;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::status::Which;
 use crate::message::visible;
 use crate::post::{self, Failure};
 
-/// Read and change the shared files of a .claude tree; no update is lost
+/// Read and change shared files; no update is lost
 ///
-///   postroom shared get                                   the names of the files
-///   postroom shared get workflow-state current_step       a field, or a section by its heading
-///   postroom shared set workflow-state current_step 2
-///   postroom shared append session-context agents_invoked 'explore (completed)'
-///   postroom shared append session-context 'Decisions Made' '- pytest, not unittest'
+///   postroom tree shared get                                   the names of the files
+///   postroom tree shared get workflow-state current_step       a field, or a section by its heading
+///   postroom tree shared set workflow-state current_step 2
+///   postroom tree shared append session-context agents_invoked 'explore (completed)'
+///   postroom tree shared append session-context 'Decisions Made' '- pytest, not unittest'
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Shared {
     #[command(subcommand)]
     deed: Deed,
-    #[command(flatten)]
-    which: Which,
 }
 
 #[derive(Debug, Subcommand)]
@@ -54,10 +52,9 @@ enum Deed {
     },
 }
 
-impl Verb for Shared {
-    fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let claude = context.surroundings.tree(self.which.tree.as_deref())?;
-        let shared = post::Shared::open(&claude)?;
+impl Shared {
+    pub(super) fn run(self, context: &mut Context, claude: &Path) -> Result<(), Fail> {
+        let shared = post::Shared::open(claude)?;
         match self.deed {
             Deed::Get { file: None, .. } => {
                 let files = shared.files()?;
@@ -73,7 +70,7 @@ impl Verb for Shared {
                         || format!("shared/{file}"),
                         |part| format!("`{part}` in shared/{file}"),
                     );
-                    let hint = "postroom shared get lists the files";
+                    let hint = "postroom tree shared get lists the files";
                     return Err(Fail::told(
                         Failure::Unknown,
                         format!("there is no {}", visible::clip(&what, 120)),

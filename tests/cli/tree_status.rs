@@ -17,11 +17,11 @@ fn busy() -> Project {
 #[test]
 fn status_counts_lists_and_changes_nothing() {
     let project = busy();
-    project.run(["shared", "set", "workflow-state", "current_step", "2"]).succeeds();
+    project.run(["tree", "shared", "set", "workflow-state", "current_step", "2"]).succeeds();
     let mail = |name: &String| !name.contains(".postroom");
     let picture = || tree(&project.dir).into_iter().filter(|(name, _)| mail(name)).collect::<Vec<_>>();
     let before = picture();
-    let ran = project.run(["status"]).succeeds();
+    let ran = project.run(["tree", "status"]).succeeds();
     insta::assert_snapshot!(ran.out, @r"
     explore pending=0 in_progress=0 completed=1 failed=1 responses=1
     writer pending=1 in_progress=1 completed=0 failed=0 responses=0 oldest=2025-03-04T10:00:03Z
@@ -32,8 +32,8 @@ fn status_counts_lists_and_changes_nothing() {
     shared/workflow-state.md: current_step=2
     ");
     assert_eq!(ran.err, "");
-    assert_eq!(project.run(["status", "--limit", "1"]).succeeds().out.matches(" → ").count(), 1);
-    assert_eq!(project.run(["status", "--limit", "0"]).succeeds().out.matches(" → ").count(), 0);
+    assert_eq!(project.run(["tree", "status", "--limit", "1"]).succeeds().out.matches(" → ").count(), 1);
+    assert_eq!(project.run(["tree", "status", "--limit", "0"]).succeeds().out.matches(" → ").count(), 0);
     assert_eq!(picture(), before);
 }
 
@@ -45,7 +45,7 @@ fn the_document_says_the_same() {
         "outboxes/explore/2025-03-04-001-response.md",
         text.replacen("---\n", "---\nduration_seconds: 45\n", 1),
     );
-    let told = project.run(["status", "--json", "--limit", "9"]).json();
+    let told = project.run(["tree", "status", "--json", "--limit", "9"]).json();
     assert_eq!(
         (&told["v"], &told["tree"]),
         (&1.into(), &project.path("").to_str().unwrap().trim_end_matches('/').into())
@@ -70,7 +70,7 @@ fn faults_are_told_with_file_line_and_field() {
     project.write("inboxes/writer/copy.md", project.text("inboxes/writer/2025-03-04-003.md"));
     project.respond("writer", "2025-03-04-999", "user", "completed", "x\n");
     project.write("shared/notes.md", "---\na: 1\na: 2\n---\n");
-    let ran = project.run(["status"]).exits(4);
+    let ran = project.run(["tree", "status"]).exits(4);
     insta::assert_snapshot!(project.mask(&ran.err), @r"
     postroom: <project>/.claude/inboxes/writer/<day>-005.md: line 6: `status`: not one of pending, in_progress, completed, failed
     postroom: <project>/.claude/inboxes/writer/copy.md: line 2: `id`: <day>-003 is in this inbox twice, also in <day>-003.md
@@ -78,7 +78,7 @@ fn faults_are_told_with_file_line_and_field() {
     postroom: <project>/.claude/shared/notes.md: line 3: the field `a` is there twice
     ");
     assert!(ran.out.contains("writer pending=2"), "the rest is shown: {}", ran.out);
-    let told = project.run(["status", "--json"]).json();
+    let told = project.run(["tree", "status", "--json"]).json();
     assert_eq!(told["faults"].as_array().unwrap().len(), 4);
     assert_eq!(told["faults"][0]["file"], project.path("inboxes/writer/2025-03-04-005.md").to_str().unwrap());
     assert_eq!(project.text("inboxes/writer/2025-03-04-005.md"), text);
@@ -91,7 +91,7 @@ fn an_inbox_that_can_be_nobody_s_is_told() {
     std::os::unix::fs::symlink(project.path("inboxes/writer"), project.path("inboxes/linked")).unwrap();
     std::fs::create_dir(project.path("inboxes/.hidden")).unwrap();
     std::fs::write(project.path("inboxes/README"), "").unwrap();
-    let ran = project.run(["status"]).exits(4);
+    let ran = project.run(["tree", "status"]).exits(4);
     insta::assert_snapshot!(project.mask(&ran.err), @r"
     postroom: <project>/.claude/inboxes/linked: it is a symbolic link
     postroom: <project>/.claude/inboxes/my agent: no agent can be called so: a space is not allowed
@@ -101,23 +101,26 @@ fn an_inbox_that_can_be_nobody_s_is_told() {
 #[test]
 fn a_tree_is_named_or_found_from_below() {
     let project = busy();
-    let wanted = project.run(["status"]).succeeds().out;
+    let wanted = project.run(["tree", "status"]).succeeds().out;
     let deep = project.dir.join("src/deep");
     std::fs::create_dir_all(&deep).unwrap();
     let here = project.dir.to_str().unwrap();
     let claude = project.path("").to_str().unwrap().to_owned();
     for (within, words) in [
-        (&deep, vec!["status"]),
-        (&project.path("inboxes/writer"), vec!["status"]),
-        (&project.room.around().to_owned(), vec!["status", "--tree", "project"]),
-        (&project.room.around().to_owned(), vec!["status", "--tree", here]),
-        (&project.room.around().to_owned(), vec!["status", "--tree", &claude]),
+        (&deep, vec!["tree", "status"]),
+        (&project.path("inboxes/writer"), vec!["tree", "status"]),
+        (&project.room.around().to_owned(), vec!["tree", "status", "--tree", "project"]),
+        (&project.room.around().to_owned(), vec!["tree", "status", "--tree", here]),
+        (&project.room.around().to_owned(), vec!["tree", "status", "--tree", &claude]),
     ] {
         assert_eq!(project.room.run(words.clone()).within(within).succeeds().out, wanted, "{words:?}");
     }
-    for words in
-        [vec!["status"], vec!["status", "--tree", "project/src"], vec!["cleanup"], vec!["shared", "get"]]
-    {
+    for words in [
+        vec!["tree", "status"],
+        vec!["tree", "status", "--tree", "project/src"],
+        vec!["tree", "cleanup"],
+        vec!["tree", "shared", "get"],
+    ] {
         let ran = project.room.run(words.clone()).ends();
         assert_eq!(ran.code, 3, "{words:?}: {ran:?}");
         assert!(
@@ -128,7 +131,7 @@ fn a_tree_is_named_or_found_from_below() {
     }
     // A .claude directory without inboxes belongs to somebody else, and the one above is meant.
     std::fs::create_dir(deep.join(".claude")).unwrap();
-    assert_eq!(project.room.run(["status"]).within(&deep).succeeds().out, wanted);
+    assert_eq!(project.room.run(["tree", "status"]).within(&deep).succeeds().out, wanted);
 }
 
 #[test]
@@ -141,28 +144,28 @@ fn a_tree_needs_no_room() {
             .bare(["--root", elsewhere.to_str().unwrap()].into_iter().chain(words.iter().copied()))
             .within(&project.dir)
     };
-    run(&["status"]).succeeds();
-    run(&["shared", "get"]).succeeds();
-    run(&["cleanup"]).succeeds();
+    run(&["tree", "status"]).succeeds();
+    run(&["tree", "shared", "get"]).succeeds();
+    run(&["tree", "cleanup"]).succeeds();
     assert!(!elsewhere.exists());
 }
 
 #[test]
 fn finished_chains_go_to_the_archive() {
     let project = busy();
-    let dry = project.run(["cleanup", "--dry-run"]).succeeds();
+    let dry = project.run(["tree", "cleanup", "--dry-run"]).succeeds();
     assert_eq!(dry.out, "would archive 2025-03-04-001 of explore\n");
     assert!(!project.path("archive").exists());
-    assert_eq!(project.run(["cleanup"]).succeeds().out, "archived 2025-03-04-001 of explore\n");
+    assert_eq!(project.run(["tree", "cleanup"]).succeeds().out, "archived 2025-03-04-001 of explore\n");
     assert_eq!(project.names("archive/inboxes/explore"), ["2025-03-04-001.md"]);
     assert_eq!(project.names("archive/outboxes/explore"), ["2025-03-04-001-response.md"]);
     assert_eq!(project.ids("explore"), ["2025-03-04-002"]);
-    let again = project.run(["cleanup"]).exits(1);
+    let again = project.run(["tree", "cleanup"]).exits(1);
     assert_eq!((again.out.as_str(), again.err.as_str()), ("", ""));
     // What is archived is read, and found, as before.
     assert!(project.by("explore", ["read", "2025-03-04-001"]).succeeds().out.contains("subject: First"));
     assert!(project.by("explore", ["search", "First"]).succeeds().out.contains("2025-03-04-001"));
-    project.run(["status"]).succeeds();
+    project.run(["tree", "status"]).succeeds();
 }
 
 #[test]
@@ -176,11 +179,11 @@ fn a_chain_that_an_open_message_refers_to_stays() {
     project.put("writer", "2025-03-04-005", "request_id: 2025-03-04-001\n");
     project.put("writer", "2025-03-04-006", "status: in_progress\nworkflow: w\nstep: 2\n");
     project.put("writer", "2025-03-04-007", "request_id: 2025-03-04-003-response\n");
-    assert_eq!(project.run(["cleanup"]).succeeds().out, "archived 2025-03-04-004 of explore\n");
+    assert_eq!(project.run(["tree", "cleanup"]).succeeds().out, "archived 2025-03-04-004 of explore\n");
     for id in ["2025-03-04-005", "2025-03-04-006", "2025-03-04-007"] {
         project.set_by_hand("writer", id, "completed");
     }
-    let told = project.run(["cleanup", "--json"]).json();
+    let told = project.run(["tree", "cleanup", "--json"]).json();
     let ids: Vec<_> =
         told["archived"].as_array().unwrap().iter().map(|chain| chain["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["2025-03-04-001", "2025-03-04-002", "2025-03-04-003"]);
@@ -203,6 +206,6 @@ fn what_is_not_finished_stays() {
             project.respond("explore", &id, "user", status, "x\n");
         }
     }
-    project.run(["cleanup"]).exits(1);
+    project.run(["tree", "cleanup"]).exits(1);
     assert_eq!(project.ids("explore").len(), 5);
 }

@@ -1,4 +1,4 @@
-//! `setup --workflow`: a tree is laid out, its agents get names, and nothing that is there is touched.
+//! `setup --tree`: a tree is laid out, its agents get names, and nothing that is there is touched.
 
 use std::os::unix::fs::symlink;
 
@@ -108,7 +108,7 @@ fn a_link_or_a_file_in_the_place_of_a_tree_is_refused() {
     let project = Project::with(&[], &["explore"]);
     let other = project.room.around().join("other");
     std::fs::create_dir(&other).unwrap();
-    let setup = |code| project.room.run(["setup", "--workflow", "other", "tester"]).exits(code);
+    let setup = |code| project.room.run(["setup", "--tree", "other", "tester"]).exits(code);
     symlink(project.path(""), other.join(".claude")).unwrap();
     assert!(setup(4).err.contains("is a symbolic link"));
     std::fs::remove_file(other.join(".claude")).unwrap();
@@ -119,7 +119,7 @@ fn a_link_or_a_file_in_the_place_of_a_tree_is_refused() {
     symlink(project.path("inboxes"), other.join(".claude/inboxes")).unwrap();
     assert!(setup(4).err.contains("is a symbolic link"));
     assert_eq!(project.names("inboxes"), ["explore"]);
-    let ran = project.room.run(["setup", "--workflow", "missing", "tester"]).exits(4);
+    let ran = project.room.run(["setup", "--tree", "missing", "tester"]).exits(4);
     assert!(ran.err.contains("missing"), "{}", ran.err);
 }
 

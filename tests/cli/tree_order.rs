@@ -1,4 +1,4 @@
-//! The order of a poll (protocols: workflow §3.4): priority, step within a run, time, id; and steps that wait.
+//! The order of a poll (protocols: tree §3.4): priority, step within a run, time, id; and steps that wait.
 
 use crate::project::Project;
 

@@ -1,8 +1,8 @@
-//! `postroom status` and `postroom cleanup`: a `.claude` tree as a whole.
+//! `postroom tree status|cleanup|shared`: a `.claude` tree as a whole.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Verb;
@@ -10,36 +10,54 @@ use super::context::Context;
 use super::fail::Fail;
 use super::header::age;
 use super::output::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, note};
+use super::tree_shared::Shared;
+use crate::message::tree::Status as State;
 use crate::message::visible;
-use crate::message::workflow::Status as State;
 use crate::post::{Failure, TreeStatus, clean_up, tree_status};
 
-/// Which tree is meant.
-#[derive(Debug, Clone, Args)]
-pub(super) struct Which {
+/// Look at a .claude tree, archive what is finished, read and change its shared files
+#[derive(Debug, Args)]
+pub(super) struct Tree {
+    #[command(subcommand)]
+    command: TreeCommand,
     /// The project with the .claude tree; else the nearest at or above the working directory
-    #[arg(long, value_name = "DIR")]
-    pub(super) tree: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", global = true)]
+    tree: Option<PathBuf>,
 }
 
-/// Show a .claude tree: messages per agent and state, the latest, the shared state
+#[derive(Debug, Subcommand)]
+enum TreeCommand {
+    Status(Status),
+    Cleanup(Cleanup),
+    Shared(Shared),
+}
+
+impl Verb for Tree {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let claude = context.surroundings.tree(self.tree.as_deref())?;
+        match self.command {
+            TreeCommand::Status(status) => status.run(context, &claude),
+            TreeCommand::Cleanup(cleanup) => cleanup.run(context, &claude),
+            TreeCommand::Shared(shared) => shared.run(context, &claude),
+        }
+    }
+}
+
+/// Show messages per agent and state, the latest, the shared state
 ///
 /// One line per agent, with how long its answers take and whether work piles up there, then one per message, newest
 /// first, then the fields of each shared file. Changes no message. What cannot be read, or answers no request, is told
 /// on standard error with its file, and exits 4.
 #[derive(Debug, Args)]
-pub(super) struct Status {
+struct Status {
     /// At most this many messages
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    #[command(flatten)]
-    which: Which,
 }
 
-impl Verb for Status {
-    fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let claude = context.surroundings.tree(self.which.tree.as_deref())?;
-        let status = tree_status(&claude, self.limit)?;
+impl Status {
+    fn run(self, context: &mut Context, claude: &Path) -> Result<(), Fail> {
+        let status = tree_status(claude, self.limit)?;
         if context.output.json {
             context.output.json(&json(&claude.display().to_string(), &status));
         } else {
@@ -151,23 +169,20 @@ fn json(claude: &str, status: &TreeStatus) -> serde_json::Value {
     json!({"v": 1, "tree": claude, "agents": agents, "latest": latest, "shared": shared, "faults": faults})
 }
 
-/// Archive the finished chains of a .claude tree
+/// Archive finished chains
 ///
 /// A chain is a request with its response. It goes to .claude/archive/ when both are completed and no open message
 /// refers to it. Nothing is removed. Exits 1 if there is nothing to archive.
 #[derive(Debug, Args)]
-pub(super) struct Cleanup {
+struct Cleanup {
     /// Only say what would go
     #[arg(long)]
     dry_run: bool,
-    #[command(flatten)]
-    which: Which,
 }
 
-impl Verb for Cleanup {
-    fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let claude = context.surroundings.tree(self.which.tree.as_deref())?;
-        let chains = clean_up(&claude, self.dry_run)?;
+impl Cleanup {
+    fn run(self, context: &mut Context, claude: &Path) -> Result<(), Fail> {
+        let chains = clean_up(claude, self.dry_run)?;
         context.done = true;
         if context.output.json {
             let list: Vec<_> = chains

@@ -116,9 +116,9 @@ fn a_failure_can_be_tried_again_and_then_answered() {
     let archived = project.names("archive/outboxes/explore");
     assert_eq!(archived.len(), 4, "{archived:?}");
     while project.by("writer", ["read"]).ends().code == 0 {}
-    project.run(["status"]).succeeds();
+    project.run(["tree", "status"]).succeeds();
     // Nothing of the first tries keeps the chains from being finished.
-    assert_eq!(project.run(["cleanup"]).succeeds().out.lines().count(), 2);
+    assert_eq!(project.run(["tree", "cleanup"]).succeeds().out.lines().count(), 2);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn an_answer_by_hand_reaches_an_asker_in_the_tree_once() {
     project.by("explore", ["read"]).succeeds();
     // Neither a later look nor a clean-up brings it a second time.
     project.by("explore", ["check"]).exits(1);
-    project.run(["cleanup"]).succeeds();
+    project.run(["tree", "cleanup"]).succeeds();
     project.by("explore", ["check"]).exits(1);
     assert_eq!(project.ids("explore").len() + project.names("archive/inboxes/explore").len(), 1);
 }
@@ -132,7 +132,7 @@ fn two_trees_have_agents_and_numbers_of_their_own() {
     let project = Project::with(&["alice"], &["writer"]);
     let other = project.room.around().join("other");
     std::fs::create_dir(&other).unwrap();
-    project.room.run(["setup", "--workflow", "other", "tester"]).succeeds();
+    project.room.run(["setup", "--tree", "other", "tester"]).succeeds();
     let first = project.ask("alice", "writer", "here");
     project.by("alice", ["send", "tester", "-m", "there"]).succeeds();
     assert!(other.join(format!(".claude/inboxes/tester/{first}.md")).exists(), "each tree counts for itself");
@@ -172,7 +172,7 @@ fn a_deleted_postroom_directory_is_done_without() {
     std::fs::remove_dir_all(project.path(".postroom")).unwrap();
     assert!(project.by("explore", ["read"]).succeeds().out.contains("all the same"));
     std::fs::remove_dir_all(project.path(".postroom")).unwrap();
-    project.run(["cleanup"]).succeeds();
+    project.run(["tree", "cleanup"]).succeeds();
     assert_eq!(project.ask("alice", "writer", "next")[11..], *"003");
 }
 

@@ -1,4 +1,4 @@
-//! The codec of the workflow protocol: a task for an agent, or its response, with YAML frontmatter.
+//! The codec of the tree protocol: a task for an agent, or its response, with YAML frontmatter.
 //!
 //! Needed are `id`, `from`, `to`, `status` and `created`. A change of status rewrites that one field and leaves
 //! every other byte as it was ([`set_status`]).
@@ -47,7 +47,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// A message of the workflow protocol.
+/// A message of the tree protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     pub id: String,

@@ -80,10 +80,10 @@ fn every_command_tells_what_is_wrong_and_leaves_it() {
             let ran = project.by("a", words.clone()).ends();
             assert!([3, 4].contains(&ran.code), "{case}, {words:?}: {ran:?}");
         }
-        says(&project.run(["status"]).exits(4).err, true, "status");
+        says(&project.run(["tree", "status"]).exits(4).err, true, "status");
         says(&project.room.run(["doctor", "--strict"]).exits(4).out, true, "doctor");
         project.room.run(["doctor", "--fix"]).ends();
-        project.run(["cleanup"]).exits(1);
+        project.run(["tree", "cleanup"]).exits(1);
         assert_eq!(project.text(&path), text, "{case}");
         assert_eq!(project.names("inboxes/a"), [format!("{ID}.md")], "{case}");
         assert!(project.names("outboxes/a").is_empty() && project.tokens("a").is_empty(), "{case}");
@@ -112,7 +112,7 @@ fn a_missing_field_is_named() {
                 "{field} {how}: {}",
                 ran.err
             );
-            let ran = project.run(["status"]).exits(4);
+            let ran = project.run(["tree", "status"]).exits(4);
             assert!(
                 ran.err.contains(&format!("{ID}.md: the field `{field}` is missing")),
                 "{field} {how}: {}",
@@ -140,7 +140,7 @@ fn what_is_no_text_at_all_is_told() {
     }
     let ran = project.by("a", ["check"]).succeeds();
     assert_eq!((ran.err.lines().count(), ran.out.as_str()), (5, ""), "{}", ran.err);
-    assert_eq!(project.run(["status"]).exits(4).err.lines().count(), 5);
+    assert_eq!(project.run(["tree", "status"]).exits(4).err.lines().count(), 5);
     assert_eq!(project.names("inboxes/a").len(), 5);
     // What has just been written may still be growing, and is not complained of yet.
     project.write("inboxes/a/young.md", "---\nid: 2");
@@ -152,7 +152,7 @@ fn two_requests_with_one_id_are_told_and_answered_once() {
     let project = Project::with(&[], &["a"]).leaves_faults();
     let text = project.put("a", ID, "");
     project.write("inboxes/a/copy.md", &text);
-    let ran = project.run(["status"]).exits(4);
+    let ran = project.run(["tree", "status"]).exits(4);
     assert!(ran.err.contains("copy.md: line 2: `id`: 2025-03-04-001 is in this inbox twice"), "{}", ran.err);
     assert!(project.room.run(["doctor", "--strict"]).exits(4).out.contains("is in this inbox twice"));
     project.by("a", ["reply", ID, "-m", "to the first"]).succeeds();
@@ -170,7 +170,7 @@ fn a_response_without_its_request_is_told_and_carried_nowhere() {
     for name in ["a", "b", "alice"] {
         project.by(name, ["check"]).exits(1);
     }
-    let ran = project.run(["status"]).exits(4);
+    let ran = project.run(["tree", "status"]).exits(4);
     assert!(ran.err.contains("2025-03-04-009-response.md: line 3: `request_id`: the request 2025-03-04-009 is not in the inbox of a"), "{}", ran.err);
     assert_eq!(tree(&project.path("outboxes")), before);
     assert!(project.ids("b").is_empty() && project.room.files("alice", "inbox").is_empty());
@@ -198,7 +198,7 @@ fn links_and_other_things_in_an_inbox_are_told_and_left() {
         let ran = project.by("a", words.clone()).ends();
         assert!([3, 4].contains(&ran.code), "{words:?}: {ran:?}");
     }
-    let ran = project.run(["status"]).exits(4);
+    let ran = project.run(["tree", "status"]).exits(4);
     assert_eq!(ran.err.lines().count(), 4, "{}", ran.err);
     assert_eq!(project.names("inboxes/a"), names);
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), text);
@@ -231,7 +231,7 @@ fn links_in_the_place_of_directories_are_refused() {
                 "{below}, {words:?}: {ran:?}"
             );
         }
-        let ran = project.run(["cleanup"]).ends();
+        let ran = project.run(["tree", "cleanup"]).ends();
         assert!([1, 3, 4].contains(&ran.code), "{below}: {ran:?}");
         if below != "archive" {
             assert_eq!(tree(&real), before, "{below}: what a link leads to is not touched");

@@ -47,13 +47,16 @@ fn eight_senders_get_numbers_without_a_gap() {
 fn eight_writers_of_shared_state_lose_nothing() {
     // In the size of the issue (800 updates) this is W2 of the battery.
     let project = Project::with(&[], &["a"]);
-    let line = "postroom shared append session-context agents_invoked \"agent-$SHELL_NUMBER-$n\" && postroom shared set counts \"k$SHELL_NUMBER\" $n";
+    let line = "postroom tree shared append session-context agents_invoked \"agent-$SHELL_NUMBER-$n\" && postroom tree shared set counts \"k$SHELL_NUMBER\" $n";
     all_end(crowd(&project, 8, 8, line));
-    let list = project.run(["shared", "get", "session-context", "agents_invoked"]).succeeds().out;
+    let list = project.run(["tree", "shared", "get", "session-context", "agents_invoked"]).succeeds().out;
     let items: BTreeSet<&str> = list.lines().collect();
     assert_eq!((list.lines().count(), items.len()), (64, 64));
     for shell in 0..8 {
-        assert_eq!(project.run(["shared", "get", "counts", &format!("k{shell}")]).succeeds().out, "8\n");
+        assert_eq!(
+            project.run(["tree", "shared", "get", "counts", &format!("k{shell}")]).succeeds().out,
+            "8\n"
+        );
     }
     assert_eq!(project.names("shared"), ["counts.md", "session-context.md", "workflow-state.md"]);
 }
@@ -69,7 +72,7 @@ fn writers_by_hand_and_by_command_work_into_each_other() {
     let polite =
         "flock .claude/.postroom/lock sh -c \"echo 'polite $SHELL_NUMBER $n' >> .claude/shared/notes.md\"";
     let rude = "echo \"rude $SHELL_NUMBER $n\" >> .claude/shared/notes.md";
-    let by_command = "postroom shared append notes 'By command' \"command $SHELL_NUMBER $n\"";
+    let by_command = "postroom tree shared append notes 'By command' \"command $SHELL_NUMBER $n\"";
     let mut all = crowd(&project, 2, 25, polite);
     all.extend(crowd(&project, 1, 100, rude));
     all.extend(crowd(&project, 4, 12, by_command));
