@@ -10,8 +10,8 @@ fn a_tree_is_laid_out_and_its_agents_named() {
     let project = Project::with(&["alice"], &[]);
     let ran = project.setup(["explore", "writer"]).succeeds();
     insta::assert_snapshot!(project.mask(&ran.out), @r"
-    adopted: explore workflow <project>/.claude/inboxes/explore
-    adopted: writer workflow <project>/.claude/inboxes/writer
+    adopted: explore tree <project>/.claude/inboxes/explore
+    adopted: writer tree <project>/.claude/inboxes/writer
     ");
     let found: Vec<_> = tree(&project.dir).into_iter().map(|(path, what)| format!("{path} {what}")).collect();
     insta::assert_snapshot!(found.join("\n"), @r"
@@ -28,8 +28,8 @@ fn a_tree_is_laid_out_and_its_agents_named() {
     ");
     insta::assert_snapshot!(project.room.run(["names"]).succeeds().out, @r"
     alice maildir shell unread=0 alive
-    explore workflow unknown unread=0 never-seen
-    writer workflow unknown unread=0 never-seen
+    explore tree unknown unread=0 never-seen
+    writer tree unknown unread=0 never-seen
     ");
 }
 
