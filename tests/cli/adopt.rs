@@ -70,7 +70,7 @@ fn several_kinds_at_once_and_another_room() {
     }
     let out = room.run(["adopt", "shop"]).succeeds().out;
     let kinds: Vec<_> = out.lines().map(|l| l.split(' ').take(3).collect::<Vec<_>>().join(" ")).collect();
-    assert_eq!(kinds, ["adopted: shop workspace", "adopted: explore workflow", "adopted: agent-7 maildir"]);
+    assert_eq!(kinds, ["adopted: shop workspace", "adopted: explore tree", "adopted: agent-7 maildir"]);
     room.send("explore", "agent-7", "over there");
     assert_eq!(
         std::fs::read_dir(other.join("agent-7/inbox")).unwrap().count(),
@@ -140,7 +140,7 @@ fn a_taken_name_is_told_and_the_others_are_adopted() {
     assert_eq!(listed(&room, "explore").0, "maildir", "whoever had the name keeps it");
     // With a prefix the rest follows.
     let ran = room.run(["adopt", "shop", "--prefix", "shop2"]).succeeds();
-    assert!(ran.out.contains("adopted: shop2.explore workflow"), "{}", ran.out);
+    assert!(ran.out.contains("adopted: shop2.explore tree"), "{}", ran.out);
     let bad = room.around().join("no name");
     std::fs::create_dir_all(bad.join(".mailbox/inbox")).unwrap();
     let ran = room.run(["adopt", "no name"]).exits(4);
