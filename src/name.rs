@@ -150,6 +150,19 @@ impl MessageId {
         }
     }
 
+    /// Whether a person means this id: all of it, or from four hex digits on the beginning of one that Postroom drew.
+    pub fn is_called(&self, reference: &str) -> bool {
+        let wanted = reference.to_ascii_lowercase();
+        let digits = wanted.bytes().filter(u8::is_ascii_hexdigit).count();
+        self.0.eq_ignore_ascii_case(reference)
+            || digits >= 4 && self.is_generated() && self.0.to_ascii_lowercase().starts_with(&wanted)
+    }
+
+    /// Whether it has the form of the ids that Postroom draws.
+    fn is_generated(&self) -> bool {
+        uuid::Uuid::try_parse(&self.0).is_ok_and(|id| id.hyphenated().to_string() == self.0)
+    }
+
     /// The first eight hex digits in lower case, as the file name carries them (format.md §3.2).
     pub fn short(&self) -> Option<String> {
         let hex: String = self.0.chars().filter(char::is_ascii_hexdigit).take(8).collect();

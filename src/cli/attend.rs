@@ -45,7 +45,8 @@ impl Verb for Attend {
             let post = &context.post_for_now()?;
             failed.retain(|_, then| clock.boot().saturating_sub(*then) < REST);
             let sessions = sessions(post)?;
-            let dirs: Vec<_> = sessions.iter().flat_map(|(_, me)| post.watched(me)).collect();
+            let dirs =
+                sessions.iter().map(|(_, me)| post.watched(me)).collect::<Result<Vec<_>, _>>()?.concat();
             // Before the look, so that nothing falls between.
             let mut watch =
                 if dirs.is_empty() { Watch::polling(Duration::from_secs(5)) } else { Watch::on(&dirs) };

@@ -18,7 +18,7 @@ use crate::post::{self, Error, Failure, Filter, Me, Post};
 #[derive(Debug, Args)]
 pub(super) struct Check {
     /// At most this many headers
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = post::LOOKED_AT)]
     limit: usize,
     /// Only print how many messages are unread
     #[arg(long)]
@@ -69,8 +69,7 @@ impl Verb for Check {
             (checked.total, checked)
         };
         if context.output.json {
-            let headers: Vec<_> =
-                checked.headers.iter().map(|h| header::json(post, h, &checked.superseded)).collect();
+            let headers: Vec<_> = checked.headers.iter().map(|h| header::json(post, h)).collect();
             let root = context.root.display().to_string();
             context.output.json(&json!({
                 "v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "unread": count,

@@ -14,7 +14,7 @@ use super::send::{Writing, tell};
 use super::shown::{self, Shown};
 use crate::mailbox::claim::Terms;
 use crate::message::visible;
-use crate::post::{Failure, Me, Outcome, Post, Receipt};
+use crate::post::{Failure, Me, Post};
 use crate::span;
 
 /// Take a message with a lease: only you can finish it until the lease ends
@@ -159,13 +159,9 @@ impl Verb for GiveUp {
         }
         end(context, &self.token, "failed", |post, me| {
             let told = post.fail(me, &post.held(me, &self.token)?, &reason)?;
-            // It is given up all the same; but that nobody knows must not be silent.
-            match told {
-                Some(Err(e)) => note(&format!("postroom: the sender could not be told: {e}")),
-                Some(Ok(Receipt { outcome: Outcome::Failed(e), .. })) => {
-                    note(&format!("postroom: the sender could not be told: {e}"));
-                }
-                _ => {}
+            // It is given up; but that nobody knows must not be silent.
+            if told.is_none() {
+                note("postroom: the sender has no mailbox, so nobody was told");
             }
             Ok(())
         })

@@ -100,6 +100,7 @@ impl Context {
             pid: surroundings::parent(),
             hops: self.surroundings.hops,
             thread: self.surroundings.thread.clone(),
+            tree: Some(surroundings::nearest_tree),
         }
     }
 

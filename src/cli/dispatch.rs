@@ -20,7 +20,6 @@ use crate::dispatch::judgement::{LEADING, STEPS};
 use crate::dispatch::processes::MARK;
 use crate::dispatch::runs::{Run, State};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
-use crate::mailbox::Folder;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{Failure, Post};
@@ -198,7 +197,7 @@ impl Dispatch {
 /// Says for which agents of trees mail waits that nobody will be started for.
 fn tell_vacant(post: &Post, staff: &Staff) {
     for (name, id) in &staff.vacant {
-        let waits = post.other(id).and_then(|me| Ok(me.mailbox.arrivals(Folder::Inbox, 1)?));
+        let waits = post.other(id).and_then(|me| Ok(me.mailbox.next(1)?));
         if waits.is_ok_and(|waits| !waits.names.is_empty()) {
             let name = visible::line(name);
             note(&format!(

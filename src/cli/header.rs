@@ -15,9 +15,9 @@ use crate::span;
 pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Timestamp) {
     for header in &checked.headers {
         if output.terminal {
-            output.row(&cells(post, header, &checked.superseded, now));
+            output.row(&cells(post, header, now));
         } else {
-            output.line(&plain(post, header, &checked.superseded));
+            output.line(&plain(post, header));
         }
     }
     if checked.more > 0 && !output.quiet {
@@ -32,7 +32,7 @@ pub(super) fn unreadable(broken: &Unreadable) {
     note(&format!("postroom: {}", line::of_unreadable(broken)));
 }
 
-fn cells(post: &Post, header: &Header, superseded: &[String], now: Timestamp) -> Vec<(Style, String)> {
+fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
     let envelope = &header.envelope;
     let style = match envelope.priority {
         Priority::Urgent => RED,
@@ -44,7 +44,7 @@ fn cells(post: &Post, header: &Header, superseded: &[String], now: Timestamp) ->
         (DIM, format!("{:>4}", age(now, header.time))),
         (BOLD, visible::pad(post.name_of(&envelope.from), 12)),
     ];
-    let marks: Vec<String> = line::marks(header, superseded).collect();
+    let marks: Vec<String> = line::marks(header).collect();
     if !marks.is_empty() {
         cells.push((style, marks.join(" ")));
     }
@@ -57,7 +57,7 @@ pub(super) fn age(now: Timestamp, then: Timestamp) -> String {
     span::short(now.since(then))
 }
 
-pub(super) fn json(post: &Post, header: &Header, superseded: &[String]) -> Value {
+pub(super) fn json(post: &Post, header: &Header) -> Value {
     let envelope = &header.envelope;
     json!({
         "id": envelope.id.as_str(),
@@ -70,7 +70,7 @@ pub(super) fn json(post: &Post, header: &Header, superseded: &[String]) -> Value
         "reply_to": envelope.reply_to.as_ref().map(|id| id.as_str()),
         "protocol": envelope.native.protocol().word(),
         "extra": envelope.extra.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect::<serde_json::Map<_, _>>(),
-        "superseded": line::is_superseded(header, superseded),
+        "remarks": header.remarks,
         "file": header.name,
         "size": header.size,
     })

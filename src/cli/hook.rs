@@ -125,7 +125,7 @@ impl Hook {
                     Wake::Queue | Wake::NextPrompt => false,
                 };
                 if watches {
-                    watch = post.watched(me).iter().map(|dir| dir.display().to_string()).collect();
+                    watch = post.watched(me)?.iter().map(|dir| dir.display().to_string()).collect();
                 }
                 Some(notice::beginning(me.shown(), post.unread_count(me)?, !program.tells_session))
             }

@@ -88,7 +88,7 @@ impl Read {
     }
 
     fn text(&self, context: &Context, post: &Post, me: &Me, opened: &Opened) -> String {
-        let stays = post.awaits_answer(&me.mailbox, &opened.message.envelope);
+        let stays = me.mailbox.awaits_answer(&opened.message.envelope);
         let left = self.keep || stays || opened.folder != Folder::Inbox;
         let path = me.mailbox.path(if left { opened.folder } else { Folder::Archive }, &opened.name);
         Shown { full: self.full, path, stays, ..Shown::default() }.text(context, post, &me.id, opened)

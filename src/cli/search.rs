@@ -95,8 +95,7 @@ impl Search {
 
 fn show(context: &mut Context, post: &Post, hit: &Hit) {
     let place = format!("{}/{}", post.name_of(hit.copy.mailbox.as_str()), hit.copy.folder.word());
-    let line =
-        format!("{} {}", header::plain(post, &hit.copy.header, &[]), visible::line(&format!("({place})")));
+    let line = format!("{} {}", header::plain(post, &hit.copy.header), visible::line(&format!("({place})")));
     context.output.line(&visible::clip(&line, context.output.width()));
     for line in &hit.lines {
         let number = context.output.paint(CYAN, &format!("  {}:", line.number));
@@ -125,7 +124,7 @@ fn window(line: &Line, around: usize) -> (String, &str, String) {
 }
 
 fn document(post: &Post, hit: &Hit) -> Value {
-    let mut value = header::json(post, &hit.copy.header, &[]);
+    let mut value = header::json(post, &hit.copy.header);
     value["mailbox"] =
         json!({"id": hit.copy.mailbox.as_str(), "name": post.name_of(hit.copy.mailbox.as_str())});
     value["folder"] = json!(hit.copy.folder.word());

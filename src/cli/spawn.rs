@@ -145,7 +145,7 @@ impl Verb for Handback {
             [] => return Err(context.nothing("no task is open that began with `spawn:`")),
             [one] => *one,
             several => {
-                let mut hints: Vec<String> = several.iter().map(|h| header::plain(post, h, &[])).collect();
+                let mut hints: Vec<String> = several.iter().map(|h| header::plain(post, h)).collect();
                 hints.push("postroom handback ID says which".to_owned());
                 return Err(Fail::Told(Failure::Refused, format!("{} tasks are open", several.len()), hints));
             }

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::FileType;
-
 use super::context::Context;
 use super::fail::Fail;
 use super::surroundings::{self, project_file};
@@ -14,8 +12,7 @@ use super::trusted::{Read, is_trusted};
 use crate::dispatch::config::{AgentSettings, DispatchSettings};
 use crate::dispatch::presets::{self, Preset};
 use crate::dispatch::supervisor::Agent;
-use crate::mailbox::Dir;
-use crate::message::Protocol;
+use crate::mailbox::tree;
 use crate::name::{MailboxId, Name};
 use crate::post::{Failure, Me, Names, Post};
 use crate::registry::Entry;
@@ -197,20 +194,13 @@ pub(super) fn equip(context: &Context, agent: &mut Agent, me: &Me) {
     agent.environment.extend(own.map(|(name, value)| (name.into(), value)));
 }
 
-/// Agents of trees in the registry that have a file of their own, with the project each is in. A link is none.
+/// Agents of trees in the registry that have a file of their own, with the project each is in.
 fn described(post: &Post) -> Vec<(String, PathBuf)> {
     let Ok(registry) = post.registry() else { return vec![] };
-    let place = |entry: &Entry| {
-        let inbox = Path::new(&entry.inbox);
-        let claude = inbox.parent()?.parent()?;
-        let agents = Dir::outside(claude).ok()?.sub("agents").ok()?;
-        let file = agents.stat(&format!("{}.md", inbox.file_name()?.to_str()?)).ok()?;
-        let is_file = FileType::from_raw_mode(file.st_mode) == FileType::RegularFile;
-        is_file.then(|| Some((entry.name.clone(), claude.parent()?.to_owned())))?
-    };
-    registry.entries.iter().filter(|entry| is_of_tree(entry)).filter_map(place).collect()
+    let place = |entry: &Entry| Some((entry.name.clone(), tree::described_in(Path::new(&entry.inbox))?));
+    registry.entries.iter().filter_map(place).collect()
 }
 
 fn is_of_tree(entry: &Entry) -> bool {
-    entry.text("protocol") == Some(Protocol::Tree.word())
+    tree::project_of(Path::new(&entry.inbox)).is_some()
 }

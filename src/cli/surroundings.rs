@@ -106,12 +106,11 @@ impl Surroundings {
             Some(path) => self.whole_path(path)?,
             None => env::current_dir().map_err(|_| none(Path::new(".")))?,
         };
-        let is_tree = |dir: &Path| dir.join("inboxes").is_dir();
         if start.ends_with(".claude") && is_tree(&start) {
             return Ok(start);
         }
         let above = start.ancestors().take(if named.is_some() { 1 } else { usize::MAX });
-        above.map(|dir| dir.join(".claude")).find(|dir| is_tree(dir)).ok_or_else(|| none(&start))
+        tree_among(above).ok_or_else(|| none(&start))
     }
 
     /// What allows a write that the sandbox of the program around us forbade.
@@ -130,6 +129,19 @@ impl Surroundings {
             _ => format!("see who may write to {root}"),
         }
     }
+}
+
+/// The `.claude` directory with inboxes that is nearest to the working directory.
+pub(super) fn nearest_tree() -> Option<PathBuf> {
+    tree_among(env::current_dir().ok()?.ancestors())
+}
+
+fn tree_among<'a>(mut dirs: impl Iterator<Item = &'a Path>) -> Option<PathBuf> {
+    dirs.find_map(|dir| Some(dir.join(".claude")).filter(|claude| is_tree(claude)))
+}
+
+fn is_tree(claude: &Path) -> bool {
+    claude.join("inboxes").is_dir()
 }
 
 fn checked(room: &str) -> Result<RoomName, Fail> {

@@ -54,8 +54,7 @@ impl Verb for Wait {
             }
         };
         if context.output.json {
-            let headers: Vec<_> =
-                checked.headers.iter().map(|h| header::json(post, h, &checked.superseded)).collect();
+            let headers: Vec<_> = checked.headers.iter().map(|h| header::json(post, h)).collect();
             let root = context.root.display().to_string();
             context.output.json(&json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": headers, "timed_out": false}));
         } else {

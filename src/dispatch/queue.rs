@@ -8,9 +8,7 @@ use std::time::Duration;
 use super::runs::{Runs, key};
 use super::supervisor::Agent;
 use crate::clock::Timestamp;
-use crate::mailbox::Folder;
-use crate::mailbox::reading::mtime;
-use crate::message::{Priority, file_name};
+use crate::message::Priority;
 use crate::name::MailboxId;
 use crate::post::{Me, Post, Result};
 
@@ -99,25 +97,21 @@ impl<'a> Queue<'a> {
     fn look_into(&self, id: &MailboxId) -> Result<(Me, Vec<String>)> {
         let me = self.post.other(id)?;
         self.post.look_into(&me)?;
-        let arrivals = me.mailbox.arrivals(Folder::Inbox, usize::MAX)?;
+        let arrivals = me.mailbox.next(usize::MAX)?;
         Ok((me, arrivals.names))
     }
 
     /// The priority of a message, as a number that is smaller the more urgent it is, and its time.
     fn rank(&self, me: &Me, file: &str, now: Timestamp) -> (u8, Timestamp) {
-        if me.mailbox.agent().is_some() {
-            let header = me.mailbox.header(Folder::Inbox, file, u64::MAX / 2).ok().flatten();
-            return header.map_or((2, now), |header| (rank(header.envelope.priority), header.time));
-        }
-        let since = me.mailbox.stat(Folder::Inbox, file).map_or(now, |stat| mtime(&stat));
+        let Some((priority, since, ages)) = me.mailbox.urgency(file) else { return (2, now) };
         let steps = u8::try_from((now.since(since).as_secs() / AGEING.as_secs()).min(3)).unwrap_or(3);
-        (rank(file_name::priority(file.as_bytes())).saturating_sub(steps), since)
+        (rank(priority).saturating_sub(if ages { steps } else { 0 }), since)
     }
 
     /// Where mail arrives.
     pub(super) fn directories(&self) -> Vec<std::path::PathBuf> {
         let dirs = |(_, id): &(Agent, MailboxId)| {
-            self.post.other(id).map(|me| me.mailbox.arrival_dirs()).unwrap_or_default()
+            self.post.other(id).and_then(|me| Ok(me.mailbox.arrival_dirs()?)).unwrap_or_default()
         };
         self.agents.iter().flat_map(dirs).collect()
     }

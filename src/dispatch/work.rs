@@ -55,7 +55,7 @@ impl Supervisor<'_> {
         }
         let postponed = self.runs.postponed()?;
         let mailbox = self.me.id.as_str();
-        for file in self.me.mailbox.arrivals(Folder::Inbox, usize::MAX)?.names {
+        for file in self.me.mailbox.next(usize::MAX)?.names {
             if self.work.len() >= most {
                 break;
             }
@@ -135,7 +135,9 @@ impl Supervisor<'_> {
         answered: Option<&Work>,
     ) -> Result<End> {
         let why = match told {
-            Ok(_) if self.needs_no_answer(work.envelope()) => return self.finish(work),
+            Ok(_) if work.held.terms.of_answer || self.needs_no_answer(work.envelope()) => {
+                return self.finish(work);
+            }
             Ok(text) => {
                 let text = match answered {
                     Some(other) => format!(
@@ -175,11 +177,10 @@ impl Supervisor<'_> {
     }
 
     /// An answer needs no answer: two agents would thank each other for ever. But who comes back to what an agent said in
-    /// a run asks it again: that has the number of its thread, and no steps, because somebody thought. In a tree nothing
-    /// tells.
+    /// a run asks it again: that has the number of its thread, and no steps, because somebody thought.
     pub(super) fn needs_no_answer(&self, envelope: &Envelope) -> bool {
         let asks_again = guards::hops(envelope) == 0 && envelope.extra(guards::THREAD).is_some();
-        envelope.reply_to.is_some() && (!asks_again || self.me.mailbox.agent().is_some())
+        envelope.reply_to.is_some() && !asks_again
     }
 
     /// Ends a message that has its answer already.
@@ -252,17 +253,13 @@ impl Supervisor<'_> {
         // A run of a workflow asks each question once, and counts one answer to it whatever comes; so its archive, which
         // grows with every step, need not be searched. After an attempt that failed it is searched all the same.
         let of_run = envelope.extra("workflow") == Some(envelope.from.as_str()) && work.attempt() == 1;
-        let asked = of_run.then(|| work.file().to_owned());
-        let letter = Letter { body, extra, id: Some(id), asked, allow_secrets: true, ..Letter::default() };
+        let question = of_run.then(|| work.file().to_owned());
+        let letter = Letter { body, extra, id: Some(id), question, allow_secrets: true, ..Letter::default() };
         match self.post.done(self.me, &work.held, Some(letter)) {
             Ok(Some(Receipt { outcome: Outcome::Failed(Error::IdTaken { .. }), .. }))
-            | Err(Error::IdTaken { .. }) => {
+            | Err(Error::IdTaken { .. } | Error::Answered { .. }) => {
                 self.post.done(self.me, &work.held, None)?;
                 Ok(Ok("it had an answer before, so this one was not sent".to_owned()))
-            }
-            // In a tree the message is done by then, and its answer lies in the outbox.
-            Ok(Some(Receipt { outcome: Outcome::Failed(e), .. })) if self.me.mailbox.agent().is_some() => {
-                Ok(Ok(format!("its answer lies in the outbox: {e}")))
             }
             Ok(Some(Receipt { outcome: Outcome::Failed(e), .. })) => {
                 Ok(Err(format!("its answer could not be delivered: {e}")))

@@ -7,8 +7,9 @@ use rustix::fs::FileType;
 
 use super::{Doctor, Grade, entries};
 use crate::mailbox::maildir::CARD_LIMIT;
+use crate::mailbox::workspace::{self, MAILBOX};
 use crate::mailbox::{Dir, Error, Folder, Maildir, Token};
-use crate::message::{Envelope, Native, file_name};
+use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId};
 
 /// What lies in a mailbox beside its folders.
@@ -144,20 +145,16 @@ impl Doctor<'_> {
 
     /// What a workspace answers lies in `.mailbox/inbox/` until the next command carries it over.
     fn answers_by_hand(&mut self, mailbox: &Maildir) -> Result<(), Error> {
-        let own = Maildir::workspace(mailbox.dir().sub(".mailbox")?, mailbox.id());
+        let own = mailbox.dir().sub(MAILBOX)?;
         for folder in ["inbox", "scratch", "archive"] {
-            let Ok(dir) = own.dir().sub(folder) else { continue };
+            let Ok(dir) = own.sub(folder) else { continue };
             for (name, _) in entries(&dir)?.iter().filter(|(name, _)| name.starts_with('.')) {
                 self.litter(&dir, name);
             }
         }
-        for name in own.list(Folder::Inbox, usize::MAX).unwrap_or_default().names {
-            if let Err(broken) = own.message(Folder::Inbox, &name, self.room.limits().body_bytes)
-                && broken.is_settled(self.now())
-            {
-                let path = own.path(Folder::Inbox, &name).display().to_string();
-                self.find(Grade::Note, "§10.4", path, format!("{} (left alone)", broken.why));
-            }
+        for fault in workspace::faults_at(own, mailbox.id(), self.room.limits().body_bytes, self.now())? {
+            let path = fault.path.display().to_string();
+            self.find(Grade::Note, fault.rule, path, format!("{} (left alone)", fault.why));
         }
         Ok(())
     }
@@ -197,7 +194,7 @@ impl Doctor<'_> {
                         self.find(Grade::Fault, "§3.3", path, format!("has the id of {other}"));
                     }
                 }
-                Err(broken) if broken.is_settled(self.now()) => {
+                Err(broken) if broken.is_settled(self.now()) && !broken.is_bare => {
                     self.put_aside(mailbox, folder, &OsString::from(name), path, broken.why);
                 }
                 Err(_) => {}
@@ -218,7 +215,7 @@ impl Doctor<'_> {
                 Grade::Note,
                 "§2.2",
                 dir.path().join(name).display().to_string(),
-                "is not called *.md, so nobody reads it",
+                "Ignored: not a .md file.",
             );
         }
         Ok(())
@@ -226,7 +223,7 @@ impl Doctor<'_> {
 
     fn envelope(&mut self, id: &MailboxId, envelope: &Envelope, name: &str, path: &str) {
         // The other protocols address otherwise, and have no digits or priority in a name.
-        if envelope.native != Native::Maildir {
+        if !envelope.is_native() {
             return;
         }
         if !envelope.to.is_empty() && envelope.to != id.as_str() {

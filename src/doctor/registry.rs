@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{Doctor, Grade, entries};
+use super::{Doctor, Grade};
 use crate::mailbox::Folder;
 use crate::mailbox::maildir::CARD_LIMIT;
-use crate::mailbox::tree::{Agent, Tray};
-use crate::mailbox::{Dir, Error, Mailbox, Maildir};
+use crate::mailbox::{Error, Mailbox, Maildir};
 use crate::message::Protocol;
 use crate::name::{MailboxId, Name, fold};
 use crate::registry::{self, Editing, Entry, Registry};
@@ -108,54 +107,13 @@ impl Doctor<'_> {
         }
     }
 
-    /// What lies in a mailbox elsewhere is told of and left alone.
+    /// What lies in a mailbox elsewhere is reported and left alone.
     fn foreign(&mut self, mailbox: &Mailbox) -> Result<(), String> {
-        if let Some(agent) = mailbox.agent() {
-            return self.agent(agent).map_err(|e| e.to_string());
-        }
-        for folder in mailbox.folders().map_err(|e| e.to_string())? {
-            let listing = match mailbox.list(folder, usize::MAX) {
-                Err(e) if e.is_missing() && folder != Folder::Inbox => continue,
-                other => other.map_err(|e| e.to_string())?,
-            };
-            for name in &listing.names {
-                match mailbox.message(folder, name, self.room.limits().body_bytes) {
-                    Err(broken) if broken.is_settled(self.now()) => {
-                        let path = mailbox.path(folder, name).display().to_string();
-                        self.find(Grade::Note, "§10.4", path, format!("{} (left alone)", broken.why));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// An agent of a tree: what cannot be read, answers without a question, and what an interrupted change left.
-    fn agent(&mut self, agent: &Agent) -> Result<(), Error> {
-        let inbox = agent.facts(Tray::Inbox)?;
-        let outbox = agent.facts(Tray::Outbox)?;
-        for fault in agent.tree().faults(agent.id(), &inbox, &outbox) {
-            let rule = if fault.is_orphan { "§11.4" } else { "§11.2" };
-            self.find(
-                Grade::Note,
-                rule,
-                fault.path.display().to_string(),
-                format!("{} (left alone)", fault.why),
-            );
-        }
-        let mut dirs = vec![agent.dir().path().to_owned()];
-        dirs.push(agent.tree().path().join("outboxes").join(agent.id().as_str()));
-        // After a kill in the middle of a change such a file may be all that is left of somebody's own.
-        for path in dirs {
-            let dir = match Dir::outside(&path) {
-                Err(e) if e.is_missing() => continue,
-                other => other?,
-            };
-            for (name, _) in entries(&dir)?.iter().filter(|(name, _)| name.starts_with('.')) {
-                let what = "is left of an interrupted change; look into it, then remove it";
-                self.find(Grade::Litter, "§11.3", path.join(name).display().to_string(), what);
-            }
+        let found = mailbox.faults(self.room.limits().body_bytes, self.now()).map_err(|e| e.to_string())?;
+        for fault in found {
+            let grade = if fault.is_litter { Grade::Litter } else { Grade::Note };
+            let left = if fault.is_litter { "" } else { " (left alone)" };
+            self.find(grade, fault.rule, fault.path.display().to_string(), format!("{}{left}", fault.why));
         }
         Ok(())
     }
@@ -168,6 +126,10 @@ impl Doctor<'_> {
                 continue;
             }
             let Some(mut entry) = self.card(id) else { continue };
+            // A home that an interrupted adoption left: its messages have a name already, and one inbox has one.
+            if registry.entries.iter().any(|other| other.inbox == entry.inbox) {
+                continue;
+            }
             let what = format!("the mailbox {id} has the name `{}` on its card and no entry", entry.name);
             self.find(Grade::Fault, "§6.3", path, what);
             self.to_commit.push(self.findings.len() - 1);

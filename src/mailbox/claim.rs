@@ -52,6 +52,9 @@ pub struct Terms {
     /// The dispatcher's run that works on it; empty for a claim that was made by hand.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run: String,
+    /// In a tree: it is on an answer, which goes back to being one when the claim ends without success.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_answer: bool,
 }
 
 impl Terms {
@@ -66,6 +69,7 @@ impl Terms {
             attempt,
             file: file.to_owned(),
             run: String::new(),
+            of_answer: false,
         };
         terms.extend(lease, clock);
         terms

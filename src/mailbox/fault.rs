@@ -33,6 +33,8 @@ pub enum Error {
     Exists { path: PathBuf },
     #[error("{}: {why}", .path.display())]
     Content { path: PathBuf, why: String },
+    #[error("no mail can go to {}: {why}", crate::message::visible::clip(.path, 200))]
+    Destination { path: String, why: String },
     #[error("{} was changed by somebody else again and again; nothing was changed here", .path.display())]
     Busy { path: PathBuf },
     #[error("{} is held by another process for over {seconds} s", .path.display())]

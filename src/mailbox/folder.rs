@@ -120,6 +120,98 @@ impl Maildir {
     }
 }
 
+/// What the two protocols whose state is a directory do alike.
+macro_rules! by_folders {
+    ($self:ident => $folders:expr) => {
+        fn path(&$self, folder: Folder, name: &str) -> std::path::PathBuf {
+            Maildir::path($folders, folder, name)
+        }
+        fn folders(&$self) -> Result<Vec<Folder>> {
+            Maildir::folders($folders)
+        }
+        fn search_dirs(&$self) -> Result<Vec<(Folder, Dir)>> {
+            let mut dirs = vec![];
+            for folder in Maildir::folders($folders)? {
+                dirs.extend($folders.folder_if_any(folder)?.map(|dir| (folder, dir)));
+            }
+            Ok(dirs)
+        }
+        fn is_message(&$self, name: &[u8]) -> bool {
+            Maildir::is_message($folders, name)
+        }
+        fn list(&$self, folder: Folder, limit: usize) -> Result<Listing> {
+            Maildir::list($folders, folder, limit)
+        }
+        fn header(&$self, folder: Folder, name: &str, limit: u64) -> Reading<Header> {
+            Maildir::header($folders, folder, name, limit)
+        }
+        fn message(&$self, folder: Folder, name: &str, limit: u64) -> Reading<(Message, Timestamp)> {
+            Maildir::message($folders, folder, name, limit)
+        }
+        fn text(&$self, folder: Folder, name: &str) -> Option<String> {
+            let bytes = $folders.folder(folder).ok()?.read(name, crate::mailbox::TEXT_LIMIT).ok()??;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        }
+        fn twins(&$self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
+            Maildir::twins($folders, folder, id)
+        }
+        fn shift(&$self, name: &str, from: Folder, to: Folder) -> Result<Option<String>> {
+            Maildir::shift($folders, name, from, to)
+        }
+        fn older(&$self, folder: Folder, than: Timestamp) -> Result<Vec<String>> {
+            let Some(dir) = $folders.folder_if_any(folder)? else { return Ok(vec![]) };
+            let mut names = Maildir::list($folders, folder, usize::MAX)?.names;
+            // The change time is when it came here; a message may have waited long before it was read.
+            let is_older = |stat: rustix::fs::Stat| Timestamp::from_parts(stat.st_ctime, 0) <= than;
+            names.retain(|name| dir.stat(name).is_ok_and(is_older));
+            Ok(names)
+        }
+        fn remove(&$self, folder: Folder, name: &str) -> Result<()> {
+            $folders.folder(folder)?.remove(name)
+        }
+        fn sync(&$self, folder: Folder) -> Result<()> {
+            $folders.folder(folder)?.sync()
+        }
+        fn claim(&$self, name: &str, terms: &Terms) -> Result<Option<Token>> {
+            Maildir::claim($folders, name, terms)
+        }
+        fn tokens(&$self) -> Result<Vec<Token>> {
+            Maildir::tokens($folders)
+        }
+        fn terms(&$self, token: Token) -> Result<Option<Terms>> {
+            Maildir::terms($folders, token)
+        }
+        fn renew(&$self, token: Token, terms: &Terms) -> Result<()> {
+            Maildir::renew($folders, token, terms)
+        }
+        fn settle(&$self, token: Token, name: &str, to: Folder, _why: &str) -> Result<Option<String>> {
+            Maildir::settle($folders, token, name, to)
+        }
+        fn return_expired(&$self, clock: &dyn Clock) -> Result<Vec<String>> {
+            Maildir::return_expired($folders, clock)
+        }
+        fn note_attempt(&$self, name: &str, attempt: &Attempt) -> Result<()> {
+            Maildir::note_attempt($folders, name, attempt)
+        }
+        fn attempts(&$self, name: &str) -> Result<Vec<Attempt>> {
+            Maildir::attempts($folders, name)
+        }
+        fn tries(&$self, name: &str) -> Result<u32> {
+            Maildir::tries($folders, name)
+        }
+        fn end_of(&$self, token: Token) -> Result<Option<Attempt>> {
+            Maildir::end_of($folders, token)
+        }
+        fn carry_attempts(&$self, name: &str, new: &str) -> Result<()> {
+            Maildir::carry_attempts($folders, name, new)
+        }
+        fn forget_attempts(&$self, name: &str) -> Result<()> {
+            Maildir::forget_attempts($folders, name)
+        }
+    };
+}
+pub(super) use by_folders;
+
 #[cfg(test)]
 mod tests {
     use super::*;

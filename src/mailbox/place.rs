@@ -1,370 +1,278 @@
-//! A mailbox of any protocol: its home in the room, and the place where its messages lie.
+//! A place: where the messages of a mailbox lie, and the whole life of a message there in one protocol.
 //!
-//! Every name of a room has a home `<root>/<id>/`: who was seen, whose session it is, locks, and an inbox for
-//! senders who know no other protocol. The messages of a mailbox of the native protocol lie there too; those of
-//! a workspace lie in its `.mailbox`, those of an agent in its `.claude` tree, those of another room in that room
-//! (format.md §9). Verbs see no difference.
+//! [`Maildir`](super::Maildir), [`Workspace`](super::workspace::Workspace) and [`Agent`](super::tree::Agent) are places. Everything
+//! above composes these methods and never asks which of the three it has. Where a protocol has no such thing, the method's
+//! default says so.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-
-use rustix::fs::Stat;
+use std::path::PathBuf;
 
 use super::claim::{Attempt, Terms};
+use super::delivery::{Delivery, DeliveryOutcome};
 use super::disk::Dir;
-use super::fault::{Error, Result};
+use super::fault::Result;
 use super::folder::{Folder, Token};
-use super::maildir::{Layout, Listing, Maildir};
 use super::reading::{Header, Unreadable};
-use super::tree::{Agent, Tree};
 use crate::clock::{Clock, Timestamp};
-use crate::message::{Message, Protocol, file_name};
-use crate::name::{MailboxId, MessageId};
+use crate::message::{Envelope, Message, Priority, Protocol};
+use crate::name::MessageId;
 
-/// The longest file that is looked at again to say what is wrong with it.
-const TEXT_LIMIT: u64 = 16 * 1024 * 1024;
-
-/// One mailbox, open.
-#[derive(Debug)]
-pub struct Mailbox {
-    home: Maildir,
-    place: Place,
+/// The outcome of a look into a folder: the first names in order, and how many there are in all.
+#[derive(Debug, Default)]
+pub struct Listing {
+    pub names: Vec<String>,
+    pub total: usize,
+    /// Entries called like a message that are no regular files, or whose names are not UTF-8.
+    pub strange: Vec<(OsString, &'static str)>,
+    /// What is known to be no message, where a look into the file came before the list.
+    pub broken: Vec<String>,
 }
 
-#[derive(Debug)]
-enum Place {
-    Home,
-    Elsewhere(Maildir),
-    Tree(Box<Agent>),
+/// An answer that is kept where it was given, before it is carried to its asker.
+#[derive(Debug, Clone)]
+pub struct KeptAnswer {
+    /// The same whoever carries it and however often.
+    pub id: MessageId,
+    pub message: Message,
+    /// The answer says that the question failed, and why.
+    pub failed: Option<String>,
+    /// Whether it was there before, in other words.
+    pub is_older: bool,
+    pub path: PathBuf,
+    /// Who it is for, as it says.
+    pub to: String,
 }
 
-/// Where the messages are: in directories that say their state, or in an inbox where a field does.
-enum At<'a> {
-    Folders(&'a Maildir),
-    Tree(&'a Agent),
+/// What is wrong with a file, for the doctor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceFault {
+    pub path: PathBuf,
+    pub why: String,
+    pub rule: &'static str,
+    /// Left over from an interrupted change; it may be all that is left of somebody's file.
+    pub is_litter: bool,
 }
 
-impl Mailbox {
-    /// A mailbox whose messages lie at its home.
-    pub fn native(home: Maildir) -> Self {
-        Self { home, place: Place::Home }
-    }
+/// One message of another protocol that has to be filed in this mailbox's own, and the way to put it aside then.
+pub struct Stray<'a> {
+    pub message: Message,
+    pub put_away: Box<dyn FnOnce() -> Result<()> + 'a>,
+}
 
-    /// A mailbox whose messages lie in an inbox elsewhere, in the layout of its protocol. Missing: nothing is there.
-    pub fn elsewhere(home: Maildir, protocol: Protocol, inbox: &Path) -> Result<Self> {
-        let wrong = || Error::NotADirectory { path: inbox.to_owned(), what: "no inbox of its protocol" };
-        let above = inbox.parent().ok_or_else(wrong)?;
-        let place = match protocol {
-            Protocol::Maildir if inbox.ends_with("inbox") => {
-                Place::Elsewhere(Maildir::at(Dir::outside(above)?, home.id()))
-            }
-            Protocol::Workspace if inbox.ends_with(".mailbox/inbox") => {
-                Place::Elsewhere(Maildir::workspace(Dir::outside(above)?, home.id()))
-            }
-            Protocol::Tree if above.ends_with(".claude/inboxes") => {
-                let name = inbox.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                let agent = MailboxId::parse(name).map_err(|_| wrong())?;
-                let tree = Tree::open(above.parent().ok_or_else(wrong)?)?;
-                Place::Tree(Box::new(tree.agent(&agent)?))
-            }
-            _ => return Err(wrong()),
-        };
-        Ok(Self { home, place })
-    }
+/// An inbox that is longer is not opened message by message for what only envelopes tell.
+const SHORT: usize = 64;
 
-    pub fn id(&self) -> &MailboxId {
-        self.home.id()
-    }
+/// What a file says, or why it cannot be read; `None`: it has gone meanwhile.
+pub type Reading<T> = std::result::Result<Option<T>, Unreadable>;
 
-    pub fn protocol(&self) -> Protocol {
-        match self.at() {
-            At::Folders(maildir) if maildir.layout() == Layout::Native => Protocol::Maildir,
-            At::Folders(_) => Protocol::Workspace,
-            At::Tree(_) => Protocol::Tree,
-        }
-    }
+pub trait Place: std::fmt::Debug {
+    fn protocol(&self) -> Protocol;
 
-    /// Whether its messages lie at its home.
-    pub fn is_home(&self) -> bool {
-        matches!(self.place, Place::Home)
-    }
+    // Where things are.
 
-    pub fn home(&self) -> &Maildir {
-        &self.home
+    /// The directory of unread mail.
+    fn inbox(&self) -> PathBuf;
+    fn path(&self, folder: Folder, name: &str) -> PathBuf;
+    /// Every folder that may hold messages now, claims included, in the order in which mail moves through them.
+    fn folders(&self) -> Result<Vec<Folder>>;
+    /// Directories whose files are to be searched, each with the folder it stands for.
+    fn search_dirs(&self) -> Result<Vec<(Folder, Dir)>>;
+    /// The folder of a message that was found in one of those directories.
+    fn folder_of(&self, found: Folder, _envelope: &Envelope) -> Folder {
+        found
     }
-
-    /// The directory of its home.
-    pub fn dir(&self) -> &Dir {
-        self.home.dir()
-    }
-
-    /// The directories that hold its messages, if directories say their state.
-    pub fn maildir(&self) -> Option<&Maildir> {
-        match self.at() {
-            At::Folders(maildir) => Some(maildir),
-            At::Tree(_) => None,
-        }
-    }
-
-    /// The agent it is in a `.claude` tree.
-    pub fn agent(&self) -> Option<&Agent> {
-        match self.at() {
-            At::Folders(_) => None,
-            At::Tree(agent) => Some(agent),
-        }
-    }
-
-    fn at(&self) -> At<'_> {
-        match &self.place {
-            Place::Home => At::Folders(&self.home),
-            Place::Elsewhere(place) => At::Folders(place),
-            Place::Tree(agent) => At::Tree(agent),
-        }
-    }
-
-    /// The directories in which its mail arrives.
-    pub fn arrival_dirs(&self) -> Vec<PathBuf> {
-        let mut dirs = vec![self.inbox()];
-        if !self.is_home() {
-            dirs.push(self.home.dir().path().join(Folder::Inbox.word()));
-        }
-        dirs
-    }
-
-    /// The directory of its unread mail.
-    pub fn inbox(&self) -> PathBuf {
-        match self.at() {
-            At::Folders(maildir) => maildir.dir().path().join(Folder::Inbox.word()),
-            At::Tree(agent) => agent.dir().path().to_owned(),
-        }
-    }
-
-    pub fn list(&self, folder: Folder, limit: usize) -> Result<Listing> {
-        match self.at() {
-            At::Folders(maildir) => maildir.list(folder, limit),
-            At::Tree(agent) => Ok(agent.list(folder, limit)?),
-        }
-    }
-
-    pub fn arrivals(&self, folder: Folder, limit: usize) -> Result<Listing> {
-        match self.at() {
-            At::Folders(maildir) => maildir.arrivals(folder, limit),
-            // A step waits for the steps before it, and is nobody's next message until then.
-            At::Tree(agent) if folder == Folder::Inbox => Ok(agent.ready(limit)?),
-            At::Tree(agent) => Ok(agent.list(folder, limit)?),
-        }
-    }
-
-    pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
-        match self.at() {
-            At::Folders(maildir) => maildir.unread(),
-            At::Tree(agent) => Ok(agent.unread()?),
-        }
-    }
-
-    pub fn header(
-        &self,
-        folder: Folder,
-        name: &str,
-        limit: u64,
-    ) -> std::result::Result<Option<Header>, Unreadable> {
-        match self.at() {
-            At::Folders(maildir) => maildir.header(folder, name, limit),
-            At::Tree(agent) => agent.header(folder, name, limit),
-        }
-    }
-
-    pub fn message(
-        &self,
-        folder: Folder,
-        name: &str,
-        limit: u64,
-    ) -> std::result::Result<Option<(Message, Timestamp)>, Unreadable> {
-        match self.at() {
-            At::Folders(maildir) => maildir.message(folder, name, limit),
-            At::Tree(agent) => agent.message(folder, name, limit),
-        }
-    }
-
-    /// A whole file as text, however it is written; for saying what is wrong with it.
-    pub fn text(&self, folder: Folder, name: &str) -> Option<String> {
-        let bytes = match self.at() {
-            At::Folders(maildir) => maildir.folder(folder).ok()?.read(name, TEXT_LIMIT).ok()??,
-            At::Tree(agent) => agent.dir().read(name, TEXT_LIMIT).ok()??,
-        };
-        Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    pub fn path(&self, folder: Folder, name: &str) -> PathBuf {
-        match self.at() {
-            At::Folders(maildir) => maildir.path(folder, name),
-            At::Tree(agent) => agent.path(folder, name),
-        }
-    }
-
-    pub fn folders(&self) -> Result<Vec<Folder>> {
-        match self.at() {
-            At::Folders(maildir) => maildir.folders(),
-            At::Tree(agent) => Ok(agent.folders()?),
-        }
-    }
-
-    pub fn tokens(&self) -> Result<Vec<Token>> {
-        match self.at() {
-            At::Folders(maildir) => maildir.tokens(),
-            At::Tree(agent) => agent.tokens(),
-        }
-    }
-
-    /// The files of a folder that may hold the message with this id.
-    pub fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
-        match self.at() {
-            At::Folders(maildir) => maildir.twins(folder, id),
-            At::Tree(agent) => Ok(agent.twins(folder, id)?),
-        }
-    }
-
-    /// Directories whose files are to be searched, each with the folder it stands for; a field may say another.
-    pub fn search_dirs(&self) -> Result<Vec<(Folder, Dir)>> {
-        let mut dirs = vec![];
-        match self.at() {
-            At::Folders(maildir) => {
-                for folder in maildir.folders()? {
-                    dirs.extend(maildir.folder_if_any(folder)?.map(|dir| (folder, dir)));
-                }
-            }
-            At::Tree(agent) => dirs = agent.search_dirs()?,
-        }
-        Ok(dirs)
-    }
-
     /// Whether a file of this name is a message.
-    pub fn is_message(&self, name: &[u8]) -> bool {
-        match self.at() {
-            At::Folders(maildir) => maildir.is_message(name),
-            At::Tree(_) => file_name::is_message(name),
-        }
+    fn is_message(&self, name: &[u8]) -> bool;
+
+    // Looking.
+
+    /// The first `limit` names of a folder, in the order in which they would be shown.
+    fn list(&self, folder: Folder, limit: usize) -> Result<Listing>;
+    /// Unread mail in order of arrival, as far as names tell.
+    fn arrivals(&self, limit: usize) -> Result<Listing> {
+        self.list(Folder::Inbox, limit)
+    }
+    /// Whether the first names of [`Place::arrivals`] are the first to be shown; else all have to be opened for that.
+    fn lists_in_order(&self) -> bool {
+        true
+    }
+    /// Unread headers in their final order, with remarks.
+    fn arrange(&self, headers: Vec<Header>) -> Result<Vec<Header>>;
+    /// Unread mail that nobody was shown and that may be begun, in no particular order.
+    fn unseen(&self, limit: usize) -> Result<Listing>;
+    /// The same, in the order in which it is to be taken.
+    fn next(&self, limit: usize) -> Result<Listing>;
+    /// How many messages are unread, and when the oldest came.
+    fn unread(&self) -> Result<(usize, Option<Timestamp>)>;
+    fn header(&self, folder: Folder, name: &str, limit: u64) -> Reading<Header>;
+    /// A whole message, and when it was written.
+    fn message(&self, folder: Folder, name: &str, limit: u64) -> Reading<(Message, Timestamp)>;
+    /// A whole file as text, however it is written; for saying what is wrong with it.
+    fn text(&self, folder: Folder, name: &str) -> Option<String>;
+    /// The files of a folder that may hold the message with this id.
+    fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>>;
+    /// The messages of a folder that may have come since a time.
+    fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>>;
+    /// The envelopes of requests here that belong to a run of a workflow.
+    fn of_run(&self, run: &str, limit: u64) -> Result<Vec<Envelope>> {
+        let listing = self.list(Folder::Inbox, SHORT)?;
+        let names = listing.names.iter().filter(|_| listing.total <= SHORT);
+        let envelopes =
+            names.filter_map(|name| Some(self.header(Folder::Inbox, name, limit).ok()??.envelope));
+        Ok(envelopes.filter(|envelope| envelope.extra("workflow") == Some(run)).collect())
+    }
+    /// Priority and time of a waiting message, and whether waiting raises its priority.
+    fn urgency(&self, name: &str) -> Option<(Priority, Timestamp, bool)>;
+
+    // Into the mailbox.
+
+    /// Delivers a message; once, if it may be a retry.
+    fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome>;
+    /// Messages of other protocols in this place that have to be filed as its own.
+    fn strays(&self, _limit: u64, _now: Timestamp) -> Result<Vec<Stray<'_>>> {
+        Ok(vec![])
     }
 
-    /// What is known of a file without opening it.
-    pub fn stat(&self, folder: Folder, name: &str) -> Result<Stat> {
-        match self.at() {
-            At::Folders(maildir) => maildir.folder(folder)?.stat(name),
-            At::Tree(agent) => agent.dir().stat(name),
-        }
-    }
+    // Out of the inbox.
 
+    /// Whether a message stays unread until it is answered.
+    fn awaits_answer(&self, _envelope: &Envelope) -> bool {
+        false
+    }
+    /// Notes that a message was shown, which ends it where nothing more is due. The name it has then; `None`: it is gone.
+    fn consume(&self, name: &str, envelope: &Envelope, terms: &Terms) -> Result<Option<String>>;
+    /// Archives a message that is named by its whole id with one look and one change. `None`: look for it otherwise.
+    fn archive_named(&self, _reference: &str) -> Result<Option<Archived>> {
+        Ok(None)
+    }
+    /// Moves a message to another folder and gives its name there; `None` if it is no longer where it was. Durable.
+    fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>>;
+    /// Takes back a message that nobody has begun; `false`: it is not unread any more.
+    fn withdraw(&self, name: &str) -> Result<bool> {
+        Ok(self.shift(name, Folder::Inbox, Folder::Archive)?.is_some())
+    }
+    /// Finished mail that came to its folder before a time; a place that cleans up otherwise has none.
+    fn older(&self, _folder: Folder, _than: Timestamp) -> Result<Vec<String>> {
+        Ok(vec![])
+    }
+    fn remove(&self, folder: Folder, name: &str) -> Result<()>;
     /// Makes the moves into a folder survive a power cut.
-    pub fn sync(&self, folder: Folder) -> Result<()> {
-        match self.at() {
-            At::Folders(maildir) => maildir.folder(folder)?.sync(),
-            At::Tree(agent) => agent.dir().sync(),
-        }
+    fn sync(&self, folder: Folder) -> Result<()>;
+    /// Puts away what cannot be read; `false`: it is left alone, because quarantine is for rooms.
+    fn quarantine(&self, _name: &OsString) -> Result<bool> {
+        Ok(false)
+    }
+    fn has_quarantine(&self) -> bool {
+        false
     }
 
-    pub fn remove(&self, folder: Folder, name: &str) -> Result<()> {
-        match self.at() {
-            At::Folders(maildir) => maildir.folder(folder)?.remove(name),
-            At::Tree(agent) => Ok(agent.remove(folder, name).map(|_| ())?),
-        }
-    }
+    // Claims.
 
-    pub fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>> {
-        match self.at() {
-            At::Folders(maildir) => maildir.shift(name, from, to),
-            At::Tree(agent) => Ok(agent.shift(name, from, to)?),
-        }
+    fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>>;
+    fn tokens(&self) -> Result<Vec<Token>>;
+    fn terms(&self, token: Token) -> Result<Option<Terms>>;
+    fn renew(&self, token: Token, terms: &Terms) -> Result<()>;
+    /// Ends a claim; `why` is written where the protocol has a place for it. `None`: somebody else has decided.
+    fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>>;
+    fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>>;
+    fn note_attempt(&self, name: &str, attempt: &Attempt) -> Result<()>;
+    fn attempts(&self, name: &str) -> Result<Vec<Attempt>>;
+    fn tries(&self, name: &str) -> Result<u32>;
+    fn end_of(&self, token: Token) -> Result<Option<Attempt>>;
+    fn carry_attempts(&self, _name: &str, _new: &str) -> Result<()> {
+        Ok(())
     }
+    fn forget_attempts(&self, name: &str) -> Result<()>;
 
-    /// Whether what cannot be read is put away; elsewhere it is left alone, because quarantine is for rooms.
-    pub fn has_quarantine(&self) -> bool {
-        matches!(self.at(), At::Folders(maildir) if maildir.layout() == Layout::Native)
+    // Answers.
+
+    /// Whether answers are kept where they are given.
+    fn keeps_answers(&self) -> bool {
+        false
     }
-
-    /// Puts away what cannot be read; `false`: here it is left alone.
-    pub fn quarantine(&self, name: &OsString) -> Result<bool> {
-        match self.at() {
-            At::Folders(maildir) if self.has_quarantine() => maildir.quarantine(name).map(|()| true),
+    /// Keeps an answer where the protocol has a place for it, once. What lies there already is what counts, whoever wrote it.
+    fn keep_answer(
+        &self,
+        _name: &str,
+        _asked: &Envelope,
+        _answer: &AnswerDraft<'_>,
+    ) -> Result<Option<KeptAnswer>> {
+        Ok(None)
+    }
+    /// The answer that lies here for a question, written by hand or before.
+    fn kept_answer(&self, _asked: &Envelope) -> Result<Option<KeptAnswer>> {
+        Ok(None)
+    }
+    /// Questions of this mailbox that are open although an answer lies here, written by hand.
+    fn answered_by_hand(&self, _now: Timestamp) -> Result<Vec<(Folder, String)>> {
+        Ok(vec![])
+    }
+    /// Brings a question that was answered into its last state. `false`: it is not where it was.
+    fn finish(&self, folder: Folder, name: &str, failed: Option<&str>) -> Result<bool> {
+        let to = if failed.is_some() { Folder::Failed } else { Folder::Archive };
+        match folder {
+            Folder::Claimed(token) => Ok(self.settle(token, name, to, failed.unwrap_or_default())?.is_some()),
+            Folder::Inbox => Ok(self.shift(name, folder, to)?.is_some()),
             _ => Ok(false),
         }
     }
-
-    pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
-        match self.at() {
-            At::Folders(maildir) => maildir.claim(name, terms),
-            At::Tree(agent) => Ok(agent.claim(name, terms)?),
-        }
+    /// Before another try: an answer that says that the last one failed is no answer any more.
+    fn forget_failure(&self, _folder: Folder, _name: &str) -> Result<()> {
+        Ok(())
+    }
+    /// Puts a failed question aside where it would hold back what comes after it.
+    fn set_aside(&self, _name: &str) -> Result<()> {
+        Ok(())
+    }
+    /// When a finished message was answered, or that it is done, as far as this place tells by itself.
+    fn evidence(&self, _envelope: &Envelope) -> Option<Evidence> {
+        None
     }
 
-    pub fn terms(&self, token: Token) -> Result<Option<Terms>> {
-        match self.at() {
-            At::Folders(maildir) => maildir.terms(token),
-            At::Tree(agent) => agent.terms(token),
-        }
-    }
+    // The doctor.
 
-    pub fn renew(&self, token: Token, terms: &Terms) -> Result<()> {
-        match self.at() {
-            At::Folders(maildir) => maildir.renew(token, terms),
-            At::Tree(agent) => agent.renew(token, terms),
-        }
-    }
+    /// What cannot be read or does not fit together; everything is left alone.
+    fn faults(&self, limit: u64, now: Timestamp) -> Result<Vec<PlaceFault>>;
+}
 
-    /// Ends a claim; `why` is written where the protocol has a place for it.
-    pub fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>> {
-        match self.at() {
-            At::Folders(maildir) => maildir.settle(token, name, to),
-            At::Tree(agent) => {
-                let error = (to == Folder::Failed && !why.is_empty()).then_some(why);
-                Ok(agent.settle_with(token, name, to, error)?)
-            }
-        }
-    }
+/// What somebody says to a question.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerDraft<'a> {
+    pub subject: Option<&'a str>,
+    pub body: &'a str,
+    pub priority: Priority,
+    pub channel: Option<&'a str>,
+    pub extra: &'a [(String, String)],
+    /// It could not be done, and why.
+    pub failed: Option<&'a str>,
+    pub now: Timestamp,
+}
 
-    pub fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>> {
-        match self.at() {
-            At::Folders(maildir) => maildir.return_expired(clock),
-            At::Tree(agent) => Ok(agent.return_expired(clock)?),
-        }
-    }
+/// What became of a message that was to be archived.
+#[derive(Debug)]
+pub struct Archived {
+    pub name: String,
+    pub id: MessageId,
+    pub how: ArchivedHow,
+}
 
-    pub fn note_attempt(&self, name: &str, attempt: &Attempt) -> Result<()> {
-        match self.at() {
-            At::Folders(maildir) => maildir.note_attempt(name, attempt),
-            At::Tree(agent) => agent.note_attempt(name, attempt),
-        }
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArchivedHow {
+    Now,
+    Before,
+    /// Somebody has it under a claim.
+    Claimed,
+}
 
-    pub fn attempts(&self, name: &str) -> Result<Vec<Attempt>> {
-        match self.at() {
-            At::Folders(maildir) => maildir.attempts(name),
-            At::Tree(agent) => agent.attempts(name),
-        }
-    }
+/// What a finished message says about its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Evidence {
+    Answered(String),
+    Done,
+}
 
-    pub fn tries(&self, name: &str) -> Result<u32> {
-        match self.at() {
-            At::Folders(maildir) => maildir.tries(name),
-            At::Tree(agent) => agent.tries(name),
-        }
-    }
-
-    pub fn end_of(&self, token: Token) -> Result<Option<Attempt>> {
-        match self.at() {
-            At::Folders(maildir) => maildir.end_of(token),
-            At::Tree(agent) => agent.end_of(token),
-        }
-    }
-
-    /// Attempts go with their message when its name changes, which only happens between directories.
-    pub fn carry_attempts(&self, name: &str, new: &str) -> Result<()> {
-        self.maildir().map_or(Ok(()), |maildir| maildir.carry_attempts(name, new))
-    }
-
-    pub fn forget_attempts(&self, name: &str) -> Result<()> {
-        match self.at() {
-            At::Folders(maildir) => maildir.forget_attempts(name),
-            At::Tree(agent) => agent.forget_attempts(name),
-        }
+impl std::fmt::Debug for Stray<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stray").field("message", &self.message).finish_non_exhaustive()
     }
 }

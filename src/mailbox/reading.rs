@@ -5,21 +5,20 @@
 
 use std::time::Duration;
 
-use rustix::fs::FileType;
-
 use super::disk;
 use super::fault::{Error, Result};
 use super::folder::Folder;
-use super::maildir::{Layout, Listing, Maildir};
+use super::maildir::Maildir;
+use super::place::{Place, PlaceFault};
 use crate::clock::Timestamp;
 use crate::message::any::{self, Head};
-use crate::message::{Envelope, Message, ParseError, Priority, file_name, frontmatter};
+use crate::message::{Envelope, Message, ParseError, frontmatter};
 
 /// A file placed by hand may still be growing; until it is this old nobody calls it broken.
-const GROWING: Duration = Duration::from_secs(5);
+pub(super) const GROWING: Duration = Duration::from_secs(5);
 
-/// The longest message of a workspace that is opened for its priority.
-const LOOKED_AT: u64 = 16 * 1024 * 1024;
+/// A file that somebody may be writing is whole when nobody has written to it for this long.
+const STABLE: Duration = Duration::from_millis(250);
 
 /// What is known of a message without its body.
 #[derive(Debug, Clone)]
@@ -28,6 +27,15 @@ pub struct Header {
     pub envelope: Envelope,
     pub time: Timestamp,
     pub size: u64,
+    /// What is worth knowing before it is read: superseded, waiting for an earlier step, doubtful.
+    pub remarks: Vec<String>,
+}
+
+impl Header {
+    pub fn of(name: &str, envelope: Envelope, time: Timestamp, size: u64) -> Self {
+        let remarks = envelope.doubts.iter().map(|doubt| format!("doubtful: {doubt}")).collect();
+        Self { name: name.to_owned(), envelope, time, size, remarks }
+    }
 }
 
 /// A file that cannot be read as a message.
@@ -41,9 +49,33 @@ pub struct Unreadable {
     pub passing: bool,
     /// Quarantine is for rooms: elsewhere it is told of and left where it is.
     pub left_alone: bool,
+    /// It has no frontmatter at all, and may be a plain note.
+    pub is_bare: bool,
 }
 
 impl Unreadable {
+    /// What a parser says of a file.
+    pub(super) fn parsed(name: &str, e: &ParseError, time: Option<Timestamp>) -> Self {
+        let is_bare = matches!(e, ParseError::NoFrontmatter);
+        let (name, why) = (name.to_owned(), e.to_string());
+        Self { name, why, time, passing: false, left_alone: false, is_bare }
+    }
+
+    /// Something called like a message that is none.
+    pub fn strange(name: String, what: &str, left_alone: bool) -> Self {
+        Self { name, why: format!("it is {what}"), time: None, passing: false, left_alone, is_bare: false }
+    }
+
+    /// A failure of the disk that says nothing about the file.
+    pub(super) fn passing(name: &str, e: &Error) -> Self {
+        Self::failing(name, e.to_string())
+    }
+
+    /// Something that is needed to understand it could not be looked at.
+    pub fn failing(name: &str, why: String) -> Self {
+        Self { name: name.to_owned(), why, time: None, passing: true, left_alone: false, is_bare: false }
+    }
+
     /// Whether it is old enough to be called broken.
     pub fn is_settled(&self, now: Timestamp) -> bool {
         !self.passing
@@ -54,43 +86,6 @@ impl Unreadable {
 }
 
 impl Maildir {
-    /// How many messages are unread, and when the oldest came; by names and one look at a file.
-    pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
-        let inbox = self.folder(Folder::Inbox)?;
-        if self.layout() == Layout::Workspace {
-            let listing = self.list(Folder::Inbox, 1)?;
-            let oldest = listing.names.first().and_then(|name| inbox.stat(name).ok());
-            return Ok((listing.total, oldest.map(|stat| mtime(&stat))));
-        }
-        let (mut count, mut oldest) = (0, Vec::new());
-        inbox.scan(|name, kind| {
-            if kind == FileType::RegularFile && file_name::is_message(name) {
-                count += 1;
-                if oldest.is_empty() || name < oldest.as_slice() {
-                    oldest = name.to_vec();
-                }
-            }
-        })?;
-        let time = str::from_utf8(&oldest)
-            .ok()
-            .filter(|n| !n.is_empty())
-            .and_then(|n| inbox.stat(n).ok())
-            .map(|s| mtime(&s));
-        Ok((count, time))
-    }
-
-    /// The first `limit` messages in order of arrival where only the messages themselves tell their priority.
-    pub(super) fn arrivals_by_envelope(&self, folder: Folder, limit: usize) -> Result<Listing> {
-        let mut listing = self.list(folder, usize::MAX)?;
-        let priority = |name: &String| match self.header(folder, name, LOOKED_AT) {
-            Ok(Some(header)) => header.envelope.priority,
-            _ => Priority::Normal,
-        };
-        listing.names.sort_by_cached_key(priority);
-        listing.names.truncate(limit);
-        Ok(listing)
-    }
-
     /// Reads the envelope of a message and not its body. `Ok(None)`: it has gone meanwhile.
     pub fn header(
         &self,
@@ -106,16 +101,9 @@ impl Maildir {
             let path = self.path(folder, name);
             return Err(self.unreadable(folder, name, &Error::TooLarge { path, size, limit: most }));
         }
-        let broken = |e: ParseError| Unreadable {
-            name: name.to_owned(),
-            why: e.to_string(),
-            time: Some(time),
-            passing: false,
-            left_alone: false,
-        };
+        let broken = |e: ParseError| Unreadable::parsed(name, &e, Some(time));
         let mut bytes = Vec::new();
-        let found =
-            |envelope: Box<Envelope>| Header { name: name.to_owned(), envelope: *envelope, time, size };
+        let found = |envelope: Box<Envelope>| Header::of(name, *envelope, time, size);
         for more in [4096, frontmatter::HEADER_LIMIT] {
             bytes.extend(opened.head(more).map_err(|e| self.unreadable(folder, name, &e))?);
             let whole = bytes.len() as u64 >= size;
@@ -146,13 +134,7 @@ impl Maildir {
         let bytes = bytes.map_err(|e| self.unreadable(folder, name, &e))?;
         match any::parse(&bytes) {
             Ok(message) => Ok(Some((message, time))),
-            Err(e) => Err(Unreadable {
-                name: name.to_owned(),
-                why: e.to_string(),
-                time: Some(time),
-                passing: false,
-                left_alone: false,
-            }),
+            Err(e) => Err(Unreadable::parsed(name, &e, Some(time))),
         }
     }
 
@@ -162,19 +144,17 @@ impl Maildir {
         name: &str,
     ) -> std::result::Result<Option<disk::Opened>, Unreadable> {
         // A folder that cannot be opened, whatever it is just now, says nothing about what lies in it.
-        let elsewhere = |e: Error| Unreadable {
-            name: name.to_owned(),
-            why: e.to_string(),
-            time: None,
-            passing: true,
-            left_alone: false,
-        };
+        let elsewhere = |e: Error| Unreadable::passing(name, &e);
         let Some(dir) = self.folder_if_any(folder).map_err(elsewhere)? else { return Ok(None) };
         let opened = match dir.open_file(name) {
             Err(e) if e.is_missing() => return Ok(None),
             other => other.map_err(|e| self.unreadable(folder, name, &e))?,
         };
-        if opened.stat.st_nlink > 1 && !self.is_staged(name, &opened.stat).map_err(elsewhere)? {
+        // Some file systems answer from a cache for a while; only a second link that is there now counts.
+        if opened.stat.st_nlink > 1
+            && dir.links(name).map_err(elsewhere)? > 1
+            && !self.is_staged(name, &opened.stat).map_err(elsewhere)?
+        {
             let path = dir.path().join(name);
             return Err(self.unreadable(folder, name, &Error::HardLink { path }));
         }
@@ -205,7 +185,46 @@ impl Maildir {
         let barred = e.is_forbidden() && stat.as_ref().is_some_and(|s| s.st_mode & 0o400 == 0);
         let passing = matches!(e, Error::Io { .. }) && !barred;
         let time = stat.map(|s| mtime(&s));
-        Unreadable { name: name.to_owned(), why: e.to_string(), time, passing, left_alone: false }
+        Unreadable { time, passing, ..Unreadable::passing(name, e) }
+    }
+}
+
+/// What cannot be read in a place where everything is left alone.
+pub(super) fn unreadable_faults(place: &dyn Place, limit: u64, now: Timestamp) -> Result<Vec<PlaceFault>> {
+    let mut found = vec![];
+    for folder in place.folders()? {
+        let listing = match place.list(folder, usize::MAX) {
+            Err(e) if e.is_missing() && folder != Folder::Inbox => continue,
+            other => other?,
+        };
+        for name in &listing.names {
+            if let Err(broken) = place.message(folder, name, limit)
+                && broken.is_settled(now)
+                && !broken.is_bare
+            {
+                let path = place.path(folder, name);
+                found.push(PlaceFault { path, why: broken.why, rule: "§10.4", is_litter: false });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether somebody may be writing to a file this moment. A file that was moved or linked after its last write is whole, and a
+/// time that is still to come says nothing.
+pub(super) fn is_growing(stat: &rustix::fs::Stat, now: Timestamp) -> bool {
+    let nanos = |part: u64| i32::try_from(part).unwrap_or(0);
+    let changed = Timestamp::from_parts(stat.st_ctime, nanos(stat.st_ctime_nsec));
+    changed == mtime(stat) && changed <= now && now.since(changed) < STABLE
+}
+
+/// Waits until nobody has written to a file for a moment: a copy by hand shows its parts.
+pub(super) fn let_settle(dir: &disk::Dir, name: &str, clock: impl Fn() -> Timestamp) {
+    for _ in 0..40 {
+        match dir.stat(name) {
+            Ok(stat) if is_growing(&stat, clock()) => super::pause(STABLE / 5),
+            _ => return,
+        }
     }
 }
 

@@ -203,8 +203,7 @@ fn check(desk: &Desk, wanted: &Check) -> post::Result<Answer> {
     let filter =
         filter(&post, wanted.from.as_deref(), wanted.channel.as_deref(), wanted.reply_to.as_deref())?;
     let checked = post.check(&me, &filter, wanted.limit.unwrap_or(HEADERS).max(1))?;
-    let mut lines: Vec<String> =
-        checked.headers.iter().map(|h| line::of_header(&post, h, &checked.superseded)).collect();
+    let mut lines: Vec<String> = checked.headers.iter().map(|h| line::of_header(&post, h)).collect();
     if checked.more > 0 {
         lines.push(format!("… {} more: raise limit", checked.more));
     }
@@ -224,8 +223,7 @@ fn wait(desk: &Desk, wanted: &Wait, stop: &Stop) -> post::Result<Answer> {
     let patience = Duration::from_secs(wanted.timeout.unwrap_or(PATIENCE).min(LONGEST));
     match post.wait_until_stopped(&me, &filter, HEADERS, patience, stop)? {
         Awaited::Mail(checked) => {
-            let lines: Vec<String> =
-                checked.headers.iter().map(|h| line::of_header(&post, h, &checked.superseded)).collect();
+            let lines: Vec<String> = checked.headers.iter().map(|h| line::of_header(&post, h)).collect();
             let value = json!({"timed_out": false, "messages": headers(&post, &checked.headers)});
             Ok(Answer::new(lines.join("\n"), value))
         }

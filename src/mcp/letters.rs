@@ -54,7 +54,7 @@ pub(super) fn read(desk: &Desk, wanted: &Read, deeds: &Deeds) -> post::Result<An
 /// A message as `postroom read` shows it to an agent.
 fn framed(post: &Post, me: &Me, wanted: &Read, opened: &Opened) -> String {
     let (envelope, body) = (&opened.message.envelope, &opened.message.body);
-    let stays = post.awaits_answer(&me.mailbox, envelope);
+    let stays = me.mailbox.awaits_answer(envelope);
     let mut remarks = vec![];
     if opened.folder == Folder::Archive {
         remarks.push("it lay in the archive".to_owned());

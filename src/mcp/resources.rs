@@ -50,7 +50,7 @@ impl Which {
             Self::Inbox => {
                 let checked = post.check(&me, &Filter::default(), HEADERS)?;
                 add(format!("unread: {}", checked.total));
-                checked.headers.iter().for_each(|h| add(line::of_header(&post, h, &checked.superseded)));
+                checked.headers.iter().for_each(|h| add(line::of_header(&post, h)));
                 checked.unreadable.iter().for_each(|broken| add(line::of_unreadable(broken)));
             }
             Self::Thread(id) => {
@@ -69,7 +69,7 @@ impl Which {
 
     fn start(&self, desk: &Desk, stop: &Stop) -> Option<Watch> {
         let (post, me) = desk.post_and_me().ok()?;
-        let mut dirs = post.arrival_dirs(&me);
+        let mut dirs = post.watched(&me).ok()?;
         if let Self::Thread(_) = self {
             // What others of the thread write to each other is known by the journal.
             dirs.extend(Some(post.room().path().join(journal::FOLDER)).filter(|dir| dir.is_dir()));

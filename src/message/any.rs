@@ -80,6 +80,7 @@ pub fn of_request(request: Request, bytes: &[u8]) -> Message {
         channel,
         extra,
         native: Native::Workspace { request: id, kind, receiver, reply, superseded, titled },
+        doubts: vec![],
     };
     Message { envelope, body }
 }
@@ -158,6 +159,7 @@ pub fn of_task(task: Task) -> Message {
         channel,
         extra,
         native,
+        doubts: task.doubts,
     };
     Message { envelope, body: task.body }
 }
@@ -191,7 +193,26 @@ pub fn to_task(envelope: &Envelope, body: &str, request_id: Option<String>) -> T
         error: envelope.extra("error").map(str::to_owned),
         extra,
         body: body.to_owned(),
+        doubts: vec![],
     }
+}
+
+/// A file without frontmatter, as a message from somebody unknown.
+pub fn bare(bytes: &[u8]) -> Result<Message, ParseError> {
+    let body = frontmatter::text(bytes)?.to_owned();
+    let envelope = Envelope {
+        id: MessageId::derived(bytes),
+        from: "unknown".to_owned(),
+        to: String::new(),
+        subject: envelope::subject_of(&body),
+        reply_to: None,
+        priority: Priority::Normal,
+        channel: None,
+        extra: vec![],
+        native: Native::Maildir,
+        doubts: vec!["it has no frontmatter".to_owned()],
+    };
+    Ok(Message { envelope, body })
 }
 
 /// Extra fields as they may be written into a message of a protocol. What that protocol means otherwise is marked, and
@@ -226,6 +247,12 @@ pub fn foreign(extra: &[(String, String)], protocol: Protocol) -> Vec<(String, S
         marked
     };
     extra.iter().map(|(key, value)| (marked(key), value.clone())).collect()
+}
+
+/// The same message as one of no protocol but the native one.
+pub fn plain(envelope: Envelope) -> Envelope {
+    let extra = foreign(&envelope.extra, Protocol::Maildir);
+    Envelope { native: Native::Maildir, doubts: vec![], extra, ..envelope }
 }
 
 /// What a task is about: its context, else the first line of what it asks for.
@@ -276,6 +303,7 @@ mod tests {
                 ("x-note".into(), "n".into()),
             ],
             native: Native::Maildir,
+            doubts: vec![],
         }
     }
 

@@ -80,6 +80,7 @@ fn native(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
         channel: parts.channel.clone(),
         extra,
         native: Native::Maildir,
+        doubts: vec![],
     };
     Ok(maildir::render(&envelope, &parts.body))
 }
@@ -152,6 +153,7 @@ fn task(parts: &Parts, now: Timestamp) -> Result<String, Error> {
         error: None,
         extra: parts.channel.clone().map(|c| ("channel".to_owned(), c)).into_iter().collect(),
         body: parts.body.clone(),
+        doubts: vec![],
     }))
 }
 

@@ -60,9 +60,32 @@ pub struct Envelope {
     pub extra: Vec<(String, String)>,
     /// What only its own protocol says of it.
     pub native: Native,
+    /// What its reader had to guess; empty for what Postroom writes.
+    pub doubts: Vec<String>,
 }
 
 impl Envelope {
+    /// Whether a reply says no more than that a newer request made its question superfluous.
+    pub fn is_superseded(&self) -> bool {
+        matches!(&self.native, Native::Workspace { kind: workspace::Kind::Reply, superseded: true, .. })
+    }
+
+    /// Whether it is written in the native protocol.
+    pub fn is_native(&self) -> bool {
+        self.native == Native::Maildir
+    }
+
+    /// Whether its sender named no way back although its protocol has one.
+    pub fn wants_no_reply(&self) -> bool {
+        matches!(&self.native, Native::Workspace { reply: None, .. })
+    }
+
+    /// Whether it answers something and has no field beyond its protocol, as what is written by hand.
+    pub fn is_plain_answer(&self) -> bool {
+        let bare = self.extra.is_empty() && self.channel.is_none() && self.priority == Priority::Normal;
+        self.reply_to.is_some() && bare && self.is_native()
+    }
+
     /// What a message is called in one line: the digits in its file name, else what its own protocol calls it.
     pub fn called(&self, file: &str) -> String {
         let digits = |text: &str| text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());

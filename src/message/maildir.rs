@@ -100,6 +100,7 @@ pub(super) fn envelope(header: &str) -> Result<Envelope, ParseError> {
             .map(|f| (f.key.to_owned(), f.value.to_owned()))
             .collect(),
         native: Native::Maildir,
+        doubts: vec![],
     })
 }
 
@@ -126,6 +127,7 @@ mod tests {
             channel: None,
             extra: vec![],
             native: Native::Maildir,
+            doubts: vec![],
         }
     }
 

@@ -67,6 +67,7 @@ pub struct Task {
     /// Scalar fields of others, in the order they were found.
     pub extra: Vec<(String, String)>,
     pub body: String,
+    pub doubts: Vec<String>,
 }
 
 pub(super) const OWN: [&str; 12] = [
@@ -180,6 +181,7 @@ pub fn parse(bytes: &[u8]) -> Result<Task, ParseError> {
             .map(|f| (f.key.clone(), f.text().unwrap_or_default().to_owned()))
             .collect(),
         body: split.body.to_owned(),
+        doubts: vec![],
     })
 }
 

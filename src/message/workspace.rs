@@ -92,6 +92,14 @@ pub fn render(request: &Request) -> String {
     out
 }
 
+/// The file name of a request: its id if that can be one, else digits that are derived from it.
+pub fn file_name_of(request: &str) -> String {
+    match MailboxId::parse(request) {
+        Ok(id) => id.to_string(),
+        Err(_) => crate::name::MessageId::derived(request.as_bytes()).request(),
+    }
+}
+
 /// Reads a message.
 pub fn parse(bytes: &[u8]) -> Result<Request, ParseError> {
     let split = frontmatter::split(frontmatter::text(bytes)?)?;

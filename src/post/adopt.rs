@@ -5,17 +5,20 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::places::{TREE, WORKSPACE, inbox_of_workspace};
 use super::{Error, Post, Result};
 use crate::journal::Event;
 use crate::mailbox::disk::Swapped;
 use crate::mailbox::tree::Tree;
+use crate::mailbox::workspace::{self, MAILBOX};
 use crate::mailbox::{Dir, Folder, Maildir};
 use crate::message::Protocol;
 use crate::message::envelope::check_value;
-use crate::name::{MailboxId, Name};
+use crate::name::{MailboxId, MessageId, Name};
 use crate::random;
 use crate::registry::{Editing, Entry, Registry};
+
+/// The directory of a tree of agents in a project.
+const TREE: &str = ".claude";
 
 /// A mailbox that was found, and what became of it.
 #[derive(Debug)]
@@ -109,8 +112,10 @@ impl Post {
             return Ok(Adoption::Taken(registry.suggestions(&name)));
         }
         let mut entry = self.entry_of(&name, found.protocol, inbox)?;
-        if let Some(id) = found.id.clone().filter(|id| at_home || self.existing_id(id.as_str()).is_none()) {
-            entry.id = id;
+        if let Some(id) = &found.id
+            && (at_home || self.existing_id(id.as_str())?.is_none())
+        {
+            entry.id = id.clone();
         }
         if at_home {
             entry.extra.remove("protocol");
@@ -131,7 +136,9 @@ impl Post {
     /// An entry for a mailbox whose messages lie in `inbox`.
     pub(super) fn entry_of(&self, name: &Name, protocol: Protocol, inbox: String) -> Result<Entry> {
         check_value(&inbox).map_err(|why| Error::BadValue { field: "the path of the inbox", why })?;
-        let id = MailboxId::mint(name, &random::hex()).map_err(|why| Error::BadName {
+        // Made of the path, so that whoever was interrupted and tries again comes to the same home.
+        let digits = MessageId::derived(inbox.as_bytes()).short().unwrap_or_else(random::hex);
+        let id = MailboxId::mint(name, &digits).map_err(|why| Error::BadName {
             what: "the name",
             text: name.to_string(),
             why,
@@ -152,7 +159,7 @@ impl Post {
     fn look_for_mailboxes(&self, path: &Path) -> Result<Vec<Found>> {
         // The directory of the protocol itself may be named as well as the one it lies in.
         let project = match path.file_name().and_then(|name| name.to_str()) {
-            Some(WORKSPACE | TREE) => path.parent().unwrap_or(path),
+            Some(MAILBOX | TREE) => path.parent().unwrap_or(path),
             _ => path,
         };
         let dir = match Dir::outside(project) {
@@ -162,7 +169,7 @@ impl Post {
             other => other?,
         };
         let mut found = vec![];
-        let inbox = inbox_of_workspace(project);
+        let inbox = workspace::inbox_of(project);
         if is_directory(&inbox)? {
             let name = project.file_name().and_then(|name| name.to_str()).unwrap_or("workspace");
             found.push(Found {
@@ -198,15 +205,6 @@ impl Post {
         let mut found = agents(&tree)?;
         found.retain(|found| wanted.is_empty() || wanted.iter().any(|agent| agent.as_str() == found.name));
         self.adopt_all(found)
-    }
-
-    /// Makes the `.mailbox` of a workspace.
-    pub(super) fn make_workspace(&self, workspace: &Path) -> Result<()> {
-        let mailbox = Dir::outside(workspace)?.made_sub(WORKSPACE)?;
-        for folder in ["inbox", "scratch", "archive"] {
-            mailbox.made_sub(folder)?;
-        }
-        Ok(())
     }
 }
 

@@ -7,8 +7,7 @@ use super::claim::is_bounce;
 use super::{Error, Held, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::{Folder, Mailbox};
-use crate::message::tree::Status;
-use crate::message::{Envelope, Native};
+use crate::message::Envelope;
 
 /// What is known of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,18 +33,15 @@ impl Post {
 
     /// Whether `me` has answered a message since a time. A time that was written down is to be given [`SET_BACK`] earlier.
     pub fn is_answered(&self, me: &Me, asked: &Envelope, since: Timestamp) -> Result<Answered> {
-        if let (Some(agent), Native::Tree { id, .. }) = (me.mailbox.agent(), &asked.native) {
-            let response = agent.response(id).map_err(|e| Error::Disk(e.into()))?;
-            return Ok(match response {
+        if me.mailbox.keeps_answers() {
+            return Ok(match me.mailbox.kept_answer(asked)? {
                 None => Answered::No,
-                Some((response, _)) if response.status == Status::Failed => {
-                    let why = response.error.unwrap_or_else(|| response.body.trim().to_owned());
-                    Answered::Failed(crate::message::visible::clip(&why, 1000))
-                }
-                Some(_) => Answered::Yes,
+                Some(kept) => kept
+                    .failed
+                    .map_or(Answered::Yes, |why| Answered::Failed(crate::message::visible::clip(&why, 1000))),
             });
         }
-        let Some(sender) = self.existing_id(&asked.from) else { return Ok(Answered::No) };
+        let Some(sender) = self.existing_id(&asked.from)? else { return Ok(Answered::No) };
         // A sender whose mailbox cannot be looked into must not keep an agent from its other work; an answer that lies there
         // unseen has the same id as the next, and is not delivered twice.
         let Ok(mailbox) = self.mailbox(&sender) else { return Ok(Answered::No) };

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rustix::fs::FileType;
 
 use super::{Post, Result};
-use crate::mailbox::{Dir, Folder};
+use crate::mailbox::{Dir, Folder, Mailbox};
 use crate::name::MailboxId;
 
 /// How many files a worker takes at once.
@@ -18,7 +18,7 @@ const BATCH: usize = 128;
 /// One folder of a mailbox.
 pub(super) struct Place {
     pub(super) dir: Dir,
-    pub(super) mailbox: MailboxId,
+    pub(super) mailbox: Arc<Mailbox>,
     pub(super) folder: Folder,
 }
 
@@ -138,6 +138,7 @@ impl State {
 fn list(post: &Post, number: usize, id: &MailboxId) -> Result<Listed> {
     let (mut places, mut files) = (vec![], vec![]);
     if let Ok(mailbox) = post.mailbox(id) {
+        let mailbox = Arc::new(mailbox);
         for (folder, dir) in mailbox.search_dirs()? {
             dir.scan(|name, kind| {
                 if kind == FileType::RegularFile
@@ -147,7 +148,7 @@ fn list(post: &Post, number: usize, id: &MailboxId) -> Result<Listed> {
                     files.push(File { name: name.to_owned(), place: places.len() });
                 }
             })?;
-            places.push(Place { dir, mailbox: id.clone(), folder });
+            places.push(Place { dir, mailbox: Arc::clone(&mailbox), folder });
         }
     }
     files.sort_unstable_by(|a, b| a.name.cmp(&b.name));

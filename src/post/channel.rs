@@ -2,10 +2,8 @@
 //! superseded. None is skipped, each is one delivery, and older ones go first: whoever is interrupted and runs it
 //! again finds the newest still unanswered, and answers nothing twice.
 
-use super::check::superseded;
 use super::{Answer, Error, Filter, Letter, Me, Outcome, Post, Result};
-use crate::message::workspace::{Kind, SUPERSEDED};
-use crate::message::{Native, Protocol};
+use crate::message::workspace::SUPERSEDED;
 use crate::name::MailboxId;
 
 impl Post {
@@ -17,13 +15,10 @@ impl Post {
         from: Option<MailboxId>,
         letter: &Letter,
     ) -> Result<(Vec<Answer>, Option<Error>)> {
-        if me.mailbox.protocol() != Protocol::Workspace {
-            return Err(Error::NoChannels { protocol: me.mailbox.protocol().word() });
-        }
         self.check_letter(letter)?;
         let filter = Filter { channel: Some(channel.to_owned()), from, ..Filter::default() };
         let mut pending = self.check(me, &filter, usize::MAX)?.headers;
-        pending.retain(|h| matches!(&h.envelope.native, Native::Workspace { kind: Kind::New, .. }));
+        pending.retain(|header| me.mailbox.awaits_answer(&header.envelope));
         let mut senders: Vec<&str> = pending.iter().map(|h| h.envelope.from.as_str()).collect();
         senders.sort_unstable();
         senders.dedup();
@@ -36,11 +31,11 @@ impl Post {
                 return Err(Error::ManySenders { channel: channel.to_owned(), names });
             }
         }
-        let old = superseded(&pending);
         pending.sort_by(|a, b| (a.time, &a.name).cmp(&(b.time, &b.name)));
+        let newest = pending.last().map(|header| header.name.clone());
         let mut answers = vec![];
         for header in pending {
-            let letter = match old.contains(&header.name) {
+            let letter = match newest.as_ref() != Some(&header.name) {
                 true => Letter {
                     subject: Some("\"\"".to_owned()),
                     body: SUPERSEDED.to_owned(),

@@ -89,16 +89,9 @@ impl Post {
         }
         let mut ask = FIRST;
         loop {
-            let listing = from.mailbox.arrivals(Folder::Inbox, ask)?;
-            if self.carry_in_tree(&from.mailbox, &listing.broken)? {
-                continue;
-            }
+            let listing = from.mailbox.next(ask)?;
             for (name, what) in listing.strange {
-                let found = self.quarantine(from, &name, format!("it is {what}"))?;
-                // What is left alone is there again when the list is asked for more.
-                if !put_away.iter().any(|known| known.name == found.name) {
-                    put_away.push(found);
-                }
+                self.put_away(from, &name, format!("it is {what}"), &mut put_away)?;
             }
             let mut failing = None;
             let broken = listing.broken.iter().filter(|_| ask == FIRST);
@@ -142,7 +135,7 @@ impl Post {
             Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
             Err(broken) => {
                 if broken.is_settled(self.now()) {
-                    put_away.push(self.quarantine(from, &broken.name.into(), broken.why)?);
+                    self.put_away(from, &broken.name.into(), broken.why, put_away)?;
                 }
                 return Ok(None);
             }
@@ -257,7 +250,7 @@ impl Post {
             why: String::new(),
         };
         me.mailbox.note_attempt(&found.name, &attempt)?;
-        self.make_way(me, &found)?;
+        me.mailbox.forget_failure(found.folder, &found.name)?;
         let Some(name) = me.mailbox.shift(&found.name, Folder::Failed, Folder::Inbox)? else {
             return Err(Error::NoMessage { reference: reference.to_owned() });
         };

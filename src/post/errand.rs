@@ -3,11 +3,11 @@
 //! A run has a mailbox of its own, which is in no registry: its id is its name. It asks like everybody else, and answers
 //! come back as to everybody else.
 
+use super::send::Sender;
 use super::{Held, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
 use crate::mailbox::{Folder, Maildir};
-use crate::message::tree::Status;
 use crate::message::{Envelope, Message};
 use crate::name::{MailboxId, MessageId};
 use crate::workflow::runs::{ByAgent, Runs};
@@ -45,7 +45,7 @@ impl Post {
         id: &MessageId,
         first: bool,
     ) -> Result<Receipt> {
-        let mut sent = self.send_as(&me.id, letter, std::slice::from_ref(to), id, !first)?;
+        let mut sent = self.send_as(Sender::of(&me.mailbox), letter, std::slice::from_ref(to), id, !first)?;
         sent.pop().ok_or(super::Error::EmptyBody)
     }
 
@@ -67,23 +67,7 @@ impl Post {
             if header.envelope.id != *id || header.envelope.from != me.id.as_str() {
                 continue;
             }
-            let taken = match mailbox.agent() {
-                // In a tree the state of a message is a field of it, and what is withdrawn is not done.
-                Some(agent) => {
-                    let failed = |from, to, why| agent.set_status(&name, from, to, why);
-                    let begun = failed(Status::Pending, Status::InProgress, None);
-                    let taken = begun.and_then(|begun| match begun {
-                        true => failed(Status::InProgress, Status::Failed, Some("withdrawn")),
-                        false => Ok(false),
-                    });
-                    let taken = taken.map_err(|e| super::Error::Disk(e.into()))?;
-                    if taken {
-                        agent.put_away(&name)?;
-                    }
-                    taken
-                }
-                None => mailbox.shift(&name, Folder::Inbox, Folder::Archive)?.is_some(),
-            };
+            let taken = mailbox.withdraw(&name)?;
             if taken {
                 let event = Event::new("withdrawn", me.id.as_str());
                 self.record(Event { id: id.to_string(), to: to.to_string(), file: name, ..event });
@@ -98,9 +82,6 @@ impl Post {
     pub fn revoke(&self, me: &Me, to: &MailboxId, id: &MessageId, why: &str) -> Result<bool> {
         self.room.may_write()?;
         let mailbox = self.mailbox(to)?;
-        if mailbox.agent().is_some() {
-            return Ok(false);
-        }
         for token in mailbox.tokens()? {
             let Some(terms) = mailbox.terms(token)?.filter(|terms| !terms.run.is_empty()) else { continue };
             let header = self.header(&mailbox, Folder::Claimed(token), &terms.file).ok().flatten();
@@ -119,11 +100,8 @@ impl Post {
     /// In a tree a step that failed holds back all that come after it: once the run goes on without it, it is put away.
     pub fn put_failed_away(&self, to: &MailboxId, id: &MessageId) -> Result<()> {
         let mailbox = self.mailbox(to)?;
-        let Some(agent) = mailbox.agent() else { return Ok(()) };
         for name in mailbox.twins(Folder::Failed, id)? {
-            let request = name.strip_suffix(".md").unwrap_or(&name).to_owned();
-            agent.put_failure_away(&request).map_err(|e| super::Error::Disk(e.into()))?;
-            agent.put_away(&name)?;
+            mailbox.set_aside(&name)?;
         }
         Ok(())
     }

@@ -69,16 +69,12 @@ pub enum Error {
     ForeignClaim { token: String, owner: String },
     #[error("the messages of `{name}` are not where they were: {path} is no mailbox")]
     NoPlace { name: String, path: String },
-    #[error("no mail can go to {}: {why}", crate::message::visible::clip(.path, 200))]
-    Destination { path: String, why: String },
     #[error("there is no mailbox of any protocol at {path}")]
     NothingToAdopt { path: String },
     #[error("no request of the channel `{channel}` waits for an answer")]
     EmptyChannel { channel: String },
     #[error("the channel `{channel}` has requests of several senders: {}", .names.join(", "))]
     ManySenders { channel: String, names: Vec<String> },
-    #[error("only a workspace is answered by channel; this mailbox is one of the {protocol} protocol")]
-    NoChannels { protocol: &'static str },
     #[error("the message wants no reply")]
     NoReplyWanted,
     #[error("{file}, line {line}: `{field}`: {why}")]

@@ -32,21 +32,22 @@ impl Post {
 
     /// What is claimed or given up is found last.
     fn find_elsewhere(&self, me: &Me, reference: &str) -> Result<Found> {
-        for token in me.mailbox.tokens()? {
-            if let Ok(found) = self.find_in(me, reference, Folder::Claimed(token)) {
-                return Ok(found);
+        let seen = [Folder::Inbox, Folder::Archive];
+        // What cannot be read is found too, so that it can be said what is wrong with it.
+        let left = me.mailbox.folders()?.into_iter().filter(|folder| !seen.contains(folder));
+        let broken = (!me.mailbox.has_quarantine()).then_some(Folder::Quarantine);
+        for folder in left.chain(broken) {
+            match self.find_in(me, reference, folder) {
+                Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => {}
+                other => return other,
             }
         }
-        match self.find_in(me, reference, Folder::Failed) {
-            Err(Error::NoMessage { .. }) if me.mailbox.agent().is_some() => {
-                match self.find_in(me, reference, Folder::Working) {
-                    // What cannot be read is found too, so that it can be said what is wrong with it.
-                    Err(Error::NoMessage { .. }) => self.find_in(me, reference, Folder::Quarantine),
-                    other => other,
-                }
-            }
-            other => other,
-        }
+        Err(self.no_match(reference))
+    }
+
+    fn no_match(&self, reference: &str) -> Error {
+        let reference = clip(reference);
+        if reference.len() < 4 { Error::ShortReference { reference } } else { Error::NoMessage { reference } }
     }
 
     /// The one message that `reference` names in the first folder that has one.
@@ -63,8 +64,7 @@ impl Post {
     pub(super) fn find_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<Found> {
         let mut found = self.matches(me, folder, reference)?;
         match found.len() {
-            0 if reference.len() < 4 => Err(Error::ShortReference { reference: clip(reference) }),
-            0 => Err(Error::NoMessage { reference: clip(reference) }),
+            0 => Err(self.no_match(reference)),
             1 => Ok(Found { folder, name: found.swap_remove(0) }),
             _ => Err(Error::AmbiguousMessage {
                 reference: clip(reference),
@@ -96,14 +96,17 @@ impl Post {
             }
         }
         if sure.is_empty() {
-            let wanted = reference.to_ascii_lowercase();
             for name in maybe {
-                let Ok(Some(header)) = self.header(&me.mailbox, folder, &name) else { continue };
-                let id = header.envelope.id.as_str().to_ascii_lowercase();
-                if id == wanted {
+                let header = match self.header(&me.mailbox, folder, &name) {
+                    Ok(Some(header)) => header,
+                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    _ => continue,
+                };
+                let id = &header.envelope.id;
+                if id.as_str().eq_ignore_ascii_case(reference) {
                     return Ok(vec![name]);
                 }
-                if wanted.len() >= 4 && id.starts_with(&wanted) {
+                if id.is_called(reference) {
                     sure.push(name);
                 }
             }

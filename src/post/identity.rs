@@ -2,9 +2,9 @@
 //!
 //! Never guessed, never minted by accident, and never read out of text that a model produced.
 
-use super::places::WORKSPACE;
 use super::{Error, Post, Result};
-use crate::mailbox::{Folder, Mailbox, Maildir};
+use crate::mailbox::workspace::MAILBOX;
+use crate::mailbox::{Folder, Mailbox};
 use crate::name::{MailboxId, Name};
 
 /// The mailbox a command acts as.
@@ -54,7 +54,7 @@ impl Post {
         if self.room.may_write().is_ok() {
             mailbox.home().mark_seen();
         }
-        let name = self.registry.as_ref().ok().and_then(|r| r.by_id(&id)).map(|e| e.name.clone());
+        let name = self.registered().ok().and_then(|r| r.by_id(&id)).map(|e| e.name.clone());
         Ok(Me { id, name, why, mailbox })
     }
 
@@ -76,19 +76,19 @@ impl Post {
             return true;
         }
         root.dirs_at(&format!("{id}/claimed")) == Some(0)
-            && root.stat(&format!("{id}/{WORKSPACE}")).is_err_and(|e| e.is_missing())
+            && root.stat(&format!("{id}/{MAILBOX}")).is_err_and(|e| e.is_missing())
     }
 
     /// Another mailbox, looked into as if one were it.
     pub fn other(&self, id: &MailboxId) -> Result<Me> {
-        let name = self.registry.as_ref().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());
+        let name = self.registered().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());
         Ok(Me { id: id.clone(), name, why: Why::Id, mailbox: self.mailbox(id)? })
     }
 
     /// Which id this command acts as, if anything says so, whether or not there is such a mailbox.
     pub(super) fn my_id(&self) -> Result<Option<(MailboxId, Why)>> {
         if let Some(name) = &self.caller.flag {
-            let id = self.resolve(name)?.ok_or_else(|| self.not_me(Why::Flag, name))?;
+            let id = self.resolve_or_adopt(name)?.ok_or_else(|| self.not_me(Why::Flag, name))?;
             return Ok(Some((id, Why::Flag)));
         }
         if let Some(text) = &self.caller.environment {
@@ -108,34 +108,37 @@ impl Post {
 
     /// A name, else the id of a mailbox that is there.
     pub(super) fn resolve(&self, text: &str) -> Result<Option<MailboxId>> {
-        match &self.registry {
+        match self.registered() {
             Ok(registry) => match registry.lookup(text)? {
                 Some(entry) => Ok(Some(entry.id.clone())),
-                None => Ok(self.existing_id(text)),
+                None => self.existing_id(text),
             },
             // Without a registry a plain id still names its directory.
-            Err(_) => match self.existing_id(text) {
+            Err(_) => match self.existing_id(text)? {
                 Some(id) => Ok(Some(id)),
                 None => self.registry().map(|_| None),
             },
         }
     }
 
-    pub(super) fn existing_id(&self, text: &str) -> Option<MailboxId> {
-        let id = MailboxId::parse(text).ok()?;
-        Maildir::open(self.room.root(), &id).ok().map(|_| id)
+    /// The same for a name that a person typed: it may be that of an inbox that was made by hand a moment ago.
+    fn resolve_or_adopt(&self, text: &str) -> Result<Option<MailboxId>> {
+        match self.resolve(text)? {
+            None if self.adopt_new_inboxes()? => self.resolve(text),
+            other => Ok(other),
+        }
     }
 
     /// The mailbox of a recipient or of a filter: named, never guessed.
     pub fn addressee(&self, name: &str) -> Result<MailboxId> {
-        self.resolve(name)?.ok_or_else(|| self.unknown(name))
+        self.resolve_or_adopt(name)?.ok_or_else(|| self.unknown(name))
     }
 
     fn unknown(&self, name: &str) -> Error {
         if let (Err(why), Err(_)) = (Name::parse(name), MailboxId::parse(name)) {
             return Error::BadName { what: "the name", text: name.to_owned(), why };
         }
-        let registry = self.registry.as_ref().ok();
+        let registry = self.registered().ok();
         Error::UnknownName {
             name: crate::message::visible::clip(name, 80),
             nearest: registry.map(|r| r.nearest(name)).unwrap_or_default(),
@@ -147,7 +150,7 @@ impl Post {
         if let (Err(bad), Err(_)) = (Name::parse(name), MailboxId::parse(name)) {
             return Error::BadName { what: why.word(), text: name.to_owned(), why: bad };
         }
-        let nearest = self.registry.as_ref().map(|r| r.nearest(name)).unwrap_or_default();
+        let nearest = self.registered().map(|r| r.nearest(name)).unwrap_or_default();
         Error::NotMe { source_of_name: why.word(), name: crate::message::visible::clip(name, 80), nearest }
     }
 }

@@ -4,8 +4,7 @@
 use super::{Branch, Listed, Outcome, Post, Receipt};
 use crate::mailbox::presence::Presence;
 use crate::mailbox::reading::{Header, Unreadable};
-use crate::message::workspace::Kind;
-use crate::message::{Native, Priority, visible};
+use crate::message::{Priority, visible};
 use crate::name::MessageId;
 
 /// The longest line of a header, in bytes: whoever wrote a message decides no more than this of what a look costs.
@@ -15,8 +14,8 @@ const LONGEST: usize = 200;
 const LONGEST_PART: usize = 40;
 
 /// `ID TIME FROM [MARKS]: SUBJECT`
-pub fn of_header(post: &Post, header: &Header, superseded: &[String]) -> String {
-    let marks = marks(header, superseded).map(|mark| format!(" {}", visible::cut(&mark, LONGEST_PART)));
+pub fn of_header(post: &Post, header: &Header) -> String {
+    let marks = marks(header).map(|mark| format!(" {}", visible::cut(&mark, LONGEST_PART)));
     let marks = marks.collect::<String>();
     let from = visible::cut(post.name_of(&header.envelope.from), LONGEST_PART);
     let line = format!(
@@ -29,7 +28,7 @@ pub fn of_header(post: &Post, header: &Header, superseded: &[String]) -> String 
 }
 
 /// What is worth knowing about a message before it is read.
-pub fn marks(header: &Header, superseded: &[String]) -> impl Iterator<Item = String> {
+pub fn marks(header: &Header) -> impl Iterator<Item = String> {
     let envelope = &header.envelope;
     let priority = (envelope.priority != Priority::Normal).then(|| envelope.priority.to_string());
     let answers = envelope
@@ -37,15 +36,8 @@ pub fn marks(header: &Header, superseded: &[String]) -> impl Iterator<Item = Str
         .as_ref()
         .map(|id| format!("re={}", id.brief().unwrap_or_else(|| visible::line(id.as_str()))));
     let channel = envelope.channel.as_ref().map(|channel| format!("channel={}", visible::line(channel)));
-    let over = is_superseded(header, superseded).then(|| "superseded".to_owned());
-    [priority, answers, channel, over].into_iter().flatten()
-}
-
-/// Whether a newer request made this one superfluous, or it is a reply that says no more than that.
-pub fn is_superseded(header: &Header, superseded: &[String]) -> bool {
-    let native = &header.envelope.native;
-    matches!(native, Native::Workspace { kind: Kind::Reply, superseded: true, .. })
-        || superseded.contains(&header.name)
+    let remarks = header.remarks.iter().map(|remark| visible::line(remark));
+    [priority, answers, channel].into_iter().flatten().chain(remarks)
 }
 
 /// `unreadable: FILE: WHY (NEXT)`

@@ -119,12 +119,14 @@ impl Post {
             if !fits {
                 continue;
             }
-            let Ok(Some(header)) = self.header(mailbox, folder, &name) else { continue };
-            let id = header.envelope.id.as_str().to_ascii_lowercase();
-            if id == wanted
-                || wanted.len() >= 4
-                    && (id.starts_with(&wanted)
-                        || header.envelope.id.short().is_some_and(|s| s.starts_with(&wanted)))
+            let header = match self.header(mailbox, folder, &name) {
+                Ok(Some(header)) => header,
+                Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                _ => continue,
+            };
+            let id = &header.envelope.id;
+            if id.is_called(reference)
+                || wanted.len() >= 4 && id.brief().is_some_and(|s| s.starts_with(&wanted))
             {
                 copies.push(Copy { mailbox: mailbox.id().clone(), folder, header });
             }

@@ -7,11 +7,11 @@ mod adopt;
 mod answered;
 mod ask;
 mod candidates;
-mod carry;
 mod channel;
 mod check;
 mod claim;
-mod copies;
+mod collect;
+mod directory;
 mod end;
 mod errand;
 mod error;
@@ -24,29 +24,26 @@ pub mod line;
 mod locate;
 mod names;
 mod notice;
-mod places;
 mod prune;
 mod read;
 mod reply;
-mod responses;
 mod search;
 mod seed;
 mod send;
 mod setup;
 mod stats;
-mod status;
 mod takeover;
-mod tasks;
 mod thread;
 mod trace;
-mod unanswered;
+mod tree;
 mod wait;
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use crate::clock::{Clock, Timestamp};
 use crate::journal::Event;
+use crate::mailbox::place::Reading;
 use crate::mailbox::reading::{Header, Unreadable};
 use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::message::Message;
@@ -58,9 +55,8 @@ use crate::session::Session;
 pub use adopt::{Adopted, Adoption};
 pub use answered::{Answered, SET_BACK};
 pub use ask::{Asked, Fate, Until};
-pub use check::{Checked, Filter, waiting_elsewhere};
+pub use check::{Checked, Filter, LOOKED_AT, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
-pub use copies::Back;
 pub use error::{Error, Failure, Result};
 pub use find::Found;
 pub use handback::SPAWN;
@@ -75,10 +71,10 @@ pub use search::{Hit, Line, Query};
 pub use send::{HOPS, Letter, Outcome, Receipt, THREAD};
 pub use setup::{NewMailbox, Setup};
 pub use stats::{Figures, STEPS, quantile};
-pub use status::{Chain, Shared, TreeStatus, clean_up, tree_status};
 pub use takeover::TakenOver;
 pub use thread::{Branch, Node, Sent};
 pub use trace::{Located, State, Trace};
+pub use tree::{Chain, Shared, TreeStatus, clean_up, tree_status};
 pub use wait::Awaited;
 
 /// Who calls, as far as flags, environment and agent session say. Filled in by the view.
@@ -98,6 +94,8 @@ pub struct Caller {
     pub hops: Option<u32>,
     /// The number of the thread that led to it.
     pub thread: Option<String>,
+    /// Finds the `.claude` tree around the working directory.
+    pub tree: Option<fn() -> Option<PathBuf>>,
 }
 
 /// A room as one caller sees it.
@@ -105,6 +103,8 @@ pub struct Caller {
 pub struct Post {
     room: Room,
     registry: std::result::Result<Registry, registry::Error>,
+    /// The registry after inboxes that were made by hand got their names.
+    renewed: OnceLock<Registry>,
     caller: Caller,
 }
 
@@ -121,16 +121,20 @@ impl Post {
 
     fn of(room: Room, caller: Caller) -> Self {
         let registry = Registry::load(room.root());
-        Self { room, registry, caller }
+        Self { room, registry, renewed: OnceLock::new(), caller }
     }
 
     pub fn room(&self) -> &Room {
         &self.room
     }
 
+    fn registered(&self) -> std::result::Result<&Registry, &registry::Error> {
+        self.renewed.get().map_or(self.registry.as_ref(), Ok)
+    }
+
     /// The registry, if it can be read.
     pub fn registry(&self) -> Result<&Registry> {
-        match &self.registry {
+        match self.registered() {
             Ok(registry) => Ok(registry),
             Err(e) => Err(Error::from_registry(e)),
         }
@@ -138,7 +142,7 @@ impl Post {
 
     /// What people call a mailbox, as far as the registry can be read.
     pub fn name_of<'a>(&'a self, id: &'a str) -> &'a str {
-        self.registry.as_ref().map_or(id, |registry| registry.name_of(id))
+        self.registered().map_or(id, |registry| registry.name_of(id))
     }
 
     fn now(&self) -> Timestamp {
@@ -160,37 +164,17 @@ impl Post {
         }
     }
 
-    /// The envelope of a message, under this room's limit.
-    fn header(
-        &self,
-        mailbox: &Mailbox,
-        folder: Folder,
-        name: &str,
-    ) -> std::result::Result<Option<Header>, Unreadable> {
-        let left_alone = !mailbox.has_quarantine();
-        let found = mailbox.header(folder, name, self.room.limits().body_bytes);
-        let mut header = found.map_err(|broken| Unreadable { left_alone, ..broken })?;
-        if let Some(header) = &mut header {
-            self.know_sender(mailbox.id(), &mut header.envelope);
-            self.complete(mailbox, &mut header.envelope);
-        }
-        Ok(header)
+    /// The envelope of a message, as this room knows it.
+    fn header(&self, mailbox: &Mailbox, folder: Folder, name: &str) -> Reading<Header> {
+        mailbox.read_header(folder, name, self, self.now())
     }
 
-    /// A whole message, under this room's limit.
-    fn message(
-        &self,
-        mailbox: &Mailbox,
-        folder: Folder,
-        name: &str,
-    ) -> std::result::Result<Option<(Message, Timestamp)>, Unreadable> {
-        let left_alone = !mailbox.has_quarantine();
-        let found = mailbox.message(folder, name, self.room.limits().body_bytes);
-        let mut read = found.map_err(|broken| Unreadable { left_alone, ..broken })?;
+    /// A whole message, as this room knows it.
+    fn message(&self, mailbox: &Mailbox, folder: Folder, name: &str) -> Reading<(Message, Timestamp)> {
+        let mut read = mailbox.read_message(folder, name, self, self.now())?;
         if let Some((message, _)) = &mut read {
-            self.know_sender(mailbox.id(), &mut message.envelope);
-            self.complete(mailbox, &mut message.envelope);
-            self.complete_read(&mut message.envelope, &message.body);
+            let completed = self.complete_answer(&mut message.envelope, &message.body);
+            completed.map_err(|e| Unreadable::failing(name, e.to_string()))?;
         }
         Ok(read)
     }

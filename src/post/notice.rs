@@ -201,11 +201,7 @@ impl Post {
 
     /// The files of unread mail, the most urgent first.
     fn unread(&self, me: &Me) -> Result<Vec<String>> {
-        let listing = match me.mailbox.agent() {
-            Some(_) => me.mailbox.arrivals(Folder::Inbox, usize::MAX)?,
-            None => me.mailbox.list(Folder::Inbox, usize::MAX)?,
-        };
-        self.not_shown(&me.mailbox, listing.names)
+        Ok(me.mailbox.unseen(usize::MAX)?.names)
     }
 
     /// How many messages a notice would speak of.
@@ -261,8 +257,13 @@ impl Post {
         }
     }
 
-    /// The directories in which mail of a session may arrive.
-    pub fn watched(&self, me: &Me) -> Vec<std::path::PathBuf> {
-        self.arrival_dirs(me)
+    /// The directories in which mail of a mailbox may arrive, in whatever protocol.
+    pub fn watched(&self, me: &Me) -> Result<Vec<std::path::PathBuf>> {
+        let mut dirs = me.mailbox.arrival_dirs()?;
+        // An agent of a tree may write by hand to somebody who is not in it.
+        dirs.extend(
+            self.known_trees().into_iter().map(|tree| tree.join("inboxes")).filter(|dir| dir.is_dir()),
+        );
+        Ok(dirs)
     }
 }

@@ -102,16 +102,8 @@ impl Post {
                 if folder == Folder::Archive && runs.contains(mailbox.id().as_str()) {
                     continue;
                 }
-                // A tree is cleaned up by chains, not by age.
-                let Some(place) = mailbox.maildir() else { continue };
-                let Some(dir) = place.folder_if_any(folder)? else { continue };
-                for name in mailbox.list(folder, usize::MAX)?.names {
-                    // The change time is when it came here; a message may have waited long before it was read.
-                    let Ok(stat) = dir.stat(&name) else { continue };
-                    let since = crate::clock::Timestamp::from_parts(stat.st_ctime, 0);
-                    if self.now().since(since) >= age {
-                        plan.push(Doomed::Message { id: mailbox.id().clone(), folder, name });
-                    }
+                for name in mailbox.older(folder, self.now().minus(age))? {
+                    plan.push(Doomed::Message { id: mailbox.id().clone(), folder, name });
                 }
             }
         }

@@ -10,6 +10,8 @@ use super::{Error, Found, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
 use crate::mailbox::Folder;
+use crate::mailbox::claim::Terms;
+use crate::mailbox::place::{Archived, ArchivedHow};
 use crate::mailbox::reading::Unreadable;
 use crate::message::Message;
 
@@ -44,56 +46,56 @@ impl Post {
         let mut next = Next::default();
         let mut ask = 16;
         loop {
-            let listing = me.mailbox.arrivals(Folder::Inbox, ask)?;
-            if !peek && self.carry_in_tree(&me.mailbox, &listing.broken)? {
-                continue;
-            }
-            for (name, what) in listing.strange.iter().filter(|_| !peek) {
-                let found = self.quarantine(me, name, format!("it is {what}"))?;
-                // What is left alone is there again when the list is asked for more.
-                if !next.put_away.iter().any(|known| known.name == found.name) {
-                    next.put_away.push(found);
-                }
+            let listing = me.mailbox.next(ask)?;
+            let strange = listing
+                .strange
+                .iter()
+                .filter(|_| !peek)
+                .map(|(name, what)| (name.clone(), format!("it is {what}")));
+            for (name, why) in strange.collect::<Vec<_>>() {
+                self.put_away(me, &name, why, &mut next.put_away)?;
             }
             next.skipped.clear();
-            for name in &listing.broken {
+            // What is known to be broken is said too, and never given.
+            for (name, is_message) in
+                listing.broken.iter().map(|n| (n, false)).chain(listing.names.iter().map(|n| (n, true)))
+            {
                 match self.message(&me.mailbox, Folder::Inbox, name) {
+                    Ok(Some((message, time))) if is_message => {
+                        next.opened = Some(self.opened(me, Folder::Inbox, name, message, time));
+                        return Ok(next);
+                    }
+                    Ok(_) => {}
                     Err(broken) if broken.is_settled(self.now()) && !peek => {
-                        let found = self.quarantine(me, &OsString::from(&broken.name), broken.why)?;
-                        if !next.put_away.iter().any(|known| known.name == found.name) {
-                            next.put_away.push(found);
-                        }
+                        self.put_away(me, &OsString::from(&broken.name), broken.why, &mut next.put_away)?;
                     }
                     Err(broken) if broken.passing || peek && broken.is_settled(self.now()) => {
                         next.skipped.push(broken);
                     }
-                    _ => {}
-                }
-            }
-            let listed = listing.names.len();
-            for name in &self.not_shown(&me.mailbox, listing.names)? {
-                match self.message(&me.mailbox, Folder::Inbox, name) {
-                    Ok(Some((message, time))) => {
-                        next.opened = Some(self.opened(me, Folder::Inbox, name, message, time));
-                        return Ok(next);
-                    }
-                    Ok(None) => {}
-                    Err(broken) if broken.is_settled(self.now()) && !peek => {
-                        next.put_away.push(self.quarantine(me, &OsString::from(&broken.name), broken.why)?);
-                    }
-                    Err(broken) => {
-                        if broken.passing || peek && broken.is_settled(self.now()) {
-                            next.skipped.push(broken);
-                        }
-                    }
+                    Err(_) => {}
                 }
             }
             // Nothing among the first; behind files that grow or fail there may be more.
-            if listed < ask {
+            if listing.names.len() < ask {
                 return Ok(next);
             }
             ask *= 4;
         }
+    }
+
+    /// Puts a file into quarantine, and tells of it once: what is left alone is there again when the list is asked for more.
+    pub(super) fn put_away(
+        &self,
+        me: &Me,
+        name: &OsString,
+        why: String,
+        known: &mut Vec<Unreadable>,
+    ) -> Result<()> {
+        let found = self.quarantine(me, name, why)?;
+        if !known.iter().any(|other| other.name == found.name) {
+            known.push(found);
+        }
+        Ok(())
     }
 
     /// The message that `reference` names, wherever in this mailbox it is.
@@ -138,14 +140,14 @@ impl Post {
         self.room.may_write()?;
         let shown = name.to_string_lossy().into_owned();
         if !me.mailbox.quarantine(name)? {
-            return Ok(Unreadable { name: shown, why, time: None, passing: false, left_alone: true });
+            return Ok(Unreadable { passing: false, left_alone: true, ..Unreadable::failing(&shown, why) });
         }
         self.record(Event {
             file: shown.clone(),
             note: why.clone(),
             ..Event::new("quarantined", me.id.as_str())
         });
-        Ok(Unreadable { name: shown, why, time: None, passing: false, left_alone: false })
+        Ok(Unreadable { passing: false, ..Unreadable::failing(&shown, why) })
     }
 
     /// Archives a message after its text was written out. Twice is no error.
@@ -154,16 +156,10 @@ impl Post {
             return Ok(());
         }
         self.room.may_write()?;
-        if me.mailbox.agent().is_some() {
-            return self.begin_task(me, &opened.name, &opened.message.envelope);
-        }
-        if self.awaits_answer(&me.mailbox, &opened.message.envelope) {
-            self.note_shown(me, &opened.name)?;
-            self.record_move("shown", me, opened.message.envelope.id.as_str(), &opened.name);
-            return Ok(());
-        }
-        if let Some(name) = me.mailbox.shift(&opened.name, Folder::Inbox, Folder::Archive)? {
-            self.record_move("shown", me, &opened.message.envelope.id.to_string(), &name);
+        let envelope = &opened.message.envelope;
+        let terms = Terms::new(me.id.as_str(), &opened.name, 1, super::LEASE, self.room.clock());
+        if let Some(name) = me.mailbox.consume(&opened.name, envelope, &terms)? {
+            self.record_move("shown", me, envelope.id.as_str(), &name);
         }
         Ok(())
     }
@@ -195,8 +191,17 @@ impl Post {
     /// Files a message away unread, or back. `false`: it was there already.
     pub fn file(&self, me: &Me, reference: &str, to: Folder) -> Result<(Found, bool)> {
         self.room.may_write()?;
-        if let Some(filed) = self.file_in_tree(me, reference, to)? {
-            return Ok(filed);
+        if to == Folder::Archive
+            && let Some(Archived { name, id, how }) = me.mailbox.archive_named(reference)?
+        {
+            match how {
+                ArchivedHow::Claimed => {
+                    return Err(Error::NotUnread { reference: reference.to_owned(), folder: "claimed" });
+                }
+                ArchivedHow::Now => self.record_move("archived", me, id.as_str(), &name),
+                ArchivedHow::Before => {}
+            }
+            return Ok((Found { folder: to, name }, how == ArchivedHow::Now));
         }
         let found = self.find_to_file(me, reference, to)?;
         if found.folder == to {

@@ -6,26 +6,15 @@
 
 use sha2::{Digest, Sha256};
 
-use super::carry::fields_of_answer;
-use super::{Back, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
-use crate::mailbox::Dir;
-use crate::mailbox::Folder;
+use super::collect::inherited;
+use super::send::Sender;
+use super::{Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
+use crate::mailbox::delivery::REPLY_PATH;
+use crate::mailbox::place::{AnswerDraft, KeptAnswer};
+use crate::mailbox::{self, Dir, Folder, Mailbox, ReplyRoute, ReplyTarget};
 use crate::message::envelope::subject_of_answer;
-use crate::message::tree::Status;
-use crate::message::{Envelope, Native, Priority, Protocol};
+use crate::message::{Envelope, Priority};
 use crate::name::{MailboxId, MessageId, Name};
-
-/// Where an answer goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
-    Mailbox(MailboxId),
-    /// A file in an inbox of no mailbox of the room.
-    Path(String),
-}
-
-/// The fields in which a message of another protocol keeps the way back to a workspace.
-pub(super) const REPLY_PATH: &str = "reply_path";
-pub(super) const REQUEST: &str = "request";
 
 const FOLDER: &str = "answering";
 const LOCK: &str = ".answer.lock";
@@ -44,11 +33,9 @@ impl Post {
     pub fn reply(&self, me: &Me, reference: &str, letter: Letter) -> Result<Answer> {
         self.room.may_write()?;
         let found = self.find(me, reference)?;
-        let header = match self.header(&me.mailbox, found.folder, &found.name) {
-            Ok(Some(header)) => header,
-            Ok(None) => {
-                return Err(Error::NoMessage { reference: reference.to_owned() });
-            }
+        let asked = match self.header(&me.mailbox, found.folder, &found.name) {
+            Ok(Some(header)) => header.envelope,
+            Ok(None) => return Err(Error::NoMessage { reference: reference.to_owned() }),
             Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
             Err(broken) => {
                 return Err(Error::Unreadable {
@@ -57,108 +44,143 @@ impl Post {
                 });
             }
         };
-        let asked = header.envelope;
-        if me.mailbox.agent().is_some() {
-            return self.reply_as_agent(me, &found, &asked, letter);
-        }
-        let (to, letter) = self.letter_back(&asked, letter).map_err(|e| self.at_field(me, &found, e))?;
         self.check_letter(&letter)?;
-        let receipt = self.answer(me, &asked.id, &to, &letter).map_err(|e| self.at_field(me, &found, e))?;
+        self.check_owner(me, &me.mailbox, &found)?;
+        let receipt = match self.keep_answer(&me.mailbox, &found, &asked, &letter, None)? {
+            Some(kept) if kept.is_older => return Err(answered_before(&asked, &kept)),
+            Some(kept) => self.carry_answer(&me.mailbox, &asked, &kept)?,
+            None => {
+                let letter = self
+                    .letter_back(&me.mailbox, &asked, letter)
+                    .map_err(|e| self.at_field(me, &found, e))?;
+                self.answer(me, &asked.id, &letter).map_err(|e| self.at_field(me, &found, e))?
+            }
+        };
         let receipt =
             Receipt { outcome: receipt.outcome.map_failure(|e| self.at_field(me, &found, e)), ..receipt };
-        let delivered = !matches!(receipt.outcome, Outcome::Failed(_));
-        let archived =
-            delivered && found.folder == Folder::Inbox && self.put_away_answered(me, &asked, &found.name)?;
-        if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
+        let mut archived = false;
+        if !matches!(receipt.outcome, Outcome::Failed(_)) {
+            archived = me.mailbox.finish(found.folder, &found.name, None)?;
+        }
+        if archived {
+            self.record_move("answered", me, asked.id.as_str(), &found.name);
+        } else if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
             // The run that moved it may have been interrupted before that was durable.
             me.mailbox.sync(Folder::Archive)?;
         }
         Ok(Answer { receipt, answered: asked.id, archived })
     }
 
-    fn reply_as_agent(&self, me: &Me, found: &Found, asked: &Envelope, letter: Letter) -> Result<Answer> {
-        self.check_letter(&letter)?;
-        let extra = fields_of_answer(&letter.extra, asked);
-        let receipt =
-            self.respond(me, &me.mailbox, found, asked, &Letter { extra, ..letter }, Status::Completed)?;
-        self.record_move("answered", me, asked.id.as_str(), &found.name);
-        Ok(Answer { receipt, answered: asked.id.clone(), archived: true })
+    /// An answer to a claimed message is its owner's to give: it cannot be taken back.
+    fn check_owner(&self, me: &Me, mailbox: &Mailbox, found: &Found) -> Result<()> {
+        if let Folder::Claimed(token) = found.folder
+            && let Some(terms) = mailbox.terms(token)?.filter(|terms| terms.owner != me.id.as_str())
+        {
+            let owner = self.name_of(&terms.owner).to_owned();
+            return Err(Error::ForeignClaim { token: token.to_string(), owner });
+        }
+        Ok(())
     }
 
-    /// Takes an answered message out of the inbox: to the archive, or away where the protocol has it so.
-    fn put_away_answered(&self, me: &Me, asked: &Envelope, name: &str) -> Result<bool> {
-        let gone = match me.mailbox.protocol() {
-            Protocol::Workspace => match me.mailbox.remove(Folder::Inbox, name) {
-                Err(e) if e.is_missing() => None,
-                other => {
-                    other?;
-                    me.mailbox.sync(Folder::Inbox)?;
-                    Some(name.to_owned())
-                }
-            },
-            _ => me.mailbox.shift(name, Folder::Inbox, Folder::Archive)?,
+    /// Keeps an answer where it was given, if the protocol has a place for it. `failed`: why it could not be done.
+    pub(super) fn keep_answer(
+        &self,
+        mailbox: &Mailbox,
+        found: &Found,
+        asked: &Envelope,
+        letter: &Letter,
+        failed: Option<&str>,
+    ) -> Result<Option<KeptAnswer>> {
+        let draft = AnswerDraft {
+            subject: letter.subject.as_deref(),
+            body: &letter.body,
+            priority: letter.priority,
+            channel: letter.channel.as_deref(),
+            extra: &letter.extra,
+            failed,
+            now: self.now(),
         };
-        if let Some(name) = &gone {
-            self.record_move("answered", me, asked.id.as_str(), name);
+        Ok(mailbox.keep_answer(&found.name, asked, &draft)?)
+    }
+
+    /// Carries an answer that is kept where it was given to its asker. A sender without a mailbox finds it there.
+    pub(super) fn carry_answer(
+        &self,
+        worker: &Mailbox,
+        asked: &Envelope,
+        answer: &KeptAnswer,
+    ) -> Result<Receipt> {
+        let said = &answer.message.envelope;
+        let subject = Some(said.subject.clone()).filter(|subject| !subject.is_empty());
+        let mut extra: Vec<_> = said.extra.iter().filter(|(key, _)| key != super::BOUNCE).cloned().collect();
+        if answer.failed.is_some() {
+            extra.push((super::BOUNCE.to_owned(), "1".to_owned()));
         }
-        Ok(gone.is_some())
+        let letter = Letter {
+            subject: subject.map(|subject| crate::message::envelope::subject_with("", &subject)),
+            body: answer.message.body.clone(),
+            priority: said.priority,
+            channel: said.channel.clone(),
+            allow_secrets: true,
+            allow_empty: true,
+            extra,
+            ..Letter::default()
+        };
+        let letter = match self.letter_back(worker, asked, letter) {
+            Err(Error::NoSender { .. } | Error::BadName { .. }) => {
+                return self.left_with_worker(worker, answer);
+            }
+            other => other?,
+        };
+        let receipt = self.send_back(Sender::of(worker), &letter, &answer.id, true)?;
+        // Written by hand and then by a command, or changed since: what was carried first is what counts.
+        Ok(match receipt.outcome {
+            Outcome::Failed(Error::IdTaken { .. }) => {
+                Receipt { outcome: Outcome::Already(Folder::Inbox), ..receipt }
+            }
+            _ => receipt,
+        })
+    }
+
+    /// `user`, and everybody else without a mailbox, reads an answer where it was given.
+    fn left_with_worker(&self, worker: &Mailbox, answer: &KeptAnswer) -> Result<Receipt> {
+        let file = answer.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let subject = answer.message.envelope.subject.clone();
+        let (id, to, name) = (answer.id.clone(), worker.id().clone(), answer.to.clone());
+        Ok(Receipt { id, to, name, subject, file, is_beside: false, outcome: Outcome::Queued })
     }
 
     /// A letter that answers: to the sender, in the same thread and channel.
-    pub(super) fn letter_back(&self, asked: &Envelope, letter: Letter) -> Result<(Target, Letter)> {
-        let (to, back) = match &asked.native {
-            Native::Workspace { request, reply, .. } => {
-                let path = reply.as_deref().ok_or(Error::NoReplyWanted)?;
-                let (to, back) = self.way_back(path, request);
-                // An agent that wrote by hand knows its task by an id that only an extra field has a place for.
-                let known = asked.extra(REQUEST).filter(|_| self.is_agent(&to));
-                (to, Some(Back { request: known.map_or(back.request, str::to_owned), ..back }))
-            }
-            Native::Tree { id, .. } => {
-                let back = Back { request: id.clone(), path: None };
-                let to = Target::Mailbox(self.sender_of(&asked.from)?);
-                let back = Some(back).filter(|_| self.is_agent(&to));
-                (to, back)
-            }
-            Native::Maildir => match (asked.extra(REPLY_PATH), asked.extra(REQUEST)) {
-                (Some(path), request) => {
-                    let request = request.map_or_else(|| asked.id.request(), str::to_owned);
-                    let (to, back) = self.way_back(path, &request);
-                    (to, Some(back))
-                }
-                (None, Some(request)) => {
-                    let back = Back { request: request.to_owned(), path: None };
-                    (Target::Mailbox(self.sender_of(&asked.from)?), Some(back))
-                }
-                _ => (Target::Mailbox(self.sender_of(&asked.from)?), None),
-            },
+    pub(super) fn letter_back(&self, worker: &Mailbox, asked: &Envelope, letter: Letter) -> Result<Letter> {
+        if asked.wants_no_reply() {
+            return Err(Error::NoReplyWanted);
+        }
+        let Some(route) = ReplyRoute::of(asked, worker, self)? else {
+            return Err(self.no_sender(&asked.from));
         };
-        let letter = Letter {
+        Ok(Letter {
             subject: Some(letter.subject.clone().unwrap_or_else(|| subject_of_answer(&asked.subject))),
             channel: letter.channel.clone().or_else(|| asked.channel.clone()),
             reply_to: Some(asked.id.clone()),
             priority: if letter.priority == Priority::Normal { asked.priority } else { letter.priority },
-            extra: fields_of_answer(&letter.extra, asked),
-            back,
+            inherited: inherited(&letter, asked),
+            asks_again: asked.reply_to.is_some(),
+            route: Some(route),
             ..letter
-        };
-        Ok((to, letter))
+        })
     }
 
-    /// Where a reply goes that is to be delivered as the file at `path`.
-    pub(super) fn way_back(&self, path: &str, request: &str) -> (Target, Back) {
-        let to = self.owner_of(path).map_or_else(|| Target::Path(path.to_owned()), Target::Mailbox);
-        (to, Back { request: request.to_owned(), path: Some(path.to_owned()) })
-    }
-
-    fn is_agent(&self, to: &Target) -> bool {
-        matches!(to, Target::Mailbox(id) if self.protocol_of(id) == Protocol::Tree)
+    fn no_sender(&self, from: &str) -> Error {
+        match (MailboxId::parse(from), Name::parse(from)) {
+            (Err(why), Err(_)) => Error::BadName { what: "the sender", text: from.to_owned(), why },
+            _ => Error::NoSender { from: crate::message::visible::clip(from, 80) },
+        }
     }
 
     /// Says in which line of which file the path stands that was refused.
     fn at_field(&self, me: &Me, found: &Found, e: Error) -> Error {
         let (field, why) = match e {
-            Error::Destination { path, why } => {
+            Error::Disk(mailbox::Error::Destination { path, why }) => {
                 ("REPLY_INBOX_PATH", format!("{}: {why}", crate::message::visible::clip(&path, 200)))
             }
             Error::NoReplyWanted => ("REPLY_INBOX_PATH", "it is missing, so no reply is wanted".to_owned()),
@@ -175,19 +197,6 @@ impl Post {
         Error::Field { file: file.display().to_string(), line, field, why }
     }
 
-    /// The mailbox a message came from. By hand, a name is easily written where an id belongs.
-    pub(super) fn sender_of(&self, from: &str) -> Result<MailboxId> {
-        if let (Err(why), Err(_)) = (MailboxId::parse(from), Name::parse(from)) {
-            return Err(Error::BadName { what: "the sender", text: from.to_owned(), why });
-        }
-        match self.existing_id(from) {
-            Some(id) => Ok(id),
-            None => self
-                .resolve(from)?
-                .ok_or_else(|| Error::NoSender { from: crate::message::visible::clip(from, 80) }),
-        }
-    }
-
     /// Ends a reply whose receipt was written out: from here on, running it again is a second answer.
     pub fn answered(&self, me: &Me, answer: &Answer) {
         if matches!(answer.receipt.outcome, Outcome::Queued | Outcome::Already(_)) {
@@ -195,8 +204,8 @@ impl Post {
         }
     }
 
-    fn answer(&self, me: &Me, asked: &MessageId, to: &Target, letter: &Letter) -> Result<Receipt> {
-        let one = |id: &MessageId, retry: bool| self.send_back(&me.id, letter, to, id, retry);
+    fn answer(&self, me: &Me, asked: &MessageId, letter: &Letter) -> Result<Receipt> {
+        let one = |id: &MessageId, retry: bool| self.send_back(Sender::of(&me.mailbox), letter, id, retry);
         if let Some(id) = &letter.id {
             return one(id, true);
         }
@@ -210,7 +219,7 @@ impl Post {
             }
             forget(me, asked);
         }
-        if let Target::Mailbox(to) = to {
+        if let Some(ReplyTarget::Mailbox(to)) = letter.route.as_ref().map(|route| &route.to) {
             self.check_quota(to)?;
         }
         let id = MessageId::fresh();
@@ -222,6 +231,11 @@ impl Post {
         }
         sent
     }
+}
+
+/// A question that has another answer already.
+pub(super) fn answered_before(asked: &Envelope, kept: &KeptAnswer) -> Error {
+    Error::Answered { id: asked.called(""), path: kept.path.display().to_string() }
 }
 
 /// The id of an answer that was begun and not finished.

@@ -13,10 +13,8 @@ use super::candidates::{Candidates, Place, Turn};
 use super::locate::Copy;
 use super::{Error, Post, Result};
 use crate::clock::Timestamp;
-use crate::mailbox::Folder;
 use crate::mailbox::reading::{Header, mtime};
-use crate::mailbox::tree::folder_of;
-use crate::message::{Native, any, frontmatter};
+use crate::message::{any, frontmatter};
 use crate::name::MailboxId;
 
 /// What is looked for.
@@ -145,7 +143,7 @@ fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffe
         return None;
     }
     let mut message = any::parse(&bytes).ok()?;
-    post.know_sender(&place.mailbox, &mut message.envelope);
+    place.mailbox.know(&mut message.envelope, post).ok()?;
     if query.from.as_ref().is_some_and(|from| message.envelope.from != from.as_str()) {
         return None;
     }
@@ -159,10 +157,7 @@ fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffe
     if lines.is_empty() && !whole && !query.pattern.is_match(message.envelope.subject.as_bytes()) {
         return None;
     }
-    let header = Header { name: name.to_owned(), envelope: message.envelope, time, size };
-    let folder = match &header.envelope.native {
-        Native::Tree { status, .. } if place.folder == Folder::Inbox => folder_of(*status),
-        _ => place.folder,
-    };
-    Some(Hit { copy: Copy { mailbox: place.mailbox.clone(), folder, header }, lines })
+    let header = Header::of(name, message.envelope, time, size);
+    let folder = place.mailbox.folder_of(place.folder, &header.envelope);
+    Some(Hit { copy: Copy { mailbox: place.mailbox.id().clone(), folder, header }, lines })
 }

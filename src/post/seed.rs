@@ -3,6 +3,7 @@
 //! Everything else in Postroom names its recipients and never mints; `shell-init` needs these to give the
 //! results of the shell functions it stands in for (format.md §8).
 
+use super::send::Sender;
 use super::{Error, Letter, Me, Post, Receipt, Result, Why};
 use crate::journal::Event;
 use crate::mailbox::Folder;
@@ -16,13 +17,13 @@ impl Post {
         self.room.may_write()?;
         let mailbox = self.placed(Maildir::make(self.room.root(), id, None)?)?;
         mailbox.home().mark_seen();
-        let name = self.registry.as_ref().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());
+        let name = self.registered().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());
         Ok(Me { id: id.clone(), name, why: Why::Id, mailbox })
     }
 
     /// The mailbox that `AGENT_MAILBOX_ID` means: an id that is there, else a name.
     pub fn own_id_by_text(&self, text: &str) -> Result<Option<MailboxId>> {
-        match self.existing_id(text) {
+        match self.existing_id(text)? {
             Some(id) => Ok(Some(id)),
             None => Ok(self.registry()?.lookup(text)?.map(|entry| entry.id.clone())),
         }
@@ -34,7 +35,9 @@ impl Post {
         // What is refused makes no mailbox.
         self.check_letter(letter)?;
         Maildir::make(self.room.root(), to, None)?;
-        self.send_as(from, letter, std::slice::from_ref(to), &MessageId::fresh(), false)?
+        let mailbox = self.existing_id(from.as_str())?.map(|id| self.mailbox(&id)).transpose()?;
+        let sender = Sender { id: from, mailbox: mailbox.as_ref() };
+        self.send_as(sender, letter, std::slice::from_ref(to), &MessageId::fresh(), false)?
             .pop()
             .ok_or(Error::EmptyBody)
     }

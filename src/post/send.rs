@@ -3,18 +3,14 @@
 //! Everything is checked before the first delivery, so a refused letter reaches nobody. Copies to several
 //! recipients share one id and differ only in `to`.
 
-use std::collections::BTreeSet;
-
 use super::claim::{BOUNCE, is_bounce};
-use super::copies::{Back, is_beside};
-use super::reply::{REQUEST, Target};
 use super::{Error, Me, Post, Result};
 use crate::journal::Event;
-use crate::mailbox::maildir::{Delivered, Layout};
-use crate::mailbox::once::Once;
-use crate::mailbox::{Folder, Mailbox};
+use crate::mailbox::{
+    Delivery, DeliveryOutcome, Durability, Folder, Mailbox, ReplyRoute, ReplyTarget, workspace,
+};
 use crate::message::envelope::{self, check_value};
-use crate::message::{Envelope, FileName, Native, Priority, Protocol, any, maildir, secret, workspace};
+use crate::message::{Envelope, Priority, any, secret};
 use crate::name::{MailboxId, MessageId};
 
 /// Whom a receipt names for a file in an inbox that the room does not know.
@@ -43,10 +39,27 @@ pub struct Letter {
     pub allow_empty: bool,
     pub extra: Vec<(String, String)>,
     /// For an answer: the way back that its question named.
-    pub back: Option<Back>,
+    pub route: Option<ReplyRoute>,
+    /// For an answer: fields of its question that it has too.
+    pub inherited: Vec<(String, String)>,
+    /// It comes back to an answer, so it is another question.
+    pub asks_again: bool,
     /// For an answer with an id: the file name of its question, if nobody can have sent the answer before that, nor under
     /// another subject or priority. Then it need not be looked for under every name.
-    pub asked: Option<String>,
+    pub question: Option<String>,
+}
+
+/// Who sends: an id, and its mailbox if it has one that can be answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sender<'a> {
+    pub(super) id: &'a MailboxId,
+    pub(super) mailbox: Option<&'a Mailbox>,
+}
+
+impl<'a> Sender<'a> {
+    pub(super) fn of(mailbox: &'a Mailbox) -> Self {
+        Self { id: mailbox.id(), mailbox: Some(mailbox) }
+    }
 }
 
 /// What happened for one recipient.
@@ -96,8 +109,8 @@ impl Post {
             }
         }
         match &letter.id {
-            Some(id) => self.send_as(&me.id, letter, &to, id, true),
-            None => self.send_as(&me.id, letter, &to, &MessageId::fresh(), false),
+            Some(id) => self.send_as(Sender::of(&me.mailbox), letter, &to, id, true),
+            None => self.send_as(Sender::of(&me.mailbox), letter, &to, &MessageId::fresh(), false),
         }
     }
 
@@ -105,7 +118,7 @@ impl Post {
     /// delivered before, so each mailbox is searched for it first.
     pub(super) fn send_as(
         &self,
-        from: &MailboxId,
+        from: Sender<'_>,
         letter: &Letter,
         to: &[MailboxId],
         id: &MessageId,
@@ -118,35 +131,41 @@ impl Post {
             // What was delivered before takes no more place than it has.
             match self.check_quota(recipient) {
                 Err(Error::Full { .. }) if retry && self.is_there(recipient, id)? => {}
-                // Who has no mailbox is told of by name when it comes to delivering.
+                // A recipient without a mailbox is reported by name when it comes to delivering.
                 Ok(()) | Err(Error::NoMailbox { .. }) => {}
                 Err(e) => return Err(e),
             }
         }
-        Ok(to.iter().map(|recipient| self.deliver(from, letter, recipient, (id, retry), &subject)).collect())
+        let deliver = |recipient| {
+            let put = |delivery: &Delivery<'_>| Ok(self.mailbox(recipient)?.deliver(delivery)?);
+            self.deliver(from, letter, recipient, (id, retry), &subject, put)
+        };
+        Ok(to.iter().map(deliver).collect())
     }
 
-    /// Sends an answer: to a mailbox, or to a file in an inbox that the room does not know.
+    /// Sends an answer on the way back that its letter names: to a mailbox, or to a file in an inbox that the room does not know.
     pub(super) fn send_back(
         &self,
-        from: &MailboxId,
+        from: Sender<'_>,
         letter: &Letter,
-        to: &Target,
         id: &MessageId,
         retry: bool,
     ) -> Result<Receipt> {
-        let path = match to {
-            Target::Mailbox(to) => {
+        let path = match letter.route.as_ref().map(|route| &route.to) {
+            Some(ReplyTarget::Mailbox(to)) => {
                 let sent = self.send_as(from, letter, std::slice::from_ref(to), id, retry)?.pop();
-                return sent.ok_or(Error::EmptyBody);
+                return sent.ok_or(Error::NoReplyWanted);
             }
-            Target::Path(path) => path,
+            Some(ReplyTarget::Path(path)) => path,
+            None => return Err(Error::NoReplyWanted),
         };
         self.room.may_write()?;
         self.check_letter(letter)?;
-        let outside = MailboxId::parse(OUTSIDE).map_err(|_| Error::EmptyBody)?;
+        let outside = MailboxId::parse(OUTSIDE).map_err(|_| Error::NoReplyWanted)?;
         let subject = letter.subject.clone().unwrap_or_else(|| envelope::subject_of(&letter.body));
-        Ok(Receipt { name: path.clone(), ..self.deliver(from, letter, &outside, (id, retry), &subject) })
+        let put = |delivery: &Delivery<'_>| Ok(workspace::deliver_to_path(path, delivery, self)?);
+        let receipt = self.deliver(from, letter, &outside, (id, retry), &subject, put);
+        Ok(Receipt { name: path.clone(), ..receipt })
     }
 
     /// Refuses what would not be sent to anybody.
@@ -198,13 +217,68 @@ impl Post {
 
     fn deliver(
         &self,
-        from: &MailboxId,
+        from: Sender<'_>,
         letter: &Letter,
         to: &MailboxId,
         (id, retry): (&MessageId, bool),
         subject: &str,
+        put: impl FnOnce(&Delivery<'_>) -> Result<DeliveryOutcome>,
     ) -> Receipt {
-        let mut envelope = Envelope {
+        let envelope = self.envelope(from.id, letter, to, id, subject);
+        let delivery = Delivery {
+            envelope: &envelope,
+            body: &letter.body,
+            sender: from.mailbox,
+            route: letter.route.as_ref(),
+            is_answer: letter.reply_to.is_some() && !letter.asks_again,
+            inherited: &letter.inherited,
+            retry,
+            question: letter.question.as_deref(),
+            now: self.now(),
+        };
+        let (mut file, mut is_beside) = (String::new(), false);
+        let outcome = match put(&delivery) {
+            Ok(DeliveryOutcome::Delivered { how, name, beside }) => {
+                (file, is_beside) = (name, beside);
+                match how {
+                    Durability::Proven => Outcome::Queued,
+                    Durability::Unproven(e) => Outcome::Unproven(e.to_string()),
+                }
+            }
+            Ok(DeliveryOutcome::Already { folder, name }) => {
+                file = name;
+                Outcome::Already(folder)
+            }
+            Ok(DeliveryOutcome::Taken { path }) => {
+                Outcome::Failed(Error::IdTaken { id: id.to_string(), path: path.display().to_string() })
+            }
+            Err(e) => Outcome::Failed(e),
+        };
+        if matches!(outcome, Outcome::Queued | Outcome::Unproven(_)) {
+            self.note_next_step(from.id, to, &envelope);
+            self.record(Event {
+                id: id.to_string(),
+                to: to.to_string(),
+                subject: subject.to_owned(),
+                reply_to: letter.reply_to.as_ref().map(ToString::to_string).unwrap_or_default(),
+                file: file.clone(),
+                note: if is_bounce(&envelope) { BOUNCE.to_owned() } else { String::new() },
+                ..Event::new("sent", from.id.as_str())
+            });
+        }
+        let (name, subject) = (self.name_of(to.as_str()).to_owned(), subject.to_owned());
+        Receipt { id: id.clone(), to: to.clone(), name, subject, file, is_beside, outcome }
+    }
+
+    fn envelope(
+        &self,
+        from: &MailboxId,
+        letter: &Letter,
+        to: &MailboxId,
+        id: &MessageId,
+        subject: &str,
+    ) -> Envelope {
+        let mut envelope = any::plain(Envelope {
             id: id.clone(),
             from: from.to_string(),
             to: to.to_string(),
@@ -213,9 +287,9 @@ impl Post {
             priority: letter.priority,
             channel: letter.channel.clone(),
             extra: letter.extra.clone(),
-            native: Native::Maildir,
-        };
-        envelope.extra = any::foreign(&envelope.extra, Protocol::Maildir);
+            native: Default::default(),
+            doubts: vec![],
+        });
         if let Some(hops) = self.caller.hops {
             // What an agent sends in a run of the dispatcher is one step further, whatever it answers.
             envelope.extra.retain(|(key, _)| key != HOPS);
@@ -225,111 +299,6 @@ impl Post {
                 envelope.extra.push((THREAD.to_owned(), thread.clone()));
             }
         }
-        let mut file = String::new();
-        let outcome = match self.put(Some(from), letter, to, &envelope, retry) {
-            Ok(Once::Delivered { how, name }) => {
-                file = name;
-                match how {
-                    Delivered::Durable => Outcome::Queued,
-                    Delivered::Unproven(e) => Outcome::Unproven(e.to_string()),
-                }
-            }
-            Ok(Once::Already { folder, name }) => {
-                file = name;
-                Outcome::Already(folder)
-            }
-            Ok(Once::Taken { path }) => {
-                Outcome::Failed(Error::IdTaken { id: id.to_string(), path: path.display().to_string() })
-            }
-            Err(e) => Outcome::Failed(e),
-        };
-        if matches!(outcome, Outcome::Queued | Outcome::Unproven(_)) {
-            self.note_next_step(from, to, &envelope);
-            self.record(Event {
-                id: id.to_string(),
-                to: to.to_string(),
-                subject: subject.to_owned(),
-                reply_to: letter.reply_to.as_ref().map(ToString::to_string).unwrap_or_default(),
-                file: file.clone(),
-                note: if is_bounce(&envelope) { BOUNCE.to_owned() } else { String::new() },
-                ..Event::new("sent", from.as_str())
-            });
-        }
-        let name = self.name_of(to.as_str()).to_owned();
-        let is_beside = is_beside(letter, id, &file);
-        Receipt {
-            id: id.clone(),
-            to: to.clone(),
-            name,
-            subject: subject.to_owned(),
-            file,
-            is_beside,
-            outcome,
-        }
-    }
-
-    /// Puts a message into a mailbox, in the protocol of that mailbox.
-    /// Without a sender that has a mailbox, no answer can come.
-    pub(super) fn put(
-        &self,
-        from: Option<&MailboxId>,
-        letter: &Letter,
-        to: &MailboxId,
-        envelope: &Envelope,
-        retry: bool,
-    ) -> Result<Once> {
-        if to.as_str() == OUTSIDE && letter.back.is_some() {
-            let sender = from.map(|from| self.mailbox(from)).transpose()?;
-            return self.copy(sender.as_ref(), (envelope, &letter.body), letter.back.as_ref(), None, retry);
-        }
-        let mailbox = self.mailbox(to)?;
-        if let Some(agent) = mailbox.agent() {
-            if let Some(from) = from.filter(|from| self.protocol_of(from) == Protocol::Workspace) {
-                self.keep_own_copy(&self.mailbox(from)?, &mailbox, envelope, letter)?;
-            }
-            return self.file_task(from, letter, &mailbox, agent, envelope, retry);
-        }
-        let Some(place) = mailbox.maildir().filter(|place| place.layout() == Layout::Native) else {
-            let sender = from.map(|from| self.mailbox(from)).transpose()?;
-            let back = letter.back.as_ref();
-            return self.copy(sender.as_ref(), (envelope, &letter.body), back, Some(&mailbox), retry);
-        };
-        if let Some(from) = from.filter(|from| self.protocol_of(from) == Protocol::Workspace) {
-            self.keep_own_copy(&self.mailbox(from)?, &mailbox, envelope, letter)?;
-        }
-        let envelope = &self.with_request(envelope, letter);
-        let bytes = maildir::render(envelope, &letter.body);
-        // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
-        let short = envelope.id.short().unwrap_or_else(|| "00000000".to_owned());
-        let name = FileName::new(self.now(), &short, &envelope.subject, letter.priority);
-        let names = letter.asked.as_deref().and_then(|asked| name.since(asked));
-        Ok(match retry {
-            true => place.deliver_once(&envelope.id, &name, bytes.as_bytes(), names.as_deref())?,
-            false => place.deliver_beside(&name, bytes.as_bytes(), &BTreeSet::new())?,
-        })
-    }
-
-    /// An answer from a workspace says which exchange it belongs to, where its own id does not.
-    fn with_request(&self, envelope: &Envelope, letter: &Letter) -> Envelope {
-        let mut envelope = envelope.clone();
-        if let Some(back) = letter.back.as_ref().filter(|back| back.path.is_some()) {
-            envelope.extra.push((REQUEST.to_owned(), back.request.clone()));
-        }
         envelope
-    }
-
-    /// A workspace keeps a copy of all it sends, whatever protocol that goes out in.
-    fn keep_own_copy(
-        &self,
-        sender: &Mailbox,
-        to: &Mailbox,
-        envelope: &Envelope,
-        letter: &Letter,
-    ) -> Result<()> {
-        let asked = envelope.reply_to.as_ref().unwrap_or(&envelope.id);
-        let request = letter.back.as_ref().map_or_else(|| asked.request(), |back| back.request.clone());
-        let path = |mailbox: &Mailbox| self.reply_inbox(mailbox).join(&request).display().to_string();
-        let copy = any::to_request(envelope, &letter.body, &request, &path(to), Some(&path(sender)));
-        self.keep_in_scratch(sender, &request, workspace::render(&copy).as_bytes())
     }
 }

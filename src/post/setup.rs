@@ -7,13 +7,12 @@ use std::path::PathBuf;
 
 use rustix::fs::FileType;
 
-use super::places::inbox_of_workspace;
 use super::{Error, Post, Result, Why};
 use crate::journal::Event;
 use crate::mailbox::Folder;
-use crate::mailbox::Maildir;
 use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::presence::Presence;
+use crate::mailbox::{Maildir, workspace};
 use crate::message::Protocol;
 use crate::message::envelope::check_value;
 use crate::name::{MailboxId, Name};
@@ -55,7 +54,7 @@ impl Post {
             check_value(about).map_err(|why| Error::BadValue { field: "--about", why })?;
         }
         let mut editing = Editing::begin(self.room.root())?;
-        let inbox = wanted.workspace.as_deref().map(|dir| inbox_of_workspace(dir).display().to_string());
+        let inbox = wanted.workspace.as_deref().map(|dir| workspace::inbox_of(dir).display().to_string());
         let own = match &inbox {
             // Whose workspace it is does not depend on who sets it up.
             Some(inbox) => editing.registry.entries.iter().find(|e| e.inbox == *inbox).map(|e| e.id.clone()),
@@ -75,7 +74,7 @@ impl Post {
         self.fill_in(&mut entry, &editing.registry, &aliases, wanted)?;
         // Only now: a name that is refused leaves a directory as it was.
         if let Some(dir) = &wanted.workspace {
-            self.make_workspace(dir)?;
+            workspace::make(dir)?;
         }
         let old = editing.registry.by_id(&entry.id).cloned();
         let mailbox = Maildir::make(self.room.root(), &entry.id, Some(&entry.card()))?;
@@ -160,7 +159,7 @@ impl Post {
                 && self.carded_name(&id).as_ref() != Some(&name)
         };
         if registry.is_taken(name.as_str(), own.as_ref())
-            || self.existing_id(name.as_str()).is_some_and(squats)
+            || self.existing_id(name.as_str())?.is_some_and(squats)
         {
             return Err(Error::Taken { suggestions: registry.suggestions(&name), name: name.to_string() });
         }

@@ -136,7 +136,7 @@ impl Post {
 
     /// The copy of a message that lies in one mailbox.
     pub(super) fn copy_in(&self, id: &str, mailbox: &str) -> Result<Option<Copy>> {
-        let (Ok(id), Some(to)) = (MessageId::found(id), self.existing_id(mailbox)) else { return Ok(None) };
+        let (Ok(id), Some(to)) = (MessageId::found(id), self.existing_id(mailbox)?) else { return Ok(None) };
         let maildir = self.mailbox(&to)?;
         for folder in maildir.folders()? {
             for name in maildir.twins(folder, &id)? {

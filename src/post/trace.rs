@@ -7,9 +7,9 @@ use super::claim::{BOUNCE, is_bounce};
 use super::locate::Copy;
 use super::{Error, Me, Post, Result};
 use crate::journal::{self, Event};
+use crate::mailbox::Folder;
 use crate::mailbox::claim::{Attempt, Terms};
-use crate::mailbox::{Folder, Mailbox};
-use crate::message::Native;
+use crate::mailbox::place::Evidence;
 use crate::name::MessageId;
 use crate::room::Room;
 
@@ -127,22 +127,15 @@ impl Post {
             }
             Folder::Archive => match self.archived(&copy, events) {
                 // A status that somebody wrote by hand is evidence of its own.
-                State::NoEvidence if mailbox.agent().is_some() => self.completed(&mailbox, &copy),
+                State::NoEvidence => match mailbox.evidence(&copy.header.envelope) {
+                    Some(Evidence::Answered(time)) => State::Answered(time),
+                    Some(Evidence::Done) => State::Done("by its status".to_owned()),
+                    None => State::NoEvidence,
+                },
                 state => state,
             },
         };
         Ok(Located { copy, state, attempts })
-    }
-
-    /// How a message of a tree was completed, as far as the tree tells.
-    fn completed(&self, mailbox: &Mailbox, copy: &Copy) -> State {
-        let (Some(agent), Native::Tree { id, .. }) = (mailbox.agent(), &copy.header.envelope.native) else {
-            return State::NoEvidence;
-        };
-        match agent.response(id) {
-            Ok(Some((response, _))) => State::Answered(response.created),
-            _ => State::Done("by its status".to_owned()),
-        }
     }
 
     fn archived(&self, copy: &Copy, events: &[Event]) -> State {
@@ -197,7 +190,7 @@ impl Post {
         id: &MessageId,
         known: &HashSet<String>,
     ) -> Result<Vec<(String, String)>> {
-        let Some(sender) = self.existing_id(from) else { return Ok(vec![]) };
+        let Some(sender) = self.existing_id(from)? else { return Ok(vec![]) };
         let mailbox = self.mailbox(&sender)?;
         let mut answers = vec![];
         for folder in mailbox.folders()? {

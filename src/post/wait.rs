@@ -4,10 +4,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::places::WORKSPACE;
 use super::{Checked, Error, Filter, Me, Post, Result};
 use crate::mailbox::Folder;
-use crate::message::Protocol;
 use crate::wait::{Stop, Watch, Woken};
 
 /// How a wait ended.
@@ -75,7 +73,7 @@ impl Post {
         // Held for as long as this process waits: the agent is there, whatever its last command was.
         let _alive = self.room.may_write().ok().and_then(|()| me.mailbox.home().stay_alive());
         let start = self.room.clock().boot();
-        let dirs = self.arrival_dirs(me);
+        let dirs = self.watched(me)?;
         let mut watch = sleep.watch(&dirs);
         let mut known = HashSet::new();
         loop {
@@ -105,34 +103,12 @@ impl Post {
         }
     }
 
-    /// The directories in which mail of a mailbox may arrive, in whatever protocol.
-    pub fn arrival_dirs(&self, me: &Me) -> Vec<PathBuf> {
-        let mut dirs = me.mailbox.arrival_dirs();
-        let own = me.mailbox.dir().path().join(WORKSPACE).join(Folder::Inbox.word());
-        if own.symlink_metadata().is_ok() {
-            dirs.push(own);
-        }
-        dirs.extend(self.outboxes(&me.mailbox));
-        dirs
-    }
-
     /// Whether there may be fitting mail, opening each message once at most.
     fn has_mail(&self, me: &Me, filter: &Filter, known: &mut HashSet<String>) -> Result<bool> {
-        // A step of a run that waits for another one is no mail yet: `read` would not give it.
-        let list = |most| match me.mailbox.agent() {
-            Some(_) => me.mailbox.arrivals(Folder::Inbox, most),
-            None => me.mailbox.list(Folder::Inbox, most),
-        };
-        // A request that was shown and waits for its answer is nothing to wait for.
-        let in_workspace = me.mailbox.protocol() == Protocol::Workspace;
-        if filter.is_empty() && !in_workspace {
-            let listing = list(0)?;
-            return Ok(listing.total > 0 || self.carry_in_tree(&me.mailbox, &listing.broken)?);
-        }
-        let names = self.not_shown(&me.mailbox, list(usize::MAX)?.names)?;
         if filter.is_empty() {
-            return Ok(!names.is_empty());
+            return Ok(me.mailbox.unseen(0)?.total > 0);
         }
+        let names = me.mailbox.unseen(usize::MAX)?.names;
         for name in names {
             if known.contains(&name) {
                 continue;

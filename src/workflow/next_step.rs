@@ -10,14 +10,8 @@ use super::engine::{Ask, AskKind};
 use super::mail;
 use super::runs::{ByAgent, Runs};
 use super::turn::Turn;
-use crate::mailbox::Folder;
-use crate::mailbox::tree::Tray;
-use crate::message::tree::Status;
 use crate::name::{MailboxId, MessageId};
 use crate::post::{BOUNCE, Me, Post, Result, SET_BACK};
-
-/// How many unread messages are opened to find one that was put there by hand.
-const SHORT: usize = 64;
 
 impl Turn {
     /// Finds next steps that agents sent, and carries their answers over; `true`: one came.
@@ -74,25 +68,6 @@ impl Turn {
             return Some(note.clone());
         }
         let agent = post.by_id(&to).ok()?;
-        let own = |id: &str| id == ask.id.as_str();
-        if let Some(place) = agent.mailbox.agent() {
-            let seen = place.facts(Tray::Inbox).ok()?;
-            let (_, facts) = seen.readable().find(|(_, facts)| {
-                facts.workflow.as_deref() == Some(self.record.id.as_str())
-                    && facts.step == Some(step.level)
-                    && facts.request_id.is_none()
-                    && !facts.msg_id.as_deref().is_some_and(own)
-                    && self.came_before(post, ask.step, &facts.from)
-            })?;
-            let id = facts.msg_id.clone().unwrap_or_else(|| format!("{}@{}", facts.id, facts.to));
-            return Some(ByAgent {
-                id,
-                from: facts.from.clone(),
-                to: to.to_string(),
-                step: step.name.clone(),
-                at: String::new(),
-            });
-        }
         self.by_hand(post, &agent, ask, is_step)
     }
 
@@ -103,29 +78,18 @@ impl Turn {
         needs.iter().flat_map(|need| &self.engine.steps()[*need].items).any(|item| did(&item.agent))
     }
 
-    /// A message that was put into a short inbox without any command of ours.
+    /// A message of this run that was put into an inbox without any command of ours.
     fn by_hand(&self, post: &Post, agent: &Me, ask: &Ask, is_step: impl Fn(&str) -> bool) -> Option<ByAgent> {
-        let listing = agent.mailbox.list(Folder::Inbox, SHORT).ok()?;
-        if listing.total > SHORT {
-            return None;
-        }
-        let limit = post.room().limits().body_bytes;
-        listing.names.iter().find_map(|name| {
-            let envelope = agent.mailbox.header(Folder::Inbox, name, limit).ok()??.envelope;
-            let ours = envelope.extra("workflow") == Some(self.record.id.as_str());
-            let step = envelope.extra("step").is_some_and(&is_step);
+        let found = agent.mailbox.of_run(&self.record.id, post.room().limits().body_bytes).ok()?;
+        found.into_iter().find_map(|envelope| {
+            let step = envelope.extra("step").filter(|step| is_step(step))?.to_owned();
             let other = envelope.id != ask.id && envelope.reply_to.is_none();
-            (ours && step && other && self.came_before(post, ask.step, &envelope.from)).then(|| ByAgent {
+            (other && self.came_before(post, ask.step, &envelope.from)).then(|| ByAgent {
                 id: envelope.id.to_string(),
                 from: envelope.from,
                 to: agent.id.to_string(),
                 at: String::new(),
-                step: envelope
-                    .extra
-                    .iter()
-                    .find(|(key, _)| key == "step")
-                    .map(|(_, s)| s.clone())
-                    .unwrap_or_default(),
+                step,
             })
         })
     }
@@ -143,14 +107,11 @@ impl Turn {
     }
 
     fn answer_of(&self, post: &Post, agent: &Me, found: &ByAgent) -> Result<Option<(String, bool)>> {
-        if let Some(place) = agent.mailbox.agent() {
-            let Ok(seen) = place.facts(Tray::Inbox) else { return Ok(None) };
-            let is_it = |facts: &crate::mailbox::tree::Facts| {
-                facts.msg_id.as_deref() == Some(&found.id) || format!("{}@{}", facts.id, facts.to) == found.id
-            };
-            let Some((_, facts)) = seen.readable().find(|(_, facts)| is_it(facts)) else { return Ok(None) };
-            let response = place.response(&facts.id).map_err(|e| crate::post::Error::Disk(e.into()))?;
-            return Ok(response.map(|(task, _)| (task.body, task.status == Status::Failed)));
+        if agent.mailbox.keeps_answers() {
+            let asked = agent.mailbox.of_run(&self.record.id, post.room().limits().body_bytes)?;
+            let Some(asked) = asked.into_iter().find(|e| e.id.as_str() == found.id) else { return Ok(None) };
+            let kept = agent.mailbox.kept_answer(&asked)?;
+            return Ok(kept.map(|kept| (kept.message.body, kept.failed.is_some())));
         }
         let (Ok(asked), Ok(asker)) = (MessageId::found(&found.id), MailboxId::parse(&found.from)) else {
             return Ok(None);

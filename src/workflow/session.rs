@@ -6,8 +6,8 @@
 use super::engine::{AskKind, Engine};
 use super::runs::Record;
 use super::state::Desk;
-use crate::mailbox::tree::Result;
-use crate::message::{ParseError, frontmatter, shared};
+use crate::mailbox::tree::{Result, SESSION as SHAPE, with_agent};
+use crate::message::shared;
 
 /// The file of a session.
 const SESSION: &str = "session-context";
@@ -37,7 +37,7 @@ pub(super) fn update(
     }
     desk.tree()?.rewrite(SESSION, |text| {
         let mut text = match text.trim().is_empty() {
-            true => EMPTY.to_owned(),
+            true => SHAPE.to_owned(),
             false => text.to_owned(),
         };
         for (key, value) in [
@@ -75,29 +75,13 @@ fn goal(engine: &Engine) -> String {
     crate::message::envelope::subject_with("", about)
 }
 
-/// The text with an agent's line as it stands now. Only the list of agents is ours: the same words elsewhere are not.
-fn with_agent(text: &str, agent: &str, line: &str) -> std::result::Result<String, ParseError> {
-    let before = ["in_progress", "completed"].map(|word| format!("- {agent} ({word})"));
-    let header = frontmatter::split(text).map_or(0, |split| split.header.lines().count() + 1);
-    let is_ours = |found: &str| before.iter().any(|line| found.trim() == line);
-    let Some(at) = text.lines().take(header).position(is_ours) else {
-        return shared::append(text, "agents_invoked", line);
-    };
-    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
-    let found = lines[at].trim().to_owned();
-    lines[at] = lines[at].replacen(&found, &format!("- {line}"), 1);
-    Ok(lines.concat())
-}
-
-const EMPTY: &str = "---\nsession_id:\nstarted:\nuser_goal:\nagents_invoked:\n---\n\n## Current State\n\n## Decisions Made\n\n## Open Questions\n";
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn only_the_list_of_agents_is_changed() {
-        let text = EMPTY.replace("## Open Questions\n", "## Open Questions\n\n- explore (in_progress)\n");
+        let text = SHAPE.replace("## Open Questions\n", "## Open Questions\n\n- explore (in_progress)\n");
         let begun = with_agent(&text, "explore", "explore (in_progress)").unwrap();
         assert_eq!(begun.matches("- explore (in_progress)").count(), 2, "{begun}");
         let over = with_agent(&begun, "explore", "explore (completed)").unwrap();

@@ -112,7 +112,7 @@ pub fn tree_of(post: &Post, definition: &Definition, inputs: &Map<String, Json>)
     definition.steps.iter().find_map(|step| {
         let id = post.addressee(&known_name(&step.agent, Some(inputs))?).ok()?;
         let agent = post.by_id(&id).ok()?;
-        Some(agent.mailbox.agent()?.tree().path().to_owned())
+        agent.mailbox.desk()
     })
 }
 

@@ -206,7 +206,7 @@ impl Turn {
         loop {
             let mut strange = vec![];
             let mut accepted = false;
-            for name in self.me.mailbox.arrivals(Folder::Inbox, usize::MAX)?.names {
+            for name in self.me.mailbox.next(usize::MAX)?.names {
                 // What cannot be read is left where it lies; the doctor tells of it.
                 let Ok(Some((message, _))) = self.me.mailbox.message(Folder::Inbox, &name, limit) else {
                     continue;

@@ -92,6 +92,7 @@ fn task() -> impl Strategy<Value = Task> {
             error,
             extra,
             body,
+            doubts: vec![],
         }
     })
 }
@@ -138,6 +139,7 @@ fn envelope() -> impl Strategy<Value = (Envelope, String)> {
                     channel,
                     extra,
                     native: Native::Maildir,
+                    doubts: vec![],
                 },
                 body,
             )

@@ -1,7 +1,7 @@
 //! One agent of a tree: its inbox, where the state of a message is its field `status`.
 //!
 //! ```text
-//! pending       Folder::Inbox
+//! pending       Folder::Inbox, and so is an answer that was routed here and not read yet
 //! in_progress   Folder::Claimed(token) under a claim of ours, else Folder::Working
 //! completed     Folder::Archive, with everything in .claude/archive/inboxes/<agent>/
 //! failed        Folder::Failed
@@ -16,13 +16,13 @@ use std::path::PathBuf;
 
 use rustix::fs::Stat;
 
-use super::facts::{Facts, Seen, Tray};
+use super::facts::{Facts, Seen, Tray, is_unread_answer};
 use super::{Error, Held, LIMIT, Result, Tree, steps};
 use crate::clock::Timestamp;
 use crate::mailbox::disk::{Dir, Swapped};
 use crate::mailbox::fault;
-use crate::mailbox::folder::Folder;
-use crate::mailbox::maildir::Listing;
+use crate::mailbox::folder::{Folder, Token};
+use crate::mailbox::place::{ArchivedHow, Listing};
 use crate::message::tree::{self, Status, Task};
 use crate::message::{file_name, frontmatter};
 use crate::name::MailboxId;
@@ -33,23 +33,6 @@ pub struct Agent {
     tree: Tree,
     id: MailboxId,
     inbox: Dir,
-}
-
-/// A message that was to be brought into a state, as it was before.
-#[derive(Debug)]
-pub struct Filed {
-    pub task: Task,
-    pub how: How,
-}
-
-/// What became of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    Done,
-    /// It was in that state already.
-    Before,
-    /// Somebody has it under a claim.
-    Claimed,
 }
 
 impl Agent {
@@ -88,7 +71,9 @@ impl Agent {
         let mut broken = vec![];
         for (name, facts) in seen.facts {
             match facts {
-                Ok(facts) if is_in(folder, facts.status, &name, &held) => found.push((name, facts)),
+                Ok(facts) if is_in(folder, facts.status, facts.is_unread_answer(), &name, &held) => {
+                    found.push((name, facts));
+                }
                 Err(_) if folder == Folder::Quarantine => broken.push(name),
                 _ => {}
             }
@@ -107,22 +92,21 @@ impl Agent {
         Ok(Listing { names, total, strange, broken })
     }
 
-    /// The same: in a tree the order of a list is the order of arrival.
-    pub fn arrivals(&self, folder: Folder, limit: usize) -> Result<Listing> {
-        self.list(folder, limit)
-    }
-
-    /// How many messages are pending, and when the oldest was written.
+    /// How many messages are unread, and when the oldest was written.
     pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
         let seen = self.facts(Tray::Inbox)?;
-        let pending = || seen.readable().filter(|(_, facts)| facts.status == Status::Pending);
-        Ok((pending().count(), pending().filter_map(|(_, facts)| facts.time()).min()))
+        let unread = || seen.readable().filter(|(_, facts)| facts.is_unread());
+        Ok((unread().count(), unread().filter_map(|(_, facts)| facts.time()).min()))
     }
 
     /// Every folder that may hold messages now, claims included.
     pub fn folders(&self) -> Result<Vec<Folder>> {
         let claimed = self.tokens()?.into_iter().map(Folder::Claimed);
-        Ok(Folder::LASTING.into_iter().chain([Folder::Working]).chain(claimed).collect())
+        Ok([Folder::Inbox, Folder::Working]
+            .into_iter()
+            .chain(claimed)
+            .chain([Folder::Failed, Folder::Archive])
+            .collect())
     }
 
     /// Where a message lies.
@@ -146,7 +130,9 @@ impl Agent {
             _ => vec![],
         };
         match read(&self.inbox, name, limit)? {
-            Some(found) => Ok(Some(found).filter(|(task, ..)| is_in(folder, task.status, name, &held))),
+            Some(found) => {
+                Ok(Some(found).filter(|(task, ..)| is_in(folder, task.status, is_answer(task), name, &held)))
+            }
             None if folder == Folder::Archive => match self.tree.tray(Tray::ArchivedInbox, &self.id)? {
                 Some(away) => read(&away, name, limit),
                 None => Ok(None),
@@ -160,6 +146,11 @@ impl Agent {
     pub fn set_status(&self, name: &str, from: Status, to: Status, error: Option<&str>) -> Result<bool> {
         let held = self.tree.hold()?;
         self.change(&held, name, from, to, error)
+    }
+
+    /// Marks a pending message as in progress, for somebody outside the tree.
+    pub(in crate::mailbox) fn begin(&self, name: &str) -> fault::Result<bool> {
+        Ok(self.set_status(name, Status::Pending, Status::InProgress, None)?)
     }
 
     pub(super) fn change(
@@ -200,9 +191,9 @@ impl Agent {
         }
     }
 
-    /// Brings a message into a state that ends or renews it, whichever it is in now; one look, one change. `None`: there is
-    /// none of this name. What is under a claim is left to whoever has that. Durable on return.
-    pub fn file_as(&self, name: &str, to: Status) -> Result<Option<Filed>> {
+    /// Brings a message into a state that ends it, whichever it is in now; one look, one change. `None`: there is none of this
+    /// name. What is under a claim is left to its owner. Durable on return.
+    pub fn file_as(&self, name: &str, to: Status) -> Result<Option<(Task, ArchivedHow)>> {
         if self.inbox.stat(name).is_err_and(|e| e.is_missing()) {
             return Ok(None);
         }
@@ -210,22 +201,41 @@ impl Agent {
         let Some((task, bytes, stat)) = read(&self.inbox, name, LIMIT)? else { return Ok(None) };
         let from = task.status;
         let how = match from {
-            Status::InProgress if self.claimed()?.iter().any(|(_, file)| file == name) => How::Claimed,
+            Status::InProgress if self.claimed()?.iter().any(|(_, file)| file == name) => {
+                ArchivedHow::Claimed
+            }
+            _ if is_answer(&task) => {
+                self.put_away_held(&held, name)?;
+                ArchivedHow::Now
+            }
             from if from == to => {
                 // The run that changed it may have been interrupted before that was durable.
                 self.inbox.sync()?;
-                How::Before
+                ArchivedHow::Before
             }
             _ => match self.try_change(name, (&bytes, &stat), to, None)? {
-                Some(()) => How::Done,
+                Some(()) => ArchivedHow::Now,
                 // Somebody changed it since the look, so there is another look.
                 None => match self.change(&held, name, from, to, None)? {
-                    true => How::Done,
+                    true => ArchivedHow::Now,
                     false => return Ok(None),
                 },
             },
         };
-        Ok(Some(Filed { task, how }))
+        Ok(Some((task, how)))
+    }
+
+    /// A message of the inbox, whatever its state. `None`: there is none of this name.
+    pub(super) fn task(&self, name: &str) -> Result<Option<(Task, Vec<u8>, Stat)>> {
+        read(&self.inbox, name, LIMIT)
+    }
+
+    /// A message that a clean-up archived, or that was put away.
+    pub(super) fn archived(&self, name: &str) -> Result<Option<(Task, Vec<u8>, Stat)>> {
+        match self.tree.tray(Tray::ArchivedInbox, &self.id)? {
+            Some(away) => read(&away, name, LIMIT),
+            None => Ok(None),
+        }
     }
 
     /// The state of a message now. `None`: there is none of this name.
@@ -233,22 +243,39 @@ impl Agent {
         Ok(read(&self.inbox, name, LIMIT)?.map(|(task, ..)| task.status))
     }
 
-    /// Moves a message from one folder to another, as far as a status can say it; claims have verbs of their own.
+    /// Moves a message from one folder to another, as far as a status can say it; claims have verbs of their own. An answer
+    /// has no status to say it: it goes to the archive of the tree and comes back from there.
     pub fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>> {
-        let (Some(from), Some(to)) = (status_of(from), status_of(to)) else { return Ok(None) };
-        Ok(self.set_status(name, from, to, None)?.then(|| name.to_owned()))
+        let (Some(was), Some(is)) = (status_of(from), status_of(to)) else { return Ok(None) };
+        let held = self.tree.hold()?;
+        if from == Folder::Archive && self.inbox.stat(name).is_err_and(|e| e.is_missing()) {
+            let Some(away) = self.tree.tray(Tray::ArchivedInbox, &self.id)? else { return Ok(None) };
+            match away.publish(name, &self.inbox, name) {
+                Err(e) if e.is_missing() => return Ok(None),
+                other => other?,
+            }
+            self.inbox.sync()?;
+        }
+        if let Some((task, ..)) = read(&self.inbox, name, LIMIT)?.filter(|(task, ..)| is_answer(task)) {
+            debug_assert!(task.status == Status::Completed);
+            if from == Folder::Inbox && to == Folder::Archive {
+                self.put_away_held(&held, name)?;
+            }
+            return Ok((to == Folder::Archive || to == Folder::Inbox).then(|| name.to_owned()));
+        }
+        Ok(self.change(&held, name, was, is, None)?.then(|| name.to_owned()))
     }
 
-    /// Removes a message for good. `false`: it is not in this folder any more. Durable on return.
-    pub fn remove(&self, folder: Folder, name: &str) -> Result<bool> {
+    /// Removes a message for good; gone already is no error. Durable on return.
+    pub fn remove(&self, folder: Folder, name: &str) -> Result<()> {
         let _held = self.tree.hold()?;
         if self.read_task(folder, name, LIMIT)?.is_none() {
-            return Ok(false);
+            return Ok(());
         }
         let away;
         let dir = match self.inbox.stat(name) {
             Err(e) if e.is_missing() => {
-                let Some(archive) = self.tree.tray(Tray::ArchivedInbox, &self.id)? else { return Ok(false) };
+                let Some(archive) = self.tree.tray(Tray::ArchivedInbox, &self.id)? else { return Ok(()) };
                 away = archive;
                 &away
             }
@@ -258,19 +285,26 @@ impl Agent {
             }
         };
         match dir.remove(name) {
-            Err(e) if e.is_missing() => Ok(false),
+            Err(e) if e.is_missing() => Ok(()),
             other => {
                 other?;
-                dir.sync()?;
-                Ok(true)
+                Ok(dir.sync()?)
             }
         }
     }
 }
 
+/// Whether a task is an answer that was routed here and not read yet.
+pub(super) fn is_answer(task: &Task) -> bool {
+    let msg_id = task.extra.iter().find(|(key, _)| key == "msg_id").map(|(_, id)| id.as_str());
+    is_unread_answer(task.status, &task.id, task.request_id.as_deref(), msg_id)
+}
+
 /// Whether a message with this status is in a folder; `held` are the claims and what they are on.
-fn is_in(folder: Folder, status: Status, name: &str, held: &[(crate::mailbox::Token, String)]) -> bool {
+fn is_in(folder: Folder, status: Status, answer: bool, name: &str, held: &[(Token, String)]) -> bool {
     match folder {
+        Folder::Inbox if answer => true,
+        Folder::Archive if answer => false,
         Folder::Claimed(token) => {
             status == Status::InProgress && held.iter().any(|(t, file)| *t == token && file == name)
         }
@@ -280,7 +314,7 @@ fn is_in(folder: Folder, status: Status, name: &str, held: &[(crate::mailbox::To
 }
 
 /// The folder that a status stands for, claims left aside.
-pub fn folder_of(status: Status) -> Folder {
+pub(super) fn folder_of(status: Status) -> Folder {
     match status {
         Status::Pending => Folder::Inbox,
         Status::InProgress => Folder::Working,

@@ -76,8 +76,10 @@ fn a_status_is_the_folder() {
     let shifted = agent.shift("2026-11-15-003.md", Folder::Failed, Folder::Inbox).unwrap();
     assert_eq!(shifted.as_deref(), Some("2026-11-15-003.md"));
     assert_eq!(agent.unread().unwrap().0, 2);
-    assert!(!agent.remove(Folder::Failed, "2026-11-15-003.md").unwrap());
-    assert!(agent.remove(Folder::Inbox, "2026-11-15-003.md").unwrap());
+    agent.remove(Folder::Failed, "2026-11-15-003.md").unwrap();
+    assert!(scene.path("inboxes/a/2026-11-15-003.md").exists(), "it is in another state");
+    agent.remove(Folder::Inbox, "2026-11-15-003.md").unwrap();
+    assert!(!scene.path("inboxes/a/2026-11-15-003.md").exists());
     assert_eq!(agent.unread().unwrap().0, 1);
 }
 
@@ -127,24 +129,24 @@ fn a_second_look_opens_only_what_changed() {
     for number in 0..10_000 {
         scene.put("a", &format!("2026-11-15-{number:05}"), "status: completed\n");
     }
-    let look = || scene.tree.poll(10).unwrap();
-    assert_eq!(look(), (vec![], 10_000));
-    assert_eq!(look().1, 0);
+    let look = || scene.agent("a").facts(Tray::Inbox).unwrap().opened;
+    assert_eq!(look(), 10_000);
+    assert_eq!(look(), 0);
     for number in [3, 500, 9_999] {
         scene.put("a", &format!("2026-11-15-{number:05}"), "status: completed\npriority: high\n");
     }
-    assert_eq!(look().1, 3);
-    assert_eq!(look().1, 0);
+    assert_eq!(look(), 3);
+    assert_eq!(look(), 0);
     std::fs::remove_file(scene.path("inboxes/a/2026-11-15-00003.md")).unwrap();
-    assert_eq!(look().1, 0);
+    assert_eq!(look(), 0);
     let agent = scene.agent("a");
     assert_eq!(agent.list(Folder::Archive, 1).unwrap().total, 9_999);
     assert_eq!(agent.list(Folder::Archive, 1).unwrap().names, ["2026-11-15-00500.md"]);
     std::fs::write(scene.path(".postroom/index/inboxes/a.json"), "{\"v\":1,\"files\":{").unwrap();
-    assert_eq!(look().1, 9_999);
+    assert_eq!(look(), 9_999);
     std::fs::remove_dir_all(scene.path(".postroom")).unwrap();
-    assert_eq!(look().1, 9_999);
-    assert_eq!(look().1, 0);
+    assert_eq!(look(), 9_999);
+    assert_eq!(look(), 0);
 }
 
 #[test]
@@ -160,24 +162,23 @@ fn what_changed_just_now_is_opened_again() {
 fn a_message_is_filed_with_one_look_whatever_its_state() {
     let scene = Scene::new(&["a"]);
     let agent = scene.agent("a");
-    let file = |name: &str| {
-        agent.file_as(name, Status::Completed).unwrap().map(|filed| (filed.task.status, filed.how))
-    };
+    let file =
+        |name: &str| agent.file_as(name, Status::Completed).unwrap().map(|(task, how)| (task.status, how));
     for status in [Status::Pending, Status::InProgress, Status::Failed] {
         scene.put("a", "one", &format!("status: {status}\n"));
-        assert_eq!(file("one.md"), Some((status, How::Done)));
+        assert_eq!(file("one.md"), Some((status, ArchivedHow::Now)));
         assert_eq!(agent.status("one.md").unwrap(), Some(Status::Completed));
     }
-    assert_eq!(file("one.md"), Some((Status::Completed, How::Before)));
+    assert_eq!(file("one.md"), Some((Status::Completed, ArchivedHow::Before)));
     assert_eq!(file("two.md"), None);
     scene.put("a", "two", "");
     let terms =
         crate::mailbox::claim::Terms::new("me", "two.md", 1, Duration::from_secs(9), &Hand::default());
     let token = agent.claim("two.md", &terms).unwrap().unwrap();
-    assert_eq!(file("two.md"), Some((Status::InProgress, How::Claimed)));
+    assert_eq!(file("two.md"), Some((Status::InProgress, ArchivedHow::Claimed)));
     assert_eq!(agent.status("two.md").unwrap(), Some(Status::InProgress));
-    agent.settle(token, "two.md", Folder::Inbox).unwrap();
-    assert_eq!(file("two.md"), Some((Status::Pending, How::Done)));
+    agent.settle(token, "two.md", Folder::Inbox, "").unwrap();
+    assert_eq!(file("two.md"), Some((Status::Pending, ArchivedHow::Now)));
     scene.put("a", "three", "status: waiting\n");
     assert!(matches!(agent.file_as("three.md", Status::Completed), Err(Error::Unreadable { .. })));
 }

@@ -5,7 +5,7 @@
 //! inboxes/<agent>/<id>.md            →  archive/inboxes/<agent>/
 //! ```
 //!
-//! A chain is a request with its responses. It is finished when all of them are completed and no open message refers to it: by
+//! A chain is a request with its responses and the answers that were routed to agents of the tree. It is finished when all of them are completed and no open message refers to it: by
 //! `request_id`, as an answer does that was routed on, or as a step of the same workflow run. The responses go first and are
 //! durable before the request goes, so a chain that was interrupted is still found by its request and finished by the next run.
 
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::agent::{Agent, read};
 use super::facts::{Facts, Seen, Tray};
-use super::{Error, LIMIT, Result, Tree};
+use super::{Error, Held, LIMIT, Result, Tree};
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault;
 use crate::message::file_name;
@@ -29,6 +29,8 @@ pub struct Chain {
     pub request: String,
     /// The files of its responses that are still in the outbox.
     pub responses: Vec<String>,
+    /// Answers that were routed to an agent of the tree, with the agent whose inbox each is in.
+    pub routed: Vec<(MailboxId, String)>,
 }
 
 /// What open messages refer to.
@@ -53,10 +55,13 @@ impl Tree {
             inboxes.push((agent, seen));
         }
         let mut chains = vec![];
-        for (agent, seen) in inboxes {
-            let mut found = self.finished(&agent, &seen, &open)?;
+        for (agent, seen) in &inboxes {
+            let mut found = self.finished(agent, seen, &open)?;
+            for chain in &mut found {
+                chain.routed = routed(&inboxes, agent, &chain.id);
+            }
             if held.is_some() && !found.is_empty() {
-                found = self.archive(&agent, found)?;
+                found = self.archive(agent, found)?;
             }
             chains.extend(found);
         }
@@ -65,8 +70,10 @@ impl Tree {
 
     /// The finished chains of one agent.
     fn finished(&self, agent: &MailboxId, inbox: &Seen, open: &Open) -> Result<Vec<Chain>> {
-        let candidates: Vec<_> =
-            inbox.readable().filter(|(_, facts)| facts.status == Status::Completed).collect();
+        let candidates: Vec<_> = inbox
+            .readable()
+            .filter(|(_, f)| f.status == Status::Completed && !f.is_unread_answer())
+            .collect();
         if candidates.is_empty() {
             return Ok(vec![]);
         }
@@ -93,6 +100,7 @@ impl Tree {
                     id: facts.id.clone(),
                     request: name.to_owned(),
                     responses: here.iter().map(|(name, _)| (*name).to_owned()).collect(),
+                    routed: vec![],
                 });
             }
         }
@@ -104,6 +112,9 @@ impl Tree {
         let responses = chains.iter().flat_map(|chain| &chain.responses);
         let left = self.carry(agent, Tray::Outbox, Tray::ArchivedOutbox, responses)?;
         chains.retain(|chain| !chain.responses.iter().any(|name| left.contains(name)));
+        for (asker, name) in chains.iter().flat_map(|chain| &chain.routed) {
+            self.carry(asker, Tray::Inbox, Tray::ArchivedInbox, std::iter::once(name))?;
+        }
         let requests = chains.iter().map(|chain| &chain.request);
         let left = self.carry(agent, Tray::Inbox, Tray::ArchivedInbox, requests)?;
         chains.retain(|chain| !left.contains(&chain.request));
@@ -139,9 +150,13 @@ impl Tree {
 }
 
 impl Agent {
-    /// Takes a file that is no task out of the inbox, after it was filed as one. Durable on return.
+    /// Takes a file out of the inbox that nobody has to do anything about any more. Durable on return.
     pub fn put_away(&self, name: &str) -> fault::Result<()> {
-        let _held = self.tree().hold()?;
+        let held = self.tree().hold()?;
+        self.put_away_held(&held, name)
+    }
+
+    pub(super) fn put_away_held(&self, _held: &Held, name: &str) -> fault::Result<()> {
         let archive = self.tree().made_tray(Tray::ArchivedInbox, self.id())?;
         move_beside(self.dir(), &archive, name)?;
         archive.sync()
@@ -166,6 +181,20 @@ fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<()> {
         }
     }
     Err(fault::Error::Exists { path: target.path().join(name) })
+}
+
+/// The answers to a request of an agent that lie in inboxes of the tree.
+fn routed(inboxes: &[(MailboxId, Seen)], agent: &MailboxId, request: &str) -> Vec<(MailboxId, String)> {
+    let is_it = |facts: &Facts| {
+        facts.is_unread_answer()
+            && facts.from == agent.as_str()
+            && facts.request_id.as_deref() == Some(request)
+    };
+    let of = |(asker, seen): &(MailboxId, Seen)| {
+        let names = seen.readable().filter(|(_, facts)| is_it(facts));
+        names.map(|(name, _)| (asker.clone(), name.to_owned())).collect::<Vec<_>>()
+    };
+    inboxes.iter().flat_map(of).collect()
 }
 
 /// The responses of a tray by the request they answer: as they say, and as they are called. One that cannot be read comes

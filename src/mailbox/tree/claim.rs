@@ -11,7 +11,7 @@
 //! and mean nothing, and whoever next looks under the lock clears them. A message in progress without terms was begun by somebody
 //! else, who alone knows how it goes on ([`Folder::Working`]).
 
-use super::agent::{Agent, status_of};
+use super::agent::{Agent, is_answer, status_of};
 use super::{Error, Held, Result};
 use crate::clock::Clock;
 use crate::mailbox::claim::{Attempt, TERMS, Terms};
@@ -20,15 +20,22 @@ use crate::mailbox::folder::{Folder, Token};
 use crate::mailbox::maildir::Maildir;
 use crate::message::tree::Status;
 
+/// The status of a message that is given back.
+fn unread(terms: &Terms) -> Status {
+    if terms.of_answer { Status::Completed } else { Status::Pending }
+}
+
 impl Agent {
-    /// Takes a pending message under terms; `None` if it is not pending any more.
+    /// Takes an unread message under terms; `None` if it is not unread any more.
     pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
         let held = self.tree().hold()?;
-        if self.status(name)? != Some(Status::Pending) {
+        let Some((task, ..)) =
+            self.task(name)?.filter(|(task, ..)| task.status == Status::Pending || is_answer(task))
+        else {
             return Ok(None);
-        }
+        };
         let claims = self.made_claims(&held)?;
-        // The message is pending, so whatever terms there are for it are left over from a kill.
+        // The message is unread, so all terms that are there for it are left over from a kill.
         for (token, file) in self.claimed()? {
             if file == name {
                 claims.clear(token)?;
@@ -38,11 +45,11 @@ impl Agent {
         let claimed = claims.made_folder("claimed")?;
         let own = claimed.make_new(&token.to_string())?;
         let begun = (|| {
-            let terms = Terms { file: name.to_owned(), ..terms.clone() };
+            let terms = Terms { file: name.to_owned(), of_answer: is_answer(&task), ..terms.clone() };
             own.stage(TERMS, &serde_json::to_vec(&terms).unwrap_or_default())?;
             own.sync()?;
             claimed.sync()?;
-            self.change(&held, name, Status::Pending, Status::InProgress, None)
+            self.change(&held, name, task.status, Status::InProgress, None)
         })();
         let in_force = match &begun {
             Ok(done) => *done,
@@ -74,27 +81,22 @@ impl Agent {
         own.replace(TERMS, &serde_json::to_vec(terms).unwrap_or_default())
     }
 
-    /// Ends a claim: its message is pending again, completed or failed. `None`: the claim or the message is not what it
-    /// was, so somebody else has decided. Durable on return.
-    pub fn settle(&self, token: Token, name: &str, to: Folder) -> Result<Option<String>> {
-        self.settle_with(token, name, to, None)
-    }
-
-    /// The same, with what went wrong.
-    pub fn settle_with(
-        &self,
-        token: Token,
-        name: &str,
-        to: Folder,
-        error: Option<&str>,
-    ) -> Result<Option<String>> {
+    /// Ends a claim: its message is unread again, completed, or failed with what went wrong. `None`: the claim or the message is
+    /// not what it was, so somebody else has decided. Durable on return.
+    pub fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>> {
         let held = self.tree().hold()?;
         let Some(claims) = self.claims()? else { return Ok(None) };
-        if claims.terms(token)?.is_none_or(|terms| terms.file != name) {
-            return Ok(None);
+        let Some(terms) = claims.terms(token)?.filter(|terms| terms.file == name) else { return Ok(None) };
+        let status = match status_of(to) {
+            None | Some(Status::InProgress) => return Ok(None),
+            Some(Status::Pending) => unread(&terms),
+            Some(other) => other,
+        };
+        let why = Some(why).filter(|why| status == Status::Failed && !why.is_empty());
+        let done = self.change(&held, name, Status::InProgress, status, why)?;
+        if done && to == Folder::Archive && self.task(name)?.is_some_and(|(task, ..)| is_answer(&task)) {
+            self.put_away_held(&held, name)?;
         }
-        let Some(to) = status_of(to).filter(|to| *to != Status::InProgress) else { return Ok(None) };
-        let done = self.change(&held, name, Status::InProgress, to, error)?;
         claims.clear(token)?;
         Ok(done.then(|| name.to_owned()))
     }
@@ -127,7 +129,7 @@ impl Agent {
                 Err(_) => continue,
             }
             claims.note_attempt(&terms.file, &Attempt::of(token, &terms, "expired", "", clock))?;
-            if self.change(&held, &terms.file, Status::InProgress, Status::Pending, None)? {
+            if self.change(&held, &terms.file, Status::InProgress, unread(&terms), None)? {
                 returned.push(terms.file);
             }
             claims.clear(token)?;

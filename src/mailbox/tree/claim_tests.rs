@@ -57,13 +57,13 @@ fn a_claim_is_settled_by_its_token_alone() {
     assert!(agent.read_task(Folder::Working, NAME, 1000).unwrap().is_none());
     assert_eq!(agent.folders().unwrap().len(), 5);
     assert_eq!(agent.claim(NAME, &terms(&clock)).unwrap(), None);
-    assert_eq!(agent.settle(Token::fresh(), NAME, Folder::Archive).unwrap(), None);
-    assert_eq!(agent.settle(token, "other.md", Folder::Archive).unwrap(), None);
-    let settled = agent.settle_with(token, NAME, Folder::Failed, Some("no luck")).unwrap();
+    assert_eq!(agent.settle(Token::fresh(), NAME, Folder::Archive, "").unwrap(), None);
+    assert_eq!(agent.settle(token, "other.md", Folder::Archive, "").unwrap(), None);
+    let settled = agent.settle(token, NAME, Folder::Failed, "no luck").unwrap();
     assert_eq!(settled.as_deref(), Some(NAME));
     assert!(scene.text("inboxes/a/2026-11-15-001.md").contains("status: failed\n"));
     assert!(scene.text("inboxes/a/2026-11-15-001.md").contains("error: no luck\n"));
-    assert_eq!(agent.settle(token, NAME, Folder::Archive).unwrap(), None);
+    assert_eq!(agent.settle(token, NAME, Folder::Archive, "").unwrap(), None);
     assert_eq!(agent.tokens().unwrap(), []);
 }
 
@@ -83,7 +83,7 @@ fn a_lease_that_ends_gives_the_message_back_and_counts() {
     assert_eq!(agent.list(Folder::Inbox, 9).unwrap().names, [NAME]);
     assert_eq!((agent.tries(NAME).unwrap(), agent.attempts(NAME).unwrap().len()), (1, 1));
     assert_eq!(agent.end_of(token).unwrap().unwrap().how, "expired");
-    assert_eq!(agent.settle(token, NAME, Folder::Archive).unwrap(), None);
+    assert_eq!(agent.settle(token, NAME, Folder::Archive, "").unwrap(), None);
     assert!(agent.renew(token, &longer).is_err());
     assert_eq!(agent.tokens().unwrap(), []);
 }
@@ -96,7 +96,7 @@ fn a_kill_after_the_terms_leaves_the_message_pending_and_claimable() {
     scene.put("a", "2026-11-15-001", "");
     let token = agent.claim(NAME, &terms(&clock)).unwrap().unwrap();
     assert_eq!(agent.tokens().unwrap(), [token]);
-    assert_eq!(agent.settle(dead, NAME, Folder::Archive).unwrap(), None);
+    assert_eq!(agent.settle(dead, NAME, Folder::Archive, "").unwrap(), None);
     // The dead claim's lease cannot end the living one's.
     assert_eq!(agent.return_expired(&clock).unwrap(), Vec::<String>::new());
     assert_eq!(agent.list(Folder::Claimed(token), 9).unwrap().total, 1);
@@ -139,6 +139,6 @@ fn what_others_began_is_left_to_them() {
     scene.put("a", "2026-11-15-001", "");
     let token = agent.claim(NAME, &terms(&clock)).unwrap().unwrap();
     std::fs::remove_dir_all(scene.path(".postroom")).unwrap();
-    assert_eq!(agent.settle(token, NAME, Folder::Archive).unwrap(), None);
+    assert_eq!(agent.settle(token, NAME, Folder::Archive, "").unwrap(), None);
     assert_eq!(agent.list(Folder::Working, 9).unwrap().names, [NAME]);
 }

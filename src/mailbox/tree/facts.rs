@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::mailbox::fault;
 use crate::message::tree::{Status, Task};
 use crate::message::{Priority, any};
 
@@ -69,6 +70,9 @@ pub struct Facts {
     pub duration_seconds: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Its reader had to guess at something, so no agent is started for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub doubtful: bool,
 }
 
 impl Facts {
@@ -87,7 +91,18 @@ impl Facts {
             subject: any::subject_of_task(task),
             duration_seconds: task.duration_seconds,
             error: task.error.clone(),
+            doubtful: !task.doubts.is_empty() || task.extra.iter().any(|(key, _)| key == "doubt"),
         }
+    }
+
+    /// Whether it is an answer that was routed here and not read yet: information, and no task (protocols: tree §3.4).
+    pub fn is_unread_answer(&self) -> bool {
+        is_unread_answer(self.status, &self.id, self.request_id.as_deref(), self.msg_id.as_deref())
+    }
+
+    /// Whether it is unread mail: a task that nobody has begun, or an answer.
+    pub fn is_unread(&self) -> bool {
+        self.status == Status::Pending || self.is_unread_answer()
     }
 
     pub fn time(&self) -> Option<Timestamp> {
@@ -100,6 +115,16 @@ impl Facts {
     }
 }
 
+/// A routed answer is completed from the start; it leaves the inbox when it is read.
+pub(super) fn is_unread_answer(
+    status: Status,
+    id: &str,
+    request: Option<&str>,
+    msg_id: Option<&str>,
+) -> bool {
+    status == Status::Completed && request.is_some() && (msg_id.is_some() || id.ends_with("-response"))
+}
+
 /// The outcome of a look at a tray.
 #[derive(Debug, Default)]
 pub struct Seen {
@@ -107,6 +132,8 @@ pub struct Seen {
     pub facts: Vec<(String, Result<Facts, String>)>,
     /// Entries called `*.md` that are no regular files, or whose names are not UTF-8.
     pub strange: Vec<(OsString, &'static str)>,
+    /// A file could not be looked at, so nobody can say what is in it.
+    pub failing: Option<fault::Error>,
     /// How many files had to be opened, because they changed since the last look.
     pub opened: usize,
 }

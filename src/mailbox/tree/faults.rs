@@ -8,21 +8,13 @@ use std::path::PathBuf;
 
 use super::facts::{Seen, Tray};
 use super::{LIMIT, Tree};
+use crate::mailbox::place::PlaceFault;
 use crate::message::{frontmatter, yaml};
 use crate::name::MailboxId;
 
-/// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    pub path: PathBuf,
-    pub why: String,
-    /// It can be read, but answers a request that is not there.
-    pub is_orphan: bool,
-}
-
 impl Tree {
     /// What is wrong with what was seen of an agent.
-    pub fn faults(&self, agent: &MailboxId, inbox: &Seen, outbox: &Seen) -> Vec<Fault> {
+    pub fn faults(&self, agent: &MailboxId, inbox: &Seen, outbox: &Seen) -> Vec<PlaceFault> {
         let path = |tray: Tray, name: &std::ffi::OsStr| {
             let way = tray.way().iter().fold(self.path().to_owned(), |path, step| path.join(step));
             way.join(agent.as_str()).join(name)
@@ -33,11 +25,7 @@ impl Tree {
             let broken = seen.facts.iter().filter_map(|(name, facts)| {
                 facts.as_ref().err().map(|why| (std::ffi::OsStr::new(name), why.clone()))
             });
-            found.extend(strange.chain(broken).map(|(name, why)| Fault {
-                path: path(tray, name),
-                why,
-                is_orphan: false,
-            }));
+            found.extend(strange.chain(broken).map(|(name, why)| fault(path(tray, name), why, "§11.2")));
         }
         let at = |tray: Tray, name: &str, field: &str, why: String| {
             let line =
@@ -49,7 +37,7 @@ impl Tree {
             if let Some(other) = ids.insert(&facts.id, name) {
                 let why = format!("{} is in this inbox twice, also in {other}", facts.id);
                 let (path, why) = at(Tray::Inbox, name, "id", why);
-                found.push(Fault { path, why, is_orphan: false });
+                found.push(fault(path, why, "§11.2"));
             }
         }
         // A request that cannot be read is told of above; that its response has none would be said in vain.
@@ -60,7 +48,7 @@ impl Tree {
             if !ids.contains_key(request) && !unread.contains(&format!("{request}.md")) {
                 let why = format!("the request {request} is not in the inbox of {agent}");
                 let (path, why) = at(Tray::Outbox, name, "request_id", why);
-                found.push(Fault { path, why, is_orphan: true });
+                found.push(fault(path, why, "§11.4"));
             }
         }
         found
@@ -72,6 +60,10 @@ impl Tree {
         let split = frontmatter::split(frontmatter::text(&bytes).ok()?).ok()?;
         yaml::fields(split.header).ok()?.into_iter().find(|f| f.key == field).map(|f| f.line)
     }
+}
+
+fn fault(path: PathBuf, why: String, rule: &'static str) -> PlaceFault {
+    PlaceFault { path, why, rule, is_litter: false }
 }
 
 #[cfg(test)]
@@ -103,7 +95,7 @@ mod tests {
         let shown: Vec<_> = found
             .iter()
             .map(|fault| {
-                (fault.path.file_name().unwrap().to_str().unwrap(), fault.why.as_str(), fault.is_orphan)
+                (fault.path.file_name().unwrap().to_str().unwrap(), fault.why.as_str(), fault.rule == "§11.4")
             })
             .collect();
         assert_eq!(

@@ -16,34 +16,33 @@ use super::agent::{Agent, read};
 use super::facts::Tray;
 use super::{Error, Held, LIMIT, Result, Tree};
 use crate::clock::Timestamp;
+use crate::mailbox::delivery::Durability;
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault;
-use crate::mailbox::maildir::Delivered;
 use crate::message::file_name;
 use crate::message::tree::{self, Status, Task};
-use crate::name::MailboxId;
+use crate::message::workspace::file_name_of;
 use crate::random;
 
 const SEQUENCE: &str = "sequence";
 
-/// What became of a response.
+/// The response that lies in the outbox now.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Response {
-    /// It is in the outbox now, and survives a power cut.
-    Written { path: PathBuf },
-    /// A response that says the same is there: this is a retry.
-    Same { path: PathBuf, found: Box<Task> },
-    /// Another response is there, and stays.
-    Taken { path: PathBuf },
+pub(super) enum Response {
+    /// The one that was given; it survives a power cut.
+    Written,
+    /// One that says the same: this is a retry.
+    Same(Task),
+    /// Another one, which stays.
+    Other(Task),
 }
 
 impl Agent {
     /// Files a message: draws its id, sets `id` and `created`, and publishes it. Gives the name of the file.
-    pub fn file(&self, task: &mut Task, now: Timestamp) -> Result<(String, Delivered)> {
-        let held = self.tree().hold()?;
+    pub(super) fn file(&self, held: &Held, task: &mut Task, now: Timestamp) -> Result<(String, Durability)> {
         let day = now.day();
         let trays = self.tree().trays()?;
-        let mut number = self.tree().last_number(&held, &trays, &day)?;
+        let mut number = self.tree().last_number(held, &trays, &day)?;
         task.created = now.to_string();
         loop {
             number = number.checked_add(1).ok_or_else(|| Error::NoNumber { day: day.clone() })?;
@@ -66,10 +65,7 @@ impl Agent {
                     }
                 }
             }
-            let how = match self.dir().sync() {
-                Ok(()) => Delivered::Durable,
-                Err(e) => Delivered::Unproven(e),
-            };
+            let how = Durability::of(self.dir().sync());
             // Only a hint: without it the next one looks for itself.
             let _ = held.own.exchange(SEQUENCE, format!("{day} {number}\n").as_bytes());
             return Ok((name, how));
@@ -77,40 +73,39 @@ impl Agent {
     }
 
     /// Writes the response to the request with this id, unless there is one. Durable on return.
-    pub fn respond(&self, id: &str, response: &Task) -> Result<Response> {
-        let name = response_name(id)?;
+    pub(super) fn respond(&self, id: &str, response: &Task) -> Result<Response> {
+        let name = response_name(id);
         let _held = self.tree().hold()?;
         let outbox = self.tree().made_tray(Tray::Outbox, self.id())?;
-        let path = outbox.path().join(&name);
         let bytes = tree::render(response);
         match outbox.place(&name, bytes.as_bytes()) {
-            Ok(()) => return Ok(Response::Written { path }),
+            Ok(()) => return Ok(Response::Written),
             Err(fault::Error::Exists { .. }) => {}
             Err(e) => return Err(e.into()),
         }
-        let same = |found: &Task| {
-            (found.status, found.to.as_str(), found.body.trim_end())
-                == (response.status, response.to.as_str(), response.body.trim_end())
-        };
-        // One that cannot be read is somebody's all the same.
-        let Some((found, ..)) = read(&outbox, &name, LIMIT).ok().flatten().filter(|(found, ..)| same(found))
-        else {
-            return Ok(Response::Taken { path });
-        };
-        // Whoever wrote it may have been interrupted before it was durable.
+        let missing = || fault::Error::io("open", &outbox.path().join(&name), rustix::io::Errno::NOENT);
+        let (found, ..) = read(&outbox, &name, LIMIT)?.ok_or_else(missing)?;
+        let said = |task: &Task| (task.status, task.to.clone(), task.body.trim_end().to_owned());
+        if said(&found) != said(response) {
+            return Ok(Response::Other(found));
+        }
+        // An earlier run may have been interrupted before it was durable.
         outbox.sync_file(&name)?;
         outbox.sync()?;
-        Ok(Response::Same { path, found: Box::new(found) })
+        Ok(Response::Same(found))
     }
 
     /// Makes way for another try: a response that says `failed` goes to the archive, under a name that is no response's.
     /// `false`: there is none. Durable on return.
     pub fn put_failure_away(&self, id: &str) -> Result<bool> {
-        let name = response_name(id)?;
+        let name = response_name(id);
         let _held = self.tree().hold()?;
         let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
-        if !matches!(read(&outbox, &name, LIMIT), Ok(Some((task, ..))) if task.status == Status::Failed) {
-            return Ok(false);
+        match read(&outbox, &name, LIMIT) {
+            Ok(Some((task, ..))) if task.status == Status::Failed => {}
+            // Nobody knows what an unreadable one says.
+            Ok(_) | Err(Error::Unreadable { .. }) => return Ok(false),
+            Err(e) => return Err(e),
         }
         let archive = self.tree().made_tray(Tray::ArchivedOutbox, self.id())?;
         for number in 2..1000 {
@@ -129,17 +124,8 @@ impl Agent {
 
     /// The response to the request with this id, from the outbox or the archive.
     pub fn response(&self, id: &str) -> Result<Option<(Task, PathBuf)>> {
-        self.response_in(&[Tray::Outbox, Tray::ArchivedOutbox], id)
-    }
-
-    /// The response in the outbox alone, where that to a request in the inbox is.
-    pub fn response_here(&self, id: &str) -> Result<Option<(Task, PathBuf)>> {
-        self.response_in(&[Tray::Outbox], id)
-    }
-
-    fn response_in(&self, trays: &[Tray], id: &str) -> Result<Option<(Task, PathBuf)>> {
-        let name = response_name(id)?;
-        for tray in trays.iter().copied() {
+        let name = response_name(id);
+        for tray in [Tray::Outbox, Tray::ArchivedOutbox] {
             let Some(dir) = self.tree().tray(tray, self.id())? else { continue };
             if let Some((task, ..)) = read(&dir, &name, LIMIT)? {
                 return Ok(Some((task, dir.path().join(name))));
@@ -201,11 +187,9 @@ fn is_taken(trays: &[(Tray, Dir)], id: &str) -> fault::Result<bool> {
     Ok(false)
 }
 
-/// The file of a response. An id is somebody else's text until it is known to be one path component.
-fn response_name(id: &str) -> Result<String> {
-    let checked = MailboxId::parse(id)
-        .map_err(|source| Error::BadName { name: id.chars().take(64).collect(), source })?;
-    Ok(format!("{checked}-response.md"))
+/// The file of a response. An id is somebody else's text, and a path component only if it can be one.
+fn response_name(id: &str) -> String {
+    format!("{}-response.md", file_name_of(id))
 }
 
 #[cfg(test)]
@@ -245,7 +229,7 @@ mod tests {
                         let agent = tree.agent(&id(["a", "b", "c"][thread % 3])).unwrap();
                         let file = |n: usize| {
                             let mut task = task(agent.id().as_str(), &format!("{thread} {n}"));
-                            agent.file(&mut task, noon()).unwrap();
+                            agent.file(&agent.tree().hold().unwrap(), &mut task, noon()).unwrap();
                             task.id
                         };
                         (0..60).map(file).collect::<Vec<_>>()
@@ -266,8 +250,8 @@ mod tests {
         let agent = scene.agent("a");
         let next = || {
             let mut task = task("a", "x");
-            let (name, how) = agent.file(&mut task, noon()).unwrap();
-            assert!(matches!(how, Delivered::Durable));
+            let (name, how) = agent.file(&agent.tree().hold().unwrap(), &mut task, noon()).unwrap();
+            assert!(matches!(how, Durability::Proven));
             assert_eq!(name, format!("{}.md", task.id));
             name[11..14].to_owned()
         };
@@ -282,10 +266,16 @@ mod tests {
         std::fs::remove_dir_all(scene.path(".postroom")).unwrap();
         scene.put("b", "2026-11-15-999", "");
         let mut task = task("a", "x");
-        assert_eq!(agent.file(&mut task, noon()).unwrap().0, "2026-11-15-1000.md");
+        assert_eq!(
+            agent.file(&agent.tree().hold().unwrap(), &mut task, noon()).unwrap().0,
+            "2026-11-15-1000.md"
+        );
         assert_eq!(task.created, "2026-11-15T10:00:00Z");
         let tomorrow = Timestamp::from_parts(noon().seconds() + 86_400, 0);
-        assert_eq!(agent.file(&mut task, tomorrow).unwrap().0, "2026-11-16-001.md");
+        assert_eq!(
+            agent.file(&agent.tree().hold().unwrap(), &mut task, tomorrow).unwrap().0,
+            "2026-11-16-001.md"
+        );
         let (read, ..) = agent.read_task(Folder::Inbox, "2026-11-16-001.md", 100).unwrap().unwrap();
         assert_eq!(read, task);
     }
@@ -303,19 +293,20 @@ mod tests {
         assert_eq!(agent.response("2026-11-15-001").unwrap(), None);
         std::fs::remove_dir(scene.path("outboxes/a")).unwrap();
         let respond = |answer: &Task| agent.respond("2026-11-15-001", answer).unwrap();
-        assert_eq!(respond(&answer), Response::Written { path: path.clone() });
+        assert_eq!(respond(&answer), Response::Written);
         let mut retry = answer.clone();
         retry.created = "2026-11-15T11:00:00Z".into();
-        let found = Box::new(answer.clone());
-        assert_eq!(respond(&retry), Response::Same { path: path.clone(), found });
+        assert_eq!(respond(&retry), Response::Same(answer.clone()));
         retry.body = "Other.".into();
-        assert_eq!(respond(&retry), Response::Taken { path: path.clone() });
+        assert_eq!(respond(&retry), Response::Other(answer.clone()));
         assert_eq!(agent.response("2026-11-15-001").unwrap(), Some((answer.clone(), path.clone())));
         std::fs::write(&path, "half a resp").unwrap();
-        assert_eq!(respond(&answer), Response::Taken { path });
+        assert!(matches!(agent.respond("2026-11-15-001", &answer), Err(Error::Unreadable { .. })));
         assert!(!agent.put_failure_away("2026-11-15-001").unwrap(), "nobody knows what it says");
         for bad in ["../x", "a/b", "", ".x"] {
-            assert!(matches!(agent.respond(bad, &answer), Err(Error::BadName { .. })), "{bad}");
+            assert_eq!(agent.respond(bad, &answer).unwrap(), Response::Written, "{bad}");
         }
+        let outbox = std::fs::read_dir(scene.path("outboxes/a")).unwrap();
+        assert_eq!(outbox.count(), 5, "no id is a path");
     }
 }

@@ -21,12 +21,12 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Facts, Seen, Tray};
 use super::{LIMIT, Tree};
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::{self, Error};
+use crate::mailbox::fault;
 use crate::message::{file_name, tree};
 use crate::name::MailboxId;
 
 /// The form of an index; another is not read.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The longest index that is read: facts of some hundred thousand messages.
 const INDEX_LIMIT: u64 = 256 * 1024 * 1024;
@@ -53,9 +53,6 @@ enum Known {
     Facts(Box<Facts>),
     /// What is wrong with the file.
     Fault(String),
-    /// What was wrong with the disk; never written.
-    #[serde(skip)]
-    Disk(String),
 }
 
 impl Tree {
@@ -81,7 +78,16 @@ impl Tree {
                 }
                 None => {
                     let look = look.get_or_insert_with(|| self.look_time());
-                    let Some((known, mark)) = read(&dir, &name)? else { continue };
+                    let (known, mark) = match read(&dir, &name) {
+                        Ok(Some(found)) => found,
+                        Ok(None) => continue,
+                        // A file that cannot be opened is its own fault and does not keep the others from being seen.
+                        Err(e) => {
+                            seen.facts.push((name, Err(e.to_string())));
+                            seen.failing = Some(e);
+                            continue;
+                        }
+                    };
                     seen.opened += 1;
                     if look.is_some_and(|look| is_settled(mark, look, self.racy)) {
                         new.insert(name.clone(), Entry { mark, known: known.clone() });
@@ -91,7 +97,7 @@ impl Tree {
             };
             seen.facts.push(match known {
                 Known::Facts(facts) => (name, Ok(*facts)),
-                Known::Fault(why) | Known::Disk(why) => (name, Err(why)),
+                Known::Fault(why) => (name, Err(why)),
             });
         }
         if seen.opened > 0 || new.len() != had {
@@ -146,31 +152,18 @@ fn messages(dir: &Dir, strange: &mut Vec<(OsString, &'static str)>) -> fault::Re
     Ok(names)
 }
 
-/// Reads a message and marks what was read. `None`: it has gone meanwhile. A file that cannot be opened is its own fault
-/// and does not keep the others from being seen.
+/// Reads a message and marks what was read. `None`: it has gone meanwhile.
 fn read(dir: &Dir, name: &str) -> fault::Result<Option<(Known, Mark)>> {
     let opened = match dir.open_file(name) {
         Err(e) if e.is_missing() => return Ok(None),
-        Err(e) => return disk_fault(dir, name, &e),
-        Ok(opened) => opened,
+        other => other?,
     };
     let mark = mark(&opened.stat);
-    let known = match opened.read_all(LIMIT) {
-        Err(e) => return disk_fault(dir, name, &e),
-        Ok(bytes) => match tree::parse(&bytes) {
-            Ok(task) => Known::Facts(Box::new(Facts::of(&task))),
-            Err(e) => Known::Fault(e.to_string()),
-        },
-    };
-    Ok(Some((known, mark)))
-}
-
-/// A failure of the disk may be gone the next time, so its mark fits no file.
-fn disk_fault(dir: &Dir, name: &str, e: &Error) -> fault::Result<Option<(Known, Mark)>> {
-    match dir.stat(name) {
-        Err(e) if e.is_missing() => Ok(None),
-        _ => Ok(Some((Known::Disk(e.to_string()), Mark(0, -1, i64::MAX, 0)))),
-    }
+    let bytes = opened.read_all(LIMIT)?;
+    Ok(Some(match tree::parse(&bytes) {
+        Ok(task) => (Known::Facts(Box::new(Facts::of(&task))), mark),
+        Err(e) => (Known::Fault(e.to_string()), mark),
+    }))
 }
 
 fn mark(stat: &Stat) -> Mark {

@@ -16,14 +16,19 @@
 //! read, a name is taken only if it is free, and `.postroom` may be deleted at any time that nobody is at work.
 
 mod agent;
+mod answers;
+mod asked;
 mod chain;
 mod claim;
 mod facts;
 mod faults;
 mod filing;
 mod index;
+mod life;
 mod reading;
 mod shared;
+mod state;
+mod status;
 mod steps;
 
 #[cfg(test)]
@@ -44,12 +49,11 @@ use super::lock::Lock;
 use crate::message::{ParseError, frontmatter, yaml};
 use crate::name::{BadName, MailboxId};
 
-pub use agent::{Agent, Filed, How, folder_of};
+pub use agent::Agent;
 pub use chain::Chain;
 pub use facts::{Facts, Seen, Tray};
-pub use faults::Fault;
-pub use filing::Response;
-pub use steps::Waiting;
+pub use state::with_agent;
+pub use status::{AgentStatus, Latest, TreeStatus};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -220,6 +224,11 @@ impl Tree {
         self.dir.path()
     }
 
+    /// Where the inbox of an agent is, if there is one of this name.
+    pub(super) fn inbox_path(&self, agent: &str) -> PathBuf {
+        self.path().join("inboxes").join(agent)
+    }
+
     /// What an agent can do, as its own file `agents/<agent>.md` describes it.
     pub fn about(&self, agent: &MailboxId) -> Option<String> {
         let bytes = self.walk(&["agents"]).ok()??.read(&format!("{agent}.md"), LIMIT).ok()??;
@@ -300,8 +309,22 @@ impl Tree {
     }
 }
 
+/// The project that an inbox of a tree is in; `None`: it is in none.
+pub fn project_of(inbox: &Path) -> Option<PathBuf> {
+    let above = inbox.parent().filter(|above| above.ends_with(".claude/inboxes"))?;
+    above.parent()?.parent().map(Path::to_owned)
+}
+
+/// The project of an agent that has a file of its own, `.claude/agents/<agent>.md`. A link is none.
+pub fn described_in(inbox: &Path) -> Option<PathBuf> {
+    let project = project_of(inbox)?;
+    let agents = Dir::outside(&project.join(".claude")).ok()?.sub("agents").ok()?;
+    let file = agents.stat(&format!("{}.md", inbox.file_name()?.to_str()?)).ok()?;
+    (FileType::from_raw_mode(file.st_mode) == FileType::RegularFile).then_some(project)
+}
+
 /// The shared files of a new tree (protocols: tree §3.5), with nothing in them yet.
-const SESSION: &str = "---\nsession_id:\nstarted:\nuser_goal:\nagents_invoked:\n---\n\n## Current State\n\n## Decisions Made\n\n## Open Questions\n";
+pub const SESSION: &str = "---\nsession_id:\nstarted:\nuser_goal:\nagents_invoked:\n---\n\n## Current State\n\n## Decisions Made\n\n## Open Questions\n";
 const STATE: &str =
     "---\nworkflow_id:\nstatus:\ncurrent_step:\ntotal_steps:\n---\n\n## Steps\n\n## Accumulated Results\n";
 

@@ -10,7 +10,7 @@ use crate::mailbox::disk::Dir;
 use crate::mailbox::fault;
 use crate::mailbox::folder::Folder;
 use crate::mailbox::reading::{Header, Unreadable, mtime};
-use crate::message::{Message, any};
+use crate::message::{Message, ParseError, any};
 use crate::name::MessageId;
 
 impl Agent {
@@ -37,12 +37,8 @@ impl Agent {
         name: &str,
         limit: u64,
     ) -> std::result::Result<Option<Header>, Unreadable> {
-        Ok(self.message(folder, name, limit)?.map(|(message, time)| Header {
-            name: name.to_owned(),
-            envelope: message.envelope,
-            time,
-            size: message.body.len() as u64,
-        }))
+        let read = self.message(folder, name, limit)?;
+        Ok(read.map(|(message, time)| Header::of(name, message.envelope, time, message.body.len() as u64)))
     }
 
     /// The files of a folder that may hold the message with this id.
@@ -77,12 +73,16 @@ impl Agent {
 
     fn unreadable(&self, name: &str, e: &Error) -> Unreadable {
         let stat = self.dir().stat(name).ok();
-        let why = match e {
-            Error::Unreadable { source, .. } => source.to_string(),
-            e => e.to_string(),
-        };
-        let passing = matches!(e, Error::Disk(fault::Error::Io { .. }));
         let time = stat.map(|stat| mtime(&stat));
-        Unreadable { name: name.to_owned(), why, time, passing, left_alone: true }
+        let broken = match e {
+            Error::Unreadable { source, .. } => Unreadable::parsed(name, source, time),
+            Error::Disk(e) => Unreadable {
+                time,
+                passing: matches!(e, fault::Error::Io { .. }),
+                ..Unreadable::passing(name, e)
+            },
+            e => Unreadable { why: e.to_string(), ..Unreadable::parsed(name, &ParseError::Empty, time) },
+        };
+        Unreadable { left_alone: true, ..broken }
     }
 }

@@ -11,17 +11,9 @@ use super::facts::{Facts, Seen, Tray};
 use super::{Result, Tree};
 use crate::clock::Timestamp;
 use crate::mailbox::fault;
-use crate::mailbox::maildir::Listing;
+use crate::mailbox::place::Listing;
 use crate::message::tree::Status;
 use crate::name::MailboxId;
-
-/// A message that a poll found ready, and in whose inbox.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
-    pub agent: MailboxId,
-    pub name: String,
-    pub facts: Facts,
-}
 
 /// The lowest step of each run that is not completed.
 #[derive(Debug, Default)]
@@ -39,35 +31,17 @@ impl Runs {
 
     /// Whether every step before this one is completed.
     pub(super) fn lets(&self, facts: &Facts) -> bool {
-        match (&facts.workflow, facts.step) {
-            (Some(run), Some(step)) => self.0.get(run).is_none_or(|lowest| step <= *lowest),
-            _ => true,
-        }
+        self.waits_for(facts).is_none()
+    }
+
+    /// The step that a message waits for, and of which run.
+    pub(super) fn waits_for<'a>(&self, facts: &'a Facts) -> Option<(u64, &'a str)> {
+        let (run, step) = (facts.workflow.as_deref()?, facts.step?);
+        self.0.get(run).filter(|lowest| step > **lowest).map(|lowest| (*lowest, run))
     }
 }
 
 impl Tree {
-    /// The messages of all inboxes that may be begun now, in order, at most `limit`; and how many files were opened.
-    pub fn poll(&self, limit: usize) -> fault::Result<(Vec<Waiting>, usize)> {
-        let (mut runs, mut waiting, mut opened) = (Runs::default(), vec![], 0);
-        for agent in self.agents()? {
-            let seen = self.facts(Tray::Inbox, &agent)?;
-            opened += seen.opened;
-            for (name, facts) in seen.facts {
-                let Ok(facts) = facts else { continue };
-                runs.see(&facts);
-                if facts.status == Status::Pending {
-                    waiting.push(Waiting { agent: agent.clone(), name, facts });
-                }
-            }
-        }
-        // Put into order before any is left out, so that a list and a poll never disagree.
-        let mut waiting = in_order(waiting, |message| (&message.facts, message.name.as_str()));
-        waiting.retain(|message| runs.lets(&message.facts));
-        waiting.truncate(limit);
-        Ok((waiting, opened))
-    }
-
     /// How far the runs of the tree are.
     fn runs(&self, but: &MailboxId, seen: &Seen) -> fault::Result<Runs> {
         let mut runs = Runs::default();
@@ -84,18 +58,40 @@ impl Agent {
     /// or broken is told too, as with every list of the inbox.
     pub fn ready(&self, limit: usize) -> Result<Listing> {
         let seen = self.facts(Tray::Inbox)?;
-        let found = seen.readable().filter(|(_, facts)| facts.status == Status::Pending).collect();
+        let found = seen.readable().filter(|(_, facts)| facts.is_unread()).collect();
         let mut found = in_order(found, |(name, facts): &(&str, &Facts)| (*facts, *name));
-        // Who waits for nobody need not look at the other inboxes.
-        if found.iter().any(|(_, facts)| facts.workflow.is_some() && facts.step.is_some()) {
-            let runs = self.tree().runs(self.id(), &seen)?;
-            found.retain(|(_, facts)| runs.lets(facts));
-        }
+        let runs = self.runs_seen(&seen)?;
+        found.retain(|(_, facts)| runs.lets(facts));
         let total = found.len();
         let names = found.into_iter().take(limit).map(|(name, _)| name.to_owned()).collect();
         let broken = seen.broken();
         Ok(Listing { names, total, strange: seen.strange, broken })
     }
+}
+
+impl Agent {
+    /// How far the runs of the tree are. Without a step in this inbox the others need not be looked at.
+    fn runs_seen(&self, seen: &Seen) -> fault::Result<Runs> {
+        let is_step = |facts: &Facts| facts.is_unread() && facts.workflow.is_some() && facts.step.is_some();
+        match seen.readable().any(|(_, facts)| is_step(facts)) {
+            true => self.tree().runs(self.id(), seen),
+            false => Ok(Runs::default()),
+        }
+    }
+
+    /// What each message that is held back waits for, by file name.
+    pub fn held_back(&self) -> fault::Result<HashMap<String, String>> {
+        let seen = self.facts(Tray::Inbox)?;
+        let runs = self.runs_seen(&seen)?;
+        let waits = |facts: &Facts| {
+            Some(facts).filter(|f| f.is_unread()).and_then(|f| runs.waits_for(f).map(waits_for))
+        };
+        Ok(seen.readable().filter_map(|(name, facts)| Some((name.to_owned(), waits(facts)?))).collect())
+    }
+}
+
+fn waits_for((step, run): (u64, &str)) -> String {
+    format!("waits for step {step} of {run}")
 }
 
 /// Puts messages into the order of §3.4.
@@ -183,9 +179,10 @@ mod tests {
             assert!(a.set_status(name, from, to, None).unwrap());
             assert_eq!(two(), ["2026-11-15-003.md"], "{to}");
         }
-        let (found, _) = scene.tree.poll(10).unwrap();
-        let found: Vec<_> = found.iter().map(|m| (m.agent.as_str(), m.name.as_str())).collect();
-        assert_eq!(found, [("a", name), ("b", "2026-11-15-003.md")]);
+        assert_eq!(a.ready(10).unwrap().names, [name]);
+        let waits = b.held_back().unwrap();
+        assert_eq!(waits.get("2026-11-15-002.md").map(String::as_str), Some("waits for step 1 of w"));
+        assert_eq!(waits.len(), 1);
         assert!(a.set_status(name, Status::Pending, Status::Completed, None).unwrap());
         assert_eq!(two(), ["2026-11-15-002.md", "2026-11-15-003.md"]);
     }
@@ -206,6 +203,7 @@ mod tests {
             subject: String::new(),
             duration_seconds: None,
             error: None,
+            doubtful: false,
         };
         let all =
             vec![of("a", 1, Some("w"), Some(2)), of("b", 2, None, None), of("c", 3, Some("w"), Some(1))];

@@ -18,6 +18,12 @@
 //! Where a message lies is its state. Every step is one rename that replaces nothing, and no name changes
 //! inside a directory that is scanned, so a scan never misses what is there throughout.
 
+mod life;
+mod once;
+mod recent;
+
+pub(super) use recent::APART;
+
 use std::collections::BinaryHeap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -26,9 +32,11 @@ use std::sync::OnceLock;
 use rustix::fs::FileType;
 
 use super::claim::TERMS;
+use super::delivery::Durability;
 use super::disk::Dir;
 use super::fault::{Error, Result};
 use super::folder::Folder;
+use super::place::Listing;
 use super::reading::mtime;
 use crate::message::{FileName, Priority, file_name};
 use crate::name::MailboxId;
@@ -46,31 +54,11 @@ pub struct Maildir {
 
 /// Which of the two protocols whose state is a directory this one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub(super) enum Layout {
     /// Messages are called `*.md`, and their names order them.
     Native,
     /// A workspace's `.mailbox`: names have no extension, and the time of the file orders.
     Workspace,
-}
-
-/// What became of a delivery that was not refused.
-#[derive(Debug)]
-pub enum Delivered {
-    /// It is there and survives a power cut.
-    Durable,
-    /// It is there, but the directory could not be synced.
-    Unproven(Error),
-}
-
-/// The outcome of a look into a folder: the first names in order, and how many there are in all.
-#[derive(Debug, Default)]
-pub struct Listing {
-    pub names: Vec<String>,
-    pub total: usize,
-    /// Entries called `*.md` that are no regular files, or whose names are not UTF-8.
-    pub strange: Vec<(OsString, &'static str)>,
-    /// What is known to be no message, where a look into the file came before the list.
-    pub broken: Vec<String>,
 }
 
 impl Maildir {
@@ -85,11 +73,11 @@ impl Maildir {
     }
 
     /// The `.mailbox` directory of a workspace.
-    pub fn workspace(dir: Dir, id: &MailboxId) -> Self {
+    pub(super) fn workspace(dir: Dir, id: &MailboxId) -> Self {
         Self { layout: Layout::Workspace, ..Self::at(dir, id) }
     }
 
-    pub fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> Layout {
         self.layout
     }
 
@@ -147,7 +135,7 @@ impl Maildir {
     }
 
     /// Writes a whole message, makes it durable and publishes it into the inbox.
-    pub fn deliver(&self, name: &FileName, bytes: &[u8]) -> Result<Delivered> {
+    fn publish(&self, name: &FileName, bytes: &[u8]) -> Result<Durability> {
         let (tmp, inbox) = match self.delivery.get() {
             Some(open) => open,
             None => {
@@ -161,10 +149,7 @@ impl Maildir {
             let _ = tmp.remove(&staged);
             return Err(e);
         }
-        Ok(match inbox.sync() {
-            Ok(()) => Delivered::Durable,
-            Err(e) => Delivered::Unproven(e),
-        })
+        Ok(Durability::of(inbox.sync()))
     }
 
     /// The first `limit` names of a folder: by priority, then by name, which is by time.
@@ -231,9 +216,10 @@ impl Maildir {
     /// The first `limit` messages in order of arrival: by priority, then by the second in the name, then by the
     /// time of the file. Only names that share a second are looked at, and of a crowd in one second only so
     /// many as a person or an agent could care for.
-    pub fn arrivals(&self, folder: Folder, limit: usize) -> Result<Listing> {
-        if self.layout == Layout::Workspace {
-            return self.arrivals_by_envelope(folder, limit);
+    fn arrivals(&self, limit: usize) -> Result<Listing> {
+        let folder = Folder::Inbox;
+        if limit == 0 {
+            return self.list(folder, 0);
         }
         let mut listing = self.list(folder, limit.saturating_add(SAME_SECOND))?;
         let key = |name: &str| (file_name::priority(name.as_bytes()), file_name::second(name).to_owned());

@@ -5,24 +5,13 @@
 //! error. Fresh ids never come here, so ordinary delivery does not depend on how full a mailbox is.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
-use super::fault::{Error, Result};
-use super::folder::Folder;
-use super::maildir::{Delivered, Layout, Maildir};
+use super::{Layout, Maildir};
+use crate::mailbox::delivery::{DeliveryOutcome, Durability};
+use crate::mailbox::fault::{Error, Result};
+use crate::mailbox::folder::Folder;
 use crate::message::{FileName, any, file_name, frontmatter};
 use crate::name::MessageId;
-
-/// What became of a delivery that may be a retry.
-#[derive(Debug)]
-pub enum Once {
-    /// It lies in the inbox now, under this name.
-    Delivered { how: Delivered, name: String },
-    /// The same bytes lie here already.
-    Already { folder: Folder, name: String },
-    /// The id is taken by other bytes.
-    Taken { path: PathBuf },
-}
 
 impl Maildir {
     /// Delivers unless the same message is here already, in whatever state. `names`: what it can be called if it was
@@ -33,7 +22,7 @@ impl Maildir {
         name: &FileName,
         bytes: &[u8],
         names: Option<&[FileName]>,
-    ) -> Result<Once> {
+    ) -> Result<DeliveryOutcome> {
         let _lock = self.dir().lock(".deliver.lock")?;
         let mut used = BTreeSet::new();
         if let Some(found) = self.find_twin(id, bytes, &mut used, names)? {
@@ -44,16 +33,27 @@ impl Maildir {
 
     /// Delivers under a name that is neither among `used` nor in the inbox: the wanted one, or that with a number.
     /// A name that another message had would make the two one to whoever looked at the first.
-    pub fn deliver_beside(&self, name: &FileName, bytes: &[u8], used: &BTreeSet<String>) -> Result<Once> {
+    pub fn deliver_beside(
+        &self,
+        name: &FileName,
+        bytes: &[u8],
+        used: &BTreeSet<String>,
+    ) -> Result<DeliveryOutcome> {
         let mut last = Error::Exists { path: self.path(Folder::Inbox, name.as_str()) };
         for number in 1..1000 {
             let name = if number == 1 { name.clone() } else { name.numbered(number) };
             if used.contains(name.as_str()) {
                 continue;
             }
-            match self.deliver(&name, bytes) {
+            match self.publish(&name, bytes) {
                 Err(e @ Error::Exists { .. }) => last = e,
-                other => return Ok(Once::Delivered { how: other?, name: name.as_str().to_owned() }),
+                other => {
+                    return Ok(DeliveryOutcome::Delivered {
+                        how: other?,
+                        name: name.as_str().to_owned(),
+                        beside: false,
+                    });
+                }
             }
         }
         Err(last)
@@ -70,7 +70,7 @@ impl Maildir {
         bytes: &[u8],
         used: &mut BTreeSet<String>,
         names: Option<&[FileName]>,
-    ) -> Result<Option<Once>> {
+    ) -> Result<Option<DeliveryOutcome>> {
         for _ in 0..2 {
             if let Some(found) = self.twin_in(Folder::Inbox, id, bytes, used)? {
                 return Ok(Some(found));
@@ -104,7 +104,7 @@ impl Maildir {
         id: &MessageId,
         bytes: &[u8],
         used: &mut BTreeSet<String>,
-    ) -> Result<Option<Once>> {
+    ) -> Result<Option<DeliveryOutcome>> {
         for twin in self.twins(folder, id)? {
             used.insert(twin.clone());
             // A claim may end between two looks, and its directory with it.
@@ -113,12 +113,14 @@ impl Maildir {
             if found == bytes {
                 // Whoever put it here may have been interrupted before it was durable.
                 return Ok(Some(match dir.sync() {
-                    Ok(()) => Once::Already { folder, name: twin },
-                    Err(e) => Once::Delivered { how: Delivered::Unproven(e), name: twin },
+                    Ok(()) => DeliveryOutcome::Already { folder, name: twin },
+                    Err(e) => {
+                        DeliveryOutcome::Delivered { how: Durability::Unproven(e), name: twin, beside: false }
+                    }
                 }));
             }
             if any::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
-                return Ok(Some(Once::Taken { path: self.path(folder, &twin) }));
+                return Ok(Some(DeliveryOutcome::Taken { path: self.path(folder, &twin) }));
             }
         }
         Ok(None)
@@ -178,13 +180,14 @@ mod tests {
                 channel: None,
                 extra: vec![],
                 native: Native::Maildir,
+                doubts: vec![],
             };
             let short = id.short().unwrap();
             let name = FileName::new(Timestamp::from_parts(second, 0), &short, "re: it", Priority::Normal);
             Self { name, bytes: maildir::render(&envelope, "done\n"), id }
         }
 
-        fn deliver(&self, to: &Maildir, asked: Option<&Self>) -> Once {
+        fn deliver(&self, to: &Maildir, asked: Option<&Self>) -> DeliveryOutcome {
             let names = asked.and_then(|asked| self.name.since(asked.name.as_str()));
             to.deliver_once(&self.id, &self.name, self.bytes.as_bytes(), names.as_deref()).unwrap()
         }
@@ -194,14 +197,17 @@ mod tests {
     fn an_answer_finds_itself_in_the_archive_by_the_names_it_may_have() {
         let (_temp, mailbox) = mailbox();
         let (asked, first) = (Letter::new(1, 100_000), Letter::new(2, 100_003));
-        assert!(matches!(first.deliver(&mailbox, Some(&asked)), Once::Delivered { .. }));
+        assert!(matches!(first.deliver(&mailbox, Some(&asked)), DeliveryOutcome::Delivered { .. }));
         mailbox.shift(first.name.as_str(), Folder::Inbox, Folder::Archive).unwrap().unwrap();
         for later in [100_003, 100_008, 100_001, 100_400, 99_000] {
             let again = Letter::new(2, later).deliver(&mailbox, Some(&asked));
-            assert!(matches!(again, Once::Already { folder: Folder::Archive, .. }), "{later}: {again:?}");
+            assert!(
+                matches!(again, DeliveryOutcome::Already { folder: Folder::Archive, .. }),
+                "{later}: {again:?}"
+            );
         }
         let other = Letter { bytes: first.bytes.replace("done", "other"), ..Letter::new(2, 100_005) };
-        assert!(matches!(other.deliver(&mailbox, Some(&asked)), Once::Taken { .. }));
+        assert!(matches!(other.deliver(&mailbox, Some(&asked)), DeliveryOutcome::Taken { .. }));
     }
 
     #[test]
@@ -211,8 +217,8 @@ mod tests {
         first.deliver(&mailbox, None);
         mailbox.shift(first.name.as_str(), Folder::Inbox, Folder::Archive).unwrap().unwrap();
         let again = Letter::new(2, 100_003);
-        assert!(matches!(again.deliver(&mailbox, None), Once::Already { .. }));
-        assert!(matches!(again.deliver(&mailbox, Some(&asked)), Once::Delivered { .. }));
+        assert!(matches!(again.deliver(&mailbox, None), DeliveryOutcome::Already { .. }));
+        assert!(matches!(again.deliver(&mailbox, Some(&asked)), DeliveryOutcome::Delivered { .. }));
     }
 
     /// Whoever moves a message on, or back, while its retry looks for it, does not hide it.
@@ -233,7 +239,7 @@ mod tests {
                     mover.join().unwrap().unwrap();
                     again
                 });
-                assert!(matches!(again, Once::Already { .. }), "{number}: {again:?}");
+                assert!(matches!(again, DeliveryOutcome::Already { .. }), "{number}: {again:?}");
             }
         }
     }

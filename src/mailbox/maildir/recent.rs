@@ -8,35 +8,22 @@ use std::time::Duration;
 
 use rustix::fs::{FileType, Stat};
 
-use super::disk::is_dated_by_this_machine;
-use super::fault::Result;
-use super::folder::Folder;
-use super::maildir::{Layout, Maildir};
-use super::place::Mailbox;
-use super::reading::mtime;
+use super::Maildir;
 use crate::clock::Timestamp;
+use crate::mailbox::disk::is_dated_by_this_machine;
+use crate::mailbox::fault::Result;
+use crate::mailbox::folder::Folder;
+use crate::mailbox::reading::mtime;
 
 /// How far the clocks of two senders, or of two machines at one disk, may be apart; and how coarse a disk may be that keeps
 /// no fraction of a second.
-const APART: Duration = Duration::from_secs(2);
+pub(in crate::mailbox) const APART: Duration = Duration::from_secs(2);
 
 /// How far the time that the kernel writes down may be behind its clock: several ticks of a slow one.
 const TICKS: Duration = Duration::from_millis(100);
 
-impl Mailbox {
-    /// The messages in a folder that may have come since a time, in order.
-    pub fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>> {
-        if let Some(maildir) = self.maildir().filter(|maildir| maildir.layout() == Layout::Native) {
-            return maildir.since(folder, since);
-        }
-        let mut names = self.list(folder, usize::MAX)?.names;
-        names.retain(|name| !self.stat(folder, name).is_ok_and(|stat| mtime(&stat) < since.minus(APART)));
-        Ok(names)
-    }
-}
-
 impl Maildir {
-    fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>> {
+    pub(super) fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>> {
         let Some(dir) = self.folder_if_any(folder)? else { return Ok(vec![]) };
         let (sent, mut names) = (since.minus(APART), vec![]);
         let stamp = sent.compact();

@@ -1,0 +1,251 @@
+//! Collecting: mail that was put where a sender who knows only one protocol had to put it (format.md §9.3).
+//!
+//! ```text
+//! <root>/<id>/inbox/           of a mailbox whose messages lie elsewhere: seed 001's engine delivers here
+//!            /.mailbox/inbox/  of a mailbox that wrote to a workspace: what is copied here is its mail
+//! <tree>/inboxes/<name>/       of a name outside that tree: an agent there wrote to it by hand
+//! ```
+//!
+//! A [`Stray`] is delivered in the mailbox's own protocol under an id that a second run finds again, and only then put away.
+
+use std::sync::Arc;
+
+use super::Mailbox;
+use super::delivery::{REPLY_PATH, REQUEST, TREE_INBOX, restore};
+use super::directory::Directory;
+use super::fault::Result;
+use super::folder::Folder;
+use super::maildir::Maildir;
+use super::place::{Reading, Stray};
+use super::reading::{Header, Unreadable, let_settle};
+use super::tree::Tree;
+use super::workspace::MAILBOX;
+use crate::clock::{Clock, Timestamp};
+use crate::message::envelope::subject_of;
+use crate::message::{Envelope, Message, Native, any};
+
+/// Where a stray lies, for whoever has to put it away.
+enum Source {
+    Folder(Arc<Maildir>, String),
+    Tree(super::tree::Agent, String),
+}
+
+impl Source {
+    fn put_away(self) -> Result<()> {
+        match self {
+            Self::Folder(source, name) => source.shift(&name, Folder::Inbox, Folder::Archive).map(drop),
+            // It stays there, in progress, so that later steps go on waiting until it is answered.
+            Self::Tree(agent, name) => agent.begin(&name).map(drop),
+        }
+    }
+}
+
+impl Mailbox {
+    /// Mail of this mailbox that lies in places of other protocols.
+    pub fn stray_mail<'a>(&'a self, directory: &dyn Directory, clock: &dyn Clock) -> Result<Vec<Stray<'a>>> {
+        let mut found = self.strays(directory.limit(), clock.now())?;
+        if !self.is_home() {
+            self.strays_in(self.shared_home(), directory, clock, &mut found)?;
+        }
+        match self.dir().sub(MAILBOX) {
+            Err(e) if e.is_missing() => {}
+            own => {
+                let own = Arc::new(Maildir::workspace(own?, self.id()));
+                self.strays_in(own, directory, clock, &mut found)?;
+            }
+        }
+        self.strays_in_trees(directory, &mut found)?;
+        Ok(found)
+    }
+
+    fn strays_in<'a>(
+        &'a self,
+        source: Arc<Maildir>,
+        directory: &dyn Directory,
+        clock: &dyn Clock,
+        found: &mut Vec<Stray<'a>>,
+    ) -> Result<()> {
+        let names = match source.list(Folder::Inbox, usize::MAX) {
+            Err(e) if e.is_missing() => return Ok(()),
+            other => other?.names,
+        };
+        for name in names {
+            let_settle(&source.folder(Folder::Inbox)?, &name, || clock.now());
+            // What cannot be read is left where it lies; the doctor reports it.
+            let read = source.message(Folder::Inbox, &name, directory.limit());
+            let message = match or_bare(read, clock.now(), || source_text(&source, &name)) {
+                Ok(Some((message, _))) => self.at_home(message, directory)?,
+                Err(broken) if broken.passing => return Err(failing(&source, &name, broken)),
+                _ => continue,
+            };
+            let place = Source::Folder(Arc::clone(&source), name);
+            found.push(Stray { message, put_away: Box::new(move || place.put_away()) });
+        }
+        Ok(())
+    }
+
+    /// What agents of trees wrote by hand to one of the names of this mailbox, which is in no such tree.
+    fn strays_in_trees<'a>(&'a self, directory: &dyn Directory, found: &mut Vec<Stray<'a>>) -> Result<()> {
+        for path in directory.trees() {
+            let own = self.tree().filter(|agent| agent.tree().path() == path);
+            let tree = match Tree::open(&path) {
+                Err(e) if e.is_missing() => continue,
+                other => other?,
+            };
+            for name in directory.names_of(self.id()) {
+                if own.is_some_and(|agent| agent.id().as_str() == name) || !tree.has_inbox(&name)? {
+                    continue;
+                }
+                let inbox = path.join("inboxes").join(&name);
+                if directory.owner_of(&inbox.display().to_string())?.is_some() {
+                    continue;
+                }
+                let Ok(agent) = crate::name::MailboxId::parse(&name) else { continue };
+                let agent = tree.agent(&agent)?;
+                for file in agent.ready(usize::MAX)?.names {
+                    let Ok(Some((message, _))) = agent.message(Folder::Inbox, &file, directory.limit())
+                    else {
+                        continue;
+                    };
+                    let message = from_tree(message, &path, &name, directory)?;
+                    let place = Source::Tree(tree.agent(agent.id())?, file);
+                    found.push(Stray { message, put_away: Box::new(move || place.put_away()) });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A stray as this mailbox knows it: who sent it, what it answers, and the way back.
+    fn at_home(&self, message: Message, directory: &dyn Directory) -> Result<Message> {
+        let Message { mut envelope, body } = message;
+        self.identify(&mut envelope, directory)?;
+        // By hand, a name is easily written where an id belongs.
+        if let Some(id) = directory.resolve(&envelope.from)? {
+            envelope.from = id.to_string();
+        }
+        let untitled = envelope.subject == subject_of(&body);
+        match envelope.native.clone() {
+            Native::Workspace { request, reply, .. } => {
+                if let Some(asked) = self.draft(&request)? {
+                    restore(&asked, &mut envelope, untitled);
+                    envelope.reply_to = envelope.reply_to.map(|_| asked.id);
+                }
+                // The exchange keeps its id, however many rounds it has.
+                if envelope.id.request() != request {
+                    envelope.extra.push((REQUEST.to_owned(), request));
+                }
+                // The way back to a sender that the room does not know.
+                let known = directory.resolve(&envelope.from)?.is_some();
+                envelope.extra.extend(reply.filter(|_| !known).map(|path| (REPLY_PATH.to_owned(), path)));
+            }
+            // The writer of a task knows it by this, and by nothing else.
+            Native::Tree { id, .. } => envelope.extra.push((REQUEST.to_owned(), id)),
+            Native::Maildir => self.restore_from_draft(&mut envelope, untitled)?,
+        }
+        Ok(Message { envelope, body })
+    }
+
+    fn restore_from_draft(&self, envelope: &mut Envelope, untitled: bool) -> Result<()> {
+        if let Some(id) = &envelope.reply_to
+            && let Some(asked) = self.draft(&id.request())?
+        {
+            restore(&asked, envelope, untitled);
+        }
+        Ok(())
+    }
+
+    /// Reads the envelope of a message as this room knows it.
+    pub fn read_header(
+        &self,
+        folder: Folder,
+        name: &str,
+        directory: &dyn Directory,
+        now: Timestamp,
+    ) -> Reading<Header> {
+        let read = match self.header(folder, name, directory.limit()) {
+            Err(broken) if broken.is_bare => {
+                let read = self.message(folder, name, directory.limit());
+                let bare = or_bare(read, now, || self.text(folder, name))?;
+                bare.map(|(m, time)| Header::of(name, m.envelope, time, m.body.len() as u64))
+            }
+            other => other.map_err(|broken| self.alone(broken))?,
+        };
+        read.map(|mut header| {
+            self.know(&mut header.envelope, directory).map_err(|e| Unreadable::passing(name, &e))?;
+            Ok(header)
+        })
+        .transpose()
+    }
+
+    /// Reads a whole message as this room knows it.
+    pub fn read_message(
+        &self,
+        folder: Folder,
+        name: &str,
+        directory: &dyn Directory,
+        now: Timestamp,
+    ) -> Reading<(Message, Timestamp)> {
+        let read = self.message(folder, name, directory.limit());
+        let read = or_bare(read, now, || self.text(folder, name)).map_err(|broken| self.alone(broken))?;
+        read.map(|(mut message, time)| {
+            self.know(&mut message.envelope, directory).map_err(|e| Unreadable::passing(name, &e))?;
+            Ok((message, time))
+        })
+        .transpose()
+    }
+
+    fn alone(&self, broken: Unreadable) -> Unreadable {
+        Unreadable { left_alone: !self.has_quarantine(), ..broken }
+    }
+
+    /// Puts in what the room knows about a message: who sent it, and what a hand left out.
+    pub fn know(&self, envelope: &mut Envelope, directory: &dyn Directory) -> Result<()> {
+        self.identify(envelope, directory)?;
+        self.complete(envelope)
+    }
+}
+
+/// A file without frontmatter that has stayed as it is for a while is a note from somebody unknown.
+fn or_bare(
+    read: Reading<(Message, Timestamp)>,
+    now: Timestamp,
+    text: impl FnOnce() -> Option<String>,
+) -> Reading<(Message, Timestamp)> {
+    match read {
+        Err(broken) if broken.is_bare && broken.is_settled(now) => {
+            let bare = text().and_then(|text| any::bare(text.as_bytes()).ok());
+            bare.map(|message| Some((message, broken.time.unwrap_or(now)))).ok_or(broken)
+        }
+        other => other,
+    }
+}
+
+fn source_text(source: &Maildir, name: &str) -> Option<String> {
+    super::Place::text(source, Folder::Inbox, name)
+}
+
+fn failing(source: &Maildir, name: &str, broken: Unreadable) -> super::Error {
+    super::Error::Content { path: source.path(Folder::Inbox, name), why: broken.why }
+}
+
+/// A task that an agent wrote into the inbox of a name outside its tree.
+fn from_tree(
+    message: Message,
+    tree: &std::path::Path,
+    inbox: &str,
+    directory: &dyn Directory,
+) -> Result<Message> {
+    let Message { mut envelope, body } = message;
+    let sender = tree.join("inboxes").join(&envelope.from).display().to_string();
+    let known = match directory.owner_of(&sender)? {
+        None => directory.resolve(&envelope.from)?,
+        inside => inside,
+    };
+    envelope.from = known.map_or_else(|| envelope.from.clone(), |id| id.to_string());
+    if let Native::Tree { id, .. } = &envelope.native {
+        envelope.extra.push((REQUEST.to_owned(), id.clone()));
+    }
+    envelope.extra.push((TREE_INBOX.to_owned(), inbox.to_owned()));
+    Ok(Message { envelope, body })
+}

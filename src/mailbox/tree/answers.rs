@@ -1,0 +1,251 @@
+//! Answers in a tree: a response in the outbox of the agent that answered, written once, by command or by hand. Who asked gets it
+//! under an id that is the same whoever carries it and however often.
+//!
+//! ```text
+//! outboxes/<agent>/<id>-response.md    what the agent said; kept, and never replaced
+//! inboxes/<asker>/<YYYY-MM-DD-NNN>.md  the same for an asker in a tree: completed from the start, because it is no task
+//! ```
+
+use std::collections::{HashMap, HashSet};
+
+use super::agent::{Agent, folder_of};
+use super::facts::{Facts, Tray};
+use super::filing::Response;
+use super::{Result, Tree};
+use crate::clock::Timestamp;
+use crate::mailbox::delivery::{Delivery, DeliveryOutcome};
+use crate::mailbox::disk::Dir;
+use crate::mailbox::fault;
+use crate::mailbox::folder::Folder;
+use crate::mailbox::place::{AnswerDraft, KeptAnswer};
+use crate::mailbox::reading::{is_growing, mtime};
+use crate::message::tree::{Status, Task};
+use crate::message::{Envelope, Message, Native, Priority, Protocol, any};
+use crate::name::{MailboxId, MessageId};
+
+impl Agent {
+    /// Files a message: a task, or an answer, which is no task. Once, if it may be a retry.
+    pub(super) fn file_message(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {
+        let held = self.tree().hold()?;
+        if delivery.retry
+            && let Some(found) = self.filed_before(delivery)?
+        {
+            return Ok(found);
+        }
+        let Delivery { envelope, body, now, .. } = *delivery;
+        let inside = delivery.sender.and_then(|sender| sender.tree());
+        let inside = inside.filter(|agent| agent.tree().path() == self.tree().path());
+        let from = inside.map_or_else(|| envelope.from.clone(), |agent| agent.id().to_string());
+        let mut addressed = Envelope { from, to: self.id().to_string(), ..envelope.clone() };
+        addressed.extra.extend(delivery.inherited.iter().cloned());
+        let known = delivery.route.and_then(|route| route.request.clone());
+        let request = known.or_else(|| envelope.reply_to.as_ref().map(ToString::to_string));
+        let mut task = any::to_task(&addressed, body, request.filter(|_| delivery.is_answer));
+        if delivery.is_answer {
+            // Information holds up no step and is nobody's task (protocols: tree §3.4).
+            (task.status, task.workflow, task.step) = (Status::Completed, None, None);
+        }
+        let asker = delivery.sender.filter(|_| inside.is_none() && !delivery.is_answer);
+        // Noted before it is filed: a sender that is interrupted in between still finds the answer.
+        if let Some(asker) = asker {
+            asker.note_asked(self, "", &envelope.id)?;
+        }
+        let (name, how) = self.file(&held, &mut task, now)?;
+        if let Some(asker) = asker {
+            asker.note_asked(self, &task.id, &envelope.id)?;
+        }
+        drop(held);
+        if let Some(route) = delivery.route
+            && let (Some(inbox), Some(request)) = (&route.inbox, &route.request)
+            && let Ok(inbox) = MailboxId::parse(inbox)
+        {
+            // The question was carried out of an inbox here, and waits there for this answer.
+            let other = self.tree().agent(&inbox)?;
+            other.set_status(&format!("{request}.md"), Status::InProgress, Status::Completed, None)?;
+        }
+        Ok(DeliveryOutcome::Delivered { how, name, beside: false })
+    }
+
+    /// The same message, or another one under its id, whatever its status. Under the tree's lock no command moves it meanwhile.
+    fn filed_before(&self, delivery: &Delivery<'_>) -> Result<Option<DeliveryOutcome>> {
+        let id = delivery.envelope.id.as_str();
+        for tray in [Tray::Inbox, Tray::ArchivedInbox] {
+            let seen = self.facts(tray)?;
+            let twin = seen.readable().find(|(_, facts)| facts.msg_id.as_deref() == Some(id));
+            let Some((name, facts)) = twin else {
+                // A file that could not be looked at may be the one.
+                match seen.failing {
+                    Some(e) => return Err(e.into()),
+                    None => continue,
+                }
+            };
+            let folder = if tray == Tray::Inbox { folder_of(facts.status) } else { Folder::Archive };
+            let Some(dir) = self.tree().tray(tray, self.id())? else { continue };
+            let Some((task, ..)) = super::agent::read(&dir, name, super::LIMIT)? else { continue };
+            let found = any::of_task(task);
+            let same = found.body == delivery.body && found.envelope.subject == delivery.envelope.subject;
+            return Ok(Some(match same {
+                true => DeliveryOutcome::Already { folder, name: name.to_owned() },
+                false => DeliveryOutcome::Taken { path: dir.path().join(name) },
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Writes the response to a request, unless there is one. `None`: it is no request of this protocol.
+    pub(super) fn respond_to(
+        &self,
+        name: &str,
+        asked: &Envelope,
+        answer: &AnswerDraft<'_>,
+    ) -> Result<Option<KeptAnswer>> {
+        let Native::Tree { id, .. } = &asked.native else { return Ok(None) };
+        let Some((task, _, stat)) = self.task(name)?.or(self.archived(name)?) else { return Ok(None) };
+        // A request says since when it is in progress by the time of its file.
+        let since = (task.status == Status::InProgress).then(|| answer.now.since(mtime(&stat)).as_secs());
+        let own: Vec<_> = answer
+            .extra
+            .iter()
+            .filter(|(key, _)| !matches!(key.as_str(), "workflow" | "step"))
+            .cloned()
+            .collect();
+        let mut extra = any::foreign(&own, Protocol::Tree);
+        let channel = answer.channel.map(str::to_owned).or_else(|| asked.channel.clone());
+        extra.extend(channel.map(|channel| ("channel".to_owned(), channel)));
+        let failed = answer.failed.is_some();
+        let response = Task {
+            id: format!("{id}-response"),
+            from: self.id().to_string(),
+            to: task.from,
+            status: if failed { Status::Failed } else { Status::Completed },
+            created: answer.now.to_string(),
+            priority: if answer.priority == Priority::Normal { asked.priority } else { answer.priority },
+            context: answer.subject.map(str::to_owned),
+            workflow: None,
+            step: None,
+            request_id: Some(id.clone()),
+            duration_seconds: since,
+            error: answer.failed.map(|why| why.trim().to_owned()),
+            extra,
+            body: answer.body.to_owned(),
+            doubts: vec![],
+        };
+        Ok(Some(match self.respond(id, &response)? {
+            Response::Written => self.kept(id, response, false),
+            Response::Same(found) => self.kept(id, found, false),
+            Response::Other(found) => self.kept(id, found, true),
+        }))
+    }
+
+    /// A response as an answer that can be carried.
+    pub(super) fn kept(&self, request: &str, response: Task, is_older: bool) -> KeptAnswer {
+        let id = answer_id(self.tree(), self.id(), request, &Facts::of(&response));
+        let why = || response.error.clone().unwrap_or_else(|| response.body.trim().to_owned());
+        let failed = (response.status == Status::Failed).then(why);
+        let path = self
+            .tree()
+            .path()
+            .join("outboxes")
+            .join(self.id().as_str())
+            .join(format!("{request}-response.md"));
+        let to = response.to.clone();
+        let context = response.context.clone();
+        let mut message = any::of_task(response);
+        // Without a title of its own it is called by its question.
+        message.envelope.subject = context.unwrap_or_default();
+        KeptAnswer { id, message, failed, is_older, path, to }
+    }
+
+    /// Requests that are open although a response to them lies in the outbox, and is whole. What is under a claim is its owner's.
+    pub(super) fn open_with_response(&self, now: Timestamp) -> Result<Vec<(Folder, String)>> {
+        let inbox = self.facts(Tray::Inbox)?;
+        let mut open: HashMap<&str, (&str, Status)> = inbox
+            .readable()
+            .filter(|(_, facts)| facts.is_open())
+            .map(|(name, facts)| (facts.id.as_str(), (name, facts.status)))
+            .collect();
+        if open.is_empty() {
+            return Ok(vec![]);
+        }
+        let claimed = self.claimed()?;
+        let mut found = vec![];
+        for (name, facts) in self.facts(Tray::Outbox)?.readable() {
+            let Some(request) = request_of(name, facts) else { continue };
+            if let Some((file, status)) = open.remove(request)
+                && !claimed.iter().any(|(_, claimed)| claimed == file)
+                && self.is_whole(name, now)?
+            {
+                found.push((folder_of(status), file.to_owned()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The agents of this tree that answered this one by hand, each with the request, unless the answer is here already.
+    pub(super) fn answers_for(&self, now: Timestamp) -> Result<Vec<(MailboxId, String)>> {
+        // What was carried is known by its id, so that no response is opened again for ever after.
+        let mut carried: Option<HashSet<String>> = None;
+        let mut found = vec![];
+        for other in self.tree().agents()? {
+            for (name, facts) in self.tree().facts(Tray::Outbox, &other)?.readable() {
+                let Some(request) = request_of(name, facts).filter(|_| facts.to == self.id().as_str()) else {
+                    continue;
+                };
+                let carried = match &mut carried {
+                    Some(carried) => carried,
+                    none => none.insert(self.message_ids()?),
+                };
+                let id = answer_id(self.tree(), &other, request, facts);
+                if !carried.contains(id.as_str()) && self.tree().agent(&other)?.is_whole(name, now)? {
+                    found.push((other.clone(), request.to_owned()));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The ids of all mail that this agent has or had.
+    fn message_ids(&self) -> Result<HashSet<String>> {
+        let mut ids = HashSet::new();
+        for tray in [Tray::Inbox, Tray::ArchivedInbox] {
+            ids.extend(self.facts(tray)?.readable().filter_map(|(_, facts)| facts.msg_id.clone()));
+        }
+        Ok(ids)
+    }
+
+    /// Whether nobody writes to a response any more.
+    fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
+        let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
+        match outbox.stat(name) {
+            Err(e) if e.is_missing() => Ok(false),
+            other => Ok(!is_growing(&other?, now)),
+        }
+    }
+}
+
+/// The request that a response answers: as it says, else as it is called.
+fn request_of<'a>(name: &'a str, facts: &'a Facts) -> Option<&'a str> {
+    facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"))
+}
+
+/// The id of an answer. A failure may be followed by another try and its answer, so each failure has an id of its own.
+fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &Facts) -> MessageId {
+    let mut route = format!("response {} {agent} {request}", tree.path().display());
+    if response.status == Status::Failed {
+        let why = response.error.as_deref().unwrap_or_default();
+        route.push_str(&format!(" failed {} {why}", response.created));
+    }
+    MessageId::derived(route.as_bytes())
+}
+
+/// Whether a file that lies here in another form may be filed: nobody writes to it, and one without frontmatter has stayed as it is
+/// for a while.
+pub(super) fn is_settled(dir: &Dir, name: &str, message: &Message, now: Timestamp) -> fault::Result<bool> {
+    let stat = match dir.stat(name) {
+        Err(e) if e.is_missing() => return Ok(false),
+        other => other?,
+    };
+    let time = mtime(&stat);
+    let is_old = time > now || now.since(time) >= crate::mailbox::reading::GROWING;
+    Ok(!is_growing(&stat, now) && (message.envelope.doubts.is_empty() || is_old))
+}

@@ -1,0 +1,147 @@
+//! Notes of what a mailbox asked agents of trees that it is not one of, so that an answer written by hand is found.
+//!
+//! `<root>/<id>/.mailbox/asked/<digits>`: one note for each open request, with the tree, the agent and the request's id.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Agent, Tray, Tree};
+use crate::clock::Timestamp;
+use crate::mailbox::Mailbox;
+use crate::mailbox::disk::Dir;
+use crate::mailbox::fault::Result;
+use crate::mailbox::workspace::MAILBOX;
+use crate::name::{MailboxId, MessageId};
+
+const FOLDER: &str = "asked";
+
+/// What was asked of an agent in a tree.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    v: u32,
+    /// The `.claude` directory.
+    tree: String,
+    agent: String,
+    /// Empty while it is being filed.
+    id: String,
+    /// The id of the message that was filed.
+    #[serde(default)]
+    message: String,
+}
+
+/// A request whose answer may lie in an outbox.
+#[derive(Debug)]
+pub struct PendingRequest {
+    /// The inbox of the agent that was asked.
+    pub inbox: PathBuf,
+    /// The file of the request there.
+    pub file: String,
+    note: Option<String>,
+}
+
+impl Mailbox {
+    /// Notes what this mailbox asked of an agent; `id` is empty until the request is filed.
+    pub(super) fn note_asked(&self, agent: &Agent, id: &str, message: &MessageId) -> Result<()> {
+        let note = Note {
+            v: 1,
+            tree: agent.tree().path().display().to_string(),
+            agent: agent.id().to_string(),
+            id: id.to_owned(),
+            message: message.to_string(),
+        };
+        let notes = self.dir().made_sub(MAILBOX)?.made_sub(FOLDER)?;
+        notes.replace(&message.request(), &serde_json::to_vec(&note).unwrap_or_default())
+    }
+
+    /// The requests of this mailbox to agents of trees that may have been answered by hand.
+    pub fn pending_requests(&self, now: Timestamp) -> Result<Vec<PendingRequest>> {
+        if let Some(agent) = self.tree() {
+            let answered = agent.answers_for(now)?;
+            let inbox = |other: &MailboxId| agent.tree().path().join("inboxes").join(other.as_str());
+            let pending = |(other, request): (MailboxId, String)| PendingRequest {
+                inbox: inbox(&other),
+                file: format!("{request}.md"),
+                note: None,
+            };
+            return Ok(answered.into_iter().map(pending).collect());
+        }
+        let mut found = vec![];
+        for (name, note) in self.asked()? {
+            let tree = match Tree::open(Path::new(&note.tree)) {
+                // A tree that is gone answers nothing.
+                Err(e) if e.is_missing() => continue,
+                other => other?,
+            };
+            let Ok(agent) = MailboxId::parse(&note.agent) else { continue };
+            let id = match note.id.is_empty() {
+                false => Some(note.id),
+                true => filed_as(&tree, &agent, &note.message)?,
+            };
+            let inbox = tree.path().join("inboxes").join(agent.as_str());
+            found.extend(id.map(|id| PendingRequest { inbox, file: format!("{id}.md"), note: Some(name) }));
+        }
+        Ok(found)
+    }
+
+    /// An answer to a request was carried over; nothing has to be looked for any more.
+    pub fn answered(&self, request: &PendingRequest) -> Result<()> {
+        let (Some(note), Some(notes)) = (&request.note, self.notes()?) else { return Ok(()) };
+        match notes.remove(note) {
+            Err(e) if !e.is_missing() => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    /// The outboxes in which answers to this mailbox will lie.
+    pub(in crate::mailbox) fn outboxes(&self) -> Result<Vec<PathBuf>> {
+        let outbox = |tree: &Path, agent: &str| tree.join("outboxes").join(agent);
+        if let Some(own) = self.tree() {
+            let agents = own.tree().agents()?;
+            return Ok(agents.iter().map(|agent| outbox(own.tree().path(), agent.as_str())).collect());
+        }
+        let mut found: Vec<_> =
+            self.asked()?.iter().map(|(_, note)| outbox(Path::new(&note.tree), &note.agent)).collect();
+        found.sort();
+        found.dedup();
+        found.retain(|dir| dir.symlink_metadata().is_ok());
+        Ok(found)
+    }
+
+    fn notes(&self) -> Result<Option<Dir>> {
+        match self.dir().sub(MAILBOX).and_then(|own| own.sub(FOLDER)) {
+            Err(e) if e.is_missing() => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    fn asked(&self) -> Result<Vec<(String, Note)>> {
+        let Some(notes) = self.notes()? else { return Ok(vec![]) };
+        let mut names = vec![];
+        notes.scan(|name, _| {
+            names.extend(str::from_utf8(name).ok().filter(|n| !n.starts_with('.')).map(str::to_owned))
+        })?;
+        let mut found = vec![];
+        for name in names {
+            let Some(bytes) = notes.read(&name, 64 * 1024)? else { continue };
+            // What somebody else put here is no note.
+            found.extend(serde_json::from_slice(&bytes).ok().map(|note| (name, note)));
+        }
+        Ok(found)
+    }
+}
+
+/// The id under which a request was filed, by that of the message it is.
+fn filed_as(tree: &Tree, agent: &MailboxId, message: &str) -> Result<Option<String>> {
+    for tray in [Tray::Inbox, Tray::ArchivedInbox] {
+        let seen = tree.facts(tray, agent)?;
+        let filed = seen.readable().find(|(_, facts)| facts.msg_id.as_deref() == Some(message));
+        if let Some((_, facts)) = filed {
+            return Ok(Some(facts.id.clone()));
+        }
+        if let Some(e) = seen.failing {
+            return Err(e);
+        }
+    }
+    Ok(None)
+}

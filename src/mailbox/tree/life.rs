@@ -1,0 +1,326 @@
+//! The life of a message in a tree: filed in an inbox, in progress under a claim, answered in the outbox, completed or failed. Its
+//! field `status` says where it is (protocols: tree §3.3).
+
+use std::path::PathBuf;
+
+use super::agent::{Agent, folder_of, status_of};
+use super::answers::is_settled;
+use super::facts::{Facts, Tray};
+use super::{LIMIT, Tree};
+use crate::clock::{Clock, Timestamp};
+use crate::mailbox::claim::{Attempt, Terms};
+use crate::mailbox::delivery::{Delivery, DeliveryOutcome};
+use crate::mailbox::disk::Dir;
+use crate::mailbox::fault::Result;
+use crate::mailbox::folder::{Folder, Token};
+use crate::mailbox::maildir::APART;
+use crate::mailbox::place::{
+    AnswerDraft, Archived, Evidence, KeptAnswer, Listing, Place, PlaceFault, Reading, Stray,
+};
+use crate::mailbox::reading::{Header, mtime};
+use crate::message::tree::Status;
+use crate::message::{Envelope, Message, Native, Priority, Protocol, any, file_name};
+use crate::name::{MailboxId, MessageId};
+
+impl Place for Agent {
+    fn protocol(&self) -> Protocol {
+        Protocol::Tree
+    }
+
+    fn inbox(&self) -> PathBuf {
+        self.dir().path().to_owned()
+    }
+
+    fn path(&self, folder: Folder, name: &str) -> PathBuf {
+        Self::path(self, folder, name)
+    }
+
+    fn folders(&self) -> Result<Vec<Folder>> {
+        Ok(Self::folders(self)?)
+    }
+
+    fn search_dirs(&self) -> Result<Vec<(Folder, Dir)>> {
+        Self::search_dirs(self)
+    }
+
+    fn folder_of(&self, found: Folder, envelope: &Envelope) -> Folder {
+        match &envelope.native {
+            Native::Tree { status, .. } if found == Folder::Inbox => folder_of(*status),
+            _ => found,
+        }
+    }
+
+    fn is_message(&self, name: &[u8]) -> bool {
+        file_name::is_message(name)
+    }
+
+    fn list(&self, folder: Folder, limit: usize) -> Result<Listing> {
+        Ok(Self::list(self, folder, limit)?)
+    }
+
+    /// A list of a tree is in its order already. A step that waits for another says so.
+    fn arrange(&self, mut headers: Vec<Header>) -> Result<Vec<Header>> {
+        let mut held_back = self.held_back()?;
+        for header in &mut headers {
+            header.remarks.extend(held_back.remove(&header.name));
+        }
+        Ok(headers)
+    }
+
+    fn unseen(&self, limit: usize) -> Result<Listing> {
+        Ok(self.ready(limit)?)
+    }
+
+    /// A step waits for the steps before it, and is nobody's next message until then.
+    fn next(&self, limit: usize) -> Result<Listing> {
+        Ok(self.ready(limit)?)
+    }
+
+    fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
+        Ok(Self::unread(self)?)
+    }
+
+    fn header(&self, folder: Folder, name: &str, limit: u64) -> Reading<Header> {
+        Self::header(self, folder, name, limit)
+    }
+
+    fn message(&self, folder: Folder, name: &str, limit: u64) -> Reading<(Message, Timestamp)> {
+        Self::message(self, folder, name, limit)
+    }
+
+    fn text(&self, _folder: Folder, name: &str) -> Option<String> {
+        let bytes = self.dir().read(name, LIMIT).ok()??;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
+        Ok(Self::twins(self, folder, id)?)
+    }
+
+    fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>> {
+        let mut names = Self::list(self, folder, usize::MAX)?.names;
+        let old = |name: &String| self.dir().stat(name).is_ok_and(|stat| mtime(&stat) < since.minus(APART));
+        names.retain(|name| !old(name));
+        Ok(names)
+    }
+
+    fn of_run(&self, run: &str, _limit: u64) -> Result<Vec<Envelope>> {
+        let mut found = vec![];
+        let seen = self.facts(Tray::Inbox)?;
+        let of_run = |facts: &Facts| facts.workflow.as_deref() == Some(run) && facts.request_id.is_none();
+        for (name, _) in seen.readable().filter(|(_, facts)| of_run(facts)) {
+            found.extend(self.task(name)?.map(|(task, ..)| any::of_task(task).envelope));
+        }
+        Ok(found)
+    }
+
+    /// In a tree priority is strict, without ageing.
+    fn urgency(&self, name: &str) -> Option<(Priority, Timestamp, bool)> {
+        let header = Self::header(self, Folder::Inbox, name, LIMIT).ok()??;
+        Some((header.envelope.priority, header.time, false))
+    }
+
+    fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {
+        if let Some(sender) = delivery.sender {
+            sender.keep_copy(delivery, &self.inbox())?;
+        }
+        Ok(self.file_message(delivery)?)
+    }
+
+    /// Messages of the other protocols in this inbox: without a status nobody could say where they are.
+    fn strays(&self, limit: u64, now: Timestamp) -> Result<Vec<Stray<'_>>> {
+        let mut strays = vec![];
+        for name in self.facts(Tray::Inbox)?.broken() {
+            let Some(bytes) = self.dir().read(&name, limit)? else { continue };
+            let message = match any::parse(&bytes) {
+                Ok(message) if !matches!(message.envelope.native, Native::Tree { .. }) => message,
+                Err(crate::message::ParseError::NoFrontmatter) => match any::bare(&bytes) {
+                    Ok(message) => message,
+                    Err(_) => continue,
+                },
+                _ => continue,
+            };
+            if is_settled(self.dir(), &name, &message, now)? {
+                strays.push(Stray { message, put_away: Box::new(move || self.put_away(&name)) });
+            }
+        }
+        Ok(strays)
+    }
+
+    /// A task that was shown is in progress until it is answered, or its lease is over; an answer is done with that.
+    fn consume(&self, name: &str, envelope: &Envelope, terms: &Terms) -> Result<Option<String>> {
+        if envelope.reply_to.is_some() {
+            if self.set_status(name, Status::Pending, Status::Completed, None)?
+                || self.is_unread_answer(name)?
+            {
+                self.put_away(name)?;
+            }
+            return Ok(Some(name.to_owned()));
+        }
+        let terms = Terms { attempt: Self::tries(self, name)? + 1, ..terms.clone() };
+        Ok(Self::claim(self, name, &terms)?.map(|_| name.to_owned()))
+    }
+
+    fn archive_named(&self, reference: &str) -> Result<Option<Archived>> {
+        let name = format!("{}.md", reference.strip_suffix(".md").unwrap_or(reference));
+        if MailboxId::parse(&name).is_err() {
+            return Ok(None);
+        }
+        let Some((task, how)) = self.file_as(&name, Status::Completed)? else { return Ok(None) };
+        Ok(Some(Archived { id: any::of_task(task).envelope.id, name, how }))
+    }
+
+    fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>> {
+        Ok(Self::shift(self, name, from, to)?)
+    }
+
+    /// What is withdrawn is not done, so it fails, and is put where it holds back no step.
+    fn withdraw(&self, name: &str) -> Result<bool> {
+        let begun = self.set_status(name, Status::Pending, Status::InProgress, None)?;
+        let taken = begun && self.set_status(name, Status::InProgress, Status::Failed, Some("withdrawn"))?;
+        if taken {
+            self.put_away(name)?;
+        }
+        Ok(taken)
+    }
+
+    fn remove(&self, folder: Folder, name: &str) -> Result<()> {
+        Ok(Self::remove(self, folder, name)?)
+    }
+
+    fn sync(&self, _folder: Folder) -> Result<()> {
+        self.dir().sync()
+    }
+
+    fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
+        Ok(Self::claim(self, name, terms)?)
+    }
+
+    fn tokens(&self) -> Result<Vec<Token>> {
+        Self::tokens(self)
+    }
+
+    fn terms(&self, token: Token) -> Result<Option<Terms>> {
+        Self::terms(self, token)
+    }
+
+    fn renew(&self, token: Token, terms: &Terms) -> Result<()> {
+        Self::renew(self, token, terms)
+    }
+
+    fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>> {
+        let settled = Self::settle(self, token, name, to, why)?;
+        if settled.is_some() {
+            self.tell_session(name, to);
+        }
+        Ok(settled)
+    }
+
+    fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>> {
+        Ok(Self::return_expired(self, clock)?)
+    }
+
+    fn note_attempt(&self, name: &str, attempt: &Attempt) -> Result<()> {
+        Self::note_attempt(self, name, attempt)
+    }
+
+    fn attempts(&self, name: &str) -> Result<Vec<Attempt>> {
+        Self::attempts(self, name)
+    }
+
+    fn tries(&self, name: &str) -> Result<u32> {
+        Self::tries(self, name)
+    }
+
+    fn end_of(&self, token: Token) -> Result<Option<Attempt>> {
+        Self::end_of(self, token)
+    }
+
+    fn forget_attempts(&self, name: &str) -> Result<()> {
+        Self::forget_attempts(self, name)
+    }
+
+    fn keeps_answers(&self) -> bool {
+        true
+    }
+
+    fn keep_answer(
+        &self,
+        name: &str,
+        asked: &Envelope,
+        answer: &AnswerDraft<'_>,
+    ) -> Result<Option<KeptAnswer>> {
+        Ok(self.respond_to(name, asked, answer)?)
+    }
+
+    fn kept_answer(&self, asked: &Envelope) -> Result<Option<KeptAnswer>> {
+        let Native::Tree { id, .. } = &asked.native else { return Ok(None) };
+        Ok(self.response(id)?.map(|(response, _)| self.kept(id, response, false)))
+    }
+
+    fn answered_by_hand(&self, now: Timestamp) -> Result<Vec<(Folder, String)>> {
+        Ok(self.open_with_response(now)?)
+    }
+
+    fn finish(&self, folder: Folder, name: &str, failed: Option<&str>) -> Result<bool> {
+        let to = if failed.is_some() { Folder::Failed } else { Folder::Archive };
+        let done = match folder {
+            Folder::Claimed(token) => {
+                return Ok(Place::settle(self, token, name, to, failed.unwrap_or_default())?.is_some());
+            }
+            Folder::Inbox | Folder::Working => {
+                let Some(status) = status_of(to) else { return Ok(false) };
+                let begun = folder == Folder::Working
+                    || self.set_status(name, Status::Pending, Status::InProgress, None)?;
+                begun && self.set_status(name, Status::InProgress, status, failed)?
+            }
+            _ => false,
+        };
+        if done {
+            self.tell_session(name, to);
+        }
+        Ok(done)
+    }
+
+    fn forget_failure(&self, folder: Folder, name: &str) -> Result<()> {
+        if let Some((task, ..)) = self.read_task(folder, name, LIMIT)? {
+            self.put_failure_away(&task.id)?;
+        }
+        Ok(())
+    }
+
+    /// A step that failed holds back all that come after it: once a run goes on without it, it is put away.
+    fn set_aside(&self, name: &str) -> Result<()> {
+        self.put_failure_away(name.strip_suffix(".md").unwrap_or(name))?;
+        self.put_away(name)
+    }
+
+    fn evidence(&self, envelope: &Envelope) -> Option<Evidence> {
+        let Native::Tree { id, .. } = &envelope.native else { return None };
+        Some(match self.response(id) {
+            Ok(Some((response, _))) => Evidence::Answered(response.created),
+            _ => Evidence::Done,
+        })
+    }
+
+    fn faults(&self, _limit: u64, _now: Timestamp) -> Result<Vec<PlaceFault>> {
+        let (inbox, outbox) = (self.facts(Tray::Inbox)?, self.facts(Tray::Outbox)?);
+        let mut found = self.tree().faults(self.id(), &inbox, &outbox);
+        found.extend(self.left_over()?);
+        Ok(found)
+    }
+}
+
+impl Agent {
+    fn is_unread_answer(&self, name: &str) -> super::Result<bool> {
+        Ok(self.task(name)?.is_some_and(|(task, ..)| super::agent::is_answer(&task)))
+    }
+}
+
+impl Tree {
+    /// Whether there is an inbox of this name, made by whatever hand.
+    pub fn has_inbox(&self, name: &str) -> Result<bool> {
+        let Ok(agent) = MailboxId::parse(name) else { return Ok(false) };
+        Ok(self.tray(Tray::Inbox, &agent)?.is_some())
+    }
+}

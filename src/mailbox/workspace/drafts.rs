@@ -1,0 +1,102 @@
+//! Drafts: what a sender keeps of a message of the workspace protocol. The whole of it is composed here before anybody else sees
+//! any of it, and an answer that is written by hand is completed from it.
+//!
+//! ```text
+//! <workspace>/.mailbox/scratch/<request>         of a workspace, which keeps a copy of everything it sends
+//! <root>/<mailbox>/.mailbox/scratch/<request>    of any other mailbox, for what it sends to workspaces
+//!                          /inbox/<request>      where a workspace answers it by hand
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use super::MAILBOX;
+use crate::mailbox::Mailbox;
+use crate::mailbox::delivery::{Delivery, envelope_in, restore};
+use crate::mailbox::disk::Dir;
+use crate::mailbox::fault::Result;
+use crate::message::workspace::{self, Kind, file_name_of};
+use crate::message::{Envelope, Native, any};
+
+/// The longest draft that is read.
+const LIMIT: u64 = 64 * 1024 * 1024;
+
+impl Mailbox {
+    /// The file that an answer of the workspace protocol to this mailbox is delivered as.
+    pub(super) fn reply_file(&self, request: &str) -> PathBuf {
+        let inbox = match self.workspace() {
+            Some(_) => self.inbox(),
+            None => self.dir().path().join(MAILBOX).join("inbox"),
+        };
+        inbox.join(file_name_of(request))
+    }
+
+    /// Keeps a draft, whole and durable.
+    pub(super) fn keep_draft(&self, request: &str, bytes: &[u8]) -> Result<()> {
+        let scratch = match self.workspace() {
+            Some(place) => place.dir().made_sub("scratch")?,
+            None => {
+                let own = self.dir().made_sub(MAILBOX)?;
+                // A person or agent that answers by hand needs the directory that the message names.
+                own.made_sub("inbox")?;
+                own.made_sub("scratch")?
+            }
+        };
+        scratch.replace(&file_name_of(request), bytes)
+    }
+
+    /// A workspace keeps a copy of all it sends, whatever protocol that goes out in.
+    pub(in crate::mailbox) fn keep_copy(&self, delivery: &Delivery<'_>, inbox: &Path) -> Result<()> {
+        if self.workspace().is_none() {
+            return Ok(());
+        }
+        let request = delivery.request();
+        let receiver = inbox.join(file_name_of(&request)).display().to_string();
+        let reply = self.reply_file(&request).display().to_string();
+        let copy = any::to_request(delivery.envelope, delivery.body, &request, &receiver, Some(&reply));
+        self.keep_draft(&request, workspace::render(&copy).as_bytes())
+    }
+
+    /// The envelope of a message of this mailbox's own, as its draft has it.
+    pub(in crate::mailbox) fn draft(&self, request: &str) -> Result<Option<Envelope>> {
+        let own;
+        let dir: &Dir = match self.workspace() {
+            Some(place) => place.dir(),
+            None => match self.dir().sub(MAILBOX) {
+                Err(e) if e.is_missing() => return Ok(None),
+                other => {
+                    own = other?;
+                    &own
+                }
+            },
+        };
+        let scratch = match dir.sub("scratch") {
+            Err(e) if e.is_missing() => return Ok(None),
+            other => other?,
+        };
+        Ok(scratch.read(&file_name_of(request), LIMIT)?.and_then(|bytes| envelope_in(&bytes)))
+    }
+
+    /// Completes an answer that lies in a workspace: what a hand left out is put in whenever it is read.
+    pub(in crate::mailbox) fn complete(&self, envelope: &mut Envelope) -> Result<()> {
+        let Native::Workspace { request, kind: Kind::Reply, superseded, titled, .. } = &envelope.native
+        else {
+            return Ok(());
+        };
+        if self.workspace().is_some()
+            && let Some(asked) = self.draft(request)?
+        {
+            let untitled = !titled && !superseded;
+            restore(&asked, envelope, untitled);
+        }
+        Ok(())
+    }
+
+    /// A path as it is seen from the workspace that a message lies in. `None`: it is whole already, or leads elsewhere.
+    pub(in crate::mailbox) fn whole_path(&self, path: &str) -> Option<String> {
+        let workspace = self.workspace()?.dir().path().parent()?;
+        let plain = path.strip_prefix("./").unwrap_or(path);
+        let inside =
+            plain.starts_with(MAILBOX) && plain.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        inside.then(|| workspace.join(plain).display().to_string())
+    }
+}

@@ -1,0 +1,49 @@
+//! The verbs of a `.claude` tree as a whole: how it stands, archiving what is finished, its shared files.
+
+use std::path::Path;
+
+use super::{Error, Result};
+use crate::mailbox::tree::Tree;
+
+pub use crate::mailbox::tree::{Chain, TreeStatus};
+
+/// Looks at the tree whose `.claude` directory this is, with this many of its newest messages.
+pub fn tree_status(claude: &Path, latest: usize) -> Result<TreeStatus> {
+    Ok(Tree::open(claude)?.status(latest)?)
+}
+
+/// Archives the finished chains of a tree; `dry`: only says which.
+pub fn clean_up(claude: &Path, dry: bool) -> Result<Vec<Chain>> {
+    Tree::open(claude)?.clean_up(dry).map_err(|e| Error::Disk(e.into()))
+}
+
+/// The shared files of a tree.
+#[derive(Debug)]
+pub struct Shared(Tree);
+
+impl Shared {
+    pub fn open(claude: &Path) -> Result<Self> {
+        Ok(Self(Tree::open(claude)?))
+    }
+
+    pub fn files(&self) -> Result<Vec<String>> {
+        Ok(self.0.shared_files()?)
+    }
+
+    /// A whole file, or one part of it: a field, or a section by its heading. `None`: there is no such thing.
+    pub fn get(&self, name: &str, part: Option<&str>) -> Result<Option<String>> {
+        match part {
+            None => self.0.shared(name),
+            Some(part) => self.0.get(name, part),
+        }
+        .map_err(|e| Error::Disk(e.into()))
+    }
+
+    pub fn set(&self, name: &str, field: &str, value: &str) -> Result<()> {
+        self.0.set(name, field, value).map_err(|e| Error::Disk(e.into()))
+    }
+
+    pub fn append(&self, name: &str, part: &str, line: &str) -> Result<()> {
+        self.0.append(name, part, line).map_err(|e| Error::Disk(e.into()))
+    }
+}
