@@ -49,25 +49,29 @@ impl Kind {
         }
     }
 
-    /// Every place in which a mailbox keeps a message that contains `text`: drafts and notes are no messages.
+    /// What the protocol is called in documents.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Maildir => "maildir",
+            Self::Workspace => "workspace",
+            Self::Tree => "tree",
+        }
+    }
+
+    /// The files of a mailbox that contain `text`. Drafts, notes and what was carried over are no messages of it.
     pub(crate) fn copies(self, room: &TestRoom, name: &str, text: &str) -> Vec<String> {
-        let home = room.root().join(room.id(name));
-        let around = room.around();
+        let tree = room.around().join("project/.claude");
         let places = match self {
-            Self::Maildir => vec![home],
-            Self::Workspace => vec![home, around.join(name).join(".mailbox")],
-            Self::Tree => ["inboxes", "archive/inboxes"]
-                .map(|tray| around.join("project/.claude").join(tray).join(name))
-                .into_iter()
-                .chain([home])
-                .collect(),
+            Self::Maildir => vec![room.root().join(room.id(name))],
+            Self::Workspace => vec![room.around().join(name).join(".mailbox")],
+            Self::Tree => vec![tree.join("inboxes").join(name), tree.join("archive/inboxes").join(name)],
         };
         let mut found = vec![];
         for place in places {
             for (path, content) in crate::tree::tree(&place) {
-                let hidden = path.split('/').any(|part| part.starts_with('.') && part != ".mailbox");
-                let draft = ["scratch/", "tmp/", "attempts/"].iter().any(|dir| path.starts_with(dir));
-                if content.starts_with("file ") && content.contains(text) && !hidden && !draft {
+                let note =
+                    |part: &str| part.starts_with('.') || ["scratch", "tmp", "attempts"].contains(&part);
+                if content.starts_with("file ") && content.contains(text) && !path.split('/').any(note) {
                     found.push(place.join(path).display().to_string());
                 }
             }

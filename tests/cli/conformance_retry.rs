@@ -53,7 +53,8 @@ fn asked(way: Way) -> (TestRoom, String) {
 fn a_send_run_again_changes_nothing(way: Way) {
     let room = way.room();
     twice(&room, way, 0, || room.by(way.asker(), ["send", way.worker(), "-m", "question", "--id", ID]));
-    reads_once(&room, way.worker());
+    assert_eq!(room.headers(way.worker()).len(), 1);
+    assert_eq!(way.works.copies(&room, way.worker(), "question").len(), 1);
 }
 
 fn a_reply_run_again_changes_nothing(way: Way) {

@@ -68,8 +68,6 @@ mod lease;
 mod log;
 mod mail;
 mod mask;
-mod matrix;
-mod matrix_hand;
 mod mcp;
 mod mcp_client;
 mod mcp_clients;
