@@ -18,6 +18,7 @@ for_each_kind!(
     a_send_retried_with_an_error_delivers_once,
     an_answer_by_hand_survives_an_error_of_its_asker,
     an_answer_by_hand_survives_an_error_of_its_writer,
+    a_reply_survives_an_error,
     answers_to_ids_that_begin_alike_are_kept_apart,
     the_count_is_the_number_of_lines,
 );
@@ -140,7 +141,34 @@ fn an_answer_by_hand_survives_an_error_of_its_writer(kind: Kind) {
     }
 }
 
-/// Number 10: puts answers to `short` and to a longer id that begins with it into the inbox of the asker.
+/// Whatever call of `reply` meets an error, the answer is there once after the next run.
+fn a_reply_survives_an_error(kind: Kind) {
+    if !can_be_struck("a_reply_survives_an_error") {
+        return;
+    }
+    let way = Way { asks: Kind::Maildir, works: kind };
+    let room = way.room();
+    let begin = |n: usize| {
+        let id = sent_id(&room.by(way.asker(), ["send", way.worker(), "-m", "question", "--json"]).json());
+        let reply = format!("reply {id} -m answer --id beef{n:04x}-0000-4000-8000-000000000000");
+        (id, format!("--as {} {reply}", way.worker()))
+    };
+    let calls = points(&room, "openat,openat2", &begin(0).1);
+    room.by(way.asker(), ["read"]).succeeds();
+    for (n, point) in sample(calls, 60).into_iter().enumerate() {
+        let (id, reply) = begin(n + 1);
+        let first = struck(&room, &point, "error=EMFILE", &reply);
+        let again = room.bash(&format!("postroom {reply}")).ends();
+        assert_eq!(again.code, 0, "{point:?}: {again:?} after {first:?}");
+        let found = room.by(way.asker(), ["check", "--reply-to", &id]).ends();
+        assert_eq!((found.code, found.out.lines().count()), (0, 1), "{point:?}: {found:?} after {first:?}");
+        room.by(way.asker(), ["read"]).succeeds();
+        room.by(way.asker(), ["check"]).exits(1);
+        room.by(way.worker(), ["check"]).exits(1);
+    }
+}
+
+/// Number 10: of two ids one begins with the other.
 fn answers_to_ids_that_begin_alike_are_kept_apart(kind: Kind) {
     let room = Way { asks: kind, works: kind }.room();
     let (asker, worker) = (kind.asker(), kind.worker());
@@ -149,7 +177,12 @@ fn answers_to_ids_that_begin_alike_are_kept_apart(kind: Kind) {
         Kind::Tree => ("2026-01-02-100", "2026-01-02-1001"),
         _ => ("req-1", "req-11"),
     };
-    let put = |id: &str, n: u32| match kind {
+    if kind == Kind::Tree {
+        for id in [short, long] {
+            kind.inbox(&room, worker).put(&format!("{id}.md"), task(id, asker, worker, "x\n"));
+        }
+    }
+    let answer = |id: &str, n: u32| match kind {
         Kind::Maildir => {
             let text = by_hand(&room.id(worker), &format!("abcd000{n}-0000"), "an answer", "x\n");
             let text = text.replacen("subject:", &format!("reply_to: {id}\nsubject:"), 1);
@@ -159,19 +192,15 @@ fn answers_to_ids_that_begin_alike_are_kept_apart(kind: Kind) {
             let back = kind.inbox(&room, worker).0.join(id);
             drop(inbox.put(id, request("REPLY", id, &inbox.0.join(id), &back, "x\n")));
         }
-        Kind::Tree => {
-            let text = task(&format!("2026-01-02-00{n}"), worker, asker, "x\n");
-            let text = text.replacen("status: pending", &format!("status: completed\nrequest_id: {id}"), 1);
-            drop(inbox.put(&format!("2026-01-02-00{n}.md"), text));
-        }
+        Kind::Tree => drop(room.by(worker, ["reply", id, "-m", "x"]).succeeds()),
     };
-    put(long, 1);
+    answer(long, 1);
     for verb in ["wait", "check"] {
         let more: &[&str] = if verb == "wait" { &["--timeout", "0"] } else { &[] };
         room.by(asker, [verb, "--reply-to", short].into_iter().chain(more.iter().copied())).exits(1);
     }
     room.by(asker, ["claim", "--reply-to", short]).exits(1);
-    put(short, 2);
+    answer(short, 2);
     for id in [short, long] {
         let found = room.by(asker, ["wait", "--reply-to", id, "--timeout", "0"]).succeeds();
         assert_eq!(found.out.lines().count(), 1, "{id}: {found:?}");

@@ -4,12 +4,16 @@ use serde_json::Value;
 
 use crate::conformance::{Kind, Way, claim, for_each_kind, for_each_way, reads_once, sent_id};
 use crate::edges_strike::{can_be_struck, points, struck};
-use crate::project::Project;
 use crate::room::TestRoom;
 use crate::staffed::{dispatch, settle, shell};
 
 for_each_way!(the_last_words_of_an_agent_set_no_field, a_full_mailbox_does_not_lose_a_failure);
-for_each_kind!(a_response_with_lines_in_its_fields_sets_no_field, a_failure_survives_an_error);
+for_each_kind!(
+    a_response_with_lines_in_its_fields_sets_no_field,
+    a_failure_survives_an_error,
+    a_failed_task_carries_the_response_its_agent_had_written,
+    a_run_that_failed_carries_the_response_its_agent_had_written,
+);
 
 /// Insists that a message says nothing of itself that only its text says.
 #[track_caller]
@@ -116,16 +120,46 @@ fn a_failure_survives_an_error(kind: Kind) {
     }
 }
 
-#[test]
-fn a_failed_task_carries_the_response_its_agent_had_written() {
-    let project = Project::with(&["alice"], &["writer"]);
-    let id = project.ask("alice", "writer", "question");
-    let token = project.claim("writer", &[]);
-    project.respond("writer", &id, "alice", "completed", "what the agent had written\n");
-    let response = project.text(&format!("outboxes/writer/{id}-response.md"));
-    project.by("writer", ["fail", &token, "--reason", "the check failed"]).succeeds();
-    assert_eq!(project.status("writer", &id), "failed");
-    assert_eq!(project.text(&format!("outboxes/writer/{id}-response.md")), response, "it is the agent's own");
-    let told = reads_once(&project.room, "alice");
+/// The asker reads what the agent had written before it failed, and that it failed; the agent's file stays its own.
+#[track_caller]
+fn carries_its_response(kind: Kind, fail: impl Fn(&TestRoom, &str)) {
+    let way = Way { asks: kind, works: Kind::Tree };
+    let room = way.room();
+    std::fs::create_dir_all(room.around().join("home")).unwrap();
+    let id = ask(&room, way);
+    let file = room.of_agent("inboxes", "writer").only();
+    fail(&room, file.trim_end_matches(".md"));
+    assert_eq!(room.of_agent("inboxes", "writer").field("status"), "failed");
+    let outbox = room.of_agent("outboxes", "writer");
+    assert!(outbox.text(&outbox.only()).ends_with("---\n\nwhat the agent had written\n"));
+    let told = answer(&room, way.asker(), &id);
     assert!(told["body"].as_str().unwrap().contains("what the agent had written"), "{told}");
+}
+
+fn response(kind: Kind, task: &str, status: &str) -> String {
+    format!(
+        "---\nid: {task}-response\nrequest_id: {task}\nfrom: writer\nto: {}\nstatus: {status}\n\
+         created: 2026-01-02T00:00:00Z\n---\n\nwhat the agent had written\n",
+        kind.asker()
+    )
+}
+
+fn a_failed_task_carries_the_response_its_agent_had_written(kind: Kind) {
+    carries_its_response(kind, |room, task| {
+        let token = claim(room, "writer", &[]);
+        room.of_agent("outboxes", "writer")
+            .put(&format!("{task}-response.md"), response(kind, task, "completed"));
+        room.by("writer", ["fail", &token, "--reason", "the check failed"]).succeeds();
+    });
+}
+
+fn a_run_that_failed_carries_the_response_its_agent_had_written(kind: Kind) {
+    carries_its_response(kind, |room, task| {
+        let path = room.of_agent("outboxes", "writer").0.join(format!("{task}-response.md"));
+        let draft = room.around().join("draft");
+        std::fs::write(&draft, response(kind, task, "failed")).unwrap();
+        let script = format!("cat > /dev/null; cp '{}' '{}'; exit 1", draft.display(), path.display());
+        settle(room, &shell("writer", &script, "retries = 0"));
+        dispatch(room, []).exits(5);
+    });
 }
