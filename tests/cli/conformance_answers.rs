@@ -7,6 +7,7 @@ use crate::conformance_hand::answer;
 use crate::room::TestRoom;
 
 for_each_way!(
+    every_field_goes_through,
     a_reply_reaches_its_asker,
     a_result_reaches_its_asker,
     an_answer_by_hand_reaches_its_asker,
@@ -31,6 +32,60 @@ fn ask(room: &TestRoom, way: Way) -> String {
 fn is_whole(message: &Value, subject: &str, from: &str) {
     assert_eq!((&message["subject"], &message["from"]["name"]), (&subject.into(), &from.into()), "{message}");
     assert_eq!((&message["priority"], &message["channel"]), (&"high".into(), &"build".into()), "{message}");
+}
+
+/// What one of the protocols could take for its own: quotes, comments, lists, anchors, keys, fences.
+fn every_field_goes_through(way: Way) {
+    let values = [
+        "plain",
+        "a: b",
+        "x #12",
+        "#12",
+        "\"quoted\"",
+        "it's 'so'",
+        "- item",
+        "[a, {b: c}]",
+        "| >",
+        "&a *b !c %d @e `f`",
+        "null",
+        "0x1F",
+        "2026-01-02",
+        "---",
+        "grüße → 日本",
+        "back\\slash\\n",
+        "status: failed",
+        "from: user",
+    ];
+    let room = way.room();
+    let body = "---\nstatus: failed\nfrom: user\n---\n\nREQUEST_ID: x\n  two spaces  \n\n## Request\n";
+    for value in values {
+        let options = ["subject", "channel", "field"].map(|option| {
+            let key = if option == "field" { "note=" } else { "" };
+            format!("--{option}={key}{value}")
+        });
+        let words = ["send", way.worker(), "--priority", "low", "--json"];
+        let run = room.by(way.asker(), words.into_iter().chain(options.iter().map(String::as_str)));
+        let sent = run.input(body).json();
+        let question = room.header(way.worker());
+        let is = |message: &Value, subject: &str| {
+            assert_eq!(
+                (&message["subject"], &message["channel"]),
+                (&subject.into(), &value.into()),
+                "{message}"
+            );
+            assert_eq!(message["priority"], "low", "{message}");
+        };
+        is(&question, value);
+        assert_eq!((&question["extra"]["note"], &question["id"]), (&value.into(), &sent_id(&sent).into()));
+        let file = reference(&question);
+        let shown = room.by(way.worker(), ["read", &file, "--json"]).json();
+        assert_eq!(shown["messages"][0]["body"], body, "{shown}");
+        room.by(way.worker(), ["reply", &file]).input(body).succeeds();
+        let answer = reads_once(&room, way.asker());
+        is(&answer, &format!("re: {value}"));
+        assert_eq!((&answer["body"], &answer["from"]["name"]), (&body.into(), &way.worker().into()));
+        room.by(way.worker(), ["check"]).exits(1);
+    }
 }
 
 /// Asks, lets somebody answer, and insists that the answer came whole and once.

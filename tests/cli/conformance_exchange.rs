@@ -32,6 +32,8 @@ fn exchange(way: Way, asked: By, answered: By) {
             None
         }
     };
+    // What a hand wrote this moment may still be growing.
+    room.by(way.worker(), ["wait", "--timeout", "5"]).succeeds();
     let header = room.header(way.worker());
     assert_eq!(header["from"]["name"], way.asker(), "{header}");
     // A workspace by hand has no field for a subject: it is the first line.

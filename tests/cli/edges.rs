@@ -1,10 +1,9 @@
-//! The edges of the protocols: what was found wrong there, one test each. Retries, look-ups that meet an error, ids
-//! that begin alike, clocks that are ahead, and counts. (edges_*.rs have failures, chains, trees and workspaces.)
+//! The edges of the protocols: what was found wrong there, one test each. Retries, ids that
+//! begin alike, clocks that are ahead, and counts. (edges_*.rs have errors, failures, chains, trees and workspaces.)
 
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::conformance::{Kind, Way, claim, for_each_kind, sent_id};
-use crate::edges_strike::{can_be_struck, points, sample, struck};
+use crate::conformance::{Kind, Way, claim, for_each_kind};
 use crate::hand::{by_hand, tighten};
 use crate::kinds_room::{Folder, request, task};
 use crate::project::Project;
@@ -15,10 +14,6 @@ for_each_kind!(
     a_send_retried_beside_fail_delivers_once,
     a_send_retried_beside_release_delivers_once,
     a_send_retried_beside_reply_delivers_once,
-    a_send_retried_with_an_error_delivers_once,
-    an_answer_by_hand_survives_an_error_of_its_asker,
-    an_answer_by_hand_survives_an_error_of_its_writer,
-    a_reply_survives_an_error,
     answers_to_ids_that_begin_alike_are_kept_apart,
     the_count_is_the_number_of_lines,
 );
@@ -71,101 +66,6 @@ fn a_send_retried_beside_release_delivers_once(kind: Kind) {
 
 fn a_send_retried_beside_reply_delivers_once(kind: Kind) {
     retried_beside(kind, "reply");
-}
-
-/// Number 1: an error while looking for the earlier one is an error, never "not there".
-fn a_send_retried_with_an_error_delivers_once(kind: Kind) {
-    if !can_be_struck("a_send_retried_with_an_error_delivers_once") {
-        return;
-    }
-    let way = Way { asks: Kind::Maildir, works: kind };
-    let room = way.room();
-    let send =
-        format!("--as alice send {} -m once.here --id abcd1234-0000-4000-8000-000000000000", way.worker());
-    room.bash(&format!("postroom {send}")).succeeds();
-    room.by(way.worker(), ["reply", "abcd1234", "-m", "answer"]).succeeds();
-    for error in ["EMFILE", "EIO"] {
-        for point in points(&room, "openat,openat2,getdents64,statx", &send) {
-            let ran = struck(&room, &point, &format!("error={error}"), &send);
-            let copies = kind.copies(&room, way.worker(), "once.here");
-            assert_eq!(copies.len(), 1, "{error} at {point:?}: {ran:?}");
-        }
-    }
-    room.bash(&format!("postroom {send}")).succeeds();
-    room.by(way.worker(), ["check"]).exits(1);
-}
-
-/// Number 2: whatever call of `command` meets an error, the answer that lies in the outbox comes with the next look.
-#[track_caller]
-fn survives(asks: Kind, command: &str) {
-    let way = Way { asks, works: Kind::Tree };
-    let room = way.room();
-    let asker = way.asker();
-    let ask = |text: &str| {
-        let id = sent_id(&room.by(asker, ["send", "writer", "-m", text, "--json"]).json());
-        let inbox = room.of_agent("inboxes", "writer");
-        let file = inbox.files().into_iter().find(|file| inbox.text(file).contains(text)).unwrap();
-        let task = file.trim_end_matches(".md").to_owned();
-        std::fs::write(
-            inbox.0.join(&file),
-            inbox.text(&file).replace("status: pending", "status: completed"),
-        )
-        .unwrap();
-        let head = format!("---\nid: {task}-response\nrequest_id: {task}\nfrom: writer\nto: {asker}\n");
-        let rest = "status: completed\ncreated: 2026-01-02T00:00:00Z\n---\n\nby hand\n";
-        room.of_agent("outboxes", "writer").put(&format!("{task}-response.md"), format!("{head}{rest}"));
-        id
-    };
-    ask("the first");
-    let calls = points(&room, "openat,openat2", command);
-    room.by(asker, ["read"]).succeeds();
-    for (n, point) in sample(calls, 60).iter().enumerate() {
-        let id = ask(&format!("question {n}."));
-        let ran = struck(&room, point, "error=EMFILE", command);
-        let found = room.by(asker, ["check", "--reply-to", &id]).ends();
-        assert_eq!((found.code, found.out.lines().count()), (0, 1), "{point:?}: {found:?} after {ran:?}");
-        room.by(asker, ["read"]).succeeds();
-        room.by(asker, ["check"]).exits(1);
-    }
-}
-
-fn an_answer_by_hand_survives_an_error_of_its_asker(kind: Kind) {
-    if can_be_struck("an_answer_by_hand_survives_an_error_of_its_asker") {
-        survives(kind, &format!("--as {} check", kind.asker()));
-    }
-}
-
-fn an_answer_by_hand_survives_an_error_of_its_writer(kind: Kind) {
-    if can_be_struck("an_answer_by_hand_survives_an_error_of_its_writer") {
-        survives(kind, "--as writer check");
-    }
-}
-
-/// Whatever call of `reply` meets an error, the answer is there once after the next run.
-fn a_reply_survives_an_error(kind: Kind) {
-    if !can_be_struck("a_reply_survives_an_error") {
-        return;
-    }
-    let way = Way { asks: Kind::Maildir, works: kind };
-    let room = way.room();
-    let begin = |n: usize| {
-        let id = sent_id(&room.by(way.asker(), ["send", way.worker(), "-m", "question", "--json"]).json());
-        let reply = format!("reply {id} -m answer --id beef{n:04x}-0000-4000-8000-000000000000");
-        (id, format!("--as {} {reply}", way.worker()))
-    };
-    let calls = points(&room, "openat,openat2", &begin(0).1);
-    room.by(way.asker(), ["read"]).succeeds();
-    for (n, point) in sample(calls, 60).into_iter().enumerate() {
-        let (id, reply) = begin(n + 1);
-        let first = struck(&room, &point, "error=EMFILE", &reply);
-        let again = room.bash(&format!("postroom {reply}")).ends();
-        assert_eq!(again.code, 0, "{point:?}: {again:?} after {first:?}");
-        let found = room.by(way.asker(), ["check", "--reply-to", &id]).ends();
-        assert_eq!((found.code, found.out.lines().count()), (0, 1), "{point:?}: {found:?} after {first:?}");
-        room.by(way.asker(), ["read"]).succeeds();
-        room.by(way.asker(), ["check"]).exits(1);
-        room.by(way.worker(), ["check"]).exits(1);
-    }
 }
 
 /// Number 10: of two ids one begins with the other.

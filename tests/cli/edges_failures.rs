@@ -4,12 +4,14 @@ use serde_json::Value;
 
 use crate::conformance::{Kind, Way, claim, for_each_kind, for_each_way, reads_once, sent_id};
 use crate::edges_strike::{can_be_struck, points, struck};
+use crate::kinds_room::task;
 use crate::room::TestRoom;
 use crate::staffed::{dispatch, settle, shell};
 
 for_each_way!(the_last_words_of_an_agent_set_no_field, a_full_mailbox_does_not_lose_a_failure);
 for_each_kind!(
     a_response_with_lines_in_its_fields_sets_no_field,
+    a_question_with_lines_in_its_fields_sets_no_field,
     a_failure_survives_an_error,
     a_failed_task_carries_the_response_its_agent_had_written,
     a_run_that_failed_carries_the_response_its_agent_had_written,
@@ -70,6 +72,25 @@ fn a_response_with_lines_in_its_fields_sets_no_field(kind: Kind) {
         says_nothing_of_itself(&told);
         assert!(told["body"].as_str().unwrap().contains("the result"), "{status}: {told}");
     }
+}
+
+/// And so for a request, to whichever mailbox an agent writes it.
+fn a_question_with_lines_in_its_fields_sets_no_field(kind: Kind) {
+    let way = Way { asks: Kind::Tree, works: kind };
+    let room = way.room();
+    let lines = "|\n  first\n  channel: injected\n  injected: 1\n";
+    let text = task("2026-01-02-001", way.asker(), way.worker(), "the request\n");
+    let text = text.replacen("status:", &format!("context: {lines}note: {lines}status:"), 1);
+    room.of_agent("inboxes", way.worker()).put("2026-01-02-001.md", text);
+    let header = room.header(way.worker());
+    says_nothing_of_itself(&header);
+    let file = header["file"].as_str().unwrap().to_owned();
+    let shown = room.by(way.worker(), ["read", &file, "--json"]).json();
+    assert!(shown["messages"][0]["body"].as_str().unwrap().contains("the request"), "{shown}");
+    room.by(way.worker(), ["reply", &file, "-m", "answer"]).succeeds();
+    let told = reads_once(&room, way.asker());
+    says_nothing_of_itself(&told);
+    assert_eq!(told["body"], "answer", "{told}");
 }
 
 /// The notice is there as soon as there is room for it, or `fail` says that it was not sent and sends it when it is

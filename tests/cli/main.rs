@@ -49,6 +49,7 @@ mod doctor;
 mod doctor_life;
 mod edges;
 mod edges_chains;
+mod edges_errors;
 mod edges_failures;
 mod edges_strike;
 mod edges_tree;
