@@ -1,71 +1,36 @@
-//! One suite, run for each of the three kinds: every verb that makes sense in a kind does the same in it.
+//! Every verb that makes sense in a kind of mailbox does the same in each (what they promise is in conformance.rs).
 
 use serde_json::Value;
 
-use crate::kinds_claims::{
-    a_lease_that_is_over_comes_back, claimed_and_done, claimed_and_failed, claimed_and_released,
-};
+use crate::conformance::{Kind, for_each_kind};
+use crate::kinds_claims::{claimed_and_done, claimed_and_failed, claimed_and_released};
 use crate::room::TestRoom;
 use crate::until::until_watching;
 
-/// A kind of mailbox: a reader and somebody who writes to it, both of that kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    Maildir,
-    Workspace,
-    Tree,
-}
-
-impl Kind {
-    pub(crate) fn room(self) -> TestRoom {
-        let room = TestRoom::empty();
-        match self {
-            Self::Maildir => ["reader", "writer"].iter().for_each(|name| {
-                room.run(["setup", "-q", name]).succeeds();
-            }),
-            Self::Workspace => ["reader", "writer"].iter().for_each(|name| drop(room.workspace(name))),
-            Self::Tree => drop(room.agents(&["reader", "writer"])),
-        }
-        // Whoever is of another kind is no part of the suite, only of the room.
-        room.run(["setup", "-q", "bystander"]).succeeds();
-        room
+/// A reader and somebody who writes to it, both of one kind.
+pub(crate) fn room_of(kind: Kind) -> TestRoom {
+    let room = TestRoom::empty();
+    match kind {
+        Kind::Maildir => ["reader", "writer"].iter().for_each(|name| {
+            room.run(["setup", "-q", name]).succeeds();
+        }),
+        Kind::Workspace => ["reader", "writer"].iter().for_each(|name| drop(room.workspace(name))),
+        Kind::Tree => drop(room.agents(&["reader", "writer"])),
     }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Maildir => "maildir",
-            Self::Workspace => "workspace",
-            Self::Tree => "tree",
-        }
-    }
+    // Whoever is of another kind is no part of the suite, only of the room.
+    room.run(["setup", "-q", "bystander"]).succeeds();
+    room
 }
 
-/// Makes one test of each function for each kind.
-macro_rules! suite {
-    ($($test:ident),* $(,)?) => {
-        suite!(@kind maildir Maildir $($test)*);
-        suite!(@kind workspace Workspace $($test)*);
-        suite!(@kind tree Tree $($test)*);
-    };
-    (@kind $module:ident $kind:ident $($test:ident)*) => {
-        mod $module {
-            $(#[test] fn $test() { super::$test(super::Kind::$kind); })*
-        }
-    };
-}
-
-suite!(
+for_each_kind!(
     sent_checked_and_read,
     read_again,
     kept_unread,
-    answered_once,
     waited_for,
     filed_away_and_back,
     claimed_and_done,
     claimed_and_released,
     claimed_and_failed,
-    a_lease_that_is_over_comes_back,
-    sent_again_with_the_same_id,
     most_urgent_first,
     traced_threaded_and_found,
     in_groups_and_names,
@@ -85,7 +50,7 @@ fn file(header: &Value) -> String {
 }
 
 fn sent_checked_and_read(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.by("reader", ["check"]).exits(1);
     room.by("reader", ["read"]).exits(1);
     room.by("writer", ["send", "reader", "-s", "a subject"]).input("line one\n--- not a fence\n").succeeds();
@@ -108,7 +73,7 @@ fn sent_checked_and_read(kind: Kind) {
 }
 
 fn read_again(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.send("writer", "reader", "hello");
     let id = only(&room)["id"].as_str().unwrap().to_owned();
     let next = room.by("reader", ["read", "--json"]).json();
@@ -119,7 +84,7 @@ fn read_again(kind: Kind) {
 }
 
 fn kept_unread(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.send("writer", "reader", "hello");
     for _ in 0..2 {
         assert!(room.by("reader", ["read", "--keep"]).succeeds().out.contains("\nhello\n"));
@@ -127,26 +92,8 @@ fn kept_unread(kind: Kind) {
     assert_eq!(room.headers("reader").len(), 1);
 }
 
-fn answered_once(kind: Kind) {
-    let room = kind.room();
-    room.send("writer", "reader", "question");
-    let header = only(&room);
-    let told = room.by("reader", ["reply", &file(&header), "-m", "answer"]).succeeds().out;
-    assert!(told.starts_with("queued ") && told.ends_with(" for writer: re: question\n"), "{told}");
-    room.by("reader", ["check"]).exits(1);
-    let answer = room.header("writer");
-    assert_eq!(
-        (answer["reply_to"].clone(), answer["from"]["name"].as_str()),
-        (header["id"].clone(), Some("reader"))
-    );
-    let read = room.by("writer", ["read"]).succeeds().out;
-    assert!(read.contains("\nanswer\n"), "{read}");
-    room.by("writer", ["check"]).exits(1);
-    room.by("writer", ["read"]).exits(1);
-}
-
 fn waited_for(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.by("reader", ["wait", "--timeout", "0.05"]).exits(1);
     let waiting = room.by("reader", ["wait", "--from", "writer", "--timeout", "60"]).start();
     until_watching(&waiting);
@@ -160,7 +107,7 @@ fn waited_for(kind: Kind) {
 }
 
 fn filed_away_and_back(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.send("writer", "reader", "later");
     let file = file(&only(&room));
     assert!(room.by("reader", ["archive", &file]).succeeds().out.starts_with("archived "));
@@ -170,22 +117,8 @@ fn filed_away_and_back(kind: Kind) {
     assert_eq!(only(&room)["subject"], "later");
 }
 
-fn sent_again_with_the_same_id(kind: Kind) {
-    let room = kind.room();
-    let id = "abcd1234-0000-4000-8000-000000000000";
-    room.by("writer", ["send", "reader", "-m", "once", "--id", id]).succeeds();
-    let again = room.by("writer", ["send", "reader", "-m", "once", "--id", id]).succeeds().out;
-    assert!(again.starts_with("sent before abcd1234"), "{again}");
-    let other = room.by("writer", ["send", "reader", "-m", "other words", "--id", id]).exits(4);
-    assert!(other.err.contains("a message with the id"), "{}", other.err);
-    assert_eq!(only(&room)["id"], id);
-    room.by("reader", ["read"]).succeeds();
-    let again = room.by("writer", ["send", "reader", "-m", "once", "--id", id]).succeeds().out;
-    assert!(again.starts_with("sent before abcd1234"), "{kind:?}: after it was read too: {again}");
-}
-
 fn most_urgent_first(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     for (text, priority) in [("one", "normal"), ("two", "low"), ("three", "urgent"), ("four", "high")] {
         room.by("writer", ["send", "reader", "-m", text, "--priority", priority]).succeeds();
     }
@@ -201,7 +134,7 @@ fn most_urgent_first(kind: Kind) {
 }
 
 fn traced_threaded_and_found(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.by("writer", ["send", "reader", "-m", "where is the teapot?"]).succeeds();
     let id = only(&room)["id"].as_str().unwrap().to_owned();
     assert!(room.run(["trace", &id]).succeeds().out.contains("queued"));
@@ -217,7 +150,7 @@ fn traced_threaded_and_found(kind: Kind) {
 }
 
 fn in_groups_and_names(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     let names = room.run(["names", "reader"]).succeeds().out;
     assert!(
         names.starts_with(&format!("reader {} ", kind.word())) && names.contains(" unread=0 "),
@@ -232,7 +165,7 @@ fn in_groups_and_names(kind: Kind) {
 }
 
 fn pruned(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.send("writer", "reader", "hello");
     let file = file(&only(&room));
     room.by("reader", ["archive", &file]).succeeds();
@@ -246,7 +179,7 @@ fn pruned(kind: Kind) {
 }
 
 fn refused_without_a_trace(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.send("writer", "reader", "question");
     let file = file(&only(&room));
     let before = crate::tree::tree(room.around());
@@ -262,12 +195,8 @@ fn refused_without_a_trace(kind: Kind) {
 }
 
 fn unreadable_and_told_of(kind: Kind) {
-    let room = kind.room().leaves_faults();
-    let inbox = match kind {
-        Kind::Maildir => crate::kinds_room::Folder(room.folder("reader", "inbox")),
-        Kind::Workspace => room.of_workspace("reader", "inbox"),
-        Kind::Tree => room.of_agent("inboxes", "reader"),
-    };
+    let room = room_of(kind).leaves_faults();
+    let inbox = kind.inbox(&room, "reader");
     let task = crate::kinds_room::task("2026-01-01-001", "writer", "reader", "x\n");
     inbox.put("00broken1.md", "no frontmatter\n");
     inbox.put("00broken2.md", task.replace("status: pending", "status: waiting"));

@@ -1,22 +1,19 @@
 //! Claims, for the suite that runs for each kind of mailbox (kinds.rs).
 
-use std::time::Duration;
-
-use crate::kinds::{Kind, only};
+use crate::conformance::{Kind, claim as take};
+use crate::kinds::{only, room_of};
 use crate::room::TestRoom;
 
-/// Claims the next message and gives the token.
 #[track_caller]
-fn claim(room: &TestRoom, more: &[&str]) -> String {
-    let claimed = room.by("reader", ["claim", "--json"].into_iter().chain(more.iter().copied())).json();
-    claimed["claim"]["token"].as_str().unwrap_or_else(|| panic!("{claimed}")).to_owned()
+fn claim(room: &TestRoom) -> String {
+    take(room, "reader", &[])
 }
 
 pub(crate) fn claimed_and_done(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.send("writer", "reader", "work");
     let id = only(&room)["id"].clone();
-    let token = claim(&room, &[]);
+    let token = claim(&room);
     room.by("reader", ["check"]).exits(1);
     room.by("reader", ["claim"]).exits(1);
     room.by("writer", ["done", &token]).exits(4);
@@ -29,21 +26,21 @@ pub(crate) fn claimed_and_done(kind: Kind) {
 }
 
 pub(crate) fn claimed_and_released(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.send("writer", "reader", "work");
-    let token = claim(&room, &[]);
+    let token = claim(&room);
     room.by("reader", ["release", &token]).succeeds();
     assert_eq!(only(&room)["subject"], "work");
-    let again = claim(&room, &[]);
+    let again = claim(&room);
     assert_ne!(token, again);
     room.by("reader", ["done", &token]).exits(3);
     room.by("reader", ["done", &again]).succeeds();
 }
 
 pub(crate) fn claimed_and_failed(kind: Kind) {
-    let room = kind.room();
+    let room = room_of(kind);
     room.send("writer", "reader", "work");
-    let token = claim(&room, &[]);
+    let token = claim(&room);
     room.by("reader", ["fail", &token, "--reason", "no compiler here"]).succeeds();
     room.by("reader", ["check"]).exits(1);
     let failed = room.by("reader", ["failed", "list"]).succeeds().out;
@@ -55,19 +52,8 @@ pub(crate) fn claimed_and_failed(kind: Kind) {
     room.by("reader", ["failed", "retry", id]).succeeds();
     assert_eq!(only(&room)["subject"], "work", "{failed}");
     // The second try goes as well as a first one.
-    let token = claim(&room, &[]);
+    let token = claim(&room);
     room.by("reader", ["done", &token, "-m", "found one"]).succeeds();
     assert!(room.by("writer", ["read"]).succeeds().out.contains("\nfound one\n"));
     room.by("writer", ["read"]).exits(1);
-}
-
-pub(crate) fn a_lease_that_is_over_comes_back(kind: Kind) {
-    let room = kind.room();
-    room.send("writer", "reader", "work");
-    let token = claim(&room, &["--lease", "1"]);
-    let start = std::time::Instant::now();
-    crate::until::until("the end of the lease", || !room.headers("reader").is_empty());
-    assert!(start.elapsed() < Duration::from_secs(20));
-    room.by("reader", ["done", &token]).exits(3);
-    assert_eq!(only(&room)["subject"], "work");
 }

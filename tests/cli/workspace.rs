@@ -87,8 +87,8 @@ fn the_bytes_of_a_reply_as_it_is_delivered() {
         )
     );
     assert_eq!(room.of_workspace("carol", "scratch").text(&id), text, "the copy of the one who answered");
-    assert!(room.of_workspace("carol", "inbox").files().is_empty(), "what is answered is removed");
-    assert!(room.of_workspace("carol", "archive").files().is_empty(), "and not kept elsewhere");
+    assert!(room.of_workspace("carol", "inbox").files().is_empty(), "what is answered leaves the inbox");
+    assert_eq!(room.of_workspace("carol", "archive").only(), id, "and is kept");
 }
 
 #[test]
