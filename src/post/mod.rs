@@ -63,7 +63,7 @@ pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
 pub use copies::Back;
 pub use error::{Error, Failure, Result};
 pub use find::Found;
-pub use handback::SPAWN;
+pub use handback::{SPAWN, TasksGiven};
 pub use identity::{Me, Why};
 pub use locate::Copy;
 pub use names::{Listed, Names};
