@@ -6,6 +6,7 @@ use super::places::WORKSPACE;
 use super::{Error, Post, Result};
 use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::name::{MailboxId, Name};
+use crate::room::Extent;
 
 /// The mailbox a command acts as.
 #[derive(Debug)]
@@ -123,7 +124,11 @@ impl Post {
 
     pub(super) fn existing_id(&self, text: &str) -> Option<MailboxId> {
         let id = MailboxId::parse(text).ok()?;
-        Maildir::open(self.room.root(), &id).ok().map(|_| id)
+        // Another engine may have registered it without making its directory.
+        let is_known = self.registry.as_ref().is_ok_and(|registry| registry.by_id(&id).is_some());
+        let is_there =
+            || self.room.extent(&id) != Extent::Absent && Maildir::open(self.room.root(), &id).is_ok();
+        (is_known || is_there()).then_some(id)
     }
 
     /// The mailbox of a recipient or of a filter: named, never guessed.

@@ -52,7 +52,7 @@ use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::message::Message;
 use crate::name::MailboxId;
 use crate::registry::{self, Registry};
-use crate::room::Room;
+use crate::room::{Extent, Room};
 use crate::session::Session;
 
 pub use adopt::{Adopted, Adoption};
@@ -150,13 +150,17 @@ impl Post {
         self.placed(self.home(id)?)
     }
 
-    /// The home of a mailbox in this room.
+    /// The home of a mailbox in this room. What another engine registered or made in part is completed.
     fn home(&self, id: &MailboxId) -> Result<Maildir> {
-        match Maildir::open(self.room.root(), id) {
-            Err(e) if e.is_missing() => {
-                Err(Error::NoMailbox { id: id.to_string(), name: self.name_of(id.as_str()).to_owned() })
-            }
-            other => Ok(other?),
+        let home = match self.room.extent(id) {
+            Extent::Whole => Some(Maildir::open(self.room.root(), id)),
+            Extent::Part if self.room.may_write().is_err() => Some(Maildir::open(self.room.root(), id)),
+            Extent::Part | Extent::Absent => self.make_home(id)?.map(Ok),
+        };
+        match home {
+            Some(Err(e)) if !e.is_missing() => Err(e.into()),
+            Some(Ok(home)) => Ok(home),
+            _ => Err(Error::NoMailbox { id: id.to_string(), name: self.name_of(id.as_str()).to_owned() }),
         }
     }
 
