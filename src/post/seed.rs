@@ -48,8 +48,14 @@ impl Post {
         if !is_there() && (!is_known(&editing.registry) || is_pruned(root, id)?) {
             return Ok(None);
         }
-        let card = editing.registry.by_id(id).map(Entry::card);
-        Ok(Some(Maildir::make(root, id, card.as_deref())?))
+        let (entry, was_there) = (editing.registry.by_id(id), is_there());
+        let home = Maildir::make(root, id, entry.map(Entry::card).as_deref())?;
+        if let Some(entry) = entry.filter(|_| !was_there) {
+            // It may also have been lost, with mail in it.
+            let note = "its directory was missing".to_owned();
+            self.record(Event { to: entry.name.clone(), note, ..Event::new("setup", id.as_str()) });
+        }
+        Ok(Some(home))
     }
 
     /// The mailbox that `AGENT_MAILBOX_ID` means: an id that is there, else a name.
