@@ -73,9 +73,9 @@ enum Standing {
 pub enum Extent {
     /// Nothing, or a directory of something else.
     Absent,
-    /// Other engines make folders when they need them.
+    /// Some folders are missing: other engines make them when they need them.
     Part,
-    /// All of it; or what is no directory, which opening it explains.
+    /// All of it. Also what is not a directory: opening it gives the right error.
     Whole,
 }
 
@@ -140,7 +140,7 @@ impl Room {
         Self::open(path, clock)
     }
 
-    /// Whether a room may be made in this directory, which is none yet.
+    /// Whether this directory is no room yet, and may become one.
     pub fn is_vacant(path: &Path) -> Result<bool, Error> {
         Ok(standing(&Dir::look(path)?)? == Standing::Vacant)
     }
@@ -225,7 +225,7 @@ fn standing(root: &Dir) -> Result<Standing, Error> {
     Ok(if foreign { Standing::Foreign } else { Standing::Unclear })
 }
 
-/// The same after another engine had half a second to finish its first mailbox.
+/// Gives another engine half a second to finish its first mailbox.
 fn settled(root: &Dir) -> Result<Standing, Error> {
     for _ in 0..50 {
         match standing(root)? {

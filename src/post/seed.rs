@@ -39,7 +39,7 @@ impl Post {
     /// a sender beside it must not bring them back.
     pub(super) fn make_home(&self, id: &MailboxId) -> Result<Option<Maildir>> {
         let is_known = |registry: &Registry| registry.by_id(id).is_some();
-        let is_there = || self.room.extent(id) == Extent::Part;
+        let is_there = || self.room.extent(id) != Extent::Absent;
         if self.room.may_write().is_err() || !self.registry.as_ref().is_ok_and(is_known) && !is_there() {
             return Ok(None);
         }
