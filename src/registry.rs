@@ -4,22 +4,26 @@
 //! `.registry.lock`. Entries that do not fit (others may write what they like) are kept as they are and
 //! never acted on. Each mailbox keeps its own entry in `card.json`, so a lost registry can be rebuilt.
 
+mod entry;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use thiserror::Error as ThisError;
 
+pub use self::entry::Entry;
 use crate::mailbox::lock::Lock;
 use crate::mailbox::{self, Dir};
 use crate::name::{MailboxId, Name, fold};
 
-const FILE: &str = "registry.json";
+pub const FILE: &str = "registry.json";
 /// The lock around every change of who exists: the registry and the groups.
 pub const LOCK: &str = ".registry.lock";
 const LIMIT: u64 = 64 * 1024 * 1024;
@@ -33,113 +37,6 @@ pub enum Error {
     Ambiguous { name: String, ids: Vec<String> },
     #[error(transparent)]
     Disk(#[from] mailbox::Error),
-}
-
-/// One named mailbox.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    pub name: String,
-    pub id: MailboxId,
-    pub harness: String,
-    pub inbox: String,
-    pub pid: u64,
-    pub created: String,
-    /// Flat strings and numbers after `created`: `about`, `aliases`, `protocol`, and those of others.
-    pub extra: Map<String, Value>,
-}
-
-impl Entry {
-    pub fn text(&self, key: &str) -> Option<&str> {
-        self.extra.get(key).and_then(Value::as_str)
-    }
-
-    pub fn aliases(&self) -> impl Iterator<Item = &str> {
-        self.text("aliases").unwrap_or_default().split_whitespace()
-    }
-
-    fn names(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.name.as_str()).chain(self.aliases())
-    }
-
-    fn value(&self) -> Value {
-        let mut map = Map::new();
-        map.insert("id".into(), self.id.as_str().into());
-        map.insert("harness".into(), self.harness.as_str().into());
-        map.insert("inbox".into(), self.inbox.as_str().into());
-        map.insert("pid".into(), self.pid.into());
-        map.insert("created".into(), self.created.as_str().into());
-        map.extend(self.extra.clone());
-        Value::Object(map)
-    }
-
-    /// An entry of what its line says; given back as a value, if it is none.
-    fn parse(name: &str, line: &RawValue) -> Result<Self, Value> {
-        // Most entries have nothing but this, and a room may have thousands.
-        if let Ok(plain) = serde_json::from_str::<Plain<'_>>(line.get())
-            && let Ok(id) = MailboxId::parse(&plain.id)
-        {
-            return Ok(Self {
-                name: name.to_owned(),
-                id,
-                harness: plain.harness.into_owned(),
-                inbox: plain.inbox.into_owned(),
-                pid: plain.pid,
-                created: plain.created.into_owned(),
-                extra: Map::new(),
-            });
-        }
-        let value: Value = serde_json::from_str(line.get()).unwrap_or_default();
-        let id = value.get("id").and_then(Value::as_str).and_then(|id| MailboxId::parse(id).ok());
-        let (id, map) = match (id, value) {
-            (Some(id), Value::Object(map)) => (id, map),
-            (_, value) => return Err(value),
-        };
-        let mut entry = Self {
-            name: name.to_owned(),
-            id,
-            harness: String::new(),
-            inbox: String::new(),
-            pid: 0,
-            created: String::new(),
-            extra: Map::new(),
-        };
-        for (key, value) in map {
-            match (key.as_str(), value) {
-                ("id", _) => {}
-                ("harness", Value::String(text)) => entry.harness = text,
-                ("inbox", Value::String(text)) => entry.inbox = text,
-                ("created", Value::String(text)) => entry.created = text,
-                ("pid", value) => entry.pid = value.as_u64().unwrap_or(0),
-                ("harness" | "inbox" | "created", _) => {}
-                (_, value) => {
-                    entry.extra.insert(key, value);
-                }
-            }
-        }
-        Ok(entry)
-    }
-
-    /// The card a mailbox keeps of itself: a registry of one entry.
-    pub fn card(&self) -> Vec<u8> {
-        let mut one = Registry::default();
-        one.entries.push(self.clone());
-        one.render().into_bytes()
-    }
-}
-
-/// An entry without anything that others, or later versions, added.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Plain<'a> {
-    #[serde(borrow)]
-    id: Cow<'a, str>,
-    #[serde(borrow)]
-    harness: Cow<'a, str>,
-    #[serde(borrow)]
-    inbox: Cow<'a, str>,
-    pid: u64,
-    #[serde(borrow)]
-    created: Cow<'a, str>,
 }
 
 /// The names of an object and what stands behind each, in order.
@@ -180,6 +77,17 @@ pub struct Registry {
 impl Registry {
     /// Reads the registry of a room; an absent one is empty.
     pub fn load(root: &Dir) -> Result<Self, Error> {
+        match Self::read(root) {
+            // Other engines write the first registry in place while they hold the lock.
+            Err(Error::Corrupt { .. }) => {
+                let _lock = when_unlocked(root)?;
+                Self::read(root)
+            }
+            other => other,
+        }
+    }
+
+    fn read(root: &Dir) -> Result<Self, Error> {
         match root.read(FILE, LIMIT)? {
             None => Ok(Self::default()),
             Some(bytes) => Self::parse(&bytes)
@@ -227,6 +135,14 @@ impl Registry {
 
     pub fn by_id(&self, id: &MailboxId) -> Option<&Entry> {
         self.entries.iter().find(|e| e.id == *id)
+    }
+
+    /// Sets the entry of a mailbox. Other engines may have given its id more names; their entries stay.
+    pub fn set(&mut self, entry: Entry) {
+        match self.entries.iter_mut().find(|e| e.id == entry.id) {
+            Some(old) => *old = entry,
+            None => self.entries.push(entry),
+        }
     }
 
     /// What people call a mailbox: its name, else its id.
@@ -306,7 +222,7 @@ pub struct Editing<'a> {
 impl<'a> Editing<'a> {
     pub fn begin(root: &'a Dir) -> Result<Self, Error> {
         let lock = root.lock(LOCK)?;
-        Ok(Self { root, registry: Registry::load(root)?, _lock: lock })
+        Ok(Self { root, registry: Registry::read(root)?, _lock: lock })
     }
 
     /// Writes the registry; durable on return.
@@ -316,8 +232,24 @@ impl<'a> Editing<'a> {
     }
 }
 
+/// Waits until nobody holds the registry's lock, at most a second. Makes no lock file: this is for readers.
+fn when_unlocked(root: &Dir) -> Result<Option<Lock>, Error> {
+    for _ in 0..100 {
+        if root.stat(LOCK).is_err_and(|e| e.is_missing()) {
+            break;
+        }
+        if let Some(lock) = root.try_left_lock(LOCK)? {
+            return Ok(Some(lock));
+        }
+        mailbox::pause(Duration::from_millis(10));
+    }
+    Ok(None)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::Map;
+
     use super::*;
 
     fn entry(name: &str, id: &str) -> Entry {
@@ -364,6 +296,34 @@ mod tests {
         for bad in ["", "[]", "{", "{\"a\":1}x"] {
             assert!(Registry::parse(bad.as_bytes()).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "another engine writes it by hand")]
+    fn a_registry_that_another_engine_is_writing_is_read_when_it_is_done() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().canonicalize().unwrap();
+        let root = Dir::open(&path).unwrap();
+        std::fs::write(path.join(FILE), "").unwrap();
+        assert!(matches!(Registry::load(&root), Err(Error::Corrupt { .. })));
+        let lock = root.lock(LOCK).unwrap();
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || Registry::load(&Dir::open(&path).unwrap())
+        });
+        std::fs::write(path.join(FILE), "{\"bob\": {\"id\":\"b\"}}").unwrap();
+        drop(lock);
+        assert_eq!(reader.join().unwrap().unwrap().entries[0].name, "bob");
+    }
+
+    #[test]
+    fn a_second_name_of_one_id_stays() {
+        let mut registry =
+            Registry { entries: vec![entry("bob", "a"), entry("bobby", "a")], strange: vec![] };
+        registry.set(Entry { pid: 7, ..entry("bob", "a") });
+        registry.set(entry("carol", "c"));
+        let names: Vec<(&str, u64)> = registry.entries.iter().map(|e| (e.name.as_str(), e.pid)).collect();
+        assert_eq!(names, [("bob", 7), ("bobby", 12), ("carol", 12)]);
     }
 
     #[test]

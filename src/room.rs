@@ -10,10 +10,13 @@
 //!       /<id>/              a mailbox                 (mailbox/maildir.rs)
 //! ```
 //!
-//! A room of a newer format is opened for reading only ([`Room::may_write`]).
+//! A root without a version is a room if it has `registry.json`, `.registry.lock` or an `<id>/inbox`. One without these and
+//! without any directory may become a room; the files in it are left as they are. A room of a newer format is opened for
+//! reading only ([`Room::may_write`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::FileType;
 use thiserror::Error as ThisError;
@@ -21,6 +24,7 @@ use thiserror::Error as ThisError;
 use crate::clock::Clock;
 use crate::mailbox::{self, Dir};
 use crate::name::MailboxId;
+use crate::registry;
 use crate::settings::{self, Limits, RoomSettings};
 
 /// The version of docs/format.md that this program writes.
@@ -29,12 +33,15 @@ pub const FORMAT: u32 = 1;
 /// The file that says the version; its presence makes a directory a room.
 pub const VERSION_FILE: &str = ".postroom";
 
+/// Files whose presence makes a directory a room, whoever made it.
+const MARKS: [&str; 3] = [VERSION_FILE, registry::FILE, registry::LOCK];
+
 /// Why a room cannot be used.
 #[derive(Debug, ThisError)]
 pub enum Error {
     #[error("there is no room at {}", .path.display())]
     NoRoom { path: PathBuf },
-    #[error("{} is no room, and other things lie in it", .path.display())]
+    #[error("{} is no room, and has other directories in it", .path.display())]
     NotEmpty { path: PathBuf },
     #[error("the path of a room must be absolute and plain: {}", .path.display())]
     BadPath { path: PathBuf },
@@ -46,6 +53,30 @@ pub enum Error {
     Settings(#[from] settings::Error),
     #[error(transparent)]
     Disk(#[from] mailbox::Error),
+}
+
+/// What a directory without a version file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// A room that was made by hand or by another engine.
+    Room,
+    /// No mark of a room and no directory: a room may be made here.
+    Vacant,
+    /// Each directory may be the first mailbox of another engine, which makes the folders one by one.
+    Unclear,
+    /// Something else.
+    Foreign,
+}
+
+/// How much of a mailbox is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Nothing, or a directory of something else.
+    Absent,
+    /// Some folders are missing: other engines make them when they need them.
+    Part,
+    /// All of it. Also what is not a directory: opening it gives the right error.
+    Whole,
 }
 
 /// An open room.
@@ -74,7 +105,9 @@ impl Room {
         };
         let format = match root.read(VERSION_FILE, 64)? {
             // Any directory may be named by mistake; only one that looks like a room is treated as one.
-            None if !is_by_hand(&root)? => return Err(Error::NoRoom { path: path.to_owned() }),
+            None if standing(&root)? != Standing::Room => {
+                return Err(Error::NoRoom { path: path.to_owned() });
+            }
             None => FORMAT,
             Some(bytes) => {
                 version(&bytes).ok_or_else(|| Error::BadVersion { path: path.join(VERSION_FILE) })?
@@ -98,14 +131,31 @@ impl Room {
             other => other?,
         };
         if root.read(VERSION_FILE, 64)?.is_none() {
-            // Somebody else may have begun a room here since the first look.
-            if !is_by_hand(&root)? && !is_empty(&root)? && root.read(VERSION_FILE, 64)?.is_none() {
+            if settled(&root)? == Standing::Foreign {
                 return Err(Error::NotEmpty { path: path.to_owned() });
             }
             root.sync_parents()?;
             root.replace(VERSION_FILE, format!("postroom {FORMAT}\n").as_bytes())?;
         }
         Self::open(path, clock)
+    }
+
+    /// Whether this directory is no room yet, and may become one.
+    pub fn is_vacant(path: &Path) -> Result<bool, Error> {
+        Ok(standing(&Dir::look(path)?)? == Standing::Vacant)
+    }
+
+    /// How much of a mailbox is there; nothing is opened.
+    pub fn extent(&self, id: &MailboxId) -> Extent {
+        let is_missing = |path: String| self.root.stat(&path).is_err_and(|e| e.is_missing());
+        let lacks = |name: &str| is_missing(format!("{id}/{name}"));
+        if is_missing(id.to_string()) || lacks("inbox") && lacks("card.json") {
+            return Extent::Absent;
+        }
+        match ["tmp", "inbox", "archive"].into_iter().any(lacks) {
+            true => Extent::Part,
+            false => Extent::Whole,
+        }
     }
 
     pub fn root(&self) -> &Dir {
@@ -146,25 +196,61 @@ impl Room {
     }
 }
 
-/// Whether a root without a version is a room that was made by hand: it has a registry, or a mailbox.
-fn is_by_hand(root: &Dir) -> Result<bool, Error> {
-    if root.stat("registry.json").is_ok() {
-        return Ok(true);
+fn standing(root: &Dir) -> Result<Standing, Error> {
+    if is_marked(root)? {
+        return Ok(Standing::Room);
     }
-    let mut candidates = vec![];
-    root.scan(|name, kind| {
-        if kind == FileType::Directory {
-            candidates.extend(str::from_utf8(name).ok().and_then(|name| MailboxId::parse(name).ok()));
-        }
+    let (mut ids, mut foreign) = (vec![], false);
+    root.scan(|name, kind| match (kind, str::from_utf8(name).ok().and_then(|n| MailboxId::parse(n).ok())) {
+        (FileType::Directory, Some(id)) => ids.push(id),
+        // A link may lead to a directory.
+        (FileType::Directory | FileType::Symlink, _) => foreign = true,
+        _ => {}
     })?;
-    Ok(candidates.iter().any(|id| root.stat(&format!("{id}/inbox")).is_ok()))
+    for id in &ids {
+        if is_dir(root, &format!("{id}/inbox"))? {
+            return Ok(Standing::Room);
+        }
+    }
+    if ids.is_empty() && !foreign {
+        return Ok(Standing::Vacant);
+    }
+    // Somebody else may have begun a room here since the first look.
+    if is_marked(root)? {
+        return Ok(Standing::Room);
+    }
+    for id in &ids {
+        foreign = foreign || !is_dir(root, &format!("{id}/tmp"))? && !root.is_empty_at(id.as_str())?;
+    }
+    Ok(if foreign { Standing::Foreign } else { Standing::Unclear })
 }
 
-fn is_empty(root: &Dir) -> Result<bool, Error> {
-    let mut empty = true;
-    // A name that was being written when a first setup was interrupted is no reason to refuse the next.
-    root.scan(|name, _| empty &= name.starts_with(b"..postroom."))?;
-    Ok(empty)
+/// Gives another engine half a second to finish its first mailbox.
+fn settled(root: &Dir) -> Result<Standing, Error> {
+    for _ in 0..50 {
+        match standing(root)? {
+            Standing::Unclear => mailbox::pause(Duration::from_millis(10)),
+            known => return Ok(known),
+        }
+    }
+    Ok(Standing::Foreign)
+}
+
+fn is_marked(root: &Dir) -> Result<bool, Error> {
+    for mark in MARKS {
+        match root.stat(mark) {
+            Err(e) if e.is_missing() => {}
+            other => return Ok(other.map(|_| true)?),
+        }
+    }
+    Ok(false)
+}
+
+fn is_dir(root: &Dir, path: &str) -> Result<bool, Error> {
+    match root.stat(path) {
+        Err(e) if e.is_missing() => Ok(false),
+        other => Ok(FileType::from_raw_mode(other?.st_mode) == FileType::Directory),
+    }
 }
 
 fn version(bytes: &[u8]) -> Option<u32> {
@@ -212,6 +298,51 @@ mod tests {
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o755);
         std::fs::create_dir_all(path.join("bob/inbox")).unwrap();
         assert!(Room::open(&path, clock()).is_ok());
+    }
+
+    #[test]
+    fn files_alone_make_no_room_and_are_in_nobody_s_way() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("new");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("handoff.md"), "x").unwrap();
+        assert!(matches!(Room::open(&path, clock()), Err(Error::NoRoom { .. })));
+        assert!(Room::is_vacant(&path).unwrap());
+        std::os::unix::fs::symlink("/tmp", path.join("link")).unwrap();
+        assert!(!Room::is_vacant(&path).unwrap());
+        assert!(matches!(Room::open_or_make(&path, clock()), Err(Error::NotEmpty { .. })));
+        std::fs::remove_file(path.join("link")).unwrap();
+        assert!(Room::open_or_make(&path, clock()).is_ok());
+    }
+
+    #[test]
+    fn a_mailbox_that_another_engine_is_making_is_waited_for() {
+        let temp = tempfile::tempdir().unwrap();
+        for parts in [&["bob"][..], &["bob/tmp"], &["bob/tmp", "carol"]] {
+            let path = temp.path().join(parts.join("-").replace('/', "-"));
+            parts.iter().for_each(|part| std::fs::create_dir_all(path.join(part)).unwrap());
+            assert_eq!(standing(&Dir::look(&path).unwrap()).unwrap(), Standing::Unclear, "{parts:?}");
+            let inbox = path.join("bob/inbox");
+            let maker = std::thread::spawn(move || std::fs::create_dir(inbox).unwrap());
+            assert!(Room::open_or_make(&path, clock()).is_ok(), "{parts:?}");
+            maker.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_directory_of_something_else_is_no_mailbox() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("room");
+        let room = Room::open_or_make(&path, clock()).unwrap();
+        for (made, extent) in [
+            ("docs/deep", Extent::Absent),
+            ("docs/tmp", Extent::Absent),
+            ("docs/inbox", Extent::Part),
+            ("docs/archive", Extent::Whole),
+        ] {
+            std::fs::create_dir_all(path.join(made)).unwrap();
+            assert_eq!(room.extent(&MailboxId::parse("docs").unwrap()), extent, "{made}");
+        }
     }
 
     #[test]

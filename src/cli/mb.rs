@@ -9,8 +9,9 @@ use super::context::Context;
 use super::fail::Fail;
 use super::text;
 use crate::name::{MailboxId, MessageId};
-use crate::post::{Awaited, Error, Failure, Filter, Letter, Outcome};
+use crate::post::{Awaited, Error, Failure, Filter, Letter, Outcome, Post};
 use crate::random;
+use crate::room::{self, Room};
 
 /// What the mb_* functions of `shell-init` call
 #[derive(Debug, Args)]
@@ -113,7 +114,8 @@ impl Verb for Mb {
                 }
             }
             Function::List { id } => {
-                let paths = context.post()?.list_by_id(&mailbox(&id)?)?;
+                let id = mailbox(&id)?;
+                let paths = room(context)?.map(|post| post.list_by_id(&id)).transpose()?.unwrap_or_default();
                 paths.iter().for_each(|path| context.output.line(&path.display().to_string()));
             }
             Function::Archive { path, id } => {
@@ -140,25 +142,39 @@ impl Verb for Mb {
                 context.output.text(name.as_deref().unwrap_or("collision"));
             }
             Function::Lookup { name } => {
-                let post = context.post()?;
+                let post = room(context)?.ok_or(Fail::Code(Failure::Nothing))?;
                 match post.registry()?.lookup(&name)? {
                     Some(entry) => context.output.line(&format!("{}\t{}", entry.id, entry.inbox)),
                     None => return Err(Fail::Code(Failure::Nothing)),
                 }
             }
             Function::Names => {
-                let post = context.post()?;
+                let Some(post) = room(context)? else { return Ok(()) };
                 post.registry()?.entries.iter().for_each(|entry| context.output.line(&entry.name));
             }
             Function::Whois { id } => {
-                let post = context.post()?;
-                match post.registry()?.by_id(&mailbox(&id)?) {
+                let id = mailbox(&id)?;
+                let post = room(context)?.ok_or(Fail::Code(Failure::Nothing))?;
+                match post.registry()?.by_id(&id) {
                     Some(entry) => context.output.line(&entry.name),
                     None => return Err(Fail::Code(Failure::Nothing)),
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// The room to look into. A root in which a room may be made has no mail and no names: the seed's functions make it when
+/// they first write.
+fn room(context: &mut Context) -> Result<Option<&'static Post>, Fail> {
+    match context.post() {
+        Err(Fail::Post(Error::Room(room::Error::NoRoom { path })))
+            if Room::is_vacant(&path).is_ok_and(|vacant| vacant) =>
+        {
+            Ok(None)
+        }
+        other => other.map(Some),
     }
 }
 

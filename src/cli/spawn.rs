@@ -64,7 +64,7 @@ impl Verb for Spawn {
             ("POSTROOM_ROOT", root),
             ("AGENT_HARNESS", program.word.to_owned()),
         ];
-        let prompt = prompt(&child.name);
+        let prompt = prompt(&child.name, &variables[..2]);
         let words: Vec<String> = std::iter::once(program.word.to_owned())
             .chain(program.open.iter().map(|word| word.replace("{prompt}", &prompt)))
             .collect();
@@ -91,10 +91,14 @@ impl Verb for Spawn {
     }
 }
 
-/// What a new agent is told: a fixed text, and a name that was checked.
-fn prompt(name: &str) -> String {
+/// The new agent's first prompt: a fixed text with its name, its id and the room. Some programs run commands in a shell
+/// that does not get the environment, so the text says what to use then.
+fn prompt(name: &str, variables: &[(&str, String)]) -> String {
+    let set: Vec<String> = variables.iter().map(|(key, value)| format!("{key}={}", quoted(value))).collect();
     format!(
-        "You are the agent {name}. Run your mailbox skill's check flow: your first mail, whose subject begins with `spawn:`, holds your task."
+        "You are the agent {name}. Run your mailbox skill's check flow: your first mail, whose subject begins with `spawn:`, holds your task. \
+         If a command does not know who you are, set {} for it, or use `postroom --as {name}`.",
+        set.join(" ")
     )
 }
 
@@ -118,11 +122,11 @@ fn argument(word: &str) -> String {
 
 /// Answer the first message that began your work, and file it away
 ///
-/// That message has a subject that begins with `spawn:`. Nothing of the kind is open: exits 1. Several are: they are
-/// listed, and ID says which.
+/// That message has a subject that begins with `spawn:`; without one it exits 1. If several wait for an answer, they are
+/// listed, and ID says which. A result may be sent in parts: when all are answered, the most recent is answered again.
 #[derive(Debug, Args)]
 pub(super) struct Handback {
-    /// Which one, if several are open
+    /// Which one, if several wait for an answer
     #[arg(value_name = "ID")]
     id_of_message: Option<String>,
     #[command(flatten)]
@@ -132,22 +136,18 @@ pub(super) struct Handback {
 impl Verb for Handback {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
-        let open = post.tasks_given(&me)?;
-        let wanted = |header: &&crate::mailbox::reading::Header| {
-            let id = self.id_of_message.as_deref();
-            id.is_none_or(|id| {
-                header.envelope.called(&header.name).starts_with(id)
-                    || header.envelope.id.as_str().starts_with(id)
-            })
-        };
-        let fitting: Vec<_> = open.iter().filter(wanted).collect();
-        let task = match fitting.as_slice() {
-            [] => return Err(context.nothing("no task is open that began with `spawn:`")),
+        let tasks = post.tasks_given(&me)?;
+        let task = match tasks.meant(self.id_of_message.as_deref()).as_slice() {
+            [] => return Err(context.nothing("no task began with `spawn:`")),
             [one] => *one,
             several => {
                 let mut hints: Vec<String> = several.iter().map(|h| header::plain(post, h)).collect();
                 hints.push("postroom handback ID says which".to_owned());
-                return Err(Fail::Told(Failure::Refused, format!("{} tasks are open", several.len()), hints));
+                return Err(Fail::Told(
+                    Failure::Refused,
+                    format!("{} tasks wait for an answer", several.len()),
+                    hints,
+                ));
             }
         };
         let answer = post.reply(&me, task.envelope.id.as_str(), self.writing.letter(post)?)?;

@@ -41,7 +41,8 @@ impl Doctor<'_> {
                 Err(_) => return Ok(()),
             };
             for entry in registry.entries {
-                editing.registry.entries.retain(|e| e.id != entry.id);
+                // Other engines give one id several names.
+                editing.registry.entries.retain(|e| (&e.id, &e.name) != (&entry.id, &entry.name));
                 if !editing.registry.is_taken(&entry.name, Some(&entry.id)) {
                     editing.registry.entries.push(entry);
                 }
@@ -86,8 +87,12 @@ impl Doctor<'_> {
             if root.stat(entry.id.as_str()).is_err_and(|e| e.is_missing()) {
                 let (id, card) = (entry.id.clone(), entry.card());
                 let what = format!("`{}` has no mailbox {id}", entry.name);
-                self.mend(Grade::Fault, "§6.1", path.to_owned(), what, || {
-                    Maildir::make(root, &id, Some(&card)).map(|_| ())
+                self.mend(Grade::Fault, "§6.1", path.to_owned(), what, || match Editing::begin(root) {
+                    // Pruned since the first look.
+                    Ok(editing) if editing.registry.by_id(&id).is_none() => Ok(()),
+                    Ok(_editing) => Maildir::make(root, &id, Some(&card)).map(|_| ()),
+                    Err(registry::Error::Disk(e)) => Err(e),
+                    Err(_) => Ok(()),
                 });
             }
         }

@@ -8,6 +8,8 @@ use crate::journal;
 use crate::mailbox::disk::network;
 use crate::mailbox::{Dir, Error};
 use crate::name::MailboxId;
+use crate::registry::Registry;
+use crate::room::Extent;
 
 /// Files and directories of a root that have a meaning.
 const KNOWN: [&str; 10] = [
@@ -43,11 +45,12 @@ impl Doctor<'_> {
             };
             match (MailboxId::parse(&name), kind) {
                 _ if KNOWN.contains(&name.as_str()) => self.modes(root, &name, &stat),
-                (Ok(id), FileType::Directory) => {
+                (Ok(id), FileType::Directory) if self.is_mailbox(&id) => {
                     self.modes(root, &name, &stat);
                     mailboxes.push(id);
                 }
                 _ if name.starts_with(".registry.json.")
+                    || name.starts_with(".registry.tmp.")
                     || name.starts_with(".groups.json.")
                     || name.starts_with("..") =>
                 {
@@ -77,6 +80,12 @@ impl Doctor<'_> {
         }
         self.workflows()?;
         Ok(mailboxes)
+    }
+
+    /// Whether a directory is a mailbox, or has to become one because it is registered.
+    fn is_mailbox(&self, id: &MailboxId) -> bool {
+        self.room.extent(id) != Extent::Absent
+            || Registry::load(self.room.root()).is_ok_and(|registry| registry.by_id(id).is_some())
     }
 
     fn folder(&self, name: &str) -> Result<Option<Dir>, Error> {

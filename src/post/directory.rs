@@ -8,6 +8,7 @@ use crate::mailbox::{self, Directory, Folder, Mailbox, Maildir};
 use crate::message::Protocol;
 use crate::name::MailboxId;
 use crate::registry::{Entry, Registry};
+use crate::room::Extent;
 
 impl Post {
     /// A mailbox with its home open: its messages lie there, or where the registry says.
@@ -28,6 +29,13 @@ impl Post {
     /// The id of a mailbox that is there. An error while looking is an error.
     pub(super) fn existing_id(&self, text: &str) -> Result<Option<MailboxId>> {
         let Ok(id) = MailboxId::parse(text) else { return Ok(None) };
+        // Another engine may have registered it without making its directory.
+        if self.registered().is_ok_and(|registry| registry.by_id(&id).is_some()) {
+            return Ok(Some(id));
+        }
+        if self.room.extent(&id) == Extent::Absent {
+            return Ok(None);
+        }
         match Maildir::open(self.room.root(), &id) {
             Err(e) if e.is_missing() || matches!(e, mailbox::Error::NotADirectory { .. }) => Ok(None),
             other => Ok(other.map(|_| Some(id))?),

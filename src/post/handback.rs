@@ -1,4 +1,4 @@
-//! Handback: the tasks that other agents began this one with, and that it has not answered yet.
+//! Handback: the tasks that other agents began this one with. A result may be sent in parts, so an answered task stays one.
 
 use super::{Answered, Me, Post, Result, SET_BACK};
 use crate::mailbox::Folder;
@@ -7,11 +7,38 @@ use crate::mailbox::reading::Header;
 /// How the subject of a first message begins.
 pub const SPAWN: &str = "spawn:";
 
+/// First messages, read or not, each list with the oldest first.
+#[derive(Debug, Default)]
+pub struct TasksGiven {
+    pub open: Vec<Header>,
+    pub answered: Vec<Header>,
+}
+
+impl TasksGiven {
+    /// Which tasks a result may be for: those that `id` begins, else those without an answer, else the most recent.
+    pub fn meant(&self, id: Option<&str>) -> Vec<&Header> {
+        let Some(id) = id else {
+            return match self.open.is_empty() {
+                true => self.answered.iter().next_back().into_iter().collect(),
+                false => self.open.iter().collect(),
+            };
+        };
+        let is_meant = |header: &&Header| {
+            header.envelope.called(&header.name).starts_with(id)
+                || header.envelope.id.as_str().starts_with(id)
+        };
+        let open: Vec<&Header> = self.open.iter().filter(is_meant).collect();
+        match open.is_empty() {
+            true => self.answered.iter().filter(is_meant).collect(),
+            false => open,
+        }
+    }
+}
+
 impl Post {
-    /// Unanswered first messages, the oldest first; read or not.
-    pub fn tasks_given(&self, me: &Me) -> Result<Vec<Header>> {
+    pub fn tasks_given(&self, me: &Me) -> Result<TasksGiven> {
         self.refresh(&me.mailbox)?;
-        let mut open = vec![];
+        let mut tasks = TasksGiven::default();
         for folder in [Folder::Inbox, Folder::Archive] {
             for name in me.mailbox.list(folder, usize::MAX)?.names {
                 // The subject is part of the name, so nothing else need be opened.
@@ -19,14 +46,18 @@ impl Post {
                     continue;
                 }
                 let Ok(Some(header)) = self.header(&me.mailbox, folder, &name) else { continue };
-                if header.envelope.subject.starts_with(SPAWN)
-                    && self.is_answered(me, &header.envelope, header.time.minus(SET_BACK))? == Answered::No
-                {
-                    open.push(header);
+                if !header.envelope.subject.starts_with(SPAWN) {
+                    continue;
+                }
+                match self.is_answered(me, &header.envelope, header.time.minus(SET_BACK))? {
+                    Answered::No => tasks.open.push(header),
+                    Answered::Yes | Answered::Failed(_) => tasks.answered.push(header),
                 }
             }
         }
-        open.sort_by(|a, b| (a.time, &a.name).cmp(&(b.time, &b.name)));
-        Ok(open)
+        for list in [&mut tasks.open, &mut tasks.answered] {
+            list.sort_by(|a, b| (a.time, &a.name).cmp(&(b.time, &b.name)));
+        }
+        Ok(tasks)
     }
 }

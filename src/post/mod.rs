@@ -49,7 +49,7 @@ use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::message::Message;
 use crate::name::MailboxId;
 use crate::registry::{self, Registry};
-use crate::room::Room;
+use crate::room::{Extent, Room};
 use crate::session::Session;
 
 pub use adopt::{Adopted, Adoption};
@@ -59,7 +59,7 @@ pub use check::{Checked, Filter, LOOKED_AT, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
 pub use error::{Error, Failure, Result};
 pub use find::Found;
-pub use handback::SPAWN;
+pub use handback::{SPAWN, TasksGiven};
 pub use identity::{Me, Why};
 pub use locate::Copy;
 pub use names::{Listed, Names};
@@ -154,13 +154,20 @@ impl Post {
         self.placed(self.home(id)?)
     }
 
-    /// The home of a mailbox in this room.
+    /// The home of a mailbox in this room. What another engine registered or made in part is completed.
     fn home(&self, id: &MailboxId) -> Result<Maildir> {
-        match Maildir::open(self.room.root(), id) {
-            Err(e) if e.is_missing() => {
-                Err(Error::NoMailbox { id: id.to_string(), name: self.name_of(id.as_str()).to_owned() })
-            }
-            other => Ok(other?),
+        let is_known = self.registered().is_ok_and(|registry| registry.by_id(id).is_some());
+        let has_folders = || self.room.root().dirs_at(id.as_str()).is_some_and(|dirs| dirs >= 3);
+        let extent = if is_known && has_folders() { Extent::Whole } else { self.room.extent(id) };
+        let home = match extent {
+            Extent::Whole => Some(Maildir::open(self.room.root(), id)),
+            Extent::Part if self.room.may_write().is_err() => Some(Maildir::open(self.room.root(), id)),
+            Extent::Part | Extent::Absent => self.make_home(id)?.map(Ok),
+        };
+        match home {
+            Some(Err(e)) if !e.is_missing() => Err(e.into()),
+            Some(Ok(home)) => Ok(home),
+            _ => Err(Error::NoMailbox { id: id.to_string(), name: self.name_of(id.as_str()).to_owned() }),
         }
     }
 

@@ -68,6 +68,7 @@ impl Post {
             return Ok(Attached::Mailbox(Box::new(me)));
         }
         self.room.may_write()?;
+        self.home(&wanted)?;
         let _lock = self.room.root().lock(crate::registry::LOCK)?;
         let me = Me { why: Why::Session, ..self.other(&wanted)? };
         if !self.is_free(session, &me)? {

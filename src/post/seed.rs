@@ -3,22 +3,60 @@
 //! Everything else in Postroom names its recipients and never mints; `shell-init` needs these to give the
 //! results of the shell functions it stands in for (format.md §8).
 
+use super::prune::PRUNED;
 use super::send::Sender;
 use super::{Error, Letter, Me, Post, Receipt, Result, Why};
 use crate::journal::Event;
-use crate::mailbox::Folder;
-use crate::mailbox::Maildir;
+use crate::mailbox::{Dir, Folder, Maildir};
 use crate::name::{MailboxId, MessageId, Name};
-use crate::registry::{Editing, Entry};
+use crate::registry::{self, Editing, Entry, Registry};
+use crate::room::Extent;
 
 impl Post {
     /// The mailbox with this id, made if it is missing.
     pub fn ensure(&self, id: &MailboxId) -> Result<Me> {
         self.room.may_write()?;
-        let mailbox = self.placed(Maildir::make(self.room.root(), id, None)?)?;
+        let mailbox = self.placed(self.made(id)?)?;
         mailbox.home().mark_seen();
         let name = self.registered().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());
         Ok(Me { id: id.clone(), name, why: Why::Id, mailbox })
+    }
+
+    /// The directory of a mailbox by its id alone, made if it is missing. Durable on return.
+    fn made(&self, id: &MailboxId) -> Result<Maildir> {
+        let root = self.room.root();
+        if self.room.extent(id) == Extent::Whole {
+            // Its maker may have been interrupted before its place in the room was durable.
+            root.sync()?;
+            return Ok(Maildir::open(root, id)?);
+        }
+        // A prune that finds new mail puts the directory back, and needs its place free.
+        let _lock = root.lock(registry::LOCK)?;
+        Ok(Maildir::make(root, id, None)?)
+    }
+
+    /// Makes or completes the directory of a mailbox that another engine registered, or made in part; `None` if there is
+    /// no such mailbox. The registry is read again under its lock: a prune takes away directory and name under it, and
+    /// a sender beside it must not bring them back.
+    pub(super) fn make_home(&self, id: &MailboxId) -> Result<Option<Maildir>> {
+        let is_known = |registry: &Registry| registry.by_id(id).is_some();
+        let is_there = || self.room.extent(id) != Extent::Absent;
+        if self.room.may_write().is_err() || !self.registered().is_ok_and(is_known) && !is_there() {
+            return Ok(None);
+        }
+        let root = self.room.root();
+        let editing = Editing::begin(root)?;
+        if !is_there() && (!is_known(&editing.registry) || is_pruned(root, id)?) {
+            return Ok(None);
+        }
+        let (entry, was_there) = (editing.registry.by_id(id), is_there());
+        let home = Maildir::make(root, id, entry.map(Entry::card).as_deref())?;
+        if let Some(entry) = entry.filter(|_| !was_there) {
+            // It may also have been lost, with mail in it.
+            let note = "its directory was missing".to_owned();
+            self.record(Event { to: entry.name.clone(), note, ..Event::new("setup", id.as_str()) });
+        }
+        Ok(Some(home))
     }
 
     /// The mailbox that `AGENT_MAILBOX_ID` means: an id that is there, else a name.
@@ -34,7 +72,7 @@ impl Post {
         self.room.may_write()?;
         // What is refused makes no mailbox.
         self.check_letter(letter)?;
-        Maildir::make(self.room.root(), to, None)?;
+        self.made(to)?;
         let mailbox = self.existing_id(from.as_str())?.map(|id| self.mailbox(&id)).transpose()?;
         let sender = Sender { id: from, mailbox: mailbox.as_ref() };
         self.send_as(sender, letter, std::slice::from_ref(to), &MessageId::fresh(), false)?
@@ -99,10 +137,72 @@ impl Post {
             entry.harness = "unknown".to_owned();
         }
         Maildir::make(self.room.root(), id, Some(&entry.card()))?;
-        editing.registry.entries.retain(|e| e.id != *id);
-        editing.registry.entries.push(entry);
+        editing.registry.set(entry);
         editing.commit()?;
         self.record(Event { to: name.to_string(), ..Event::new("setup", id.as_str()) });
         Ok(Some(name.to_string()))
+    }
+}
+
+/// Whether a prune of this mailbox was interrupted between taking away its directory and its name.
+fn is_pruned(root: &Dir, id: &MailboxId) -> Result<bool> {
+    let staging = match root.sub(".staging") {
+        Err(e) if e.is_missing() => return Ok(false),
+        other => other?,
+    };
+    let mut found = false;
+    staging.scan(|name, _| {
+        let random = str::from_utf8(name)
+            .ok()
+            .and_then(|name| name.strip_suffix(PRUNED)?.strip_prefix(id.as_str())?.strip_prefix('.'));
+        found |= random.is_some_and(|random| !random.contains('.'));
+    })?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{Caller, Doomed, NewMailbox};
+    use super::*;
+    use crate::clock::SystemClock;
+
+    fn post(path: &std::path::Path) -> Post {
+        Post::open_or_make(path, Caller::default(), Arc::new(SystemClock)).unwrap()
+    }
+
+    fn bob(post: &Post) -> MailboxId {
+        post.setup(&NewMailbox { name: Some("bob".into()), child: true, ..NewMailbox::default() }).unwrap().id
+    }
+
+    #[test]
+    fn a_sender_beside_a_prune_does_not_bring_the_mailbox_back() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("room");
+        let id = bob(&post(&path));
+        // Both read the registry before the prune.
+        let (sender, other) = (post(&path), post(&path));
+        assert!(sender.home(&id).is_ok());
+        let doomed = Doomed::Mailbox { id: id.clone(), name: "bob".into(), unread: 0, messages: 0 };
+        other.prune_one("alice", &doomed).unwrap();
+        assert!(matches!(sender.home(&id), Err(Error::NoMailbox { .. })));
+        assert!(sender.room.root().stat(id.as_str()).is_err_and(|e| e.is_missing()));
+    }
+
+    #[test]
+    fn a_prune_that_was_interrupted_is_not_undone() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("room");
+        let id = bob(&post(&path));
+        let post = post(&path);
+        let (root, staging) = (post.room.root(), post.room.root().sub(".staging").unwrap());
+        root.rename_dir(id.as_str(), &staging, &format!("{id}.0123abcd{PRUNED}")).unwrap();
+        assert!(matches!(post.home(&id), Err(Error::NoMailbox { .. })));
+        // That of a mailbox with a longer id says nothing about this one.
+        staging
+            .rename_dir(&format!("{id}.0123abcd{PRUNED}"), &staging, &format!("{id}.x.0123abcd{PRUNED}"))
+            .unwrap();
+        assert!(post.home(&id).is_ok());
     }
 }

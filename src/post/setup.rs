@@ -18,6 +18,7 @@ use crate::message::envelope::check_value;
 use crate::name::{MailboxId, Name};
 use crate::random;
 use crate::registry::{Editing, Entry, Registry};
+use crate::room::Extent;
 use crate::session::Session;
 
 /// What is wanted.
@@ -84,8 +85,7 @@ impl Post {
         };
         let created = old.is_none();
         if old.as_ref() != Some(&entry) {
-            editing.registry.entries.retain(|e| e.id != entry.id);
-            editing.registry.entries.push(entry.clone());
+            editing.registry.set(entry.clone());
             editing.commit()?;
             self.record(Event {
                 to: entry.name.clone(),
@@ -236,7 +236,9 @@ impl Post {
     }
 
     fn carded_name(&self, id: &MailboxId) -> Option<Name> {
-        let mailbox = Maildir::open(self.room.root(), id).ok()?;
+        // The directories of others are not opened: that would change their modes.
+        let there = self.room.extent(id) != Extent::Absent;
+        let mailbox = there.then(|| Maildir::open(self.room.root(), id).ok())??;
         let card = Registry::parse(&mailbox.dir().read("card.json", CARD_LIMIT).ok()??).ok()?;
         card.by_id(id).and_then(|entry| Name::parse(&entry.name).ok())
     }

@@ -35,6 +35,7 @@ impl Post {
     pub fn takeover(&self, name: &str, force: bool) -> Result<TakenOver> {
         self.room.may_write()?;
         let id = self.addressee(name)?;
+        self.home(&id)?;
         // Two that take over at once take turns, and the second finds the first alive.
         let _lock = self.room.root().lock(crate::registry::LOCK)?;
         let mailbox = self.home(&id)?;

@@ -111,6 +111,25 @@ impl TestRoom {
         assert!(changes.is_empty(), "{after_what}: {changes:#?}");
     }
 
+    /// Puts a file where a mailbox stages its messages: nothing can be delivered to it until that is taken away.
+    pub(crate) fn block(&self, name: &str) {
+        let tmp = self.folder(name, "tmp");
+        std::fs::remove_dir(&tmp).unwrap();
+        std::fs::write(tmp, "").unwrap();
+    }
+
+    pub(crate) fn unblock(&self, name: &str) {
+        std::fs::remove_file(self.folder(name, "tmp")).unwrap();
+        self.by(name, ["check"]).ends();
+    }
+
+    /// Leaves a mailbox as a prune does that is killed before the name is gone.
+    pub(crate) fn prune_in_part(&self, name: &str) {
+        let id = self.id(name);
+        let left = self.root().join(".staging").join(format!("{id}.0123abcd.pruned"));
+        std::fs::rename(self.root().join(id), left).unwrap();
+    }
+
     /// Gives all messages of a folder names of long ago.
     pub(crate) fn backdate(&self, name: &str, folder: &str) {
         for file in self.files(name, folder) {

@@ -11,6 +11,10 @@ fn named(room: &TestRoom, name: &str) -> PathBuf {
     room.around().join("home/.local/state/postroom").join(name)
 }
 
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o7777
+}
+
 fn make(path: &Path) -> &str {
     std::fs::create_dir_all(path).unwrap();
     path.to_str().unwrap()
@@ -151,15 +155,86 @@ fn a_first_setup_that_was_interrupted_does_not_spoil_the_place() {
 }
 
 #[test]
-fn a_directory_with_other_things_does_not_become_a_room() {
+fn a_directory_with_other_directories_does_not_become_a_room() {
     let room = TestRoom::empty();
     let project = room.around().join("project");
-    make(&project);
+    make(&project.join("src"));
     std::fs::write(project.join("main.rs"), "fn main() {}\n").unwrap();
     let before = tree(&project);
-    let ran = room.bare(["--root", "project", "setup", "bob"]).exits(4);
-    assert!(ran.err.contains("is no room") && ran.err.lines().count() > 1, "{}", ran.err);
-    assert_eq!(tree(&project), before);
+    for arguments in [["setup", "bob"], ["mb", "names"], ["mb", "ensure"]] {
+        let run = room.bare(["--root", "project"].into_iter().chain(arguments));
+        let ran = if arguments[1] == "ensure" { run.arg("bob") } else { run }.ends();
+        assert!([3, 4].contains(&ran.code) && ran.err.contains("room"), "{arguments:?}: {ran:?}");
+        assert!(ran.err.lines().count() > 1, "{}", ran.err);
+        assert_eq!(tree(&project), before);
+    }
+}
+
+#[test]
+fn a_directory_that_holds_only_files_becomes_a_room_and_they_stay_as_they_are() {
+    let room = TestRoom::empty().leaves_faults();
+    make(&room.root());
+    let files = ["handoff.md", "test.log", ".hidden"].map(|name| room.root().join(name));
+    for (file, mode) in files.iter().zip([0o644, 0o666, 0o400]) {
+        std::fs::write(file, "not ours\n").unwrap();
+        std::fs::set_permissions(file, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let picture = || files.iter().map(|f| (mode(f), std::fs::read(f).unwrap())).collect::<Vec<_>>();
+    let (before, around) = (picture(), mode(&room.root()));
+    // What does not set anything up makes no room there, and looks at nothing.
+    for arguments in [vec!["names"], vec!["--as", "bob", "check"], vec!["doctor", "--fix"]] {
+        let ran = room.run(arguments).exits(3);
+        assert!(ran.err.contains("there is no room at"), "{}", ran.err);
+    }
+    assert_eq!((picture(), mode(&room.root())), (before.clone(), around));
+    for arguments in [
+        vec!["setup", "bob"],
+        vec!["--as", "bob", "send", "bob", "-m", "hi"],
+        vec!["--as", "bob", "read"],
+        vec!["doctor", "--fix"],
+        vec!["names"],
+    ] {
+        room.run(arguments).succeeds();
+        assert_eq!(picture(), before);
+    }
+}
+
+#[test]
+fn each_mark_of_a_room_is_enough_and_other_directories_in_it_stay_as_they_are() {
+    for mark in ["registry.json", ".registry.lock", "carol/inbox"] {
+        let room = TestRoom::empty().leaves_faults();
+        let docs = room.root().join("docs");
+        make(&docs.join("deep"));
+        std::fs::write(docs.join("page.md"), "not ours\n").unwrap();
+        match mark {
+            "registry.json" => std::fs::write(room.root().join(mark), "{}\n").unwrap(),
+            ".registry.lock" => std::fs::write(room.root().join(mark), "").unwrap(),
+            _ => drop(make(&room.root().join(mark))),
+        }
+        for (path, mode) in [("docs", 0o755), ("docs/deep", 0o775), ("docs/page.md", 0o644)] {
+            std::fs::set_permissions(room.root().join(path), PermissionsExt::from_mode(mode)).unwrap();
+        }
+        let picture = || (mode(&docs), tree(&docs));
+        let before = picture();
+        for arguments in [
+            vec!["names"],
+            vec!["setup", "bob"],
+            vec!["setup", "docs-2"],
+            vec!["--as", "bob", "send", "@all", "-m", "hi"],
+            vec!["--as", "bob", "send", "docs", "-m", "hi"],
+            vec!["--as", "docs", "check"],
+            vec!["--as", "bob", "search", "hi"],
+            vec!["--as", "bob", "read"],
+            vec!["prune", "--archived", "0s", "--yes"],
+            vec!["doctor"],
+            vec!["doctor", "--fix"],
+        ] {
+            let ran = room.run(arguments.clone()).ends();
+            assert!(!ran.err.contains("there is no room"), "{mark}: {arguments:?}: {ran:?}");
+            assert_eq!(picture(), before, "{mark}: {arguments:?}: {ran:?}");
+        }
+        assert!(room.run(["names"]).succeeds().out.contains("bob "), "{mark}");
+    }
 }
 
 #[test]

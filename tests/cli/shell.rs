@@ -237,3 +237,12 @@ fn the_registry_is_read_line_by_line_with_sed() {
         head -1 registry.json; tail -1 registry.json; wc -l < registry.json";
     assert_eq!(shell(&room, script).succeeds().out, "id-1\nbob codex\nalice codex\n陳 shell\n{\n}\n5\n");
 }
+
+/// The seed has a test suite of its own; these checks cover the same ground, on every kind of new root.
+#[test]
+fn the_checks_of_the_seed_s_interface_hold() {
+    let room = TestRoom::empty();
+    let ran = shell(&room, include_str!("shell_suite.bash")).succeeds();
+    let failed: Vec<&str> = ran.out.lines().filter(|line| !line.starts_with("ok ")).collect();
+    assert_eq!(failed, ["checks: 136"], "{}", ran.err);
+}

@@ -3,6 +3,132 @@
 use crate::room::TestRoom;
 use crate::shell::{says, shell};
 
+/// Another engine of the protocol, in shell: it takes flock(1) on `.registry.lock`, makes the first registry in place,
+/// reads it line by line, and replaces it with `mv`.
+const OTHER_ENGINE: &str = r#"
+other_register() { # NAME ID
+    mkdir -p -m 700 "$MB_TEST_ROOT"
+    (
+        flock 9
+        registry=$MB_TEST_ROOT/registry.json new=$MB_TEST_ROOT/.registry.tmp.$BASHPID
+        [ -f "$registry" ] || echo '{}' > "$registry"
+        {
+            echo '{'
+            sed -n 's/^ *\(".*": {.*}\),\{0,1\}$/  \1,/p' "$registry"
+            printf '  "%s": {"id":"%s","harness":"shell","inbox":"%s","pid":%s,"created":"2026-06-11T21:10:03Z"}\n}\n' \
+                "$1" "$2" "$MB_TEST_ROOT/$2/inbox" $$
+        } > "$new"
+        mv -f "$new" "$registry"
+    ) 9> "$MB_TEST_ROOT/.registry.lock"
+}
+other_ensure() { mkdir -p -m 700 "$MB_TEST_ROOT/$1/tmp" "$MB_TEST_ROOT/$1/inbox" "$MB_TEST_ROOT/$1/archive"; }
+"#;
+
+/// One round: three of each engine begin at once on a root that is not there yet.
+fn round(room: &TestRoom, other: &str, own: &str) {
+    let script = format!(
+        "{OTHER_ENGINE}
+        for n in 1 2 3; do
+            ( {other} ) &
+            ( {own} ) > /dev/null &
+        done; wait"
+    );
+    let ran = shell(room, &script).env("AGENT_HARNESS", "x").succeeds();
+    let text = std::fs::read_to_string(room.root().join("registry.json")).unwrap();
+    let registry: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+    let names: std::collections::BTreeSet<&str> = registry.keys().map(String::as_str).collect();
+    let all = ["other-1", "other-2", "other-3", "own-1", "own-2", "own-3"];
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), all, "{}", ran.err);
+    assert_eq!(ran.err, "");
+    assert_eq!(room.run(["names"]).succeeds().out.lines().count(), 6);
+}
+
+#[test]
+fn two_engines_that_register_on_a_new_root_at_once_lose_no_name() {
+    // 8 to 12 of 20 rounds lost one: the lock file that the other engine makes first was taken for something foreign.
+    let own = [
+        "mb_register own-$n p$n",
+        "mb_ensure_inbox p$n; mb_register own-$n p$n",
+        "AGENT_MAILBOX_ID=p$n postroom --root \"$MB_TEST_ROOT\" setup own-$n",
+    ];
+    let other = [
+        "other_register other-$n s$n",
+        "other_ensure s$n; other_register other-$n s$n",
+        "other_register other-$n s$n; other_ensure s$n",
+    ];
+    for n in 0..50 {
+        round(&TestRoom::empty(), other[n % 3], own[n / 3 % 3]);
+    }
+}
+
+#[test]
+fn a_name_that_is_registered_without_a_directory_gets_one() {
+    let register = |room: &TestRoom| {
+        shell(room, &format!("{OTHER_ENGINE} other_register bob id-bob; other_register carol id-carol"))
+            .succeeds();
+    };
+    let has_folders = |room: &TestRoom, id: &str| {
+        ["tmp", "inbox", "archive"].iter().all(|folder| room.root().join(id).join(folder).is_dir())
+    };
+    for arguments in [
+        vec!["--as", "bob", "check"],
+        vec!["--as", "id-bob", "check"],
+        vec!["--as", "bob", "wait", "--timeout", "0"],
+        vec!["--as", "carol", "send", "bob", "-m", "hi"],
+        vec!["--as", "carol", "send", "id-bob", "-m", "hi"],
+        vec!["--as", "carol", "send", "@all", "-m", "hi"],
+        vec!["--as", "bob", "setup"],
+        vec!["takeover", "bob"],
+        vec!["names"],
+    ] {
+        let room = TestRoom::empty();
+        register(&room);
+        let ran = room.run(arguments.clone()).ends();
+        assert!([0, 1].contains(&ran.code) && ran.err.is_empty(), "{arguments:?}: {ran:?}");
+        assert!(has_folders(&room, "id-bob"), "{arguments:?}");
+        let count = room.by("bob", ["check", "--count"]).ends();
+        assert_eq!(count.out.trim(), if arguments.contains(&"hi") { "1" } else { "0" }, "{arguments:?}");
+        room.run(["names"]).succeeds();
+    }
+    let room = TestRoom::empty();
+    register(&room);
+    room.run(["check", "--count"]).env("AGENT_MAILBOX_ID", "id-bob").exits(1);
+    assert!(has_folders(&room, "id-bob") && !room.root().join("id-carol").exists(), "only the one that acts");
+    room.by("dave", ["check"]).exits(3);
+    room.by("bob", ["send", "dave", "-m", "x"]).exits(3);
+    assert!(!room.root().join("dave").exists(), "a name that nobody registered gets none");
+    room.run(["names"]).succeeds();
+}
+
+#[test]
+fn a_mailbox_that_the_other_engine_made_in_part_is_completed() {
+    // `mb_wait` of the seed makes only inbox/, its `mb_send` only tmp/ and inbox/.
+    for parts in [&["inbox"][..], &["inbox", "tmp"], &["tmp"], &[]] {
+        let room = TestRoom::with(&["alice"]);
+        for part in parts {
+            std::fs::create_dir_all(room.root().join("id-bob").join(part)).unwrap();
+        }
+        room.bash("chmod -R go-rwx \"$POSTROOM_ROOT\"").succeeds();
+        shell(&room, &format!("{OTHER_ENGINE} other_register bob id-bob")).succeeds();
+        room.send("alice", "bob", "hi");
+        room.by("bob", ["read"]).succeeds();
+        assert_eq!(room.files("bob", "archive").len(), 1, "{parts:?}");
+    }
+}
+
+#[test]
+fn names_that_the_other_engine_gave_one_id_are_kept() {
+    let room = TestRoom::empty();
+    let script = format!(
+        "{OTHER_ENGINE} other_register bob id-1; other_register bobby id-1; mb_register rob id-1; mb_lookup bobby | cut -f1"
+    );
+    assert_eq!(shell(&room, &script).succeeds().out, "robid-1\n");
+    room.by("bob", ["setup", "--about", "reviews"]).succeeds();
+    for name in ["bob", "bobby", "rob"] {
+        room.by(name, ["check"]).exits(1);
+    }
+}
+
 #[test]
 fn functions_and_commands_write_to_each_other() {
     let room = TestRoom::with(&["alice", "bob"]);

@@ -20,8 +20,60 @@ fn a_task_is_given_and_handed_back() {
     assert!(worker(&["read"]).succeeds().out.contains("Write them."));
     worker(&["handback", "-m", "All green."]).succeeds();
     assert_eq!(inbox(&room, "alice"), ["All green."]);
-    let ran = worker(&["handback", "-m", "Again."]).exits(1);
-    assert_eq!(ran.out, "", "it was handed back");
+    worker(&["handback", "-m", "Checkpoint two."]).succeeds();
+    worker(&["handback", "-m", "Checkpoint three."]).succeeds();
+    let mut back = inbox(&room, "alice");
+    back.sort();
+    assert_eq!(back, ["All green.", "Checkpoint three.", "Checkpoint two."], "a result may come in parts");
+}
+
+#[test]
+fn a_task_that_is_open_comes_before_those_that_were_answered() {
+    let room = TestRoom::with(&["alice", "worker"]);
+    let task = |subject: &str| {
+        let sent = room.by("alice", ["send", "worker", "-s", subject, "-m", "x"]).succeeds().out;
+        sent.split(' ').nth(1).unwrap().to_owned()
+    };
+    let subjects = || {
+        room.by("alice", ["check", "--json"]).json()["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|m| m["subject"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    room.by("worker", ["handback", "-m", "nothing began me"]).exits(1);
+    let first = task("spawn: one");
+    room.by("worker", ["handback", "-m", "a"]).succeeds();
+    task("spawn: two");
+    room.by("worker", ["handback", "-m", "b"]).succeeds();
+    room.by("worker", ["handback", "-m", "c"]).succeeds();
+    assert_eq!(
+        subjects(),
+        ["re: spawn: one", "re: spawn: two", "re: spawn: two"],
+        "the most recent of the answered"
+    );
+    room.by("worker", ["handback", &first, "-m", "d"]).succeeds();
+    assert_eq!(subjects().last().unwrap(), "re: spawn: one", "or the one that is named");
+    room.by("worker", ["handback", "ffffffff", "-m", "e"]).exits(1);
+}
+
+#[test]
+fn the_prompt_says_who_the_agent_is() {
+    // Some programs run commands in a shell without the environment they were started with.
+    let room = TestRoom::with(&["alice"]);
+    let ran =
+        room.by("alice", ["spawn", "worker", "--preset", "codex", "-m", "Do it.", "--print"]).succeeds();
+    let id = room.id("worker");
+    let root = room.root().display().to_string();
+    let told = room
+        .bash(&format!("{} ", ran.out.lines().last().unwrap().replace(" codex ", " printf '%s\\n' ")))
+        .succeeds()
+        .out;
+    for part in [&format!("AGENT_MAILBOX_ID={id}"), "--as worker", &format!("POSTROOM_ROOT={root}")] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("Do it."), "{told}");
 }
 
 #[test]

@@ -156,9 +156,20 @@ fn a_waiting_agent_is_alive_however_long_it_waits() {
 }
 
 #[test]
-fn a_lost_mailbox_is_told_and_mended() {
+fn a_lost_mailbox_is_made_again_and_the_log_says_so() {
     let room = TestRoom::with(&["alice", "bob"]);
     std::fs::remove_dir_all(room.root().join(room.id("bob"))).unwrap();
+    room.run(["doctor"]).exits(4);
+    assert!(room.run(["names"]).succeeds().out.contains("bob maildir shell unread=0 "));
+    room.by("bob", ["check"]).exits(1);
+    let log = room.run(["log"]).succeeds().out;
+    assert_eq!(log.matches("its directory was missing").count(), 1, "{log}");
+}
+
+#[test]
+fn a_mailbox_whose_prune_was_interrupted_is_told_and_mended() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.prune_in_part("bob");
     assert!(room.run(["names"]).succeeds().out.contains("bob maildir shell unread=? "));
     let ran = room.by("bob", ["check"]).exits(3);
     assert!(
