@@ -137,6 +137,7 @@ mod tests {
             channel: None,
             extra: vec![],
             native: Native::Maildir,
+            doubts: vec![],
         };
         let time = Timestamp::from_parts(0, 0);
         let facts = Facts {

@@ -17,9 +17,9 @@ use crate::mailbox::reading::mtime;
 use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::message::envelope::{subject_of, subject_of_answer};
 use crate::message::frontmatter::HEADER_LIMIT;
-use crate::message::workspace::Kind;
+use crate::message::workspace::{self, Kind};
 use crate::message::{Envelope, Message, Native, Priority, Protocol, any};
-use crate::name::{MailboxId, MessageId};
+use crate::name::MessageId;
 
 /// A file that was put here by hand and not written to for this long is whole.
 const SETTLED: Duration = Duration::from_millis(250);
@@ -193,9 +193,9 @@ impl Post {
 
     /// The sender's own copy of a request that is answered now.
     fn own_copy(&self, source: &Maildir, request: &str) -> Option<Envelope> {
-        let id = MailboxId::parse(request).ok()?;
+        let file = workspace::file_name_of(request);
         let bytes =
-            source.dir().sub("scratch").ok()?.read(id.as_str(), self.room.limits().body_bytes * 2).ok()??;
+            source.dir().sub("scratch").ok()?.read(&file, self.room.limits().body_bytes * 2).ok()??;
         any::parse(&bytes).ok().map(|message| message.envelope)
     }
 }

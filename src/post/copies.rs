@@ -10,7 +10,7 @@ use crate::mailbox::maildir::{Delivered, Layout};
 use crate::mailbox::once::Once;
 use crate::mailbox::{Dir, Mailbox};
 use crate::message::{Envelope, any, workspace};
-use crate::name::{MailboxId, MessageId};
+use crate::name::MessageId;
 
 /// What the message that is answered says about the way back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,18 +36,19 @@ impl Post {
     ) -> Result<Once> {
         let asked = envelope.reply_to.as_ref().unwrap_or(&envelope.id);
         let request = back.map_or_else(|| asked.request(), |back| back.request.clone());
+        let file = workspace::file_name_of(&request);
         let receiver = match (back.and_then(|back| back.path.clone()), to) {
             (Some(path), _) => path,
-            (None, Some(to)) => self.reply_inbox(to).join(&request).display().to_string(),
+            (None, Some(to)) => self.reply_inbox(to).join(&file).display().to_string(),
             (None, None) => return Err(Error::EmptyBody),
         };
-        let reply = sender.map(|sender| self.reply_inbox(sender).join(&request).display().to_string());
+        let reply = sender.map(|sender| self.reply_inbox(sender).join(&file).display().to_string());
         let message = any::to_request(envelope, body, &request, &receiver, reply.as_deref());
-        let bytes = workspace::render(&message);
+        let bytes = workspace::render(&message)?;
         if let Some(sender) = sender {
             self.keep_in_scratch(sender, &request, bytes.as_bytes())?;
         }
-        let (inbox, name) = self.destination(&receiver, &request)?;
+        let (inbox, name) = self.destination(&receiver, &file)?;
         if let Some(place) = to.filter(|_| retry).and_then(Mailbox::maildir)
             && let Some(found) =
                 place.find_twin(&envelope.id, bytes.as_bytes(), &mut BTreeSet::new(), None)?
@@ -60,8 +61,7 @@ impl Post {
     /// The sender's own copy, whole before anybody else sees any of it.
     pub(super) fn keep_in_scratch(&self, sender: &Mailbox, request: &str, bytes: &[u8]) -> Result<()> {
         // What others wrote as the id of a request becomes the name of a file here.
-        let bad = |why| Error::BadName { what: "the request", text: request.to_owned(), why };
-        MailboxId::parse(request).map_err(bad)?;
+        let file = workspace::file_name_of(request);
         let scratch = match sender.maildir().filter(|place| place.layout() == Layout::Workspace) {
             Some(place) => place.dir().made_sub("scratch")?,
             None => {
@@ -71,7 +71,7 @@ impl Post {
                 own.made_sub("scratch")?
             }
         };
-        Ok(scratch.replace(request, bytes)?)
+        Ok(scratch.replace(&file, bytes)?)
     }
 }
 

@@ -3,6 +3,7 @@
 use thiserror::Error as ThisError;
 
 use crate::mailbox::{self, fault};
+use crate::message::Unwritable;
 use crate::message::envelope::BadValue;
 use crate::name::BadName;
 use crate::{registry, room};
@@ -97,6 +98,8 @@ pub enum Error {
     BadName { what: &'static str, text: String, why: BadName },
     #[error("{field}: {why}")]
     BadValue { field: &'static str, why: BadValue },
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
     #[error("the name `{name}` is taken")]
     Taken { name: String, suggestions: Vec<String> },
     #[error("`{name}` already is the name of this mailbox's owner, not `{wanted}`")]

@@ -49,6 +49,7 @@ impl Post {
         let since =
             crate::clock::Timestamp::parse(created).map(|created| self.now().since(created).as_secs());
         let field = |key: &str| letter.extra.iter().find(|(k, _)| k == key).map(|(_, value)| value);
+        let says = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let step = field("step").and_then(|step| step.parse().ok());
         let has_place = |key: &str| key == "workflow" || key == "step" && step.is_some();
         let rest: Vec<_> = letter.extra.iter().filter(|(key, _)| !has_place(key)).cloned().collect();
@@ -62,14 +63,15 @@ impl Post {
             status,
             created: self.now().to_string(),
             priority: if letter.priority == Priority::Normal { asked.priority } else { letter.priority },
-            context: letter.subject.clone(),
-            workflow: field("workflow").cloned(),
+            context: letter.subject.as_deref().and_then(says),
+            workflow: field("workflow").and_then(|run| says(run)),
             step,
             request_id: Some(id.clone()),
             duration_seconds: since,
-            error: (status == Status::Failed).then(|| letter.body.trim().to_owned()),
+            error: says(&letter.body).filter(|_| status == Status::Failed),
             extra,
             body: letter.body.clone(),
+            doubts: vec![],
         };
         let response = match agent.respond(id, &response).map_err(tree_error)? {
             Response::Written { .. } => response,

@@ -214,6 +214,7 @@ impl Post {
             channel: letter.channel.clone(),
             extra: letter.extra.clone(),
             native: Native::Maildir,
+            doubts: vec![],
         };
         envelope.extra = any::foreign(&envelope.extra, Protocol::Maildir);
         if let Some(hops) = self.caller.hops {
@@ -297,8 +298,8 @@ impl Post {
         if let Some(from) = from.filter(|from| self.protocol_of(from) == Protocol::Workspace) {
             self.keep_own_copy(&self.mailbox(from)?, &mailbox, envelope, letter)?;
         }
-        let envelope = &self.with_request(envelope, letter);
-        let bytes = maildir::render(envelope, &letter.body);
+        let envelope = &any::to_maildir(&self.with_request(envelope, letter));
+        let bytes = maildir::render(envelope, &letter.body)?;
         // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
         let short = envelope.id.short().unwrap_or_else(|| "00000000".to_owned());
         let name = FileName::new(self.now(), &short, &envelope.subject, letter.priority);
@@ -328,8 +329,10 @@ impl Post {
     ) -> Result<()> {
         let asked = envelope.reply_to.as_ref().unwrap_or(&envelope.id);
         let request = letter.back.as_ref().map_or_else(|| asked.request(), |back| back.request.clone());
-        let path = |mailbox: &Mailbox| self.reply_inbox(mailbox).join(&request).display().to_string();
+        let path = |mailbox: &Mailbox| {
+            self.reply_inbox(mailbox).join(workspace::file_name_of(&request)).display().to_string()
+        };
         let copy = any::to_request(envelope, &letter.body, &request, &path(to), Some(&path(sender)));
-        self.keep_in_scratch(sender, &request, workspace::render(&copy).as_bytes())
+        self.keep_in_scratch(sender, &request, workspace::render(&copy)?.as_bytes())
     }
 }

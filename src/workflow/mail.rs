@@ -101,6 +101,7 @@ mod tests {
             channel: None,
             extra,
             native: Native::Maildir,
+            doubts: vec![],
         };
         Message { envelope, body: body.into() }
     }

@@ -79,7 +79,7 @@ impl Turn {
             let seen = place.facts(Tray::Inbox).ok()?;
             let (_, facts) = seen.readable().find(|(_, facts)| {
                 facts.workflow.as_deref() == Some(self.record.id.as_str())
-                    && facts.step == Some(step.level)
+                    && facts.step == Some(step.level.into())
                     && facts.request_id.is_none()
                     && !facts.msg_id.as_deref().is_some_and(own)
                     && self.came_before(post, ask.step, &facts.from)

@@ -71,6 +71,7 @@ pub(super) fn task(to: &str, body: &str) -> Task {
         error: None,
         extra: vec![],
         body: body.into(),
+        doubts: vec![],
     }
 }
 

@@ -12,6 +12,7 @@ use super::{Result, Tree};
 use crate::clock::Timestamp;
 use crate::mailbox::fault;
 use crate::mailbox::maildir::Listing;
+use crate::message::Step;
 use crate::message::tree::Status;
 use crate::name::MailboxId;
 
@@ -25,7 +26,7 @@ pub struct Waiting {
 
 /// The lowest step of each run that is not completed.
 #[derive(Debug, Default)]
-pub(super) struct Runs(HashMap<String, u64>);
+pub(super) struct Runs(HashMap<String, Step>);
 
 impl Runs {
     pub(super) fn see(&mut self, facts: &Facts) {
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_order_that_no_comparison_of_two_could_give_is_total() {
-        let of = |id: &str, second: u32, run: Option<&str>, step| Facts {
+        let of = |id: &str, second: u32, run: Option<&str>, step: Option<u64>| Facts {
             id: id.into(),
             from: "x".into(),
             to: "y".into(),
@@ -202,7 +203,7 @@ mod tests {
             msg_id: None,
             request_id: None,
             workflow: run.map(str::to_owned),
-            step,
+            step: step.map(Step::from),
             subject: String::new(),
             duration_seconds: None,
             error: None,
