@@ -56,7 +56,7 @@ pub fn workspace(bytes: &[u8]) {
     converted(&any::of_request(request, bytes));
 }
 
-/// A task of a tree: a change of its status changes that alone.
+/// A task of a tree: a change of its status changes that alone, and at its end the error of an earlier try goes.
 pub fn tree(bytes: &[u8]) {
     let Ok(task) = tree::parse(bytes) else { return };
     let text = str::from_utf8(bytes).expect("what was parsed is UTF-8");
@@ -66,6 +66,12 @@ pub fn tree(bytes: &[u8]) {
         assert_eq!(after.status, status);
         let same = tree::Task { status: task.status, doubts: task.doubts.clone(), ..after };
         assert_eq!(same, task, "more than the status changed");
+    }
+    if let Ok(done) = tree::change(text, Status::Completed, None) {
+        let after = tree::parse(done.as_bytes()).expect("what was completed can be read");
+        let error = if after.error.is_none() { None } else { task.error.clone() };
+        let wanted = tree::Task { status: Status::Completed, error, doubts: vec![], ..task.clone() };
+        assert_eq!(tree::Task { doubts: vec![], ..after }, wanted, "more than the error went");
     }
     let undoubted = tree::Task { doubts: vec![], ..task.clone() };
     if let Ok(written) = tree::render(&undoubted) {

@@ -1,3 +1,5 @@
+//! Messages of each protocol as one envelope, and back: what is kept, marked, folded and guessed.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Tasks as the seed and as people write them: what is read, changed in place, and refused.
+
 use super::*;
 
 /// The request of the seed, comments and all.

@@ -99,3 +99,16 @@ fn every_field_comes_through_every_pair_of_protocols() {
     });
     run.unwrap();
 }
+
+#[test]
+fn the_last_words_of_an_agent_set_no_field_of_the_notice() {
+    let project = crate::project::Project::with(&["alice"], &["a"]);
+    let id = project.ask("alice", "a", "please");
+    project.respond("a", &id, &project.room.id("alice"), "failed", "It failed.\n");
+    let path = format!("outboxes/a/{id}-response.md");
+    let words = "error: \"exit 1\\nchannel: injected\\npriority: urgent\"\ncontext: |\n  one\n  priority: high\nstatus: failed";
+    project.write(&path, project.text(&path).replacen("status: failed", words, 1));
+    let header = project.room.header("alice");
+    assert!(header["channel"].is_null() && header["priority"] == "normal", "{header}");
+    assert!(project.by("alice", ["read"]).succeeds().out.contains("It failed."));
+}
