@@ -78,8 +78,9 @@ fn deliveries(post: &Post, to: &str, body: &str) -> Result<impl FnMut() -> Resul
                 channel: None,
                 extra: vec![],
                 native: Native::Maildir,
+                doubts: vec![],
             };
-            match mailbox.deliver(&name, maildir::render(&envelope, body).as_bytes()) {
+            match mailbox.deliver(&name, maildir::render(&envelope, body)?.as_bytes()) {
                 Ok(Delivered::Durable) => return Ok(()),
                 // At a hundred thousand a second, two ids of one second share their eight digits now and then.
                 Err(mailbox::Error::Exists { .. }) => {}

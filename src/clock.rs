@@ -63,6 +63,12 @@ impl Timestamp {
         text.parse().ok().map(Self)
     }
 
+    /// A date, or a time without a zone, taken as UTC. A date alone is its midnight.
+    pub fn parse_as_utc(text: &str) -> Option<Self> {
+        let civil: jiff::civil::DateTime = text.parse().ok()?;
+        TimeZone::UTC.to_timestamp(civil).ok().map(Self)
+    }
+
     pub fn seconds(self) -> i64 {
         self.0.as_second()
     }
@@ -135,6 +141,15 @@ mod tests {
         assert_eq!(t.compact(), "20260611T211003Z");
         assert_eq!(t.precise(), "2026-06-11T21:10:03.042Z");
         assert_eq!(Timestamp::parse("2026-06-11T21:10:03Z").unwrap().seconds(), t.seconds());
+    }
+
+    #[test]
+    fn a_time_without_a_zone_is_taken_as_utc() {
+        let shown = |text: &str| Timestamp::parse_as_utc(text).map(|t| t.to_string());
+        assert_eq!(shown("2026-06-11").as_deref(), Some("2026-06-11T00:00:00Z"));
+        assert_eq!(shown("2026-06-11 21:10").as_deref(), Some("2026-06-11T21:10:00Z"));
+        assert_eq!(shown("2026-06-11T21:10:03").as_deref(), Some("2026-06-11T21:10:03Z"));
+        assert_eq!(shown("yesterday"), None);
     }
 
     #[test]

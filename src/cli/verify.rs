@@ -15,7 +15,8 @@ use crate::post::Failure;
 
 /// Say whether files are valid messages, of which protocol, and what is wrong
 ///
-/// One line per file: `FILE: valid maildir`, or what is wrong with line and field. Exits 4 if any is not valid.
+/// One line per file: `FILE: valid maildir`, or what is wrong with line and field. What a reader has to guess follows in
+/// brackets. Exits 4 if any is not valid.
 #[derive(Debug, Args)]
 pub(super) struct Verify {
     #[arg(required = true, value_name = "FILE")]
@@ -30,19 +31,22 @@ impl Verb for Verify {
         let mut wrong = false;
         let mut list = vec![];
         for path in &self.files {
-            let (protocol, fault) = match read(path) {
-                Ok(bytes) => {
-                    let (protocol, valid) = protocol::verify(&bytes);
-                    (protocol, valid.err().map(|e| e.to_string()))
-                }
-                Err(why) => (None, Some(why)),
+            let (protocol, doubts, fault) = match read(path).map(|bytes| protocol::verify(&bytes)) {
+                Ok((protocol, Ok(doubts))) => (protocol, doubts, None),
+                Ok((protocol, Err(e))) => (protocol, vec![], Some(e.to_string())),
+                Err(why) => (None, vec![], Some(why)),
             };
             wrong |= fault.is_some();
             let word = protocol.map(Protocol::word);
             let shown = visible::line(&path.display().to_string());
             let line = match &fault {
                 None => {
-                    format!("{shown}: {} {}", context.output.paint(GREEN, "valid"), word.unwrap_or_default())
+                    let remark = match doubts.is_empty() {
+                        true => String::new(),
+                        false => format!(" ({})", visible::line(&doubts.join("; "))),
+                    };
+                    let valid = context.output.paint(GREEN, "valid");
+                    format!("{shown}: {valid} {}{remark}", word.unwrap_or_default())
                 }
                 Some(why) => {
                     let kind = word.map(|word| format!("{word}: ")).unwrap_or_default();
@@ -56,7 +60,11 @@ impl Verb for Verify {
             if !context.output.json && !context.output.quiet {
                 context.output.line(&line);
             }
-            list.push(json!({"file": path.display().to_string(), "valid": fault.is_none(), "protocol": word, "why": fault}));
+            let mut document = json!({"file": path.display().to_string(), "valid": fault.is_none(), "protocol": word, "why": fault});
+            if !doubts.is_empty() {
+                document["doubts"] = json!(doubts);
+            }
+            list.push(document);
         }
         if context.output.json {
             context.output.json(&json!({"v": 1, "files": list}));

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::Mailbox;
-use super::delivery::{REPLY_PATH, REQUEST, TREE_INBOX, restore};
+use super::delivery::{DOUBT, REPLY_PATH, REQUEST, TREE_INBOX, restore};
 use super::directory::Directory;
 use super::fault::Result;
 use super::folder::Folder;
@@ -173,6 +173,7 @@ impl Mailbox {
         };
         read.map(|mut header| {
             self.know(&mut header.envelope, directory).map_err(|e| Unreadable::passing(name, &e))?;
+            header.remarks.extend(header.envelope.doubts.iter().map(|doubt| format!("doubtful: {doubt}")));
             Ok(header)
         })
         .transpose()
@@ -202,6 +203,9 @@ impl Mailbox {
     /// Puts in what the room knows about a message: who sent it, and what a hand left out.
     pub fn know(&self, envelope: &mut Envelope, directory: &dyn Directory) -> Result<()> {
         self.identify(envelope, directory)?;
+        if let Some(at) = envelope.extra.iter().position(|(key, _)| key == DOUBT) {
+            envelope.doubts.push(envelope.extra.remove(at).1);
+        }
         self.complete(envelope)
     }
 }

@@ -19,6 +19,9 @@ pub const REQUEST: &str = "request";
 /// The inbox of a tree that a message for somebody outside it was put into.
 pub const TREE_INBOX: &str = "tree_inbox";
 
+/// What the reader of a message had to guess, when it is carried over into another protocol.
+pub const DOUBT: &str = "doubt";
+
 /// What is to be delivered.
 #[derive(Debug, Clone, Copy)]
 pub struct Delivery<'a> {
@@ -134,7 +137,7 @@ impl ReplyRoute {
 pub fn inherited(asked: &Envelope) -> impl Iterator<Item = (String, String)> {
     // How many automatic steps there were is counted anew by each answer; the rest is about the question alone.
     const OWN: [&str; 8] =
-        ["bounce", "hops", "doubt", REQUEST, REPLY_PATH, TREE_INBOX, "error", "duration_seconds"];
+        ["bounce", "hops", DOUBT, REQUEST, REPLY_PATH, TREE_INBOX, "error", "duration_seconds"];
     asked.extra.iter().filter(|(key, _)| !OWN.contains(&key.as_str())).cloned()
 }
 

@@ -8,6 +8,8 @@ use rustix::fs::{self, AtFlags, FileType};
 use rustix::io::Errno;
 use thiserror::Error as ThisError;
 
+use crate::message::Unwritable;
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A refusal or failure of [`super::disk`].
@@ -33,6 +35,8 @@ pub enum Error {
     Exists { path: PathBuf },
     #[error("{}: {why}", .path.display())]
     Content { path: PathBuf, why: String },
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
     #[error("no mail can go to {}: {why}", crate::message::visible::clip(.path, 200))]
     Destination { path: String, why: String },
     #[error("{} was changed by somebody else again and again; nothing was changed here", .path.display())]

@@ -33,8 +33,7 @@ pub struct Header {
 
 impl Header {
     pub fn of(name: &str, envelope: Envelope, time: Timestamp, size: u64) -> Self {
-        let remarks = envelope.doubts.iter().map(|doubt| format!("doubtful: {doubt}")).collect();
-        Self { name: name.to_owned(), envelope, time, size, remarks }
+        Self { name: name.to_owned(), envelope, time, size, remarks: vec![] }
     }
 }
 

@@ -3,7 +3,9 @@
 use thiserror::Error;
 
 use super::envelope::{self, BadValue, Envelope, Native, Priority, check_value};
+use super::step::Step;
 use super::tree::{self, Status, Task};
+use super::unwritable::Unwritable;
 use super::workspace::{self, Kind, Request};
 use super::{Protocol, maildir};
 use crate::clock::Timestamp;
@@ -43,6 +45,8 @@ pub enum Error {
     Request { option: &'static str },
     #[error("{protocol} messages have no {option}")]
     Needless { protocol: &'static str, option: &'static str },
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
 }
 
 /// The exact bytes of a message. `now` and `random` are what a fresh id and time are made of.
@@ -82,7 +86,7 @@ fn native(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
         native: Native::Maildir,
         doubts: vec![],
     };
-    Ok(maildir::render(&envelope, &parts.body))
+    Ok(maildir::render(&envelope, &parts.body)?)
 }
 
 fn request(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
@@ -98,7 +102,7 @@ fn request(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
         (Some(_), Some(_)) => return Err(Error::Needless { protocol: "workspace reply", option: "--id" }),
         // A reply keeps the id of the request it answers, whatever it looks like.
         (Some(id), None) => {
-            let id = MailboxId::parse(id).map_err(|why| Error::Name { option: "--reply-to", why })?;
+            let id = MessageId::found(id).map_err(|why| Error::Name { option: "--reply-to", why })?;
             (Kind::Reply, id.to_string())
         }
         (None, Some(id)) if MessageId::of_request(id).is_none() => {
@@ -121,7 +125,8 @@ fn request(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
         id,
         kind,
         extra,
-    }))
+        doubts: vec![],
+    })?)
 }
 
 fn task(parts: &Parts, now: Timestamp) -> Result<String, Error> {
@@ -147,14 +152,14 @@ fn task(parts: &Parts, now: Timestamp) -> Result<String, Error> {
         priority: parts.priority,
         context: parts.subject.clone(),
         workflow: parts.workflow.clone(),
-        step: parts.step,
+        step: parts.step.map(Step::from),
         request_id: answered,
         duration_seconds: None,
         error: None,
         extra: parts.channel.clone().map(|c| ("channel".to_owned(), c)).into_iter().collect(),
         body: parts.body.clone(),
         doubts: vec![],
-    }))
+    })?)
 }
 
 fn mailbox(protocol: &'static str, option: &'static str, id: Option<&str>) -> Result<String, Error> {
@@ -206,7 +211,7 @@ mod tests {
             [(Protocol::Maildir, parts()), (Protocol::Tree, parts()), (Protocol::Workspace, paths)]
         {
             let text = made(protocol, &parts).unwrap();
-            assert_eq!(verify(text.as_bytes()), (Some(protocol), Ok(())), "{text}");
+            assert_eq!(verify(text.as_bytes()), (Some(protocol), Ok(vec![])), "{text}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! The envelope: what every protocol says about a message, whatever its bytes look like.
 //!
-//! An [`Envelope`] is data that was checked on the way in: a value holds no line break and no control
-//! character when it is written ([`check_value`]). What was read may hold anything but a line break, and
-//! is made visible only by [`super::visible`].
+//! A value holds no line break and no control character when it is written ([`check_value`]); [`folded`] makes
+//! such a value of any text. What was read may hold anything, and is shown only through [`super::visible`]. Where
+//! the reader had to guess, [`Envelope::doubts`] says what it took the message to mean.
 
 use std::fmt;
 
@@ -60,8 +60,18 @@ pub struct Envelope {
     pub extra: Vec<(String, String)>,
     /// What only its own protocol says of it.
     pub native: Native,
-    /// What its reader had to guess; empty for what Postroom writes.
+    /// What the reader had to guess, one short sentence each. Empty for everything that Postroom writes.
     pub doubts: Vec<String>,
+}
+
+/// What the beginning of a file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Head {
+    Envelope(Box<Envelope>),
+    /// The frontmatter goes on.
+    ReadOn,
+    /// The envelope depends on the whole file.
+    ReadAll,
 }
 
 impl Envelope {
@@ -162,8 +172,13 @@ pub const VALUE_LIMIT: usize = 1000;
 
 /// Checks a value that is to become the raw rest of a line (format.md §3.1).
 pub fn check_value(value: &str) -> Result<(), BadValue> {
-    if value.len() > VALUE_LIMIT {
-        return Err(BadValue::TooLong { limit: VALUE_LIMIT });
+    check_line(value, VALUE_LIMIT)
+}
+
+/// Checks a value of at most `limit` bytes.
+pub(super) fn check_line(value: &str, limit: usize) -> Result<(), BadValue> {
+    if value.len() > limit {
+        return Err(BadValue::TooLong { limit });
     }
     if let Some(found) = value.chars().find(|c| is_forbidden(*c)) {
         return Err(BadValue::Control { found });
@@ -193,15 +208,21 @@ pub fn subject_of_answer(subject: &str) -> String {
 
 /// A subject with something before it, still of a length that may be written.
 pub fn subject_with(before: &str, subject: &str) -> String {
-    let mut whole = format!("{before}{}", one_line(subject));
-    whole.truncate(whole.floor_char_boundary(VALUE_LIMIT));
-    whole.trim_end().to_owned()
+    folded(&format!("{before}{}", one_line(subject)))
 }
 
-/// Text that may become a value: what others wrote need not obey the rules of what is written here.
-fn one_line(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if is_forbidden(c) { ' ' } else { c }).collect();
-    clean.trim().to_owned()
+/// Any text as a value that passes [`check_value`]: one line, trimmed, cut at [`VALUE_LIMIT`] bytes.
+pub fn folded(text: &str) -> String {
+    let mut line = one_line(text);
+    line.truncate(line.floor_char_boundary(VALUE_LIMIT));
+    line.truncate(line.trim_end().len());
+    line
+}
+
+/// Any text as one trimmed line: each run of line breaks and control characters becomes a space.
+pub(super) fn one_line(text: &str) -> String {
+    let parts: Vec<&str> = text.split(is_forbidden).map(str::trim).filter(|part| !part.is_empty()).collect();
+    parts.join(" ")
 }
 
 fn is_forbidden(c: char) -> bool {
@@ -236,6 +257,13 @@ mod tests {
         for bad in ["a\nb", "a\rb", "a\0b", "a\u{1b}[2J", "a\u{85}b", " a", "a\u{2028}b"] {
             assert!(check_value(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn any_text_can_be_folded_into_a_value() {
+        assert_eq!(folded(" a\r\n\tb \u{1b} c  d\n"), "a b c  d");
+        assert_eq!(folded("channel: x\npriority: urgent"), "channel: x priority: urgent");
+        assert!(check_value(&folded(&"é \n".repeat(900))).is_ok());
     }
 
     #[test]

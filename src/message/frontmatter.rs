@@ -1,8 +1,9 @@
 //! Frontmatter: the block between two `---` lines at the head of a file, taken apart into raw lines.
 //!
-//! [`split`] finds the block and the body in text, [`fields`] reads `key: value` lines in which a value is
-//! the raw rest of its line. Nothing is unquoted or unescaped. A byte order mark and CRLF line ends are
-//! accepted; the caller keeps the text, so what was read can be given back byte for byte.
+//! [`split`] finds the block and the body in text, [`split_message`] also after blank lines. [`fields`] reads
+//! `key: value` lines in which a value is the raw rest of its line. Nothing is unquoted or unescaped. A byte
+//! order mark, CRLF line ends and keys of the protocol in another case are accepted; the caller keeps the text,
+//! so what was read can be given back byte for byte.
 
 use thiserror::Error;
 
@@ -30,6 +31,18 @@ pub enum ParseError {
     Missing { field: &'static str },
     #[error("{}`{field}`: {why}", place(.line))]
     BadValue { line: usize, field: String, why: String },
+}
+
+impl ParseError {
+    /// The error for a file whose first fence has `lines` lines above it.
+    pub(super) fn moved_down(mut self, lines: usize) -> Self {
+        match &mut self {
+            Self::NotAField { line } | Self::Duplicate { line, .. } => *line += lines,
+            Self::BadValue { line, .. } if *line > 0 => *line += lines,
+            _ => {}
+        }
+        self
+    }
 }
 
 /// A field that is not in the file yet has no line.
@@ -85,9 +98,39 @@ pub fn split(text: &str) -> Result<Split<'_>, ParseError> {
     Err(if rest.len() > HEADER_LIMIT { ParseError::HeaderTooLong } else { ParseError::Unclosed })
 }
 
-/// Reads the raw fields of a header. Indented, blank and comment lines belong to whoever wrote them and
-/// are passed over; the first line of the header is line 2 of the file.
-pub fn fields(header: &str) -> Result<Vec<Field<'_>>, ParseError> {
+/// Finds the frontmatter and the body of a message, which may begin with blank lines; also gives their number.
+pub fn split_message(text: &str) -> Result<(Split<'_>, usize), ParseError> {
+    let start = without_blank_lines(text);
+    let above = text[..text.len() - start.len()].matches('\n').count();
+    split(start).map(|split| (split, above))
+}
+
+/// The text from its first line that is not blank.
+pub(super) fn without_blank_lines(text: &str) -> &str {
+    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
+    while let Some((line, below)) = rest.split_once('\n') {
+        if !line.trim().is_empty() {
+            break;
+        }
+        rest = below;
+    }
+    rest
+}
+
+/// The spelling of a key that the protocol knows, whatever case it is written in.
+pub(super) fn known_key(key: &str, known: &[&'static str]) -> Option<&'static str> {
+    known.iter().copied().find(|own| own.eq_ignore_ascii_case(key))
+}
+
+/// Whether a key can stand before the colon of a raw line.
+pub(super) fn is_raw_key(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+}
+
+/// Reads the raw fields of a header. Keys in `known` are found in any case and given in the spelling they have
+/// there. Indented, blank and comment lines belong to other programs and are skipped; the first line of the
+/// header is line 2 of the file.
+pub fn fields<'a>(header: &'a str, known: &[&'static str]) -> Result<Vec<Field<'a>>, ParseError> {
     let mut found: Vec<Field<'_>> = Vec::with_capacity(8);
     let mut seen = std::collections::HashSet::new();
     for (index, line) in header.lines().enumerate() {
@@ -97,9 +140,10 @@ pub fn fields(header: &str) -> Result<Vec<Field<'_>>, ParseError> {
         }
         let (key, value) = line.split_once(':').ok_or(ParseError::NotAField { line: number })?;
         let value = value.strip_prefix(' ').unwrap_or(value);
-        if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')) {
+        if !is_raw_key(key) {
             return Err(ParseError::NotAField { line: number });
         }
+        let key = known_key(key, known).unwrap_or(key);
         if !seen.insert(key) {
             return Err(ParseError::Duplicate { line: number, key: key.chars().take(64).collect() });
         }
@@ -125,7 +169,7 @@ mod tests {
     fn parts_of_a_plain_message() {
         let split = split("---\na: 1\nb: re: x #2\n---\n\nbody\n---\n").unwrap();
         assert_eq!(split.body, "body\n---\n");
-        let fields = fields(split.header).unwrap();
+        let fields = fields(split.header, &[]).unwrap();
         assert_eq!(fields[1], Field { key: "b", value: "re: x #2", line: 3 });
     }
 
@@ -133,7 +177,7 @@ mod tests {
     fn crlf_bom_and_no_blank_line() {
         let split = split("\u{feff}---\r\na: 1\r\n---\r\nbody").unwrap();
         assert_eq!(split.body, "body");
-        assert_eq!(fields(split.header).unwrap()[0].value, "1");
+        assert_eq!(fields(split.header, &[]).unwrap()[0].value, "1");
     }
 
     #[test]
@@ -156,13 +200,29 @@ mod tests {
 
     #[test]
     fn a_key_stands_once() {
-        assert_eq!(fields("a: 1\na: 2\n"), Err(ParseError::Duplicate { line: 3, key: "a".into() }));
-        assert_eq!(fields("just text\n"), Err(ParseError::NotAField { line: 2 }));
+        assert_eq!(fields("a: 1\na: 2\n", &[]), Err(ParseError::Duplicate { line: 3, key: "a".into() }));
+        assert_eq!(fields("just text\n", &[]), Err(ParseError::NotAField { line: 2 }));
+    }
+
+    #[test]
+    fn a_known_key_is_found_in_any_case_and_stands_once() {
+        let found = fields("From: a\nX: 1\nx: 2\n", &["from"]).unwrap();
+        assert_eq!(found.iter().map(|f| f.key).collect::<Vec<_>>(), ["from", "X", "x"]);
+        let twice = fields("from: a\nFROM: b\n", &["from"]);
+        assert_eq!(twice, Err(ParseError::Duplicate { line: 3, key: "from".into() }));
+    }
+
+    #[test]
+    fn a_message_may_begin_with_blank_lines() {
+        let (split, above) = split_message("\u{feff}\n \r\n---\na: 1\n---\nbody").unwrap();
+        assert_eq!((split.header, split.body, above), ("a: 1\n", "body", 2));
+        assert_eq!(split_message("\n\n"), Err(ParseError::Empty));
+        assert_eq!(split_message("\nhello\n---\n"), Err(ParseError::NoFrontmatter));
     }
 
     #[test]
     fn lists_and_comments_of_others_are_passed_over() {
-        let fields = fields("tags:\n  - x\n# note\na: 1\n").unwrap();
+        let fields = fields("tags:\n  - x\n# note\na: 1\n", &[]).unwrap();
         assert_eq!(fields.iter().map(|f| f.key).collect::<Vec<_>>(), ["tags", "a"]);
     }
 }

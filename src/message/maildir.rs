@@ -1,55 +1,52 @@
 //! The codec of the native protocol (format.md §3): `from`, `msg_id`, `subject`, `reply_to`, `to`, then
 //! Postroom's own fields, a blank line and the body exactly as given.
 //!
-//! [`render`] writes exactly those bytes. Reading is wider: any order of fields, CRLF, a byte order mark,
-//! no blank line, and only `from` and `msg_id` are needed, because without them nothing can be answered.
+//! [`render`] writes exactly those bytes, and refuses what [`parse`] would not give back. Reading is wider: any order
+//! of fields, keys in any case, CRLF, a byte order mark, no blank line before the body. A message without `from` is
+//! from `unknown`, one without `msg_id` gets an id that is derived from all of its bytes; both are doubts.
 
-use super::envelope::{Envelope, Message, Native, Priority};
+use super::Protocol;
+use super::envelope::{Envelope, Head, Message, Native, Priority, VALUE_LIMIT};
 use super::frontmatter::{self, Field, ParseError};
+use super::liberal::{self, UNKNOWN};
+use super::unwritable::{RawHeader, Unwritable};
 use crate::name::MessageId;
 
 /// The fields of the protocol, and those of ours that it has a place for.
 pub(super) const OWN: [&str; 7] = ["from", "msg_id", "subject", "reply_to", "to", "priority", "channel"];
 
-/// The bytes of a message. The caller has checked the values ([`super::envelope::check_value`]).
-pub fn render(envelope: &Envelope, body: &str) -> String {
-    let mut out = String::with_capacity(body.len() + 256);
-    let mut line = |key: &str, value: &str| {
-        out.push_str(key);
-        out.push_str(": ");
-        out.push_str(value);
-        out.push('\n');
-    };
-    line("---\nfrom", &envelope.from);
-    line("msg_id", envelope.id.as_str());
-    line("subject", &envelope.subject);
+/// The bytes of a message.
+pub fn render(envelope: &Envelope, body: &str) -> Result<String, Unwritable> {
+    let mut header = RawHeader::new(Protocol::Maildir, &OWN, &[]);
+    header.field("from", &envelope.from)?;
+    header.id("msg_id", envelope.id.as_str())?;
+    header.line("subject", &envelope.subject, VALUE_LIMIT)?;
     if let Some(id) = &envelope.reply_to {
-        line("reply_to", id.as_str());
+        header.id("reply_to", id.as_str())?;
     }
-    line("to", &envelope.to);
+    header.field("to", &envelope.to)?;
     if envelope.priority != Priority::Normal {
-        line("priority", envelope.priority.word());
+        header.field("priority", envelope.priority.word())?;
     }
     if let Some(channel) = &envelope.channel {
-        line("channel", channel);
+        header.field("channel", channel)?;
     }
-    for (key, value) in &envelope.extra {
-        line(key, value);
-    }
-    out.push_str("---\n\n");
-    out.push_str(body);
-    out
+    header.extras(&envelope.extra)?;
+    header.finish(body)
 }
 
 /// Reads a whole message.
 pub fn parse(bytes: &[u8]) -> Result<Message, ParseError> {
-    let split = frontmatter::split(frontmatter::text(bytes)?)?;
-    Ok(Message { envelope: envelope(split.header)?, body: split.body.to_owned() })
+    let (split, above) = frontmatter::split_message(frontmatter::text(bytes)?)?;
+    let envelope = envelope(split.header, || Some(MessageId::derived(bytes)));
+    match envelope.map_err(|e| e.moved_down(above))? {
+        Some(envelope) => Ok(Message { envelope, body: split.body.to_owned() }),
+        None => Err(ParseError::Missing { field: "msg_id" }),
+    }
 }
 
-/// Reads the envelope alone out of the beginning of a file. `None`: the block is not closed yet within
-/// these bytes, and the caller may read on.
-pub fn parse_head(bytes: &[u8], whole: bool) -> Result<Option<Envelope>, ParseError> {
+/// Reads the envelope alone out of the beginning of a file; `whole`: these are all of its bytes.
+pub fn parse_head(bytes: &[u8], whole: bool) -> Result<Head, ParseError> {
     // A cut in the middle of a character is no fault of the file.
     let text = match str::from_utf8(bytes) {
         Ok(text) => text,
@@ -62,37 +59,55 @@ pub fn parse_head(bytes: &[u8], whole: bool) -> Result<Option<Envelope>, ParseEr
             _ => return Err(ParseError::NotUtf8 { at: e.valid_up_to() }),
         },
     };
-    match frontmatter::split(text) {
-        Ok(split) => envelope(split.header).map(Some),
-        Err(ParseError::Unclosed) if !whole => Ok(None),
-        Err(e) => Err(e),
+    // Less than an opening fence and its line end can still become one.
+    if !whole && frontmatter::without_blank_lines(text).len() < "---\r\n".len() {
+        return Ok(Head::ReadOn);
     }
+    let (split, above) = match frontmatter::split_message(text) {
+        Err(ParseError::Unclosed) if !whole => return Ok(Head::ReadOn),
+        other => other?,
+    };
+    let envelope = envelope(split.header, || whole.then(|| MessageId::derived(bytes)));
+    let envelope = envelope.map_err(|e| e.moved_down(above))?;
+    Ok(envelope.map_or(Head::ReadAll, |envelope| Head::Envelope(Box::new(envelope))))
 }
 
 fn closed_before(bytes: &[u8], end: usize) -> Option<&str> {
-    str::from_utf8(&bytes[..end]).ok().filter(|text| frontmatter::split(text).is_ok())
+    str::from_utf8(&bytes[..end]).ok().filter(|text| frontmatter::split_message(text).is_ok())
 }
 
-pub(super) fn envelope(header: &str) -> Result<Envelope, ParseError> {
-    let fields = frontmatter::fields(header)?;
-    let find = |key: &str| fields.iter().find(|f| f.key == key);
-    let need = |key: &'static str| {
-        find(key).filter(|f| !f.value.trim().is_empty()).ok_or(ParseError::Missing { field: key })
+/// `None`: the message has no id, and `derived` has none for it either.
+fn envelope(
+    header: &str,
+    derived: impl FnOnce() -> Option<MessageId>,
+) -> Result<Option<Envelope>, ParseError> {
+    let fields = frontmatter::fields(header, &OWN)?;
+    // Two fences around nothing say nothing.
+    if fields.is_empty() {
+        return Err(ParseError::Missing { field: "from" });
+    }
+    let find = |key: &str| fields.iter().find(|f| f.key == key).filter(|f| !f.value.trim().is_empty());
+    let text = |key: &str| find(key).map(|f| f.value.trim().to_owned());
+    let mut doubts = vec![];
+    let id = match find("msg_id") {
+        Some(field) => message_id(field)?,
+        None => {
+            let Some(id) = derived() else { return Ok(None) };
+            doubts.push("`msg_id` is missing; the id is derived from the text".to_owned());
+            id
+        }
     };
-    let text = |key: &str| find(key).map(|f| f.value.trim().to_owned()).filter(|v| !v.is_empty());
-    let reply_to = find("reply_to").filter(|f| !f.value.trim().is_empty());
-    let priority = match find("priority") {
-        None => Priority::Normal,
-        Some(field) => Priority::parse(field.value.trim())
-            .ok_or_else(|| bad(field, "not one of low, normal, high, urgent"))?,
-    };
-    Ok(Envelope {
-        id: message_id(need("msg_id")?)?,
-        from: need("from")?.value.trim().to_owned(),
+    let from = text("from").unwrap_or_else(|| {
+        doubts.push("`from` is missing; the sender is unknown".to_owned());
+        UNKNOWN.to_owned()
+    });
+    Ok(Some(Envelope {
+        id,
+        from,
         to: text("to").unwrap_or_default(),
         subject: text("subject").unwrap_or_default(),
-        reply_to: reply_to.map(message_id).transpose()?,
-        priority,
+        reply_to: find("reply_to").map(message_id).transpose()?,
+        priority: find("priority").map_or(Priority::Normal, |f| liberal::priority(f.value, &mut doubts)),
         channel: text("channel"),
         extra: fields
             .iter()
@@ -100,8 +115,8 @@ pub(super) fn envelope(header: &str) -> Result<Envelope, ParseError> {
             .map(|f| (f.key.to_owned(), f.value.to_owned()))
             .collect(),
         native: Native::Maildir,
-        doubts: vec![],
-    })
+        doubts,
+    }))
 }
 
 fn message_id(field: &Field<'_>) -> Result<MessageId, ParseError> {
@@ -134,7 +149,7 @@ mod tests {
     #[test]
     fn the_bytes_of_a_message() {
         assert_eq!(
-            render(&sample(), "hi\n"),
+            render(&sample(), "hi\n").unwrap(),
             "---\nfrom: bob-1\nmsg_id: 3f2a9c1d-0000-4000-8000-000000000000\nsubject: re: x #12\nto: alice-2\n---\n\nhi\n"
         );
     }
@@ -146,7 +161,7 @@ mod tests {
         envelope.priority = Priority::Urgent;
         envelope.channel = Some("build".into());
         envelope.extra = vec![("step".into(), "2".into())];
-        let text = render(&envelope, "");
+        let text = render(&envelope, "").unwrap();
         assert!(
             text.contains(
                 "reply_to: deadbeef\nto: alice-2\npriority: urgent\nchannel: build\nstep: 2\n---\n\n"
@@ -165,24 +180,71 @@ mod tests {
     #[test]
     fn errors_name_line_and_field() {
         let error = |text: &str| parse(text.as_bytes()).unwrap_err().to_string();
-        assert_eq!(error("---\nfrom: a\n---\n"), "the field `msg_id` is missing");
         assert_eq!(error("---\nfrom: a\nmsg_id: b c\n---\n"), "line 3: `msg_id`: a space is not allowed");
+        assert_eq!(error("\n\n---\nmsg_id: b c\n---\n"), "line 4: `msg_id`: a space is not allowed");
+        assert_eq!(error("---\nfrom: a\nFrom: b\n---\n"), "line 3: the field `from` is there twice");
+    }
+
+    #[test]
+    fn what_is_missing_is_guessed_and_said() {
+        let text = "\n---\nSubject: hello\nPriority: P1\n---\nbody";
+        let message = parse(text.as_bytes()).unwrap();
+        let envelope = message.envelope;
+        assert_eq!((envelope.from.as_str(), envelope.subject.as_str()), ("unknown", "hello"));
         assert_eq!(
-            error("---\nfrom: a\nmsg_id: b\npriority: HIGH\n---\n"),
-            "line 4: `priority`: not one of low, normal, high, urgent"
+            (envelope.id.clone(), envelope.priority),
+            (MessageId::derived(text.as_bytes()), Priority::High)
         );
+        assert_eq!(
+            envelope.doubts,
+            [
+                "`msg_id` is missing; the id is derived from the text",
+                "`from` is missing; the sender is unknown",
+                "`priority: P1` is read as high",
+            ]
+        );
+        assert_eq!(parse_head(text.as_bytes(), true), Ok(Head::Envelope(Box::new(envelope))));
+        assert_eq!(parse_head(text.as_bytes(), false), Ok(Head::ReadAll));
+    }
+
+    #[test]
+    fn what_the_protocol_cannot_hold_is_refused_by_name() {
+        let refused = |change: fn(&mut Envelope)| {
+            let mut envelope = sample();
+            change(&mut envelope);
+            render(&envelope, "").unwrap_err().to_string()
+        };
+        assert_eq!(refused(|e| e.from.clear()), "a maildir message cannot hold `from`: it is empty");
+        let injected = refused(|e| e.extra = vec![("error".into(), "no\nchannel: injected".into())]);
+        assert!(
+            injected.starts_with("a maildir message cannot hold `error`: it holds a line break"),
+            "{injected}"
+        );
+        for (extra, why) in [
+            (vec![("a b", "")], "`a b`: a key has letters"),
+            (vec![("Priority", "high")], "`Priority`: the protocol has this field"),
+            (vec![("x", "1"), ("x", "2")], "`x`: it is there twice"),
+            (vec![("x", " 1")], "`x`: it begins or ends with white space"),
+            (vec![("REQUEST_ID", "1")], "`REQUEST_ID`: with it the message is one of another protocol"),
+        ] {
+            let extra = extra.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+            let refused = render(&Envelope { extra, ..sample() }, "").unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 
     #[test]
     fn the_head_of_a_file_is_enough_for_its_envelope() {
-        let text = render(&sample(), "é".repeat(3000).as_str());
+        let text = render(&sample(), "é".repeat(3000).as_str()).unwrap();
         let bytes = text.as_bytes();
-        assert_eq!(parse_head(&bytes[..20], false).unwrap(), None);
-        assert_eq!(parse_head(&bytes[..400], false).unwrap().unwrap(), sample());
-        assert_eq!(parse_head(&bytes[..401], false).unwrap().unwrap(), sample());
+        let whole = Ok(Head::Envelope(Box::new(sample())));
+        assert_eq!(parse_head(&bytes[..2], false), Ok(Head::ReadOn));
+        assert_eq!(parse_head(&bytes[..20], false), Ok(Head::ReadOn));
+        assert_eq!(parse_head(&bytes[..400], false), whole);
+        assert_eq!(parse_head(&bytes[..401], false), whole);
         let mut broken = bytes[..300].to_vec();
         broken.extend(b"\xff tail");
-        assert_eq!(parse_head(&broken, false).unwrap().unwrap(), sample());
+        assert_eq!(parse_head(&broken, false), whole);
         assert!(parse_head(&broken, true).is_err());
     }
 }

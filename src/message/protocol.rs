@@ -1,7 +1,6 @@
 //! The three protocols, told apart by the keys of a message, wherever it lies.
 
 use super::frontmatter::{self, ParseError};
-use super::{maildir, tree, workspace};
 
 /// Which protocol a message is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,16 +25,14 @@ impl Protocol {
         Self::ALL.into_iter().find(|protocol| protocol.word() == text)
     }
 
-    /// What the keys of a header say; maildir if they say nothing, because that is what is native.
+    /// What the keys of a header say, in any case; maildir if they say nothing, because that is what is native.
     pub(super) fn of_header(header: &str) -> Self {
-        // In YAML a key may be quoted, and stand apart from its colon.
-        let has = |key: &str| {
-            header.lines().any(|line| {
-                let rest = line.strip_prefix(['"', '\'']).unwrap_or(line).strip_prefix(key);
-                rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
-            })
-        };
-        if has("REQUEST_ID") || has("MESSAGE_TYPE") {
+        let keys: Vec<&str> = header.lines().filter_map(key).collect();
+        let has = |key: &str| keys.iter().any(|found| found.eq_ignore_ascii_case(key));
+        let exact = |key: &str| keys.contains(&key);
+        // A response of a tree has a `request_id` too, and a task may have any field besides its own.
+        let is_request = has("REQUEST_ID") && has("MESSAGE_TYPE") && !has("id") && !has("status");
+        if exact("REQUEST_ID") || exact("MESSAGE_TYPE") || is_request {
             return Self::Workspace;
         }
         // A task that came from a mailbox of the native protocol carries that one's id as well.
@@ -48,19 +45,21 @@ impl Protocol {
     }
 }
 
-/// Which protocol a file is written in, and whether it is a valid message of it.
-pub fn verify(bytes: &[u8]) -> (Option<Protocol>, Result<(), ParseError>) {
-    let split = match frontmatter::text(bytes).and_then(frontmatter::split) {
-        Ok(split) => split,
+/// The key of a line. In YAML it may be quoted, and stand apart from its colon.
+fn key(line: &str) -> Option<&str> {
+    let line = line.strip_prefix(['"', '\'']).unwrap_or(line);
+    let (key, _) = line.split_once(':')?;
+    Some(key.trim_end_matches(['"', '\'', ' ']))
+}
+
+/// Which protocol a file is written in, and whether it is a message of it; if so, what a reader has to guess.
+pub fn verify(bytes: &[u8]) -> (Option<Protocol>, Result<Vec<String>, ParseError>) {
+    let split = match frontmatter::text(bytes).and_then(frontmatter::split_message) {
+        Ok((split, _)) => split,
         Err(e) => return (None, Err(e)),
     };
-    let protocol = Protocol::of_header(split.header);
-    let valid = match protocol {
-        Protocol::Maildir => maildir::parse(bytes).map(|_| ()),
-        Protocol::Workspace => workspace::parse(bytes).map(|_| ()),
-        Protocol::Tree => tree::parse(bytes).map(|_| ()),
-    };
-    (Some(protocol), valid)
+    let doubts = super::any::parse(bytes).map(|message| message.envelope.doubts);
+    (Some(Protocol::of_header(split.header)), doubts)
 }
 
 #[cfg(test)]
@@ -75,6 +74,12 @@ mod tests {
         assert_eq!(of("---\nid: a\nstatus: pending\n---\n"), Some(Protocol::Tree));
         assert_eq!(of("---\n'id': a\n\"status\" : pending\n---\n"), Some(Protocol::Tree));
         assert_eq!(of("---\nidea: a\nstatuses: b\n---\n"), Some(Protocol::Maildir));
+        assert_eq!(of("---\nrequest_id: a\nMessage_Type: NEW\n---\n"), Some(Protocol::Workspace));
+        assert_eq!(
+            of("---\nID: a\nStatus: done\nrequest_id: b\nmessage_type: x\n---\n"),
+            Some(Protocol::Tree)
+        );
+        assert_eq!(of("\n---\nSTATUS: pending\n---\n"), Some(Protocol::Tree));
         assert_eq!(of("no frontmatter"), None);
     }
 }

@@ -1,18 +1,24 @@
 //! The codec of the tree protocol: a task for an agent, or its response, with YAML frontmatter.
 //!
-//! Needed are `id`, `from`, `to`, `status` and `created`. A change of status rewrites that one field and leaves
-//! every other byte as it was ([`set_status`]).
+//! `id`, `from`, `to`, `status` and `created` are always written; [`render`] refuses what [`parse`] would not give back.
+//! Reading is wider ([`super::liberal`]): only `id` has to be there, and what was guessed is in [`Task::doubts`]. A change
+//! of status rewrites that one field and leaves every other byte as it was ([`set_status`]).
+
+mod header;
+mod write;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::envelope::Priority;
-use super::frontmatter::{self, ParseError};
-use super::shared;
-use super::yaml::{self, Field};
-use crate::clock::Timestamp;
+use super::frontmatter::{self, ParseError, Split};
+use super::liberal::{self, UNKNOWN};
+use super::step::Step;
+use super::yaml::Field;
 use crate::name::MessageId;
+use header::Header;
+pub use write::render;
 
 /// Where a task is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -54,12 +60,12 @@ pub struct Task {
     pub from: String,
     pub to: String,
     pub status: Status,
-    /// ISO 8601, UTC, as it stands.
+    /// ISO 8601 with a zone; empty where a message that was read has no usable time.
     pub created: String,
     pub priority: Priority,
     pub context: Option<String>,
     pub workflow: Option<String>,
-    pub step: Option<u64>,
+    pub step: Option<Step>,
     /// In responses: the request they answer.
     pub request_id: Option<String>,
     pub duration_seconds: Option<u64>,
@@ -67,9 +73,11 @@ pub struct Task {
     /// Scalar fields of others, in the order they were found.
     pub extra: Vec<(String, String)>,
     pub body: String,
+    /// What the reader had to guess.
     pub doubts: Vec<String>,
 }
 
+/// The fields of the protocol.
 pub(super) const OWN: [&str; 12] = [
     "id",
     "from",
@@ -85,131 +93,148 @@ pub(super) const OWN: [&str; 12] = [
     "error",
 ];
 
-/// The bytes of a new message, in the order of the seed.
-pub fn render(task: &Task) -> String {
-    let mut out = String::with_capacity(task.body.len() + 256);
-    let mut line = |key: &str, value: &str| {
-        out.push_str(key);
-        out.push_str(": ");
-        out.push_str(value);
-        out.push('\n');
-    };
-    line("---\nid", &yaml::scalar(&task.id));
-    if let Some(id) = &task.request_id {
-        line("request_id", &yaml::scalar(id));
+/// Fields of ours that other protocols have a place for; read in any case, like those of the protocol.
+const OURS: [&str; 3] = ["msg_id", "reply_to", "channel"];
+
+const KNOWN: [&str; 15] = {
+    let mut known = [""; 15];
+    let mut n = 0;
+    while n < known.len() {
+        known[n] = if n < OWN.len() { OWN[n] } else { OURS[n - OWN.len()] };
+        n += 1;
     }
-    line("from", &yaml::scalar(&task.from));
-    line("to", &yaml::scalar(&task.to));
-    if task.priority != Priority::Normal {
-        line("priority", task.priority.word());
-    }
-    line("status", task.status.word());
-    line("created", &yaml::scalar(&task.created));
-    for (key, value) in [("context", &task.context), ("workflow", &task.workflow)] {
-        if let Some(value) = value {
-            line(key, &yaml::scalar(value));
-        }
-    }
-    for (key, value) in [("step", task.step), ("duration_seconds", task.duration_seconds)] {
-        if let Some(value) = value {
-            line(key, &value.to_string());
-        }
-    }
-    if let Some(error) = &task.error {
-        line("error", &yaml::scalar(error));
-    }
-    for (key, value) in &task.extra {
-        line(key, &yaml::scalar(value));
-    }
-    out.push_str("---\n\n");
-    out.push_str(&task.body);
-    out
-}
+    known
+};
 
 /// Reads a message.
 pub fn parse(bytes: &[u8]) -> Result<Task, ParseError> {
-    let split = frontmatter::split(frontmatter::text(bytes)?)?;
-    let fields = yaml::fields(split.header)?;
-    let find = |key: &str| fields.iter().find(|f| f.key == key);
-    let text = |key: &str| {
-        let value = find(key).and_then(Field::text).map(|v| v.trim().to_owned());
-        value.filter(|v| !v.is_empty())
-    };
-    let need = |key: &'static str| text(key).ok_or(ParseError::Missing { field: key });
-    let number = |key: &str| match (find(key), text(key)) {
-        (Some(field), Some(value)) => {
-            value.parse::<u64>().map(Some).map_err(|_| bad(field, "not a whole number"))
-        }
-        _ => Ok(None),
-    };
-    let status = need("status")?;
-    let status = Status::parse(&status).ok_or_else(|| {
-        complain(find("status"), "status", "not one of pending, in_progress, completed, failed")
-    })?;
-    let priority = match text("priority") {
-        None => Priority::Normal,
-        Some(word) => Priority::parse(&word)
-            .ok_or_else(|| complain(find("priority"), "priority", "not one of low, normal, high, urgent"))?,
-    };
-    let created = need("created")?;
-    if Timestamp::parse(&created).is_none() {
-        return Err(complain(find("created"), "created", "not a time in ISO 8601 with a zone"));
-    }
+    parse_with(bytes, None)
+}
+
+/// Reads a message that is called `id` where it does not say so itself, as its file name does.
+pub fn parse_named(bytes: &[u8], id: &str) -> Result<Task, ParseError> {
+    parse_with(bytes, Some(id))
+}
+
+fn parse_with(bytes: &[u8], name: Option<&str>) -> Result<Task, ParseError> {
+    let (split, above) = frontmatter::split_message(frontmatter::text(bytes)?)?;
+    task(split, name).map_err(|e| e.moved_down(above))
+}
+
+fn task(split: Split<'_>, name: Option<&str>) -> Result<Task, ParseError> {
+    let header = Header::read(split.header)?;
+    let mut doubts = header.doubts.clone();
+    let status = status(&header, &mut doubts)?;
+    let id = id(&header, name, &mut doubts)?;
     // What names a message must be able to stand on a line of its own, wherever it goes from here.
     for key in ["id", "request_id"] {
-        if let (Some(field), Some(value)) = (find(key), text(key)) {
-            MessageId::found(&value).map_err(|why| bad(field, &why.to_string()))?;
+        if let (Some(field), Some(value)) = (header.field(key), header.text(key)) {
+            MessageId::found(value).map_err(|why| bad(field, &why.to_string()))?;
         }
     }
+    let from = header.text("from").unwrap_or_else(|| {
+        doubts.push("`from` is missing; the sender is unknown".to_owned());
+        UNKNOWN
+    });
+    let to = header.text("to").unwrap_or_else(|| {
+        doubts.push("`to` is missing".to_owned());
+        ""
+    });
+    let text = |key: &str| header.text(key).map(str::to_owned);
     Ok(Task {
-        id: need("id")?,
-        from: need("from")?,
-        to: need("to")?,
+        id,
+        from: from.to_owned(),
+        to: to.to_owned(),
         status,
-        created,
-        priority,
+        created: liberal::created(header.text("created"), &mut doubts),
+        priority: header
+            .text("priority")
+            .map_or(Priority::Normal, |word| liberal::priority(word, &mut doubts)),
         context: text("context"),
         workflow: text("workflow"),
-        step: number("step")?,
+        step: number(&header, "step", &mut doubts),
         request_id: text("request_id"),
-        duration_seconds: number("duration_seconds")?,
+        duration_seconds: number(&header, "duration_seconds", &mut doubts),
         error: text("error"),
-        extra: fields
+        extra: header
+            .fields()
             .iter()
-            .filter(|f| !OWN.contains(&f.key.as_str()))
-            .filter(|f| f.value.is_some())
-            .map(|f| (f.key.clone(), f.text().unwrap_or_default().to_owned()))
+            .filter(|(name, field)| !OWN.contains(&name.as_str()) && field.value.is_some())
+            .map(|(name, field)| (name.clone(), field.text().unwrap_or_default().to_owned()))
             .collect(),
         body: split.body.to_owned(),
-        doubts: vec![],
+        doubts,
     })
+}
+
+/// The status. Without one a header is still that of a task if it says which, or from whom to whom.
+fn status(header: &Header<'_>, doubts: &mut Vec<String>) -> Result<Status, ParseError> {
+    let has = |key: &str| header.text(key).is_some();
+    match (header.field("status"), header.text("status")) {
+        (Some(field), _) if field.value.is_none() => Err(bad(field, "a list or a map, not one value")),
+        (Some(field), Some(word)) => liberal::status(word, doubts)
+            .ok_or_else(|| bad(field, "not one of pending, in_progress, completed, failed")),
+        _ if has("id") || has("from") && has("to") => {
+            doubts.push("`status` is missing and read as pending".to_owned());
+            Ok(Status::Pending)
+        }
+        _ => Err(ParseError::Missing { field: "status" }),
+    }
+}
+
+/// The id, else the name that the caller has for it; but what carries the id of another protocol is a message of that.
+fn id(header: &Header<'_>, name: Option<&str>, doubts: &mut Vec<String>) -> Result<String, ParseError> {
+    let missing = ParseError::Missing { field: "id" };
+    match (header.text("id"), name) {
+        (Some(id), _) => Ok(id.to_owned()),
+        (None, Some(name)) if header.text("status").is_some() || header.text("msg_id").is_none() => {
+            MessageId::found(name).map_err(|_| missing)?;
+            doubts.push(format!("`id` is missing; it is called {}", liberal::shown(name)));
+            Ok(name.to_owned())
+        }
+        _ => Err(missing),
+    }
+}
+
+fn number<T: std::str::FromStr>(header: &Header<'_>, key: &str, doubts: &mut Vec<String>) -> Option<T> {
+    let text = header.text(key)?;
+    let number = text.parse().ok();
+    if number.is_none() {
+        doubts.push(format!("`{key}: {}` is not a number and is ignored", liberal::shown(text)));
+    }
+    number
 }
 
 /// The whole text with another status, and every other byte as it was.
 pub fn set_status(text: &str, status: Status) -> Result<String, ParseError> {
-    let split = frontmatter::split(text)?;
-    let changed =
-        yaml::set(split.header, "status", status.word())?.ok_or(ParseError::Missing { field: "status" })?;
+    changed(text, |header| header.with("status", status.word()))
+}
+
+/// The whole text with another status and, where it can be written, what went wrong. What is completed loses the `error`
+/// of an earlier try. The status is what counts: where the `error` that is there cannot be changed in place, it stays.
+pub fn change(text: &str, status: Status, error: Option<&str>) -> Result<String, ParseError> {
+    let with_status = set_status(text, status)?;
+    let result = match error {
+        Some(error) => changed(&with_status, |header| header.with("error", error)),
+        None if status == Status::Completed => changed(&with_status, |header| {
+            Ok(header.without("error").unwrap_or_else(|| header.lines().to_owned()))
+        }),
+        None => return Ok(with_status),
+    };
+    Ok(result.unwrap_or(with_status))
+}
+
+/// The whole text with a change of its header.
+fn changed(
+    text: &str,
+    change: impl FnOnce(&Header<'_>) -> Result<String, ParseError>,
+) -> Result<String, ParseError> {
+    let (split, above) = frontmatter::split_message(text)?;
+    let changed = Header::read(split.header).and_then(|header| change(&header));
     // The header is a part of the text, so its place is where it lies in it.
     let start = split.header.as_ptr() as usize - text.as_ptr() as usize;
+    let changed = changed.map_err(|e| e.moved_down(above))?;
     Ok(format!("{}{changed}{}", &text[..start], &text[start + split.header.len()..]))
-}
-
-/// The whole text with another status and, where it can be written, what went wrong. The status is what counts: where the
-/// `error` that is there cannot be changed in place, it stays.
-pub fn change(text: &str, status: Status, error: Option<&str>) -> Result<String, ParseError> {
-    let changed = set_status(text, status)?;
-    match error.map(|error| shared::set(&changed, "error", error)) {
-        Some(Ok(with_error)) => Ok(with_error),
-        _ => Ok(changed),
-    }
-}
-
-fn complain(field: Option<&Field>, key: &str, why: &str) -> ParseError {
-    field.map_or_else(
-        || ParseError::BadValue { line: 0, field: key.to_owned(), why: why.to_owned() },
-        |f| bad(f, why),
-    )
 }
 
 fn bad(field: &Field, why: &str) -> ParseError {
@@ -217,68 +242,5 @@ fn bad(field: &Field, why: &str) -> ParseError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The request of the seed, comments and all.
-    const SEED: &str = "---\nid: 2025-01-01-001\nfrom: explore\nto: skill-writer\npriority: normal # low | normal | high | urgent\n\
-        status: pending # pending | in_progress | completed | failed\ncreated: 2025-01-01T12:00:00Z\n\
-        context: \"Creating skill from exploration findings\"\nworkflow: create-skill-from-research\nstep: 2\n---\n\n## Request\n\nCreate a skill.\n";
-
-    #[test]
-    fn the_seed_s_own_message_is_read() {
-        let task = parse(SEED.as_bytes()).unwrap();
-        assert_eq!((task.id.as_str(), task.status, task.step), ("2025-01-01-001", Status::Pending, Some(2)));
-        assert_eq!(task.context.as_deref(), Some("Creating skill from exploration findings"));
-    }
-
-    #[test]
-    fn a_status_changes_and_nothing_else() {
-        for text in [SEED.to_owned(), SEED.replace('\n', "\r\n"), format!("\u{feff}{SEED}")] {
-            let changed = set_status(&text, Status::InProgress).unwrap();
-            assert_eq!(changed, text.replacen("status: pending", "status: in_progress", 1));
-        }
-    }
-
-    #[test]
-    fn an_error_is_added_or_set_and_never_in_the_way() {
-        let changed = change(SEED, Status::Failed, Some("exit 1: \"no\"\nat all")).unwrap();
-        let failed = SEED.replacen("status: pending", "status: failed", 1);
-        let error = "error: \"exit 1: \\\"no\\\"\\nat all\"\n";
-        assert_eq!(changed, failed.replacen("step: 2\n", &format!("step: 2\n{error}"), 1));
-        let again = change(&changed, Status::Failed, Some("other")).unwrap();
-        assert_eq!(again, changed.replacen(error, "error: \"other\"\n", 1));
-        let block = SEED.replacen("step: 2\n", "error: |\n  long\nstep: 2\n", 1);
-        let kept = change(&block, Status::Failed, Some("x")).unwrap();
-        assert_eq!(kept, block.replacen("status: pending", "status: failed", 1));
-    }
-
-    #[test]
-    fn what_is_written_is_read_back() {
-        let mut task = parse(SEED.as_bytes()).unwrap();
-        task.priority = Priority::Urgent;
-        task.error = Some("it said: \"no\" #1".into());
-        task.extra = vec![("channel".into(), "a: b".into())];
-        assert_eq!(parse(render(&task).as_bytes()).unwrap(), task);
-    }
-
-    #[test]
-    fn errors_name_line_and_field() {
-        let error = |from: &str, to: &str| parse(SEED.replace(from, to).as_bytes()).unwrap_err().to_string();
-        assert_eq!(
-            error("status: pending", "status: waiting"),
-            "line 6: `status`: not one of pending, in_progress, completed, failed"
-        );
-        assert_eq!(
-            error("priority: normal", "priority: high!"),
-            "line 5: `priority`: not one of low, normal, high, urgent"
-        );
-        assert_eq!(error("step: 2", "step: two"), "line 10: `step`: not a whole number");
-        assert_eq!(error("to: skill-writer\n", ""), "the field `to` is missing");
-        assert_eq!(error("from: explore", "id: x"), "line 3: the field `id` is there twice");
-        assert_eq!(
-            error("2025-01-01T12:00:00Z", "yesterday"),
-            "line 7: `created`: not a time in ISO 8601 with a zone"
-        );
-    }
-}
+#[path = "tree_tests.rs"]
+mod tests;

@@ -1,11 +1,15 @@
 //! The codec of the workspace protocol: a request or a reply between two `.mailbox` directories.
 //!
 //! `REQUEST_ID`, `MESSAGE_TYPE`, `CHANNEL_ID`, `RECEIVER_INBOX_PATH`, `REPLY_INBOX_PATH`, a blank line, the body. A
-//! value is the raw rest of its line. Reading is wider than writing: any id that is safe as a file name, and no
-//! `REPLY_INBOX_PATH`, which means that no reply is wanted.
+//! value is the raw rest of its line. [`render`] refuses what [`parse`] would not give back. Reading is wider: any id
+//! without white space, keys in any case, quotes and comments around ids, types and paths, and no `REPLY_INBOX_PATH`,
+//! which means that no reply is wanted. An id is echoed exactly and is never a path: [`file_name_of`] is.
 
+use super::Protocol;
 use super::frontmatter::{self, Field, ParseError};
-use crate::name::MailboxId;
+use super::liberal::unwrapped;
+use super::unwritable::{RawHeader, Unwritable, Why};
+use crate::name::{MailboxId, MessageId};
 
 /// What a message is in its exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +41,19 @@ pub struct Request {
     /// Fields of others, in the order they were found.
     pub extra: Vec<(String, String)>,
     pub body: String,
+    /// What the reader had to guess.
+    pub doubts: Vec<String>,
 }
 
 /// The fields of the protocol.
 pub(super) const OWN: [&str; 5] =
     ["REQUEST_ID", "MESSAGE_TYPE", "CHANNEL_ID", "RECEIVER_INBOX_PATH", "REPLY_INBOX_PATH"];
+
+/// Fields of ours that other protocols have a place for; read in any case as well.
+pub(super) const OURS: [&str; 4] = ["msg_id", "subject", "reply_to", "priority"];
+
+/// As long as a path can be on Linux.
+const PATH_LIMIT: usize = 4096;
 
 /// The body of a reply to a message that a newer one made superfluous.
 pub const SUPERSEDED: &str = "\"\"\n";
@@ -62,71 +74,79 @@ impl Request {
             reply: Some(self.receiver.clone()),
             extra: vec![],
             body: body.to_owned(),
+            doubts: vec![],
         })
     }
 }
 
-/// The exact bytes of a message. The caller has checked the values.
-pub fn render(request: &Request) -> String {
-    let mut out = String::with_capacity(request.body.len() + 256);
-    let mut line = |key: &str, value: &str| {
-        out.push_str(key);
-        out.push_str(": ");
-        out.push_str(value);
-        out.push('\n');
-    };
-    line("---\nREQUEST_ID", &request.id);
-    line("MESSAGE_TYPE", request.kind.word());
-    if let Some(channel) = &request.channel {
-        line("CHANNEL_ID", channel);
-    }
-    line("RECEIVER_INBOX_PATH", &request.receiver);
-    if let Some(reply) = &request.reply {
-        line("REPLY_INBOX_PATH", reply);
-    }
-    for (key, value) in &request.extra {
-        line(key, value);
-    }
-    out.push_str("---\n\n");
-    out.push_str(&request.body);
-    out
-}
-
-/// The file name of a request: its id if that can be one, else digits that are derived from it.
+/// The file name of a request: its id where that is safe as a path component, else 32 hex digits derived from it.
 pub fn file_name_of(request: &str) -> String {
     match MailboxId::parse(request) {
         Ok(id) => id.to_string(),
-        Err(_) => crate::name::MessageId::derived(request.as_bytes()).request(),
+        Err(_) => MessageId::derived(request.as_bytes()).as_str().replace('-', ""),
+    }
+}
+
+/// The exact bytes of a message.
+pub fn render(request: &Request) -> Result<String, Unwritable> {
+    let mut header = RawHeader::new(Protocol::Workspace, &OWN, &OURS);
+    bare("REQUEST_ID", &request.id)?;
+    header.id("REQUEST_ID", &request.id)?;
+    header.field("MESSAGE_TYPE", request.kind.word())?;
+    if let Some(channel) = &request.channel {
+        header.field("CHANNEL_ID", channel)?;
+    }
+    bare("RECEIVER_INBOX_PATH", &request.receiver)?;
+    header.long_field("RECEIVER_INBOX_PATH", &request.receiver, PATH_LIMIT)?;
+    if let Some(reply) = &request.reply {
+        bare("REPLY_INBOX_PATH", reply)?;
+        header.long_field("REPLY_INBOX_PATH", reply, PATH_LIMIT)?;
+    }
+    header.extras(&request.extra)?;
+    header.finish(&request.body)
+}
+
+/// Refuses a value that a reader would take quotes or a comment off.
+fn bare(field: &str, value: &str) -> Result<(), Unwritable> {
+    match unwrapped(value) == value.trim() {
+        true => Ok(()),
+        false => Err(Unwritable::new(Protocol::Workspace, field, Why::ReadOtherwise)),
     }
 }
 
 /// Reads a message.
 pub fn parse(bytes: &[u8]) -> Result<Request, ParseError> {
-    let split = frontmatter::split(frontmatter::text(bytes)?)?;
-    let fields = frontmatter::fields(split.header)?;
-    let find = |key: &str| fields.iter().find(|f| f.key == key).filter(|f| !f.value.trim().is_empty());
-    let need = |key: &'static str| find(key).ok_or(ParseError::Missing { field: key });
-    let text = |key: &str| find(key).map(|f| f.value.trim().to_owned());
-    let id = need("REQUEST_ID")?;
-    MailboxId::parse(id.value.trim()).map_err(|why| bad(id, &why.to_string()))?;
-    let kind = need("MESSAGE_TYPE")?;
-    let kind = match kind.value.trim() {
-        "NEW" => Kind::New,
-        "REPLY" => Kind::Reply,
-        _ => return Err(bad(kind, "not NEW or REPLY, in upper case")),
+    let (split, above) = frontmatter::split_message(frontmatter::text(bytes)?)?;
+    request(split.header, split.body).map_err(|e| e.moved_down(above))
+}
+
+fn request(header: &str, body: &str) -> Result<Request, ParseError> {
+    let known: Vec<&'static str> = OWN.into_iter().chain(OURS).collect();
+    let fields = frontmatter::fields(header, &known)?;
+    let find = |key: &str| fields.iter().find(|f| f.key == key);
+    let text = |key: &str| find(key).map(|f| f.value.trim().to_owned()).filter(|v| !v.is_empty());
+    let bare = |key: &str| find(key).map(|f| (f, unwrapped(f.value))).filter(|(_, v)| !v.is_empty());
+    let need = |key: &'static str| bare(key).ok_or(ParseError::Missing { field: key });
+    let (field, id) = need("REQUEST_ID")?;
+    MessageId::found(id).map_err(|why| bad(field, &why.to_string()))?;
+    let kind = match need("MESSAGE_TYPE")? {
+        (_, "NEW") => Kind::New,
+        (_, "REPLY") => Kind::Reply,
+        (field, _) => return Err(bad(field, "not NEW or REPLY, in upper case")),
     };
     Ok(Request {
-        id: id.value.trim().to_owned(),
+        id: id.to_owned(),
         kind,
         channel: text("CHANNEL_ID"),
-        receiver: need("RECEIVER_INBOX_PATH")?.value.trim().to_owned(),
-        reply: text("REPLY_INBOX_PATH"),
+        receiver: need("RECEIVER_INBOX_PATH")?.1.to_owned(),
+        reply: bare("REPLY_INBOX_PATH").map(|(_, path)| path.to_owned()),
         extra: fields
             .iter()
             .filter(|f| !OWN.contains(&f.key))
             .map(|f| (f.key.to_owned(), f.value.to_owned()))
             .collect(),
-        body: split.body.to_owned(),
+        body: body.to_owned(),
+        doubts: vec![],
     })
 }
 
@@ -147,12 +167,13 @@ mod tests {
             reply: Some("/a/.mailbox/inbox/0123456789abcdef0123456789abcdef".into()),
             extra: vec![],
             body: "Please build.\n".into(),
+            doubts: vec![],
         }
     }
 
     #[test]
     fn the_bytes_of_a_request() {
-        let text = render(&sample());
+        let text = render(&sample()).unwrap();
         assert_eq!(
             text,
             "---\nREQUEST_ID: 0123456789abcdef0123456789abcdef\nMESSAGE_TYPE: NEW\nCHANNEL_ID: build\n\
@@ -181,7 +202,46 @@ mod tests {
             "line 3: `MESSAGE_TYPE`: not NEW or REPLY, in upper case"
         );
         assert_eq!(error("---\nMESSAGE_TYPE: NEW\n---\n"), "the field `REQUEST_ID` is missing");
-        assert!(error("---\nREQUEST_ID: ../x\nMESSAGE_TYPE: NEW\n---\n").starts_with("line 2: `REQUEST_ID`"));
+        assert!(error("---\nREQUEST_ID: a b\nMESSAGE_TYPE: NEW\n---\n").starts_with("line 2: `REQUEST_ID`"));
+        assert!(error("---\nREQUEST_ID: a\nrequest_id: b\n---\n").contains("`REQUEST_ID` is there twice"));
+    }
+
+    #[test]
+    fn quotes_comments_and_case_do_not_hide_a_request() {
+        let text = "\n---\nRequest_ID: \"user:chat/14\"\nmessage_type: NEW # or REPLY\nRECEIVER_INBOX_PATH: '/b/x'\n\
+                    REPLY_INBOX_PATH: /a #1/x # mine\nChannel_ID: c #2\nSubject: x #12\n---\nhi";
+        let request = parse(text.as_bytes()).unwrap();
+        assert_eq!(
+            (request.id.as_str(), request.kind, request.receiver.as_str()),
+            ("user:chat/14", Kind::New, "/b/x")
+        );
+        assert_eq!((request.reply.as_deref(), request.channel.as_deref()), (Some("/a #1/x"), Some("c #2")));
+        assert_eq!(request.extra, [("subject".to_owned(), "x #12".to_owned())]);
+        assert!(render(&request).unwrap().contains("REQUEST_ID: user:chat/14\n"));
+    }
+
+    #[test]
+    fn an_id_is_never_a_path() {
+        assert_eq!(file_name_of("note-1"), "note-1");
+        for id in ["user:chat/14", "../../x", ".x", ""] {
+            let name = file_name_of(id);
+            assert!(name.len() == 32 && MailboxId::parse(&name).is_ok(), "{id}: {name}");
+        }
+    }
+
+    #[test]
+    fn what_the_protocol_cannot_hold_is_refused_by_name() {
+        let refused = |change: fn(&mut Request)| {
+            let mut request = sample();
+            change(&mut request);
+            render(&request).unwrap_err().to_string()
+        };
+        assert!(refused(|r| r.id = "a b".into()).contains("`REQUEST_ID`: a space is not allowed"));
+        assert!(refused(|r| r.id = "\"a\"".into()).contains("`REQUEST_ID`: a reader would take it"));
+        assert!(refused(|r| r.receiver = "/a # b".into()).contains("`RECEIVER_INBOX_PATH`: a reader"));
+        assert!(refused(|r| r.reply = Some(String::new())).contains("`REPLY_INBOX_PATH`: it is empty"));
+        assert!(refused(|r| r.extra = vec![("request_id".into(), "x".into())]).contains("the protocol has"));
+        assert!(refused(|r| r.extra = vec![("Subject".into(), "x".into())]).contains("a reader would"));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 //!
 //! [`fields`] gives the top-level keys with their scalars and where these stand; anchors, aliases, tags, a second
 //! document and deep nesting are refused, because no protocol needs them and each has been an attack.
-//! [`set`] changes one scalar and leaves every other byte as it was: comments, quoting, order, line ends.
+//! [`set`] changes one scalar and leaves every other byte as it was: comments, quoting, order, line ends. A header that
+//! is not YAML can be read with [`lines`].
+
+pub mod lines;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -138,7 +141,10 @@ fn quoted(value: &str) -> String {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+            // What YAML does not call printable.
+            c if c.is_control()
+                || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') =>
+            {
                 out.push_str(&format!("\\U{:08x}", u32::from(c)));
             }
             c => out.push(c),

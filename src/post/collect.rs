@@ -4,7 +4,7 @@
 
 use super::{Error, Letter, Me, Outcome, Post, Result};
 use crate::journal::Event;
-use crate::mailbox::delivery::restore;
+use crate::mailbox::delivery::{DOUBT, restore};
 use crate::mailbox::directory::Directory;
 use crate::mailbox::place::Stray;
 use crate::mailbox::{Delivery, DeliveryOutcome, Folder, Mailbox};
@@ -84,9 +84,9 @@ impl Post {
         envelope.to = mailbox.id().to_string();
         // What its reader had to guess is said wherever it goes.
         if !envelope.doubts.is_empty() {
-            envelope.extra.push(("doubt".to_owned(), envelope.doubts.join("; ")));
+            envelope.extra.push((DOUBT.to_owned(), envelope.doubts.join("; ")));
         }
-        let mut envelope = any::plain(envelope);
+        let mut envelope = any::to_maildir(&envelope);
         let sender = self.resolve(&envelope.from)?.map(|from| self.mailbox(&from)).transpose()?;
         let mut put = self.put_stray(mailbox, sender.as_ref(), &envelope, &body)?;
         if matches!(put, DeliveryOutcome::Taken { .. }) {

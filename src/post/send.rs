@@ -278,7 +278,7 @@ impl Post {
         id: &MessageId,
         subject: &str,
     ) -> Envelope {
-        let mut envelope = any::plain(Envelope {
+        let mut envelope = any::to_maildir(&Envelope {
             id: id.clone(),
             from: from.to_string(),
             to: to.to_string(),

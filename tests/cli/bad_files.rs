@@ -24,7 +24,7 @@ fn planted(room: &TestRoom) -> Vec<&'static str> {
     room.place("bob", "empty.md", "");
     room.place("bob", "no-frontmatter.md", "just text\n");
     room.place("bob", "unclosed.md", "---\nfrom: a\nmsg_id: abcd0001\n");
-    room.place("bob", "nobody.md", "---\nmsg_id: abcd0002\n---\n\nx");
+    room.place("bob", "nobody.md", "---\nmsg_id: abcd 0002\n---\n\nx");
     room.place("bob", "twice.md", "---\nfrom: a\nfrom: b\nmsg_id: abcd0003\n---\n\nx");
     room.place("bob", "not-utf8.md", b"---\nfrom: a\nmsg_id: abcd0004\n---\n\n\xff\xfe");
     room.place("bob", "nul-field.md", "---\nfrom: a\nmsg_id: a\0b\n---\n\nx");

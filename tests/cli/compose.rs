@@ -165,11 +165,7 @@ fn what_cannot_be_composed_is_told_by_its_option() {
         (vec!["maildir", "--to", "b"], 4, "maildir messages need --from"),
         (vec!["maildir", "--from", "a"], 4, "maildir messages need --to"),
         (vec!["tree", "--from", "a", "--to", "../b"], 4, "--to: "),
-        (
-            vec!["tree", "--from", "a", "--to", "b", "--receiver", "/x"],
-            4,
-            "workflow messages have no --receiver",
-        ),
+        (vec!["tree", "--from", "a", "--to", "b", "--receiver", "/x"], 4, "tree messages have no --receiver"),
         (vec!["workspace", "--receiver", RECEIVER], 4, "workspace messages need --reply-path"),
         (vec!["workspace", "--receiver", "b/x", "--reply-path", BACK], 4, "--receiver: not an absolute path"),
         (
@@ -179,7 +175,7 @@ fn what_cannot_be_composed_is_told_by_its_option() {
         ),
         ([&["workspace", "--from", "a"], &paths[..]].concat(), 4, "workspace messages have no --from"),
         ([&["workspace", "--id", "not-hex"], &paths[..]].concat(), 4, "--id: not 32 lower-case hex digits"),
-        ([&["workspace", "--reply-to", "../x"], &paths[..]].concat(), 4, "--reply-to: "),
+        ([&["workspace", "--reply-to", "a b"], &paths[..]].concat(), 4, "--reply-to: "),
         ([&["workspace", "--reply-to", "x", "--id", REQUEST], &paths[..]].concat(), 4, "have no --id"),
         (
             vec!["maildir", "--from", "a", "--to", "b", "-s", "two\nlines"],
@@ -192,7 +188,7 @@ fn what_cannot_be_composed_is_told_by_its_option() {
             "--id: it has fewer than eight hex digits",
         ),
         (vec!["maildir", "--from", "a", "--to", "b", "--priority", "asap"], 2, "--priority"),
-        (vec!["telegram"], 2, "one of maildir, workspace, workflow"),
+        (vec!["telegram"], 2, "one of maildir, workspace, tree"),
     ] {
         let ran =
             room.bare(["compose", "-m", "hi", "--protocol"].into_iter().chain(arguments.clone())).exits(code);
@@ -216,16 +212,16 @@ fn verify_names_the_protocol_or_line_and_field() {
     put("8", "---\nfrom: a\n");
     put("9", &task("2026-01-01-001", "a", "b", "x\n").replace("to: b\n", "to: b\npriority: soon\n"));
     let good = room.bare(["verify", "1", "2", "3"]).succeeds().out;
-    assert_eq!(good, "1: valid maildir\n2: valid workspace\n3: valid workflow\n");
+    assert_eq!(good, "1: valid maildir\n2: valid workspace\n3: valid tree\n");
     let all = room.bare(["verify", "1", "4", "5", "6", "7", "8", "9", "missing"]).exits(4).out;
     insta::assert_snapshot!(all, @"
     1: valid maildir
     4: not valid: workspace: line 3: `MESSAGE_TYPE`: not NEW or REPLY, in upper case
-    5: not valid: workflow: line 5: `status`: not one of pending, in_progress, completed, failed
+    5: not valid: tree: line 5: `status`: not one of pending, in_progress, completed, failed
     6: not valid: maildir: line 4: the field `from` is there twice
     7: not valid: line 1: it does not begin with `---`
     8: not valid: the frontmatter is not closed by a line `---`
-    9: not valid: workflow: line 5: `priority`: not one of low, normal, high, urgent
+    9: valid tree (`priority: soon` is read as normal)
     missing: not valid: there is no such file
     ");
     let json = room.bare(["verify", "--json", "1", "4"]).json();

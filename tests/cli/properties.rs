@@ -34,7 +34,7 @@ const FIELDS: [&str; 14] = [
 
 #[test]
 fn messages_of_a_maildir() {
-    let starts = ["", "---\nfrom: a\nmsg_id: 1\n", "---\r\nmsg_id: 1\r\nfrom: a\r\n"];
+    let starts = ["", "\n \n---\n", "---\nfrom: a\nmsg_id: 1\n", "---\r\nmsg_id: 1\r\nfrom: a\r\n"];
     let own = [
         "from: a\n",
         "msg_id: 12345678\n",
@@ -43,6 +43,9 @@ fn messages_of_a_maildir() {
         "reply_to: 1\n",
         "channel:  c \n",
         "priority: high\n",
+        "From: b\n",
+        "Priority: P1\n",
+        "Msg_ID: 2\n",
     ];
     holds(any_bytes::maildir, &starts, &[&FIELDS[..], &own].concat());
 }
@@ -56,6 +59,10 @@ fn messages_of_a_workspace() {
         "CHANNEL_ID: c\n",
         "MESSAGE_TYPE: REPLY\n",
         "REQUEST_ID: 1\n",
+        "Request_id: \"user:chat/14\" # c\n",
+        "message_type: 'NEW'\n",
+        "RECEIVER_INBOX_PATH: /a #1/x # c\n",
+        "Priority: asap\n",
     ];
     holds(any_bytes::workspace, &["", start], &[&FIELDS[..], &own].concat());
 }
@@ -74,8 +81,16 @@ fn tasks_of_a_tree() {
         "l: *a\n",
         "m: {a: b}\n",
         "n: >-\n  t\n",
+        "Status: In Progress\n",
+        "STATUS: 'todo' # c\n",
+        "context: fix: the parser\n",
+        "priority: P1\n",
+        "step: 1.5\n",
+        "Error: old\n",
+        "created: 2026-01-01\n",
     ];
-    holds(any_bytes::tree, &["", start], &[&FIELDS[..], &own].concat());
+    let bare = "\n---\nid: 2026-01-01-001\n";
+    holds(any_bytes::tree, &["", bare, start], &[&FIELDS[..], &own].concat());
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn a_step_that_waits_wakes_nobody() {
 fn a_broken_request_keeps_nobody_from_the_others() {
     let project = Project::with(&[], &["a"]).leaves_faults();
     for number in 1..30 {
-        project.put("a", &format!("2025-03-04-0{number:02}"), "priority: asap\n");
+        project.put("a", &format!("2025-03-04-0{number:02}"), "status: waiting\n");
     }
     project.put("a", "2025-03-04-100", "priority: low\n");
     assert_eq!(read_all(&project, "a"), ["100"]);

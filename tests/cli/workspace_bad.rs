@@ -170,7 +170,7 @@ fn what_cannot_be_parsed_is_told_of_with_file_line_and_field_and_left_alone() {
             bad("bad5", "MESSAGE_TYPE: NEW\n", "MESSAGE_TYPE: NEW\nMESSAGE_TYPE: NEW\n"),
             "line 4: the field `MESSAGE_TYPE` is there twice",
         ),
-        ("bad6", bad("bad6", "REQUEST_ID: bad6", "REQUEST_ID: ../bad6"), "line 2: `REQUEST_ID`: "),
+        ("bad6", bad("bad6", "REQUEST_ID: bad6", "REQUEST_ID: bad 6"), "line 2: `REQUEST_ID`: "),
         ("bad7", bad("bad7", "---\n\nfine", "fine"), "the frontmatter is not closed"),
         ("bad8", "no frontmatter\n".to_owned(), "line 1: it does not begin with `---`"),
     ];

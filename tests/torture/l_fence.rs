@@ -117,6 +117,7 @@ fn rendered(subject: &str, body: &str, nonce: &str) -> String {
         channel: None,
         extra: vec![],
         native: Native::Maildir,
+        doubts: vec![],
     };
     let time = Timestamp::from_parts(0, 0);
     let next = ("to answer", "postroom reply 3f2a9c1d");

@@ -16,7 +16,7 @@ use crate::mailbox::fault::Result;
 use crate::mailbox::folder::{Folder, Token, by_folders};
 use crate::mailbox::place::{Listing, Place, PlaceFault, Reading};
 use crate::mailbox::reading::{Header, mtime, unreadable_faults};
-use crate::message::{Envelope, FileName, Message, Priority, Protocol, file_name, maildir};
+use crate::message::{Envelope, FileName, Message, Priority, Protocol, any, file_name, maildir};
 use crate::name::MessageId;
 
 impl Place for Maildir {
@@ -88,7 +88,8 @@ impl Place for Maildir {
         if let Some(route) = delivery.route.filter(|route| route.path.is_some()) {
             envelope.extra.extend(route.request.clone().map(|request| (REQUEST.to_owned(), request)));
         }
-        let bytes = maildir::render(&envelope, delivery.body);
+        let envelope = any::to_maildir(&envelope);
+        let bytes = maildir::render(&envelope, delivery.body)?;
         // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
         let short = envelope.id.short().unwrap_or_else(|| "00000000".to_owned());
         let name = FileName::new(delivery.now, &short, &envelope.subject, envelope.priority);

@@ -184,7 +184,7 @@ mod tests {
             };
             let short = id.short().unwrap();
             let name = FileName::new(Timestamp::from_parts(second, 0), &short, "re: it", Priority::Normal);
-            Self { name, bytes: maildir::render(&envelope, "done\n"), id }
+            Self { name, bytes: maildir::render(&envelope, "done\n").unwrap(), id }
         }
 
         fn deliver(&self, to: &Maildir, asked: Option<&Self>) -> DeliveryOutcome {

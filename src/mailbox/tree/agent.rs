@@ -346,7 +346,7 @@ pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> Result<Option<(Task, Ve
     };
     let stat = opened.stat;
     let bytes = opened.read_all(limit)?;
-    match tree::parse(&bytes) {
+    match tree::parse_named(&bytes, name.strip_suffix(".md").unwrap_or(name)) {
         Ok(task) => Ok(Some((task, bytes, stat))),
         Err(source) => Err(Error::Unreadable { path: dir.path().join(name), source }),
     }

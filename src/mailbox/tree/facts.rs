@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::mailbox::fault;
 use crate::message::tree::{Status, Task};
-use crate::message::{Priority, any};
+use crate::message::{Priority, Step, any};
 
 /// The directories of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ pub struct Facts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<u64>,
+    pub step: Option<Step>,
     /// Its context, else the first line of what it asks for.
     pub subject: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -53,7 +53,7 @@ impl Agent {
             let name = format!("{id}.md");
             task.id = id;
             let staged = format!(".{name}.{}", random::unique_hex());
-            self.dir().stage(&staged, tree::render(task).as_bytes())?;
+            self.dir().stage(&staged, tree::render(task)?.as_bytes())?;
             match self.dir().publish(&staged, self.dir(), &name) {
                 Ok(()) => {}
                 Err(e) => {
@@ -77,7 +77,7 @@ impl Agent {
         let name = response_name(id);
         let _held = self.tree().hold()?;
         let outbox = self.tree().made_tray(Tray::Outbox, self.id())?;
-        let bytes = tree::render(response);
+        let bytes = tree::render(response)?;
         match outbox.place(&name, bytes.as_bytes()) {
             Ok(()) => return Ok(Response::Written),
             Err(fault::Error::Exists { .. }) => {}
@@ -210,7 +210,7 @@ mod tests {
             assert!(matches!(agent.respond("2026-11-15-001", &answer), Ok(Response::Written { .. })));
             assert!(agent.put_failure_away("2026-11-15-001").unwrap());
             let kept = format!("archive/outboxes/a/2026-11-15-001-response-{number}.md");
-            assert_eq!(scene.text(&kept), tree::render(&answer));
+            assert_eq!(scene.text(&kept), tree::render(&answer).unwrap());
         }
         assert_eq!(agent.response("2026-11-15-001").unwrap(), None);
         answer.status = Status::Completed;

@@ -160,7 +160,7 @@ fn read(dir: &Dir, name: &str) -> fault::Result<Option<(Known, Mark)>> {
     };
     let mark = mark(&opened.stat);
     let bytes = opened.read_all(LIMIT)?;
-    Ok(Some(match tree::parse(&bytes) {
+    Ok(Some(match tree::parse_named(&bytes, name.strip_suffix(".md").unwrap_or(name)) {
         Ok(task) => (Known::Facts(Box::new(Facts::of(&task))), mark),
         Err(e) => (Known::Fault(e.to_string()), mark),
     }))

@@ -46,7 +46,7 @@ use thiserror::Error as ThisError;
 use super::disk::Dir;
 use super::fault;
 use super::lock::Lock;
-use crate::message::{ParseError, frontmatter, yaml};
+use crate::message::{ParseError, Unwritable, frontmatter, yaml};
 use crate::name::{BadName, MailboxId};
 
 pub use agent::Agent;
@@ -68,6 +68,8 @@ pub enum Error {
     Busy { path: PathBuf, tries: u32 },
     #[error("{name:?} cannot be part of a file name: {source}")]
     BadName { name: String, source: BadName },
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
     #[error("all numbers of the day {day} are taken")]
     NoNumber { day: String },
 }

@@ -11,7 +11,7 @@ use super::facts::{Facts, Tray};
 use super::{Result, SESSION, STATE, Tree};
 use crate::mailbox::folder::Folder;
 use crate::message::tree::Status;
-use crate::message::{ParseError, frontmatter, shared};
+use crate::message::{ParseError, Step as Number, frontmatter, shared};
 
 /// Where a step of a chain is.
 #[derive(Debug)]
@@ -60,8 +60,8 @@ impl Tree {
     }
 
     /// The steps of a chain by their numbers, in whatever inbox they are.
-    fn steps_of(&self, run: &str) -> Result<BTreeMap<u64, Vec<Step>>> {
-        let mut steps: BTreeMap<u64, Vec<Step>> = BTreeMap::new();
+    fn steps_of(&self, run: &str) -> Result<BTreeMap<Number, Vec<Step>>> {
+        let mut steps: BTreeMap<Number, Vec<Step>> = BTreeMap::new();
         for agent in self.agents()? {
             for tray in [Tray::Inbox, Tray::ArchivedInbox] {
                 let seen = self.facts(tray, &agent)?;
@@ -96,12 +96,13 @@ pub fn with_agent(text: &str, agent: &str, line: &str) -> std::result::Result<St
 fn with_steps(
     text: &str,
     run: &str,
-    steps: &BTreeMap<u64, Vec<Step>>,
+    steps: &BTreeMap<Number, Vec<Step>>,
 ) -> std::result::Result<String, ParseError> {
     let is_done = |of: &[Step]| of.iter().all(|step| step.status == Status::Completed);
-    let last = steps.keys().next_back().copied().unwrap_or(0);
+    let last = steps.keys().next_back().copied().unwrap_or(Number::from(0));
     let open = steps.iter().find(|(_, of)| !is_done(of)).map(|(number, _)| *number);
-    let total = shared::get(text, "total_steps")?.and_then(|total| total.parse().ok()).unwrap_or(0).max(last);
+    let total = shared::get(text, "total_steps")?.and_then(|total| total.parse::<Number>().ok());
+    let total = total.map_or(last, |total| total.max(last));
     let failed = steps.values().flatten().any(|step| step.status == Status::Failed);
     let status = match open {
         Some(_) if failed => Status::Failed,
@@ -124,7 +125,7 @@ fn with_steps(
 }
 
 /// The text with one line of the check-list as it stands now.
-fn with_step(text: &str, number: u64, of: &[Step], done: bool) -> std::result::Result<String, ParseError> {
+fn with_step(text: &str, number: Number, of: &[Step], done: bool) -> std::result::Result<String, ParseError> {
     let mark = if done { "[x]" } else { "[ ]" };
     let start = format!("{number}. [");
     let Some(at) = text.lines().position(|line| line.trim_start().starts_with(&start)) else {

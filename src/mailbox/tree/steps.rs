@@ -12,12 +12,13 @@ use super::{Result, Tree};
 use crate::clock::Timestamp;
 use crate::mailbox::fault;
 use crate::mailbox::place::Listing;
+use crate::message::Step;
 use crate::message::tree::Status;
 use crate::name::MailboxId;
 
 /// The lowest step of each run that is not completed.
 #[derive(Debug, Default)]
-pub(super) struct Runs(HashMap<String, u64>);
+pub(super) struct Runs(HashMap<String, Step>);
 
 impl Runs {
     pub(super) fn see(&mut self, facts: &Facts) {
@@ -35,7 +36,7 @@ impl Runs {
     }
 
     /// The step that a message waits for, and of which run.
-    pub(super) fn waits_for<'a>(&self, facts: &'a Facts) -> Option<(u64, &'a str)> {
+    pub(super) fn waits_for<'a>(&self, facts: &'a Facts) -> Option<(Step, &'a str)> {
         let (run, step) = (facts.workflow.as_deref()?, facts.step?);
         self.0.get(run).filter(|lowest| step > **lowest).map(|lowest| (*lowest, run))
     }
@@ -90,7 +91,7 @@ impl Agent {
     }
 }
 
-fn waits_for((step, run): (u64, &str)) -> String {
+fn waits_for((step, run): (Step, &str)) -> String {
     format!("waits for step {step} of {run}")
 }
 
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn an_order_that_no_comparison_of_two_could_give_is_total() {
-        let of = |id: &str, second: u32, run: Option<&str>, step| Facts {
+        let of = |id: &str, second: u32, run: Option<&str>, step: Option<u64>| Facts {
             id: id.into(),
             from: "x".into(),
             to: "y".into(),
@@ -199,7 +200,7 @@ mod tests {
             msg_id: None,
             request_id: None,
             workflow: run.map(str::to_owned),
-            step,
+            step: step.map(Step::from),
             subject: String::new(),
             duration_seconds: None,
             error: None,

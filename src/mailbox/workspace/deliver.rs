@@ -59,7 +59,7 @@ fn draft(delivery: &Delivery<'_>, request: &str, receiver: &Path) -> Result<Stri
     let reply = delivery.sender.map(|sender| sender.reply_file(request).display().to_string());
     let receiver = receiver.display().to_string();
     let message = any::to_request(delivery.envelope, delivery.body, request, &receiver, reply.as_deref());
-    let bytes = workspace::render(&message);
+    let bytes = workspace::render(&message)?;
     if let Some(sender) = delivery.sender {
         sender.keep_draft(request, bytes.as_bytes())?;
     }

@@ -53,7 +53,7 @@ impl Mailbox {
         let receiver = inbox.join(file_name_of(&request)).display().to_string();
         let reply = self.reply_file(&request).display().to_string();
         let copy = any::to_request(delivery.envelope, delivery.body, &request, &receiver, Some(&reply));
-        self.keep_draft(&request, workspace::render(&copy).as_bytes())
+        self.keep_draft(&request, workspace::render(&copy)?.as_bytes())
     }
 
     /// The envelope of a message of this mailbox's own, as its draft has it.
