@@ -57,7 +57,7 @@ fn main() -> Result<()> {
         // As the dispatcher answers.
         let id = MessageId::derived(format!("answer to {}", claimed.opened.message.envelope.id).as_bytes());
         let asked = Some(claimed.terms.file);
-        let answer = Letter { body: "ok\n".to_owned(), id: Some(id), asked, ..Letter::default() };
+        let answer = Letter { body: "ok\n".to_owned(), id: Some(id), question: asked, ..Letter::default() };
         post.done(&me, &held, Some(answer))?;
         println!("{}", begun.elapsed().as_micros());
     }
