@@ -154,7 +154,10 @@ impl MessageId {
     pub fn is_called(&self, reference: &str) -> bool {
         let wanted = reference.to_ascii_lowercase();
         let digits = wanted.bytes().filter(u8::is_ascii_hexdigit).count();
+        // A task that was filed by hand is called by its own id, without its inbox.
+        let task = self.0.split_once('@').is_some_and(|(id, _)| id == reference);
         self.0.eq_ignore_ascii_case(reference)
+            || task
             || digits >= 4 && self.is_generated() && self.0.to_ascii_lowercase().starts_with(&wanted)
     }
 

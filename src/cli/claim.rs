@@ -14,7 +14,7 @@ use super::send::{Writing, tell};
 use super::shown::{self, Shown};
 use crate::mailbox::claim::Terms;
 use crate::message::visible;
-use crate::post::{Failure, Me, Post};
+use crate::post::{Failure, Me, Post, Told};
 use crate::span;
 
 /// Take a message with a lease: only you can finish it until the lease ends
@@ -160,8 +160,8 @@ impl Verb for GiveUp {
         end(context, &self.token, "failed", |post, me| {
             let told = post.fail(me, &post.held(me, &self.token)?, &reason)?;
             // It is given up; but that nobody knows must not be silent.
-            if told.is_none() {
-                note("postroom: the sender has no mailbox, so nobody was told");
+            if let Told::CannotBe(e) = told {
+                note(&format!("postroom: the sender could not be told: {e}"));
             }
             Ok(())
         })

@@ -50,6 +50,7 @@ pub(super) struct Dispatch {
 impl Verb for Dispatch {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
+        post.adopt_new_inboxes()?;
         let staff = staff::gather(post)?;
         let parallel = self.parallel.unwrap_or(staff.settings.parallel).max(1);
         tell_vacant(post, &staff);
@@ -81,7 +82,7 @@ impl Verb for Dispatch {
             if let Event::Carried { carried } = &event {
                 super::follow::remarks(carried);
             }
-            if live || matches!(event, Event::Nothing { why: Some(_), .. }) {
+            if live || matches!(event, Event::Nothing { why: Some(_), .. } | Event::Waits { .. }) {
                 tell(context, &event);
                 let _ = context.output.flush();
             }
@@ -96,7 +97,7 @@ impl Verb for Dispatch {
                 }
                 Event::Nothing { why, .. } => failed |= why.is_some(),
                 Event::Carried { .. } => carried = true,
-                Event::Started { .. } => {}
+                Event::Started { .. } | Event::Waits { .. } => {}
             }
         })?;
         progress.clear();
@@ -216,7 +217,10 @@ fn obey_signals(bell: Bell) {
 }
 
 fn dry_run(context: &mut Context, dispatcher: &Dispatcher<'_>) -> Result<(), Fail> {
-    let waiting = dispatcher.waiting()?;
+    let (waiting, remarks) = dispatcher.waiting()?;
+    for (agent, why) in &remarks {
+        tell(context, &Event::Waits { agent, why });
+    }
     for (agent, file) in &waiting {
         if context.output.json {
             context.output.json(&json!({"v": 1, "event": "would_start", "agent": agent, "file": file}));
@@ -239,6 +243,7 @@ fn tell(context: &mut Context, event: &Event<'_>) {
                 value
             }
             Event::Nothing { agent, why } => json!({"v": 1, "event": "nothing", "agent": agent, "why": why}),
+            Event::Waits { agent, why } => json!({"v": 1, "event": "waits", "agent": agent, "why": why}),
             Event::Carried { carried } => super::follow::document(carried),
             Event::Going { .. } => return,
         };
@@ -253,6 +258,9 @@ fn tell(context: &mut Context, event: &Event<'_>) {
             context.output.line(&super::follow::line(carried))
         }
         Event::Nothing { agent, why: Some(why) } => {
+            note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
+        }
+        Event::Waits { agent, why } => {
             note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
         }
         Event::Carried { .. } | Event::Nothing { .. } | Event::Going { .. } => {}

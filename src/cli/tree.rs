@@ -101,19 +101,21 @@ fn show(context: &mut Context, status: &TreeStatus) {
         let (from, to) = (visible::line(&message.from), visible::line(&message.agent));
         let (id, subject) = (visible::line(&message.id), visible::line(&message.subject));
         let took = message.duration.map(|seconds| format!(" {seconds}s")).unwrap_or_default();
+        let waits =
+            message.waits.as_ref().map(|waits| format!(", {}", visible::line(waits))).unwrap_or_default();
         if output.terminal {
             let old = message.time.map_or(String::new(), |time| age(now, time));
             output.row(&[
                 (PLAIN, id),
                 (DIM, format!("{old:>4}")),
                 (BOLD, format!("{from} → {to}")),
-                (colour(message.status), format!("{}{took}", message.status)),
+                (colour(message.status), format!("{}{took}{waits}", message.status)),
                 (PLAIN, subject),
             ]);
             continue;
         }
         let time = message.time.map(|time| format!(" {time}")).unwrap_or_default();
-        output.line(&format!("{id}{time} {from} → {to} {}{took}: {subject}", message.status));
+        output.line(&format!("{id}{time} {from} → {to} {}{took}{waits}: {subject}", message.status));
     }
     for (file, fields) in &status.shared {
         let fields: Vec<String> =
@@ -152,7 +154,7 @@ fn json(claude: &str, status: &TreeStatus) -> serde_json::Value {
         .map(|m| {
             json!({
                 "agent": m.agent, "id": m.id, "from": m.from, "status": m.status.word(), "subject": m.subject,
-                "time": m.time.map(|t| t.to_string()), "duration_seconds": m.duration,
+                "time": m.time.map(|t| t.to_string()), "duration_seconds": m.duration, "waits": m.waits,
             })
         })
         .collect();

@@ -31,6 +31,15 @@ impl Access {
     }
 }
 
+/// What an answer does to the agent that asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answers {
+    Start,
+    /// It is kept until the agent looks.
+    Keep,
+}
+
 /// `[agents.NAME]`: who works for the mailbox of that name.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -56,6 +65,9 @@ pub struct AgentSettings {
     /// The definition that the program itself has of this agent, in its own files.
     #[serde(skip)]
     pub described: Option<String>,
+    /// Whether an answer to what it asked starts it; left out: if it keeps its conversation, because else it has forgotten what it
+    /// asked.
+    pub answers: Option<Answers>,
     /// How many messages of one sender and channel that wait together are given to one run.
     pub batch: usize,
 }
@@ -75,12 +87,18 @@ impl Default for AgentSettings {
             about: None,
             session: false,
             described: None,
+            answers: None,
             batch: 1,
         }
     }
 }
 
 impl AgentSettings {
+    /// Whether an answer starts it.
+    pub fn starts_for_answers(&self) -> bool {
+        self.answers.map_or(self.session, |answers| answers == Answers::Start)
+    }
+
     /// How many runs it may have at once. Two in one conversation would each see half of it.
     pub fn places(&self) -> usize {
         if self.session { 1 } else { self.concurrency.max(1) }

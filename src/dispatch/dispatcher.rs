@@ -57,6 +57,11 @@ pub enum Event<'a> {
     Carried {
         carried: &'a Carried,
     },
+    /// A message that starts nobody, and why.
+    Waits {
+        agent: &'a str,
+        why: &'a str,
+    },
     /// A supervisor that ended without a run: somebody else was quicker, or it could not be started.
     Nothing {
         agent: &'a str,
@@ -115,9 +120,10 @@ impl<'a> Dispatcher<'a> {
         Bell(self.tell.clone())
     }
 
-    /// What would be started: every message that waits and may run now.
-    pub fn waiting(&self) -> Result<Vec<Key>> {
-        Ok(self.queue.waiting(&self.runs)?.messages)
+    /// What would be started: every message that waits and may run now; and why others would not be.
+    pub fn waiting(&self) -> Result<(Vec<Key>, Vec<(String, String)>)> {
+        let waiting = self.queue.waiting(&self.runs)?;
+        Ok((waiting.messages, waiting.remarks))
     }
 
     /// Runs what waits, and in a watch what comes, until it is told to stop. `start` makes the supervisor of a message.
@@ -131,7 +137,7 @@ impl<'a> Dispatcher<'a> {
     ) -> Result<usize> {
         let clock = self.queue.post.room().clock();
         let mut shift = Shift::new(wanted);
-        let mut faulty: Vec<(String, String)> = vec![];
+        let (mut faulty, mut remarked): (Vec<(String, String)>, Vec<(String, String)>) = (vec![], vec![]);
         let mut carrier = wanted.follow.as_deref().map_or_else(Carrier::default, Carrier::following);
         if wanted.watch {
             self.watch()?;
@@ -142,12 +148,16 @@ impl<'a> Dispatcher<'a> {
             // Before the look for mail: what runs of workflows send now is started now.
             let carried = carrier.look(self.queue.post, gate)?;
             carried.carried.iter().for_each(|carried| tell(Event::Carried { carried }));
-            let Waiting { messages: waiting, due, mut faults } = self.queue.waiting(&self.runs)?;
+            let Waiting { messages: waiting, due, mut faults, remarks } = self.queue.waiting(&self.runs)?;
             faults.extend(recovered.faults.into_iter().chain(carried.faults));
             for (agent, why) in faults.iter().filter(|fault| !faulty.contains(fault)) {
                 tell(Event::Nothing { agent, why: Some(why) });
             }
             faulty = faults;
+            for (agent, why) in remarks.iter().filter(|remark| !remarked.contains(remark)) {
+                tell(Event::Waits { agent, why });
+            }
+            remarked = remarks;
             let now = clock.boot();
             self.begin(&waiting, &mut shift, now, &start, &mut tell);
             if shift.size() == 0 && !carried.busy && (!wanted.watch || shift.is_spent()) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::runs::{Runs, key};
 use super::supervisor::Agent;
 use crate::clock::Timestamp;
+use crate::mailbox::place::Listing;
 use crate::message::Priority;
 use crate::name::MailboxId;
 use crate::post::{Me, Post, Result};
@@ -27,6 +28,8 @@ pub(super) struct Waiting {
     pub(super) due: Option<Duration>,
     /// Agents whose mailbox cannot be looked into, and why.
     pub(super) faults: Vec<(String, String)>,
+    /// Messages that start nobody, and why.
+    pub(super) remarks: Vec<(String, String)>,
 }
 
 /// Everyone who can be started, and what waits for them.
@@ -61,14 +64,15 @@ impl<'a> Queue<'a> {
             due: postponed.values().min().map(|until| until.since(now)),
             messages: vec![],
             faults: vec![],
+            remarks: vec![],
         };
         let mut all = vec![];
-        for (Agent { name, .. }, id) in &self.agents {
+        for (Agent { name, settings, .. }, id) in &self.agents {
             if !self.elsewhere.contains(id) && self.post.is_still(id) {
                 continue;
             }
             // Opened anew at each look: there may be more mailboxes than a process may have files open.
-            let (me, files) = match self.look_into(id) {
+            let (me, listing) = match self.look_into(id) {
                 Ok(found) => found,
                 // One mailbox that cannot be looked into is no reason to leave the others alone.
                 Err(e) => {
@@ -76,13 +80,23 @@ impl<'a> Queue<'a> {
                     continue;
                 }
             };
+            let said = |(file, why): (String, String)| (name.clone(), format!("{file} {why}"));
+            waiting
+                .remarks
+                .extend(self.unreadable(&me, listing.broken).into_iter().chain(listing.held_back).map(said));
+            let starts = |file: &String| settings.starts_for_answers() || !listing.answers.contains(file);
             let mut latest: HashMap<u8, Timestamp> = HashMap::new();
-            for (index, file) in files.into_iter().enumerate() {
+            for (index, file) in listing.names.into_iter().filter(starts).enumerate() {
                 if !postponed.is_empty() && postponed.contains_key(&key(me.id.as_str(), &file)) {
                     continue;
                 }
                 // Mailboxes are merged by time, and within one its own order holds.
-                let (rank, time) = self.rank(&me, &file, now);
+                let Some((rank, time)) = rank_of(&me, &file, now) else {
+                    waiting
+                        .remarks
+                        .push((name.clone(), format!("{file} is doubtful and starts no agent; read it")));
+                    continue;
+                };
                 let latest = latest.entry(rank).or_insert(time);
                 *latest = time.max(*latest);
                 all.push((rank, *latest, index, (name.clone(), file)));
@@ -94,18 +108,20 @@ impl<'a> Queue<'a> {
     }
 
     /// A mailbox brought up to date, and what waits in it, in its own order.
-    fn look_into(&self, id: &MailboxId) -> Result<(Me, Vec<String>)> {
+    fn look_into(&self, id: &MailboxId) -> Result<(Me, Listing)> {
         let me = self.post.other(id)?;
         self.post.look_into(&me)?;
-        let arrivals = me.mailbox.next(usize::MAX)?;
-        Ok((me, arrivals.names))
+        let listing = me.mailbox.next(usize::MAX)?;
+        Ok((me, listing))
     }
 
-    /// The priority of a message, as a number that is smaller the more urgent it is, and its time.
-    fn rank(&self, me: &Me, file: &str, now: Timestamp) -> (u8, Timestamp) {
-        let Some((priority, since, ages)) = me.mailbox.urgency(file) else { return (2, now) };
-        let steps = u8::try_from((now.since(since).as_secs() / AGEING.as_secs()).min(3)).unwrap_or(3);
-        (rank(priority).saturating_sub(if ages { steps } else { 0 }), since)
+    /// What cannot be read, each with the reason.
+    fn unreadable(&self, me: &Me, files: Vec<String>) -> Vec<(String, String)> {
+        let why = |file: String| {
+            let broken = self.post.why_unreadable(me, &file)?;
+            Some((file, format!("cannot be read: {broken}")))
+        };
+        files.into_iter().filter_map(why).collect()
     }
 
     /// Where mail arrives.
@@ -115,6 +131,14 @@ impl<'a> Queue<'a> {
         };
         self.agents.iter().flat_map(dirs).collect()
     }
+}
+
+/// The priority of a message, as a number that is smaller the more urgent it is, and its time. `None`: it starts nobody.
+fn rank_of(me: &Me, file: &str, now: Timestamp) -> Option<(u8, Timestamp)> {
+    let Some(urgency) = me.mailbox.urgency(file) else { return Some((2, now)) };
+    let steps = (now.since(urgency.since).as_secs() / AGEING.as_secs()).min(3);
+    let steps = u8::try_from(steps).ok().filter(|_| urgency.ages).unwrap_or(0);
+    (!urgency.is_doubtful).then(|| (rank(urgency.priority).saturating_sub(steps), urgency.since))
 }
 
 fn rank(priority: Priority) -> u8 {

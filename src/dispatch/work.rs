@@ -100,10 +100,12 @@ impl Supervisor<'_> {
             }
         }
         if work.attempt() > self.agent.settings.retries.saturating_add(1) {
-            let why = format!(
-                "it was tried {} times, and nobody saw how the last attempt ended",
-                work.attempt().saturating_sub(1)
-            );
+            let unseen = || {
+                let times = work.attempt().saturating_sub(1);
+                format!("it was tried {times} times, and nobody saw how the last attempt ended")
+            };
+            let last = self.me.mailbox.attempts(work.file())?.pop().filter(|last| last.how == "failed");
+            let why = last.map_or_else(unseen, |last| last.why);
             return self.unless_overtaken(work, self.give_up(work, why)).map(Some);
         }
         if let Some(text) = self.runs.kept_answer(self.me.id.as_str(), work.file()) {
@@ -169,11 +171,16 @@ impl Supervisor<'_> {
         if work.attempt() > self.agent.settings.retries {
             return self.give_up(work, why);
         }
-        let doubled = self.settings.back_off * 2u32.saturating_pow(work.attempt().saturating_sub(1).min(10));
-        let wait = doubled + doubled.mul_f64((random::number() % 1000) as f64 / 2000.0);
-        self.runs.postpone(self.me.id.as_str(), work.file(), self.now().plus(wait))?;
+        self.postpone(work)?;
         self.post.give_back(self.me, &work.held, &why)?;
         Ok((State::Again, why))
+    }
+
+    /// Lets a message wait, twice as long after each attempt.
+    fn postpone(&self, work: &Work) -> Result<()> {
+        let doubled = self.settings.back_off * 2u32.saturating_pow(work.attempt().saturating_sub(1).min(10));
+        let wait = doubled + doubled.mul_f64((random::number() % 1000) as f64 / 2000.0);
+        Ok(self.runs.postpone(self.me.id.as_str(), work.file(), self.now().plus(wait))?)
     }
 
     /// An answer needs no answer: two agents would thank each other for ever. But who comes back to what an agent said in
@@ -197,8 +204,17 @@ impl Supervisor<'_> {
         Ok((State::Done, String::new()))
     }
 
+    /// Gives a message up. While its sender cannot be told it waits, and is given up without another run.
     fn give_up(&self, work: &Work, why: String) -> Result<End> {
-        self.post.fail(self.me, &work.held, &why)?;
+        match self.post.fail(self.me, &work.held, &why) {
+            Ok(_) => {}
+            Err(e @ Error::NoClaim { .. }) => return Err(e),
+            Err(e) => {
+                self.postpone(work)?;
+                self.post.give_back(self.me, &work.held, &why)?;
+                return Ok((State::Again, format!("{why}; its sender could not be told yet: {e}")));
+            }
+        }
         self.forget(work);
         Ok((State::Failed, why))
     }

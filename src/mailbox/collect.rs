@@ -17,7 +17,7 @@ use super::fault::Result;
 use super::folder::Folder;
 use super::maildir::Maildir;
 use super::place::{Reading, Stray};
-use super::reading::{Header, Unreadable, let_settle};
+use super::reading::{Header, Unreadable, is_stable};
 use super::tree::Tree;
 use super::workspace::MAILBOX;
 use crate::clock::{Clock, Timestamp};
@@ -70,7 +70,9 @@ impl Mailbox {
             other => other?.names,
         };
         for name in names {
-            let_settle(&source.folder(Folder::Inbox)?, &name, || clock.now());
+            if !is_stable(&source.folder(Folder::Inbox)?, &name, clock.now())? {
+                continue;
+            }
             // What cannot be read is left where it lies; the doctor reports it.
             let read = source.message(Folder::Inbox, &name, directory.limit());
             let message = match or_bare(read, clock.now(), || source_text(&source, &name)) {
@@ -187,8 +189,18 @@ impl Mailbox {
         directory: &dyn Directory,
         now: Timestamp,
     ) -> Reading<(Message, Timestamp)> {
+        let whole =
+            folder != Folder::Inbox || self.is_whole(name, now).map_err(|e| Unreadable::passing(name, &e))?;
         let read = self.message(folder, name, directory.limit());
         let read = or_bare(read, now, || self.text(folder, name)).map_err(|broken| self.alone(broken))?;
+        if !whole && read.is_some() {
+            let young = Unreadable {
+                passing: false,
+                time: Some(now),
+                ..Unreadable::failing(name, "it is being written".to_owned())
+            };
+            return Err(self.alone(young));
+        }
         read.map(|(mut message, time)| {
             self.know(&mut message.envelope, directory).map_err(|e| Unreadable::passing(name, &e))?;
             Ok((message, time))

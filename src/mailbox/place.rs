@@ -26,6 +26,21 @@ pub struct Listing {
     pub strange: Vec<(OsString, &'static str)>,
     /// What is known to be no message, where a look into the file came before the list.
     pub broken: Vec<String>,
+    /// Which of the names are answers that were routed here for information.
+    pub answers: Vec<String>,
+    /// Messages that may not be begun yet, and what each waits for.
+    pub held_back: Vec<(String, String)>,
+}
+
+/// How soon a waiting message is due.
+#[derive(Debug, Clone, Copy)]
+pub struct Urgency {
+    pub priority: Priority,
+    pub since: Timestamp,
+    /// Waiting raises its priority.
+    pub ages: bool,
+    /// Its reader had to guess at something, so no agent is started for it.
+    pub is_doubtful: bool,
 }
 
 /// An answer that is kept where it was given, before it is carried to its asker.
@@ -100,8 +115,12 @@ pub trait Place: std::fmt::Debug {
     fn arrange(&self, headers: Vec<Header>) -> Result<Vec<Header>>;
     /// Unread mail that nobody was shown and that may be begun, in no particular order.
     fn unseen(&self, limit: usize) -> Result<Listing>;
-    /// The same, in the order in which it is to be taken.
+    /// Unread mail that may be begun, in the order in which it is to be taken.
     fn next(&self, limit: usize) -> Result<Listing>;
+    /// The same without what was shown and waits for its answer.
+    fn next_unseen(&self, limit: usize) -> Result<Listing> {
+        self.next(limit)
+    }
     /// How many messages are unread, and when the oldest came.
     fn unread(&self) -> Result<(usize, Option<Timestamp>)>;
     fn header(&self, folder: Folder, name: &str, limit: u64) -> Reading<Header>;
@@ -121,8 +140,10 @@ pub trait Place: std::fmt::Debug {
             names.filter_map(|name| Some(self.header(Folder::Inbox, name, limit).ok()??.envelope));
         Ok(envelopes.filter(|envelope| envelope.extra("workflow") == Some(run)).collect())
     }
-    /// Priority and time of a waiting message, and whether waiting raises its priority.
-    fn urgency(&self, name: &str) -> Option<(Priority, Timestamp, bool)>;
+    /// How soon a waiting message is due; `None`: it cannot be told.
+    fn urgency(&self, name: &str) -> Option<Urgency>;
+    /// Waits for somebody who may be writing to an unread file. `false`: it is still growing.
+    fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool>;
 
     // Into the mailbox.
 
@@ -210,11 +231,8 @@ pub trait Place: std::fmt::Debug {
     /// Brings a question that was answered into its last state. `false`: it is not where it was.
     fn finish(&self, folder: Folder, name: &str, failed: Option<&str>) -> Result<bool> {
         let to = if failed.is_some() { Folder::Failed } else { Folder::Archive };
-        match folder {
-            Folder::Claimed(token) => Ok(self.settle(token, name, to, failed.unwrap_or_default())?.is_some()),
-            Folder::Inbox => Ok(self.shift(name, folder, to)?.is_some()),
-            _ => Ok(false),
-        }
+        // An answer on the way does not end a claim.
+        Ok(folder == Folder::Inbox && self.shift(name, folder, to)?.is_some())
     }
     /// Before another try: an answer that says that the last one failed is no answer any more.
     fn forget_failure(&self, _folder: Folder, _name: &str) -> Result<()> {

@@ -217,14 +217,27 @@ pub(super) fn is_growing(stat: &rustix::fs::Stat, now: Timestamp) -> bool {
     changed == mtime(stat) && changed <= now && now.since(changed) < STABLE
 }
 
-/// Waits until nobody has written to a file for a moment: a copy by hand shows its parts.
-pub(super) fn let_settle(dir: &disk::Dir, name: &str, clock: impl Fn() -> Timestamp) {
-    for _ in 0..40 {
-        match dir.stat(name) {
-            Ok(stat) if is_growing(&stat, clock()) => super::pause(STABLE / 5),
-            _ => return,
-        }
+/// Whether nobody writes to a file any more, after a moment's wait if that is not sure: a copy by hand shows its parts. `false`:
+/// it is still growing, or gone.
+pub(super) fn is_stable(dir: &disk::Dir, name: &str, now: Timestamp) -> Result<bool> {
+    let look = || match dir.stat(name) {
+        Err(e) if e.is_missing() => Ok(None),
+        other => other.map(Some),
+    };
+    let Some(mut stat) = look()? else { return Ok(false) };
+    if !is_growing(&stat, now) {
+        return Ok(true);
     }
+    let key = |stat: &rustix::fs::Stat| (stat.st_ino, stat.st_size, stat.st_ctime, stat.st_ctime_nsec);
+    for _ in 0..8 {
+        super::pause(STABLE);
+        let Some(again) = look()? else { return Ok(false) };
+        if key(&again) == key(&stat) {
+            return Ok(true);
+        }
+        stat = again;
+    }
+    Ok(false)
 }
 
 /// When a file was last written.

@@ -64,6 +64,12 @@ impl Post {
             && !is_bounce(envelope)
     }
 
+    /// What is wrong with an unread file; `None`: nothing, or it may be growing still.
+    pub fn why_unreadable(&self, me: &Me, file: &str) -> Option<String> {
+        let broken = self.header(&me.mailbox, Folder::Inbox, file).err()?;
+        (broken.passing || broken.is_settled(self.now())).then_some(broken.why)
+    }
+
     /// The folder that a file of a mailbox lies in, if it is there.
     pub fn lies_in(&self, me: &Me, file: &str) -> Option<Folder> {
         self.find(me, file).ok().map(|found| found.folder)

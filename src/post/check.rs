@@ -111,7 +111,11 @@ impl Post {
     /// How many messages are unread, counted as `check` counts them: by their names, without those among the first that cannot be
     /// read.
     pub fn count(&self, me: &Me) -> Result<usize> {
-        Ok(self.unread_mail(me, &Filter::default(), LOOKED_AT)?.total)
+        let checked = self.unread_mail(me, &Filter::default(), LOOKED_AT)?;
+        match checked.unreadable.into_iter().find(|broken| broken.passing) {
+            Some(broken) => Err(super::Error::Failing { why: broken.why }),
+            None => Ok(checked.total),
+        }
     }
 }
 

@@ -140,7 +140,9 @@ impl Post {
                 return Ok(None);
             }
         };
-        if !filter.fits_envelope(&message.envelope) {
+        // What is doubtful is for somebody who can ask, and starts no agent.
+        if !filter.fits_envelope(&message.envelope) || !run.is_empty() && !message.envelope.doubts.is_empty()
+        {
             return Ok(None);
         }
         let attempt = from.mailbox.tries(name)? + 1;

@@ -37,9 +37,13 @@ impl Post {
             };
             let mut brought = false;
             for folder in worker.folders()? {
-                if worker.header(folder, &request.file, self.limit()).is_ok_and(|found| found.is_some()) {
-                    brought = self.bring(&worker, folder, &request.file)?;
-                    break;
+                match worker.header(folder, &request.file, self.limit()) {
+                    Ok(Some(_)) => {
+                        brought = self.bring(&worker, folder, &request.file)?;
+                        break;
+                    }
+                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    _ => {}
                 }
             }
             if brought {
@@ -58,7 +62,12 @@ impl Post {
             Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
             Err(_) => return Ok(false),
         };
-        let Some(answer) = worker.kept_answer(&asked)? else { return Ok(false) };
+        let answer = match worker.kept_answer(&asked) {
+            Ok(Some(answer)) => answer,
+            // What cannot be read is reported by the doctor and `tree status`, and stops nobody.
+            Ok(None) | Err(crate::mailbox::Error::Content { .. }) => return Ok(false),
+            Err(e) => return Err(e.into()),
+        };
         match self.carry_answer(worker, &asked, &answer).map(|receipt| receipt.outcome) {
             Ok(Outcome::Failed(e)) | Err(e) => match e {
                 Error::Disk(_) | Error::Failing { .. } | Error::Room(_) => return Err(e),

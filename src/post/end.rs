@@ -10,6 +10,16 @@ use crate::mailbox::claim::Attempt;
 use crate::message::Envelope;
 use crate::name::MessageId;
 
+/// Who was told of a failure.
+#[derive(Debug)]
+pub enum Told {
+    Sent(Receipt),
+    /// There is nobody to be told.
+    Nobody,
+    /// Its sender cannot be told, however often it is tried.
+    CannotBe(Error),
+}
+
 impl Post {
     /// Finishes a claimed message, with an answer to its sender if there is one: one that is given, or one that lies where its
     /// protocol keeps it. The answer is durable before the message is done.
@@ -59,15 +69,14 @@ impl Post {
         self.settle(me, held, asked.as_ref(), Folder::Inbox, ("again", why))
     }
 
-    /// Gives a claimed message up: its sender is told, and then it goes to `failed/`. `None`: a bounce is never bounced, and nobody
-    /// can be told whose message cannot be read or who has no mailbox. A sender that could not be told this time is an error,
-    /// and the message stays claimed.
-    pub fn fail(&self, me: &Me, held: &Held, why: &str) -> Result<Option<Receipt>> {
+    /// Gives a claimed message up: its sender is told, and then it goes to `failed/`. A bounce is never bounced, and nobody can be
+    /// told whose message cannot be read. A sender that could not be told this time is an error, and the message stays claimed.
+    pub fn fail(&self, me: &Me, held: &Held, why: &str) -> Result<Told> {
         self.room.may_write()?;
         let asked = self.asked(held)?;
         let told = match asked.as_ref().filter(|asked| !is_bounce(asked)) {
             Some(asked) => self.tell_failure(held, asked, why)?,
-            None => None,
+            None => Told::Nobody,
         };
         self.note_end(held, "failed", why)?;
         self.settle(me, held, asked.as_ref(), Folder::Failed, ("failed", why))?;
@@ -75,7 +84,7 @@ impl Post {
     }
 
     /// Tells the sender of a message that it failed; what the agent wrote itself is what the sender is told.
-    fn tell_failure(&self, held: &Held, asked: &Envelope, why: &str) -> Result<Option<Receipt>> {
+    fn tell_failure(&self, held: &Held, asked: &Envelope, why: &str) -> Result<Told> {
         let letter = Letter { body: format!("{why}\n"), ..Letter::default() };
         let told = match self.keep_answer(&held.mailbox, &found(held), asked, &letter, Some(why))? {
             Some(kept) => self.carry_answer(&held.mailbox, asked, &kept),
@@ -83,8 +92,8 @@ impl Post {
         };
         match told {
             Ok(Receipt { outcome: Outcome::Failed(e), .. }) | Err(e) if !is_final(&e) => Err(e),
-            Ok(receipt) => Ok(Some(receipt)),
-            Err(_) => Ok(None),
+            Ok(Receipt { outcome: Outcome::Failed(e), .. }) | Err(e) => Ok(Told::CannotBe(e)),
+            Ok(receipt) => Ok(Told::Sent(receipt)),
         }
     }
 

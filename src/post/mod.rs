@@ -57,6 +57,7 @@ pub use answered::{Answered, SET_BACK};
 pub use ask::{Asked, Fate, Until};
 pub use check::{Checked, Filter, LOOKED_AT, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
+pub use end::Told;
 pub use error::{Error, Failure, Result};
 pub use find::Found;
 pub use handback::{SPAWN, TasksGiven};

@@ -46,7 +46,7 @@ impl Post {
         let mut next = Next::default();
         let mut ask = 16;
         loop {
-            let listing = me.mailbox.next(ask)?;
+            let listing = me.mailbox.next_unseen(ask)?;
             let strange = listing
                 .strange
                 .iter()

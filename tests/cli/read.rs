@@ -80,16 +80,17 @@ fn one_mistyped_id_shows_nothing_and_archives_nothing() {
 fn any_unambiguous_beginning_of_the_id_will_do() {
     let room = TestRoom::with(&["alice", "bob"]);
     let alice = room.id("alice");
-    for id in ["abcd1111-1", "abcd2222-2"] {
+    let (one, two) = ("abcd1111-0000-4000-8000-000000000001", "abcd2222-0000-4000-8000-000000000002");
+    for id in [one, two] {
         room.place("bob", &format!("20260101T000000Z-{}-x.md", &id[..8]), by_hand(&alice, id, id, "x"));
     }
     let shown = |reference: &str| {
         room.by("bob", ["read", "--keep", "--json", reference]).json()["messages"][0]["id"].clone()
     };
     for reference in
-        ["abcd1", "ABCD1", "abcd1111", "abcd1111-", "abcd1111-1", "20260101T000000Z-abcd1111-x.md"]
+        ["abcd1", "ABCD1", "abcd1111", "abcd1111-", "abcd1111-0000", one, "20260101T000000Z-abcd1111-x.md"]
     {
-        assert_eq!(shown(reference), "abcd1111-1", "{reference}");
+        assert_eq!(shown(reference), one, "{reference}");
     }
     let ran = room.by("bob", ["read", "abcd"]).exits(4);
     assert!(

@@ -14,9 +14,9 @@ use crate::mailbox::delivery::{Delivery, DeliveryOutcome, REQUEST};
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::Result;
 use crate::mailbox::folder::{Folder, Token, by_folders};
-use crate::mailbox::place::{Listing, Place, PlaceFault, Reading};
-use crate::mailbox::reading::{Header, mtime, unreadable_faults};
-use crate::message::{Envelope, FileName, Message, Priority, Protocol, any, file_name, maildir};
+use crate::mailbox::place::{Listing, Place, PlaceFault, Reading, Urgency};
+use crate::mailbox::reading::{Header, is_stable, mtime, unreadable_faults};
+use crate::message::{Envelope, FileName, Message, Protocol, any, file_name, maildir};
 use crate::name::MessageId;
 
 impl Place for Maildir {
@@ -73,9 +73,19 @@ impl Place for Maildir {
         Self::since(self, folder, since)
     }
 
-    fn urgency(&self, name: &str) -> Option<(Priority, Timestamp, bool)> {
+    fn urgency(&self, name: &str) -> Option<Urgency> {
         let stat = self.folder(Folder::Inbox).and_then(|dir| dir.stat(name)).ok()?;
-        Some((file_name::priority(name.as_bytes()), mtime(&stat), true))
+        let doubts = |header: Header| !header.envelope.doubts.is_empty();
+        // A name that follows the rule was given by a program, and need not be opened.
+        let is_doubtful = file_name::short(name).is_none()
+            && Self::header(self, Folder::Inbox, name, u64::MAX / 2).ok()?.is_some_and(doubts);
+        let priority = file_name::priority(name.as_bytes());
+        Some(Urgency { priority, since: mtime(&stat), ages: true, is_doubtful })
+    }
+
+    /// A program that names its files by the rule puts them here by one rename.
+    fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
+        Ok(file_name::short(name).is_some() || is_stable(&self.folder(Folder::Inbox)?, name, now)?)
     }
 
     fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {

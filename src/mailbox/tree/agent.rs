@@ -89,7 +89,7 @@ impl Agent {
         let names = found.into_iter().map(|(name, _)| name).chain(broken).take(limit).collect();
         let (strange, broken) =
             if folder == Folder::Inbox { (seen.strange, unread) } else { (vec![], vec![]) };
-        Ok(Listing { names, total, strange, broken })
+        Ok(Listing { names, total, strange, broken, ..Listing::default() })
     }
 
     /// How many messages are unread, and when the oldest was written.

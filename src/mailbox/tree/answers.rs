@@ -18,7 +18,7 @@ use crate::mailbox::disk::Dir;
 use crate::mailbox::fault;
 use crate::mailbox::folder::Folder;
 use crate::mailbox::place::{AnswerDraft, KeptAnswer};
-use crate::mailbox::reading::{is_growing, mtime};
+use crate::mailbox::reading::{GROWING, is_stable, mtime};
 use crate::message::tree::{Status, Task};
 use crate::message::{Envelope, Message, Native, Priority, Protocol, any};
 use crate::name::{MailboxId, MessageId};
@@ -35,7 +35,10 @@ impl Agent {
         let Delivery { envelope, body, now, .. } = *delivery;
         let inside = delivery.sender.and_then(|sender| sender.tree());
         let inside = inside.filter(|agent| agent.tree().path() == self.tree().path());
-        let from = inside.map_or_else(|| envelope.from.clone(), |agent| agent.id().to_string());
+        // Agents of a tree are called by their names there, and others as the question called them.
+        let called = delivery.route.and_then(|route| route.inbox.clone());
+        let outside = || called.unwrap_or_else(|| envelope.from.clone());
+        let from = inside.map_or_else(outside, |agent| agent.id().to_string());
         let mut addressed = Envelope { from, to: self.id().to_string(), ..envelope.clone() };
         addressed.extra.extend(delivery.inherited.iter().cloned());
         let known = delivery.route.and_then(|route| route.request.clone());
@@ -103,12 +106,10 @@ impl Agent {
         let Some((task, _, stat)) = self.task(name)?.or(self.archived(name)?) else { return Ok(None) };
         // A request says since when it is in progress by the time of its file.
         let since = (task.status == Status::InProgress).then(|| answer.now.since(mtime(&stat)).as_secs());
-        let own: Vec<_> = answer
-            .extra
-            .iter()
-            .filter(|(key, _)| !matches!(key.as_str(), "workflow" | "step"))
-            .cloned()
-            .collect();
+        let field = |key: &str| answer.extra.iter().find(|(k, _)| k == key).map(|(_, value)| value.clone());
+        let step = field("step").and_then(|step| step.parse().ok());
+        let has_place = |key: &str| key == "workflow" || key == "step" && step.is_some();
+        let own: Vec<_> = answer.extra.iter().filter(|(key, _)| !has_place(key)).cloned().collect();
         let mut extra = any::foreign(&own, Protocol::Tree);
         let channel = answer.channel.map(str::to_owned).or_else(|| asked.channel.clone());
         extra.extend(channel.map(|channel| ("channel".to_owned(), channel)));
@@ -121,8 +122,8 @@ impl Agent {
             created: answer.now.to_string(),
             priority: if answer.priority == Priority::Normal { asked.priority } else { answer.priority },
             context: answer.subject.map(str::to_owned),
-            workflow: None,
-            step: None,
+            workflow: field("workflow"),
+            step,
             request_id: Some(id.clone()),
             duration_seconds: since,
             error: answer.failed.map(|why| why.trim().to_owned()),
@@ -173,7 +174,7 @@ impl Agent {
             let Some(request) = request_of(name, facts) else { continue };
             if let Some((file, status)) = open.remove(request)
                 && !claimed.iter().any(|(_, claimed)| claimed == file)
-                && self.is_whole(name, now)?
+                && self.is_said(name, now)?
             {
                 found.push((folder_of(status), file.to_owned()));
             }
@@ -196,7 +197,7 @@ impl Agent {
                     none => none.insert(self.message_ids()?),
                 };
                 let id = answer_id(self.tree(), &other, request, facts);
-                if !carried.contains(id.as_str()) && self.tree().agent(&other)?.is_whole(name, now)? {
+                if !carried.contains(id.as_str()) && self.tree().agent(&other)?.is_said(name, now)? {
                     found.push((other.clone(), request.to_owned()));
                 }
             }
@@ -214,12 +215,9 @@ impl Agent {
     }
 
     /// Whether nobody writes to a response any more.
-    fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
+    fn is_said(&self, name: &str, now: Timestamp) -> Result<bool> {
         let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
-        match outbox.stat(name) {
-            Err(e) if e.is_missing() => Ok(false),
-            other => Ok(!is_growing(&other?, now)),
-        }
+        Ok(is_stable(&outbox, name, now)?)
     }
 }
 
@@ -241,11 +239,10 @@ fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &Facts) ->
 /// Whether a file that lies here in another form may be filed: nobody writes to it, and one without frontmatter has stayed as it is
 /// for a while.
 pub(super) fn is_settled(dir: &Dir, name: &str, message: &Message, now: Timestamp) -> fault::Result<bool> {
-    let stat = match dir.stat(name) {
-        Err(e) if e.is_missing() => return Ok(false),
-        other => other?,
-    };
-    let time = mtime(&stat);
-    let is_old = time > now || now.since(time) >= crate::mailbox::reading::GROWING;
-    Ok(!is_growing(&stat, now) && (message.envelope.doubts.is_empty() || is_old))
+    if !is_stable(dir, name, now)? {
+        return Ok(false);
+    }
+    let time = mtime(&dir.stat(name)?);
+    let is_old = time > now || now.since(time) >= GROWING;
+    Ok(message.envelope.doubts.is_empty() || is_old)
 }

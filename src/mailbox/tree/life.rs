@@ -9,17 +9,17 @@ use super::facts::{Facts, Tray};
 use super::{LIMIT, Tree};
 use crate::clock::{Clock, Timestamp};
 use crate::mailbox::claim::{Attempt, Terms};
-use crate::mailbox::delivery::{Delivery, DeliveryOutcome};
+use crate::mailbox::delivery::{DOUBT, Delivery, DeliveryOutcome};
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::Result;
 use crate::mailbox::folder::{Folder, Token};
 use crate::mailbox::maildir::APART;
 use crate::mailbox::place::{
-    AnswerDraft, Archived, Evidence, KeptAnswer, Listing, Place, PlaceFault, Reading, Stray,
+    AnswerDraft, Archived, Evidence, KeptAnswer, Listing, Place, PlaceFault, Reading, Stray, Urgency,
 };
-use crate::mailbox::reading::{Header, mtime};
+use crate::mailbox::reading::{Header, is_stable, mtime};
 use crate::message::tree::Status;
-use crate::message::{Envelope, Message, Native, Priority, Protocol, any, file_name};
+use crate::message::{Envelope, Message, Native, Protocol, any, file_name};
 use crate::name::{MailboxId, MessageId};
 
 impl Place for Agent {
@@ -115,9 +115,14 @@ impl Place for Agent {
     }
 
     /// In a tree priority is strict, without ageing.
-    fn urgency(&self, name: &str) -> Option<(Priority, Timestamp, bool)> {
-        let header = Self::header(self, Folder::Inbox, name, LIMIT).ok()??;
-        Some((header.envelope.priority, header.time, false))
+    fn urgency(&self, name: &str) -> Option<Urgency> {
+        let Header { envelope, time: since, .. } = Self::header(self, Folder::Inbox, name, LIMIT).ok()??;
+        let is_doubtful = !envelope.doubts.is_empty() || envelope.extra(DOUBT).is_some();
+        Some(Urgency { priority: envelope.priority, since, ages: false, is_doubtful })
+    }
+
+    fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
+        is_stable(self.dir(), name, now)
     }
 
     fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {

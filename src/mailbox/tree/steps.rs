@@ -62,11 +62,17 @@ impl Agent {
         let found = seen.readable().filter(|(_, facts)| facts.is_unread()).collect();
         let mut found = in_order(found, |(name, facts): &(&str, &Facts)| (*facts, *name));
         let runs = self.runs_seen(&seen)?;
+        let held_back = |(name, facts): &(&str, &Facts)| {
+            runs.waits_for(facts).map(|waits| ((*name).to_owned(), waits_for(waits)))
+        };
+        let held_back = found.iter().filter_map(held_back).collect();
         found.retain(|(_, facts)| runs.lets(facts));
+        let answers = found.iter().filter(|(_, facts)| facts.is_unread_answer());
+        let answers = answers.map(|(name, _)| (*name).to_owned()).collect();
         let total = found.len();
         let names = found.into_iter().take(limit).map(|(name, _)| name.to_owned()).collect();
         let broken = seen.broken();
-        Ok(Listing { names, total, strange: seen.strange, broken })
+        Ok(Listing { names, total, strange: seen.strange, broken, answers, held_back })
     }
 }
 

@@ -27,8 +27,8 @@ use super::disk::Dir;
 use super::fault::Result;
 use super::folder::{Folder, Token, by_folders};
 use super::maildir::{APART, Maildir};
-use super::place::{Listing, Place, PlaceFault, Reading};
-use super::reading::{Header, mtime, unreadable_faults};
+use super::place::{Listing, Place, PlaceFault, Reading, Urgency};
+use super::reading::{Header, is_stable, mtime, unreadable_faults};
 use crate::clock::{Clock, Timestamp};
 use crate::message::workspace::Kind;
 use crate::message::{Envelope, Message, Native, Priority, Protocol};
@@ -78,6 +78,19 @@ impl Workspace {
     pub(super) fn dir(&self) -> &Dir {
         self.folders.dir()
     }
+
+    /// The first of a list by time, by the priority that each file says.
+    fn in_order(&self, mut listing: Listing, limit: usize) -> Listing {
+        let priority = |name: &String| match self.folders.header(Folder::Inbox, name, LOOKED_AT) {
+            Ok(Some(header)) => header.envelope.priority,
+            _ => Priority::Normal,
+        };
+        if limit > 0 && listing.names.len() > 1 {
+            listing.names.sort_by_cached_key(priority);
+        }
+        listing.names.truncate(limit);
+        listing
+    }
 }
 
 /// Whether a message is a request that wants a reply.
@@ -116,16 +129,11 @@ impl Place for Workspace {
     }
 
     fn next(&self, limit: usize) -> Result<Listing> {
-        let mut listing = self.unseen(usize::MAX)?;
-        let priority = |name: &String| match self.folders.header(Folder::Inbox, name, LOOKED_AT) {
-            Ok(Some(header)) => header.envelope.priority,
-            _ => Priority::Normal,
-        };
-        if limit > 0 && listing.names.len() > 1 {
-            listing.names.sort_by_cached_key(priority);
-        }
-        listing.names.truncate(limit);
-        Ok(listing)
+        Ok(self.in_order(self.folders.list(Folder::Inbox, usize::MAX)?, limit))
+    }
+
+    fn next_unseen(&self, limit: usize) -> Result<Listing> {
+        Ok(self.in_order(self.unseen(usize::MAX)?, limit))
     }
 
     fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
@@ -142,9 +150,15 @@ impl Place for Workspace {
         Ok(names)
     }
 
-    fn urgency(&self, name: &str) -> Option<(Priority, Timestamp, bool)> {
-        let header = self.folders.header(Folder::Inbox, name, LOOKED_AT).ok()??;
-        Some((header.envelope.priority, header.time, true))
+    fn urgency(&self, name: &str) -> Option<Urgency> {
+        let Header { envelope, time: since, .. } =
+            self.folders.header(Folder::Inbox, name, LOOKED_AT).ok()??;
+        let is_doubtful = !envelope.doubts.is_empty();
+        Some(Urgency { priority: envelope.priority, since, ages: true, is_doubtful })
+    }
+
+    fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
+        is_stable(&self.folders.folder(Folder::Inbox)?, name, now)
     }
 
     fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {
