@@ -191,12 +191,18 @@ impl Dir {
         let flags = OFlags::WRONLY | OFlags::CREATE | exclusive() | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, FILE_MODE))
             .map_err(|e| self.fault("create", name, e))?;
-        let written =
-            fs::fchmod(&fd, FILE_MODE).map_err(|e| self.fault("set the mode of", name, e)).and_then(|()| {
-                let mut file = File::from(fd);
-                file.write_all(bytes).map_err(|e| Error::std("write", &self.path.join(name), e))?;
-                Ok(file)
-            });
+        let written = || {
+            let mut file = File::from(fd);
+            file.write_all(bytes).map_err(|e| Error::std("write", &self.path.join(name), e))?;
+            // A umask can take away the owner's own rights. And a file that was looked at after it was written has another
+            // time of change when it is moved, by which its readers know that it is whole.
+            let stat = fs::fstat(&file).map_err(|e| self.fault("look at", name, e))?;
+            if stat.st_mode & 0o777 != FILE_MODE.as_raw_mode() {
+                fs::fchmod(&file, FILE_MODE).map_err(|e| self.fault("set the mode of", name, e))?;
+            }
+            Ok(file)
+        };
+        let written = written();
         if written.is_err() {
             let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
         }

@@ -67,17 +67,24 @@ impl Post {
             let listing = me.mailbox.arrivals(ask)?;
             let listed = listing.names.len();
             let mut checked = Checked { total: listing.total, ..Checked::default() };
-            let (mut fitting, mut broken_names) = (0, 0);
+            let (mut fitting, mut broken_names, mut total) = (0, 0, listing.total);
             for (name, what) in listing.strange {
                 let name = name.to_string_lossy().into_owned();
                 let left_alone = !me.mailbox.has_quarantine();
                 checked.unreadable.push(Unreadable::strange(name, what, left_alone));
             }
             for name in listing.broken {
-                if let Err(broken) = self.header(&me.mailbox, Folder::Inbox, &name)
-                    && (broken.passing || broken.is_settled(self.now()))
-                {
-                    checked.unreadable.push(broken);
+                match self.header(&me.mailbox, Folder::Inbox, &name) {
+                    Err(broken) if broken.passing || broken.is_settled(self.now()) => {
+                        checked.unreadable.push(broken);
+                    }
+                    // The disk failed a moment ago.
+                    Ok(Some(header)) if filter.fits(&header) => {
+                        fitting += 1;
+                        total += 1;
+                        checked.headers.push(header);
+                    }
+                    _ => {}
                 }
             }
             for name in listing.names {
@@ -95,7 +102,7 @@ impl Post {
                     }
                 }
             }
-            checked.total = if filter.is_empty() { listing.total - broken_names } else { fitting };
+            checked.total = if filter.is_empty() { total - broken_names } else { fitting };
             // Unreadable files among the first must not hide good mail behind them.
             if checked.headers.len() < limit && listed < listing.total && listed == ask {
                 ask = ask.saturating_mul(2).saturating_add(16);

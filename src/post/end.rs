@@ -189,6 +189,10 @@ fn found(held: &Held) -> Found {
 
 /// Whether an error will be the same however often it is tried: nobody is there to be told.
 fn is_final(e: &Error) -> bool {
+    use crate::mailbox::Error as Disk;
+    if let Error::Disk(e) = e {
+        return !matches!(e, Disk::Io { .. } | Disk::Locked { .. } | Disk::Busy { .. });
+    }
     matches!(
         e,
         Error::NoSender { .. }
@@ -198,6 +202,5 @@ fn is_final(e: &Error) -> bool {
             | Error::BadName { .. }
             | Error::UnknownName { .. }
             | Error::IdTaken { .. }
-            | Error::Disk(crate::mailbox::Error::Destination { .. })
     )
 }

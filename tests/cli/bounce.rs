@@ -146,9 +146,12 @@ fn that_nobody_could_be_told_is_said() {
         claim(&room, "bob", &[])
     };
     room.send("bob", "alice", "fills it");
-    let ran = room.by("bob", ["fail", &token, "--reason", "x"]).ends();
+    let ran = room.by("bob", ["fail", &token, "--reason", "x"]).exits(4);
     assert!(ran.err.contains("alice"), "a full mailbox got no bounce, and not a word about it: {ran:?}");
-    assert_eq!(room.files("bob", "failed").len(), 2);
+    assert_eq!(room.files("bob", "failed").len(), 1, "it is given up when its sender was told");
+    room.by("alice", ["read"]).succeeds();
+    room.by("bob", ["fail", &token, "--reason", "x"]).succeeds();
+    assert_eq!((room.files("bob", "failed").len(), room.headers("alice").len()), (2, 1));
 }
 
 #[test]

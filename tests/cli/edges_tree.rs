@@ -108,7 +108,8 @@ fn no_hint_makes_another_mailbox_of_an_inbox_made_by_hand() {
 fn requests_that_cannot_be_read_are_reported() {
     let project = project(&[], &["writer"], &["writer"]).leaves_faults();
     let path = project.path("inboxes/writer/2026-01-02-001.md");
-    std::fs::write(&path, "---\nid: 2026-01-02-001\nfrom: [user\n---\n\n## Request\n\nx\n").unwrap();
+    std::fs::write(&path, "---\nid: 2026-01-02-001\nfrom: user\nFrom: other\n---\n\n## Request\n\nx\n")
+        .unwrap();
     crate::hand::age(&path, 60);
     let before = std::fs::read(&path).unwrap();
     let runs = [

@@ -93,11 +93,7 @@ fn any_unambiguous_beginning_of_the_id_will_do() {
         assert_eq!(shown(reference), one, "{reference}");
     }
     let ran = room.by("bob", ["read", "abcd"]).exits(4);
-    assert!(
-        ran.err.contains("abcd1111-1") && ran.err.contains("abcd2222-2") && ran.err.contains("more digits"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains(one) && ran.err.contains(two) && ran.err.contains("more digits"), "{}", ran.err);
     let ran = room.by("bob", ["read", "abc"]).exits(2);
     assert!(ran.err.contains("four hex digits"), "{}", ran.err);
     assert_eq!(room.files("bob", "inbox").len(), 2);

@@ -73,18 +73,18 @@ fn a_request_filed_by_hand_is_answered_to_an_agent_and_to_a_name() {
 fn another_response_stays_and_the_request_with_it() {
     let project = Project::with(&["alice"], &["writer"]);
     let id = project.ask("alice", "writer", "question");
+    let token = project.claim("writer", &[]);
     project.respond("writer", &id, "alice", "completed", "what the hand wrote\n");
     let path = format!("outboxes/writer/{id}-response.md");
     let before = project.text(&path);
     let ran = project.by("writer", ["reply", &id, "-m", "what the command says"]).exits(4);
     assert!(ran.err.contains("has another response already") && ran.err.contains(&path), "{}", ran.err);
-    let token = project.claim("writer", &[]);
     project.by("writer", ["done", &token, "-m", "what the command says"]).exits(4);
     assert_eq!(
         (project.text(&path), project.status("writer", &id)),
         (before.clone(), "in_progress".to_owned())
     );
-    // A response that nobody can read is somebody's all the same.
+    // A response that cannot be read stays too.
     project.write(&path, "half a resp");
     project.by("writer", ["done", &token, "-m", "x"]).exits(4);
     assert_eq!(project.text(&path), "half a resp");

@@ -83,9 +83,8 @@ impl Place for Maildir {
         Some(Urgency { priority, since: mtime(&stat), ages: true, is_doubtful })
     }
 
-    /// A program that names its files by the rule puts them here by one rename.
     fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
-        Ok(file_name::short(name).is_some() || is_stable(&self.folder(Folder::Inbox)?, name, now)?)
+        is_stable(&self.folder(Folder::Inbox)?, name, now)
     }
 
     fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {

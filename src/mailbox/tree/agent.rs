@@ -84,6 +84,11 @@ impl Agent {
             let away = away.facts.into_iter().filter_map(|(name, facts)| Some((name, facts.ok()?)));
             found.extend(away.filter(|(name, _)| !here.contains(name)));
         }
+        if found.is_empty()
+            && let Some(e) = seen.failing
+        {
+            return Err(e.into());
+        }
         let found = steps::in_order(found, |(name, facts)| (facts, name.as_str()));
         let total = found.len() + broken.len();
         let names = found.into_iter().map(|(name, _)| name).chain(broken).take(limit).collect();

@@ -35,15 +35,13 @@ impl Agent {
         let Delivery { envelope, body, now, .. } = *delivery;
         let inside = delivery.sender.and_then(|sender| sender.tree());
         let inside = inside.filter(|agent| agent.tree().path() == self.tree().path());
+        let (request, inbox) = answered(delivery);
         // Agents of a tree are called by their names there, and others as the question called them.
-        let called = delivery.route.and_then(|route| route.inbox.clone());
-        let outside = || called.unwrap_or_else(|| envelope.from.clone());
+        let outside = || inbox.clone().unwrap_or_else(|| envelope.from.clone());
         let from = inside.map_or_else(outside, |agent| agent.id().to_string());
         let mut addressed = Envelope { from, to: self.id().to_string(), ..envelope.clone() };
         addressed.extra.extend(delivery.inherited.iter().cloned());
-        let known = delivery.route.and_then(|route| route.request.clone());
-        let request = known.or_else(|| envelope.reply_to.as_ref().map(ToString::to_string));
-        let mut task = any::to_task(&addressed, body, request.filter(|_| delivery.is_answer));
+        let mut task = any::to_task(&addressed, body, request.clone().filter(|_| delivery.is_answer));
         if delivery.is_answer {
             // Information holds up no step and is nobody's task (protocols: tree §3.4).
             (task.status, task.workflow, task.step) = (Status::Completed, None, None);
@@ -58,8 +56,8 @@ impl Agent {
             asker.note_asked(self, &task.id, &envelope.id)?;
         }
         drop(held);
-        if let Some(route) = delivery.route
-            && let (Some(inbox), Some(request)) = (&route.inbox, &route.request)
+        if let (Some(inbox), Some(request), true) = (&inbox, &request, delivery.is_answer)
+            && self.tree().has_inbox(inbox)?
             && let Ok(inbox) = MailboxId::parse(inbox)
         {
             // The question was carried out of an inbox here, and waits there for this answer.
@@ -105,7 +103,10 @@ impl Agent {
         let Native::Tree { id, .. } = &asked.native else { return Ok(None) };
         let Some((task, _, stat)) = self.task(name)?.or(self.archived(name)?) else { return Ok(None) };
         // A request says since when it is in progress by the time of its file.
-        let since = (task.status == Status::InProgress).then(|| answer.now.since(mtime(&stat)).as_secs());
+        let since = match task.status {
+            Status::InProgress => answer.now.since(mtime(&stat)).as_secs(),
+            _ => 0,
+        };
         let field = |key: &str| answer.extra.iter().find(|(k, _)| k == key).map(|(_, value)| value.clone());
         let step = field("step").and_then(|step| step.parse().ok());
         let has_place = |key: &str| key == "workflow" || key == "step" && step.is_some();
@@ -125,7 +126,7 @@ impl Agent {
             workflow: field("workflow"),
             step,
             request_id: Some(id.clone()),
-            duration_seconds: since,
+            duration_seconds: Some(since),
             error: answer.failed.map(|why| why.trim().to_owned()),
             extra,
             body: answer.body.to_owned(),
@@ -219,6 +220,20 @@ impl Agent {
         let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
         Ok(is_stable(&outbox, name, now)?)
     }
+}
+
+/// The request that a message answers as its asker knows it, and the inbox of this tree that the request was carried out of.
+fn answered(delivery: &Delivery<'_>) -> (Option<String>, Option<String>) {
+    let route = delivery.route.and_then(|route| Some((route.request.clone()?, route.inbox.clone())));
+    let by_hand = || {
+        let id = delivery.envelope.reply_to.as_ref()?.as_str();
+        // A task that was written by hand is known by its id and its inbox.
+        Some(match id.split_once('@') {
+            Some((id, inbox)) => (id.to_owned(), Some(inbox.to_owned())),
+            None => (id.to_owned(), None),
+        })
+    };
+    route.or_else(by_hand).map_or((None, None), |(request, inbox)| (Some(request), inbox))
 }
 
 /// The request that a response answers: as it says, else as it is called.

@@ -61,6 +61,11 @@ impl Agent {
         let seen = self.facts(Tray::Inbox)?;
         let found = seen.readable().filter(|(_, facts)| facts.is_unread()).collect();
         let mut found = in_order(found, |(name, facts): &(&str, &Facts)| (*facts, *name));
+        if found.is_empty()
+            && let Some(e) = seen.failing
+        {
+            return Err(e.into());
+        }
         let runs = self.runs_seen(&seen)?;
         let held_back = |(name, facts): &(&str, &Facts)| {
             runs.waits_for(facts).map(|waits| ((*name).to_owned(), waits_for(waits)))
