@@ -75,6 +75,7 @@ mod kinds;
 mod kinds_claims;
 mod kinds_room;
 mod lease;
+mod liberal;
 mod log;
 mod mail;
 mod mask;
