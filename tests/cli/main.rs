@@ -76,6 +76,7 @@ mod kinds_claims;
 mod kinds_room;
 mod lease;
 mod liberal;
+mod liberal_edges;
 mod log;
 mod mail;
 mod mask;
