@@ -12,6 +12,7 @@ use crate::staffed::{dispatch, runs, settle, shell};
 for_each_kind!(
     what_is_doubtful_starts_no_agent,
     a_task_without_an_id_is_called_like_its_file,
+    what_check_calls_a_message_is_its_name_for_every_verb,
     a_bare_file_is_no_fault_to_the_doctor,
     two_notes_with_the_same_words_are_two,
     two_notes_left_in_the_room_are_two_and_from_unknown,
@@ -62,6 +63,21 @@ fn a_task_without_an_id_is_called_like_its_file(kind: Kind) {
     assert!(doubts(&told["messages"][0])[0].starts_with("`id` is missing"), "{told}");
     room.run(["doctor", "--fix"]).succeeds();
     assert!(room.by("reader", ["read"]).succeeds().out.contains("form 1\n"));
+}
+
+/// A hand calls a file as it likes.
+fn what_check_calls_a_message_is_its_name_for_every_verb(kind: Kind) {
+    let room = room_of(kind).leaves_faults();
+    for form in forms(&room, kind) {
+        kind.inbox(&room, "reader")
+            .put(&format!("by-hand-{}.md", form.subject.replace(' ', "-")), &form.text);
+    }
+    let listed = room.by("reader", ["check"]).succeeds().out;
+    for line in listed.lines() {
+        let (id, subject) = (line.split(' ').next().unwrap(), line.rsplit(": ").next().unwrap());
+        let ran = room.by("reader", ["read", "--keep", id]).ends();
+        assert!(ran.code == 0 && ran.out.contains(&format!("{subject}\n")), "{line}: {ran:?}");
+    }
 }
 
 fn a_bare_file_is_no_fault_to_the_doctor(kind: Kind) {

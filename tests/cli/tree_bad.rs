@@ -147,6 +147,18 @@ fn what_is_no_text_at_all_is_told() {
     assert_eq!(project.by("a", ["check"]).succeeds().err.lines().count(), 5);
 }
 
+/// YAML ends a line there, and nobody else does.
+#[test]
+fn a_carriage_return_in_a_header_stops_no_command() {
+    for verb in [vec!["archive", ID], vec!["reply", ID, "-m", "done"]] {
+        let project = Project::with(&[], &["a"]).leaves_faults();
+        let text = project.put("a", ID, "error: old\n").replacen("\nto: ", "\n\rto: ", 1);
+        project.write(&format!("inboxes/a/{ID}.md"), &text);
+        let ran = project.by("a", verb.clone()).ends();
+        assert!([0, 4].contains(&ran.code), "{verb:?}: {ran:?}");
+    }
+}
+
 #[test]
 fn two_requests_with_one_id_are_told_and_answered_once() {
     let project = Project::with(&[], &["a"]).leaves_faults();
