@@ -134,7 +134,7 @@ fn a_clock_set_back_loses_nothing() {
 #[test]
 fn a_broken_file_of_the_future_is_seen_as_broken() {
     let room = TestRoom::with(&["bob"]).leaves_faults();
-    let path = room.place("bob", "broken.md", "no frontmatter");
+    let path = room.place("bob", "broken.md", crate::hand::BROKEN);
     let ahead = std::time::SystemTime::now() + std::time::Duration::from_secs(86_400);
     std::fs::File::options().read(true).open(path).unwrap().set_modified(ahead).unwrap();
     assert!(room.by("bob", ["check"]).ends().err.contains("broken.md"));

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::hand::by_hand;
+use crate::hand::{BROKEN, by_hand};
 use crate::room::TestRoom;
 use crate::until::skip;
 
@@ -22,7 +22,8 @@ fn planted(room: &TestRoom) -> Vec<&'static str> {
     crate::hand::age(&canary, 60);
     room.bash(&format!("mkfifo -m 600 '{}'", inbox.join("fifo.md").display())).succeeds();
     room.place("bob", "empty.md", "");
-    room.place("bob", "no-frontmatter.md", "just text\n");
+    room.place("bob", "blank.md", "\n \n");
+    room.place("bob", "no-field.md", "---\nfrom: a\njust text\n---\n\nx");
     room.place("bob", "unclosed.md", "---\nfrom: a\nmsg_id: abcd0001\n");
     room.place("bob", "nobody.md", "---\nmsg_id: abcd 0002\n---\n\nx");
     room.place("bob", "twice.md", "---\nfrom: a\nfrom: b\nmsg_id: abcd0003\n---\n\nx");
@@ -33,6 +34,7 @@ fn planted(room: &TestRoom) -> Vec<&'static str> {
     file.set_len(3 * 1024 * 1024).unwrap();
     crate::hand::age(&large, 60);
     vec![
+        "blank.md",
         "dangling.md",
         "directory.md",
         "empty.md",
@@ -40,7 +42,7 @@ fn planted(room: &TestRoom) -> Vec<&'static str> {
         "hard.md",
         "large.md",
         "link.md",
-        "no-frontmatter.md",
+        "no-field.md",
         "nobody.md",
         "not-utf8.md",
         "nul-field.md",
@@ -91,16 +93,16 @@ fn read_puts_each_aside_and_shows_the_rest() {
 #[test]
 fn a_bad_file_alone_does_not_pass_for_an_empty_inbox() {
     let room = TestRoom::with(&["bob"]).leaves_faults();
-    room.place("bob", "broken.md", "just text\n");
+    room.place("bob", "broken.md", BROKEN);
     let ran = room.by("bob", ["check"]).succeeds();
-    insta::assert_snapshot!(ran.err, @"postroom: unreadable: broken.md: line 1: it does not begin with `---` (postroom doctor --fix puts it aside)");
+    insta::assert_snapshot!(ran.err, @"postroom: unreadable: broken.md: the frontmatter is not closed by a line `---` (postroom doctor --fix puts it aside)");
     assert_eq!(ran.out, "");
 }
 
 #[test]
 fn a_wait_that_meets_only_a_bad_file_does_not_end_in_silence() {
     let room = TestRoom::with(&["bob"]).leaves_faults();
-    room.place("bob", "broken.md", "just text\n");
+    room.place("bob", "broken.md", BROKEN);
     let ran = room.by("bob", ["wait", "--timeout", "0"]).exits(1);
     assert!(ran.err.contains("broken.md"), "mail is there that cannot be read: {ran:?}");
 }
@@ -109,16 +111,16 @@ fn a_wait_that_meets_only_a_bad_file_does_not_end_in_silence() {
 fn a_broken_file_named_by_id_is_said_to_be_in_quarantine() {
     let room = TestRoom::with(&["bob"]).leaves_faults();
     let file = "20260101T000000Z-abcd1111-x.md";
-    room.place("bob", file, "just text\n");
+    room.place("bob", file, BROKEN);
     let ran = room.by("bob", ["read", "abcd1111"]).exits(4);
-    assert!(ran.err.contains("quarantine") && ran.err.contains("does not begin with"), "{}", ran.err);
+    assert!(ran.err.contains("quarantine") && ran.err.contains("is not closed"), "{}", ran.err);
     assert_eq!(room.files("bob", "quarantine"), [file]);
 }
 
 #[test]
 fn peeking_at_a_broken_file_leaves_it_where_it_is() {
     let room = TestRoom::with(&["bob"]).leaves_faults();
-    room.place("bob", "20260101T000000Z-abcd1111-x.md", "just text\n");
+    room.place("bob", "20260101T000000Z-abcd1111-x.md", BROKEN);
     let before = room.tree();
     for arguments in [vec!["read", "--keep", "abcd1111"], vec!["read", "--keep"]] {
         let ran = room.by("bob", arguments.clone()).ends();

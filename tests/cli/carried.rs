@@ -1,7 +1,7 @@
 //! Mail that a sender who knows only one protocol put where that protocol says: any command that acts on the mailbox
 //! carries it over first.
 
-use crate::hand::by_hand;
+use crate::hand::{BROKEN, by_hand};
 use crate::kinds_room::{Folder, REQUEST, request, task};
 use crate::room::TestRoom;
 use crate::shell::shell;
@@ -156,14 +156,14 @@ fn what_cannot_be_read_stays_there_and_stops_nothing() {
     let room = room().leaves_faults();
     for name in ["alice", "carol", "explore"] {
         let own = home(&room, name, ".mailbox/inbox");
-        own.put("broken", "MESSAGE_TYPE: NEW\n");
+        own.put("broken", BROKEN);
         let from = room.id("writer");
         home(&room, name, "inbox").put("good.md", by_hand(&from, &format!("abcd1111-{name}"), "good", "x\n"));
         assert_eq!(room.header(name)["subject"], "good", "{name}");
         assert_eq!(own.only(), "broken");
     }
     let told = room.run(["doctor"]).ends().out;
-    assert!(told.contains(".mailbox/inbox/broken: line 1: it does not begin with `---`"), "{told}");
+    assert!(told.contains(".mailbox/inbox/broken: the frontmatter is not closed by a line `---`"), "{told}");
 }
 
 #[test]

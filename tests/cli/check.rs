@@ -110,7 +110,7 @@ fn strange_files_do_not_hide_that_there_is_more() {
 #[test]
 fn a_broken_file_among_the_first_does_not_hide_that_there_is_more() {
     let room = TestRoom::with(&["alice", "bob"]).leaves_faults();
-    room.place("bob", "0-broken.md", "no frontmatter");
+    room.place("bob", "0-broken.md", crate::hand::BROKEN);
     for text in ["a", "b", "c"] {
         room.send("alice", "bob", text);
     }

@@ -209,7 +209,7 @@ fn a_claim_that_nobody_saw_is_given_back() {
 #[test]
 fn what_cannot_be_read_is_put_aside_on_the_way_to_the_next() {
     let room = TestRoom::with(&["alice", "bob"]).leaves_faults();
-    room.place("bob", "00-broken.md", "no frontmatter");
+    room.place("bob", "00-broken.md", crate::hand::BROKEN);
     room.send("alice", "bob", "good");
     let ran = room.by("bob", ["claim"]).succeeds();
     assert!(ran.out.contains("\ngood\n"), "{}", ran.out);

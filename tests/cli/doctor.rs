@@ -40,7 +40,7 @@ fn a_fault_names_its_rule_and_path_and_what_to_type() {
 fn looking_changes_nothing() {
     let room = TestRoom::with(&["alice", "bob"]).leaves_faults();
     room.send("alice", "bob", "hi");
-    room.place("bob", "broken.md", "no frontmatter");
+    room.place("bob", "broken.md", crate::hand::BROKEN);
     std::fs::remove_dir(room.folder("alice", "archive")).unwrap();
     set_mode(&room.folder("bob", "inbox"), 0o755);
     set_mode(&room.root().join(room.id("alice")), 0o750);
@@ -138,7 +138,7 @@ fn a_second_broken_registry_of_one_second_is_mended_too() {
 fn what_cannot_be_read_goes_to_quarantine_and_the_rest_stays() {
     let room = TestRoom::with(&["alice", "bob"]).leaves_faults();
     room.send("alice", "bob", "good");
-    room.place("bob", "broken.md", "no frontmatter");
+    room.place("bob", "broken.md", crate::hand::BROKEN);
     std::os::unix::fs::symlink("/nowhere", room.folder("bob", "inbox").join("link.md")).unwrap();
     room.run(["doctor", "--fix"]).succeeds();
     assert_eq!(room.files("bob", "quarantine"), ["broken.md", "link.md"]);

@@ -7,6 +7,9 @@ pub(crate) fn by_hand(from: &str, id: &str, subject: &str, body: &str) -> String
     format!("---\nfrom: {from}\nmsg_id: {id}\nsubject: {subject}\n---\n\n{body}")
 }
 
+/// What is no message in any protocol: frontmatter that nobody closed.
+pub(crate) const BROKEN: &str = "---\nfrom: x\n";
+
 /// Takes the rights of others away, as the format asks (format.md §1.2).
 pub(crate) fn tighten(path: &Path) {
     use std::os::unix::fs::PermissionsExt;

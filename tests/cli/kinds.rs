@@ -199,14 +199,14 @@ fn unreadable_and_told_of(kind: Kind) {
     let room = room_of(kind).leaves_faults();
     let inbox = kind.inbox(&room, "reader");
     let task = crate::kinds_room::task("2026-01-01-001", "writer", "reader", "x\n");
-    inbox.put("00broken1.md", "no frontmatter\n");
+    inbox.put("00broken1.md", crate::hand::BROKEN);
     inbox.put("00broken2.md", task.replace("status: pending", "status: waiting"));
     inbox.put("00broken3.md", task.replace("to: reader", "to: reader\nFrom: x"));
     room.send("writer", "reader", "good");
     let checked = room.by("reader", ["check"]).succeeds();
     assert!(checked.out.ends_with(" writer: good\n"), "{}", checked.out);
     for why in [
-        "00broken1.md: line 1: it does not begin with `---`",
+        "00broken1.md: the frontmatter is not closed by a line `---`",
         "00broken2.md: line 5: `status`: not one of pending, in_progress, completed, failed",
         "00broken3.md: line 5: the field `from` is there twice",
     ] {

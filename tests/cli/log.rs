@@ -67,7 +67,7 @@ fn following_shows_what_happens_next() {
 #[test]
 fn the_log_names_what_was_put_into_quarantine() {
     let room = TestRoom::with(&["bob"]).leaves_faults();
-    room.place("bob", "broken.md", "no frontmatter");
+    room.place("bob", "broken.md", crate::hand::BROKEN);
     room.by("bob", ["read"]).exits(1);
     let out = room.run(["log"]).succeeds().out;
     let line = out.lines().last().unwrap();

@@ -75,6 +75,8 @@ mod kinds;
 mod kinds_claims;
 mod kinds_room;
 mod lease;
+mod liberal;
+mod liberal_edges;
 mod log;
 mod mail;
 mod mask;

@@ -187,7 +187,7 @@ fn each_error_says_what_to_do_next() {
 #[test]
 fn what_cannot_be_read_is_told_in_both_forms() {
     let room = TestRoom::with(&["alice"]).leaves_faults();
-    room.place("alice", "20260101T000000Z-00000000-x.md", "no envelope");
+    room.place("alice", "20260101T000000Z-00000000-x.md", crate::hand::BROKEN);
     let mut client = Client::greeted(&room, "alice");
     for (tool, arguments) in [("check", json!({})), ("wait", json!({"timeout": 0}))] {
         let (text, value) = client.calls(tool, arguments);

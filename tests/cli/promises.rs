@@ -82,7 +82,7 @@ fn promise_3_once_into_the_mailbox_and_at_least_once_to_the_agent() {
 #[test]
 fn promise_4_nothing_is_silent() {
     let room = TestRoom::with(&["alice", "bob"]).leaves_faults();
-    room.place("bob", "broken.md", "just text\n");
+    room.place("bob", "broken.md", crate::hand::BROKEN);
     let told = |what: &str, text: String| assert!(text.contains("broken.md"), "{what} is silent: {text}");
     told("check", room.by("bob", ["check"]).ends().err);
     told("doctor", room.run(["doctor"]).ends().out);

@@ -88,31 +88,38 @@ fn every_command_tells_what_is_wrong_and_leaves_it() {
 
 #[test]
 fn a_missing_field_is_named() {
-    for field in ["id"] {
+    // Without an id, and without saying from whom to whom, only a status makes a task of it.
+    for (how, header) in [("empty", "priority: high\nstatus:\n"), ("blank", "to: a\nstatus: \"\"\n")] {
         let project = Project::with(&[], &["a"]).leaves_faults();
-        let text = project.put("a", ID, "");
-        let without: String =
-            text.lines().filter(|l| !l.starts_with(&format!("{field}:"))).map(|l| format!("{l}\n")).collect();
-        for (how, text) in [
-            ("left out", without.clone()),
-            ("empty", without.replacen("---\n", &format!("---\n{field}:\n"), 1)),
-        ] {
-            project.write(&format!("inboxes/a/{ID}.md"), &text);
-            age(&project.path(&format!("inboxes/a/{ID}.md")), 60);
-            let ran = project.by("a", ["check"]).succeeds();
-            assert!(
-                ran.err.contains(&format!("{ID}.md: the field `{field}` is missing")),
-                "{field} {how}: {}",
-                ran.err
-            );
-            let ran = project.run(["tree", "status"]).exits(4);
-            assert!(
-                ran.err.contains(&format!("{ID}.md: the field `{field}` is missing")),
-                "{field} {how}: {}",
-                ran.err
-            );
-            assert_eq!(project.text(&format!("inboxes/a/{ID}.md")), text);
-        }
+        let text = format!("---\n{header}---\n\n## Request\n\nDo it.\n");
+        project.write(&format!("inboxes/a/{ID}.md"), &text);
+        age(&project.path(&format!("inboxes/a/{ID}.md")), 60);
+        let why = format!("{ID}.md: the field `status` is missing");
+        let ran = project.by("a", ["check"]).succeeds();
+        assert!(ran.err.contains(&why) && ran.out.is_empty(), "{how}: {ran:?}");
+        let ran = project.run(["tree", "status"]).exits(4);
+        assert!(ran.err.contains(&why), "{how}: {}", ran.err);
+        assert_eq!(project.text(&format!("inboxes/a/{ID}.md")), text);
+    }
+}
+
+#[test]
+fn a_task_without_an_id_is_called_like_its_file() {
+    for (how, header) in [("left out", ""), ("empty", "id:\n")] {
+        let project = Project::with(&[], &["a"]).leaves_faults();
+        let text = project.put("a", ID, "").replacen(&format!("id: {ID}\n"), header, 1);
+        project.write(&format!("inboxes/a/{ID}.md"), &text);
+        let header = project.room.header("a");
+        assert_eq!(header["id"], format!("{ID}@a"), "{how}");
+        let remark = format!("doubtful: `id` is missing; it is called {ID}");
+        assert_eq!(header["remarks"], serde_json::json!([remark]), "{how}");
+        let told = project.run(["tree", "status"]).ends();
+        assert!(
+            told.out.contains(&format!("{ID} 2025-03-04T10:00:00Z user → a pending: ")),
+            "{how}: {told:?}"
+        );
+        assert_eq!(project.text(&format!("inboxes/a/{ID}.md")), text, "a look changes nothing");
+        assert!(project.by("a", ["read", ID]).succeeds().out.contains("Do 2025-03-04-001."), "{how}");
     }
 }
 
@@ -124,7 +131,7 @@ fn what_is_no_text_at_all_is_told() {
         ("empty", b""),
         ("binary", b"---\nid: \xff\n---\n"),
         ("open", b"---\nid: 1\n"),
-        ("plain", b"hello"),
+        ("blank", b"\n \n"),
         ("long", long.as_bytes()),
     ];
     for (name, bytes) in files {
@@ -138,6 +145,18 @@ fn what_is_no_text_at_all_is_told() {
     // What has just been written may still be growing, and is not complained of yet.
     project.write("inboxes/a/young.md", "---\nid: 2");
     assert_eq!(project.by("a", ["check"]).succeeds().err.lines().count(), 5);
+}
+
+/// YAML ends a line there, and nobody else does.
+#[test]
+fn a_carriage_return_in_a_header_stops_no_command() {
+    for verb in [vec!["archive", ID], vec!["reply", ID, "-m", "done"]] {
+        let project = Project::with(&[], &["a"]).leaves_faults();
+        let text = project.put("a", ID, "error: old\n").replacen("\nto: ", "\n\rto: ", 1);
+        project.write(&format!("inboxes/a/{ID}.md"), &text);
+        let ran = project.by("a", verb.clone()).ends();
+        assert!([0, 4].contains(&ran.code), "{verb:?}: {ran:?}");
+    }
 }
 
 #[test]
@@ -239,16 +258,26 @@ fn hostile_values_are_data() {
     project.write("inboxes/a/evil.md", text);
     let shown = project.by("a", ["check"]).succeeds();
     assert!(!shown.out.contains('\u{1b}') && !shown.out.contains('\u{202e}'), "{:?}", shown.out);
-    let before = tree(&project.dir);
-    let ran = project.by("a", ["reply", "evil.md", "-m", "x"]).exits(4);
-    assert!(ran.err.contains("cannot be part of a file name"), "{}", ran.err);
-    let after: Vec<_> =
-        tree(&project.dir).into_iter().filter(|(path, _)| !path.contains(".postroom")).collect();
-    assert_eq!(after, before.into_iter().filter(|(path, _)| !path.contains(".postroom")).collect::<Vec<_>>());
     for reference in ["../evil.md", "/etc/passwd", "a/../evil.md", "....", "\u{1b}[31m"] {
         project.by("a", ["read", reference]).exits(3);
         project.by("a", ["archive", reference]).exits(3);
     }
     let shown = project.by("a", ["read"]).succeeds();
     assert!(!shown.out.contains('\u{1b}') && shown.out.contains("body"), "{:?}", shown.out);
+    // The id is echoed in the answer, and is no part of any path.
+    let files = || -> Vec<_> {
+        let all = tree(project.room.around()).into_keys();
+        all.filter(|path| !path.starts_with("room/") && !path.contains("/.postroom/")).collect()
+    };
+    let before = files();
+    let said = project.by("a", ["reply", "evil.md", "-m", "x"]).succeeds();
+    assert!(!said.out.contains('\u{1b}'), "{:?}", said.out);
+    let new: Vec<_> = files().into_iter().filter(|path| !before.contains(path)).collect();
+    let name =
+        new[0].strip_prefix("project/.claude/outboxes/a/").and_then(|n| n.strip_suffix("-response.md"));
+    let is_plain = |name: &str| name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    assert!(new.len() == 1 && name.is_some_and(is_plain), "{new:?}");
+    let answer = project.text(new[0].strip_prefix("project/.claude/").unwrap());
+    assert!(answer.contains("\nrequest_id: ../../../x\n"), "{answer}");
+    assert!(project.room.files("alice", "inbox").is_empty(), "a name that looks like hers is not hers");
 }

@@ -79,7 +79,7 @@ fn a_file_that_is_no_message_does_not_wake() {
     let room = TestRoom::with(&["alice", "bob"]).leaves_faults();
     let waiting = room.by("bob", ["wait", "--timeout", "60"]).start();
     until_watching(&waiting);
-    room.place("bob", "broken.md", "no frontmatter");
+    room.place("bob", "broken.md", crate::hand::BROKEN);
     room.place("bob", "notes.txt", "not called *.md");
     room.send("alice", "bob", "real mail");
     let (code, out) = end(waiting);

@@ -172,7 +172,11 @@ fn what_cannot_be_parsed_is_told_of_with_file_line_and_field_and_left_alone() {
         ),
         ("bad6", bad("bad6", "REQUEST_ID: bad6", "REQUEST_ID: bad 6"), "line 2: `REQUEST_ID`: "),
         ("bad7", bad("bad7", "---\n\nfine", "fine"), "the frontmatter is not closed"),
-        ("bad8", "no frontmatter\n".to_owned(), "line 1: it does not begin with `---`"),
+        (
+            "bad8",
+            bad("bad8", "MESSAGE_TYPE: NEW", "MESSAGE_TYPE NEW"),
+            "line 3: not of the form `key: value`",
+        ),
     ];
     for (name, text, _) in &files {
         inbox(&room).put(name, text);

@@ -65,8 +65,10 @@ fn any_order_line_ends_and_a_mark_and_no_blank_line() {
         room.by("carol", ["reply", name, "-m", "a"]).succeeds();
         assert!(back.files().contains(&name.to_owned()), "{name}");
     }
-    let kept = back.text("plain1");
-    assert!(kept.contains("\nnote: re: x #12\n"), "a field of others is kept as it stands: {kept}");
+    let kept = room.of_workspace("carol", "archive").text("plain1");
+    assert_eq!(kept, turned, "a field of others is kept as it stands");
+    let answer = back.text("plain1");
+    assert!(!answer.contains("note:"), "and is not echoed: {answer}");
 }
 
 #[test]
