@@ -21,6 +21,7 @@ use thiserror::Error as ThisError;
 pub use self::entry::Entry;
 use crate::mailbox::lock::Lock;
 use crate::mailbox::{self, Dir};
+use crate::message::liberal::UNKNOWN;
 use crate::name::{MailboxId, Name, fold};
 
 pub const FILE: &str = "registry.json";
@@ -175,6 +176,10 @@ impl Registry {
     /// entry that only others understand.
     pub fn is_taken(&self, name: &str, id: Option<&MailboxId>) -> bool {
         let wanted = fold(name);
+        // The sender of what nobody signed is called so, and must be nobody.
+        if wanted == UNKNOWN {
+            return true;
+        }
         let is_of = |e: &Entry| fold(e.id.as_str()) == wanted || e.names().any(|n| fold(n) == wanted);
         self.entries.iter().any(|e| Some(&e.id) != id && is_of(e))
             || self.strange.iter().any(|(n, _)| fold(n) == wanted)

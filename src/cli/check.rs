@@ -18,7 +18,7 @@ use crate::post::{self, Error, Failure, Filter, Me, Post};
 #[derive(Debug, Args)]
 pub(super) struct Check {
     /// At most this many headers
-    #[arg(long, value_name = "N", default_value_t = post::LOOKED_AT)]
+    #[arg(long, value_name = "N", default_value_t = post::HEADERS)]
     limit: usize,
     /// Only print how many messages are unread
     #[arg(long)]

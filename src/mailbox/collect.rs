@@ -168,7 +168,8 @@ impl Mailbox {
         let read = match self.header(folder, name, directory.limit()) {
             Err(broken) if broken.is_bare => {
                 let read = self.message(folder, name, directory.limit());
-                let bare = or_bare(read, now, || self.text(folder, name))?;
+                let bare =
+                    or_bare(read, now, || self.text(folder, name)).map_err(|broken| self.alone(broken))?;
                 bare.map(|(m, time)| Header::of(name, m.envelope, time, m.body.len() as u64))
             }
             other => other.map_err(|broken| self.alone(broken))?,
@@ -230,8 +231,11 @@ fn or_bare(
 ) -> Reading<(Message, Timestamp)> {
     match read {
         Err(broken) if broken.is_bare && broken.is_settled(now) => {
-            let bare = text().and_then(|text| any::bare(text.as_bytes()).ok());
-            bare.map(|message| Some((message, broken.time.unwrap_or(now)))).ok_or(broken)
+            let time = broken.time.unwrap_or(now);
+            // Two notes with the same words are two.
+            let about = format!("{} {}", broken.name, time.precise());
+            let note = text().and_then(|text| any::note(text.as_bytes(), &about).ok());
+            note.map(|message| Some((message, time))).ok_or(broken)
         }
         other => other,
     }

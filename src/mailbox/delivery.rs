@@ -10,6 +10,7 @@ use super::directory::Directory;
 use super::fault::{Error, Result};
 use super::folder::Folder;
 use crate::clock::Timestamp;
+use crate::message::liberal::UNKNOWN;
 use crate::message::{Envelope, Native, any};
 use crate::name::MailboxId;
 
@@ -121,6 +122,10 @@ impl ReplyRoute {
             let request = kept.filter(|_| in_tree).unwrap_or(request);
             let path = Some(path.to_owned());
             return Ok(Some(Self { to: ReplyTarget::Mailbox(owner), request: Some(request), path, inbox }));
+        }
+        // Nobody is called so, even if somebody took the name by hand.
+        if asked.from == UNKNOWN {
+            return Ok(None);
         }
         let Some(asker) = directory.resolve(&asked.from)? else { return Ok(None) };
         let request = match (&asked.native, kept) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Mailbox;
 use super::fault::Result;
+use crate::message::liberal::UNKNOWN;
 use crate::message::workspace::Kind;
 use crate::message::{Envelope, Native};
 use crate::name::MailboxId;
@@ -63,7 +64,10 @@ impl Mailbox {
                     std::mem::swap(own, receiver);
                 }
                 let path = reply.as_deref().unwrap_or_default();
-                let stranger = || path.split("/.mailbox/").next().unwrap_or_default().to_owned();
+                let stranger = || match path.split("/.mailbox/").next().unwrap_or_default() {
+                    "" => UNKNOWN.to_owned(),
+                    path => path.to_owned(),
+                };
                 envelope.from = owner(reply)?.map_or_else(stranger, |id| id.to_string());
             }
         }

@@ -106,15 +106,17 @@ impl Maildir {
         for more in [4096, frontmatter::HEADER_LIMIT] {
             bytes.extend(opened.head(more).map_err(|e| self.unreadable(folder, name, &e))?);
             let whole = bytes.len() as u64 >= size;
-            match any::parse_head(&bytes, whole).map_err(broken)? {
-                Head::Envelope(envelope) => return Ok(Some(found(envelope))),
-                Head::ReadOn => {}
-                Head::ReadAll => {
+            match any::parse_head(&bytes, whole) {
+                Ok(Head::Envelope(envelope)) => return Ok(Some(found(envelope))),
+                Ok(Head::ReadOn) => {}
+                // The name of the file may say what is missing.
+                Ok(Head::ReadAll) | Err(ParseError::Missing { .. }) => {
                     let rest = usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(bytes.len());
                     bytes.extend(opened.head(rest + 1).map_err(|e| self.unreadable(folder, name, &e))?);
-                    let message = any::parse(&bytes).map_err(broken)?;
+                    let message = any::parse_named(&bytes, name).map_err(broken)?;
                     return Ok(Some(found(Box::new(message.envelope))));
                 }
+                Err(e) => return Err(broken(e)),
             }
         }
         Err(broken(ParseError::HeaderTooLong))
@@ -131,7 +133,7 @@ impl Maildir {
         let time = mtime(&opened.stat);
         let bytes = opened.read_all(limit + frontmatter::HEADER_LIMIT as u64);
         let bytes = bytes.map_err(|e| self.unreadable(folder, name, &e))?;
-        match any::parse(&bytes) {
+        match any::parse_named(&bytes, name) {
             Ok(message) => Ok(Some((message, time))),
             Err(e) => Err(Unreadable::parsed(name, &e, Some(time))),
         }

@@ -14,7 +14,7 @@ use super::envelope::{self, Envelope, Message, Native, Priority};
 use super::frontmatter::{self, ParseError};
 use super::liberal::UNKNOWN;
 use super::{Protocol, maildir, tree, workspace};
-use crate::name::MessageId;
+use crate::name::{MailboxId, MessageId};
 
 /// Reads a whole message of whichever protocol its keys tell.
 pub fn parse(bytes: &[u8]) -> Result<Message, ParseError> {
@@ -24,6 +24,32 @@ pub fn parse(bytes: &[u8]) -> Result<Message, ParseError> {
         Protocol::Workspace => Ok(of_request(workspace::parse(bytes)?, bytes)),
         Protocol::Tree => Ok(of_task(tree::parse(bytes)?)),
     }
+}
+
+/// The same for a file whose name says what the message does not: a task or a request is called by its id.
+pub fn parse_named(bytes: &[u8], name: &str) -> Result<Message, ParseError> {
+    match parse(bytes) {
+        Err(ParseError::Missing { field: "id" }) => {
+            tree::parse_named(bytes, name.strip_suffix(".md").unwrap_or(name)).map(of_task)
+        }
+        Err(ParseError::Missing { field: "REQUEST_ID" }) if MailboxId::parse(name).is_ok() => {
+            let text = frontmatter::text(bytes)?;
+            let (split, _) = frontmatter::split_message(text)?;
+            let at = split.header.as_ptr() as usize - text.as_ptr() as usize;
+            let named = format!("{}REQUEST_ID: {name}\n{}", &text[..at], &text[at..]);
+            let mut message = parse(named.as_bytes())?;
+            message.envelope.doubts.push("`REQUEST_ID` is missing; it is called like its file".to_owned());
+            Ok(message)
+        }
+        other => other,
+    }
+}
+
+/// A file without frontmatter as a message of its own: `about` tells it from another one with the same words.
+pub fn note(bytes: &[u8], about: &str) -> Result<Message, ParseError> {
+    let mut message = bare(bytes)?;
+    message.envelope.id = MessageId::derived(&[about.as_bytes(), b"\n", bytes].concat());
+    Ok(message)
 }
 
 /// Reads the envelope out of the beginning of a file, where that is enough.

@@ -101,6 +101,9 @@ fn head(facts: &Facts<'_>) -> String {
     for remark in facts.remarks {
         line("note", remark);
     }
+    for doubt in &envelope.doubts {
+        line("doubtful", doubt);
+    }
     line(facts.next.0, facts.next.1);
     out
 }

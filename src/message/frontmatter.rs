@@ -101,6 +101,9 @@ pub fn split(text: &str) -> Result<Split<'_>, ParseError> {
 /// Finds the frontmatter and the body of a message, which may begin with blank lines; also gives their number.
 pub fn split_message(text: &str) -> Result<(Split<'_>, usize), ParseError> {
     let start = without_blank_lines(text);
+    if start.trim().is_empty() {
+        return Err(ParseError::Empty);
+    }
     let above = text[..text.len() - start.len()].matches('\n').count();
     split(start).map(|split| (split, above))
 }

@@ -115,10 +115,9 @@ impl Post {
         }
     }
 
-    /// How many messages are unread, counted as `check` counts them: by their names, without those among the first that cannot be
-    /// read.
+    /// How many messages are unread, as `check` without a limit lists them.
     pub fn count(&self, me: &Me) -> Result<usize> {
-        let checked = self.unread_mail(me, &Filter::default(), LOOKED_AT)?;
+        let checked = self.unread_mail(me, &Filter::default(), usize::MAX)?;
         match checked.unreadable.into_iter().find(|broken| broken.passing) {
             Some(broken) => Err(super::Error::Failing { why: broken.why }),
             None => Ok(checked.total),
@@ -126,8 +125,8 @@ impl Post {
     }
 }
 
-/// How many headers a count looks at; as many as `check` shows.
-pub const LOOKED_AT: usize = 50;
+/// How many headers `check` shows if it is not told.
+pub const HEADERS: usize = 50;
 
 /// How much mail waits for the same id in another room: the seed's own root, say. Nothing is an answer,
 /// so whatever is wrong with that room counts as nothing.

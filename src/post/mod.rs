@@ -55,7 +55,7 @@ use crate::session::Session;
 pub use adopt::{Adopted, Adoption};
 pub use answered::{Answered, SET_BACK};
 pub use ask::{Asked, Fate, Until};
-pub use check::{Checked, Filter, LOOKED_AT, waiting_elsewhere};
+pub use check::{Checked, Filter, HEADERS, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
 pub use end::Told;
 pub use error::{Error, Failure, Result};

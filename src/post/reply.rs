@@ -12,7 +12,7 @@ use super::{Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::mailbox::delivery::REPLY_PATH;
 use crate::mailbox::place::{AnswerDraft, KeptAnswer};
 use crate::mailbox::{self, Dir, Folder, Mailbox, ReplyRoute, ReplyTarget};
-use crate::message::envelope::subject_of_answer;
+use crate::message::envelope::{folded, subject_of_answer};
 use crate::message::{Envelope, Priority};
 use crate::name::{MailboxId, MessageId, Name};
 
@@ -120,7 +120,7 @@ impl Post {
             subject: subject.map(|subject| crate::message::envelope::subject_with("", &subject)),
             body: answer.message.body.clone(),
             priority: said.priority,
-            channel: said.channel.clone(),
+            channel: said.channel.as_deref().map(folded),
             allow_secrets: true,
             allow_empty: true,
             extra,
@@ -160,7 +160,8 @@ impl Post {
         };
         Ok(Letter {
             subject: Some(letter.subject.clone().unwrap_or_else(|| subject_of_answer(&asked.subject))),
-            channel: letter.channel.clone().or_else(|| asked.channel.clone()),
+            // What others wrote need not obey the rules of what is written here.
+            channel: letter.channel.clone().or_else(|| asked.channel.as_deref().map(folded)),
             reply_to: Some(asked.id.clone()),
             priority: if letter.priority == Priority::Normal { asked.priority } else { letter.priority },
             inherited: inherited(&letter, asked),

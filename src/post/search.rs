@@ -142,7 +142,7 @@ fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffe
     if !query.pattern.is_match(&bytes) {
         return None;
     }
-    let mut message = any::parse(&bytes).ok()?;
+    let mut message = any::parse_named(&bytes, name).or_else(|_| any::bare(&bytes)).ok()?;
     place.mailbox.know(&mut message.envelope, post).ok()?;
     if query.from.as_ref().is_some_and(|from| message.envelope.from != from.as_str()) {
         return None;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::facts::{Seen, Tray};
 use super::{LIMIT, Tree};
 use crate::mailbox::place::PlaceFault;
-use crate::message::{frontmatter, yaml};
+use crate::message::{ParseError, frontmatter, yaml};
 use crate::name::MailboxId;
 
 impl Tree {
@@ -22,9 +22,12 @@ impl Tree {
         let mut found = vec![];
         for (tray, seen) in [(Tray::Inbox, inbox), (Tray::Outbox, outbox)] {
             let strange = seen.strange.iter().map(|(name, what)| (name.as_os_str(), format!("it is {what}")));
-            let broken = seen.facts.iter().filter_map(|(name, facts)| {
-                facts.as_ref().err().map(|why| (std::ffi::OsStr::new(name), why.clone()))
-            });
+            // A file without frontmatter is a note that the next look files.
+            let bare = ParseError::NoFrontmatter.to_string();
+            let broken =
+                seen.facts.iter().filter(|(_, facts)| facts.as_ref().err() != Some(&bare)).filter_map(
+                    |(name, facts)| facts.as_ref().err().map(|why| (std::ffi::OsStr::new(name), why.clone())),
+                );
             found.extend(strange.chain(broken).map(|(name, why)| fault(path(tray, name), why, "§11.2")));
         }
         let at = |tray: Tray, name: &str, field: &str, why: String| {

@@ -19,7 +19,7 @@ use crate::mailbox::place::{
 };
 use crate::mailbox::reading::{Header, is_stable, mtime};
 use crate::message::tree::Status;
-use crate::message::{Envelope, Message, Native, Protocol, any, file_name};
+use crate::message::{Envelope, Message, Native, ParseError, Protocol, any, file_name};
 use crate::name::{MailboxId, MessageId};
 
 impl Place for Agent {
@@ -139,10 +139,11 @@ impl Place for Agent {
             let Some(bytes) = self.dir().read(&name, limit)? else { continue };
             let message = match any::parse(&bytes) {
                 Ok(message) if !matches!(message.envelope.native, Native::Tree { .. }) => message,
-                Err(crate::message::ParseError::NoFrontmatter) => match any::bare(&bytes) {
-                    Ok(message) => message,
-                    Err(_) => continue,
-                },
+                Err(ParseError::NoFrontmatter) => {
+                    let about = format!("{name} {}", mtime(&self.dir().stat(&name)?).precise());
+                    let Ok(message) = any::note(&bytes, &about) else { continue };
+                    message
+                }
                 _ => continue,
             };
             if is_settled(self.dir(), &name, &message, now)? {

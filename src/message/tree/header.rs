@@ -76,7 +76,8 @@ impl<'a> Header<'a> {
     pub(super) fn without(&self, key: &str) -> Option<String> {
         let line = self.field(key)?.line;
         let all: Vec<&str> = self.text.split_inclusive('\n').collect();
-        let (above, below) = (&all[..line - 2], &all[line - 1..]);
+        // To YAML a carriage return ends a line too, and then its count is not ours.
+        let (above, below) = (all.get(..line.checked_sub(2)?)?, all.get(line - 1..)?);
         // What is indented below the key belongs to its value, and so do blank lines between.
         let is_value = |text: &&str| text.starts_with([' ', '\t']) || text.trim().is_empty();
         let reach = below.iter().take_while(|text| is_value(text)).count();
