@@ -15,7 +15,7 @@ use crate::message::any::{self, Head};
 use crate::message::{Envelope, Message, ParseError, frontmatter};
 
 /// A file placed by hand may still be growing; until it is this old nobody calls it broken.
-pub(super) const GROWING: Duration = Duration::from_secs(5);
+pub const GROWING: Duration = Duration::from_secs(5);
 
 /// A file that somebody may be writing is whole when nobody has written to it for this long.
 const STABLE: Duration = Duration::from_millis(250);
@@ -209,6 +209,14 @@ pub(super) fn unreadable_faults(place: &dyn Place, limit: u64, now: Timestamp) -
         }
     }
     Ok(found)
+}
+
+/// Whether the reader of a message has to guess at something.
+pub(super) fn is_doubtful(read: &std::result::Result<Option<Header>, Unreadable>) -> bool {
+    match read {
+        Ok(header) => header.as_ref().is_some_and(|header| !header.envelope.doubts.is_empty()),
+        Err(broken) => broken.is_bare,
+    }
 }
 
 /// Whether somebody may be writing to a file this moment. A file that was moved or linked after its last write is whole, and a

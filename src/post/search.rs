@@ -13,8 +13,8 @@ use super::candidates::{Candidates, Place, Turn};
 use super::locate::Copy;
 use super::{Error, Post, Result};
 use crate::clock::Timestamp;
-use crate::mailbox::reading::{Header, mtime};
-use crate::message::{any, frontmatter};
+use crate::mailbox::reading::{GROWING, Header, mtime};
+use crate::message::{ParseError, any, frontmatter};
 use crate::name::MailboxId;
 
 /// What is looked for.
@@ -142,7 +142,12 @@ fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffe
     if !query.pattern.is_match(&bytes) {
         return None;
     }
-    let mut message = any::parse_named(&bytes, name).or_else(|_| any::bare(&bytes)).ok()?;
+    // A file without frontmatter is a note once nobody writes to it any more.
+    let is_old = post.now().since(time) >= GROWING;
+    let mut message = match any::parse_named(&bytes, name) {
+        Err(ParseError::NoFrontmatter) if is_old => any::bare(&bytes).ok()?,
+        other => other.ok()?,
+    };
     place.mailbox.know(&mut message.envelope, post).ok()?;
     if query.from.as_ref().is_some_and(|from| message.envelope.from != from.as_str()) {
         return None;

@@ -231,7 +231,7 @@ fn a_message_that_matches_often_is_cut_short() {
 #[test]
 fn what_cannot_be_read_does_not_stop_it() {
     let room = TestRoom::with(&["alice", "bob"]).leaves_faults();
-    room.place("bob", "broken.md", "needle without frontmatter");
+    room.place("bob", "broken.md", "---\nneedle without an end");
     room.place("bob", "binary.md", b"---\nfrom: x\nmsg_id: y\n---\n\nneedle \xff\xfe");
     std::os::unix::fs::symlink("/etc/passwd", room.folder("bob", "inbox").join("link.md")).unwrap();
     room.bash(&format!("mkfifo -m 600 '{}/fifo.md'", room.folder("bob", "inbox").display())).succeeds();

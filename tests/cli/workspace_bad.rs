@@ -159,7 +159,11 @@ fn what_cannot_be_parsed_is_told_of_with_file_line_and_field_and_left_alone() {
             "line 3: `MESSAGE_TYPE`: not NEW or REPLY",
         ),
         ("bad2", bad("bad2", "MESSAGE_TYPE: NEW\n", ""), "the field `MESSAGE_TYPE` is missing"),
-        ("bad3", bad("bad3", "REQUEST_ID: bad3\n", ""), "the field `REQUEST_ID` is missing"),
+        (
+            "bad3",
+            bad("bad3", "REQUEST_ID: bad3\n", "REQUEST_ID: bad3\nRequest_Id: other\n"),
+            "line 3: the field `REQUEST_ID` is there twice",
+        ),
         (
             "bad4",
             bad("bad4", "RECEIVER_INBOX_PATH", "RECEIVER"),

@@ -15,7 +15,7 @@ use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::Result;
 use crate::mailbox::folder::{Folder, Token, by_folders};
 use crate::mailbox::place::{Listing, Place, PlaceFault, Reading, Urgency};
-use crate::mailbox::reading::{Header, is_stable, mtime, unreadable_faults};
+use crate::mailbox::reading::{Header, is_doubtful, is_stable, mtime, unreadable_faults};
 use crate::message::{Envelope, FileName, Message, Protocol, any, file_name, maildir};
 use crate::name::MessageId;
 
@@ -75,10 +75,7 @@ impl Place for Maildir {
 
     fn urgency(&self, name: &str) -> Option<Urgency> {
         let stat = self.folder(Folder::Inbox).and_then(|dir| dir.stat(name)).ok()?;
-        let doubts = |header: Header| !header.envelope.doubts.is_empty();
-        // A name that follows the rule was given by a program, and need not be opened.
-        let is_doubtful = file_name::short(name).is_none()
-            && Self::header(self, Folder::Inbox, name, u64::MAX / 2).ok()?.is_some_and(doubts);
+        let is_doubtful = is_doubtful(&Self::header(self, Folder::Inbox, name, u64::MAX / 2));
         let priority = file_name::priority(name.as_bytes());
         Some(Urgency { priority, since: mtime(&stat), ages: true, is_doubtful })
     }

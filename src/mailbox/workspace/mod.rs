@@ -28,7 +28,7 @@ use super::fault::Result;
 use super::folder::{Folder, Token, by_folders};
 use super::maildir::{APART, Maildir};
 use super::place::{Listing, Place, PlaceFault, Reading, Urgency};
-use super::reading::{Header, is_stable, mtime, unreadable_faults};
+use super::reading::{Header, is_doubtful, is_stable, mtime, unreadable_faults};
 use crate::clock::{Clock, Timestamp};
 use crate::message::workspace::Kind;
 use crate::message::{Envelope, Message, Native, Priority, Protocol};
@@ -151,10 +151,11 @@ impl Place for Workspace {
     }
 
     fn urgency(&self, name: &str) -> Option<Urgency> {
-        let Header { envelope, time: since, .. } =
-            self.folders.header(Folder::Inbox, name, LOOKED_AT).ok()??;
-        let is_doubtful = !envelope.doubts.is_empty();
-        Some(Urgency { priority: envelope.priority, since, ages: true, is_doubtful })
+        let header = self.folders.header(Folder::Inbox, name, LOOKED_AT);
+        let is_doubtful = is_doubtful(&header);
+        let stat = self.folders.folder(Folder::Inbox).and_then(|dir| dir.stat(name)).ok()?;
+        let priority = header.ok().flatten().map_or(Priority::Normal, |header| header.envelope.priority);
+        Some(Urgency { priority, since: mtime(&stat), ages: true, is_doubtful })
     }
 
     fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
