@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use postroom::clock::{Clock, SystemClock};
-use postroom::mailbox::maildir::Delivered;
+use postroom::mailbox::Durability;
 use postroom::mailbox::{self, Maildir};
 use postroom::message::{Envelope, FileName, Native, Priority, maildir};
 use postroom::name::MessageId;
@@ -80,11 +80,11 @@ fn deliveries(post: &Post, to: &str, body: &str) -> Result<impl FnMut() -> Resul
                 native: Native::Maildir,
                 doubts: vec![],
             };
-            match mailbox.deliver(&name, maildir::render(&envelope, body)?.as_bytes()) {
-                Ok(Delivered::Durable) => return Ok(()),
+            match mailbox.publish(&name, maildir::render(&envelope, body)?.as_bytes()) {
+                Ok(Durability::Proven) => return Ok(()),
                 // At a hundred thousand a second, two ids of one second share their eight digits now and then.
                 Err(mailbox::Error::Exists { .. }) => {}
-                Ok(Delivered::Unproven(e)) | Err(e) => return Err(e.into()),
+                Ok(Durability::Unproven(e)) | Err(e) => return Err(e.into()),
             }
         }
     })

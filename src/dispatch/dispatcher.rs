@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-use super::queue::{Key, Queue, Waiting};
+use super::queue::{Key, Queue, Remark, Waiting};
 use super::recovery::recover;
 use super::runs::{Run, Runs};
 use super::shift::Shift;
@@ -121,7 +121,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// What would be started: every message that waits and may run now; and why others would not be.
-    pub fn waiting(&self) -> Result<(Vec<Key>, Vec<(String, String)>)> {
+    pub fn waiting(&self) -> Result<(Vec<Key>, Vec<Remark>)> {
         let waiting = self.queue.waiting(&self.runs)?;
         Ok((waiting.messages, waiting.remarks))
     }
@@ -137,7 +137,7 @@ impl<'a> Dispatcher<'a> {
     ) -> Result<usize> {
         let clock = self.queue.post.room().clock();
         let mut shift = Shift::new(wanted);
-        let (mut faulty, mut remarked): (Vec<(String, String)>, Vec<(String, String)>) = (vec![], vec![]);
+        let (mut faulty, mut remarked): (Vec<Remark>, Vec<Remark>) = (vec![], vec![]);
         let mut carrier = wanted.follow.as_deref().map_or_else(Carrier::default, Carrier::following);
         if wanted.watch {
             self.watch()?;

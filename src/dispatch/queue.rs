@@ -16,6 +16,9 @@ use crate::post::{Me, Post, Result};
 /// A message that waits: its agent and its file.
 pub type Key = (String, String);
 
+/// Something to say about an agent.
+pub type Remark = (String, String);
+
 /// How long a message waits before it counts as of the next higher priority, in a room.
 const AGEING: Duration = Duration::from_secs(15 * 60);
 
@@ -27,9 +30,9 @@ pub(super) struct Waiting {
     /// How long until the next that has to wait may be started.
     pub(super) due: Option<Duration>,
     /// Agents whose mailbox cannot be looked into, and why.
-    pub(super) faults: Vec<(String, String)>,
+    pub(super) faults: Vec<Remark>,
     /// Messages that start nobody, and why.
-    pub(super) remarks: Vec<(String, String)>,
+    pub(super) remarks: Vec<Remark>,
 }
 
 /// Everyone who can be started, and what waits for them.

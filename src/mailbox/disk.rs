@@ -371,18 +371,6 @@ impl Dir {
         fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| self.fault("look at", name, e))
     }
 
-    /// How many links a file has now, not as a cache remembers it.
-    pub fn links(&self, name: &str) -> Result<u32> {
-        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
-        match fs::statx(&self.fd, name, flags, fs::StatxFlags::NLINK) {
-            Ok(stat) => Ok(stat.stx_nlink),
-            Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => {
-                Ok(u32::try_from(self.stat(name)?.st_nlink).unwrap_or(u32::MAX))
-            }
-            Err(e) => Err(self.fault("look at", name, e)),
-        }
-    }
-
     /// Tightens the mode of a file or directory that lies here.
     pub fn tighten(&self, name: &str, stat: &Stat) -> Result<()> {
         let mode =

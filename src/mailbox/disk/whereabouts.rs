@@ -82,6 +82,18 @@ impl Dir {
         }
     }
 
+    /// How many links a file has now, not as a cache remembers it.
+    pub fn links(&self, name: &str) -> Result<u32> {
+        let flags = fs::AtFlags::SYMLINK_NOFOLLOW | fs::AtFlags::STATX_FORCE_SYNC;
+        match fs::statx(&self.fd, name, flags, fs::StatxFlags::NLINK) {
+            Ok(stat) => Ok(stat.stx_nlink),
+            Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => {
+                Ok(u32::try_from(self.stat(name)?.st_nlink).unwrap_or(u32::MAX))
+            }
+            Err(e) => Err(self.fault("look at", name, e)),
+        }
+    }
+
     /// Whether its path still leads here: it was not moved, replaced, removed or unmounted.
     pub fn is_in_place(&self) -> Result<bool> {
         let here = fs::fstat(&self.fd).map_err(|e| Error::io("look at", &self.path, e))?;

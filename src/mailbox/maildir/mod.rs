@@ -135,7 +135,7 @@ impl Maildir {
     }
 
     /// Writes a whole message, makes it durable and publishes it into the inbox.
-    fn publish(&self, name: &FileName, bytes: &[u8]) -> Result<Durability> {
+    pub fn publish(&self, name: &FileName, bytes: &[u8]) -> Result<Durability> {
         let (tmp, inbox) = match self.delivery.get() {
             Some(open) => open,
             None => {

@@ -207,7 +207,7 @@ mod tests {
         (answer.status, answer.created) = (Status::Failed, noon().to_string());
         answer.id = "2026-11-15-001-response".into();
         for number in [2, 3] {
-            assert!(matches!(agent.respond("2026-11-15-001", &answer), Ok(Response::Written { .. })));
+            assert!(matches!(agent.respond("2026-11-15-001", &answer), Ok(Response::Written)));
             assert!(agent.put_failure_away("2026-11-15-001").unwrap());
             let kept = format!("archive/outboxes/a/2026-11-15-001-response-{number}.md");
             assert_eq!(scene.text(&kept), tree::render(&answer).unwrap());
