@@ -16,13 +16,14 @@ use super::directory::Directory;
 use super::fault::Result;
 use super::folder::Folder;
 use super::maildir::Maildir;
-use super::place::{Reading, Stray};
+use super::place::{ByHand, Reading, Stray};
 use super::reading::{Header, Unreadable, is_stable};
 use super::tree::Tree;
 use super::workspace::MAILBOX;
 use crate::clock::{Clock, Timestamp};
 use crate::message::envelope::subject_of;
 use crate::message::{Envelope, Message, Native, any};
+use crate::name::MailboxId;
 
 /// Where a stray lies, for whoever has to put it away.
 enum Source {
@@ -41,9 +42,13 @@ impl Source {
 }
 
 impl Mailbox {
-    /// Mail of this mailbox that lies in places of other protocols.
-    pub fn stray_mail<'a>(&'a self, directory: &dyn Directory, clock: &dyn Clock) -> Result<Vec<Stray<'a>>> {
-        let mut found = self.strays(directory.limit(), clock.now())?;
+    /// What was written by hand: mail of this mailbox in places of other protocols, and answers to its open questions.
+    pub fn by_hand<'a>(&'a self, directory: &dyn Directory, clock: &dyn Clock) -> Result<ByHand<'a>> {
+        let ByHand { strays, answered } = self.collect(directory.limit(), clock.now())?;
+        let mut found = vec![];
+        for Stray { message, put_away } in strays {
+            found.push(Stray { message: self.at_home(message, directory)?, put_away });
+        }
         if !self.is_home() {
             self.strays_in(self.shared_home(), directory, clock, &mut found)?;
         }
@@ -55,7 +60,7 @@ impl Mailbox {
             }
         }
         self.strays_in_trees(directory, &mut found)?;
-        Ok(found)
+        Ok(ByHand { strays: found, answered })
     }
 
     fn strays_in<'a>(
@@ -90,19 +95,16 @@ impl Mailbox {
     fn strays_in_trees<'a>(&'a self, directory: &dyn Directory, found: &mut Vec<Stray<'a>>) -> Result<()> {
         for path in directory.trees() {
             let own = self.tree().filter(|agent| agent.tree().path() == path);
-            let tree = match Tree::open(&path) {
-                Err(e) if e.is_missing() => continue,
-                other => other?,
-            };
             for name in directory.names_of(self.id()) {
-                if own.is_some_and(|agent| agent.id().as_str() == name) || !tree.has_inbox(&name)? {
-                    continue;
-                }
+                let Ok(agent) = MailboxId::parse(&name) else { continue };
                 let inbox = path.join("inboxes").join(&name);
-                if directory.owner_of(&inbox.display().to_string())?.is_some() {
+                if own.is_some_and(|agent| agent.id().as_str() == name)
+                    || inbox.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+                    || directory.owner_of(&inbox.display().to_string())?.is_some()
+                {
                     continue;
                 }
-                let Ok(agent) = crate::name::MailboxId::parse(&name) else { continue };
+                let tree = Tree::open(&path)?;
                 let agent = tree.agent(&agent)?;
                 for file in agent.ready(usize::MAX)?.names {
                     let Ok(Some((message, _))) = agent.message(Folder::Inbox, &file, directory.limit())

@@ -74,6 +74,15 @@ pub struct Stray<'a> {
     pub put_away: Box<dyn FnOnce() -> Result<()> + 'a>,
 }
 
+/// What was written into a mailbox by hand.
+#[derive(Debug, Default)]
+pub struct ByHand<'a> {
+    /// Messages of other protocols, which have to be filed as its own.
+    pub strays: Vec<Stray<'a>>,
+    /// Questions that are open although their answer lies here.
+    pub answered: Vec<(Folder, String)>,
+}
+
 /// An inbox that is longer is not opened message by message for what only envelopes tell.
 const SHORT: usize = 64;
 
@@ -149,9 +158,9 @@ pub trait Place: std::fmt::Debug {
 
     /// Delivers a message; once, if it may be a retry.
     fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome>;
-    /// Messages of other protocols in this place that have to be filed as its own.
-    fn strays(&self, _limit: u64, _now: Timestamp) -> Result<Vec<Stray<'_>>> {
-        Ok(vec![])
+    /// What was written here by hand and has to be worked in.
+    fn collect(&self, _limit: u64, _now: Timestamp) -> Result<ByHand<'_>> {
+        Ok(ByHand::default())
     }
 
     // Out of the inbox.
@@ -223,10 +232,6 @@ pub trait Place: std::fmt::Debug {
     /// The answer that lies here for a question, written by hand or before.
     fn kept_answer(&self, _asked: &Envelope) -> Result<Option<KeptAnswer>> {
         Ok(None)
-    }
-    /// Questions of this mailbox that are open although an answer lies here, written by hand.
-    fn answered_by_hand(&self, _now: Timestamp) -> Result<Vec<(Folder, String)>> {
-        Ok(vec![])
     }
     /// Brings a question that was answered into its last state. `false`: it is not where it was.
     fn finish(&self, folder: Folder, name: &str, failed: Option<&str>) -> Result<bool> {

@@ -6,7 +6,7 @@ use super::{Error, Letter, Me, Outcome, Post, Result};
 use crate::journal::Event;
 use crate::mailbox::delivery::{DOUBT, restore};
 use crate::mailbox::directory::Directory;
-use crate::mailbox::place::Stray;
+use crate::mailbox::place::{ByHand, Stray};
 use crate::mailbox::{Delivery, DeliveryOutcome, Folder, Mailbox};
 use crate::message::{Envelope, Message, any};
 use crate::name::MessageId;
@@ -22,10 +22,11 @@ impl Post {
             return Ok(());
         }
         self.return_expired(mailbox)?;
-        for stray in mailbox.stray_mail(self, self.room.clock())? {
+        let ByHand { strays, answered } = mailbox.by_hand(self, self.room.clock())?;
+        for stray in strays {
             self.take_in(mailbox, stray)?;
         }
-        for (folder, file) in mailbox.answered_by_hand(self.now())? {
+        for (folder, file) in answered {
             self.bring(mailbox, folder, &file)?;
         }
         for request in mailbox.pending_requests(self.now())? {

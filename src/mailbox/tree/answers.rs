@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::agent::{Agent, folder_of};
-use super::facts::{Facts, Tray};
+use super::facts::{Facts, Seen, Tray};
 use super::filing::Response;
 use super::{Result, Tree};
 use crate::clock::Timestamp;
@@ -159,8 +159,7 @@ impl Agent {
     }
 
     /// Requests that are open although a response to them lies in the outbox, and is whole. What is under a claim is its owner's.
-    pub(super) fn open_with_response(&self, now: Timestamp) -> Result<Vec<(Folder, String)>> {
-        let inbox = self.facts(Tray::Inbox)?;
+    pub(super) fn open_with_response(&self, inbox: &Seen, now: Timestamp) -> Result<Vec<(Folder, String)>> {
         let mut open: HashMap<&str, (&str, Status)> = inbox
             .readable()
             .filter(|(_, facts)| facts.is_open())

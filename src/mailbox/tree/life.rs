@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::agent::{Agent, folder_of, status_of};
 use super::answers::is_settled;
-use super::facts::{Facts, Tray};
+use super::facts::{Facts, Seen, Tray};
 use super::{LIMIT, Tree};
 use crate::clock::{Clock, Timestamp};
 use crate::mailbox::claim::{Attempt, Terms};
@@ -15,7 +15,7 @@ use crate::mailbox::fault::Result;
 use crate::mailbox::folder::{Folder, Token};
 use crate::mailbox::maildir::APART;
 use crate::mailbox::place::{
-    AnswerDraft, Archived, Evidence, KeptAnswer, Listing, Place, PlaceFault, Reading, Stray, Urgency,
+    AnswerDraft, Archived, ByHand, Evidence, KeptAnswer, Listing, Place, PlaceFault, Reading, Stray, Urgency,
 };
 use crate::mailbox::reading::{Header, is_stable, mtime};
 use crate::message::tree::Status;
@@ -132,25 +132,12 @@ impl Place for Agent {
         Ok(self.file_message(delivery)?)
     }
 
-    /// Messages of the other protocols in this inbox: without a status nobody could say where they are.
-    fn strays(&self, limit: u64, now: Timestamp) -> Result<Vec<Stray<'_>>> {
-        let mut strays = vec![];
-        for name in self.facts(Tray::Inbox)?.broken() {
-            let Some(bytes) = self.dir().read(&name, limit)? else { continue };
-            let message = match any::parse(&bytes) {
-                Ok(message) if !matches!(message.envelope.native, Native::Tree { .. }) => message,
-                Err(ParseError::NoFrontmatter) => {
-                    let about = format!("{name} {}", mtime(&self.dir().stat(&name)?).precise());
-                    let Ok(message) = any::note(&bytes, &about) else { continue };
-                    message
-                }
-                _ => continue,
-            };
-            if is_settled(self.dir(), &name, &message, now)? {
-                strays.push(Stray { message, put_away: Box::new(move || self.put_away(&name)) });
-            }
-        }
-        Ok(strays)
+    fn collect(&self, limit: u64, now: Timestamp) -> Result<ByHand<'_>> {
+        let seen = self.facts(Tray::Inbox)?;
+        Ok(ByHand {
+            strays: self.foreign_messages(&seen, limit, now)?,
+            answered: self.open_with_response(&seen, now)?,
+        })
     }
 
     /// A task that was shown is in progress until it is answered, or its lease is over; an answer is done with that.
@@ -264,10 +251,6 @@ impl Place for Agent {
         Ok(self.response(id)?.map(|(response, _)| self.kept(id, response, false)))
     }
 
-    fn answered_by_hand(&self, now: Timestamp) -> Result<Vec<(Folder, String)>> {
-        Ok(self.open_with_response(now)?)
-    }
-
     fn finish(&self, folder: Folder, name: &str, failed: Option<&str>) -> Result<bool> {
         let to = if failed.is_some() { Folder::Failed } else { Folder::Archive };
         let done = match folder {
@@ -318,6 +301,27 @@ impl Place for Agent {
 }
 
 impl Agent {
+    /// Messages of the other protocols in this inbox: without a status nobody could say where they are.
+    fn foreign_messages(&self, seen: &Seen, limit: u64, now: Timestamp) -> Result<Vec<Stray<'_>>> {
+        let mut strays = vec![];
+        for name in seen.broken() {
+            let Some(bytes) = self.dir().read(&name, limit)? else { continue };
+            let message = match any::parse(&bytes) {
+                Ok(message) if !matches!(message.envelope.native, Native::Tree { .. }) => message,
+                Err(ParseError::NoFrontmatter) => {
+                    let about = format!("{name} {}", mtime(&self.dir().stat(&name)?).precise());
+                    let Ok(message) = any::note(&bytes, &about) else { continue };
+                    message
+                }
+                _ => continue,
+            };
+            if is_settled(self.dir(), &name, &message, now)? {
+                strays.push(Stray { message, put_away: Box::new(move || self.put_away(&name)) });
+            }
+        }
+        Ok(strays)
+    }
+
     fn is_unread_answer(&self, name: &str) -> super::Result<bool> {
         Ok(self.task(name)?.is_some_and(|(task, ..)| super::agent::is_answer(&task)))
     }
