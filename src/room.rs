@@ -7,7 +7,7 @@
 //!       /.journal/          what happened             (journal.rs)
 //!       /.sessions/         who is which agent session (session.rs)
 //!       /.staging/          mailboxes in the making
-//!       /<id>/              a mailbox                 (mailbox/maildir.rs)
+//!       /<id>/              a mailbox                 (mailbox/maildir/)
 //! ```
 //!
 //! A root without a version is a room if it has `registry.json`, `.registry.lock` or an `<id>/inbox`. One without these and

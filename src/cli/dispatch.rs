@@ -198,8 +198,8 @@ impl Dispatch {
 /// Says for which agents of trees mail waits that nobody will be started for.
 fn tell_vacant(post: &Post, staff: &Staff) {
     for (name, id) in &staff.vacant {
-        let waits = post.other(id).and_then(|me| Ok(me.mailbox.next(1)?));
-        if waits.is_ok_and(|waits| !waits.names.is_empty()) {
+        let waits = post.other(id).and_then(|me| Ok(me.mailbox.next(usize::MAX)?));
+        if waits.is_ok_and(|waits| waits.names.len() > waits.answers.len()) {
             let name = visible::line(name);
             note(&format!(
                 "postroom: mail waits for {name}, for whom nobody is configured: write [agents.{name}] into postroom.toml, \

@@ -66,7 +66,7 @@ impl Shown {
 /// A message as JSON, body included.
 pub(super) fn json(post: &Post, opened: &Opened) -> Value {
     let envelope = &opened.message.envelope;
-    json!({
+    let mut shown = json!({
         "id": envelope.id.as_str(),
         "from": {"id": envelope.from, "name": post.name_of(&envelope.from), "verified": false},
         "to": envelope.to,
@@ -80,7 +80,11 @@ pub(super) fn json(post: &Post, opened: &Opened) -> Value {
         "was": opened.folder.word(),
         "file": opened.name,
         "body": opened.message.body,
-    })
+    });
+    if !envelope.doubts.is_empty() {
+        shown["doubts"] = envelope.doubts.clone().into();
+    }
+    shown
 }
 
 /// Says that a file could not be read and was put away, or left alone where nothing is put away.

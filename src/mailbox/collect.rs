@@ -59,7 +59,7 @@ impl Mailbox {
                 self.strays_in(own, directory, clock, &mut found)?;
             }
         }
-        self.strays_in_trees(directory, &mut found)?;
+        self.strays_in_trees(directory, clock.now(), &mut found)?;
         Ok(ByHand { strays: found, answered })
     }
 
@@ -92,7 +92,12 @@ impl Mailbox {
     }
 
     /// What agents of trees wrote by hand to one of the names of this mailbox, which is in no such tree.
-    fn strays_in_trees<'a>(&'a self, directory: &dyn Directory, found: &mut Vec<Stray<'a>>) -> Result<()> {
+    fn strays_in_trees<'a>(
+        &'a self,
+        directory: &dyn Directory,
+        now: Timestamp,
+        found: &mut Vec<Stray<'a>>,
+    ) -> Result<()> {
         for path in directory.trees() {
             let own = self.tree().filter(|agent| agent.tree().path() == path);
             for name in directory.names_of(self.id()) {
@@ -107,6 +112,9 @@ impl Mailbox {
                 let tree = Tree::open(&path)?;
                 let agent = tree.agent(&agent)?;
                 for file in agent.ready(usize::MAX)?.names {
+                    if !is_stable(agent.dir(), &file, now)? {
+                        continue;
+                    }
                     let Ok(Some((message, _))) = agent.message(Folder::Inbox, &file, directory.limit())
                     else {
                         continue;
@@ -178,7 +186,12 @@ impl Mailbox {
         };
         read.map(|mut header| {
             self.know(&mut header.envelope, directory).map_err(|e| Unreadable::passing(name, &e))?;
-            header.remarks.extend(header.envelope.doubts.iter().map(|doubt| format!("doubtful: {doubt}")));
+            if let Some(doubt) = header.envelope.doubts.first() {
+                // One is enough to look at it with care, and leaves its line to the subject.
+                let more = header.envelope.doubts.len() - 1;
+                let more = if more > 0 { format!(" (+{more})") } else { String::new() };
+                header.remarks.push(format!("doubtful: {doubt}{more}"));
+            }
             Ok(header)
         })
         .transpose()

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Error, Post, Result};
+use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::tree::Tree;
 use crate::mailbox::{self, Directory, Folder, Mailbox, Maildir};
 use crate::message::Protocol;
@@ -13,7 +14,15 @@ use crate::room::Extent;
 impl Post {
     /// A mailbox with its home open: its messages lie there, or where the registry says.
     pub(super) fn placed(&self, home: Maildir) -> Result<Mailbox> {
-        let entry = self.registered().ok().and_then(|registry| registry.by_id(home.id()));
+        let card;
+        let entry = match self.registered() {
+            Ok(registry) => registry.by_id(home.id()),
+            // Without a registry a mailbox is where its own card says.
+            Err(_) => {
+                card = home.dir().read("card.json", CARD_LIMIT)?.and_then(|card| Registry::parse(&card).ok());
+                card.as_ref().and_then(|card| card.by_id(home.id()))
+            }
+        };
         let Some((entry, protocol)) = entry.and_then(|e| Some((e, Protocol::parse(e.text("protocol")?)?)))
         else {
             return Ok(Mailbox::native(home));
@@ -89,7 +98,7 @@ impl Directory for Post {
     fn resolve(&self, text: &str) -> mailbox::fault::Result<Option<MailboxId>> {
         match Post::resolve(self, text) {
             // Two mailboxes of one name: nobody can say which is meant.
-            Err(Error::AmbiguousName { .. } | Error::Registry(_)) => Ok(None),
+            Err(Error::AmbiguousName { .. }) => Ok(None),
             other => other.map_err(into_disk),
         }
     }

@@ -23,10 +23,8 @@ impl TasksGiven {
                 false => self.open.iter().collect(),
             };
         };
-        let is_meant = |header: &&Header| {
-            header.envelope.called(&header.name).starts_with(id)
-                || header.envelope.id.as_str().starts_with(id)
-        };
+        let is_meant =
+            |header: &&Header| header.envelope.called(&header.name) == id || header.envelope.id.is_called(id);
         let open: Vec<&Header> = self.open.iter().filter(is_meant).collect();
         match open.is_empty() {
             true => self.answered.iter().filter(is_meant).collect(),

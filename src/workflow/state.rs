@@ -1,5 +1,5 @@
 //! The shared state of a run, for people and agents: a check-list of its steps and what came of them, in the form of the
-//! workflow protocol (§3.5).
+//! tree protocol (§3.5).
 //!
 //! ```text
 //! <desk>/shared/workflow-state.md        the run that moved last

@@ -91,6 +91,11 @@ fn strike(lab: &Lab, blow: Blow, what: What, findings: &Findings) -> Duration {
         }
         Blow::Unmounted => unmount(&mount).expect("a file system that can be unmounted"),
     }
+    // A mailbox that a part is missing of is made whole by the next command, and its waiter goes on.
+    let made_whole = what == What::Inbox && matches!(blow, Blow::Removed | Blow::Moved);
+    if made_whole {
+        place.ok(&["--as", "alice", "send", "bob", "-m", "to the new one"]);
+    }
     let ended_itself = waiter.ends_within(LATEST);
     let took = start.elapsed();
     let worked = waiter.cpu() - spent;
@@ -99,7 +104,7 @@ fn strike(lab: &Lab, blow: Blow, what: What, findings: &Findings) -> Duration {
     }
     let ended = waiter.end();
     let told = matches!(ended.code, Some(3..=5)) && ended.stderr().starts_with("postroom: ");
-    let woken = blow == Blow::Replaced && ended.ok() && ended.stdout().contains("alice");
+    let woken = (blow == Blow::Replaced || made_whole) && ended.ok() && ended.stdout().contains("alice");
     findings.check(ended_itself && (told || woken), || {
         let how = if ended_itself { "ended without a word that helps" } else { "sleeps on" };
         format!("{at}: the waiter {how}, {} ms later: {}", took.as_millis(), ended.shown())

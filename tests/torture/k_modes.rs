@@ -37,7 +37,7 @@ pub(crate) fn umasks(lab: &Lab) -> Outcome {
         run(&["--as", "bob", "archive", "abcd0003"], 0);
         run(&["--as", "bob", "unarchive", "abcd0003"], 0);
         let broken = place.folder("bob", "inbox").join("broken.md");
-        fs::write(&broken, "no frontmatter").expect("a broken message");
+        fs::write(&broken, "---\nfrom: nobody closes this\n").expect("a broken message");
         fs::set_permissions(&broken, PermissionsExt::from_mode(0o600)).expect("its mode");
         set_time(&broken, ago(3600));
         run(&["--as", "bob", "read"], 0);

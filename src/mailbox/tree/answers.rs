@@ -62,7 +62,9 @@ impl Agent {
         {
             // The question was carried out of an inbox here, and waits there for this answer.
             let other = self.tree().agent(&inbox)?;
-            other.set_status(&format!("{request}.md"), Status::InProgress, Status::Completed, None)?;
+            let failed = envelope.extra("bounce").is_some();
+            let status = if failed { Status::Failed } else { Status::Completed };
+            other.set_status(&format!("{request}.md"), Status::InProgress, status, None)?;
         }
         Ok(DeliveryOutcome::Delivered { how, name, beside: false })
     }

@@ -56,17 +56,13 @@ impl Mailbox {
 
     /// The requests of this mailbox to agents of trees that may have been answered by hand.
     pub fn pending_requests(&self, now: Timestamp) -> Result<Vec<PendingRequest>> {
-        if let Some(agent) = self.tree() {
-            let answered = agent.answers_for(now)?;
-            let inbox = |other: &MailboxId| agent.tree().path().join("inboxes").join(other.as_str());
-            let pending = |(other, request): (MailboxId, String)| PendingRequest {
-                inbox: inbox(&other),
-                file: format!("{request}.md"),
-                note: None,
-            };
-            return Ok(answered.into_iter().map(pending).collect());
-        }
         let mut found = vec![];
+        if let Some(agent) = self.tree() {
+            for (other, request) in agent.answers_for(now)? {
+                let inbox = agent.tree().path().join("inboxes").join(other.as_str());
+                found.push(PendingRequest { inbox, file: format!("{request}.md"), note: None });
+            }
+        }
         for (name, note) in self.asked()? {
             let tree = match Tree::open(Path::new(&note.tree)) {
                 // A tree that is gone answers nothing.
@@ -96,12 +92,11 @@ impl Mailbox {
     /// The outboxes in which answers to this mailbox will lie.
     pub(in crate::mailbox) fn outboxes(&self) -> Result<Vec<PathBuf>> {
         let outbox = |tree: &Path, agent: &str| tree.join("outboxes").join(agent);
-        if let Some(own) = self.tree() {
-            let agents = own.tree().agents()?;
-            return Ok(agents.iter().map(|agent| outbox(own.tree().path(), agent.as_str())).collect());
-        }
         let mut found: Vec<_> =
             self.asked()?.iter().map(|(_, note)| outbox(Path::new(&note.tree), &note.agent)).collect();
+        if let Some(own) = self.tree() {
+            found.extend(own.tree().agents()?.iter().map(|agent| outbox(own.tree().path(), agent.as_str())));
+        }
         found.sort();
         found.dedup();
         found.retain(|dir| dir.symlink_metadata().is_ok());
