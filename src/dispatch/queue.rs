@@ -3,11 +3,13 @@
 //! it does not.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::runs::{Runs, key};
 use super::supervisor::Agent;
 use crate::clock::Timestamp;
+use crate::mailbox::Directory;
 use crate::mailbox::place::Listing;
 use crate::message::Priority;
 use crate::name::MailboxId;
@@ -43,6 +45,8 @@ pub struct Queue<'a> {
     agents: Vec<(Agent, MailboxId)>,
     /// Those whose messages lie elsewhere: only a look into their mailbox tells whether something waits.
     elsewhere: HashSet<MailboxId>,
+    /// Trees in which an agent may write by hand to somebody outside.
+    trees: Vec<PathBuf>,
 }
 
 impl<'a> Queue<'a> {
@@ -50,7 +54,7 @@ impl<'a> Queue<'a> {
         agents.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         let entries = post.registry().map(|registry| registry.entries.as_slice()).unwrap_or_default();
         let elsewhere = entries.iter().filter(|entry| entry.text("protocol").is_some());
-        Self { post, agents, elsewhere: elsewhere.map(|entry| entry.id.clone()).collect() }
+        Self { post, agents, elsewhere: elsewhere.map(|entry| entry.id.clone()).collect(), trees: post.trees() }
     }
 
     pub(super) fn agent(&self, name: &str) -> Option<&(Agent, MailboxId)> {
@@ -71,7 +75,8 @@ impl<'a> Queue<'a> {
         };
         let mut all = vec![];
         for (Agent { name, settings, .. }, id) in &self.agents {
-            if !self.elsewhere.contains(id) && self.post.is_still(id) {
+            let written_to = |tree: &PathBuf| tree.join("inboxes").join(name).is_dir();
+            if !self.elsewhere.contains(id) && self.post.is_still(id) && !self.trees.iter().any(written_to) {
                 continue;
             }
             // Opened anew at each look: there may be more mailboxes than a process may have files open.
@@ -130,7 +135,7 @@ impl<'a> Queue<'a> {
     /// Where mail arrives.
     pub(super) fn directories(&self) -> Vec<std::path::PathBuf> {
         let dirs = |(_, id): &(Agent, MailboxId)| {
-            self.post.other(id).and_then(|me| Ok(me.mailbox.arrival_dirs()?)).unwrap_or_default()
+            self.post.other(id).and_then(|me| self.post.watched(&me)).unwrap_or_default()
         };
         self.agents.iter().flat_map(dirs).collect()
     }

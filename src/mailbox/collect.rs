@@ -13,17 +13,17 @@ use std::sync::Arc;
 use super::Mailbox;
 use super::delivery::{DOUBT, REPLY_PATH, REQUEST, TREE_INBOX, restore};
 use super::directory::Directory;
-use super::fault::Result;
+use super::fault::{Error, Result};
 use super::folder::Folder;
 use super::maildir::Maildir;
 use super::place::{ByHand, Reading, Stray};
-use super::reading::{Header, Unreadable, is_stable};
+use super::reading::{Header, Unreadable, is_stable, mtime};
 use super::tree::Tree;
 use super::workspace::MAILBOX;
 use crate::clock::{Clock, Timestamp};
 use crate::message::envelope::subject_of;
 use crate::message::{Envelope, Message, Native, any};
-use crate::name::MailboxId;
+use crate::name::{MailboxId, MessageId};
 
 /// Where a stray lies, for whoever has to put it away.
 enum Source {
@@ -75,13 +75,13 @@ impl Mailbox {
             other => other?.names,
         };
         for name in names {
-            if !is_stable(&source.folder(Folder::Inbox)?, &name, clock.now())? {
+            if !is_stable(&source.folder(Folder::Inbox)?, &name)? {
                 continue;
             }
             // What cannot be read is left where it lies; the doctor reports it.
             let read = source.message(Folder::Inbox, &name, directory.limit());
             let message = match or_bare(read, clock.now(), || source_text(&source, &name)) {
-                Ok(Some((message, _))) => self.at_home(message, directory)?,
+                Ok(Some((message, _))) => self.at_home(of_its_own(message, &source, &name)?, directory)?,
                 Err(broken) if broken.passing => return Err(failing(&source, &name, broken)),
                 _ => continue,
             };
@@ -98,21 +98,24 @@ impl Mailbox {
         now: Timestamp,
         found: &mut Vec<Stray<'a>>,
     ) -> Result<()> {
-        for path in directory.trees() {
-            let own = self.tree().filter(|agent| agent.tree().path() == path);
+        // An agent of one tree is called like agents of others, and their mail is not its own.
+        for path in directory.trees().into_iter().filter(|_| self.tree().is_none()) {
             for name in directory.names_of(self.id()) {
                 let Ok(agent) = MailboxId::parse(&name) else { continue };
                 let inbox = path.join("inboxes").join(&name);
-                if own.is_some_and(|agent| agent.id().as_str() == name)
-                    || inbox.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+                if !inbox.symlink_metadata().is_ok_and(|found| found.is_dir())
                     || directory.owner_of(&inbox.display().to_string())?.is_some()
                 {
                     continue;
                 }
-                let tree = Tree::open(&path)?;
+                let tree = match Tree::open(&path) {
+                    // One project that is not what it was stops nobody else; the doctor reports it.
+                    Err(e) if !matches!(e, Error::Io { .. }) => break,
+                    other => other?,
+                };
                 let agent = tree.agent(&agent)?;
                 for file in agent.ready(usize::MAX)?.names {
-                    if !is_stable(agent.dir(), &file, now)? {
+                    if !is_stable(agent.dir(), &file)? {
                         continue;
                     }
                     let Ok(Some((message, _))) = agent.message(Folder::Inbox, &file, directory.limit())
@@ -256,12 +259,23 @@ fn or_bare(
     }
 }
 
+/// Somebody who writes by hand may say the same again: a message that has no id of its own is known by its words and its file.
+fn of_its_own(mut message: Message, source: &Maildir, name: &str) -> Result<Message> {
+    let inbox = source.folder(Folder::Inbox)?;
+    let Some(bytes) = inbox.read(name, u64::MAX / 2)? else { return Ok(message) };
+    if message.envelope.id == MessageId::derived(&bytes) {
+        let about = format!("{name} {}\n", mtime(&inbox.stat(name)?).precise());
+        message.envelope.id = MessageId::derived(&[about.as_bytes(), &bytes].concat());
+    }
+    Ok(message)
+}
+
 fn source_text(source: &Maildir, name: &str) -> Option<String> {
     super::Place::text(source, Folder::Inbox, name)
 }
 
-fn failing(source: &Maildir, name: &str, broken: Unreadable) -> super::Error {
-    super::Error::Content { path: source.path(Folder::Inbox, name), why: broken.why }
+fn failing(source: &Maildir, name: &str, broken: Unreadable) -> Error {
+    Error::Content { path: source.path(Folder::Inbox, name), why: broken.why }
 }
 
 /// A task that an agent wrote into the inbox of a name outside its tree.

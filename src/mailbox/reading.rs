@@ -10,7 +10,7 @@ use super::fault::{Error, Result};
 use super::folder::Folder;
 use super::maildir::Maildir;
 use super::place::{Place, PlaceFault};
-use crate::clock::Timestamp;
+use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::message::any::{self, Head};
 use crate::message::{Envelope, Message, ParseError, frontmatter};
 
@@ -229,17 +229,18 @@ pub(super) fn is_growing(stat: &rustix::fs::Stat, now: Timestamp) -> bool {
 
 /// Whether nobody writes to a file any more, after a moment's wait if that is not sure: a copy by hand shows its parts. `false`:
 /// it is still growing, or gone.
-pub(super) fn is_stable(dir: &disk::Dir, name: &str, now: Timestamp) -> Result<bool> {
+pub(super) fn is_stable(dir: &disk::Dir, name: &str) -> Result<bool> {
     let look = || match dir.stat(name) {
         Err(e) if e.is_missing() => Ok(None),
         other => other.map(Some),
     };
     let Some(mut stat) = look()? else { return Ok(false) };
-    if !is_growing(&stat, now) {
+    // The times of files are those of the kernel's clock, whatever a command is told that time it is.
+    if !is_growing(&stat, SystemClock.now()) {
         return Ok(true);
     }
     let key = |stat: &rustix::fs::Stat| (stat.st_ino, stat.st_size, stat.st_ctime, stat.st_ctime_nsec);
-    for _ in 0..8 {
+    for _ in 0..4 {
         super::pause(STABLE);
         let Some(again) = look()? else { return Ok(false) };
         if key(&again) == key(&stat) {

@@ -30,7 +30,13 @@ impl Post {
             self.bring(mailbox, folder, &file)?;
         }
         for request in mailbox.pending_requests(self.now())? {
-            let Some(worker) = self.owner_of(&request.inbox.display().to_string())? else { continue };
+            let inbox = request.inbox.display().to_string();
+            let worker = match self.owner_of(&inbox)? {
+                // An inbox that was made by hand gets its name now.
+                None if self.adopt_new_inboxes()? => self.owner_of(&inbox)?,
+                owner => owner,
+            };
+            let Some(worker) = worker else { continue };
             let worker = match self.mailbox(&worker) {
                 // An agent whose inbox is gone answers nothing.
                 Err(Error::NoPlace { .. } | Error::NoMailbox { .. }) => continue,
@@ -103,6 +109,10 @@ impl Post {
             // Another message under an id that was used before: by hand that is easily done, and no reason to lose it.
             envelope.id = MessageId::derived(format!("{} {body}", envelope.id).as_bytes());
             put = self.put_stray(mailbox, sender.as_ref(), &envelope, &body)?;
+        }
+        if let DeliveryOutcome::Taken { path } = put {
+            let (id, path) = (envelope.id.to_string(), path.display().to_string());
+            return Err(Error::IdTaken { id, path });
         }
         if let DeliveryOutcome::Delivered { how: crate::mailbox::Durability::Unproven(e), .. } = put {
             return Err(e.into());

@@ -8,7 +8,7 @@ use crate::mailbox::tree::Tree;
 use crate::mailbox::{self, Directory, Folder, Mailbox, Maildir};
 use crate::message::Protocol;
 use crate::name::MailboxId;
-use crate::registry::{Entry, Registry};
+use crate::registry::{self, Entry, Registry};
 use crate::room::Extent;
 
 impl Post {
@@ -18,6 +18,7 @@ impl Post {
         let entry = match self.registered() {
             Ok(registry) => registry.by_id(home.id()),
             // Without a registry a mailbox is where its own card says.
+            Err(e @ registry::Error::Disk(_)) => return Err(Error::from_registry(e)),
             Err(_) => {
                 card = home.dir().read("card.json", CARD_LIMIT)?.and_then(|card| Registry::parse(&card).ok());
                 card.as_ref().and_then(|card| card.by_id(home.id()))
@@ -72,7 +73,7 @@ impl Post {
         let near = self.caller.tree.and_then(|find| find());
         for path in self.known_trees().into_iter().chain(near) {
             let tree = match Tree::open(&path) {
-                Err(e) if e.is_missing() => continue,
+                Err(e) if e.is_missing() || !matches!(e, mailbox::Error::Io { .. }) => continue,
                 other => other?,
             };
             let is_new = |found: &super::adopt::Found| {

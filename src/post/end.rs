@@ -85,7 +85,7 @@ impl Post {
 
     /// Tells the sender of a message that it failed; what the agent wrote itself is what the sender is told.
     fn tell_failure(&self, held: &Held, asked: &Envelope, why: &str) -> Result<Told> {
-        let letter = Letter { body: format!("{why}\n"), ..Letter::default() };
+        let letter = Letter { body: format!("{why}\n"), extra: one_hop_more(asked), ..Letter::default() };
         let told = match self.keep_answer(&held.mailbox, &found(held), asked, &letter, Some(why))? {
             Some(kept) => self.carry_answer(&held.mailbox, asked, &kept),
             None => self.bounce(held, asked, why),
@@ -124,9 +124,7 @@ impl Post {
         let back = self.letter_back(&held.mailbox, envelope, Letter::default())?;
         let from = held.mailbox.id();
         let mut extra = vec![(BOUNCE.to_owned(), "1".to_owned())];
-        if let Some(hops) = envelope.extra(HOPS).and_then(|hops| hops.parse::<u32>().ok()) {
-            extra.push((HOPS.to_owned(), hops.saturating_add(1).to_string()));
-        }
+        extra.extend(one_hop_more(envelope));
         let letter = Letter {
             subject: Some(crate::message::envelope::subject_with("failed: ", &envelope.subject)),
             body: format!(
@@ -181,6 +179,12 @@ impl Post {
             why: Some("its lease ended and the message went back, or it was finished already".to_owned()),
         }
     }
+}
+
+/// An automatic answer is one step further than its question.
+fn one_hop_more(asked: &Envelope) -> Vec<(String, String)> {
+    let hops = asked.extra(HOPS).and_then(|hops| hops.parse::<u32>().ok());
+    hops.map(|hops| (HOPS.to_owned(), hops.saturating_add(1).to_string())).into_iter().collect()
 }
 
 fn found(held: &Held) -> Found {

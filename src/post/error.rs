@@ -128,6 +128,8 @@ impl Error {
     pub(super) fn from_registry(e: &registry::Error) -> Self {
         match e {
             registry::Error::Ambiguous { .. } => Self::AmbiguousName { reason: e.to_string() },
+            // The disk failed, not the registry: it may be readable the next time.
+            registry::Error::Disk(mailbox::Error::Io { .. }) => Self::Failing { why: e.to_string() },
             e => Self::Registry(e.to_string()),
         }
     }

@@ -197,8 +197,10 @@ impl Post {
     fn is_there(&self, recipient: &MailboxId, id: &MessageId) -> Result<bool> {
         let mailbox = self.mailbox(recipient)?;
         for folder in mailbox.folders()? {
-            if !mailbox.twins(folder, id)?.is_empty() {
-                return Ok(true);
+            for name in mailbox.twins(folder, id)? {
+                if self.header(&mailbox, folder, &name).is_ok_and(|h| h.is_some_and(|h| h.envelope.id == *id)) {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)

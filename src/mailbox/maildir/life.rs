@@ -81,7 +81,7 @@ impl Place for Maildir {
     }
 
     fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
-        is_stable(&self.folder(Folder::Inbox)?, name, now)
+        is_stable(&self.folder(Folder::Inbox)?, name)
     }
 
     fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {

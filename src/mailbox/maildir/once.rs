@@ -109,7 +109,12 @@ impl Maildir {
             used.insert(twin.clone());
             // A claim may end between two looks, and its directory with it.
             let Some(dir) = self.folder_if_any(folder)? else { break };
-            let Some(found) = dir.read(&twin, bytes.len() as u64 + READ_SLACK)? else { continue };
+            let found = match dir.read(&twin, bytes.len() as u64 + READ_SLACK) {
+                Ok(Some(found)) => found,
+                // It went on meanwhile, or can be no message.
+                Ok(None) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => continue,
+                Err(e) => return Err(e),
+            };
             if found == bytes {
                 // Whoever put it here may have been interrupted before it was durable.
                 return Ok(Some(match dir.sync() {

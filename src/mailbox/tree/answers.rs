@@ -30,6 +30,8 @@ impl Agent {
         if delivery.retry
             && let Some(found) = self.filed_before(delivery)?
         {
+            drop(held);
+            self.end_carried(delivery)?;
             return Ok(found);
         }
         let Delivery { envelope, body, now, .. } = *delivery;
@@ -56,17 +58,18 @@ impl Agent {
             asker.note_asked(self, &task.id, &envelope.id)?;
         }
         drop(held);
-        if let (Some(inbox), Some(request), true) = (&inbox, &request, delivery.is_answer)
-            && self.tree().has_inbox(inbox)?
-            && let Ok(inbox) = MailboxId::parse(inbox)
-        {
-            // The question was carried out of an inbox here, and waits there for this answer.
-            let other = self.tree().agent(&inbox)?;
-            let failed = envelope.extra("bounce").is_some();
-            let status = if failed { Status::Failed } else { Status::Completed };
-            other.set_status(&format!("{request}.md"), Status::InProgress, status, None)?;
-        }
+        self.end_carried(delivery)?;
         Ok(DeliveryOutcome::Delivered { how, name, beside: false })
+    }
+
+    /// Ends the question that was carried out of an inbox of this tree and waits there for its answer.
+    fn end_carried(&self, delivery: &Delivery<'_>) -> Result<()> {
+        let (Some(request), Some(inbox)) = answered(delivery) else { return Ok(()) };
+        if delivery.is_answer && self.tree().has_inbox(&inbox)? {
+            let failed = delivery.envelope.extra("bounce").is_some();
+            self.tree().end_outside(&inbox, &request, failed)?;
+        }
+        Ok(())
     }
 
     /// The same message, or another one under its id, whatever its status. Under the tree's lock no command moves it meanwhile.
@@ -82,7 +85,11 @@ impl Agent {
                     None => continue,
                 }
             };
-            let folder = if tray == Tray::Inbox { folder_of(facts.status) } else { Folder::Archive };
+            let folder = match tray {
+                Tray::Inbox if facts.is_unread_answer() => Folder::Inbox,
+                Tray::Inbox => folder_of(facts.status),
+                _ => Folder::Archive,
+            };
             let Some(dir) = self.tree().tray(tray, self.id())? else { continue };
             let Some((task, ..)) = super::agent::read(&dir, name, super::LIMIT)? else { continue };
             let found = any::of_task(task);
@@ -187,7 +194,7 @@ impl Agent {
     /// The agents of this tree that answered this one by hand, each with the request, unless the answer is here already.
     pub(super) fn answers_for(&self, now: Timestamp) -> Result<Vec<(MailboxId, String)>> {
         // What was carried is known by its id, so that no response is opened again for ever after.
-        let mut carried: Option<HashSet<String>> = None;
+        let mut carried: Option<HashSet<(Option<String>, String)>> = None;
         let mut found = vec![];
         for other in self.tree().agents()? {
             for (name, facts) in self.tree().facts(Tray::Outbox, &other)?.readable() {
@@ -199,7 +206,12 @@ impl Agent {
                     none => none.insert(self.message_ids()?),
                 };
                 let id = answer_id(self.tree(), &other, request, facts);
-                if !carried.contains(id.as_str()) && self.tree().agent(&other)?.is_said(name, now)? {
+                // An orchestrator may have routed it by hand.
+                let by_hand = (Some(other.to_string()), request.to_owned());
+                if !carried.contains(&(None, id.to_string()))
+                    && !carried.contains(&by_hand)
+                    && self.tree().agent(&other)?.is_said(name, now)?
+                {
                     found.push((other.clone(), request.to_owned()));
                 }
             }
@@ -207,11 +219,17 @@ impl Agent {
         Ok(found)
     }
 
-    /// The ids of all mail that this agent has or had.
-    fn message_ids(&self) -> Result<HashSet<String>> {
+    /// What this agent has or had: all ids of mail, and whose answer to which request was put here by hand.
+    fn message_ids(&self) -> Result<HashSet<(Option<String>, String)>> {
         let mut ids = HashSet::new();
         for tray in [Tray::Inbox, Tray::ArchivedInbox] {
-            ids.extend(self.facts(tray)?.readable().filter_map(|(_, facts)| facts.msg_id.clone()));
+            for (_, facts) in self.facts(tray)?.readable() {
+                match (&facts.msg_id, &facts.request_id) {
+                    (Some(id), _) => drop(ids.insert((None, id.clone()))),
+                    (None, Some(request)) => drop(ids.insert((Some(facts.from.clone()), request.clone()))),
+                    (None, None) => {}
+                }
+            }
         }
         Ok(ids)
     }
@@ -219,7 +237,16 @@ impl Agent {
     /// Whether nobody writes to a response any more.
     fn is_said(&self, name: &str, now: Timestamp) -> Result<bool> {
         let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
-        Ok(is_stable(&outbox, name, now)?)
+        Ok(is_stable(&outbox, name)?)
+    }
+}
+
+impl Tree {
+    /// Ends a task in the inbox of a name outside the tree that was carried to that mailbox. `false`: it does not wait there.
+    pub fn end_outside(&self, inbox: &str, request: &str, failed: bool) -> Result<bool> {
+        let Ok(inbox) = MailboxId::parse(inbox) else { return Ok(false) };
+        let status = if failed { Status::Failed } else { Status::Completed };
+        self.agent(&inbox)?.set_status(&format!("{request}.md"), Status::InProgress, status, None)
     }
 }
 
@@ -242,12 +269,12 @@ fn request_of<'a>(name: &'a str, facts: &'a Facts) -> Option<&'a str> {
     facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"))
 }
 
-/// The id of an answer. A failure may be followed by another try and its answer, so each failure has an id of its own.
+/// The id of an answer. A failure may be followed by another try, and a hand may use the id of a request again, so the time of the
+/// response is part of it.
 fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &Facts) -> MessageId {
-    let mut route = format!("response {} {agent} {request}", tree.path().display());
+    let mut route = format!("response {} {agent} {request} {}", tree.path().display(), response.created);
     if response.status == Status::Failed {
-        let why = response.error.as_deref().unwrap_or_default();
-        route.push_str(&format!(" failed {} {why}", response.created));
+        route.push_str(&format!(" failed {}", response.error.as_deref().unwrap_or_default()));
     }
     MessageId::derived(route.as_bytes())
 }
@@ -255,7 +282,7 @@ fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &Facts) ->
 /// Whether a file that lies here in another form may be filed: nobody writes to it, and one without frontmatter has stayed as it is
 /// for a while.
 pub(super) fn is_settled(dir: &Dir, name: &str, message: &Message, now: Timestamp) -> fault::Result<bool> {
-    if !is_stable(dir, name, now)? {
+    if !is_stable(dir, name)? {
         return Ok(false);
     }
     let time = mtime(&dir.stat(name)?);

@@ -51,7 +51,9 @@ impl Mailbox {
             message: message.to_string(),
         };
         let notes = self.dir().made_sub(MAILBOX)?.made_sub(FOLDER)?;
-        notes.replace(&message.request(), &serde_json::to_vec(&note).unwrap_or_default())
+        // Copies to several agents have one id.
+        let name = MessageId::derived(format!("{message} {} {}", note.tree, note.agent).as_bytes()).request();
+        notes.replace(&name, &serde_json::to_vec(&note).unwrap_or_default())
     }
 
     /// The requests of this mailbox to agents of trees that may have been answered by hand.

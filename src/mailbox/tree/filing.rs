@@ -125,7 +125,10 @@ impl Agent {
     /// The response to the request with this id, from the outbox or the archive.
     pub fn response(&self, id: &str) -> Result<Option<(Task, PathBuf)>> {
         let name = response_name(id);
-        for tray in [Tray::Outbox, Tray::ArchivedOutbox] {
+        // An archived response belongs to an archived request: a hand may use its id again.
+        let is_here = self.dir().stat(&format!("{}.md", file_name_of(id))).is_ok();
+        let trays = [Tray::Outbox, Tray::ArchivedOutbox];
+        for tray in trays.into_iter().take(if is_here { 1 } else { 2 }) {
             let Some(dir) = self.tree().tray(tray, self.id())? else { continue };
             if let Some((task, ..)) = read(&dir, &name, LIMIT)? {
                 return Ok(Some((task, dir.path().join(name))));

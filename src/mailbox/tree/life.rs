@@ -11,7 +11,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::delivery::{DOUBT, Delivery, DeliveryOutcome};
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::Result;
+use crate::mailbox::fault::{Error, Result};
 use crate::mailbox::folder::{Folder, Token};
 use crate::mailbox::maildir::APART;
 use crate::mailbox::place::{
@@ -122,7 +122,7 @@ impl Place for Agent {
     }
 
     fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
-        is_stable(self.dir(), name, now)
+        is_stable(self.dir(), name)
     }
 
     fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {
@@ -257,6 +257,10 @@ impl Place for Agent {
             Folder::Claimed(token) => {
                 return Ok(Place::settle(self, token, name, to, failed.unwrap_or_default())?.is_some());
             }
+            Folder::Inbox if self.is_unread_answer(name)? => {
+                self.put_away(name)?;
+                return Ok(true);
+            }
             Folder::Inbox | Folder::Working => {
                 let Some(status) = status_of(to) else { return Ok(false) };
                 let begun = folder == Folder::Working
@@ -305,7 +309,12 @@ impl Agent {
     fn foreign_messages(&self, seen: &Seen, limit: u64, now: Timestamp) -> Result<Vec<Stray<'_>>> {
         let mut strays = vec![];
         for name in seen.broken() {
-            let Some(bytes) = self.dir().read(&name, limit)? else { continue };
+            let bytes = match self.dir().read(&name, limit) {
+                Ok(Some(bytes)) => bytes,
+                // What can be no message is reported by the doctor, and keeps nobody from the rest.
+                Ok(None) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => continue,
+                Err(e) => return Err(e),
+            };
             let message = match any::parse(&bytes) {
                 Ok(message) if !matches!(message.envelope.native, Native::Tree { .. }) => message,
                 Err(ParseError::NoFrontmatter) => {

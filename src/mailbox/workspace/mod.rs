@@ -159,7 +159,7 @@ impl Place for Workspace {
     }
 
     fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
-        is_stable(&self.folders.folder(Folder::Inbox)?, name, now)
+        is_stable(&self.folders.folder(Folder::Inbox)?, name)
     }
 
     fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {
