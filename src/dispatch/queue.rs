@@ -54,7 +54,12 @@ impl<'a> Queue<'a> {
         agents.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         let entries = post.registry().map(|registry| registry.entries.as_slice()).unwrap_or_default();
         let elsewhere = entries.iter().filter(|entry| entry.text("protocol").is_some());
-        Self { post, agents, elsewhere: elsewhere.map(|entry| entry.id.clone()).collect(), trees: post.trees() }
+        Self {
+            post,
+            agents,
+            elsewhere: elsewhere.map(|entry| entry.id.clone()).collect(),
+            trees: post.trees(),
+        }
     }
 
     pub(super) fn agent(&self, name: &str) -> Option<&(Agent, MailboxId)> {

@@ -59,7 +59,7 @@ impl Mailbox {
                 self.strays_in(own, directory, clock, &mut found)?;
             }
         }
-        self.strays_in_trees(directory, clock.now(), &mut found)?;
+        self.strays_in_trees(directory, &mut found)?;
         Ok(ByHand { strays: found, answered })
     }
 
@@ -92,12 +92,7 @@ impl Mailbox {
     }
 
     /// What agents of trees wrote by hand to one of the names of this mailbox, which is in no such tree.
-    fn strays_in_trees<'a>(
-        &'a self,
-        directory: &dyn Directory,
-        now: Timestamp,
-        found: &mut Vec<Stray<'a>>,
-    ) -> Result<()> {
+    fn strays_in_trees<'a>(&'a self, directory: &dyn Directory, found: &mut Vec<Stray<'a>>) -> Result<()> {
         // An agent of one tree is called like agents of others, and their mail is not its own.
         for path in directory.trees().into_iter().filter(|_| self.tree().is_none()) {
             for name in directory.names_of(self.id()) {
@@ -209,7 +204,7 @@ impl Mailbox {
         now: Timestamp,
     ) -> Reading<(Message, Timestamp)> {
         let whole =
-            folder != Folder::Inbox || self.is_whole(name, now).map_err(|e| Unreadable::passing(name, &e))?;
+            folder != Folder::Inbox || self.is_whole(name).map_err(|e| Unreadable::passing(name, &e))?;
         let read = self.message(folder, name, directory.limit());
         let read = or_bare(read, now, || self.text(folder, name)).map_err(|broken| self.alone(broken))?;
         if !whole && read.is_some() {

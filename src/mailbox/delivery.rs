@@ -134,8 +134,20 @@ impl ReplyRoute {
             }
             (_, kept) => kept,
         };
+        let inbox = match inbox {
+            Some(inbox) if is_outside(&inbox, &asker, directory)? => Some(inbox),
+            _ => None,
+        };
         Ok(Some(Self { to: ReplyTarget::Mailbox(asker), request, path: None, inbox }))
     }
+}
+
+/// Whether an inbox in the asker's tree is nobody's: only such a one was emptied for a mailbox outside the tree.
+fn is_outside(inbox: &str, asker: &MailboxId, directory: &dyn Directory) -> Result<bool> {
+    let asker = directory.open(asker)?;
+    let Some(agent) = asker.tree() else { return Ok(false) };
+    let path = agent.tree().inbox_path(inbox).display().to_string();
+    Ok(directory.owner_of(&path)?.is_none())
 }
 
 /// The extra fields of a question that its answer has too.

@@ -152,7 +152,7 @@ pub trait Place: std::fmt::Debug {
     /// How soon a waiting message is due; `None`: it cannot be told.
     fn urgency(&self, name: &str) -> Option<Urgency>;
     /// Waits for somebody who may be writing to an unread file. `false`: it is still growing.
-    fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool>;
+    fn is_whole(&self, name: &str) -> Result<bool>;
 
     // Into the mailbox.
 

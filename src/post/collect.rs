@@ -4,9 +4,10 @@
 
 use super::{Error, Letter, Me, Outcome, Post, Result};
 use crate::journal::Event;
-use crate::mailbox::delivery::{DOUBT, restore};
+use crate::mailbox::delivery::{DOUBT, REQUEST, TREE_INBOX, restore};
 use crate::mailbox::directory::Directory;
 use crate::mailbox::place::{ByHand, Stray};
+use crate::mailbox::tree::Tree;
 use crate::mailbox::{Delivery, DeliveryOutcome, Folder, Mailbox};
 use crate::message::{Envelope, Message, any};
 use crate::name::MessageId;
@@ -29,7 +30,7 @@ impl Post {
         for (folder, file) in answered {
             self.bring(mailbox, folder, &file)?;
         }
-        for request in mailbox.pending_requests(self.now())? {
+        for request in mailbox.pending_requests()? {
             let inbox = request.inbox.display().to_string();
             let worker = match self.owner_of(&inbox)? {
                 // An inbox that was made by hand gets its name now.
@@ -91,6 +92,19 @@ impl Post {
             self.record(Event { id: asked.id.to_string(), file: file.to_owned(), ..by });
         }
         Ok(true)
+    }
+
+    /// Ends the task in a tree that a message was carried out of, when the message ends without an answer. Nothing is lost if that
+    /// fails: the task stays in progress, where `tree status` shows it.
+    pub(super) fn end_source(&self, asked: &Envelope, failed: bool) {
+        let (Some(inbox), Some(request)) = (asked.extra(TREE_INBOX), asked.extra(REQUEST)) else { return };
+        for path in self.known_trees() {
+            let inbox_path = path.join("inboxes").join(inbox);
+            let is_free = self.owner_of(&inbox_path.display().to_string()).is_ok_and(|owner| owner.is_none());
+            if is_free && inbox_path.is_dir() {
+                let _ = Tree::open(&path).map(|tree| tree.end_outside(inbox, request, failed));
+            }
+        }
     }
 
     /// Delivers one message in the protocol of its mailbox, then puts it aside where it lay.

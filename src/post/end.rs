@@ -167,6 +167,9 @@ impl Post {
         let Some(file) = held.mailbox.settle(held.token, &held.terms.file, to, why)? else {
             return Err(self.gone(held));
         };
+        if let Some(asked) = asked.filter(|_| to != Folder::Inbox) {
+            self.end_source(asked, to == Folder::Failed);
+        }
         let id = asked.map(|asked| asked.id.to_string()).unwrap_or_default();
         let (note, mailbox) = (why.to_owned(), held.mailbox.id().to_string());
         self.record(Event { id, file, note, mailbox, ..Event::new(event, me.id.as_str()) });

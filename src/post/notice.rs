@@ -5,9 +5,9 @@
 //! program a standing name; a name that another living session holds is left to that one.
 
 use super::{Error, Me, Post, Result, Why};
-use crate::mailbox::Folder;
 use crate::mailbox::presence::Presence;
 use crate::mailbox::reading::Header;
+use crate::mailbox::{Directory, Folder};
 use crate::session::told::{Mark, Told};
 use crate::session::{self, Process, Session};
 
@@ -262,9 +262,15 @@ impl Post {
     pub fn watched(&self, me: &Me) -> Result<Vec<std::path::PathBuf>> {
         let mut dirs = me.mailbox.arrival_dirs()?;
         // An agent of a tree may write by hand to somebody who is not in it.
-        dirs.extend(
-            self.known_trees().into_iter().map(|tree| tree.join("inboxes")).filter(|dir| dir.is_dir()),
-        );
+        for inboxes in
+            self.known_trees().into_iter().map(|tree| tree.join("inboxes")).filter(|dir| dir.is_dir())
+        {
+            let own = self.names_of(&me.id).into_iter().map(|name| inboxes.join(name));
+            dirs.extend(own.filter(|inbox| inbox.is_dir()));
+            dirs.push(inboxes);
+        }
+        dirs.sort();
+        dirs.dedup();
         Ok(dirs)
     }
 }

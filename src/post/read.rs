@@ -215,7 +215,12 @@ impl Post {
         if moved {
             let event = if to == Folder::Archive { "archived" } else { "unarchived" };
             let id = match self.header(&me.mailbox, to, &found.name) {
-                Ok(Some(header)) => header.envelope.id.to_string(),
+                Ok(Some(header)) => {
+                    if to == Folder::Archive {
+                        self.end_source(&header.envelope, false);
+                    }
+                    header.envelope.id.to_string()
+                }
                 _ => String::new(),
             };
             self.record_move(event, me, &id, &found.name);

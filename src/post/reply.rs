@@ -126,12 +126,14 @@ impl Post {
             extra,
             ..Letter::default()
         };
-        let letter = match self.letter_back(worker, asked, letter) {
+        let mut letter = match self.letter_back(worker, asked, letter) {
             Err(Error::NoSender { .. } | Error::BadName { .. }) => {
                 return self.left_with_worker(worker, answer);
             }
             other => other?,
         };
+        // A failure is information, whatever it is a failure of.
+        letter.asks_again &= answer.failed.is_none();
         let receipt = self.send_back(Sender::of(worker), &letter, &answer.id, true)?;
         // Written by hand and then by a command, or changed since: what was carried first is what counts.
         Ok(match receipt.outcome {
@@ -155,9 +157,12 @@ impl Post {
         if asked.wants_no_reply() {
             return Err(Error::NoReplyWanted);
         }
-        let Some(route) = ReplyRoute::of(asked, worker, self)? else {
-            return Err(self.no_sender(&asked.from));
+        let route = match ReplyRoute::of(asked, worker, self)? {
+            // The sender's inbox may have been made by hand.
+            None if self.adopt_new_inboxes()? => ReplyRoute::of(asked, worker, self)?,
+            route => route,
         };
+        let Some(route) = route else { return Err(self.no_sender(&asked.from)) };
         Ok(Letter {
             subject: Some(letter.subject.clone().unwrap_or_else(|| subject_of_answer(&asked.subject))),
             // What others wrote need not obey the rules of what is written here.

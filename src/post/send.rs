@@ -198,7 +198,8 @@ impl Post {
         let mailbox = self.mailbox(recipient)?;
         for folder in mailbox.folders()? {
             for name in mailbox.twins(folder, id)? {
-                if self.header(&mailbox, folder, &name).is_ok_and(|h| h.is_some_and(|h| h.envelope.id == *id)) {
+                if self.header(&mailbox, folder, &name).is_ok_and(|h| h.is_some_and(|h| h.envelope.id == *id))
+                {
                     return Ok(true);
                 }
             }

@@ -112,7 +112,9 @@ impl Maildir {
             let found = match dir.read(&twin, bytes.len() as u64 + READ_SLACK) {
                 Ok(Some(found)) => found,
                 // It went on meanwhile, or can be no message.
-                Ok(None) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => continue,
+                Ok(None) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => {
+                    continue;
+                }
                 Err(e) => return Err(e),
             };
             if found == bytes {

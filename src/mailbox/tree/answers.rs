@@ -168,7 +168,7 @@ impl Agent {
     }
 
     /// Requests that are open although a response to them lies in the outbox, and is whole. What is under a claim is its owner's.
-    pub(super) fn open_with_response(&self, inbox: &Seen, now: Timestamp) -> Result<Vec<(Folder, String)>> {
+    pub(super) fn open_with_response(&self, inbox: &Seen) -> Result<Vec<(Folder, String)>> {
         let mut open: HashMap<&str, (&str, Status)> = inbox
             .readable()
             .filter(|(_, facts)| facts.is_open())
@@ -183,7 +183,7 @@ impl Agent {
             let Some(request) = request_of(name, facts) else { continue };
             if let Some((file, status)) = open.remove(request)
                 && !claimed.iter().any(|(_, claimed)| claimed == file)
-                && self.is_said(name, now)?
+                && self.is_said(name)?
             {
                 found.push((folder_of(status), file.to_owned()));
             }
@@ -192,7 +192,7 @@ impl Agent {
     }
 
     /// The agents of this tree that answered this one by hand, each with the request, unless the answer is here already.
-    pub(super) fn answers_for(&self, now: Timestamp) -> Result<Vec<(MailboxId, String)>> {
+    pub(super) fn answers_for(&self) -> Result<Vec<(MailboxId, String)>> {
         // What was carried is known by its id, so that no response is opened again for ever after.
         let mut carried: Option<HashSet<(Option<String>, String)>> = None;
         let mut found = vec![];
@@ -210,7 +210,7 @@ impl Agent {
                 let by_hand = (Some(other.to_string()), request.to_owned());
                 if !carried.contains(&(None, id.to_string()))
                     && !carried.contains(&by_hand)
-                    && self.tree().agent(&other)?.is_said(name, now)?
+                    && self.tree().agent(&other)?.is_said(name)?
                 {
                     found.push((other.clone(), request.to_owned()));
                 }
@@ -235,7 +235,7 @@ impl Agent {
     }
 
     /// Whether nobody writes to a response any more.
-    fn is_said(&self, name: &str, now: Timestamp) -> Result<bool> {
+    fn is_said(&self, name: &str) -> Result<bool> {
         let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
         Ok(is_stable(&outbox, name)?)
     }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Agent, Tray, Tree};
-use crate::clock::Timestamp;
 use crate::mailbox::Mailbox;
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::Result;
@@ -57,10 +56,10 @@ impl Mailbox {
     }
 
     /// The requests of this mailbox to agents of trees that may have been answered by hand.
-    pub fn pending_requests(&self, now: Timestamp) -> Result<Vec<PendingRequest>> {
+    pub fn pending_requests(&self) -> Result<Vec<PendingRequest>> {
         let mut found = vec![];
         if let Some(agent) = self.tree() {
-            for (other, request) in agent.answers_for(now)? {
+            for (other, request) in agent.answers_for()? {
                 let inbox = agent.tree().path().join("inboxes").join(other.as_str());
                 found.push(PendingRequest { inbox, file: format!("{request}.md"), note: None });
             }

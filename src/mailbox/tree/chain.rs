@@ -5,7 +5,7 @@
 //! inboxes/<agent>/<id>.md            →  archive/inboxes/<agent>/
 //! ```
 //!
-//! A chain is a request with its responses and the answers that were routed to agents of the tree. It is finished when all of them are completed and no open message refers to it: by
+//! A chain is a request with its responses; an answer that was routed to an agent of the tree goes to the archive when it is read. It is finished when all of them are completed and no open message refers to it: by
 //! `request_id`, as an answer does that was routed on, or as a step of the same workflow run. The responses go first and are
 //! durable before the request goes, so a chain that was interrupted is still found by its request and finished by the next run.
 
@@ -29,8 +29,6 @@ pub struct Chain {
     pub request: String,
     /// The files of its responses that are still in the outbox.
     pub responses: Vec<String>,
-    /// Answers that were routed to an agent of the tree, with the agent whose inbox each is in.
-    pub routed: Vec<(MailboxId, String)>,
 }
 
 /// What open messages refer to.
@@ -57,9 +55,14 @@ impl Tree {
         let mut chains = vec![];
         for (agent, seen) in &inboxes {
             let mut found = self.finished(agent, seen, &open)?;
-            for chain in &mut found {
-                chain.routed = routed(&inboxes, agent, &chain.id);
+            // An answer that nobody has read, or that has not reached its asker in the tree, keeps its chain.
+            let mut settled = vec![];
+            for chain in found {
+                if self.is_read(&inboxes, agent, &chain)? {
+                    settled.push(chain);
+                }
             }
+            found = settled;
             if held.is_some() && !found.is_empty() {
                 found = self.archive(agent, found)?;
             }
@@ -100,11 +103,28 @@ impl Tree {
                     id: facts.id.clone(),
                     request: name.to_owned(),
                     responses: here.iter().map(|(name, _)| (*name).to_owned()).collect(),
-                    routed: vec![],
                 });
             }
         }
         Ok(chains)
+    }
+
+    /// Whether the answer of a chain was read by its asker, if that is an agent of this tree. Reading an answer archives it.
+    fn is_read(&self, inboxes: &[(MailboxId, Seen)], agent: &MailboxId, chain: &Chain) -> Result<bool> {
+        let request = inboxes.iter().find(|(id, _)| id == agent).and_then(|(_, seen)| {
+            seen.readable().find(|(name, _)| *name == chain.request).map(|(_, facts)| facts.from.clone())
+        });
+        let Some((asker, inbox)) = inboxes.iter().find(|(id, _)| Some(id.as_str()) == request.as_deref())
+        else {
+            return Ok(true);
+        };
+        let is_it = |facts: &Facts| {
+            facts.from == agent.as_str() && facts.request_id.as_deref() == Some(chain.id.as_str())
+        };
+        if inbox.readable().any(|(_, facts)| is_it(facts)) {
+            return Ok(false);
+        }
+        Ok(self.facts(Tray::ArchivedInbox, asker)?.readable().any(|(_, facts)| is_it(facts)))
     }
 
     /// Archives these chains, and gives those that went: a request stays with a response that stays.
@@ -112,9 +132,6 @@ impl Tree {
         let responses = chains.iter().flat_map(|chain| &chain.responses);
         let left = self.carry(agent, Tray::Outbox, Tray::ArchivedOutbox, responses)?;
         chains.retain(|chain| !chain.responses.iter().any(|name| left.contains(name)));
-        for (asker, name) in chains.iter().flat_map(|chain| &chain.routed) {
-            self.carry(asker, Tray::Inbox, Tray::ArchivedInbox, std::iter::once(name))?;
-        }
         let requests = chains.iter().map(|chain| &chain.request);
         let left = self.carry(agent, Tray::Inbox, Tray::ArchivedInbox, requests)?;
         chains.retain(|chain| !left.contains(&chain.request));
@@ -181,20 +198,6 @@ fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<()> {
         }
     }
     Err(fault::Error::Exists { path: target.path().join(name) })
-}
-
-/// The answers to a request of an agent that lie in inboxes of the tree.
-fn routed(inboxes: &[(MailboxId, Seen)], agent: &MailboxId, request: &str) -> Vec<(MailboxId, String)> {
-    let is_it = |facts: &Facts| {
-        facts.is_unread_answer()
-            && facts.from == agent.as_str()
-            && facts.request_id.as_deref() == Some(request)
-    };
-    let of = |(asker, seen): &(MailboxId, Seen)| {
-        let names = seen.readable().filter(|(_, facts)| is_it(facts));
-        names.map(|(name, _)| (asker.clone(), name.to_owned())).collect::<Vec<_>>()
-    };
-    inboxes.iter().flat_map(of).collect()
 }
 
 /// The responses of a tray by the request they answer: as they say, and as they are called. One that cannot be read comes

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use super::facts::{Seen, Tray};
 use super::{LIMIT, Tree};
 use crate::mailbox::place::PlaceFault;
+use crate::message::workspace::file_name_of;
 use crate::message::{ParseError, frontmatter, yaml};
 use crate::name::MailboxId;
 
@@ -48,7 +49,11 @@ impl Tree {
         for (name, facts) in outbox.readable() {
             let request = facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"));
             let request = request.unwrap_or(name);
-            if !ids.contains_key(request) && !unread.contains(&format!("{request}.md")) {
+            let file = format!("{}.md", file_name_of(request));
+            let is_archived = || {
+                self.tray(Tray::ArchivedInbox, agent).is_ok_and(|t| t.is_some_and(|t| t.stat(&file).is_ok()))
+            };
+            if !ids.contains_key(request) && !unread.contains(&format!("{request}.md")) && !is_archived() {
                 let why = format!("the request {request} is not in the inbox of {agent}");
                 let (path, why) = at(Tray::Outbox, name, "request_id", why);
                 found.push(fault(path, why, "§11.4"));

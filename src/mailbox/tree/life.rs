@@ -121,7 +121,7 @@ impl Place for Agent {
         Some(Urgency { priority: envelope.priority, since, ages: false, is_doubtful })
     }
 
-    fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
+    fn is_whole(&self, name: &str) -> Result<bool> {
         is_stable(self.dir(), name)
     }
 
@@ -136,7 +136,7 @@ impl Place for Agent {
         let seen = self.facts(Tray::Inbox)?;
         Ok(ByHand {
             strays: self.foreign_messages(&seen, limit, now)?,
-            answered: self.open_with_response(&seen, now)?,
+            answered: self.open_with_response(&seen)?,
         })
     }
 
@@ -312,7 +312,9 @@ impl Agent {
             let bytes = match self.dir().read(&name, limit) {
                 Ok(Some(bytes)) => bytes,
                 // What can be no message is reported by the doctor, and keeps nobody from the rest.
-                Ok(None) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => continue,
+                Ok(None) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => {
+                    continue;
+                }
                 Err(e) => return Err(e),
             };
             let message = match any::parse(&bytes) {

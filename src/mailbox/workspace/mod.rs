@@ -158,7 +158,7 @@ impl Place for Workspace {
         Some(Urgency { priority, since: mtime(&stat), ages: true, is_doubtful })
     }
 
-    fn is_whole(&self, name: &str, now: Timestamp) -> Result<bool> {
+    fn is_whole(&self, name: &str) -> Result<bool> {
         is_stable(&self.folders.folder(Folder::Inbox)?, name)
     }
 
