@@ -179,7 +179,7 @@ impl Agent {
         }
         let claimed = self.claimed()?;
         let mut found = vec![];
-        for (name, facts) in self.facts(Tray::Outbox)?.readable() {
+        for (name, facts) in self.facts(Tray::Outbox)?.certain()?.readable() {
             let Some(request) = request_of(name, facts) else { continue };
             if let Some((file, status)) = open.remove(request)
                 && !claimed.iter().any(|(_, claimed)| claimed == file)
@@ -197,7 +197,7 @@ impl Agent {
         let mut carried: Option<HashSet<(Option<String>, String)>> = None;
         let mut found = vec![];
         for other in self.tree().agents()? {
-            for (name, facts) in self.tree().facts(Tray::Outbox, &other)?.readable() {
+            for (name, facts) in self.tree().facts(Tray::Outbox, &other)?.certain()?.readable() {
                 let Some(request) = request_of(name, facts).filter(|_| facts.to == self.id().as_str()) else {
                     continue;
                 };

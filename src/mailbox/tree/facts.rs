@@ -144,6 +144,14 @@ impl Seen {
         self.facts.iter().filter(|(_, facts)| facts.is_err()).map(|(name, _)| name.clone()).collect()
     }
 
+    /// The same, for a reader who must not take a file that could not be looked at for one that is not there.
+    pub fn certain(self) -> fault::Result<Self> {
+        match self.failing {
+            Some(e) => Err(e),
+            None => Ok(self),
+        }
+    }
+
     /// The messages that could be read.
     pub fn readable(&self) -> impl Iterator<Item = (&str, &Facts)> {
         self.facts.iter().filter_map(|(name, facts)| Some((name.as_str(), facts.as_ref().ok()?)))
