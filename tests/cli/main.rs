@@ -22,6 +22,8 @@ mod bad_disk;
 mod bad_files;
 mod bad_input;
 mod bounce;
+mod broken;
+mod broken_tree;
 mod carried;
 mod channels;
 mod check;
