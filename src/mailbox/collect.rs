@@ -36,7 +36,11 @@ impl Source {
         match self {
             Self::Folder(source, name) => source.shift(&name, Folder::Inbox, Folder::Archive).map(drop),
             // It stays there, in progress, so that later steps go on waiting until it is answered.
-            Self::Tree(agent, name) => agent.begin(&name).map(drop),
+            Self::Tree(agent, name) => match agent.begin(&name)? {
+                true => Ok(()),
+                // An answer is no task, and nothing waits for it.
+                false => agent.put_away(&name),
+            },
         }
     }
 }
@@ -117,6 +121,11 @@ impl Mailbox {
                     else {
                         continue;
                     };
+                    // What an orchestrator copied here is carried from the outbox it was copied from.
+                    if tree.has_response(message.envelope.reply_to.as_ref())? {
+                        agent.put_away(&file)?;
+                        continue;
+                    }
                     let message = from_tree(message, &path, &name, directory)?;
                     let place = Source::Tree(tree.agent(agent.id())?, file);
                     found.push(Stray { message, put_away: Box::new(move || place.put_away()) });

@@ -135,15 +135,18 @@ impl ReplyRoute {
             (_, kept) => kept,
         };
         let inbox = match inbox {
-            Some(inbox) if is_outside(&inbox, &asker, directory)? => Some(inbox),
+            Some(inbox) if is_outside(&inbox, worker.id(), &asker, directory)? => Some(inbox),
             _ => None,
         };
         Ok(Some(Self { to: ReplyTarget::Mailbox(asker), request, path: None, inbox }))
     }
 }
 
-/// Whether an inbox in the asker's tree is nobody's: only such a one was emptied for a mailbox outside the tree.
-fn is_outside(inbox: &str, asker: &MailboxId, directory: &dyn Directory) -> Result<bool> {
+/// Whether an inbox in the asker's tree was emptied for a mailbox outside the tree: it is nobody's, and called like that mailbox.
+fn is_outside(inbox: &str, worker: &MailboxId, asker: &MailboxId, directory: &dyn Directory) -> Result<bool> {
+    if !directory.names_of(worker).iter().any(|name| name == inbox) {
+        return Ok(false);
+    }
     let asker = directory.open(asker)?;
     let Some(agent) = asker.tree() else { return Ok(false) };
     let path = agent.tree().inbox_path(inbox).display().to_string();

@@ -96,8 +96,12 @@ impl Post {
 
     /// Ends the task in a tree that a message was carried out of, when the message ends without an answer. Nothing is lost if that
     /// fails: the task stays in progress, where `tree status` shows it.
-    pub(super) fn end_source(&self, asked: &Envelope, failed: bool) {
+    pub(super) fn end_source(&self, mailbox: &Mailbox, asked: &Envelope, failed: bool) {
         let (Some(inbox), Some(request)) = (asked.extra(TREE_INBOX), asked.extra(REQUEST)) else { return };
+        // Anybody can write these fields; only a message of this mailbox was carried out of an inbox of its name.
+        if !self.names_of(mailbox.id()).iter().any(|name| name == inbox) {
+            return;
+        }
         for path in self.known_trees() {
             let inbox_path = path.join("inboxes").join(inbox);
             let is_free = self.owner_of(&inbox_path.display().to_string()).is_ok_and(|owner| owner.is_none());

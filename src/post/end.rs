@@ -168,7 +168,7 @@ impl Post {
             return Err(self.gone(held));
         };
         if let Some(asked) = asked.filter(|_| to != Folder::Inbox) {
-            self.end_source(asked, to == Folder::Failed);
+            self.end_source(&held.mailbox, asked, to == Folder::Failed);
         }
         let id = asked.map(|asked| asked.id.to_string()).unwrap_or_default();
         let (note, mailbox) = (why.to_owned(), held.mailbox.id().to_string());

@@ -217,7 +217,7 @@ impl Post {
             let id = match self.header(&me.mailbox, to, &found.name) {
                 Ok(Some(header)) => {
                     if to == Folder::Archive {
-                        self.end_source(&header.envelope, false);
+                        self.end_source(&me.mailbox, &header.envelope, false);
                     }
                     header.envelope.id.to_string()
                 }

@@ -103,11 +103,6 @@ fn an_id_that_is_used_again_after_a_clean_up_gets_its_own_answer() {
 }
 
 #[test]
-fn an_id_that_is_used_again_within_a_second_gets_its_own_answer() {
-    uses_an_id_again(|| {});
-}
-
-#[test]
 fn a_clean_up_leaves_a_chain_whose_answer_is_unread() {
     let project = project();
     project.put("writer", ID, "from: explore\n");

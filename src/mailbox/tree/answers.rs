@@ -242,6 +242,15 @@ impl Agent {
 }
 
 impl Tree {
+    /// Whether the response to a request that was written by hand lies in the outbox of the agent that was asked.
+    pub(in crate::mailbox) fn has_response(&self, request: Option<&MessageId>) -> fault::Result<bool> {
+        let Some((request, agent)) = request.and_then(|id| id.as_str().split_once('@')) else {
+            return Ok(false);
+        };
+        let Ok(agent) = MailboxId::parse(agent) else { return Ok(false) };
+        Ok(self.has_inbox(agent.as_str())? && self.agent(&agent)?.response(request)?.is_some())
+    }
+
     /// Ends a task in the inbox of a name outside the tree that was carried to that mailbox. `false`: it does not wait there.
     pub fn end_outside(&self, inbox: &str, request: &str, failed: bool) -> Result<bool> {
         let Ok(inbox) = MailboxId::parse(inbox) else { return Ok(false) };
