@@ -177,3 +177,10 @@ for flock in MB_NO_FLOCK=1 _unused=1; do
 done
 
 echo "checks: $count"
+
+root missing
+(
+  export AGENT_MAILBOX_DIR="$MB_TEST_ROOT/other"
+  echo "$(mb_root)" > "$PWD/moved"
+)
+is "$(cat "$PWD/moved")" "$MB_TEST_ROOT/other" "AGENT_MAILBOX_DIR moves the root"
