@@ -244,5 +244,5 @@ fn the_checks_of_the_seed_s_interface_hold() {
     let room = TestRoom::empty();
     let ran = shell(&room, include_str!("shell_suite.bash")).succeeds();
     let failed: Vec<&str> = ran.out.lines().filter(|line| !line.starts_with("ok ")).collect();
-    assert_eq!(failed, ["checks: 136"], "{}", ran.err);
+    assert_eq!(failed, ["checks: 137"], "{}", ran.err);
 }
