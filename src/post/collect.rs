@@ -23,13 +23,6 @@ impl Post {
             return Ok(());
         }
         self.return_expired(mailbox)?;
-        let ByHand { strays, answered } = mailbox.by_hand(self, self.room.clock())?;
-        for stray in strays {
-            self.take_in(mailbox, stray)?;
-        }
-        for (folder, file) in answered {
-            self.bring(mailbox, folder, &file)?;
-        }
         for request in mailbox.pending_requests()? {
             let inbox = request.inbox.display().to_string();
             let worker = match self.owner_of(&inbox)? {
@@ -57,6 +50,14 @@ impl Post {
             if brought {
                 mailbox.answered(&request)?;
             }
+        }
+        // Last, because the list that follows goes on from what this has seen.
+        let ByHand { strays, answered } = mailbox.by_hand(self, self.room.clock())?;
+        for stray in strays {
+            self.take_in(mailbox, stray)?;
+        }
+        for (folder, file) in answered {
+            self.bring(mailbox, folder, &file)?;
         }
         Ok(())
     }

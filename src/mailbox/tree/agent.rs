@@ -13,6 +13,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::Stat;
 
@@ -33,11 +34,13 @@ pub struct Agent {
     tree: Tree,
     id: MailboxId,
     inbox: Dir,
+    /// What a look for mail by hand has just seen of the inbox, for the list that follows it. Used once.
+    fresh: Mutex<Option<Seen>>,
 }
 
 impl Agent {
     pub(super) fn new(tree: Tree, id: MailboxId, inbox: Dir) -> Self {
-        Self { tree, id, inbox }
+        Self { tree, id, inbox, fresh: Mutex::new(None) }
     }
 
     pub fn id(&self) -> &MailboxId {
@@ -53,6 +56,22 @@ impl Agent {
         &self.inbox
     }
 
+    /// Keeps a look at the inbox for the list that follows.
+    pub(super) fn keep_fresh(&self, seen: Seen) {
+        *self.fresh.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
+
+    /// Something changed here, so that a look before it does not count.
+    pub(super) fn forget_fresh(&self) {
+        *self.fresh.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The inbox as the look just before this one saw it, else a look at it.
+    pub(super) fn inbox_seen(&self) -> fault::Result<Seen> {
+        let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).take();
+        fresh.map_or_else(|| self.facts(Tray::Inbox), Ok)
+    }
+
     /// A look at one of its trays.
     pub fn facts(&self, tray: Tray) -> fault::Result<Seen> {
         self.tree.facts(tray, &self.id)
@@ -65,7 +84,7 @@ impl Agent {
             Folder::Claimed(_) | Folder::Working => self.claimed()?,
             _ => vec![],
         };
-        let seen = self.facts(Tray::Inbox)?;
+        let seen = if folder == Folder::Inbox { self.inbox_seen()? } else { self.facts(Tray::Inbox)? };
         let mut found: Vec<(String, Facts)> = vec![];
         let unread = seen.broken();
         let mut broken = vec![];
@@ -166,6 +185,7 @@ impl Agent {
         to: Status,
         error: Option<&str>,
     ) -> Result<bool> {
+        self.forget_fresh();
         let path = || self.inbox.path().join(name);
         self.tree.persist(path, || {
             let Some((task, bytes, stat)) = read(&self.inbox, name, LIMIT)? else { return Ok(Some(false)) };

@@ -174,6 +174,7 @@ impl Agent {
     }
 
     pub(super) fn put_away_held(&self, _held: &Held, name: &str) -> fault::Result<()> {
+        self.forget_fresh();
         let archive = self.tree().made_tray(Tray::ArchivedInbox, self.id())?;
         move_beside(self.dir(), &archive, name)?;
         archive.sync()

@@ -60,6 +60,10 @@ impl Place for Agent {
 
     /// A list of a tree is in its order already. A step that waits for another says so.
     fn arrange(&self, mut headers: Vec<Header>) -> Result<Vec<Header>> {
+        // Only a step of a run can be held back.
+        if !headers.iter().any(|header| header.envelope.extra("workflow").is_some()) {
+            return Ok(headers);
+        }
         let mut held_back = self.held_back()?;
         for header in &mut headers {
             header.remarks.extend(held_back.remove(&header.name));
@@ -134,10 +138,15 @@ impl Place for Agent {
 
     fn collect(&self, limit: u64, now: Timestamp) -> Result<ByHand<'_>> {
         let seen = self.facts(Tray::Inbox)?;
-        Ok(ByHand {
+        let found = ByHand {
             strays: self.foreign_messages(&seen, limit, now)?,
             answered: self.open_with_response(&seen)?,
-        })
+        };
+        // Nothing is going to change, so that the list which follows need not look again.
+        if found.strays.is_empty() && found.answered.is_empty() {
+            self.keep_fresh(seen);
+        }
+        Ok(found)
     }
 
     /// A task that was shown is in progress until it is answered, or its lease is over; an answer is done with that.

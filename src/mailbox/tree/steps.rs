@@ -58,7 +58,7 @@ impl Agent {
     /// The pending messages whose earlier steps are completed, in order. `total` counts all that are ready. What is strange
     /// or broken is told too, as with every list of the inbox.
     pub fn ready(&self, limit: usize) -> Result<Listing> {
-        let seen = self.facts(Tray::Inbox)?;
+        let seen = self.inbox_seen()?;
         let found = seen.readable().filter(|(_, facts)| facts.is_unread()).collect();
         let mut found = in_order(found, |(name, facts): &(&str, &Facts)| (*facts, *name));
         if found.is_empty()

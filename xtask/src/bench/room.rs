@@ -93,12 +93,16 @@ impl<'a> Room<'a> {
         self.put(path, &Letter { number, from: "alice", to: name, reply_to: None, body: "body\n" })
     }
 
-    /// One valid message, as a plain file.
+    /// One valid message, moved into its place when it is whole, as senders do: a file that was written to a moment ago is waited for.
     pub(crate) fn put(&self, path: &Path, letter: &Letter<'_>) -> Result<(), String> {
         let told = |e: std::io::Error| e.to_string();
         let text = letter.text(self.id(letter.from)?, self.id(letter.to)?);
-        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path).map_err(told)?;
-        file.write_all(text.as_bytes()).map_err(told)
+        let staged = path.with_extension("staged");
+        let mut file =
+            File::options().write(true).create_new(true).mode(0o600).open(&staged).map_err(told)?;
+        file.write_all(text.as_bytes()).map_err(told)?;
+        file.metadata().map_err(told)?;
+        fs::rename(&staged, path).map_err(told)
     }
 
     /// Removes from an inbox what did not fill it.

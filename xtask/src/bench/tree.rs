@@ -181,7 +181,8 @@ pub(crate) fn poll(bench: &Bench) -> Vec<Row> {
         }
         std::thread::sleep(SETTLED);
         let status = || {
-            let words: [&OsStr; 3] = ["status".as_ref(), "--tree".as_ref(), tree.claude.as_os_str()];
+            let words: [&OsStr; 4] =
+                ["tree".as_ref(), "status".as_ref(), "--tree".as_ref(), tree.claude.as_os_str()];
             tree.room.postroom("alice", &words)
         };
         let opened = |command: Command| -> Result<f64, Without> {
