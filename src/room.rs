@@ -33,7 +33,7 @@ pub const FORMAT: u32 = 1;
 /// The file that says the version; its presence makes a directory a room.
 pub const VERSION_FILE: &str = ".postroom";
 
-/// Files whose presence makes a directory a room, whoever made it.
+/// Files whose presence makes a directory a room.
 const MARKS: [&str; 3] = [VERSION_FILE, registry::FILE, registry::LOCK];
 
 /// Why a room cannot be used.

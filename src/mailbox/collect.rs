@@ -25,7 +25,7 @@ use crate::message::envelope::subject_of;
 use crate::message::{Envelope, Message, Native, any};
 use crate::name::{MailboxId, MessageId};
 
-/// Where a stray lies, for whoever has to put it away.
+/// Where a stray lies, so that it can be put away.
 enum Source {
     Folder(Arc<Maildir>, String),
     Tree(super::tree::Agent, String),

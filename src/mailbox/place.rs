@@ -46,7 +46,7 @@ pub struct Urgency {
 /// An answer that is kept where it was given, before it is carried to its asker.
 #[derive(Debug, Clone)]
 pub struct KeptAnswer {
-    /// The same whoever carries it and however often.
+    /// The same for everyone who carries it, and each time.
     pub id: MessageId,
     pub message: Message,
     /// The answer says that the question failed, and why.
@@ -220,7 +220,7 @@ pub trait Place: std::fmt::Debug {
     fn keeps_answers(&self) -> bool {
         false
     }
-    /// Keeps an answer where the protocol has a place for it, once. What lies there already is what counts, whoever wrote it.
+    /// Keeps an answer where the protocol has a place for it, once. An answer that is there already counts instead.
     fn keep_answer(
         &self,
         _name: &str,

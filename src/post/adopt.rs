@@ -136,7 +136,7 @@ impl Post {
     /// An entry for a mailbox whose messages lie in `inbox`.
     pub(super) fn entry_of(&self, name: &Name, protocol: Protocol, inbox: String) -> Result<Entry> {
         check_value(&inbox).map_err(|why| Error::BadValue { field: "the path of the inbox", why })?;
-        // Made of the path, so that whoever was interrupted and tries again comes to the same home.
+        // Derived from the path: a second try after an interruption comes to the same home.
         let digits = MessageId::derived(inbox.as_bytes()).short().unwrap_or_else(random::hex);
         let id = MailboxId::mint(name, &digits).map_err(|why| Error::BadName {
             what: "the name",

@@ -10,7 +10,7 @@ use crate::mailbox::claim::Attempt;
 use crate::message::Envelope;
 use crate::name::MessageId;
 
-/// Who was told of a failure.
+/// Who learned of a failure.
 #[derive(Debug)]
 pub enum Told {
     Sent(Receipt),

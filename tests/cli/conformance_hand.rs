@@ -52,7 +52,7 @@ pub(crate) fn ask(room: &TestRoom, way: Way) {
                 cp "$own/scratch/{id}" "$d/{id}""#
             )
         }
-        // Seed 003: a file in the inbox of that name in its own tree, whoever has the name.
+        // Seed 003: a file in the inbox of that name in its own tree.
         Kind::Tree => format!(
             r#"d="$AROUND/project/.claude/inboxes/$PEER"; mkdir -p "$d"
             {{ echo ---; echo 'id: {id}'; echo "from: $ME"; echo "to: $PEER"; echo 'priority: high # low | normal | high | urgent'

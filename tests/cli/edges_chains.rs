@@ -94,7 +94,7 @@ fn a_routed_answer_is_no_task() {
             assert!(!text.lines().any(|line| line.starts_with(key)), "{key} {text}");
         }
         assert!(text.contains(&format!("{worker} is done")), "{text}");
-        // It is mail all the same, until it was read.
+        // It is unread mail until it is read.
         let header = project.room.header(asker);
         assert_eq!(header["from"]["name"], worker, "{header}");
         project.by(asker, ["read"]).succeeds();

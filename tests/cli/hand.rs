@@ -7,7 +7,7 @@ pub(crate) fn by_hand(from: &str, id: &str, subject: &str, body: &str) -> String
     format!("---\nfrom: {from}\nmsg_id: {id}\nsubject: {subject}\n---\n\n{body}")
 }
 
-/// What is no message in any protocol: frontmatter that nobody closed.
+/// Unreadable in every protocol: frontmatter without an end.
 pub(crate) const BROKEN: &str = "---\nfrom: x\n";
 
 /// Takes the rights of others away, as the format asks (format.md §1.2).

@@ -17,7 +17,7 @@ pub(crate) fn room_of(kind: Kind) -> TestRoom {
         Kind::Workspace => ["reader", "writer"].iter().for_each(|name| drop(room.workspace(name))),
         Kind::Tree => drop(room.agents(&["reader", "writer"])),
     }
-    // Whoever is of another kind is no part of the suite, only of the room.
+    // The others are only part of the room, not of the suite.
     room.run(["setup", "-q", "bystander"]).succeeds();
     room
 }
@@ -175,7 +175,7 @@ fn pruned(kind: Kind) {
     room.by("reader", ["read", &file]).exits(left);
     room.by("bystander", ["prune", "reader", "--yes"]).succeeds();
     room.run(["names", "reader"]).exits(1);
-    // In a tree every folder is an inbox, whoever made it, and has its name again when somebody asks for it.
+    // In a tree every folder is an inbox, and has its name again when somebody asks for it.
     room.by("writer", ["send", "reader", "-m", "x"]).exits(if kind == Kind::Tree { 0 } else { 3 });
 }
 

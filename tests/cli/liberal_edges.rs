@@ -126,7 +126,7 @@ fn two_notes_left_in_the_room_are_two_and_from_unknown(kind: Kind) {
     assert_eq!(headers.len(), 2, "{headers:?}");
 }
 
-/// Whoever is not known is nobody, and so is never answered by mistake.
+/// An unknown sender is nobody, and is never answered by mistake.
 fn nobody_is_called_unknown(kind: Kind) {
     let room = room_of(kind).leaves_faults();
     room.run(["setup", "-q", "unknown"]).ends();

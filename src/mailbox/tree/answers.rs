@@ -1,5 +1,5 @@
-//! Answers in a tree: a response in the outbox of the agent that answered, written once, by command or by hand. Who asked gets it
-//! under an id that is the same whoever carries it and however often.
+//! Answers in a tree: a response in the outbox of the agent that answered, written once, by command or by hand. The asker gets it
+//! under an id that is the same for everyone who carries it, and each time.
 //!
 //! ```text
 //! outboxes/<agent>/<id>-response.md    what the agent said; kept, and never replaced
