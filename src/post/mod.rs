@@ -163,7 +163,11 @@ impl Post {
         let home = match extent {
             Extent::Whole => Some(Maildir::open(self.room.root(), id)),
             Extent::Part if self.room.may_write().is_err() => Some(Maildir::open(self.room.root(), id)),
-            Extent::Part | Extent::Absent => self.make_home(id)?.map(Ok),
+            Extent::Part | Extent::Absent => match self.make_home(id) {
+                // It is being removed this moment.
+                Err(Error::Disk(e)) if e.is_missing() => None,
+                made => made?.map(Ok),
+            },
         };
         match home {
             Some(Err(e)) if !e.is_missing() => Err(e.into()),

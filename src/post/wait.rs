@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{Checked, Error, Filter, Me, Post, Result};
 use crate::mailbox::Folder;
+use crate::room::Extent;
 use crate::wait::{Stop, Watch, Woken};
 
 /// How a wait ended.
@@ -95,6 +96,10 @@ impl Post {
                 return Ok(Awaited::TimedOut(left));
             }
             if watch.sleep(timeout - waited) == Woken::Gone {
+                // A waiter makes nothing: what is missing may be on its way out.
+                if self.room.extent(&me.id) != Extent::Whole {
+                    return Err(Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() });
+                }
                 // The directory this process holds open is no longer the mailbox, if there still is one.
                 let there = self.mailbox(&me.id)?.list(Folder::Inbox, 0);
                 there.map_err(|_| Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() })?;
