@@ -46,7 +46,11 @@ pub(crate) fn calls_fail(lab: &Lab) -> Outcome {
             findings.extend(&at, ended.crash());
             // What failed is failed also where its sender cannot be told, which the caller is then told.
             let alone = deed == Deed::Fail && ended.stderr().contains("the sender could not be told");
-            let mut wrong = if ended.ok() { acknowledged(deed, scene) } else { after(deed, scene) };
+            let mut wrong = if ended.ok() {
+                acknowledged(deed, scene)
+            } else {
+                after(deed, scene, !ended.stdout().is_empty())
+            };
             wrong.retain(|what| !alone || !what.contains("answers reached") && !what.ends_with("responses"));
             findings.extend(&format!("{at} ({})", ended.shown()), wrong);
             findings.extend(&at, scene.place.doctor());

@@ -68,7 +68,7 @@ pub(crate) fn killed_at_every_call(lab: &Lab) -> Outcome {
                 return;
             }
             let at = format!("{deed:?} killed at {point}");
-            findings.extend(&at, after(deed, scene));
+            findings.extend(&at, after(deed, scene, !killed.stdout().is_empty()));
             findings.extend(&at, scene.place.doctor());
         });
     }
@@ -77,8 +77,8 @@ pub(crate) fn killed_at_every_call(lab: &Lab) -> Outcome {
     findings.verdict(format!("{points} points of {} deeds, {missed} not reached", Deed::ALL.len()))
 }
 
-/// Judges what a kill left, runs the deed again, and judges the end.
-pub(crate) fn after(deed: Deed, scene: &Scene) -> Vec<String> {
+/// Judges what a kill left, runs the deed again, and judges the end. `told`: its receipt was out before the kill.
+pub(crate) fn after(deed: Deed, scene: &Scene, told: bool) -> Vec<String> {
     let struck = look(scene);
     let mut problems = struck.problems;
     let there = struck.jobs.len() + struck.archived.len();
@@ -90,7 +90,7 @@ pub(crate) fn after(deed: Deed, scene: &Scene) -> Vec<String> {
     expect(there == 1, format!("the job is there {there} times"));
     expect(struck.new <= 1 && struck.responses.len() <= 1, "something is there twice".to_owned());
     if matches!(deed, Deed::WorkspaceSend | Deed::WorkspaceReply) {
-        problems.extend(after_workspace(deed, scene));
+        problems.extend(after_workspace(deed, scene, told));
         return problems;
     }
     if matches!(deed, Deed::Claim | Deed::Read) {
@@ -217,7 +217,7 @@ fn after_claim(deed: Deed, scene: &Scene) -> Vec<String> {
     problems
 }
 
-fn after_workspace(deed: Deed, scene: &Scene) -> Vec<String> {
+fn after_workspace(deed: Deed, scene: &Scene, told: bool) -> Vec<String> {
     let mut problems = vec![];
     let count = |side: &str, kind: &str, key: &str, problems: &mut Vec<String>| {
         scene.in_workspace(side, kind, key, problems)
@@ -228,8 +228,8 @@ fn after_workspace(deed: Deed, scene: &Scene) -> Vec<String> {
     if asked + answered == 0 || answered > 1 || news > 1 {
         problems.push(format!("{asked} requests, {answered} answers, {news} new"));
     }
-    // The request is in the archive and its answer was acknowledged: from here on a reply is a second answer, as in a maildir.
-    let finished = deed == Deed::WorkspaceReply && asked == 0 && answered == 1;
+    // Once its receipt is out, a reply that is run again is a second answer, as in a maildir.
+    let finished = deed == Deed::WorkspaceReply && told && asked == 0 && answered == 1;
     let again = scene.run().end();
     if !again.ok() {
         problems.push(format!("the second run: {}", again.shown()));

@@ -53,7 +53,11 @@ pub(crate) fn on(lab: &Lab, deeds: &[Deed], every: usize) -> Outcome {
             let at =
                 format!("{deed:?} cut at {}", point.as_ref().map_or("its end".to_owned(), Point::to_string));
             findings.check(point.is_some() || ended.ok(), || format!("{at}: {}", ended.shown()));
-            let wrong = if ended.ok() { acknowledged(deed, scene) } else { after(deed, scene) };
+            let wrong = if ended.ok() {
+                acknowledged(deed, scene)
+            } else {
+                after(deed, scene, !ended.stdout().is_empty())
+            };
             findings.extend(&at, wrong);
             findings.extend(&at, scene.place.doctor());
         });
