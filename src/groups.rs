@@ -100,15 +100,16 @@ impl Groups {
         self.0.get(name).map(Vec::as_slice).unwrap_or_default().iter().map(String::as_str)
     }
 
-    /// Takes a member out of every group, and what is empty then with it; `true` if anything changed.
-    pub fn forget(&mut self, member: &str) -> bool {
+    /// Takes a member out of every group, and what is empty then with it; gives what was taken out of which group.
+    pub fn forget(&mut self, member: &str) -> Vec<(String, String)> {
         let mut gone = vec![member.to_owned()];
-        let mut changed = false;
+        let mut taken = vec![];
         while let Some(member) = gone.pop() {
-            for group in self.0.values_mut() {
-                let before = group.len();
-                group.retain(|m| *m != member);
-                changed |= group.len() != before;
+            for (name, group) in &mut self.0 {
+                if group.contains(&member) {
+                    group.retain(|m| *m != member);
+                    taken.push((name.clone(), member.clone()));
+                }
             }
             let empty: Vec<String> =
                 self.0.iter().filter(|(_, m)| m.is_empty()).map(|(name, _)| name.clone()).collect();
@@ -117,7 +118,17 @@ impl Groups {
                 gone.push(format!("@{name}"));
             }
         }
-        changed
+        taken
+    }
+
+    /// Puts back what [`Groups::forget`] took out.
+    pub fn restore(&mut self, taken: Vec<(String, String)>) {
+        for (name, member) in taken {
+            let group = self.0.entry(name).or_default();
+            if !group.contains(&member) {
+                group.push(member);
+            }
+        }
     }
 }
 
@@ -152,9 +163,13 @@ mod tests {
     #[test]
     fn what_is_gone_leaves_no_hole() {
         let mut groups = groups(&[("a", &["x"]), ("b", &["@a"]), ("c", &["@b", "y"])]);
-        assert!(groups.forget("x"));
+        let before = groups.clone();
+        let taken = groups.forget("x");
         assert_eq!(groups.0.keys().collect::<Vec<_>>(), ["c"]);
         assert_eq!(groups.0["c"], ["y"]);
-        assert!(!groups.forget("x"));
+        assert!(groups.forget("x").is_empty());
+        groups.restore(taken);
+        let members = |groups: &Groups| ["a", "b", "c"].map(|name| groups.mailboxes(name).len());
+        assert_eq!(members(&groups), members(&before));
     }
 }

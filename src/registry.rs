@@ -25,8 +25,7 @@ use crate::message::liberal::UNKNOWN;
 use crate::name::{MailboxId, Name, fold};
 
 pub const FILE: &str = "registry.json";
-/// The lock around every change of who exists: the registry and the groups.
-pub const LOCK: &str = ".registry.lock";
+pub use crate::mailbox::lock::ROOM as LOCK;
 const LIMIT: u64 = 64 * 1024 * 1024;
 
 /// Why the registry cannot be used.

@@ -7,6 +7,7 @@
 //!       /.journal/          what happened             (journal.rs)
 //!       /.sessions/         who is which agent session (session.rs)
 //!       /.staging/          mailboxes in the making
+//!       /.trash/            what was pruned           (mailbox/trash.rs)
 //!       /<id>/              a mailbox                 (mailbox/maildir/)
 //! ```
 //!

@@ -24,6 +24,14 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     if (0.0..=LIMIT).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
 }
 
+/// Reads a span that must say its unit, where a mistaken one would cost something.
+pub fn parse_with_unit(text: &str) -> Result<Duration, String> {
+    match text.ends_with(|c: char| c.is_ascii_alphabetic()) {
+        true => parse(text),
+        false => Err(format!("`{text}` has no unit; try {text}d for days, or 45s, 30m, 12h, 2w")),
+    }
+}
+
 /// A span in its largest unit that says something: `3m`, `2h`, `5d`.
 pub fn short(span: Duration) -> String {
     let seconds = span.as_secs();

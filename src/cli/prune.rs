@@ -1,4 +1,4 @@
-//! `postroom prune`.
+//! `postroom prune` and `postroom undo`.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::time::Duration;
@@ -11,23 +11,24 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
 use crate::message::visible;
-use crate::post::{Doomed, Failure, Post, Wanted};
+use crate::name::Name;
+use crate::post::{Doomed, Error, Failure, Post, Trashed, Wanted};
 use crate::span;
 
 /// Remove mailboxes that you name, or old finished mail
 ///
-/// Says what it would do, and does it with --yes (on a terminal it asks). Never unread mail, unless --unread. It
-/// may be interrupted: what is left goes with the next run.
+/// Says what it would do, and does it with --yes (on a terminal it asks). Never unread mail, unless --unread. What is removed goes
+/// to the trash of the room: `postroom undo` brings it back for 30 days. It may be interrupted: what is left goes with the next run.
 #[derive(Debug, Args)]
 pub(super) struct Prune {
     /// Mailboxes to remove, with all their mail and their names
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Remove archived mail, and runs of workflows that ended, older than this (30d, 12w)
-    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    #[arg(long, value_name = "SPAN", value_parser = span::parse_with_unit)]
     archived: Option<Duration>,
     /// Remove dead letters older than this
-    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    #[arg(long, value_name = "SPAN", value_parser = span::parse_with_unit)]
     failed: Option<Duration>,
     /// Old mail of this mailbox only
     #[arg(long, value_name = "NAME")]
@@ -35,20 +36,37 @@ pub(super) struct Prune {
     /// Mailboxes go even with unread mail in them
     #[arg(long)]
     unread: bool,
+    /// Free the disk at once, without a way back; alone, it empties the trash
+    #[arg(long)]
+    forever: bool,
     /// Do it
     #[arg(long)]
     yes: bool,
 }
 
+/// Bring back what a prune removed; without an ID, list what can be brought back
+#[derive(Debug, Args)]
+pub(super) struct Undo {
+    /// The id that `prune` printed
+    id: Option<String>,
+    /// A new name for the mailbox, if somebody took its own meanwhile
+    #[arg(long, value_name = "NAME", requires = "id")]
+    name: Option<String>,
+}
+
 impl Verb for Prune {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_maybe_me()?;
-        if self.names.is_empty() && self.archived.is_none() && self.failed.is_none() {
+        let nothing_named = self.names.is_empty() && self.archived.is_none() && self.failed.is_none();
+        if nothing_named && self.forever {
+            return self.empty_trash(context);
+        }
+        if nothing_named {
             let hints = vec![
                 "postroom names shows who exists".into(),
                 "postroom prune NAME, or postroom prune --archived 30d".into(),
             ];
-            return Err(Fail::Usage("nothing is named that should go".into(), hints));
+            return Err(Fail::Usage("name a mailbox, or use --archived".into(), hints));
         }
         let wanted = Wanted {
             mailboxes: self.names.clone(),
@@ -60,21 +78,81 @@ impl Verb for Prune {
         let plan = post.prune_plan(me.as_ref(), &wanted)?;
         let go = self.yes || self.agreed(context, post, &plan)?;
         if !go {
-            return self.tell(context, post, &plan, false);
+            return self.tell(context, post, &plan, None);
         }
-        let clock = context.clock();
+        let (clock, terminal) = (context.clock(), context.output.terminal);
         let mut told = clock.boot();
-        for (index, doomed) in plan.iter().enumerate() {
-            post.prune_one(me.as_ref().map_or("", |me| me.id.as_str()), doomed)?;
-            // Progress for people, once a second.
-            if context.output.terminal && clock.boot().saturating_sub(told).as_secs() >= 1 {
-                told = clock.boot();
-                note(&format!("removed {} of {}", index + 1, plan.len()));
-            }
-        }
+        let by = me.as_ref().map_or("", |me| me.id.as_str());
+        let undo = match plan.is_empty() {
+            true => None,
+            false => post.prune(by, &plan, self.forever, |done| {
+                // Progress for people, once a second.
+                if terminal && clock.boot().saturating_sub(told).as_secs() >= 1 {
+                    told = clock.boot();
+                    note(&format!("removed {done} of {}", plan.len()));
+                }
+            })?,
+        };
         context.done = true;
-        self.tell(context, post, &plan, true)
+        self.tell(context, post, &plan, Some(undo))
     }
+}
+
+impl Verb for Undo {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let (post, me) = context.post_and_maybe_me()?;
+        let Some(id) = &self.id else {
+            let all = post.trashed()?;
+            if context.output.json {
+                let list: Vec<Value> = all.iter().map(trashed).collect();
+                context.output.json(&json!({"v": 1, "trash": list}));
+            } else {
+                for bag in &all {
+                    let age = span::short(context.clock().now().since(bag.at));
+                    context.output.line(&format!("{} pruned {age} ago: {}", bag.id, contents(bag)));
+                }
+            }
+            return match all.is_empty() {
+                true if context.output.json => Err(Fail::Code(Failure::Nothing)),
+                true => Err(context.nothing("the trash is empty")),
+                false => Ok(()),
+            };
+        };
+        let name = self.name.as_deref().map(|name| {
+            Name::parse(name).map_err(|why| Error::BadName { what: "the name", text: name.to_owned(), why })
+        });
+        let by = me.as_ref().map_or("", |me| me.id.as_str());
+        let back = post.undo(by, id, name.transpose()?.as_ref())?;
+        context.done = true;
+        if context.output.json {
+            context.output.json(&json!({"v": 1, "restored": trashed(&back)}));
+        } else if !context.output.quiet {
+            context.output.line(&format!("brought back {}", contents(&back)));
+        }
+        Ok(())
+    }
+}
+
+fn trashed(bag: &Trashed) -> Value {
+    json!({
+        "id": bag.id,
+        "at": bag.at.to_string(),
+        "mailboxes": bag.mailboxes,
+        "runs": bag.runs,
+        "messages": bag.messages,
+    })
+}
+
+/// What a bag of the trash holds, in words.
+fn contents(bag: &Trashed) -> String {
+    let mailboxes = bag.mailboxes.iter().map(|name| format!("the mailbox {}", visible::line(name)));
+    let runs = bag.runs.iter().map(|run| format!("the run {run}"));
+    let messages = (bag.messages > 0).then(|| messages_of(bag.messages));
+    mailboxes.chain(runs).chain(messages).collect::<Vec<_>>().join(", ")
+}
+
+fn messages_of(count: usize) -> String {
+    if count == 1 { "1 message".to_owned() } else { format!("{count} messages") }
 }
 
 impl Prune {
@@ -90,13 +168,54 @@ impl Prune {
         Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
     }
 
-    fn tell(&self, context: &mut Context, post: &Post, plan: &[Doomed], done: bool) -> Result<(), Fail> {
+    /// Frees what earlier prunes left in the trash.
+    fn empty_trash(&self, context: &mut Context) -> Result<(), Fail> {
+        let (post, _) = context.post_and_maybe_me()?;
+        let all = post.trashed()?;
+        if self.yes {
+            post.empty_trash()?;
+            context.done = true;
+        }
+        if context.output.json {
+            let list: Vec<Value> = all.iter().map(trashed).collect();
+            context.output.json(&json!({"v": 1, "removed": self.yes, "trash": list}));
+        } else if !context.output.quiet {
+            let word = if self.yes { "removed" } else { "would remove" };
+            all.iter()
+                .for_each(|bag| context.output.line(&format!("{word} {} from the trash", contents(bag))));
+        }
+        match (all.is_empty(), self.yes) {
+            (true, _) if context.output.json => Err(Fail::Code(Failure::Nothing)),
+            (true, _) => Err(context.nothing("the trash is empty")),
+            (false, true) => Ok(()),
+            (false, false) if context.output.json => Err(Fail::Code(Failure::Refused)),
+            (false, false) => Err(Fail::told(Failure::Refused, "nothing was removed", "--yes does it")),
+        }
+    }
+
+    /// Says what goes, or went: `done` holds the id by which it comes back.
+    fn tell(
+        &self,
+        context: &mut Context,
+        post: &Post,
+        plan: &[Doomed],
+        done: Option<Option<String>>,
+    ) -> Result<(), Fail> {
+        let undo = done.clone().flatten();
+        let done = done.is_some();
         if context.output.json {
             let list: Vec<Value> = plan.iter().map(document).collect();
-            context.output.json(&json!({"v": 1, "removed": done, "items": list}));
+            let mut told = json!({"v": 1, "removed": done, "items": list});
+            if let Some(id) = undo {
+                told["undo"] = id.into();
+            }
+            context.output.json(&told);
         } else if !context.output.quiet {
             let word = if done { "removed" } else { "would remove" };
             summary(post, plan).iter().for_each(|line| context.output.line(&format!("{word} {line}")));
+            if let Some(id) = undo {
+                context.output.line(&format!("postroom undo {id} brings it back, for 30 days"));
+            }
         }
         match (plan.is_empty(), done) {
             (true, _) if context.output.json => Err(Fail::Code(Failure::Nothing)),
@@ -110,8 +229,6 @@ impl Prune {
 
 /// Mailboxes one by one, messages as numbers.
 fn summary(post: &Post, plan: &[Doomed]) -> Vec<String> {
-    let messages_of =
-        |count: usize| if count == 1 { "1 message".to_owned() } else { format!("{count} messages") };
     let mut lines = vec![];
     let mut counts = std::collections::BTreeMap::new();
     for doomed in plan {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Doctor, Grade};
 use crate::mailbox::Folder;
 use crate::mailbox::maildir::CARD_LIMIT;
-use crate::mailbox::{Error, Mailbox, Maildir};
+use crate::mailbox::{Error, Mailbox, Maildir, trash};
 use crate::message::Protocol;
 use crate::name::{MailboxId, Name, fold};
 use crate::registry::{self, Editing, Entry, Registry};
@@ -41,6 +41,10 @@ impl Doctor<'_> {
                 Err(_) => return Ok(()),
             };
             for entry in registry.entries {
+                // Pruned since the first look.
+                if root.stat(entry.id.as_str()).is_err_and(|e| e.is_missing()) {
+                    continue;
+                }
                 // Other engines give one id several names.
                 editing.registry.entries.retain(|e| (&e.id, &e.name) != (&entry.id, &entry.name));
                 if !editing.registry.is_taken(&entry.name, Some(&entry.id)) {
@@ -90,7 +94,11 @@ impl Doctor<'_> {
                 self.mend(Grade::Fault, "§6.1", path.to_owned(), what, || match Editing::begin(root) {
                     // Pruned since the first look.
                     Ok(editing) if editing.registry.by_id(&id).is_none() => Ok(()),
-                    Ok(_editing) => Maildir::make(root, &id, Some(&card)).map(|_| ()),
+                    Ok(_editing) => {
+                        // A prune was interrupted.
+                        trash::return_unfinished(root, &id)?;
+                        Maildir::make(root, &id, Some(&card)).map(|_| ())
+                    }
                     Err(registry::Error::Disk(e)) => Err(e),
                     Err(_) => Ok(()),
                 });

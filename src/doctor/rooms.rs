@@ -12,7 +12,7 @@ use crate::registry::Registry;
 use crate::room::Extent;
 
 /// Files and directories of a root that have a meaning.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     ".postroom",
     "postroom.toml",
     "registry.json",
@@ -23,6 +23,7 @@ const KNOWN: [&str; 10] = [
     crate::workflow::runs::FOLDER,
     ".sessions",
     ".staging",
+    crate::mailbox::trash::FOLDER,
 ];
 
 impl Doctor<'_> {

@@ -24,7 +24,7 @@ use crate::clock::{Clock, Timestamp};
 
 const FOLDER: &str = "claimed";
 pub(super) const TERMS: &str = "claim.json";
-const ATTEMPTS: &str = "attempts";
+pub(super) const ATTEMPTS: &str = "attempts";
 
 /// The longest file of terms or attempts that is read.
 const LIMIT: u64 = 1024 * 1024;
@@ -289,14 +289,6 @@ impl Maildir {
         let vain = attempts[since..].iter().filter(|a| a.how == "expired" || a.how == "failed");
         let tokens: HashSet<&str> = vain.map(|a| a.token.as_str()).collect();
         Ok(u32::try_from(tokens.len()).unwrap_or(u32::MAX))
-    }
-
-    /// Forgets the attempts of a message that is gone.
-    pub fn forget_attempts(&self, name: &str) -> Result<()> {
-        match self.sub_if_any(ATTEMPTS)?.map(|folder| folder.remove(name)) {
-            Some(Err(e)) if !e.is_missing() => Err(e),
-            _ => Ok(()),
-        }
     }
 }
 

@@ -41,6 +41,8 @@ pub enum Error {
     Destination { path: String, why: String },
     #[error("{} was changed by somebody else again and again; nothing was changed here", .path.display())]
     Busy { path: PathBuf },
+    #[error("{} was pruned meanwhile; nothing was delivered", .path.display())]
+    Pruned { path: PathBuf },
     #[error("{} is held by another process for over {seconds} s", .path.display())]
     Locked { path: PathBuf, seconds: u64 },
 }

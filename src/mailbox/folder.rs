@@ -166,8 +166,11 @@ macro_rules! by_folders {
             names.retain(|name| dir.stat(name).is_ok_and(is_older));
             Ok(names)
         }
-        fn remove(&$self, folder: Folder, name: &str) -> Result<()> {
-            $folders.folder(folder)?.remove(name)
+        fn throw_away(&$self, folder: Folder, names: &[&str], bag: &crate::mailbox::trash::Bag) -> Result<()> {
+            Maildir::throw_away($folders, folder, names, bag)
+        }
+        fn bring_back(&$self, folder: &str, names: &[String], bag: &crate::mailbox::trash::Bag) -> Result<()> {
+            Maildir::bring_back($folders, folder, names, bag)
         }
         fn sync(&$self, folder: Folder) -> Result<()> {
             $folders.folder(folder)?.sync()
@@ -204,9 +207,6 @@ macro_rules! by_folders {
         }
         fn carry_attempts(&$self, name: &str, new: &str) -> Result<()> {
             Maildir::carry_attempts($folders, name, new)
-        }
-        fn forget_attempts(&$self, name: &str) -> Result<()> {
-            Maildir::forget_attempts($folders, name)
         }
     };
 }

@@ -13,6 +13,9 @@ use rustix::io::{Errno, retry_on_intr};
 use super::disk::Dir;
 use super::fault::{Error, Result};
 
+/// The lock around every change of who is in a room: the registry, the groups, and which mailboxes there are.
+pub const ROOM: &str = ".registry.lock";
+
 /// How long a command waits for a lock before it gives up (exit 5).
 const PATIENCE: Duration = Duration::from_secs(20);
 

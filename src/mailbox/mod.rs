@@ -3,7 +3,7 @@
 //! A [`Mailbox`] has a home in the room and a [`Place`] where its messages lie: `maildir`, `workspace` and `tree` are the places of the
 //! three protocols behind one interface. `folder`, `claim` and `reading` are what the two protocols share whose state is a
 //! directory. `delivery` is a message on its way, `collect` mail that was put where another protocol had it put, and `directory`
-//! what a protocol may ask about the room. Nothing here knows a terminal or a verb.
+//! what a protocol may ask about the room. `trash` keeps what was pruned. Nothing here knows a terminal or a verb.
 
 pub mod claim;
 pub mod collect;
@@ -18,6 +18,7 @@ pub mod open;
 pub mod place;
 pub mod presence;
 pub mod reading;
+pub mod trash;
 pub mod tree;
 pub mod workspace;
 

@@ -13,6 +13,7 @@ use super::disk::Dir;
 use super::fault::Result;
 use super::folder::{Folder, Token};
 use super::reading::{Header, Unreadable};
+use super::trash::Bag;
 use crate::clock::{Clock, Timestamp};
 use crate::message::{Envelope, Message, Priority, Protocol};
 use crate::name::MessageId;
@@ -185,7 +186,14 @@ pub trait Place: std::fmt::Debug {
     fn older(&self, _folder: Folder, _than: Timestamp) -> Result<Vec<String>> {
         Ok(vec![])
     }
-    fn remove(&self, folder: Folder, name: &str) -> Result<()>;
+    /// Moves finished mail of one folder, with its attempts, into the trash. Durable on return.
+    fn throw_away(&self, _folder: Folder, _names: &[&str], _bag: &Bag) -> Result<()> {
+        Ok(())
+    }
+    /// Moves what the trash has of one folder back. Durable on return.
+    fn bring_back(&self, _folder: &str, _names: &[String], _bag: &Bag) -> Result<()> {
+        Ok(())
+    }
     /// Makes the moves into a folder survive a power cut.
     fn sync(&self, folder: Folder) -> Result<()>;
     /// Puts away what cannot be read; `false`: it is left alone, because quarantine is for rooms.
@@ -212,7 +220,6 @@ pub trait Place: std::fmt::Debug {
     fn carry_attempts(&self, _name: &str, _new: &str) -> Result<()> {
         Ok(())
     }
-    fn forget_attempts(&self, name: &str) -> Result<()>;
 
     // Answers.
 

@@ -53,6 +53,12 @@ pub enum Error {
     NotOver { run: String, why: String },
     #[error("`{name}` has {unread} unread or claimed messages")]
     UnreadMail { name: String, unread: usize },
+    #[error("nothing in the trash has the id `{id}`")]
+    NotInTrash { id: String },
+    #[error("the name `{name}` was taken meanwhile")]
+    UndoTaken { name: String, bag: String },
+    #[error("the messages of `{name}` have the name `{other}` by now")]
+    InboxTaken { name: String, other: String },
     #[error("there is no group `@{name}`")]
     UnknownGroup { name: String, all: Vec<String> },
     #[error("`{member}` is not in the group `@{group}`")]
@@ -146,6 +152,7 @@ impl Error {
             | Self::NoSender { .. }
             | Self::NoClaim { .. }
             | Self::UnknownGroup { .. }
+            | Self::NotInTrash { .. }
             | Self::NotAMember { .. }
             | Self::NoMessage { .. } => Failure::Unknown,
             Self::Room(room::Error::NoRoom { .. }) => Failure::Unknown,
@@ -160,6 +167,7 @@ impl Error {
 fn disk_code(e: &fault::Error) -> Failure {
     match e {
         fault::Error::Io { .. } | fault::Error::Locked { .. } | fault::Error::Busy { .. } => Failure::NotDone,
+        fault::Error::Pruned { .. } => Failure::Unknown,
         _ => Failure::Refused,
     }
 }

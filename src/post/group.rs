@@ -70,15 +70,6 @@ impl Post {
         })
     }
 
-    /// Takes a mailbox that is no more out of every group. The caller holds the registry's lock.
-    pub(super) fn forget_in_groups(&self, id: &MailboxId) -> Result<()> {
-        let mut groups = Groups::load(self.room.root())?;
-        if groups.forget(id.as_str()) {
-            groups.save(self.room.root())?;
-        }
-        Ok(())
-    }
-
     /// The mailboxes that a recipient stands for: its own, or the members of a group without the sender.
     pub(super) fn recipients(&self, me: &Me, name: &str) -> Result<Vec<MailboxId>> {
         let Some(group) = name.strip_prefix('@') else { return Ok(vec![self.addressee(name)?]) };

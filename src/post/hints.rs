@@ -41,7 +41,15 @@ impl Error {
             ],
             Self::OwnMailbox { .. } => vec!["another mailbox must prune it".into()],
             Self::NotOver { run, .. } => vec![format!("postroom workflow cancel {run} ends it")],
-            Self::UnreadMail { .. } => vec!["--unread removes it all the same".into()],
+            Self::UnreadMail { .. } => vec!["--unread prunes it with its unread mail".into()],
+            Self::NotInTrash { .. } => vec!["postroom undo lists what can be brought back".into()],
+            Self::UndoTaken { name, bag } => vec![
+                format!("postroom undo {bag} --name NEW      brings it back under another name"),
+                format!("postroom prune {name}      frees the name"),
+            ],
+            Self::InboxTaken { other, .. } => {
+                vec![format!("postroom prune {other}      frees them for their old name")]
+            }
             Self::UnknownGroup { name, all } => vec![
                 if all.is_empty() {
                     "there are no groups yet".into()

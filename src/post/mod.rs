@@ -36,6 +36,7 @@ mod takeover;
 mod thread;
 mod trace;
 mod tree;
+mod undo;
 mod wait;
 
 use std::path::{Path, PathBuf};
@@ -76,6 +77,7 @@ pub use takeover::TakenOver;
 pub use thread::{Branch, Node, Sent};
 pub use trace::{Located, State, Trace};
 pub use tree::{Chain, Shared, TreeStatus, clean_up, tree_status};
+pub use undo::Trashed;
 pub use wait::Awaited;
 
 /// Who calls, as far as flags, environment and agent session say. Filled in by the view.

@@ -1,15 +1,24 @@
-//! Prune: removes mailboxes that are named, or old finished mail, runs of workflows as a whole. It says first what it would do, never touches
-//! unread mail unless told, and may be interrupted at any point: what is left is done by the next run.
+//! Prune: moves mailboxes that are named, old finished mail, and runs of workflows as a whole into the trash of the room.
+//!
+//! It says first what it would do, and never touches unread mail unless told. A sender that has a mailbox open while it is pruned
+//! is not believed to have delivered: see [`Maildir::publish`]. Interrupted at any point, it leaves each mailbox in its place or
+//! in the trash, where the next command that needs it finds it ([`trash::return_unfinished`]).
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::{Error, Me, Post, Result};
+use crate::groups::Groups;
 use crate::journal::Event;
-use crate::mailbox::{Dir, Folder, Maildir};
+use crate::mailbox::trash::{self, Bag, Trash};
+use crate::mailbox::{Folder, Maildir};
 use crate::name::MailboxId;
-use crate::random;
-use crate::registry::Editing;
+use crate::registry::{Editing, Registry};
 use crate::workflow::pruning;
+
+/// How many messages are moved between two reports of progress.
+const AT_ONCE: usize = 500;
 
 /// What is to go.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +54,30 @@ pub enum Doomed {
         folder: Folder,
         name: String,
     },
+}
+
+impl Doomed {
+    fn id(&self) -> &MailboxId {
+        match self {
+            Self::Mailbox { id, .. } | Self::Run { id, .. } | Self::Message { id, .. } => id,
+        }
+    }
+
+    /// Whether both are messages of one folder.
+    fn goes_with(&self, other: &Self) -> bool {
+        let folder = |doomed: &Self| match doomed {
+            Self::Message { id, folder, .. } => Some((id.clone(), *folder)),
+            _ => None,
+        };
+        folder(self).is_some() && folder(self) == folder(other)
+    }
+
+    fn message(&self) -> Option<&str> {
+        match self {
+            Self::Message { name, .. } => Some(name),
+            _ => None,
+        }
+    }
 }
 
 impl Post {
@@ -91,9 +124,10 @@ impl Post {
                 plan.push(Doomed::Run { id, messages });
             }
         }
+        let whole: Vec<MailboxId> = plan.iter().map(|doomed| doomed.id().clone()).collect();
         for mailbox in self.all_mailboxes(None)? {
             let mailbox = mailbox?;
-            if only.as_ref().is_some_and(|only| only != mailbox.id()) {
+            if whole.contains(mailbox.id()) || only.as_ref().is_some_and(|only| only != mailbox.id()) {
                 continue;
             }
             for (folder, age) in [(Folder::Archive, wanted.archived), (Folder::Failed, wanted.failed)] {
@@ -110,78 +144,85 @@ impl Post {
         Ok(plan)
     }
 
-    /// Removes one thing of the plan. What is gone already is no error.
-    pub fn prune_one(&self, by: &str, doomed: &Doomed) -> Result<()> {
+    /// Moves what was planned into one bag of the trash and frees what is too old there. Gives the id by which it can be brought
+    /// back; `None`: it is gone for ever. `progress` is told how much is done.
+    pub fn prune(
+        &self,
+        by: &str,
+        plan: &[Doomed],
+        forever: bool,
+        mut progress: impl FnMut(usize),
+    ) -> Result<Option<String>> {
         self.room.may_write()?;
-        match doomed {
-            Doomed::Mailbox { id, name, unread, .. } => self.prune_mailbox(by, id, name, *unread),
-            Doomed::Run { id, .. } => {
-                // Answers that came too late are unread, and nobody waits for them.
-                pruning::remove(self, id.as_str(), || self.prune_mailbox(by, id, id.as_str(), usize::MAX))
-            }
-            Doomed::Message { id, folder, name } => {
-                let mailbox = self.mailbox(id)?;
-                match mailbox.remove(*folder, name) {
-                    Err(e) if e.is_missing() => {}
-                    other => other?,
+        let trash = Trash::make(self.room.root())?;
+        let bag = trash.new_bag(self.now())?;
+        let mut done = 0;
+        for part in plan.chunk_by(Doomed::goes_with).flat_map(|folder| folder.chunks(AT_ONCE)) {
+            match &part[0] {
+                Doomed::Mailbox { id, name, unread, .. } => {
+                    self.prune_mailbox(by, &bag, id, name, *unread)?
                 }
-                Ok(mailbox.forget_attempts(name)?)
+                // Answers that came too late are unread, and nobody waits for them.
+                Doomed::Run { id, .. } => pruning::remove(self, id.as_str(), &bag, || {
+                    self.prune_mailbox(by, &bag, id, id.as_str(), usize::MAX)
+                })?,
+                Doomed::Message { id, folder, .. } => {
+                    let names: Vec<&str> = part.iter().filter_map(Doomed::message).collect();
+                    self.mailbox(id)?.throw_away(*folder, &names, &bag)?;
+                }
             }
+            done += part.len();
+            progress(done);
         }
+        trash.expire(self.now())?;
+        if forever {
+            trash.remove(&bag)?;
+        }
+        Ok((!forever).then_some(bag.id))
     }
 
-    /// The directory disappears in one step, then the name, then what was in it.
-    fn prune_mailbox(&self, by: &str, id: &MailboxId, name: &str, planned: usize) -> Result<()> {
+    /// The directory disappears in one step, then the name.
+    fn prune_mailbox(&self, by: &str, bag: &Bag, id: &MailboxId, name: &str, planned: usize) -> Result<()> {
         let root = self.room.root();
         let mut editing = Editing::begin(root)?;
-        let staging = root.make_sub(".staging")?;
-        sweep(&staging)?;
-        let doomed = format!("{id}.{}{PRUNED}", random::unique_hex());
-        match root.rename_dir(id.as_str(), &staging, &doomed) {
-            Err(e) if e.is_missing() => {}
-            other => {
-                other?;
-                // Mail that came after the plan was made was not agreed to.
-                let left = Maildir::at(staging.sub(&doomed)?, id);
-                let unread = unfinished(&left)?;
-                if unread > planned {
-                    staging.rename_dir(&doomed, root, id.as_str())?;
-                    return Err(Error::UnreadMail { name: name.to_owned(), unread });
-                }
-                root.sync()?;
+        let (going, staying) = editing.registry.entries.drain(..).partition(|entry| entry.id == *id);
+        editing.registry.entries = staying;
+        let going = Registry { entries: going, strange: vec![] };
+        if !going.entries.is_empty() {
+            // An earlier prune was interrupted before it had counted.
+            trash::return_unfinished(root, id)?;
+        }
+        let mut groups = Groups::load(root)?;
+        let taken = groups.forget(id.as_str());
+        let note = json!({"v": 1, "names": going.render(), "groups": &taken});
+        bag.note(id, note.to_string().as_bytes())?;
+        if let Some(mailbox) = bag.take_mailbox(root, id)? {
+            // Mail that came after the plan was made was not agreed to.
+            let unread = unfinished(&mailbox)?;
+            if unread > planned {
+                bag.return_mailbox(root, id)?;
+                return Err(Error::UnreadMail { name: name.to_owned(), unread });
             }
         }
-        editing.registry.entries.retain(|entry| entry.id != *id);
-        self.forget_in_groups(id)?;
+        if !taken.is_empty() {
+            groups.save(root)?;
+        }
         editing.commit()?;
         self.record(Event { note: name.to_owned(), mailbox: id.to_string(), ..Event::new("pruned", by) });
-        sweep(&staging)
+        Ok(())
     }
-}
-
-/// How a mailbox in `.staging/` ends whose removal was agreed to, so that the next prune can finish it.
-pub(crate) const PRUNED: &str = ".pruned";
-
-/// Removes what is left of pruned mailboxes. The caller holds the registry's lock, or held it when it named them.
-fn sweep(staging: &Dir) -> Result<()> {
-    let mut left = vec![];
-    staging.scan(|name, _| {
-        left.extend(str::from_utf8(name).ok().filter(|n| n.ends_with(PRUNED)).map(str::to_owned))
-    })?;
-    for name in left {
-        match staging.remove_tree(&name) {
-            Err(e) if !e.is_missing() => return Err(e.into()),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// Mail that nobody has finished: unread, or claimed by somebody who is at it.
 fn unfinished(mailbox: &Maildir) -> Result<usize> {
-    let mut count = mailbox.list(Folder::Inbox, 0)?.total;
-    for token in mailbox.tokens()? {
-        count += mailbox.list(Folder::Claimed(token), 0)?.total;
-    }
-    Ok(count)
+    let claimed = || -> Result<usize> {
+        let mut count = 0;
+        for token in mailbox.tokens()? {
+            count += mailbox.list(Folder::Claimed(token), 0)?.total;
+        }
+        Ok(count)
+    };
+    // A message that is released or claimed meanwhile is seen in one of the looks.
+    let (before, unread, after) = (claimed()?, mailbox.list(Folder::Inbox, 0)?.total, claimed()?);
+    Ok(unread + before.max(after))
 }

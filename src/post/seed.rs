@@ -3,11 +3,10 @@
 //! Everything else in Postroom names its recipients and never mints; `shell-init` needs these to give the
 //! results of the shell functions it stands in for (format.md §8).
 
-use super::prune::PRUNED;
 use super::send::Sender;
 use super::{Error, Letter, Me, Post, Receipt, Result, Why};
 use crate::journal::Event;
-use crate::mailbox::{Dir, Folder, Maildir};
+use crate::mailbox::{Folder, Maildir, trash};
 use crate::name::{MailboxId, MessageId, Name};
 use crate::registry::{self, Editing, Entry, Registry};
 use crate::room::Extent;
@@ -46,8 +45,12 @@ impl Post {
         }
         let root = self.room.root();
         let editing = Editing::begin(root)?;
-        if !is_there() && (!is_known(&editing.registry) || is_pruned(root, id)?) {
+        if !is_there() && !is_known(&editing.registry) {
             return Ok(None);
+        }
+        // A prune that was interrupted before it had counted what arrived.
+        if !is_there() && trash::return_unfinished(root, id)? {
+            return Ok(Some(Maildir::open(root, id)?));
         }
         let (entry, was_there) = (editing.registry.by_id(id), is_there());
         let home = Maildir::make(root, id, entry.map(Entry::card).as_deref())?;
@@ -144,22 +147,6 @@ impl Post {
     }
 }
 
-/// Whether a prune of this mailbox was interrupted between taking away its directory and its name.
-fn is_pruned(root: &Dir, id: &MailboxId) -> Result<bool> {
-    let staging = match root.sub(".staging") {
-        Err(e) if e.is_missing() => return Ok(false),
-        other => other?,
-    };
-    let mut found = false;
-    staging.scan(|name, _| {
-        let random = str::from_utf8(name)
-            .ok()
-            .and_then(|name| name.strip_suffix(PRUNED)?.strip_prefix(id.as_str())?.strip_prefix('.'));
-        found |= random.is_some_and(|random| !random.contains('.'));
-    })?;
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -185,24 +172,20 @@ mod tests {
         let (sender, other) = (post(&path), post(&path));
         assert!(sender.home(&id).is_ok());
         let doomed = Doomed::Mailbox { id: id.clone(), name: "bob".into(), unread: 0, messages: 0 };
-        other.prune_one("alice", &doomed).unwrap();
+        other.prune("alice", &[doomed], false, |_| ()).unwrap();
         assert!(matches!(sender.home(&id), Err(Error::NoMailbox { .. })));
         assert!(sender.room.root().stat(id.as_str()).is_err_and(|e| e.is_missing()));
     }
 
     #[test]
-    fn a_prune_that_was_interrupted_is_not_undone() {
+    fn a_mailbox_whose_prune_was_interrupted_is_put_back() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("room");
         let id = bob(&post(&path));
         let post = post(&path);
-        let (root, staging) = (post.room.root(), post.room.root().sub(".staging").unwrap());
-        root.rename_dir(id.as_str(), &staging, &format!("{id}.0123abcd{PRUNED}")).unwrap();
-        assert!(matches!(post.home(&id), Err(Error::NoMailbox { .. })));
-        // That of a mailbox with a longer id says nothing about this one.
-        staging
-            .rename_dir(&format!("{id}.0123abcd{PRUNED}"), &staging, &format!("{id}.x.0123abcd{PRUNED}"))
-            .unwrap();
-        assert!(post.home(&id).is_ok());
+        let bag = trash::Trash::make(post.room.root()).unwrap().new_bag(post.now()).unwrap();
+        let mailbox = bag.take_mailbox(post.room.root(), &id).unwrap().unwrap();
+        mailbox.dir().touch("mark").unwrap();
+        assert!(post.home(&id).unwrap().dir().stat("mark").is_ok());
     }
 }

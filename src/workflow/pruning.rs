@@ -12,6 +12,7 @@ use super::runs::Runs;
 use super::state::Desk;
 use crate::clock::Timestamp;
 use crate::mailbox::Folder;
+use crate::mailbox::trash::Bag;
 use crate::name::MailboxId;
 use crate::post::{Error, Post, Result};
 
@@ -49,8 +50,8 @@ pub fn over(post: &Post, run: &str) -> Result<(Timestamp, usize)> {
     Ok((ended.unwrap_or(began), messages))
 }
 
-/// Removes a run that is over; `mailbox` removes its mailbox.
-pub fn remove(post: &Post, run: &str, mailbox: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Moves a run that is over into the trash; `mailbox` moves its mailbox.
+pub fn remove(post: &Post, run: &str, bag: &Bag, mailbox: impl FnOnce() -> Result<()>) -> Result<()> {
     let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
     let _lock = runs.lock(run)?;
     // Somebody may have begun it again since it was looked at.
@@ -60,5 +61,13 @@ pub fn remove(post: &Post, run: &str, mailbox: impl FnOnce() -> Result<()>) -> R
         let _ = Desk::new(&record.desk).forget(run);
     }
     mailbox()?;
-    Ok(runs.forget(run)?)
+    Ok(runs.throw_away(run, bag)?)
+}
+
+/// Brings back what is kept of the runs in a bag.
+pub fn bring_back(post: &Post, bag: &Bag) -> Result<()> {
+    for run in bag.runs()? {
+        Runs::open(post.room())?.bring_back(&run, bag)?;
+    }
+    Ok(())
 }

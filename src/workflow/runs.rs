@@ -24,6 +24,7 @@ use crate::clock::Timestamp;
 use crate::mailbox::Dir;
 use crate::mailbox::fault::Result;
 use crate::mailbox::lock::{Hold, Lock};
+use crate::mailbox::trash::Bag;
 use crate::name::{MailboxId, MessageId};
 use crate::room::Room;
 
@@ -183,12 +184,14 @@ impl Runs {
         self.dir.sub(RUNS)?.sub(run)
     }
 
-    /// Removes what is kept of a run. The caller holds its lock.
-    pub fn forget(&self, run: &str) -> Result<()> {
-        match self.dir.sub(RUNS)?.remove_tree(run) {
-            Err(e) if e.is_missing() => Ok(()),
-            other => other,
-        }
+    /// Moves what is kept of a run into the trash. The caller holds its lock. Durable on return.
+    pub fn throw_away(&self, run: &str, bag: &Bag) -> Result<()> {
+        move_run(&self.dir.sub(RUNS)?, run, &bag.made_runs()?)
+    }
+
+    /// Moves what is kept of a run back. Durable on return.
+    pub fn bring_back(&self, run: &str, bag: &Bag) -> Result<()> {
+        move_run(&bag.made_runs()?, run, &self.dir.made_sub(RUNS)?)
     }
 
     /// The right to carry a run on; `None`: somebody else is at it.
@@ -261,4 +264,13 @@ impl Runs {
     pub fn forget_gate(&self, run: &str, id: &MessageId) {
         let _ = self.dir_of(run).and_then(|dir| dir.sub("gates")).and_then(|dir| dir.remove(id.as_str()));
     }
+}
+
+fn move_run(from: &Dir, run: &str, to: &Dir) -> Result<()> {
+    match from.rename_dir(run, to, run) {
+        Err(e) if e.is_missing() => return Ok(()),
+        other => other?,
+    }
+    to.sync()?;
+    from.sync()
 }

@@ -233,7 +233,7 @@ fn a_room_that_was_made_before_all_this_still_works() {
         (vec!["search", "hand"], 0),
         (vec!["trace", "abcd1111"], 0),
         (vec!["thread", "abcd1111"], 0),
-        (vec!["prune", "--archived", "0", "--failed", "0"], 1),
+        (vec!["prune", "--archived", "0s", "--failed", "0s"], 1),
     ] {
         let ran = room.by("bob", arguments.clone()).ends();
         assert_eq!(ran.code, code, "{arguments:?}: {ran:?}");

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::room::{Ran, TestRoom};
-use crate::until::skip;
+use crate::until::{skip, until};
 
 /// The N-th call of a name, which is how strace counts.
 #[derive(Clone, Debug)]
@@ -56,6 +56,44 @@ pub(crate) fn struck(room: &TestRoom, point: &Point, what: &str, arguments: &str
     let ran = room.bash(&script).ends();
     assert!(ran.code != 101 && !ran.err.contains("panicked"), "{point:?}: {ran:?}");
     ran
+}
+
+/// Runs a command that stops after the call at a point, does something else meanwhile, and lets it go on. `None`: it made no such
+/// call.
+pub(crate) fn stopped<T>(
+    room: &TestRoom,
+    point: &Point,
+    arguments: &str,
+    meanwhile: impl FnOnce() -> T,
+) -> (std::process::Output, Option<T>) {
+    let Point { name, nth } = point;
+    let log = room.around().join("stopped.log");
+    let script = format!(
+        "exec strace -o '{}' -e trace={name} -e inject={name}:signal=STOP:when={nth} postroom {arguments}",
+        log.display()
+    );
+    let _ = std::fs::remove_file(&log);
+    let tracer = room.bash(&script).start();
+    let proc = format!("/proc/{}", tracer.id());
+    let mut stopped = false;
+    until("the stop of a command, or its end", || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        stopped = text.contains("--- stopped by SIGSTOP ---");
+        let status = std::fs::read_to_string(format!("{proc}/status")).unwrap_or_default();
+        stopped || status.is_empty() || status.contains("State:\tZ")
+    });
+    let children = std::fs::read_to_string(format!("{proc}/task/{}/children", tracer.id()));
+    let traced = children.ok().filter(|_| stopped).and_then(|child| child.trim().parse::<i32>().ok());
+    let done = traced.map(|pid| {
+        let done = meanwhile();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(pid).unwrap(),
+            rustix::process::Signal::CONT,
+        )
+        .unwrap();
+        done
+    });
+    (tracer.wait_with_output().unwrap(), done)
 }
 
 /// At most `count` of the points, evenly spread.

@@ -7,7 +7,7 @@ const MAIN: [&str; 11] =
     ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
 
 /// What the overview only names.
-const MORE: [&str; 34] = [
+const MORE: [&str; 35] = [
     "tree",
     "adopt",
     "claim",
@@ -18,6 +18,7 @@ const MORE: [&str; 34] = [
     "group",
     "takeover",
     "prune",
+    "undo",
     "trace",
     "thread",
     "sent",
@@ -82,7 +83,7 @@ fn the_overview_is_the_contract() {
 
     More:
       work queues  claim, done, release, fail, failed, tree
-      people       adopt, group, takeover, prune
+      people       adopt, group, takeover, prune, undo
       agents       dispatch, workflow, agents, runs, trust
       at home      mcp, install, uninstall, attend, spawn, handback
       look         trace, thread, sent, search, stats, log, doctor

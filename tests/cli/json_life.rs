@@ -136,8 +136,11 @@ fn looks_have_their_documented_keys() {
     let taken = room.run(["takeover", "bob", "--force", "--json"]).env("CODEX_THREAD_ID", "t").json();
     documents("takeover", &taken, &["name", "id", "bound"]);
     assert_eq!(taken["bound"], true);
-    let pruned = room.by("alice", ["prune", "--archived", "0", "--json", "--yes"]).json();
-    documents("prune", &pruned, &["removed", "items"]);
+    let pruned = room.by("alice", ["prune", "--archived", "0s", "--json", "--yes"]).json();
+    documents("prune", &pruned, &["removed", "items", "undo"]);
+    let back = room.by("alice", ["undo", pruned["undo"].as_str().unwrap(), "--json"]).json();
+    documents("undo", &back, &["restored"]);
+    carries(&back["restored"], &["id", "at", "mailboxes", "runs", "messages"]);
     carries(&pruned["items"][0], &["mailbox", "folder", "file"]);
     let pruned = room.by("alice", ["prune", "bob", "--json", "--yes"]).json();
     carries(&pruned["items"][0], &["mailbox", "name", "unread", "messages"]);

@@ -126,8 +126,9 @@ impl TestRoom {
     /// Leaves a mailbox as a prune does that is killed before the name is gone.
     pub(crate) fn prune_in_part(&self, name: &str) {
         let id = self.id(name);
-        let left = self.root().join(".staging").join(format!("{id}.0123abcd.pruned"));
-        std::fs::rename(self.root().join(id), left).unwrap();
+        let bag = format!(".trash/20990101T000000Z-{:08x}/mailboxes", std::process::id());
+        self.bash(&format!("umask 077; cd \"$POSTROOM_ROOT\" && mkdir -p {bag} && mv {id} {bag}/{id}"))
+            .succeeds();
     }
 
     /// Gives all messages of a folder names of long ago.

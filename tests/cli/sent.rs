@@ -93,7 +93,7 @@ fn what_was_removed_is_said_to_be_gone() {
     let room = TestRoom::with(&["alice", "bob", "carol"]);
     room.send("alice", "bob", "pruned");
     room.by("bob", ["read"]).succeeds();
-    room.run(["prune", "--archived", "0", "--yes"]).succeeds();
+    room.run(["prune", "--archived", "0s", "--yes"]).succeeds();
     room.send("alice", "carol", "with its mailbox");
     room.run(["prune", "carol", "--unread", "--yes"]).succeeds();
     let shown = mask(&room.by("alice", ["sent"]).succeeds().out, &room.root());

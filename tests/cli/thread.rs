@@ -124,7 +124,7 @@ fn what_was_removed_stays_in_its_conversation_while_the_journal_knows_it() {
     let room = TestRoom::with(&["alice", "bob"]);
     let first = room.send("alice", "bob", "plan");
     let second = answer(&room, "bob", &first, "yes");
-    room.run(["prune", "--archived", "0", "--yes"]).succeeds();
+    room.run(["prune", "--archived", "0s", "--yes"]).succeeds();
     let shown = room.by("alice", ["thread", &second]).succeeds().out;
     assert!(shown.lines().count() == 2 && shown.starts_with(&first), "{shown}");
     assert_eq!(room.by("alice", ["thread", &first]).succeeds().out, shown, "even from what is gone");

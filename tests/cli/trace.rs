@@ -106,7 +106,7 @@ fn what_is_in_no_mailbox_any_more_is_remembered_by_the_journal() {
     let room = TestRoom::with(&["alice", "bob"]);
     let id = room.send("alice", "bob", "job");
     room.by("bob", ["read"]).succeeds();
-    room.run(["prune", "--archived", "0", "--yes"]).succeeds();
+    room.run(["prune", "--archived", "0s", "--yes"]).succeeds();
     let shown = room.by("alice", ["trace", &id]).succeeds().out;
     assert!(shown.contains("\nin no mailbox; the journal remembers it\n"), "{shown}");
     assert!(shown.contains("subject: job\n") && shown.contains(" bob shown "), "{shown}");

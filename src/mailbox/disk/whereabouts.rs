@@ -94,6 +94,19 @@ impl Dir {
         }
     }
 
+    /// The directory `name` below this one, if it is there.
+    pub fn sub_if_any(&self, name: &str) -> Result<Option<Self>> {
+        match self.sub(name) {
+            Err(e) if e.is_missing() => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// The directory `name` beside this one, wherever this one is now.
+    pub fn beside(&self, name: &str) -> Result<Option<Self>> {
+        self.sub_if_any(&format!("../{name}"))
+    }
+
     /// Whether its path still leads here: it was not moved, replaced, removed or unmounted.
     pub fn is_in_place(&self) -> Result<bool> {
         let here = fs::fstat(&self.fd).map_err(|e| Error::io("look at", &self.path, e))?;

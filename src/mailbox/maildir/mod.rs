@@ -36,6 +36,7 @@ use super::delivery::Durability;
 use super::disk::Dir;
 use super::fault::{Error, Result};
 use super::folder::Folder;
+use super::lock;
 use super::place::Listing;
 use super::reading::mtime;
 use crate::message::{FileName, Priority, file_name};
@@ -149,7 +150,34 @@ impl Maildir {
             let _ = tmp.remove(&staged);
             return Err(e);
         }
-        Ok(Durability::of(inbox.sync()))
+        let how = Durability::of(inbox.sync());
+        match self.dir.is_in_place() {
+            Ok(true) => Ok(how),
+            Ok(false) => self.settle_with_prune(inbox, name.as_str(), how),
+            Err(e) => Ok(Durability::Unproven(e)),
+        }
+    }
+
+    /// A prune moved this mailbox away while a message was published into it. The prune holds the registry's lock until it has
+    /// counted what arrived: then the mailbox is back with the message in it, or nobody will see the message, and it is withdrawn.
+    fn settle_with_prune(&self, inbox: &Dir, name: &str, how: Durability) -> Result<Durability> {
+        let decided = || {
+            let root = Dir::open(self.dir.path().parent().unwrap_or(self.dir.path()))?;
+            let _lock = root.lock(lock::ROOM)?;
+            if self.dir.is_in_place()? {
+                return Ok(true);
+            }
+            match inbox.remove(name) {
+                Err(e) if !e.is_missing() => Err(e),
+                _ => Ok(false),
+            }
+        };
+        match decided() {
+            Ok(true) => Ok(how),
+            Ok(false) => Err(Error::Pruned { path: self.dir.path().to_owned() }),
+            // The message is there, and nobody can tell where that will be.
+            Err(e) => Ok(Durability::Unproven(e)),
+        }
     }
 
     /// The first `limit` names of a folder: by priority, then by name, which is by time.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use super::{Layout, Maildir};
 use crate::mailbox::delivery::{DeliveryOutcome, Durability};
+use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::{Error, Result};
 use crate::mailbox::folder::Folder;
 use crate::message::{FileName, any, file_name, frontmatter};
@@ -25,7 +26,7 @@ impl Maildir {
     ) -> Result<DeliveryOutcome> {
         let _lock = self.dir().lock(".deliver.lock")?;
         let mut used = BTreeSet::new();
-        if let Some(found) = self.find_twin(id, bytes, &mut used, names)? {
+        if let Some(found) = self.find_twin(id, bytes, &mut used, names, self)? {
             return Ok(found);
         }
         self.deliver_beside(name, bytes, &used)
@@ -63,13 +64,15 @@ impl Maildir {
     ///
     /// Somebody may be moving it meanwhile. Mail goes from the inbox over a claim to `failed` or the archive, and the folders
     /// are looked at in that order, so that it does not pass unseen; twice, because some of it comes back. The archive, which
-    /// alone grows for ever, is not listed if none of `names` is in it.
+    /// alone grows for ever, is not listed if none of `names` is in it. What was pruned was sent before too: it is in the trash
+    /// of the room that `home` is in.
     pub fn find_twin(
         &self,
         id: &MessageId,
         bytes: &[u8],
         used: &mut BTreeSet<String>,
         names: Option<&[FileName]>,
+        home: &Self,
     ) -> Result<Option<DeliveryOutcome>> {
         for _ in 0..2 {
             if let Some(found) = self.twin_in(Folder::Inbox, id, bytes, used)? {
@@ -86,6 +89,13 @@ impl Maildir {
                 && let Some(found) = self.twin_in(Folder::Archive, id, bytes, used)?
             {
                 return Ok(Some(found));
+            }
+            for (folder, dir) in home.thrown_away()? {
+                let mut twins = vec![];
+                dir.scan(|name, _| twins.extend(self.if_twin(name, id)))?;
+                if let Some(found) = self.same_among(&dir, folder, twins, id, bytes)? {
+                    return Ok(Some(found));
+                }
             }
         }
         Ok(None)
@@ -105,10 +115,28 @@ impl Maildir {
         bytes: &[u8],
         used: &mut BTreeSet<String>,
     ) -> Result<Option<DeliveryOutcome>> {
-        for twin in self.twins(folder, id)? {
-            used.insert(twin.clone());
-            // A claim may end between two looks, and its directory with it.
-            let Some(dir) = self.folder_if_any(folder)? else { break };
+        let twins = self.twins(folder, id)?;
+        used.extend(twins.iter().cloned());
+        // A claim may end between two looks, and its directory with it.
+        match twins.is_empty() {
+            true => Ok(None),
+            false => match self.folder_if_any(folder)? {
+                Some(dir) => self.same_among(&dir, folder, twins, id, bytes),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// The same message among files that carry its digits, or another one under its id.
+    fn same_among(
+        &self,
+        dir: &Dir,
+        folder: Folder,
+        twins: Vec<String>,
+        id: &MessageId,
+        bytes: &[u8],
+    ) -> Result<Option<DeliveryOutcome>> {
+        for twin in twins {
             let found = match dir.read(&twin, bytes.len() as u64 + READ_SLACK) {
                 Ok(Some(found)) => found,
                 // It went on meanwhile, or can be no message.
@@ -127,7 +155,7 @@ impl Maildir {
                 }));
             }
             if any::parse(&found).is_ok_and(|m| m.envelope.id == *id) {
-                return Ok(Some(DeliveryOutcome::Taken { path: self.path(folder, &twin) }));
+                return Ok(Some(DeliveryOutcome::Taken { path: dir.path().join(&twin) }));
             }
         }
         Ok(None)
@@ -135,26 +163,24 @@ impl Maildir {
 
     /// The names in a folder that carry the digits of an id.
     pub fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
-        let Some(short) = id.short() else {
-            return Ok(vec![]);
-        };
         let mut names = vec![];
         let dir = match self.folder(folder) {
             Err(e) if e.is_missing() => return Ok(names),
             other => other?,
         };
-        dir.scan_once(|name, _| {
-            // A reply is called like the request it answers, so in a workspace the name does not tell.
-            if let Ok(name) = str::from_utf8(name)
-                && match self.layout() {
-                    Layout::Native => file_name::short(name) == Some(&short),
-                    Layout::Workspace => self.is_message(name.as_bytes()),
-                }
-            {
-                names.push(name.to_owned());
-            }
-        })?;
+        dir.scan_once(|name, _| names.extend(self.if_twin(name, id)))?;
         Ok(names)
+    }
+
+    /// The name of a file, if the message with this id may be in it.
+    fn if_twin(&self, name: &[u8], id: &MessageId) -> Option<String> {
+        let name = str::from_utf8(name).ok()?;
+        let fits = match self.layout() {
+            Layout::Native => id.short().is_some_and(|short| file_name::short(name) == Some(&short)),
+            // A reply is called like the request it answers, so in a workspace the name does not tell.
+            Layout::Workspace => id.short().is_some() && self.is_message(name.as_bytes()),
+        };
+        fits.then(|| name.to_owned())
     }
 }
 

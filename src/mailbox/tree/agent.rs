@@ -290,33 +290,6 @@ impl Agent {
         }
         Ok(self.change(&held, name, was, is, None)?.then(|| name.to_owned()))
     }
-
-    /// Removes a message for good; gone already is no error. Durable on return.
-    pub fn remove(&self, folder: Folder, name: &str) -> Result<()> {
-        let _held = self.tree.hold()?;
-        if self.read_task(folder, name, LIMIT)?.is_none() {
-            return Ok(());
-        }
-        let away;
-        let dir = match self.inbox.stat(name) {
-            Err(e) if e.is_missing() => {
-                let Some(archive) = self.tree.tray(Tray::ArchivedInbox, &self.id)? else { return Ok(()) };
-                away = archive;
-                &away
-            }
-            other => {
-                other?;
-                &self.inbox
-            }
-        };
-        match dir.remove(name) {
-            Err(e) if e.is_missing() => Ok(()),
-            other => {
-                other?;
-                Ok(dir.sync()?)
-            }
-        }
-    }
 }
 
 /// Whether a task is an answer that was routed here and not read yet.

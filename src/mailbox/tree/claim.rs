@@ -158,11 +158,6 @@ impl Agent {
         self.claims()?.map_or(Ok(None), |claims| claims.end_of(token))
     }
 
-    /// Forgets the attempts of a message that is gone.
-    pub fn forget_attempts(&self, name: &str) -> fault::Result<()> {
-        self.claims()?.map_or(Ok(()), |claims| claims.forget_attempts(name))
-    }
-
     /// The claims and what each is on.
     pub(super) fn claimed(&self) -> fault::Result<Vec<(Token, String)>> {
         let Some(claims) = self.claims()? else { return Ok(vec![]) };

@@ -186,10 +186,6 @@ impl Place for Agent {
         Ok(taken)
     }
 
-    fn remove(&self, folder: Folder, name: &str) -> Result<()> {
-        Ok(Self::remove(self, folder, name)?)
-    }
-
     fn sync(&self, _folder: Folder) -> Result<()> {
         self.dir().sync()
     }
@@ -236,10 +232,6 @@ impl Place for Agent {
 
     fn end_of(&self, token: Token) -> Result<Option<Attempt>> {
         Self::end_of(self, token)
-    }
-
-    fn forget_attempts(&self, name: &str) -> Result<()> {
-        Self::forget_attempts(self, name)
     }
 
     fn keeps_answers(&self) -> bool {

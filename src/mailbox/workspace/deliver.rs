@@ -32,8 +32,13 @@ impl Workspace {
         let bytes = draft(delivery, &request, &inbox.join(&name))?;
         let _turn = delivery.retry.then(|| self.home.dir().lock(".deliver.lock")).transpose()?;
         if delivery.retry
-            && let Some(found) =
-                self.folders.find_twin(&delivery.envelope.id, bytes.as_bytes(), &mut BTreeSet::new(), None)?
+            && let Some(found) = self.folders.find_twin(
+                &delivery.envelope.id,
+                bytes.as_bytes(),
+                &mut BTreeSet::new(),
+                None,
+                &self.home,
+            )?
         {
             return Ok(found);
         }

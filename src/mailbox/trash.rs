@@ -1,0 +1,289 @@
+//! The trash of a room: what a prune took away, kept for thirty days (format.md §15).
+//!
+//! ```text
+//! <root>/.trash/<UTC time>-<8 hex>/            one prune; the digits are its id
+//!                    /mailboxes/<id>/          a whole mailbox
+//!                    /mailboxes/<id>.json      its names and groups, written before it is moved
+//!                    /mail/<id>/<folder>/      finished mail, with its attempts in attempts/
+//!                    /runs/<run>/              what was kept of a run of a workflow
+//! ```
+//!
+//! Everything comes and goes by renames. A mailbox that is here while its name is still registered was left by a prune that was
+//! interrupted before anybody counted what had arrived meanwhile; [`return_unfinished`] puts it back.
+
+use std::time::Duration;
+
+use rustix::fs::FileType;
+
+use super::claim::ATTEMPTS;
+use super::disk::Dir;
+use super::fault::{Error, Result};
+use super::folder::Folder;
+use super::maildir::Maildir;
+use crate::clock::Timestamp;
+use crate::message::file_name;
+use crate::name::MailboxId;
+use crate::random;
+
+pub const FOLDER: &str = ".trash";
+pub const MAIL: &str = "mail";
+const MAILBOXES: &str = "mailboxes";
+const RUNS: &str = "runs";
+
+/// How long what was pruned can be brought back.
+pub const KEPT: Duration = Duration::from_secs(30 * 86_400);
+
+/// The longest note of a mailbox that is read.
+const NOTE_LIMIT: u64 = 1024 * 1024;
+
+/// The trash of a room, open.
+#[derive(Debug)]
+pub struct Trash {
+    dir: Dir,
+}
+
+/// What one prune took away.
+#[derive(Debug)]
+pub struct Bag {
+    pub id: String,
+    pub at: Timestamp,
+    name: String,
+    dir: Dir,
+}
+
+impl Trash {
+    /// The trash of a room, if it ever had one.
+    pub fn existing(root: &Dir) -> Result<Option<Self>> {
+        Ok(root.sub_if_any(FOLDER)?.map(|dir| Self { dir }))
+    }
+
+    pub fn make(root: &Dir) -> Result<Self> {
+        Ok(Self { dir: root.made_sub(FOLDER)? })
+    }
+
+    /// An empty bag for a new prune. Durable on return.
+    pub fn new_bag(&self, now: Timestamp) -> Result<Bag> {
+        let id = random::hex();
+        let name = format!("{}-{id}", now.compact());
+        let dir = self.dir.made_sub(&name)?;
+        Ok(Bag { id, at: now, name, dir })
+    }
+
+    /// All bags, the newest first.
+    pub fn bags(&self) -> Result<Vec<Bag>> {
+        let mut bags = vec![];
+        for name in names(&self.dir, FileType::Directory)? {
+            let Some((at, id)) = name.split_once('-').and_then(|(at, id)| Some((Timestamp::parse(at)?, id)))
+            else {
+                continue;
+            };
+            let id = id.to_owned();
+            // Another prune may be removing it.
+            bags.extend(self.dir.sub_if_any(&name)?.map(|dir| Bag { id, at, name, dir }));
+        }
+        bags.sort_by(|a, b| b.name.cmp(&a.name));
+        Ok(bags)
+    }
+
+    /// Frees what a bag holds.
+    pub fn remove(&self, bag: &Bag) -> Result<()> {
+        match self.dir.remove_tree(&bag.name) {
+            Err(e) if e.is_missing() => Ok(()),
+            other => other.and_then(|()| self.dir.sync()),
+        }
+    }
+
+    /// Frees the bags that are too old; gives how many.
+    pub fn expire(&self, now: Timestamp) -> Result<usize> {
+        let old: Vec<Bag> = self.bags()?.into_iter().filter(|bag| now.since(bag.at) >= KEPT).collect();
+        old.iter().try_for_each(|bag| self.remove(bag))?;
+        Ok(old.len())
+    }
+}
+
+impl Bag {
+    /// Notes the names of a mailbox before it is moved here. Durable on return.
+    pub fn note(&self, id: &MailboxId, note: &[u8]) -> Result<()> {
+        self.dir.made_sub(MAILBOXES)?.replace(&format!("{id}.json"), note)
+    }
+
+    /// Moves a mailbox here; `None` if it has no directory. Durable on return.
+    pub fn take_mailbox(&self, root: &Dir, id: &MailboxId) -> Result<Option<Maildir>> {
+        let mailboxes = self.dir.made_sub(MAILBOXES)?;
+        match root.rename_dir(id.as_str(), &mailboxes, id.as_str()) {
+            Err(e) if e.is_missing() => return Ok(None),
+            other => other?,
+        }
+        mailboxes.sync()?;
+        root.sync()?;
+        Ok(Some(Maildir::at(mailboxes.sub(id.as_str())?, id)))
+    }
+
+    /// Moves a mailbox back to its place, if it is here; `false`: it is not. Durable on return.
+    pub fn return_mailbox(&self, root: &Dir, id: &MailboxId) -> Result<bool> {
+        let Some(mailboxes) = self.dir.sub_if_any(MAILBOXES)? else { return Ok(false) };
+        match mailboxes.rename_dir(id.as_str(), root, id.as_str()) {
+            Err(e) if e.is_missing() => return Ok(false),
+            // Somebody made the directory anew by hand.
+            Err(Error::Exists { .. }) => merge(&mailboxes.sub(id.as_str())?, &root.sub(id.as_str())?)?,
+            other => other?,
+        }
+        root.sync()?;
+        mailboxes.sync()?;
+        Ok(true)
+    }
+
+    /// The mailboxes that went with this prune, with what was noted of each.
+    pub fn mailboxes(&self) -> Result<Vec<(MailboxId, Vec<u8>)>> {
+        let Some(mailboxes) = self.dir.sub_if_any(MAILBOXES)? else { return Ok(vec![]) };
+        let mut found = vec![];
+        for name in names(&mailboxes, FileType::RegularFile)? {
+            let Some(id) = name.strip_suffix(".json").and_then(|id| MailboxId::parse(id).ok()) else {
+                continue;
+            };
+            found.extend(mailboxes.read(&name, NOTE_LIMIT)?.map(|note| (id, note)));
+        }
+        Ok(found)
+    }
+
+    /// Where finished mail of a mailbox goes. Durable once the caller has synced it.
+    pub fn made_mail(&self, id: &MailboxId, folder: &str) -> Result<Dir> {
+        self.dir.made_sub(MAIL)?.made_sub(id.as_str())?.made_sub(folder)
+    }
+
+    /// The folders with finished mail: mailbox, folder, and the names in it.
+    pub fn mail(&self) -> Result<Vec<(MailboxId, String, Vec<String>)>> {
+        let Some(mail) = self.dir.sub_if_any(MAIL)? else { return Ok(vec![]) };
+        let mut found = vec![];
+        for name in names(&mail, FileType::Directory)? {
+            let Ok(id) = MailboxId::parse(&name) else { continue };
+            let dir = mail.sub(&name)?;
+            for folder in names(&dir, FileType::Directory)? {
+                let inside = names(&dir.sub(&folder)?, FileType::RegularFile)?;
+                found.push((id.clone(), folder, inside));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where what was kept of runs goes.
+    pub fn made_runs(&self) -> Result<Dir> {
+        self.dir.made_sub(RUNS)
+    }
+
+    /// The runs that went with this prune.
+    pub fn runs(&self) -> Result<Vec<String>> {
+        self.dir.sub_if_any(RUNS)?.map_or(Ok(vec![]), |runs| names(&runs, FileType::Directory))
+    }
+
+    /// The folders of one mailbox in which a message may be that was sent before, with their names.
+    pub fn searched(&self, id: &MailboxId) -> Result<Vec<(Folder, Dir)>> {
+        let Some(mail) = self.dir.sub_if_any(MAIL)? else { return Ok(vec![]) };
+        let Some(own) = mail.sub_if_any(id.as_str())? else { return Ok(vec![]) };
+        let mut dirs = vec![];
+        for folder in [Folder::Archive, Folder::Failed] {
+            dirs.extend(own.sub_if_any(folder.word())?.map(|dir| (folder, dir)));
+        }
+        Ok(dirs)
+    }
+}
+
+impl Maildir {
+    /// Moves finished mail and what was noted of its attempts into a bag. Gone already is no error. Durable on return.
+    pub fn throw_away(&self, folder: Folder, names: &[&str], bag: &Bag) -> Result<()> {
+        for word in [folder.word(), ATTEMPTS] {
+            let Some(from) = self.dir().sub_if_any(word)? else { continue };
+            let to = bag.made_mail(self.id(), word)?;
+            for name in names {
+                transfer(&from, name, &to)?;
+            }
+            to.sync()?;
+            from.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Moves what a bag has of one folder back. Durable on return.
+    pub fn bring_back(&self, folder: &str, names: &[String], bag: &Bag) -> Result<()> {
+        let (from, to) = (bag.made_mail(self.id(), folder)?, self.made_folder(folder)?);
+        for name in names {
+            transfer(&from, name, &to)?;
+        }
+        to.sync()?;
+        from.sync()
+    }
+
+    /// The folders in the trash of its room that hold finished mail of this mailbox.
+    pub(super) fn thrown_away(&self) -> Result<Vec<(Folder, Dir)>> {
+        let Some(dir) = self.dir().beside(FOLDER)? else { return Ok(vec![]) };
+        let mut dirs = vec![];
+        for bag in (Trash { dir }).bags()? {
+            dirs.extend(bag.searched(self.id())?);
+        }
+        Ok(dirs)
+    }
+}
+
+/// Puts back a mailbox that a prune left here when it was interrupted. `false`: none is here. The caller holds the lock of the
+/// registry, and knows that the name is registered.
+pub fn return_unfinished(root: &Dir, id: &MailboxId) -> Result<bool> {
+    let Some(trash) = Trash::existing(root)? else { return Ok(false) };
+    for bag in trash.bags()? {
+        if bag.return_mailbox(root, id)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Moves a file to another directory under its name, or with a number if that is taken. `false`: it is gone. The caller syncs both.
+pub fn transfer(from: &Dir, name: &str, to: &Dir) -> Result<bool> {
+    for number in 1..1000 {
+        let new = if number == 1 { name.to_owned() } else { file_name::numbered(name, number) };
+        match from.publish(name, to, &new) {
+            Ok(()) => return Ok(true),
+            Err(Error::Exists { .. }) => {}
+            Err(e) if e.is_missing() => return Ok(false),
+            // A workspace may be on another disk than the room.
+            Err(e) if e.errno() == Some(rustix::io::Errno::XDEV) => return copy_over(from, name, to),
+            Err(e) => return Err(e),
+        }
+    }
+    Err(Error::Exists { path: to.path().join(name) })
+}
+
+fn copy_over(from: &Dir, name: &str, to: &Dir) -> Result<bool> {
+    let Some(bytes) = from.read(name, u64::MAX / 2)? else { return Ok(false) };
+    match to.place(name, &bytes) {
+        // Copied before by a run that was interrupted.
+        Err(Error::Exists { .. }) if to.read(name, u64::MAX / 2)?.as_deref() == Some(&bytes) => {}
+        other => other?,
+    }
+    from.remove(name)?;
+    Ok(true)
+}
+
+/// Moves everything into a directory of the same shape. A message whose name is taken there gets a number; any other file stays
+/// here.
+fn merge(from: &Dir, to: &Dir) -> Result<()> {
+    for name in names(from, FileType::Directory)? {
+        merge(&from.sub(&name)?, &to.made_sub(&name)?)?;
+    }
+    for name in names(from, FileType::RegularFile)? {
+        let stays = !file_name::is_message(name.as_bytes()) && to.stat(&name).is_ok();
+        if !stays {
+            transfer(from, &name, to)?;
+        }
+    }
+    to.sync()?;
+    from.sync()
+}
+
+fn names(dir: &Dir, wanted: FileType) -> Result<Vec<String>> {
+    let mut names = vec![];
+    dir.scan(|name, kind| {
+        names.extend(str::from_utf8(name).ok().filter(|_| kind == wanted).map(str::to_owned));
+    })?;
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,159 @@
+//! Undo: brings back what a prune moved into the trash, all of it or nothing.
+
+use serde::Deserialize;
+
+use super::{Error, Post, Result};
+use crate::clock::Timestamp;
+use crate::groups::Groups;
+use crate::journal::Event;
+use crate::mailbox::Maildir;
+use crate::mailbox::trash::{Bag, Trash};
+use crate::name::{MailboxId, Name};
+use crate::registry::{Editing, Entry, Registry};
+use crate::workflow::pruning;
+
+/// What one prune took away, and can be brought back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trashed {
+    pub id: String,
+    pub at: Timestamp,
+    /// The names of mailboxes.
+    pub mailboxes: Vec<String>,
+    pub runs: Vec<String>,
+    /// Finished messages of mailboxes that stayed.
+    pub messages: usize,
+}
+
+/// What a prune noted of a mailbox before it moved it.
+#[derive(Debug, Deserialize)]
+struct Note {
+    names: String,
+    groups: Vec<(String, String)>,
+}
+
+/// A mailbox that is to come back.
+struct Returning {
+    id: MailboxId,
+    entries: Vec<Entry>,
+    groups: Vec<(String, String)>,
+}
+
+impl Post {
+    /// What is in the trash, the newest first.
+    pub fn trashed(&self) -> Result<Vec<Trashed>> {
+        let Some(trash) = Trash::existing(self.room.root())? else { return Ok(vec![]) };
+        let all = trash.bags()?.iter().map(trashed).collect::<Result<Vec<_>>>()?;
+        // An interrupted prune may have moved nothing.
+        Ok(all
+            .into_iter()
+            .filter(|t| !t.mailboxes.is_empty() || !t.runs.is_empty() || t.messages > 0)
+            .collect())
+    }
+
+    /// Frees everything in the trash.
+    pub fn empty_trash(&self) -> Result<()> {
+        self.room.may_write()?;
+        let Some(trash) = Trash::existing(self.room.root())? else { return Ok(()) };
+        Ok(trash.bags()?.iter().try_for_each(|bag| trash.remove(bag))?)
+    }
+
+    /// Brings back what the prune with this id took away. `name`: the mailbox gets this name, because its own is taken.
+    pub fn undo(&self, by: &str, reference: &str, name: Option<&Name>) -> Result<Trashed> {
+        self.room.may_write()?;
+        let unknown = || Error::NotInTrash { id: reference.to_owned() };
+        let trash = Trash::existing(self.room.root())?.ok_or_else(unknown)?;
+        let mut bags = trash.bags()?;
+        bags.retain(|bag| bag.id.starts_with(reference) && reference.len() >= 4);
+        let bag = match bags.as_slice() {
+            [bag] => bag,
+            _ => return Err(unknown()),
+        };
+        let what = trashed(bag)?;
+        self.return_mailboxes(by, bag, name)?;
+        // What was registered just now counts for the mail of these mailboxes too.
+        let post = self.again()?;
+        for (id, folder, names) in bag.mail()? {
+            post.mailbox(&id)?.bring_back(&folder, &names, bag)?;
+        }
+        pruning::bring_back(&post, bag)?;
+        trash.remove(bag)?;
+        Ok(what)
+    }
+
+    fn return_mailboxes(&self, by: &str, bag: &Bag, name: Option<&Name>) -> Result<()> {
+        let root = self.room.root();
+        let mut editing = Editing::begin(root)?;
+        let mut groups = Groups::load(root)?;
+        let (mut returning, mut in_groups) = (notes(bag)?, false);
+        for mailbox in &mut returning {
+            for entry in &mut mailbox.entries {
+                check_free(&editing.registry, entry, name, &bag.id)?;
+            }
+        }
+        for mailbox in returning {
+            bag.return_mailbox(root, &mailbox.id)?;
+            for entry in mailbox.entries {
+                if name.is_some() {
+                    Maildir::make(root, &mailbox.id, Some(&entry.card()))?;
+                }
+                self.record(Event {
+                    note: entry.name.clone(),
+                    mailbox: mailbox.id.to_string(),
+                    ..Event::new("restored", by)
+                });
+                editing.registry.entries.retain(|e| (&e.id, &e.name) != (&entry.id, &entry.name));
+                editing.registry.entries.push(entry);
+            }
+            in_groups |= !mailbox.groups.is_empty();
+            groups.restore(mailbox.groups);
+        }
+        if in_groups {
+            groups.save(root)?;
+        }
+        editing.commit()?;
+        Ok(())
+    }
+}
+
+/// Refuses an entry whose name or inbox somebody else has by now; one whose name alone is taken may get another.
+fn check_free(registry: &Registry, entry: &mut Entry, name: Option<&Name>, bag: &str) -> Result<()> {
+    let taken = |name: &str| registry.is_taken(name, Some(&entry.id));
+    let own = entry.name.clone();
+    if taken(&own)
+        && let Some(name) = name.filter(|name| !taken(name.as_str()))
+    {
+        entry.name = name.to_string();
+    }
+    let mut names = std::iter::once(entry.name.as_str()).chain(entry.aliases());
+    if let Some(name) = names.find(|name| taken(name)) {
+        return Err(Error::UndoTaken { name: name.to_owned(), bag: bag.to_owned() });
+    }
+    match registry.entries.iter().find(|e| e.inbox == entry.inbox && e.id != entry.id) {
+        Some(other) => Err(Error::InboxTaken { name: own, other: other.name.clone() }),
+        None => Ok(()),
+    }
+}
+
+fn notes(bag: &Bag) -> Result<Vec<Returning>> {
+    let read = |(id, bytes): (MailboxId, Vec<u8>)| {
+        let broken =
+            |why: String| Error::Unreadable { path: format!(".trash/{}/mailboxes/{id}.json", bag.id), why };
+        let note: Note = serde_json::from_slice(&bytes).map_err(|e| broken(e.to_string()))?;
+        let entries = Registry::parse(note.names.as_bytes()).map_err(broken)?.entries;
+        Ok(Returning { id, entries, groups: note.groups })
+    };
+    bag.mailboxes()?.into_iter().map(read).collect()
+}
+
+fn trashed(bag: &Bag) -> Result<Trashed> {
+    let runs = bag.runs()?;
+    let named = |mailbox: Returning| {
+        let name = mailbox.entries.first().map(|entry| entry.name.clone());
+        name.or_else(|| (!runs.contains(&mailbox.id.to_string())).then(|| mailbox.id.to_string()))
+    };
+    let mailboxes = notes(bag)?.into_iter().filter_map(named).collect();
+    let mail = bag.mail()?;
+    let messages =
+        mail.iter().filter(|(_, folder, _)| folder != "attempts").map(|(.., names)| names.len()).sum();
+    Ok(Trashed { id: bag.id.clone(), at: bag.at, mailboxes, runs, messages })
+}
