@@ -49,6 +49,7 @@ mod i_gone;
 mod i_latency;
 mod i_overflow;
 mod i_wake;
+mod j_fuse;
 mod j_network;
 mod j_odd;
 mod k_loose;
@@ -151,6 +152,7 @@ const TABLE: &[Test] = &[
     test("I5", &[0, 1], "how soon a waiter wakes", i_latency::latency),
     test("J1", &[0], "calls that are lacking", j_odd::lacking_calls),
     test("J2", &[0], "network disks", j_network::network_disks),
+    test("J3", &[0], "a disk that remembers too much", j_fuse::cached_links),
     test("K1", &[0], "modes", k_modes::umasks),
     test("K2", &[0], "rooms that others could change", k_loose::loose_rooms),
     test("K3", &[0], "secrets", k_secrets::secrets_stay),
