@@ -15,17 +15,21 @@ pub struct Found {
 impl Post {
     /// The one message of this mailbox that `reference` names.
     pub fn find(&self, me: &Me, reference: &str) -> Result<Found> {
-        // What is unread comes first: an old message with the same beginning is not meant.
-        let found = match self.find_first(me, reference, [Folder::Inbox, Folder::Archive]) {
-            Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => self.find_elsewhere(me, reference),
-            other => return other,
-        };
-        match found {
-            // It may lie where a sender of another protocol had to put it.
+        match self.find_anywhere(me, reference) {
+            // It may lie where a sender of another protocol had to put it; and one that is moved from a folder to one that was looked
+            // at before is found by a second look.
             Err(Error::NoMessage { .. }) => {
                 self.refresh(&me.mailbox)?;
-                self.find_first(me, reference, [Folder::Inbox, Folder::Archive])
+                self.find_anywhere(me, reference)
             }
+            other => other,
+        }
+    }
+
+    fn find_anywhere(&self, me: &Me, reference: &str) -> Result<Found> {
+        // What is unread comes first: an old message with the same beginning is not meant.
+        match self.find_first(me, reference, [Folder::Inbox, Folder::Archive]) {
+            Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => self.find_elsewhere(me, reference),
             other => other,
         }
     }

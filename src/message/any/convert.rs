@@ -232,7 +232,7 @@ fn writable(key: &str, protocol: Protocol) -> String {
         return key.to_owned();
     }
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-    format!("x-{}", key.chars().take(KEY_LIMIT).map(plain).collect::<String>())
+    format!("x-{}", key.chars().take(KEY_LIMIT - 2).map(plain).collect::<String>())
 }
 
 /// What a task is about: its context, else the first line of what it asks for.
