@@ -2,9 +2,11 @@
 //! above it. Looking changes nothing. A file is never followed out of its place by a new link, never taken from another
 //! owner, and never changed under somebody who writes it meanwhile.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, Stat, access};
+use rustix::io::Errno;
 
 use super::ledger::{Error, Result};
 use super::record::digest;
@@ -25,16 +27,26 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn look(path: &Path) -> Result<Self> {
-        let there = |path: &&Path| path.symlink_metadata().is_ok();
-        let nearest = path.ancestors().find(there).unwrap_or(path);
-        let nearest_real = std::fs::canonicalize(nearest)
-            .map_err(|source| Error::Path { path: nearest.to_owned(), source })?;
-        let rest = path.strip_prefix(nearest).unwrap_or(Path::new(""));
-        let real = if rest.as_os_str().is_empty() { nearest_real.clone() } else { nearest_real.join(rest) };
-        let above = real.parent().unwrap_or(&real);
-        let mut missing: Vec<PathBuf> =
-            above.ancestors().take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
-        missing.reverse();
+        let fault = |path: &Path| {
+            let path = path.to_owned();
+            move |source| Error::Path { path, source }
+        };
+        let mut nearest = path;
+        // Only what is known not to be there is missing; below a file nothing is.
+        while let Err(e) = nearest.symlink_metadata() {
+            nearest = match (e.kind(), nearest.parent()) {
+                (ErrorKind::NotFound | ErrorKind::NotADirectory, Some(above)) => above,
+                _ => return Err(fault(nearest)(e)),
+            };
+        }
+        let mut real = std::fs::canonicalize(nearest).map_err(fault(nearest))?;
+        let mut missing = vec![];
+        for step in path.strip_prefix(nearest).into_iter().flat_map(Path::components) {
+            missing.push(real.clone());
+            real.push(step);
+        }
+        // The first of them is there.
+        missing = missing.split_off(missing.len().min(1));
         let mut found = Self { path: real, missing, now: None };
         if found.missing.is_empty() {
             found.now = found.read()?;
@@ -66,7 +78,8 @@ impl Found {
         let above = first.parent().unwrap_or(first);
         match access(above, Access::WRITE_OK | Access::EXEC_OK) {
             Ok(()) => Dir::outside(above).map(|_| ()).map_err(Into::into),
-            Err(_) => Err(Error::ReadOnly { path: above.to_owned() }),
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Err(Error::ReadOnly { path: above.to_owned() }),
+            Err(e) => Err(Error::Path { path: above.to_owned(), source: e.into() }),
         }
     }
 
@@ -75,16 +88,24 @@ impl Found {
         let name = self.name()?;
         match (&self.now, text) {
             (None, None) => Ok(()),
-            (None, Some(text)) => Ok(self.made_dir()?.place(&name, text.as_bytes())?),
-            (Some(_), None) => {
-                let dir = self.dir()?;
-                dir.remove(&name)?;
-                Ok(dir.sync()?)
-            }
-            (Some((_, stat)), Some(text)) => match self.dir()?.swap(&name, text.as_bytes(), stat)? {
-                Swapped::Done => Ok(()),
-                Swapped::Changed => Err(mailbox::Error::Busy { path: self.path.clone() }.into()),
+            (None, Some(text)) => match self.made_dir()?.place(&name, text.as_bytes()) {
+                Err(mailbox::Error::Exists { .. }) => self.kept_for(Swapped::Changed),
+                other => Ok(other?),
             },
+            (Some((was, stat)), None) => {
+                self.kept_for(self.dir()?.remove_read(&name, (was.as_bytes(), stat))?)
+            }
+            (Some((was, stat)), Some(text)) => {
+                self.kept_for(self.dir()?.swap(&name, text.as_bytes(), (was.as_bytes(), stat))?)
+            }
+        }
+    }
+
+    /// What somebody else wrote meanwhile is theirs.
+    fn kept_for(&self, swapped: Swapped) -> Result<()> {
+        match swapped {
+            Swapped::Done => Ok(()),
+            Swapped::Changed => Err(mailbox::Error::Busy { path: self.path.clone() }.into()),
         }
     }
 
@@ -104,7 +125,12 @@ impl Found {
             );
         })?;
         for name in left {
-            let text = dir.read(&name, LIMIT).ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
+            let bytes = match dir.read(&name, LIMIT) {
+                Err(e) if e.errno().is_some() => return Err(e.into()),
+                // A link, a directory or somebody else's file.
+                other => other.ok().flatten(),
+            };
+            let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
             if text.is_some_and(|text| text.is_empty() || is_ours(&digest(&text))) {
                 dir.remove(&name)?;
             }

@@ -222,9 +222,16 @@ fn ignore(project: &Dir) -> Result<()> {
     let lines =
         ["inboxes", "outboxes", "shared", "archive", ".postroom"].map(|part| format!("/{TREE}/{part}/"));
     for _ in 0..8 {
-        let stat = project.stat(FILE).ok();
         // Bytes, because what others wrote there need not be UTF-8.
-        let mut text = project.read(FILE, 1024 * 1024)?.unwrap_or_default();
+        let (before, stat) = match project.open_file(FILE) {
+            Err(e) if e.is_missing() => (vec![], None),
+            opened => {
+                let opened = opened?;
+                let stat = opened.stat;
+                (opened.read_all(1024 * 1024)?, Some(stat))
+            }
+        };
+        let mut text = before.clone();
         let has = |line: &&String| text.split(|b| *b == b'\n').any(|l| l.trim_ascii() == line.as_bytes());
         let missing: Vec<&String> = lines.iter().filter(|line| !has(line)).collect();
         if missing.is_empty() {
@@ -235,11 +242,15 @@ fn ignore(project: &Dir) -> Result<()> {
         }
         missing.iter().for_each(|line| text.extend(format!("{line}\n").as_bytes()));
         let done = match stat {
-            Some(stat) => project.swap(FILE, &text, &stat)?,
-            None => project.place(FILE, &text).map(|()| Swapped::Done)?,
+            Some(stat) => project.swap(FILE, &text, (&before, &stat)),
+            None => project.place(FILE, &text).map(|()| Swapped::Done),
         };
-        if done == Swapped::Done {
-            return Ok(());
+        match done {
+            Ok(Swapped::Done) => return Ok(()),
+            // Changed, taken away or made by somebody else meanwhile.
+            Ok(Swapped::Changed) | Err(crate::mailbox::Error::Exists { .. }) => {}
+            Err(e) if e.is_missing() => {}
+            Err(e) => return Err(e.into()),
         }
     }
     Err(Error::Disk(crate::mailbox::Error::Busy { path: project.path().join(FILE) }))

@@ -207,7 +207,7 @@ impl Agent {
         let wrong = |source| Error::Unreadable { path: self.inbox.path().join(name), source };
         let text = frontmatter::text(bytes).map_err(wrong)?;
         let changed = tree::change(text, to, error).map_err(wrong)?;
-        match self.inbox.swap(name, changed.as_bytes(), stat) {
+        match self.inbox.swap(name, changed.as_bytes(), (bytes, stat)) {
             Ok(Swapped::Done) => Ok(Some(())),
             Ok(Swapped::Changed) => Ok(None),
             // Somebody took it away between the look and the change.

@@ -101,7 +101,7 @@ impl Tree {
             let after = change(before).map_err(|source| Error::Unreadable { path: path(), source })?;
             let done = match stat {
                 Some(_) if after == before => Ok(Swapped::Done),
-                Some(stat) => dir.swap(&name, after.as_bytes(), &stat),
+                Some(stat) => dir.swap(&name, after.as_bytes(), (&bytes, &stat)),
                 None => dir.place(&name, after.as_bytes()).map(|()| Swapped::Done),
             };
             match done {
