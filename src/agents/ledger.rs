@@ -11,6 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use thiserror::Error as ThisError;
 
 use super::change::{self, State};
@@ -112,7 +113,8 @@ impl Ledger {
         }
         let now = found.text().map(digest);
         let earlier = known.as_ref().and_then(|record| now.clone().filter(|now| record.is_ours(now)));
-        let (mut programs, mut made) = known.map(|r| (r.programs, r.made)).unwrap_or_default();
+        let (mut programs, mut made) =
+            known.as_ref().map(|r| (r.programs.clone(), r.made.clone())).unwrap_or_default();
         programs.insert(cause.program.to_owned(), cause.with.clone());
         made.extend(found.missing.iter().cloned());
         made.sort();
@@ -129,12 +131,12 @@ impl Ledger {
             form: piece.form.kept(),
         };
         self.write(&record)?;
-        found.tidy(|left| record.is_ours(left) || record.was(left))?;
-        if is_there {
-            return Ok(Done::AsItWas);
+        if !is_there {
+            found.write(Some(&after))?;
         }
-        found.write(Some(&after))?;
-        Ok(Done::Written)
+        // Also what another version left that was interrupted.
+        found.tidy(|left| record.wrote(left) || known.as_ref().is_some_and(|known| known.wrote(left)))?;
+        Ok(if is_there { Done::AsItWas } else { Done::Written })
     }
 
     /// Whether a piece could be put in its place; changes nothing.
@@ -189,10 +191,10 @@ impl Ledger {
             done.push((record.path, Done::Kept));
         }
         for (record, found, left, what) in &plans {
-            found.tidy(|text| record.is_ours(text) || record.was(text))?;
             if left.as_deref() != found.text() {
                 found.write(left.as_deref())?;
             }
+            found.tidy(|text| record.wrote(text))?;
             done.push((record.path.clone(), *what));
         }
         self.sweep(plans.iter().flat_map(|(record, ..)| record.made.clone()).collect(), &staying)?;
@@ -211,13 +213,13 @@ impl Ledger {
     fn sweep(&self, mut made: Vec<PathBuf>, staying: &[PathBuf]) -> Result<()> {
         made.sort();
         made.dedup();
-        for dir in made.iter().rev() {
-            if let (Some(parent), Some(name)) = (dir.parent(), dir.file_name().and_then(|name| name.to_str()))
-            {
-                let _ = Dir::outside(parent).and_then(|parent| parent.remove_dir(name));
+        let mut left = vec![];
+        for dir in made.into_iter().rev() {
+            if !remove_empty(&dir)? {
+                left.push(dir);
             }
         }
-        made.retain(|dir| dir.exists());
+        let mut made = left;
         for path in staying {
             let Some(mut record) = self.record(path)?.filter(|_| !made.is_empty()) else { continue };
             let inside: Vec<PathBuf> =
@@ -257,7 +259,9 @@ impl Ledger {
     }
 
     fn write(&self, record: &Record) -> Result<()> {
-        Ok(self.dir.replace(&name(&record.path), &serde_json::to_vec(record).unwrap_or_default())?)
+        // The one thing that JSON cannot say is a path that is not text.
+        let bytes = serde_json::to_vec(record).map_err(|_| Error::NotText { path: record.path.clone() })?;
+        Ok(self.dir.replace(&name(&record.path), &bytes)?)
     }
 
     fn all(&self) -> Result<Vec<Record>> {
@@ -266,6 +270,25 @@ impl Ledger {
         names.retain(|name| name.ends_with(".json") && !name.starts_with('.'));
         names.sort();
         names.iter().filter_map(|name| self.read(name).transpose()).collect()
+    }
+}
+
+/// Removes a directory unless something is in it or it is somebody else's; whether it is gone.
+fn remove_empty(dir: &Path) -> Result<bool> {
+    let (Some(above), Some(name)) = (dir.parent(), dir.file_name().and_then(|name| name.to_str())) else {
+        return Ok(false);
+    };
+    let removed = Dir::outside(above).and_then(|above| {
+        above.remove_dir(name)?;
+        above.sync()
+    });
+    match removed {
+        Ok(()) => Ok(true),
+        Err(e) if e.is_missing() => Ok(true),
+        Err(e) => match e.errno() {
+            None | Some(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => Ok(false),
+            Some(_) => Err(e.into()),
+        },
     }
 }
 

@@ -62,9 +62,9 @@ impl Record {
         self.after == digest || self.earlier.as_deref() == Some(digest)
     }
 
-    /// Whether a text with this digest is what stood there before.
-    pub(super) fn was(&self, found: &str) -> bool {
-        self.before.as_deref().map(digest).as_deref() == Some(found)
+    /// Whether a text with this digest is one that is written there: ours, or what stood there before.
+    pub(super) fn wrote(&self, found: &str) -> bool {
+        self.is_ours(found) || self.before.as_deref().map(digest).as_deref() == Some(found)
     }
 
     /// A text that somebody has changed, without what is ours in it.

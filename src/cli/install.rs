@@ -1,8 +1,10 @@
 //! `postroom install` and `postroom uninstall`: an agent program at home in the room.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -13,8 +15,9 @@ use super::{Verb, installed, surroundings};
 use crate::agents::ledger::{self, Cause, Done, Ledger};
 use crate::agents::programs::{self, PROGRAMS, Program};
 use crate::agents::witness::Trust;
+use crate::mailbox;
 use crate::message::visible;
-use crate::post::Failure;
+use crate::post::{self, Failure};
 
 /// Give an agent program its skill, hooks, MCP server and permissions
 ///
@@ -65,7 +68,7 @@ impl Place {
             return Ok(None);
         };
         // The same files would be those of the project and those of the user.
-        if surroundings::home().ok().and_then(|home| home.canonicalize().ok()).as_ref() == Some(&project) {
+        if is_home(&project)? {
             let why = "your home directory is no project";
             return Err(Fail::told(
                 Failure::Refused,
@@ -77,6 +80,20 @@ impl Place {
     }
 }
 
+/// Whether a project is the home directory; without one it is not.
+fn is_home(project: &Path) -> Result<bool, Fail> {
+    let Ok(home) = surroundings::home() else { return Ok(false) };
+    match home.canonicalize() {
+        Ok(home) => Ok(home == project),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(ledger::Error::Path { path: home, source }.into()),
+    }
+}
+
+fn is_there(path: &Path) -> Result<bool, Fail> {
+    path.try_exists().map_err(|source| ledger::Error::Path { path: path.to_owned(), source }.into())
+}
+
 /// A program by its word.
 pub(super) fn program(word: &str) -> Result<&'static Program, Fail> {
     programs::find(word).ok_or_else(|| {
@@ -85,24 +102,34 @@ pub(super) fn program(word: &str) -> Result<&'static Program, Fail> {
     })
 }
 
+/// What was interrupted or could not be looked at is finished by another run: nothing is forgotten before.
+const AGAIN: &str = "run it again";
+
 impl From<ledger::Error> for Fail {
     fn from(e: ledger::Error) -> Self {
-        let hint = match &e {
-            ledger::Error::Disk(
-                crate::mailbox::Error::Busy { .. } | crate::mailbox::Error::Locked { .. },
-            ) => {
-                return Self::told(Failure::NotDone, e.to_string(), "run it again");
+        let why = e.to_string();
+        let hint = match e {
+            ledger::Error::Disk(mailbox::Error::Content { .. }) => {
+                let hint = "compare it with the file, which was left as it is; then run this again";
+                return Self::told(Failure::NotDone, why, hint);
             }
-            ledger::Error::Disk(_) => "nothing was changed there",
+            ledger::Error::Disk(source) => match post::Error::from(source).code() {
+                Failure::NotDone => return Self::told(Failure::NotDone, why, AGAIN),
+                _ => "nothing was changed there",
+            },
             ledger::Error::Record { .. } => "move it away; what it kept of that file can be read in it",
-            ledger::Error::Settings { .. } => "mend the file first; it was left as it is",
-            ledger::Error::NotText { .. } | ledger::Error::Path { .. } => "it was left as it is",
+            ledger::Error::Settings { .. } => "correct the file first; it was left as it is",
+            ledger::Error::Path { source, .. } => match Errno::from_io_error(&source) {
+                Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => "it was left as it is",
+                _ => return Self::told(Failure::NotDone, why, AGAIN),
+            },
+            ledger::Error::NotText { .. } => "it was left as it is",
             ledger::Error::ReadOnly { .. } => {
                 "make it writable, or add the settings by hand (docs/integrations.md)"
             }
             ledger::Error::NotOurs { .. } => "--replace takes its place; `uninstall` puts it back",
         };
-        Self::told(Failure::Refused, e.to_string(), hint)
+        Self::told(Failure::Refused, why, hint)
     }
 }
 
@@ -121,7 +148,7 @@ impl Verb for Install {
         let name =
             self.name.as_deref().map(|name| post.addressee(name).map(|_| name.to_owned())).transpose()?;
         let scene = Scene::look(context, spec, project, name)?;
-        if scene.file.is_none() && !scene.site.config.exists() && scene.site.project.is_none() {
+        if scene.file.is_none() && scene.site.project.is_none() && !is_there(&scene.site.config)? {
             let config = scene.site.config.display();
             let why = format!(
                 "{} is not installed: no `{}` on the search path and no {config}",

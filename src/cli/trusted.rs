@@ -139,6 +139,7 @@ pub(super) fn distrust(project: &Path) -> Result<bool, Fail> {
     };
     match store.remove(&record_of(project)) {
         Err(e) if e.is_missing() => Ok(false),
-        other => Ok(other.map(|()| true)?),
+        // What was taken back stays so, also after a power cut.
+        other => Ok(other.and_then(|()| store.sync()).map(|()| true)?),
     }
 }
