@@ -143,7 +143,7 @@ fn settings_that_do_not_parse_are_refused_with_the_line_and_nothing_is_changed()
     std::fs::write(&bad, "{\n  \"a\": 1,\n  \"b\" 2\n}\n").unwrap();
     let before = tree(&home(&room));
     let ran = postroom(&room, ["install", "claude"]).exits(4);
-    assert!(ran.err.contains(".claude.json: line 3") && ran.err.contains("mend the file"), "{}", ran.err);
+    assert!(ran.err.contains(".claude.json: line 3") && ran.err.contains("correct the file"), "{}", ran.err);
     let mut after = tree(&home(&room));
     after.retain(|path, _| !path.contains(".local"));
     assert_eq!(after, before, "also the files that could be read");

@@ -71,6 +71,7 @@ mod hook;
 mod hook_bind;
 mod install;
 mod install_again;
+mod install_struck;
 mod json;
 mod json_life;
 mod kinds;
