@@ -68,6 +68,8 @@ mod o_soak;
 mod ops;
 mod ops_claims;
 mod ops_setup;
+mod p_scene;
+mod p_settings;
 mod place;
 mod process;
 mod q_ask;
@@ -166,6 +168,7 @@ const TABLE: &[Test] = &[
     test("M5", &[1, 2], "too much over HTTP", m_abuse::too_much),
     test("M6", &[0], "other machines", m_http::other_machines),
     test("O1", &[2], "the soak", o_soak::soak),
+    test("P5", &[0, 1], "settings of others", p_settings::settings_of_others),
     test("Q1", &[0, 1], "questions and answers", q_ask::questions),
     test("V1", &[0, 1], "dispatchers and supervisors that are killed", v_dispatch::killed_dispatchers),
     test("W1", &[0, 1], "numbers of a tree", w_tree::numbers),

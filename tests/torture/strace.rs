@@ -8,7 +8,10 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process::{Ended, Run};
 
@@ -83,6 +86,28 @@ pub(crate) fn trace(run: &Run, log: &Path, options: &[&str]) -> (Ended, Vec<Call
 pub(crate) fn struck(run: &Run, point: &Point, what: &str) -> Run {
     let rule = format!("--inject={}:{what}:when={}", point.name, point.nth);
     run.clone().behind(["strace", "-q", "-o", "/dev/null", "-e", &format!("trace={}", point.name), &rule])
+}
+
+/// Runs a command that is stopped by a rule (`NAME:signal=STOP:when=N`) after calls of this name, does something each time
+/// it has stopped, and lets it go on. Its errors come between the lines of strace.
+pub(crate) fn stopped(run: &Run, name: &str, rule: &str, mut meanwhile: impl FnMut()) -> Ended {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let words = ["strace", "-q", "-e", &format!("trace={name}"), &format!("--inject={rule}")];
+    let running = run.clone().behind(words).start_with_errors(writer);
+    let tracer = running.id();
+    let mut said = vec![];
+    for line in BufReader::new(reader).lines() {
+        let line = line.expect("a line of strace");
+        if line.contains("--- stopped by SIGSTOP ---") {
+            meanwhile();
+            let children = fs::read_to_string(format!("/proc/{tracer}/task/{tracer}/children"));
+            let child = children.ok().and_then(|list| list.trim().parse().ok()).and_then(Pid::from_raw);
+            kill_process(child.expect("the command under strace"), Signal::CONT).expect("it can go on");
+        } else if call(&line).is_none() && !line.starts_with("---") {
+            said.push(line);
+        }
+    }
+    Ended { err: said.join("\n").into_bytes(), ..running.end() }
 }
 
 /// The calls of a log, the exec that began it left out.
