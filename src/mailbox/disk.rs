@@ -14,6 +14,7 @@ mod log;
 #[cfg(feature = "mutations")]
 mod mutation;
 mod outside;
+mod swap;
 mod whereabouts;
 
 use std::ffi::{OsStr, OsString};
@@ -28,7 +29,7 @@ use std::sync::OnceLock;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-pub use outside::Swapped;
+pub use swap::Swapped;
 pub use whereabouts::{is_dated_by_this_machine, network};
 
 use self::flags::{dir_flags, exclusive, file_flags, fsync, no_replace};

@@ -44,7 +44,7 @@ pub(crate) fn settings_of_others(lab: &Lab) -> Outcome {
     }
     let count = |word: &str| figures[word].load(Ordering::Relaxed);
     findings.verdict(format!(
-        "{} kills, {} errors and {} saves by others in {} deeds; {} times a command met a save and said so, 0 saves lost",
+        "{} kills, {} errors and {} saves by others in {} deeds; {} times a command met a save and said so",
         count("kills"),
         count("errors"),
         count("saves"),

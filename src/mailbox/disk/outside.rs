@@ -1,32 +1,18 @@
 //! Directories outside a room: a workspace's `.mailbox`, a `.claude` tree, the inbox that a message names.
 //!
 //! They are reached by a whole path in which no component is a link, and must belong to this user. Their modes
-//! are left as they are, because a project decides those. Files here are also changed by hand and by other programs, so
-//! a file is replaced ([`Dir::swap`]) or removed ([`Dir::remove_read`]) only if it is still what was read: it is moved out
-//! of the way in one step, compared, and put back if it is something else.
+//! are left as they are, because a project decides those. How a file here is changed that
+//! others write too is in `swap`.
 
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-use rustix::fs::{self, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
+use rustix::fs::{self, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::Dir;
-use super::flags::fsync;
 use crate::mailbox::fault::{Error, Result};
 use crate::random;
-
-/// The attribute that holds what a mode cannot say about who may read a file.
-const ACCESS_LIST: &str = "system.posix_acl_access";
-
-/// What became of a change of a file that others may change too.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Swapped {
-    /// The new content is in place, and survives a power cut.
-    Done,
-    /// The file is not what was read any more; nothing was changed.
-    Changed,
-}
 
 impl Dir {
     /// Opens a directory outside the room by its absolute path, through no link at all.
@@ -81,166 +67,6 @@ impl Dir {
             let _ = self.remove(&staged);
         })
     }
-
-    /// Puts new content in the place of a file that was read: `was` are its bytes and what was known of it then. Its mode,
-    /// group and access list stay. What others wrote meanwhile is put back and told.
-    pub fn swap(&self, name: &str, bytes: &[u8], was: (&[u8], &Stat)) -> Result<Swapped> {
-        let staged = format!(".{name}.{}", random::unique_hex());
-        let ours = self.stage_like(&staged, bytes, name, was.1)?;
-        let swapped = self.swap_staged(name, &staged, (bytes, &ours), was);
-        // Nothing but what was written here, or what it took the place of, is ever removed.
-        match &swapped {
-            Ok(Swapped::Done | Swapped::Changed) => drop(self.remove(&staged)),
-            Err(_) if matches!(self.is_still(&staged, (bytes, &ours)), Ok(true)) => {
-                drop(self.remove(&staged))
-            }
-            Err(_) => {}
-        }
-        swapped
-    }
-
-    fn swap_staged(
-        &self,
-        name: &str,
-        staged: &str,
-        ours: (&[u8], &Stat),
-        was: (&[u8], &Stat),
-    ) -> Result<Swapped> {
-        if !is_same(&self.stat(name)?, was.1) {
-            return Ok(Swapped::Changed);
-        }
-        let exchange = |doing| {
-            retry_on_intr(|| fs::renameat_with(self.fd(), staged, self.fd(), name, RenameFlags::EXCHANGE))
-                .map_err(|e| self.fault(doing, name, e))
-        };
-        match exchange("replace") {
-            Ok(()) => {}
-            Err(e) if matches!(e.errno(), Some(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) => {
-                return self.swap_by_look(name, staged, was);
-            }
-            Err(e) => return Err(e),
-        }
-        // What was displaced has the staged name now; if it is not what was read, it goes back. The look comes after the sync:
-        // who had it open to append to it has most likely written by then.
-        let looked = self.sync().and_then(|()| self.is_still(staged, was));
-        if matches!(looked, Ok(true)) {
-            return Ok(Swapped::Done);
-        }
-        exchange("put back")?;
-        if !matches!(self.is_still(staged, ours), Ok(true)) {
-            // Somebody wrote once more in between: that is newer, so it gets the name, and nothing is thrown away.
-            exchange("put back")?;
-            return Err(self.kept(staged));
-        }
-        // What was in its place may be on the disk already.
-        self.sync()?;
-        looked.map(|_| Swapped::Changed)
-    }
-
-    /// As [`Dir::swap`] where two names cannot be exchanged: the look comes just before the change.
-    fn swap_by_look(&self, name: &str, staged: &str, was: (&[u8], &Stat)) -> Result<Swapped> {
-        if !self.is_still(name, was)? {
-            return Ok(Swapped::Changed);
-        }
-        retry_on_intr(|| fs::renameat(self.fd(), staged, self.fd(), name))
-            .map_err(|e| self.fault("replace", name, e))?;
-        self.sync().map(|()| Swapped::Done)
-    }
-
-    /// Removes a file that was read. What others wrote meanwhile is put back and told. Durable on return.
-    pub fn remove_read(&self, name: &str, was: (&[u8], &Stat)) -> Result<Swapped> {
-        if !is_same(&self.stat(name)?, was.1) {
-            return Ok(Swapped::Changed);
-        }
-        // Only what nobody else reaches by its name can be compared and then removed.
-        let aside = format!(".{name}.{}", random::unique_hex());
-        self.publish(name, self, &aside)?;
-        let looked = self.sync().and_then(|()| self.is_still(&aside, was));
-        if matches!(looked, Ok(true)) {
-            self.remove(&aside)?;
-            return self.sync().map(|()| Swapped::Done);
-        }
-        // Whoever found no file may have made a new one, which is not replaced.
-        self.publish(&aside, self, name).map_err(|_| self.kept(&aside))?;
-        self.sync()?;
-        looked.map(|_| Swapped::Changed)
-    }
-
-    /// Whether a file is the one that was read, and holds the same bytes: a clock may be too coarse to tell.
-    fn is_still(&self, name: &str, (bytes, stat): (&[u8], &Stat)) -> Result<bool> {
-        match self.open_file(name) {
-            Ok(opened) if is_same(&opened.stat, stat) => match opened.read_all(bytes.len() as u64) {
-                Err(Error::TooLarge { .. }) => Ok(false),
-                now => Ok(now? == bytes),
-            },
-            Ok(_) => Ok(false),
-            Err(e @ Error::Io { .. }) => Err(e),
-            // A link, a directory or somebody else's file.
-            Err(_) => Ok(false),
-        }
-    }
-
-    fn kept(&self, name: &str) -> Error {
-        let why = "it was saved here while postroom changed it, and again right after; this is the earlier of the two";
-        Error::Content { path: self.path().join(name), why: why.to_owned() }
-    }
-
-    /// Stages new content for a file, with the access that people have to it now.
-    fn stage_like(&self, staged: &str, bytes: &[u8], name: &str, read: &Stat) -> Result<Stat> {
-        let acl = self.access_list(name)?;
-        let make = || {
-            let file = self.create(staged, bytes)?;
-            let fault = |doing| move |e| self.fault(doing, staged, e);
-            let made = fs::fstat(&file).map_err(fault("look at"))?;
-            let mut mode = read.st_mode & 0o777;
-            if made.st_gid != read.st_gid {
-                match fs::fchown(&file, None, Some(fs::Gid::from_raw(read.st_gid))) {
-                    Ok(()) => {}
-                    // Of a group that this user is not in: what that one may do, another group may not.
-                    Err(Errno::PERM) => mode &= !0o070,
-                    Err(e) => return Err(fault("set the group of")(e)),
-                }
-            }
-            let listed = match &acl {
-                Some(acl) => fs::fsetxattr(&file, ACCESS_LIST, acl, fs::XattrFlags::empty()),
-                // The directory may have given it one.
-                None => fs::fremovexattr(&file, ACCESS_LIST),
-            };
-            match listed {
-                Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) if acl.is_none() => {}
-                other => other.map_err(fault("set the access list of"))?,
-            }
-            if mode != made.st_mode & 0o777 {
-                fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(fault("set the mode of"))?;
-            }
-            fsync(&file).map_err(fault("sync"))?;
-            fs::fstat(&file).map_err(fault("look at"))
-        };
-        make().inspect_err(|_| drop(self.remove(staged)))
-    }
-
-    /// The access list of a file, if it has more than a mode.
-    fn access_list(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let opened = self.open_file(name)?;
-        let mut acl = vec![0; 64 * 1024];
-        match fs::fgetxattr(&opened.file, ACCESS_LIST, &mut acl) {
-            Ok(length) => {
-                acl.truncate(length);
-                Ok(Some(acl))
-            }
-            Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
-            Err(e) => Err(self.fault("read the access list of", name, e)),
-        }
-    }
-}
-
-/// Whether a file is the one that was read, unchanged. A rename touches only the change time.
-fn is_same(now: &Stat, read: &Stat) -> bool {
-    let key = |s: &Stat| {
-        let times = (s.st_mtime, s.st_mtime_nsec);
-        (s.st_dev, s.st_ino, s.st_size, times, s.st_mode, s.st_gid)
-    };
-    key(now) == key(read)
 }
 
 fn step_by_step(path: &Path, flags: OFlags) -> Result<OwnedFd> {
@@ -263,8 +89,6 @@ fn step_by_step(path: &Path, flags: OFlags) -> Result<OwnedFd> {
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn home() -> (tempfile::TempDir, std::path::PathBuf) {
@@ -286,49 +110,6 @@ mod tests {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         assert!(step_by_step(&path.join("a/b"), flags).is_ok());
         assert!(step_by_step(&path.join("link/b"), flags).is_err());
-    }
-
-    /// A file as it is read before a change.
-    fn read(dir: &Dir, name: &str) -> (Vec<u8>, Stat) {
-        let opened = dir.open_file(name).unwrap();
-        let stat = opened.stat;
-        (opened.read_all(1024).unwrap(), stat)
-    }
-
-    #[test]
-    fn a_change_by_another_hand_is_kept_and_told() {
-        let (_temp, path) = home();
-        let dir = Dir::outside(&path).unwrap();
-        dir.place("f", b"one").unwrap();
-        let (bytes, stat) = read(&dir, "f");
-        std::fs::write(path.join("f"), "by hand").unwrap();
-        assert_eq!(dir.swap("f", b"two", (&bytes, &stat)).unwrap(), Swapped::Changed);
-        assert_eq!(dir.remove_read("f", (&bytes, &stat)).unwrap(), Swapped::Changed);
-        assert_eq!(std::fs::read_to_string(path.join("f")).unwrap(), "by hand");
-        let (bytes, stat) = read(&dir, "f");
-        assert_eq!(dir.swap("f", b"two", (&bytes, &stat)).unwrap(), Swapped::Done);
-        assert_eq!(std::fs::read_to_string(path.join("f")).unwrap(), "two");
-        std::fs::set_permissions(path.join("f"), PermissionsExt::from_mode(0o644)).unwrap();
-        let (bytes, stat) = read(&dir, "f");
-        assert_eq!(dir.swap("f", b"three", (&bytes, &stat)).unwrap(), Swapped::Done);
-        assert_eq!(dir.stat("f").unwrap().st_mode & 0o777, 0o644);
-        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1);
-        let (bytes, stat) = read(&dir, "f");
-        assert_eq!(dir.remove_read("f", (&bytes, &stat)).unwrap(), Swapped::Done);
-        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn other_bytes_are_another_file_whatever_its_times_say() {
-        let (_temp, path) = home();
-        let dir = Dir::outside(&path).unwrap();
-        dir.place("f", b"one").unwrap();
-        let (_, stat) = read(&dir, "f");
-        // As if it had been written in place and within one tick of the clock.
-        assert_eq!(dir.swap("f", b"new", (b"old", &stat)).unwrap(), Swapped::Changed);
-        assert_eq!(dir.remove_read("f", (b"old", &stat)).unwrap(), Swapped::Changed);
-        assert_eq!(std::fs::read_to_string(path.join("f")).unwrap(), "one");
-        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1);
     }
 
     #[test]
