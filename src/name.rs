@@ -12,6 +12,8 @@ use thiserror::Error;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use crate::invisible::is_invisible;
+
 /// Why a string is not a name or an id. The text completes "…: ".
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadName {
@@ -222,9 +224,7 @@ fn allowed_in_name(c: char) -> bool {
         return true;
     }
     // Letters and marks that draw nothing would let two names look alike.
-    let invisible = matches!(c, '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
-        | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FFA0}' | '\u{E0100}'..='\u{E01EF}');
-    !invisible && (c.is_alphanumeric() || is_combining_mark(c))
+    !is_invisible(c) && (c.is_alphanumeric() || is_combining_mark(c))
 }
 
 /// The form under which two names are the same: compatibility-normalised, without case.

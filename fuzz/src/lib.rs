@@ -123,7 +123,8 @@ pub fn names(bytes: &[u8]) {
     }
     let _ = MessageId::found(&text).map(|id| (id.short(), id.brief(), id.request()));
     let line = visible::line(&text);
-    assert!(!line.chars().any(|c| c.is_control() || visible::is_unsafe(c)), "{line:?}");
+    assert!(!line.chars().any(char::is_control), "{line:?}");
+    assert_eq!(visible::line(&line), line, "shown twice");
     assert!(visible::cut(&text, 40).len() <= 40);
 }
 

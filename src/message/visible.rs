@@ -1,38 +1,84 @@
 //! Text made harmless to look at: what a message holds never reaches a terminal as a control.
 //!
-//! [`line`] gives one line, [`text`] keeps line breaks. Controls, bidirectional overrides, invisible and
-//! tag characters become visible escapes such as `\u{1b}`, so that a reader sees that something was there.
+//! [`line`] gives one line, [`text`] keeps line breaks. Controls and everything that draws nothing (`invisible`) become
+//! visible escapes such as `\u{1b}`, so that a reader sees that something was there. Emoji and scripts are written with
+//! such characters, too: they stay where they change what is drawn ([`is_drawn_with`]), and nowhere else.
+
+use unicode_normalization::char::canonical_combining_class;
+
+use crate::invisible::{is_emoji, is_invisible};
+
+const JOINER: char = '\u{200d}';
+const NON_JOINER: char = '\u{200c}';
+const KEYCAP: char = '\u{20e3}';
 
 /// One line: line breaks and tabs become spaces.
 pub fn line(text: &str) -> String {
     if text.bytes().all(|b| (0x20..0x7f).contains(&b)) {
         return text.to_owned();
     }
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' | '\u{2028}' | '\u{2029}' => out.push(' '),
-            c if is_unsafe(c) => out.extend(c.escape_unicode()),
-            c => out.push(c),
+    shown(text, |c, _, out| match c {
+        '\n' | '\t' | '\u{2028}' | '\u{2029}' => {
+            out.push(' ');
+            true
         }
-    }
-    out
+        _ => false,
+    })
 }
 
 /// Several lines: line breaks stay, tabs become spaces.
 pub fn text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    shown(text, |c, next, out| {
         match c {
             '\n' => out.push('\n'),
-            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' if next == Some('\n') => {}
             '\t' => out.push_str("    "),
-            c if is_unsafe(c) => out.extend(c.escape_unicode()),
-            c => out.push(c),
+            _ => return false,
         }
+        true
+    })
+}
+
+/// The text with escapes for what is unsafe; `own` writes a character its own way, knowing the next, and says that it did.
+fn shown(text: &str, own: impl Fn(char, Option<char>, &mut String) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut before = [None; 2];
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied();
+        let escaped = is_unsafe(c) && !is_drawn_with(before, c, next);
+        match own(c, next, &mut out) {
+            true => {}
+            false if escaped => out.extend(c.escape_unicode()),
+            false => out.push(c),
+        }
+        // What is shown as an escape is drawn with nothing.
+        before = [before[1], (!escaped).then_some(c)];
     }
     out
+}
+
+/// Whether an invisible character changes how its neighbours are drawn: a selector right after an emoji or in a keycap, a
+/// joiner between two emoji or after a virama, a non-joiner after a virama or between letters of the Arabic script. So at
+/// most one follows a character, and none a letter of most scripts.
+fn is_drawn_with(before: [Option<char>; 2], c: char, next: Option<char>) -> bool {
+    let [earlier, Some(last)] = before else { return false };
+    let is_virama = || canonical_combining_class(last) == 9;
+    match (c, next) {
+        ('\u{fe0f}', Some(KEYCAP)) if matches!(last, '0'..='9' | '#' | '*') => true,
+        ('\u{fe0e}' | '\u{fe0f}', _) => is_emoji(last),
+        (JOINER, Some(next)) => {
+            let joined = is_emoji(last) || last == '\u{fe0f}' && earlier.is_some_and(is_emoji);
+            joined && is_emoji(next) || is_virama()
+        }
+        (NON_JOINER, Some(next)) => is_virama() || is_arabic(last) && is_arabic(next),
+        _ => false,
+    }
+}
+
+/// A letter of the blocks in which letters join with their neighbours.
+fn is_arabic(c: char) -> bool {
+    c.is_alphabetic() && matches!(c, '\u{620}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{8a0}'..='\u{8ff}')
 }
 
 /// How many columns a line takes.
@@ -64,7 +110,8 @@ pub fn clip(text: &str, width: usize) -> String {
                 room -= last.width().unwrap_or(0);
                 keep = before;
             }
-            return format!("{}…", &clean[..keep]);
+            // A joiner whose second half was cut off.
+            return format!("{}…", clean[..keep].trim_end_matches([JOINER, NON_JOINER]));
         }
     }
     clean
@@ -75,16 +122,15 @@ pub fn cut(text: &str, bytes: usize) -> String {
     let mut clean = line(text);
     if clean.len() > bytes {
         clean.truncate(clean.floor_char_boundary(bytes.saturating_sub('…'.len_utf8())));
+        clean.truncate(clean.trim_end_matches([JOINER, NON_JOINER]).len());
         clean.push('…');
     }
     clean
 }
 
-/// Whether a terminal or a reader could be misled by this character.
+/// Whether a terminal or a reader could be misled by this character, wherever it stands.
 pub fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || is_invisible(c)
 }
 
 #[cfg(test)]
@@ -98,6 +144,41 @@ mod tests {
         assert_eq!(line("x\u{202e}y\u{e0041}z\u{200b}"), "x\\u{202e}y\\u{e0041}z\\u{200b}");
         assert_eq!(line("\u{9b}31m\u{7f}"), "\\u{9b}31m\\u{7f}");
         assert_eq!(line("Ångström 陳 👩\u{200d}🔬"), "Ångström 陳 👩\u{200d}🔬");
+    }
+
+    #[test]
+    fn what_draws_nothing_becomes_visible_where_it_changes_nothing() {
+        for good in [
+            "❤\u{fe0f}",
+            "1\u{fe0f}\u{20e3}",
+            "👩🏽\u{200d}💻",
+            "🏳\u{fe0f}\u{200d}🌈",
+            "می\u{200c}خ",
+            "क्\u{200d}ष",
+        ] {
+            assert_eq!((line(good), text(good)), (good.to_owned(), good.to_owned()));
+        }
+        for (bad, shown) in [
+            ("1\u{fe0f}2", "1\\u{fe0f}2"),
+            ("❤\u{fe0f}\u{fe0f}", "❤\u{fe0f}\\u{fe0f}"),
+            ("👩\u{200d}", "👩\\u{200d}"),
+            ("👩\u{200d}\u{200d}💻", "👩\\u{200d}\\u{200d}💻"),
+            ("a\u{200d}💻", "a\\u{200d}💻"),
+            ("a\u{fe0f}\u{200d}💻", "a\\u{fe0f}\\u{200d}💻"),
+            ("a\u{200c}b", "a\\u{200c}b"),
+            ("🏴\u{e0067}\u{e007f}", "🏴\\u{e0067}\\u{e007f}"),
+            ("\u{fe0f}", "\\u{fe0f}"),
+        ] {
+            assert_eq!(line(bad), shown);
+            assert_eq!(line(shown), shown, "shown twice");
+        }
+    }
+
+    #[test]
+    fn no_half_of_a_pair_is_left_by_a_cut() {
+        let pair = "👩\u{200d}💻";
+        assert!((0..12).all(|size| line(&cut(pair, size)) == cut(pair, size)), "by bytes");
+        assert!((0..6).all(|size| line(&clip(pair, size)) == clip(pair, size)), "by columns");
     }
 
     #[test]

@@ -135,6 +135,7 @@ mod tree_order;
 mod tree_setup;
 mod tree_status;
 mod undo;
+mod unicode;
 mod until;
 mod wait;
 mod wait_for;

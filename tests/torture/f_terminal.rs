@@ -7,12 +7,8 @@ use std::fs;
 use crate::lab::{Findings, Lab, Outcome, need};
 use crate::place::{Place, ago, set_time};
 
-/// What a terminal may obey: CSI, OSC 52, OSC 8, DCS, C1, DEL, BEL, BS, CR, bidi, zero width, tags.
-const HOSTILE: &str = "a\u{1b}[2Jb\u{1b}]52;c;eA==\u{7}c\u{1b}]8;;x\u{1b}\\d\u{1b}Pq\u{1b}\\e\u{9b}31m\u{7f}\u{8}\u{85}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}z";
-
-/// The characters a person or a terminal could be misled by.
-const FORBIDDEN: [char; 8] =
-    ['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}', '\u{e0041}', '\u{200f}', '\u{2028}', '\u{2060}'];
+/// What a terminal may obey: CSI, OSC 52, OSC 8, DCS, C1, DEL, BEL, BS, CR, bidi, zero width, tags, and what draws nothing.
+const HOSTILE: &str = "a\u{1b}[2Jb\u{1b}]52;c;eA==\u{7}c\u{1b}]8;;x\u{1b}\\d\u{1b}Pq\u{1b}\\e\u{9b}31m\u{7f}\u{8}\u{85}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}x\u{ad}x\u{34f}x\u{180e}x\u{3164}x\u{fe00}x\u{fe0f}x\u{e0100}x\u{e000}z";
 
 pub(crate) fn nothing_is_obeyed(lab: &Lab) -> Outcome {
     need("script")?;
@@ -97,7 +93,7 @@ pub(crate) fn nothing_is_obeyed(lab: &Lab) -> Outcome {
 
 /// The first character in what a terminal got that it could obey.
 fn obeyed(out: &str) -> Option<char> {
-    out.chars().find(|c| (c.is_control() && *c != '\n') || FORBIDDEN.contains(c))
+    out.chars().find(|c| *c != '\n' && postroom::message::visible::is_unsafe(*c))
 }
 
 /// Puts the hostile text wherever a message, a card or a program can have it.
