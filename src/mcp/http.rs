@@ -1,8 +1,9 @@
 //! Streamable HTTP at `/mcp`: for clients that cannot start a process, on loopback unless the person says otherwise.
 //!
-//! Whoever comes must have the token, in constant time compared, and must have come by a name that this server is
+//! A client must have the token, compared in constant time, and must have come by a name that this server is
 //! known by (`Host`), not from a page in a browser (`Origin`). Bodies, headers, connections and
-//! sessions are bounded, in size, number and time.
+//! sessions are bounded, in size, number and time. A connection without the token is closed after its first answer, and
+//! takes no place from one with it (`strangers.rs`).
 
 use std::convert::Infallible;
 use std::io;
@@ -13,24 +14,27 @@ use std::time::Duration;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, HOST, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest, Sha256};
-use tokio::sync::Semaphore;
+use tokio::sync::Mutex;
 
 use super::desk::Desk;
 use super::evidence::{Counted, Deeds};
 use super::server::{Server, open_gate};
+use super::strangers::{Connection, Connections};
 
 /// Where on the server the protocol is spoken.
 const PATH: &str = "/mcp";
 
-/// How many connections there are at a time, and how long one may take to say what it wants: its headers, then its body.
+/// How many connections with the token there are at a time, and how long one may take to say what it wants: its headers,
+/// then its body.
 const CONNECTIONS: usize = 128;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -75,87 +79,116 @@ pub fn serve(desk: Desk, door: Door) -> io::Result<()> {
         config.allowed_hosts = own.into_iter().chain(door.hosts).collect();
         let server = move || Ok(Server::new(desk.clone(), open_gate()));
         let sessions: Arc<LocalSessionManager> = Arc::default();
-        let service = Arc::new(Service::new(server, Arc::clone(&sessions), config));
-        let token: Arc<[u8]> = Sha256::digest(door.token).as_slice().into();
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
-        loop {
-            let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
+        let service = Service::new(server, Arc::clone(&sessions), config);
+        let token = Sha256::digest(door.token).to_vec();
+        let host = Arc::new(Host { service, sessions, token, handshake: Mutex::default() });
+        let connections = Connections::new(CONNECTIONS);
+        for number in 0.. {
             // A connection that is gone before it was taken, or no descriptor left, is no reason to end.
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let (service, token) = (Arc::clone(&service), Arc::clone(&token));
-            let sessions = Arc::clone(&sessions);
-            tokio::spawn(async move {
-                let answer = service_fn(|request| answer(&service, &sessions, &token, request));
+            let (host, connection) = (Arc::clone(&host), connections.connection(number));
+            let task = tokio::spawn(async move {
+                let answer = service_fn(|request| host.answer(&connection, request));
                 let mut builder = http1::Builder::new();
                 builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_headers(64);
                 let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
-                drop(place);
             });
+            connections.came(number, task.abort_handle());
+            // What this one has said already is read before another can put it out.
+            tokio::task::yield_now().await;
         }
+        Ok(())
     })
 }
 
-async fn answer(
-    service: &Service,
-    sessions: &LocalSessionManager,
-    token: &[u8],
-    request: Request<Incoming>,
-) -> Result<Reply, Infallible> {
-    if request.uri().path() != PATH {
-        return Ok(refusal(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp\n"));
+/// What every connection shares.
+struct Host {
+    service: Service,
+    sessions: Arc<LocalSessionManager>,
+    token: Vec<u8>,
+    /// Held from the look at the number of sessions until the new one is counted.
+    handshake: Mutex<()>,
+}
+
+impl Host {
+    async fn answer(&self, connection: &Connection, request: Request<Incoming>) -> Result<Reply, Infallible> {
+        if let Some(refusal) = self.refused(connection, &request).await {
+            return Ok(refusal);
+        }
+        let (head, body) = request.into_parts();
+        let body = match tokio::time::timeout(PATIENCE, Limited::new(body, REQUEST).collect()).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(e)) if e.is::<LengthLimitError>() => {
+                return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE, "a request has at most 4 MiB\n"));
+            }
+            Ok(Err(_)) => return Ok(refusal(StatusCode::BAD_REQUEST, "the request did not come whole\n")),
+            Err(_) => {
+                return Ok(refusal(StatusCode::REQUEST_TIMEOUT, "the request did not come in time\n"));
+            }
+        };
+        let handshake = match begins_session(&body) {
+            true => Some(self.handshake.lock().await),
+            false => None,
+        };
+        if handshake.is_some() && self.sessions.sessions.read().await.len() >= SESSIONS {
+            let text =
+                "too many sessions; end one (DELETE), or wait until one that is not used ends by itself\n";
+            return Ok(refusal(StatusCode::SERVICE_UNAVAILABLE, text));
+        }
+        let mut request = Request::from_parts(head, Full::new(body));
+        let deeds = Deeds::default();
+        request.extensions_mut().insert(deeds.clone());
+        let reply = self.service.handle(request).await;
+        Ok(reply.map(|inner| Counted { inner, deeds }.boxed()))
     }
-    // Which of two names counts is not for the sender to choose.
-    if request.headers().get_all(HOST).iter().count() != 1 || request.uri().authority().is_some() {
-        return Ok(refusal(
-            StatusCode::FORBIDDEN,
-            "one header `Host` is needed, and a path in the request line\n",
-        ));
+
+    /// Why a request is not let in, if it is not. Its connection ends with that.
+    async fn refused(&self, connection: &Connection, request: &Request<Incoming>) -> Option<Reply> {
+        let mut reply = self.refusal(request).await;
+        if reply.is_none() && !connection.is_let_in() {
+            reply = Some(refusal(StatusCode::SERVICE_UNAVAILABLE, "too many connections; close one\n"));
+        }
+        reply.as_mut()?.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        reply
     }
-    let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let given = given.and_then(|value| value.split_once(' '));
-    let given =
-        given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
-    if !given.is_some_and(|given| is_same(Sha256::digest(given).as_slice(), token)) {
+
+    async fn refusal(&self, request: &Request<Incoming>) -> Option<Reply> {
+        if request.uri().path() != PATH {
+            return Some(refusal(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp\n"));
+        }
+        // Which of two names counts is not for the sender to choose.
+        if request.headers().get_all(HOST).iter().count() != 1 || request.uri().authority().is_some() {
+            let text = "one header `Host` is needed, and a path in the request line\n";
+            return Some(refusal(StatusCode::FORBIDDEN, text));
+        }
+        let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let given = given.and_then(|value| value.split_once(' '));
+        let given =
+            given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+        if given.is_some_and(|given| is_same(Sha256::digest(given).as_slice(), &self.token)) {
+            return None;
+        }
         if given.is_some() {
             tokio::time::sleep(WRONG_TOKEN).await;
         }
         let text =
             "a header `Authorization: Bearer TOKEN` is needed; postroom mcp --http says where the token is\n";
         let mut reply = refusal(StatusCode::UNAUTHORIZED, text);
-        reply.headers_mut().insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));
-        return Ok(reply);
+        reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        Some(reply)
     }
-    let (head, body) = request.into_parts();
-    let body = match tokio::time::timeout(PATIENCE, Limited::new(body, REQUEST).collect()).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(e)) if e.is::<LengthLimitError>() => {
-            return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE, "a request has at most 4 MiB\n"));
-        }
-        Ok(Err(_)) => return Ok(refusal(StatusCode::BAD_REQUEST, "the request did not come whole\n")),
-        Err(_) => return Ok(refusal(StatusCode::REQUEST_TIMEOUT, "the request did not come in time\n")),
-    };
-    if begins_session(&body) && sessions.sessions.read().await.len() >= SESSIONS {
-        let text = "too many sessions; end one (DELETE), or wait until one that is not used ends by itself\n";
-        return Ok(refusal(StatusCode::SERVICE_UNAVAILABLE, text));
-    }
-    let mut request = Request::from_parts(head, Full::new(body));
-    let deeds = Deeds::default();
-    request.extensions_mut().insert(deeds.clone());
-    let reply = service.handle(request).await;
-    Ok(reply.map(|inner| Counted { inner, deeds }.boxed()))
 }
 
-/// Whether a request is the handshake, which makes a session.
+/// Whether a request is the handshake, which makes a session: as the service itself will read it, or two of one key would
+/// mean one thing here and another there.
 fn begins_session(body: &[u8]) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Said<'b> {
-        #[serde(borrow)]
-        method: std::borrow::Cow<'b, str>,
-    }
-    serde_json::from_slice::<Said<'_>>(body).is_ok_and(|said| said.method == "initialize")
+    matches!(
+        serde_json::from_slice(body),
+        Ok(ClientJsonRpcMessage::Request(request)) if matches!(request.request, ClientRequest::InitializeRequest(_))
+    )
 }
 
 fn refusal(status: StatusCode, text: &'static str) -> Reply {

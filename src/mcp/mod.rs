@@ -5,7 +5,7 @@
 //! synchronous code it is. Nothing here prints, reads the environment or exits.
 //!
 //! ```text
-//! stdio.rs, http.rs   how a client is connected
+//! stdio.rs, http.rs   how a client is connected; strangers.rs those that have not shown the token
 //! evidence.rs         what is done once an answer is out
 //! server.rs           the methods of the protocol
 //! tools.rs            the tools, as the client is told of them
@@ -22,6 +22,7 @@ mod letters;
 mod resources;
 mod server;
 mod stdio;
+mod strangers;
 mod tools;
 
 pub use desk::Desk;

@@ -88,6 +88,7 @@ mod mcp_client;
 mod mcp_clients;
 mod mcp_http;
 mod mcp_real;
+mod mcp_strangers;
 mod mcp_wait;
 mod mcp_who;
 mod models;

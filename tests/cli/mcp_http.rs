@@ -59,7 +59,7 @@ impl Server {
     }
 
     /// A request to the protocol with the token and these headers, too.
-    fn posts(&self, message: &Value, more: &[(&str, &str)]) -> (u16, String) {
+    pub(crate) fn posts(&self, message: &Value, more: &[(&str, &str)]) -> (u16, String) {
         let bearer = format!("Bearer {}", self.token);
         let mut headers = vec![
             ("authorization", bearer.as_str()),
@@ -250,8 +250,29 @@ fn sessions_are_bounded_and_those_there_are_go_on() {
     let codes: Vec<u16> = (0..130).map(|_| server.posts(&hello, &[]).0).collect();
     assert_eq!(codes.iter().filter(|code| **code == 200).count(), 127, "{codes:?}");
     assert_eq!(codes.last(), Some(&503));
-    assert!(server.calls(&first, "check", &json!({})).contains("no unread mail"));
+    // The same handshake, written so that another reader might take it for something else.
+    let text = hello.to_string();
     let bearer = format!("Bearer {}", server.token);
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    let own = r#""method":"initialize""#;
+    for body in [
+        text.replacen(own, &format!(r#""method":"ping",{own}"#), 1),
+        text.replacen(own, &format!(r#"{own},"method":"ping""#), 1),
+        text.replacen(own, &format!("{own},{own}"), 1),
+        text.replacen(own, r#""m\u0065thod":"init\u0069alize""#, 1),
+        text.replacen("\"id\":1", "\"id\":1,\"id\":2", 1),
+        format!("[{text}]"),
+        format!("[{text},{text}]"),
+        format!("{text}{text}"),
+    ] {
+        let (status, said) = server.says("POST", "/mcp", &headers, body.as_bytes());
+        assert!(status >= 400 && !said.contains("mcp-session-id: "), "{body}: {said}");
+    }
+    assert!(server.calls(&first, "check", &json!({})).contains("no unread mail"));
     server.says("DELETE", "/mcp", &[("authorization", &bearer), ("mcp-session-id", &first)], b"");
     assert_eq!(server.posts(&hello, &[]).0, 200, "one has ended");
 }

@@ -202,22 +202,21 @@ pub(crate) fn no_token(lab: &Lab) -> Outcome {
     for name in ["token", "access_token", "authorization"] {
         judge(name, server.asks("POST", &format!("/mcp?{name}={token}"), &bare, wish));
     }
-    // Guesses, over many connections that are kept, as somebody in a hurry does.
+    // Guesses, from many at once, as somebody in a hurry does.
     let each: u32 = if lab.tier == 0 { 10 } else { 100 };
     let begun = Instant::now();
     let statuses: Vec<u16> = thread::scope(|scope| {
         let server = &server;
-        let guessers: Vec<_> = (0..GUESSERS)
-            .map(|number| scope.spawn(move || guess(server.connect(), server.port, number, each)))
-            .collect();
+        let guessers: Vec<_> =
+            (0..GUESSERS).map(|number| scope.spawn(move || guess(server, number, each))).collect();
         guessers.into_iter().flat_map(|guesser| guesser.join().unwrap_or_default()).collect()
     });
     let (took, guesses) = (begun.elapsed(), statuses.len());
-    findings.check(guesses == (GUESSERS * each) as usize, || format!("only {guesses} guesses were answered"));
+    findings.check(guesses > 0, || "no guess was answered".to_owned());
     for status in statuses {
         judge("a guess", (status, String::new()));
     }
-    let least = Duration::from_millis(100) * each;
+    let least = Duration::from_millis(100) * (guesses as u32 / GUESSERS);
     findings.check(took >= least, || format!("{guesses} guesses took no longer than {took:?}"));
     // The token stands in one file and nowhere else: not in the room, in no output, on no command line.
     let words = fs::read(format!("/proc/{}/cmdline", server.id())).unwrap_or_default();
@@ -235,19 +234,22 @@ pub(crate) fn no_token(lab: &Lab) -> Outcome {
     ))
 }
 
-/// What is said to so many guesses on one connection.
-fn guess(mut stream: TcpStream, port: u16, number: u32, each: u32) -> Vec<u16> {
+/// What is said to so many guesses, each on a connection of its own: one that is refused is closed, and one that waits
+/// while others come may be put out before it is answered.
+fn guess(server: &Server, number: u32, each: u32) -> Vec<u16> {
     let one = |guess: u32| {
         let token = u64::from(number) << 32 | u64::from(guess);
         let request = format!(
-            "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {token:064x}\r\ncontent-length: 0\r\n\r\n"
+            "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {token:064x}\r\ncontent-length: 0\r\n\r\n",
+            server.port
         );
+        let mut stream = server.connect();
         stream.write_all(request.as_bytes()).ok().and_then(|()| answer(&mut stream))
     };
-    (0..each).map_while(one).collect()
+    (0..each).filter_map(one).collect()
 }
 
-/// The status of one answer on a connection that stays.
+/// The status of one answer.
 fn answer(stream: &mut TcpStream) -> Option<u16> {
     let mut head = vec![];
     let mut byte = [0];
