@@ -127,6 +127,8 @@ pub struct Program {
     pub own_process: bool,
     pub user: &'static [File],
     pub project: &'static [File],
+    /// What it reads where it runs and in the directories above, and obeys: a file, or with a `/` at the end all below.
+    pub reads: &'static [&'static str],
     /// Arguments that open it in a terminal; `{prompt}` is its first prompt.
     pub open: &'static [&'static str],
     /// Arguments that make it say what it knows of our server.

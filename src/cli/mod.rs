@@ -14,6 +14,7 @@ mod claim;
 mod completions;
 mod compose;
 mod context;
+mod covered;
 mod demo;
 mod dispatch;
 mod doctor;

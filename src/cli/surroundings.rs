@@ -131,6 +131,11 @@ impl Surroundings {
     }
 }
 
+/// Where a path leads, with all links on the way resolved; nothing if it leads nowhere.
+pub(super) fn real_path(path: &Path) -> Option<PathBuf> {
+    std::fs::canonicalize(path).ok()
+}
+
 /// The `.claude` directory with inboxes that is nearest to the working directory.
 pub(super) fn nearest_tree() -> Option<PathBuf> {
     tree_among(env::current_dir().ok()?.ancestors())

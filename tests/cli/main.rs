@@ -135,6 +135,7 @@ mod tree_mail;
 mod tree_order;
 mod tree_setup;
 mod tree_status;
+mod trust;
 mod undo;
 mod unicode;
 mod until;
