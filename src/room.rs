@@ -128,10 +128,14 @@ impl Room {
     pub fn open_or_make(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         check_path(path)?;
         let root = match Dir::look(path) {
-            Err(e) if e.is_missing() => Dir::make(path)?,
+            Err(e) if e.is_missing() => {
+                Self::check_above(path)?;
+                Dir::make(path)?
+            }
             other => other?,
         };
         if root.read(VERSION_FILE, 64)?.is_none() {
+            Self::check_above(path)?;
             if settled(&root)? == Standing::Foreign {
                 return Err(Error::NotEmpty { path: path.to_owned() });
             }
@@ -139,6 +143,12 @@ impl Room {
             root.replace(VERSION_FILE, format!("postroom {FORMAT}\n").as_bytes())?;
         }
         Self::open(path, clock)
+    }
+
+    /// Refuses a room that somebody else could move away, by any directory above it. Opening one looks only at the
+    /// directory that it is in: every command pays for that.
+    pub fn check_above(path: &Path) -> Result<(), Error> {
+        Ok(mailbox::disk::check_above(path)?)
     }
 
     /// Whether this directory is no room yet, and may become one.

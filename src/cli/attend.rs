@@ -39,6 +39,7 @@ const REST: Duration = Duration::from_secs(60);
 
 impl Verb for Attend {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        context.must_stay_in_place()?;
         let clock = context.clock();
         let mut failed: HashMap<String, Duration> = HashMap::new();
         loop {

@@ -9,6 +9,7 @@ use super::surroundings::Surroundings;
 use super::{Globals, surroundings};
 use crate::clock::{Clock, SystemClock};
 use crate::post::{Caller, Error, Failure, Me, Post};
+use crate::room::Room;
 
 /// What every verb is handed.
 #[derive(Debug)]
@@ -55,6 +56,12 @@ impl Context {
     pub(super) fn post_or_new(&mut self) -> Result<&'static Post, Fail> {
         self.locate()?;
         Ok(for_good(Post::open_or_make(&self.root, self.caller(), self.clock())?))
+    }
+
+    /// Refuses a room that somebody else could move away while this command stays in it.
+    pub(super) fn must_stay_in_place(&mut self) -> Result<(), Fail> {
+        self.locate()?;
+        Ok(Room::check_above(&self.root).map_err(Error::from)?)
     }
 
     /// The room and the mailbox this command acts as.

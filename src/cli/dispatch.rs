@@ -49,6 +49,9 @@ pub(super) struct Dispatch {
 
 impl Verb for Dispatch {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        if self.watch {
+            context.must_stay_in_place()?;
+        }
         let post = context.post()?;
         post.adopt_new_inboxes()?;
         let staff = staff::gather(post)?;

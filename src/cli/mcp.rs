@@ -40,7 +40,7 @@ pub(super) struct Mcp {
 
 impl Verb for Mcp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        context.locate()?;
+        context.must_stay_in_place()?;
         let (root, caller, clock) = (context.root.clone(), context.caller(), context.clock());
         let failed = |e: std::io::Error| {
             Fail::told(Failure::NotDone, format!("the server ended: {e}"), "start it again")

@@ -45,6 +45,7 @@ pub(super) struct Setup {
 
 impl Verb for Setup {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        context.must_stay_in_place()?;
         if let Some(project) = &self.tree {
             let project = context.surroundings.whole_path(project)?;
             let post = context.post_or_new()?;

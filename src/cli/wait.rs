@@ -29,6 +29,9 @@ pub(super) struct Wait {
 
 impl Verb for Wait {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        if !self.timeout.is_zero() {
+            context.must_stay_in_place()?;
+        }
         let (post, me) = context.post_and_me()?;
         let filter = self.which.filter(post)?;
         if context.output.terminal {

@@ -135,6 +135,9 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
         });
         Fail::Usage(wrong.join("\n"), known.collect())
     })?;
+    if follows {
+        context.must_stay_in_place()?;
+    }
     let post = context.post()?;
     let strangers = start::strangers(post, &definition, Some(&inputs));
     if !strangers.is_empty() {
@@ -250,6 +253,9 @@ pub(super) fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record),
 }
 
 fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail> {
+    if follows {
+        context.must_stay_in_place()?;
+    }
     let post = context.post()?;
     let (runs, id, _) = meant(post, wanted)?;
     let gate = dispatch::gate_starter(&context.root);
@@ -288,6 +294,9 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
 
 /// Writes a person's word about a run, and carries it on.
 fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Result<(), Fail> {
+    if follows {
+        context.must_stay_in_place()?;
+    }
     let post = context.post()?;
     let (runs, id, _) = meant(post, wanted)?;
     let by = post.me().map_or_else(|_| "user".to_owned(), |me| me.shown().to_owned());

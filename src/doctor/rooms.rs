@@ -5,7 +5,7 @@ use rustix::fs::FileType;
 use super::{Doctor, Grade, entries};
 use crate::dispatch::runs;
 use crate::journal;
-use crate::mailbox::disk::network;
+use crate::mailbox::disk::{check_above, network};
 use crate::mailbox::{Dir, Error};
 use crate::name::MailboxId;
 use crate::registry::Registry;
@@ -37,6 +37,7 @@ impl Doctor<'_> {
             );
             self.find(Grade::Note, "§1.4", root.path().display().to_string(), what);
         }
+        self.above();
         let mut mailboxes = vec![];
         for (name, kind) in entries(root)? {
             let path = root.path().join(&name).display().to_string();
@@ -81,6 +82,17 @@ impl Doctor<'_> {
         }
         self.workflows()?;
         Ok(mailboxes)
+    }
+
+    /// Whether somebody else could move the room away (§1.2).
+    fn above(&mut self) {
+        let root = self.room.path();
+        let Err(e) = check_above(root) else { return };
+        let cure = match &e {
+            Error::LooseParent { path } => format!(": chmod go-w {}", path.display()),
+            _ => String::new(),
+        };
+        self.find(Grade::Fault, "§1.2", root.display().to_string(), format!("can be moved away: {e}{cure}"));
     }
 
     /// Whether a directory is a mailbox, or has to become one because it is registered.

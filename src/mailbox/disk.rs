@@ -9,6 +9,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "this is the door")]
 
+mod above;
 mod flags;
 mod log;
 #[cfg(feature = "mutations")]
@@ -30,6 +31,7 @@ use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 pub use swap::Swapped;
+pub use above::check_above;
 pub use whereabouts::{is_dated_by_this_machine, network};
 
 use self::flags::{dir_flags, exclusive, file_flags, fsync, no_replace};
@@ -72,9 +74,7 @@ impl Dir {
             if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
                 return Err(Error::Link { path: parent.to_owned() });
             }
-            if stat.st_mode & 0o022 != 0 && stat.st_mode & 0o1000 == 0 {
-                return Err(Error::LooseParent { path: parent.to_owned() });
-            }
+            above::check_holder(&stat, parent)?;
         }
         Self::open_at(fs::CWD, path, path.to_owned(), false)
     }
@@ -474,11 +474,15 @@ impl Opened {
 }
 
 fn check_owner(stat: &Stat, path: &Path) -> Result<()> {
-    static ME: OnceLock<u32> = OnceLock::new();
-    if stat.st_uid == *ME.get_or_init(|| rustix::process::geteuid().as_raw()) {
-        return Ok(());
+    match is_ours(stat) {
+        true => Ok(()),
+        false => Err(Error::OtherOwner { path: path.to_owned(), owner: stat.st_uid }),
     }
-    Err(Error::OtherOwner { path: path.to_owned(), owner: stat.st_uid })
+}
+
+fn is_ours(stat: &Stat) -> bool {
+    static ME: OnceLock<u32> = OnceLock::new();
+    stat.st_uid == *ME.get_or_init(|| rustix::process::geteuid().as_raw())
 }
 
 fn check_regular(stat: &Stat, path: &Path) -> Result<()> {

@@ -27,6 +27,8 @@ pub enum Error {
     OtherOwner { path: PathBuf, owner: u32 },
     #[error("{} is writable by others and not sticky, so anyone could swap what lies in it", .path.display())]
     LooseParent { path: PathBuf },
+    #[error("{} belongs to another user (uid {owner}), who could swap what lies in it", .path.display())]
+    OtherParent { path: PathBuf, owner: u32 },
     #[error("{} has a second hard link", .path.display())]
     HardLink { path: PathBuf },
     #[error("{} is {size} bytes, over the limit of {limit}", .path.display())]

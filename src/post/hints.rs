@@ -131,6 +131,14 @@ impl Error {
             | Self::Room(room::Error::Disk(fault::Error::LooseParent { path })) => {
                 vec![format!("chmod go-w {}", path.display())]
             }
+            Self::Disk(fault::Error::OtherParent { path, .. })
+            | Self::Room(room::Error::Disk(fault::Error::OtherParent { path, .. })) => {
+                let own = rustix::process::geteuid().as_raw();
+                vec![
+                    format!("sudo chown {own} {}", path.display()),
+                    "--root DIR names a room below a directory of your own".into(),
+                ]
+            }
             Self::Room(room::Error::Newer { .. }) => vec!["use the newer postroom that wrote it".into()],
             Self::Disk(fault::Error::Link { path })
             | Self::Room(room::Error::Disk(fault::Error::Link { path })) => {

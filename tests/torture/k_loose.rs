@@ -1,5 +1,6 @@
 //! K2: a room that others could change is refused, with what to type. A directory above it that anyone may write to and
-//! that is not sticky lets anyone swap the room; a room of another user is that user's.
+//! that is not sticky lets anyone swap the room, and so does one of another user; a room of another user is that user's.
+//! Commands that stay look at every directory up to `/`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -21,6 +22,16 @@ const VERBS: [&[&str]; 12] = [
     &["doctor"],
     &["doctor", "--fix"],
     &["dispatch"],
+];
+
+/// What stays, or settles in a room.
+const STAYING: [&[&str]; 6] = [
+    &["setup", "--child", "dave"],
+    &["--as", "bob", "wait", "--timeout", "1"],
+    &["dispatch", "--watch"],
+    &["attend", "--once"],
+    &["--as", "bob", "mcp"],
+    &["--as", "bob", "mcp", "--http"],
 ];
 
 pub(crate) fn loose_rooms(lab: &Lab) -> Outcome {
@@ -56,21 +67,53 @@ pub(crate) fn loose_rooms(lab: &Lab) -> Outcome {
     findings.extend("afterwards", place.doctor());
     let owners = if lab.is_root() { foreign(&place, &findings) } else { 0 };
     let skipped = if lab.is_root() { "" } else { "; rooms of other users not tried, which needs root" };
+    let higher = higher(lab, &findings);
     findings.verdict(format!(
-        "{refused} commands refused with the chmod to run, {owners} in places of another user{skipped}"
+        "{refused} commands refused with the chmod to run, {higher} that stay by directories higher up, {owners} in places of another user{skipped}"
     ))
 }
 
-/// The room, the mailbox or its inbox belongs to somebody else.
-fn foreign(place: &Place, findings: &Findings) -> usize {
-    const SOMEBODY: u32 = 65534;
+/// A directory two and three levels above the room is writable by others, or belongs to somebody else.
+fn higher(lab: &Lab, findings: &Findings) -> usize {
+    let dir = lab.dir();
+    let (top, base) = (dir.path().join("top"), dir.path().join("top/middle/base"));
+    fs::create_dir_all(&base).expect("directories");
+    let place = Place::with(lab, &base, &["alice", "bob"]);
     let mut refused = 0;
-    for path in [place.root.clone(), place.mailbox("bob"), place.folder("bob", "inbox")] {
+    for above in [&top, &top.join("middle")] {
+        let mut judge = |what: &str, hint: String| {
+            for words in STAYING {
+                let ended = place.run(words);
+                let told = ended.code == Some(4) && ended.stderr().contains(&hint);
+                refused += usize::from(told);
+                findings.check(told, || format!("{} {what}, {words:?}: {}", above.display(), ended.shown()));
+            }
+            let ended = place.run(&["doctor"]);
+            findings.check(!ended.ok(), || format!("{} {what}: the doctor finds nothing", above.display()));
+        };
+        set_mode(above, 0o777);
+        judge("is writable", format!("chmod go-w {}", above.display()));
+        set_mode(above, 0o755);
+        if lab.is_root() {
+            std::os::unix::fs::chown(above, Some(SOMEBODY), None).expect("another owner");
+            judge("is another user's", "belongs to another user".to_owned());
+            std::os::unix::fs::chown(above, Some(0), None).expect("the owner before");
+        }
+    }
+    findings.extend("higher up", place.doctor());
+    refused
+}
+
+const SOMEBODY: u32 = 4711;
+
+/// The room, the directory it is in, the mailbox or its inbox belongs to somebody else.
+fn foreign(place: &Place, findings: &Findings) -> usize {
+    let mut refused = 0;
+    for path in [place.base.clone(), place.root.clone(), place.mailbox("bob"), place.folder("bob", "inbox")] {
         std::os::unix::fs::chown(&path, Some(SOMEBODY), None).expect("another owner");
-        for words in VERBS
-            .iter()
-            .filter(|words| words.contains(&"bob") && !words.contains(&"send") || path == place.root)
-        {
+        for words in VERBS.iter().filter(|words| {
+            words.contains(&"bob") && !words.contains(&"send") || place.root.starts_with(&path)
+        }) {
             let ended = place.run(words);
             let told = ended.code == Some(4) && ended.stderr().contains("belongs to another user");
             refused += usize::from(told);
