@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::Mailbox;
 use super::directory::Directory;
-use super::fault::{Error, Result};
+use super::fault::{Durability, Result};
 use super::folder::Folder;
 use crate::clock::Timestamp;
 use crate::message::liberal::UNKNOWN;
@@ -62,24 +62,6 @@ pub enum DeliveryOutcome {
     Already { folder: Folder, name: String },
     /// The id is taken by another message.
     Taken { path: PathBuf },
-}
-
-/// Whether a message that is there survives a power cut.
-#[derive(Debug)]
-pub enum Durability {
-    Proven,
-    /// The directory could not be synced.
-    Unproven(Error),
-}
-
-impl Durability {
-    /// Syncs the directory that a message was published into.
-    pub(super) fn of(synced: Result<()>) -> Self {
-        match synced {
-            Ok(()) => Self::Proven,
-            Err(e) => Self::Unproven(e),
-        }
-    }
 }
 
 /// Where an answer goes, and what its exchange is called there.

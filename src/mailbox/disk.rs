@@ -20,7 +20,7 @@ mod whereabouts;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -35,7 +35,7 @@ pub use above::check_above;
 pub use whereabouts::{is_dated_by_this_machine, network};
 
 use self::flags::{dir_flags, exclusive, file_flags, fsync, no_replace};
-use super::fault::{Error, Result};
+use super::fault::{Durability, Error, Result};
 use crate::random;
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -214,23 +214,48 @@ impl Dir {
     /// taken there, [`Error::is_missing`] if the file is gone here. The caller syncs `to`.
     pub fn publish(&self, name: impl AsRef<OsStr>, to: &Dir, new: &str) -> Result<()> {
         let name = name.as_ref();
-        match retry_on_intr(|| fs::renameat_with(&self.fd, name, &to.fd, new, no_replace())) {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(Error::Exists { path: to.path.join(new) }),
-            // Some file systems know no NOREPLACE; a hard link refuses a taken name just as surely.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => self.publish_by_link(name, to, new),
-            Err(e) => Err(self.fault("move", name, e)),
+        if self.renames(name, to, new)? {
+            return Ok(());
         }
+        self.unlink(name).inspect_err(|_| {
+            // Others may move it too: it belongs to whoever takes it away from here, and nobody may have it twice.
+            let _ = to.unlink(OsStr::new(new));
+        })
     }
 
-    fn publish_by_link(&self, name: &OsStr, to: &Dir, new: &str) -> Result<()> {
-        match fs::linkat(&self.fd, name, &to.fd, new, AtFlags::empty()) {
-            Ok(()) => {
-                fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.fault("remove", name, e))
+    /// Gives a staged file, which nobody else moves, its name in `to`, and syncs `to`. After an error nothing is visible
+    /// there, and nothing is left here.
+    pub fn publish_staged(&self, staged: &str, to: &Dir, new: &str) -> Result<Durability> {
+        let renamed = self.renames(OsStr::new(staged), to, new).inspect_err(|_| {
+            let _ = self.remove(staged);
+        })?;
+        // It is visible now, so from here on nothing is an error.
+        let left = if renamed { Ok(()) } else { self.remove(staged) };
+        Ok(Durability::of(to.sync().and(left)))
+    }
+
+    /// Gives a file its new name. `false`: and it still has its old one, because some file systems know no NOREPLACE, and
+    /// a hard link refuses a taken name just as surely.
+    fn renames(&self, name: &OsStr, to: &Dir, new: &str) -> Result<bool> {
+        let (doing, e) = match retry_on_intr(|| fs::renameat_with(&self.fd, name, &to.fd, new, no_replace()))
+        {
+            Ok(()) => return Ok(true),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                match fs::linkat(&self.fd, name, &to.fd, new, AtFlags::empty()) {
+                    Ok(()) => return Ok(false),
+                    Err(e) => ("link", e),
+                }
             }
-            Err(Errno::EXIST) => Err(Error::Exists { path: to.path.join(new) }),
-            Err(e) => Err(self.fault("link", name, e)),
-        }
+            Err(e) => ("move", e),
+        };
+        Err(match e {
+            Errno::EXIST => Error::Exists { path: to.path.join(new) },
+            e => self.fault(doing, name, e),
+        })
+    }
+
+    fn unlink(&self, name: &OsStr) -> Result<()> {
+        fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.fault("remove", name, e))
     }
 
     /// Puts new content in the place of a file, whole or not at all, and durable.
@@ -323,6 +348,18 @@ impl Dir {
         }
     }
 
+    /// The last bytes of a file, at most `limit`. `None` if it is not there.
+    pub fn tail(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+        let mut opened = match self.open_file(name) {
+            Err(e) if e.is_missing() => return Ok(None),
+            other => other?,
+        };
+        let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
+        let start = SeekFrom::Start(size.saturating_sub(limit));
+        opened.file.seek(start).map_err(|e| Error::std("read", &opened.path, e))?;
+        opened.head(usize::try_from(limit.min(size)).unwrap_or(usize::MAX)).map(Some)
+    }
+
     /// Appends one line in one write; without sync, for logs that nothing depends on.
     pub fn append(&self, name: &str, line: &[u8]) -> Result<()> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -349,22 +386,22 @@ impl Dir {
     }
 
     pub fn remove(&self, name: &str) -> Result<()> {
-        fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.fault("remove", name, e))
+        self.unlink(OsStr::new(name))
     }
 
     /// Removes a directory and all below it, never through a link.
-    pub fn remove_tree(&self, name: &str) -> Result<()> {
-        let dir = self.sub(name)?;
+    pub fn remove_tree(&self, name: impl AsRef<OsStr>) -> Result<()> {
+        let name = name.as_ref();
+        let dir = Self::open_at(self.fd.as_fd(), name.as_ref(), self.path.join(name), self.tightens)?;
         let mut inside = vec![];
         dir.scan(|entry, kind| inside.push((OsString::from_vec(entry.to_vec()), kind)))?;
         for (entry, kind) in inside {
-            match entry.to_str() {
-                Some(entry) if kind == FileType::Directory => dir.remove_tree(entry)?,
-                _ => fs::unlinkat(&dir.fd, &entry, AtFlags::empty())
-                    .map_err(|e| dir.fault("remove", &entry, e))?,
+            match kind {
+                FileType::Directory => dir.remove_tree(&entry)?,
+                _ => dir.unlink(&entry)?,
             }
         }
-        self.remove_dir(name)
+        fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR).map_err(|e| self.fault("remove", name, e))
     }
 
     /// What lies under a name, without following it.

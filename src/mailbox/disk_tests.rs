@@ -28,11 +28,19 @@ fn publishing_never_replaces() {
     let to = dir.make_sub("in").unwrap();
     dir.publish("x", &to, "m").unwrap();
     assert!(matches!(dir.publish("y", &to, "m"), Err(Error::Exists { .. })));
-    assert!(matches!(dir.publish_by_link("y".as_ref(), &to, "m"), Err(Error::Exists { .. })));
-    dir.publish_by_link("y".as_ref(), &to, "n").unwrap();
+    assert!(matches!(dir.publish_staged("y", &to, "m"), Err(Error::Exists { .. })));
+    assert!(dir.read("y", 10).unwrap().is_none(), "nothing is left of what was refused");
     assert_eq!(to.read("m", 10).unwrap().unwrap(), b"one");
-    assert_eq!(to.read("n", 10).unwrap().unwrap(), b"two");
-    assert!(dir.read("y", 10).unwrap().is_none());
+}
+
+#[test]
+fn a_tree_with_names_that_are_no_text_is_removed() {
+    let (_temp, dir) = room();
+    let odd = OsString::from_vec(b"odd-\xff".to_vec());
+    std::fs::create_dir_all(dir.path().join("tree").join(&odd).join(&odd)).unwrap();
+    std::fs::write(dir.path().join("tree").join(&odd).join("file"), "x").unwrap();
+    dir.remove_tree("tree").unwrap();
+    assert!(dir.stat("tree").unwrap_err().is_missing());
 }
 
 #[test]

@@ -49,6 +49,31 @@ pub enum Error {
     Locked { path: PathBuf, seconds: u64 },
 }
 
+/// Whether a file that is visible survives a power cut.
+#[derive(Debug)]
+pub enum Durability {
+    Proven,
+    /// The directory could not be synced, or the staged file could not be removed from beside it.
+    Unproven(Error),
+}
+
+impl Durability {
+    pub(super) fn of(synced: Result<()>) -> Self {
+        match synced {
+            Ok(()) => Self::Proven,
+            Err(e) => Self::Unproven(e),
+        }
+    }
+
+    /// For a caller to whom only what is durable is there.
+    pub fn proven(self) -> Result<()> {
+        match self {
+            Self::Proven => Ok(()),
+            Self::Unproven(e) => Err(e),
+        }
+    }
+}
+
 impl Error {
     pub(super) fn io(doing: &'static str, path: &Path, e: Errno) -> Self {
         Self::std(doing, path, e.into())
@@ -76,6 +101,11 @@ impl Error {
     /// Whether the file or directory simply is not there.
     pub fn is_missing(&self) -> bool {
         self.errno() == Some(Errno::NOENT)
+    }
+
+    /// Whether the disk failed this time, so that nobody can say what is there.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Io { .. }) && !self.is_missing() && !self.is_forbidden()
     }
 
     /// Whether the system forbade it, as an agent's sandbox does.

@@ -22,10 +22,10 @@ pub mod trash;
 pub mod tree;
 pub mod workspace;
 
-pub use delivery::{Delivery, DeliveryOutcome, Durability, ReplyRoute, ReplyTarget};
+pub use delivery::{Delivery, DeliveryOutcome, ReplyRoute, ReplyTarget};
 pub use directory::Directory;
 pub use disk::Dir;
-pub use fault::Error;
+pub use fault::{Durability, Error};
 pub use folder::{Folder, Token};
 pub use maildir::Maildir;
 pub use open::Mailbox;

@@ -3,12 +3,13 @@
 //! A file that cannot be read is told apart from a disk that failed: the first is broken and may be put
 //! aside, the second is passing, and the file stays where it is.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::disk;
 use super::fault::{Error, Result};
 use super::folder::Folder;
-use super::maildir::Maildir;
+use super::maildir::{Layout, Maildir};
 use super::place::{Place, PlaceFault};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::message::any::{self, Head};
@@ -73,6 +74,11 @@ impl Unreadable {
     /// Something that is needed to understand it could not be looked at.
     pub fn failing(name: &str, why: String) -> Self {
         Self { name: name.to_owned(), why, time: None, passing: true, left_alone: false, is_bare: false }
+    }
+
+    /// That the disk failed, for a caller that cannot go on without the file.
+    pub(super) fn failure(self, path: &Path) -> Error {
+        Error::std("read", path, std::io::Error::other(self.why))
     }
 
     /// Whether it is old enough to be called broken.
@@ -163,21 +169,28 @@ impl Maildir {
     }
 
     /// Whether the second link of a message is its own staging file, left by a publisher that had to
-    /// link and was killed before it could unlink.
+    /// link and could not unlink, or was killed before it.
     fn is_staged(&self, name: &str, stat: &rustix::fs::Stat) -> Result<bool> {
-        let tmp = match self.dir().sub("tmp") {
+        let (folder, start) = match self.layout() {
+            Layout::Native => ("tmp", name.to_owned()),
+            Layout::Workspace => (Folder::Inbox.word(), format!(".{name}.")),
+        };
+        let dir = match self.dir().sub(folder) {
             Err(e) if e.is_missing() => return Ok(false),
             other => other?,
         };
-        let mut own = false;
-        tmp.scan(|staged, _| {
-            own |= str::from_utf8(staged)
-                .ok()
-                .filter(|s| s.starts_with(name))
-                .and_then(|s| tmp.stat(s).ok())
-                .is_some_and(|s| (s.st_ino, s.st_dev) == (stat.st_ino, stat.st_dev));
-        })?;
-        Ok(own && stat.st_nlink == 2)
+        let mut staged = vec![];
+        dir.scan(|name, _| staged.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
+        for name in staged.iter().filter(|name| name.starts_with(&start)) {
+            match dir.stat(name) {
+                Ok(own) if (own.st_ino, own.st_dev) == (stat.st_ino, stat.st_dev) => {
+                    return Ok(stat.st_nlink == 2);
+                }
+                Err(e) if !e.is_missing() => return Err(e),
+                _ => {}
+            }
+        }
+        Ok(false)
     }
 
     fn unreadable(&self, folder: Folder, name: &str, e: &Error) -> Unreadable {

@@ -11,7 +11,7 @@ use rustix::fs::{self, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::Dir;
-use crate::mailbox::fault::{Error, Result};
+use crate::mailbox::fault::{Durability, Error, Result};
 use crate::random;
 
 impl Dir {
@@ -55,17 +55,14 @@ impl Dir {
     /// Writes a new file beside its readers and gives it its name in one step that never replaces; durable on
     /// return. `Error::Exists` if the name is taken.
     pub fn place(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.put(name, bytes)?;
-        self.sync()
+        self.put(name, bytes)?.proven()
     }
 
-    /// The same, for whoever syncs the directory and tells a failure of that apart.
-    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    /// Like [`Dir::place`], for a caller to whom a file that is visible is there, durable or not.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<Durability> {
         let staged = format!(".{name}.{}", random::unique_hex());
         self.stage(&staged, bytes)?;
-        self.publish(&staged, self, name).inspect_err(|_| {
-            let _ = self.remove(&staged);
-        })
+        self.publish_staged(&staged, self, name)
     }
 }
 

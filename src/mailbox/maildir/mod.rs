@@ -13,6 +13,7 @@
 //!            /seen          touched by every command of this mailbox
 //!            /.alive        flocked by a resident process
 //!            /.deliver.lock flocked while a delivery with a given id looks for itself
+//!            /.claims.lock  flocked while a lease is renewed or a claim that is over goes back
 //! ```
 //!
 //! Where a message lies is its state. Every step is one rename that replaces nothing, and no name changes
@@ -32,9 +33,8 @@ use std::sync::OnceLock;
 use rustix::fs::FileType;
 
 use super::claim::TERMS;
-use super::delivery::Durability;
 use super::disk::Dir;
-use super::fault::{Error, Result};
+use super::fault::{Durability, Error, Result};
 use super::folder::Folder;
 use super::lock;
 use super::place::Listing;
@@ -146,11 +146,7 @@ impl Maildir {
         };
         let staged = format!("{}.{}", name.as_str(), random::unique_hex());
         tmp.stage(&staged, bytes)?;
-        if let Err(e) = tmp.publish(&staged, inbox, name.as_str()) {
-            let _ = tmp.remove(&staged);
-            return Err(e);
-        }
-        let how = Durability::of(inbox.sync());
+        let how = tmp.publish_staged(&staged, inbox, name.as_str())?;
         match self.dir.is_in_place() {
             Ok(true) => Ok(how),
             Ok(false) => self.settle_with_prune(inbox, name.as_str(), how),

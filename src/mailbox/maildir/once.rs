@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 
 use super::{Layout, Maildir};
-use crate::mailbox::delivery::{DeliveryOutcome, Durability};
+use crate::mailbox::delivery::DeliveryOutcome;
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::{Error, Result};
+use crate::mailbox::fault::{Durability, Error, Result};
 use crate::mailbox::folder::Folder;
 use crate::message::{FileName, any, file_name, frontmatter};
 use crate::name::MessageId;

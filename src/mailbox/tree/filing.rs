@@ -16,9 +16,8 @@ use super::agent::{Agent, read};
 use super::facts::Tray;
 use super::{Error, Held, LIMIT, Result, Tree};
 use crate::clock::Timestamp;
-use crate::mailbox::delivery::Durability;
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault;
+use crate::mailbox::fault::{self, Durability};
 use crate::message::file_name;
 use crate::message::tree::{self, Status, Task};
 use crate::message::workspace::file_name_of;
@@ -55,18 +54,11 @@ impl Agent {
             task.id = id;
             let staged = format!(".{name}.{}", random::unique_hex());
             self.dir().stage(&staged, tree::render(task)?.as_bytes())?;
-            match self.dir().publish(&staged, self.dir(), &name) {
-                Ok(()) => {}
-                Err(e) => {
-                    let _ = self.dir().remove(&staged);
-                    match e {
-                        // Filed by hand in this very moment.
-                        fault::Error::Exists { .. } => continue,
-                        e => return Err(e.into()),
-                    }
-                }
-            }
-            let how = Durability::of(self.dir().sync());
+            let how = match self.dir().publish_staged(&staged, self.dir(), &name) {
+                // Filed by hand in this very moment.
+                Err(fault::Error::Exists { .. }) => continue,
+                other => other?,
+            };
             // Only a hint: without it the next one looks for itself.
             let _ = held.own.exchange(SEQUENCE, format!("{day} {number}\n").as_bytes());
             return Ok((name, how));

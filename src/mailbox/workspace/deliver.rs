@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Workspace;
 use super::destination::destination;
-use crate::mailbox::delivery::{Delivery, DeliveryOutcome, Durability};
+use crate::mailbox::delivery::{Delivery, DeliveryOutcome};
 use crate::mailbox::directory::Directory;
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::{Error, Result};
@@ -77,10 +77,7 @@ fn place(inbox: &Dir, name: &str, bytes: &[u8]) -> Result<DeliveryOutcome> {
     for number in 1..NUMBERED {
         let name = if number == 1 { name.to_owned() } else { format!("{name}.{number}") };
         match inbox.put(&name, bytes) {
-            Ok(()) => {
-                let how = Durability::of(inbox.sync());
-                return Ok(DeliveryOutcome::Delivered { how, name, beside: number > 1 });
-            }
+            Ok(how) => return Ok(DeliveryOutcome::Delivered { how, name, beside: number > 1 }),
             Err(e @ Error::Exists { .. }) => last = e,
             Err(e) => return Err(e),
         }
