@@ -10,6 +10,7 @@ use super::runs::{Runs, key};
 use super::supervisor::Agent;
 use crate::clock::Timestamp;
 use crate::mailbox::Directory;
+use crate::mailbox::collect::is_dir;
 use crate::mailbox::place::Listing;
 use crate::message::Priority;
 use crate::name::MailboxId;
@@ -80,7 +81,8 @@ impl<'a> Queue<'a> {
         };
         let mut all = vec![];
         for (Agent { name, settings, .. }, id) in &self.agents {
-            let written_to = |tree: &PathBuf| tree.join("inboxes").join(name).is_dir();
+            // What cannot be looked at may be there; a look into the mailbox says what is wrong.
+            let written_to = |tree: &PathBuf| !matches!(is_dir(&tree.join("inboxes").join(name)), Ok(false));
             if !self.elsewhere.contains(id) && self.post.is_still(id) && !self.trees.iter().any(written_to) {
                 continue;
             }
@@ -104,11 +106,19 @@ impl<'a> Queue<'a> {
                     continue;
                 }
                 // Mailboxes are merged by time, and within one its own order holds.
-                let Some((rank, time)) = rank_of(&me, &file, now) else {
-                    waiting
-                        .remarks
-                        .push((name.clone(), format!("{file} is doubtful and starts no agent; read it")));
-                    continue;
+                let (rank, time) = match rank_of(&me, &file, now) {
+                    Ok(Some(rank)) => rank,
+                    Ok(None) => {
+                        waiting
+                            .remarks
+                            .push((name.clone(), format!("{file} is doubtful and starts no agent; read it")));
+                        continue;
+                    }
+                    // The others need not wait for it.
+                    Err(e) => {
+                        waiting.faults.push((name.clone(), e.to_string()));
+                        continue;
+                    }
                 };
                 let latest = latest.entry(rank).or_insert(time);
                 *latest = time.max(*latest);
@@ -147,11 +157,11 @@ impl<'a> Queue<'a> {
 }
 
 /// The priority of a message, as a number that is smaller the more urgent it is, and its time. `None`: it starts nobody.
-fn rank_of(me: &Me, file: &str, now: Timestamp) -> Option<(u8, Timestamp)> {
-    let Some(urgency) = me.mailbox.urgency(file) else { return Some((2, now)) };
+fn rank_of(me: &Me, file: &str, now: Timestamp) -> Result<Option<(u8, Timestamp)>> {
+    let Some(urgency) = me.mailbox.urgency(file)? else { return Ok(Some((2, now))) };
     let steps = (now.since(urgency.since).as_secs() / AGEING.as_secs()).min(3);
     let steps = u8::try_from(steps).ok().filter(|_| urgency.ages).unwrap_or(0);
-    (!urgency.is_doubtful).then(|| (rank(urgency.priority).saturating_sub(steps), urgency.since))
+    Ok((!urgency.is_doubtful).then(|| (rank(urgency.priority).saturating_sub(steps), urgency.since)))
 }
 
 fn rank(priority: Priority) -> u8 {

@@ -24,10 +24,15 @@ use crate::clock::{Clock, Timestamp};
 
 const FOLDER: &str = "claimed";
 pub(super) const TERMS: &str = "claim.json";
-pub(super) const ATTEMPTS: &str = "attempts";
+pub const ATTEMPTS: &str = "attempts";
+/// Held while a lease is renewed, and while a message whose lease is over goes back.
+pub const LOCK: &str = ".claims.lock";
 
-/// The longest file of terms or attempts that is read.
-const LIMIT: u64 = 1024 * 1024;
+/// The longest file of terms that is read, and the last part of attempts.
+pub const LIMIT: u64 = 1024 * 1024;
+
+/// How many bytes of a reason are kept: it is for people, and it is read whenever the message is taken.
+const REASON: usize = 4000;
 
 /// A claim that was begun and has no message: after this long its owner is not between two steps any more.
 const ABANDONED: Duration = Duration::from_secs(60);
@@ -114,7 +119,7 @@ impl Attempt {
             token: token.to_string(),
             owner: terms.owner.clone(),
             how: how.to_owned(),
-            why: why.to_owned(),
+            why: why[..why.floor_char_boundary(REASON)].to_owned(),
         }
     }
 }
@@ -150,9 +155,17 @@ impl Maildir {
         Ok(own.read(TERMS, LIMIT)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
-    /// Puts new terms in the place of the old.
-    pub fn renew(&self, token: Token, terms: &Terms) -> Result<()> {
-        self.folder(Folder::Claimed(token))?.exchange(TERMS, &json(terms))
+    /// Puts new terms in the place of the old. `false`: the message is not in the claim any more, so somebody else has
+    /// decided.
+    pub fn renew(&self, token: Token, terms: &Terms) -> Result<bool> {
+        let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(false) };
+        // Whoever has found the old lease over is either done with it, or finds the new one.
+        let _turn = self.dir().lock(LOCK)?;
+        let renewed = own.exchange(TERMS, &json(terms)).and_then(|()| own.stat(&terms.file));
+        match renewed {
+            Err(e) if e.is_missing() => self.clear(token).map(|()| false),
+            other => other.map(|_| true),
+        }
     }
 
     /// Moves a claimed message on and ends the claim; gives the name it has then. `None`: it is not there any more,
@@ -184,14 +197,19 @@ impl Maildir {
         for token in self.tokens()? {
             match self.terms(token)? {
                 Some(terms) if !terms.is_over(clock) => {}
-                Some(terms) => {
-                    self.note_attempt(&terms.file, &Attempt::of(token, &terms, "expired", "", clock))?;
-                    returned.extend(self.settle(token, &terms.file, Folder::Inbox)?);
-                }
+                Some(_) => returned.extend(self.return_over(token, clock)?),
                 None => returned.extend(self.return_without_terms(token, clock)?),
             }
         }
         Ok(returned)
+    }
+
+    /// Gives a message back unless its owner renews the lease at this moment.
+    fn return_over(&self, token: Token, clock: &dyn Clock) -> Result<Option<String>> {
+        let _turn = self.dir().lock(LOCK)?;
+        let Some(terms) = self.terms(token)?.filter(|terms| terms.is_over(clock)) else { return Ok(None) };
+        self.note_attempt(&terms.file, &Attempt::of(token, &terms, "expired", "", clock))?;
+        self.settle(token, &terms.file, Folder::Inbox)
     }
 
     /// A claim whose terms did not survive a power cut: its owner did not either.
@@ -248,15 +266,19 @@ impl Maildir {
         let mut line = json(attempt);
         line.push(b'\n');
         let folder = self.made_folder(ATTEMPTS)?;
+        // After a line that a full disk cut off, this one begins anew.
+        if folder.tail(name, 1)?.is_some_and(|last| last.last().is_some_and(|byte| *byte != b'\n')) {
+            line.insert(0, b'\n');
+        }
         folder.append(name, &line)?;
         folder.sync_file(name)?;
         folder.sync()
     }
 
-    /// The attempts of a message so far, each claim once.
+    /// The attempts of a message so far, each claim once. Of very many the last count.
     pub fn attempts(&self, name: &str) -> Result<Vec<Attempt>> {
         let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(vec![]) };
-        let Some(bytes) = folder.read(name, LIMIT)? else { return Ok(vec![]) };
+        let Some(bytes) = folder.tail(name, LIMIT)? else { return Ok(vec![]) };
         let mut attempts: Vec<Attempt> = vec![];
         for attempt in
             bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Attempt>(line).ok())
@@ -300,5 +322,59 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 impl Error {
     fn is_not_empty(&self) -> bool {
         matches!(self.errno(), Some(rustix::io::Errno::NOTEMPTY | rustix::io::Errno::EXIST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::mailbox::maildir::fresh as mailbox;
+
+    const NAME: &str = "20260101T000000Z-abcdef01-x.md";
+
+    fn note(mailbox: &Maildir, how: &str) {
+        let terms = Terms::new("alice-1", NAME, 1, Duration::ZERO, &SystemClock);
+        mailbox.note_attempt(NAME, &Attempt::of(Token::fresh(), &terms, how, "", &SystemClock)).unwrap();
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a full disk cuts a line off")]
+    fn an_attempt_after_a_line_that_was_cut_off_counts() {
+        let (_temp, mailbox) = mailbox();
+        note(&mailbox, "failed");
+        note(&mailbox, "failed");
+        let path = mailbox.dir().path().join(ATTEMPTS).join(NAME);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 10]).unwrap();
+        assert_eq!(mailbox.tries(NAME).unwrap(), 1);
+        note(&mailbox, "failed");
+        assert_eq!(mailbox.tries(NAME).unwrap(), 2);
+        note(&mailbox, "expired");
+        assert_eq!(mailbox.tries(NAME).unwrap(), 3);
+    }
+
+    /// Whoever is told that a lease was renewed has the message, whoever finds the old lease over meanwhile.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test places its message by hand")]
+    fn a_lease_is_renewed_or_over_and_never_both() {
+        let (_temp, mailbox) = mailbox();
+        for _ in 0..200 {
+            std::fs::write(mailbox.path(Folder::Inbox, NAME), "x").unwrap();
+            let over = Terms::new("alice-1", NAME, 1, Duration::ZERO, &SystemClock);
+            let token = mailbox.claim(NAME, &over).unwrap().unwrap();
+            let longer = Terms::new("alice-1", NAME, 1, Duration::from_secs(60), &SystemClock);
+            let (renewed, returned) = std::thread::scope(|scope| {
+                let other = scope.spawn(|| mailbox.return_expired(&SystemClock).unwrap());
+                let renewed = mailbox.renew(token, &longer).unwrap();
+                (renewed, other.join().unwrap())
+            });
+            assert_eq!(renewed, returned.is_empty(), "{returned:?}");
+            if renewed {
+                mailbox.settle(token, NAME, Folder::Inbox).unwrap().unwrap();
+            }
+            assert!(mailbox.tokens().unwrap().is_empty());
+            std::fs::remove_file(mailbox.path(Folder::Inbox, NAME)).unwrap();
+        }
     }
 }

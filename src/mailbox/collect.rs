@@ -8,6 +8,8 @@
 //!
 //! A [`Stray`] is delivered in the mailbox's own protocol under an id that a second run finds again, and only then put away.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Mailbox;
@@ -86,7 +88,9 @@ impl Mailbox {
             let read = source.message(Folder::Inbox, &name, directory.limit());
             let message = match or_bare(read, clock.now(), || source_text(&source, &name)) {
                 Ok(Some((message, _))) => self.at_home(of_its_own(message, &source, &name)?, directory)?,
-                Err(broken) if broken.passing => return Err(failing(&source, &name, broken)),
+                Err(broken) if broken.passing => {
+                    return Err(broken.failure(&source.path(Folder::Inbox, &name)));
+                }
                 _ => continue,
             };
             let place = Source::Folder(Arc::clone(&source), name);
@@ -102,9 +106,7 @@ impl Mailbox {
             for name in directory.names_of(self.id()) {
                 let Ok(agent) = MailboxId::parse(&name) else { continue };
                 let inbox = path.join("inboxes").join(&name);
-                if !inbox.symlink_metadata().is_ok_and(|found| found.is_dir())
-                    || directory.owner_of(&inbox.display().to_string())?.is_some()
-                {
+                if !is_dir(&inbox)? || directory.owner_of(&inbox.display().to_string())?.is_some() {
                     continue;
                 }
                 let tree = match Tree::open(&path) {
@@ -117,9 +119,12 @@ impl Mailbox {
                     if !is_stable(agent.dir(), &file)? {
                         continue;
                     }
-                    let Ok(Some((message, _))) = agent.message(Folder::Inbox, &file, directory.limit())
-                    else {
-                        continue;
+                    let message = match agent.message(Folder::Inbox, &file, directory.limit()) {
+                        Ok(Some((message, _))) => message,
+                        Err(broken) if broken.passing => {
+                            return Err(broken.failure(&agent.path(Folder::Inbox, &file)));
+                        }
+                        _ => continue,
                     };
                     // What an orchestrator copied here is carried from the outbox it was copied from.
                     if tree.has_response(message.envelope.reply_to.as_ref())? {
@@ -278,17 +283,17 @@ fn source_text(source: &Maildir, name: &str) -> Option<String> {
     super::Place::text(source, Folder::Inbox, name)
 }
 
-fn failing(source: &Maildir, name: &str, broken: Unreadable) -> Error {
-    Error::Content { path: source.path(Folder::Inbox, name), why: broken.why }
+/// Whether a directory lies there; what is missing is none, and what cannot be looked at is an error.
+pub fn is_dir(path: &Path) -> Result<bool> {
+    match path.symlink_metadata() {
+        Ok(found) => Ok(found.is_dir()),
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+        Err(e) => Err(Error::std("look at", path, e)),
+    }
 }
 
 /// A task that an agent wrote into the inbox of a name outside its tree.
-fn from_tree(
-    message: Message,
-    tree: &std::path::Path,
-    inbox: &str,
-    directory: &dyn Directory,
-) -> Result<Message> {
+fn from_tree(message: Message, tree: &Path, inbox: &str, directory: &dyn Directory) -> Result<Message> {
     let Message { mut envelope, body } = message;
     let sender = tree.join("inboxes").join(&envelope.from).display().to_string();
     let known = match directory.owner_of(&sender)? {

@@ -184,7 +184,7 @@ macro_rules! by_folders {
         fn terms(&$self, token: Token) -> Result<Option<Terms>> {
             Maildir::terms($folders, token)
         }
-        fn renew(&$self, token: Token, terms: &Terms) -> Result<()> {
+        fn renew(&$self, token: Token, terms: &Terms) -> Result<bool> {
             Maildir::renew($folders, token, terms)
         }
         fn settle(&$self, token: Token, name: &str, to: Folder, _why: &str) -> Result<Option<String>> {

@@ -145,13 +145,20 @@ pub trait Place: std::fmt::Debug {
     /// The envelopes of requests here that belong to a run of a workflow.
     fn of_run(&self, run: &str, limit: u64) -> Result<Vec<Envelope>> {
         let listing = self.list(Folder::Inbox, SHORT)?;
-        let names = listing.names.iter().filter(|_| listing.total <= SHORT);
-        let envelopes =
-            names.filter_map(|name| Some(self.header(Folder::Inbox, name, limit).ok()??.envelope));
-        Ok(envelopes.filter(|envelope| envelope.extra("workflow") == Some(run)).collect())
+        let mut found = vec![];
+        for name in listing.names.iter().filter(|_| listing.total <= SHORT) {
+            match self.header(Folder::Inbox, name, limit) {
+                Err(broken) if broken.passing => {
+                    return Err(broken.failure(&self.path(Folder::Inbox, name)));
+                }
+                read => found.extend(read.ok().flatten().map(|header| header.envelope)),
+            }
+        }
+        found.retain(|envelope| envelope.extra("workflow") == Some(run));
+        Ok(found)
     }
-    /// How soon a waiting message is due; `None`: it cannot be told.
-    fn urgency(&self, name: &str) -> Option<Urgency>;
+    /// How soon a waiting message is due; `None`: it has gone, or is no message.
+    fn urgency(&self, name: &str) -> Result<Option<Urgency>>;
     /// Waits for somebody who may be writing to an unread file. `false`: it is still growing.
     fn is_whole(&self, name: &str) -> Result<bool>;
 
@@ -209,7 +216,8 @@ pub trait Place: std::fmt::Debug {
     fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>>;
     fn tokens(&self) -> Result<Vec<Token>>;
     fn terms(&self, token: Token) -> Result<Option<Terms>>;
-    fn renew(&self, token: Token, terms: &Terms) -> Result<()>;
+    /// Puts new terms in the place of the old. `false`: its message is not in the claim any more.
+    fn renew(&self, token: Token, terms: &Terms) -> Result<bool>;
     /// Ends a claim; `why` is written where the protocol has a place for it. `None`: somebody else has decided.
     fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>>;
     fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>>;

@@ -145,7 +145,9 @@ impl Post {
         {
             return Ok(None);
         }
-        let attempt = from.mailbox.tries(name)? + 1;
+        // Its attempts are its own affair, and stop nobody who takes another.
+        let tries = from.mailbox.tries(name).map_err(|e| Error::Failing { why: e.to_string() })?;
+        let attempt = tries + 1;
         let mut terms = Terms::new(me.id.as_str(), name, attempt, lease, self.room.clock());
         run.clone_into(&mut terms.run);
         let Some(token) = from.mailbox.claim(name, &terms)? else { return Ok(None) };
@@ -211,9 +213,9 @@ impl Post {
         self.room.may_write()?;
         let mut terms = held.terms.clone();
         terms.extend(lease, self.room.clock());
-        match held.mailbox.renew(held.token, &terms) {
-            Err(e) if e.is_missing() => Err(self.gone(held)),
-            other => Ok(other.map(|()| terms)?),
+        match held.mailbox.renew(held.token, &terms)? {
+            true => Ok(terms),
+            false => Err(self.gone(held)),
         }
     }
 

@@ -20,7 +20,7 @@ impl Turn {
         if !waiting.is_empty() {
             let notes = runs.by_agents(&self.record.id)?;
             for ask in waiting {
-                if let Some(mut found) = self.sent_by_agent(post, &ask, &notes) {
+                if let Some(mut found) = self.sent_by_agent(post, &ask, &notes)? {
                     if found.at.is_empty() {
                         found.at = post.room().clock().now().precise();
                     }
@@ -48,15 +48,15 @@ impl Turn {
             .filter(single)
     }
 
-    fn sent_by_agent(&self, post: &Post, ask: &Ask, notes: &[ByAgent]) -> Option<ByAgent> {
-        let AskKind::Work { to, .. } = &ask.kind else { return None };
+    fn sent_by_agent(&self, post: &Post, ask: &Ask, notes: &[ByAgent]) -> Result<Option<ByAgent>> {
+        let AskKind::Work { to, .. } = &ask.kind else { return Ok(None) };
         let step = &self.engine.definition().steps[ask.step];
         // Without a step before it there is nobody who could have sent it.
         if step.needs.is_empty() || self.engine.steps()[ask.step].round > 0 {
-            return None;
+            return Ok(None);
         }
         let is_step = |given: &str| given == step.level.to_string() || given == step.name;
-        let to = post.addressee(to).ok()?;
+        let Ok(to) = post.addressee(to) else { return Ok(None) };
         let noted = |note: &&ByAgent| {
             let other = note.id != ask.id.as_str();
             note.to == to.as_str()
@@ -65,10 +65,12 @@ impl Turn {
                 && self.came_before(post, ask.step, &note.from)
         };
         if let Some(note) = notes.iter().rev().find(noted) {
-            return Some(note.clone());
+            return Ok(Some(note.clone()));
         }
-        let agent = post.by_id(&to).ok()?;
-        self.by_hand(post, &agent, ask, is_step)
+        match post.by_id(&to) {
+            Ok(agent) => self.by_hand(post, &agent, ask, is_step),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Whether somebody did one of the steps that this one needs: nobody else can hand it on.
@@ -79,9 +81,15 @@ impl Turn {
     }
 
     /// A message of this run that was put into an inbox without any command of ours.
-    fn by_hand(&self, post: &Post, agent: &Me, ask: &Ask, is_step: impl Fn(&str) -> bool) -> Option<ByAgent> {
-        let found = agent.mailbox.of_run(&self.record.id, post.room().limits().body_bytes).ok()?;
-        found.into_iter().find_map(|envelope| {
+    fn by_hand(
+        &self,
+        post: &Post,
+        agent: &Me,
+        ask: &Ask,
+        is_step: impl Fn(&str) -> bool,
+    ) -> Result<Option<ByAgent>> {
+        let found = agent.mailbox.of_run(&self.record.id, post.room().limits().body_bytes)?;
+        Ok(found.into_iter().find_map(|envelope| {
             let step = envelope.extra("step").filter(|step| is_step(step))?.to_owned();
             let other = envelope.id != ask.id && envelope.reply_to.is_none();
             (other && self.came_before(post, ask.step, &envelope.from)).then(|| ByAgent {
@@ -91,7 +99,7 @@ impl Turn {
                 at: String::new(),
                 step,
             })
-        })
+        }))
     }
 
     /// Carries the answer to a next step into the mailbox of the run, if it is there.

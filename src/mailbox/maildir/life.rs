@@ -73,11 +73,19 @@ impl Place for Maildir {
         Self::since(self, folder, since)
     }
 
-    fn urgency(&self, name: &str) -> Option<Urgency> {
-        let stat = self.folder(Folder::Inbox).and_then(|dir| dir.stat(name)).ok()?;
-        let is_doubtful = is_doubtful(&Self::header(self, Folder::Inbox, name, u64::MAX / 2));
+    fn urgency(&self, name: &str) -> Result<Option<Urgency>> {
+        let stat = match self.folder(Folder::Inbox)?.stat(name) {
+            Err(e) if e.is_missing() => return Ok(None),
+            other => other?,
+        };
+        let is_doubtful = match Self::header(self, Folder::Inbox, name, u64::MAX / 2) {
+            Err(broken) if broken.passing => {
+                return Err(broken.failure(&Self::path(self, Folder::Inbox, name)));
+            }
+            read => is_doubtful(&read),
+        };
         let priority = file_name::priority(name.as_bytes());
-        Some(Urgency { priority, since: mtime(&stat), ages: true, is_doubtful })
+        Ok(Some(Urgency { priority, since: mtime(&stat), ages: true, is_doubtful }))
     }
 
     fn is_whole(&self, name: &str) -> Result<bool> {

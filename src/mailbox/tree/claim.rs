@@ -72,13 +72,21 @@ impl Agent {
         self.claims()?.map_or(Ok(None), |claims| claims.terms(token))
     }
 
-    /// Puts new terms in the place of the old. An error if the claim is over.
-    pub fn renew(&self, token: Token, terms: &Terms) -> fault::Result<()> {
-        let held = self.tree().hold()?;
-        let own = self.made_claims(&held)?.folder(Folder::Claimed(token))?;
-        own.stat(TERMS)?;
+    /// Puts new terms in the place of the old. `false`: the claim is over, or its message is not in progress any more.
+    pub fn renew(&self, token: Token, terms: &Terms) -> Result<bool> {
+        let _held = self.tree().hold()?;
+        let Some(claims) = self.claims()? else { return Ok(false) };
+        if claims.terms(token)?.is_none() {
+            return Ok(false);
+        }
+        if self.status(&terms.file)? != Some(Status::InProgress) {
+            claims.clear(token)?;
+            return Ok(false);
+        }
         // Durable, unlike in a maildir: terms that a power cut takes would leave the message in progress for ever.
-        own.replace(TERMS, &serde_json::to_vec(terms).unwrap_or_default())
+        let own = claims.folder(Folder::Claimed(token))?;
+        own.replace(TERMS, &serde_json::to_vec(terms).unwrap_or_default())?;
+        Ok(true)
     }
 
     /// Ends a claim: its message is unread again, completed, or failed with what went wrong. `None`: the claim or the message is

@@ -119,10 +119,15 @@ impl Place for Agent {
     }
 
     /// In a tree priority is strict, without ageing.
-    fn urgency(&self, name: &str) -> Option<Urgency> {
-        let Header { envelope, time: since, .. } = Self::header(self, Folder::Inbox, name, LIMIT).ok()??;
-        let is_doubtful = !envelope.doubts.is_empty() || envelope.extra(DOUBT).is_some();
-        Some(Urgency { priority: envelope.priority, since, ages: false, is_doubtful })
+    fn urgency(&self, name: &str) -> Result<Option<Urgency>> {
+        let header = match Self::header(self, Folder::Inbox, name, LIMIT) {
+            Err(broken) if broken.passing => return Err(broken.failure(&self.dir().path().join(name))),
+            read => read.ok().flatten(),
+        };
+        Ok(header.map(|Header { envelope, time: since, .. }| {
+            let is_doubtful = !envelope.doubts.is_empty() || envelope.extra(DOUBT).is_some();
+            Urgency { priority: envelope.priority, since, ages: false, is_doubtful }
+        }))
     }
 
     fn is_whole(&self, name: &str) -> Result<bool> {
@@ -202,8 +207,8 @@ impl Place for Agent {
         Self::terms(self, token)
     }
 
-    fn renew(&self, token: Token, terms: &Terms) -> Result<()> {
-        Self::renew(self, token, terms)
+    fn renew(&self, token: Token, terms: &Terms) -> Result<bool> {
+        Ok(Self::renew(self, token, terms)?)
     }
 
     fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>> {

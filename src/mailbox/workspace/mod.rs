@@ -28,7 +28,7 @@ use super::fault::Result;
 use super::folder::{Folder, Token, by_folders};
 use super::maildir::{APART, Maildir};
 use super::place::{Listing, Place, PlaceFault, Reading, Urgency};
-use super::reading::{Header, is_doubtful, is_stable, mtime, unreadable_faults};
+use super::reading::{Header, is_stable, mtime, unreadable_faults};
 use crate::clock::{Clock, Timestamp};
 use crate::message::workspace::Kind;
 use crate::message::{Envelope, Message, Native, Priority, Protocol};
@@ -150,12 +150,11 @@ impl Place for Workspace {
         Ok(names)
     }
 
-    fn urgency(&self, name: &str) -> Option<Urgency> {
-        let header = self.folders.header(Folder::Inbox, name, LOOKED_AT);
-        let is_doubtful = is_doubtful(&header);
-        let stat = self.folders.folder(Folder::Inbox).and_then(|dir| dir.stat(name)).ok()?;
-        let priority = header.ok().flatten().map_or(Priority::Normal, |header| header.envelope.priority);
-        Some(Urgency { priority, since: mtime(&stat), ages: true, is_doubtful })
+    fn urgency(&self, name: &str) -> Result<Option<Urgency>> {
+        let urgency = Place::urgency(&self.folders, name)?;
+        let header = self.folders.header(Folder::Inbox, name, LOOKED_AT).ok().flatten();
+        let priority = header.map_or(Priority::Normal, |header| header.envelope.priority);
+        Ok(urgency.map(|urgency| Urgency { priority, ..urgency }))
     }
 
     fn is_whole(&self, name: &str) -> Result<bool> {
