@@ -8,7 +8,7 @@ use super::fail::Fail;
 use super::output::{BOLD, DIM};
 use super::{Verb, log};
 use crate::message::visible;
-use crate::post::{Located, Post, State, Trace as Traced};
+use crate::post::{GivenAnswer, Located, Post, State, Trace as Traced};
 
 /// Show where a message is and what happened to it
 ///
@@ -51,7 +51,7 @@ impl Verb for Trace {
         if trace.copies.is_empty() {
             context.output.line("in no mailbox; the journal remembers it");
         }
-        for (id, from) in &trace.answers {
+        for GivenAnswer { id, from, .. } in &trace.answers {
             context.output.line(&format!(
                 "answered by {}: {}",
                 visible::line(post.name_of(from)),
@@ -95,7 +95,7 @@ fn document(post: &Post, trace: &Traced) -> Value {
     json!({
         "v": 1, "id": trace.id.as_str(), "subject": trace.subject, "from": {"id": trace.from, "name": post.name_of(&trace.from)},
         "copies": trace.copies.iter().map(copy).collect::<Vec<_>>(),
-        "answers": trace.answers.iter().map(|(id, from)| json!({"id": id, "from": from})).collect::<Vec<_>>(),
+        "answers": trace.answers.iter().map(|answer| json!({"id": answer.id, "from": answer.from})).collect::<Vec<_>>(),
         "events": trace.events,
     })
 }

@@ -75,7 +75,7 @@ pub use setup::{NewMailbox, Setup};
 pub use stats::{Figures, STEPS, quantile};
 pub use takeover::TakenOver;
 pub use thread::{Branch, Node, Sent};
-pub use trace::{Located, State, Trace};
+pub use trace::{GivenAnswer, Located, State, Trace};
 pub use tree::{Chain, Shared, TreeStatus, clean_up, tree_status};
 pub use undo::Trashed;
 pub use wait::Awaited;

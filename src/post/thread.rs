@@ -1,11 +1,12 @@
 //! Threads and what was sent: conversations over all mailboxes, from the journal where it knows them, else from
 //! the headers of all mail.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::trace::State;
+use super::claim::{BOUNCE, is_bounce};
+use super::trace::{GivenAnswer, State};
 use super::{Copy, Error, Me, Post, Result};
-use crate::journal;
+use crate::journal::{self, Event};
 use crate::name::MessageId;
 
 /// One message of a conversation.
@@ -17,6 +18,8 @@ pub struct Node {
     pub to: Vec<String>,
     pub subject: String,
     pub time: String,
+    /// It only says that what it answers was given up.
+    pub is_bounce: bool,
 }
 
 /// A node in its place in the tree.
@@ -68,6 +71,7 @@ impl Post {
                     to: vec![],
                     subject: event.subject,
                     time: event.time,
+                    is_bounce: event.note == BOUNCE,
                 });
                 node.to.push(event.to);
             }
@@ -75,6 +79,7 @@ impl Post {
         let is_known = |mailbox: &str, name: &str| known.contains(&(mailbox.to_owned(), name.to_owned()));
         self.every_header(is_known, |mailbox, header| {
             let envelope = header.envelope;
+            let is_bounce = is_bounce(&envelope);
             let node = graph.entry(envelope.id.to_string()).or_insert_with(|| Node {
                 id: envelope.id.to_string(),
                 reply_to: envelope.reply_to.map(|id| id.to_string()),
@@ -82,6 +87,7 @@ impl Post {
                 to: vec![],
                 subject: envelope.subject,
                 time: header.time.precise(),
+                is_bounce,
             });
             let to = mailbox.id().to_string();
             if !node.to.contains(&to) {
@@ -95,43 +101,42 @@ impl Post {
 
     /// What this mailbox sent, newest first.
     pub fn sent(&self, me: &Me, limit: usize) -> Result<Vec<Sent>> {
-        let mut graph = self.graph()?;
-        graph.retain(|_, node| node.from == me.id.as_str());
-        let mut nodes: Vec<Node> = graph.into_values().collect();
+        let graph = self.graph()?;
+        let mut nodes: Vec<&Node> = graph.values().filter(|node| node.from == me.id.as_str()).collect();
         nodes.sort_by(|a, b| b.time.cmp(&a.time));
         nodes.truncate(limit);
+        let mut answers: HashMap<&str, Vec<GivenAnswer>> = HashMap::new();
+        for node in graph.values().filter(|node| !node.is_bounce) {
+            if let Some(asked) = &node.reply_to {
+                let (id, from, time) = (node.id.clone(), node.from.clone(), node.time.clone());
+                answers.entry(asked).or_default().push(GivenAnswer { id, from, time });
+            }
+        }
         // The journal is read once for all of them.
         let ids: Vec<&str> = nodes.iter().map(|node| node.id.as_str()).collect();
         let events = journal::mentions(&self.room, &ids)?;
         let mut sent = vec![];
-        for node in &nodes {
+        for node in nodes {
+            let answers = answers.get(node.id.as_str()).map(Vec::as_slice).unwrap_or_default();
             for to in &node.to {
                 if sent.len() >= limit {
                     return Ok(sent);
                 }
-                let copy = self.copy_in(&node.id, to)?;
-                let mut state =
-                    copy.map(|copy| self.located(copy, &events)).transpose()?.map(|found| found.state);
-                if state.is_none() {
+                let state = match self.copy_in(&node.id, to)? {
+                    Some(copy) => Some(self.located(copy, &events, answers)?.state),
                     // A workspace removes what it has answered; then only the journal and the answer tell of it.
-                    let answered = events.iter().find(|e| {
-                        e.event == "answered" && e.id == node.id && e.by == *to
-                            || e.event == "sent" && e.reply_to == node.id && e.by == *to
-                    });
-                    state = answered.map(|e| State::Answered(e.time.clone()));
-                }
+                    None => {
+                        let noted = |e: &&Event| e.event == "answered" && e.id == node.id && e.by == *to;
+                        let noted = events.iter().find(noted).map(|e| &e.time);
+                        let given = || answers.iter().find(|a| a.from == *to).map(|a| &a.time);
+                        noted.or_else(given).map(|time| State::Answered(time.clone()))
+                    }
+                };
                 let (id, subject, time) = (node.id.clone(), node.subject.clone(), node.time.clone());
                 sent.push(Sent { id, to: to.clone(), subject, time, state });
             }
         }
         Ok(sent)
-    }
-
-    /// What became of a message in one mailbox.
-    pub(super) fn state_of(&self, id: &str, mailbox: &str) -> Result<Option<State>> {
-        let Some(copy) = self.copy_in(id, mailbox)? else { return Ok(None) };
-        let events = self.history(&copy.header.envelope.id)?;
-        Ok(Some(self.located(copy, &events)?.state))
     }
 
     /// The copy of a message that lies in one mailbox.
@@ -140,10 +145,12 @@ impl Post {
         let maildir = self.mailbox(&to)?;
         for folder in maildir.folders()? {
             for name in maildir.twins(folder, &id)? {
-                if let Ok(Some(header)) = self.header(&maildir, folder, &name)
-                    && header.envelope.id == id
-                {
-                    return Ok(Some(Copy { mailbox: to, folder, header }));
+                match self.header(&maildir, folder, &name) {
+                    Ok(Some(header)) if header.envelope.id == id => {
+                        return Ok(Some(Copy { mailbox: to, folder, header }));
+                    }
+                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    _ => {}
                 }
             }
         }

@@ -7,9 +7,9 @@ use super::claim::{BOUNCE, is_bounce};
 use super::locate::Copy;
 use super::{Error, Me, Post, Result};
 use crate::journal::{self, Event};
-use crate::mailbox::Folder;
 use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::place::Evidence;
+use crate::mailbox::{Folder, Mailbox};
 use crate::name::MessageId;
 use crate::room::Room;
 
@@ -22,8 +22,16 @@ pub struct Trace {
     pub copies: Vec<Located>,
     /// What the journal says, oldest first.
     pub events: Vec<Event>,
-    /// Ids of answers, with the mailbox each came from.
-    pub answers: Vec<(String, String)>,
+    pub answers: Vec<GivenAnswer>,
+}
+
+/// An answer to a message, wherever it is known from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GivenAnswer {
+    pub id: String,
+    /// The mailbox it came from.
+    pub from: String,
+    pub time: String,
 }
 
 /// One copy, and what its folder means.
@@ -90,19 +98,34 @@ impl Post {
             .unwrap_or_default();
         let from =
             envelope.map(|e| e.from.clone()).or_else(|| sent.map(|e| e.by.clone())).unwrap_or_default();
-        let mut answers: Vec<(String, String)> = events
-            .iter()
-            .filter(|e| e.event == "sent" && e.reply_to == id.as_str() && e.note != BOUNCE)
-            .map(|e| (e.id.clone(), e.by.clone()))
-            .collect();
-        // The journal is not the whole truth: what was written by hand lies where answers must lie.
-        let journalled: HashSet<String> = journal_files(&self.room, &from)?;
-        answers.extend(self.answers_in_files(&from, &id, &journalled)?);
-        answers.sort();
-        answers.dedup();
-        let copies =
-            copies.into_iter().map(|copy| self.located(copy, &events)).collect::<Result<Vec<_>>>()?;
+        let answers = self.answers(&id, &from, &events)?;
+        let copies = copies
+            .into_iter()
+            .map(|copy| self.located(copy, &events, &answers))
+            .collect::<Result<Vec<_>>>()?;
         Ok(Trace { id, subject, from, copies, events, answers })
+    }
+
+    /// Every answer to a message of `from`, each once.
+    fn answers(&self, id: &MessageId, from: &str, events: &[Event]) -> Result<Vec<GivenAnswer>> {
+        let answers = |e: &&Event| e.event == "sent" && e.reply_to == id.as_str() && e.note != BOUNCE;
+        let given = |e: &Event| GivenAnswer { id: e.id.clone(), from: e.by.clone(), time: e.time.clone() };
+        let mut found: Vec<GivenAnswer> = events.iter().filter(answers).map(given).collect();
+        // The journal is not the whole truth: what was written by hand lies where answers must lie.
+        let journalled: HashSet<String> = journal_files(&self.room, from)?;
+        found.extend(self.answers_in_files(from, id, &journalled)?);
+        found.sort();
+        found.dedup_by(|one, other| (&one.id, &one.from) == (&other.id, &other.from));
+        Ok(found)
+    }
+
+    /// What became of a message in one mailbox.
+    pub(super) fn state_of(&self, id: &str, mailbox: &str) -> Result<Option<State>> {
+        let Some(copy) = self.copy_in(id, mailbox)? else { return Ok(None) };
+        let envelope = &copy.header.envelope;
+        let events = self.history(&envelope.id)?;
+        let answers = self.answers(&envelope.id, &envelope.from, &events)?;
+        Ok(Some(self.located(copy, &events, &answers)?.state))
     }
 
     /// The id of the message that `check` of one's own mailbox calls so: a reply is called like its request.
@@ -111,8 +134,8 @@ impl Post {
         Some(self.header(&me.mailbox, found.folder, &found.name).ok()??.envelope.id)
     }
 
-    /// What became of one copy.
-    pub(super) fn located(&self, copy: Copy, events: &[Event]) -> Result<Located> {
+    /// What became of one copy of a message that has these answers.
+    pub(super) fn located(&self, copy: Copy, events: &[Event], answers: &[GivenAnswer]) -> Result<Located> {
         let mailbox = self.mailbox(&copy.mailbox)?;
         let attempts = mailbox.attempts(&copy.header.name)?;
         let state = match copy.folder {
@@ -125,20 +148,12 @@ impl Post {
                 let why = attempts.iter().rev().find(|a| a.how == "failed").map(|a| a.why.clone());
                 State::Failed(why.unwrap_or_default())
             }
-            Folder::Archive => match self.archived(&copy, events) {
-                // A status that somebody wrote by hand is evidence of its own.
-                State::NoEvidence => match mailbox.evidence(&copy.header.envelope) {
-                    Some(Evidence::Answered(time)) => State::Answered(time),
-                    Some(Evidence::Done) => State::Done("by its status".to_owned()),
-                    None => State::NoEvidence,
-                },
-                state => state,
-            },
+            Folder::Archive => self.archived(&mailbox, &copy, events, answers),
         };
         Ok(Located { copy, state, attempts })
     }
 
-    fn archived(&self, copy: &Copy, events: &[Event]) -> State {
+    fn archived(&self, mailbox: &Mailbox, copy: &Copy, events: &[Event], answers: &[GivenAnswer]) -> State {
         let here = |e: &&Event| {
             e.file == copy.header.name
                 && (e.by == copy.mailbox.as_str() || e.mailbox == copy.mailbox.as_str())
@@ -150,7 +165,19 @@ impl Post {
             "answered" => Some(State::Answered(e.time.clone())),
             _ => None,
         });
-        last.unwrap_or(State::NoEvidence)
+        let answer = answers.iter().filter(|answer| answer.from == copy.mailbox.as_str());
+        match (last, answer.map(|answer| &answer.time).min()) {
+            (Some(state @ (State::Done(_) | State::Answered(_))), _) => state,
+            // Whether it was read or filed away before says less.
+            (_, Some(time)) => State::Answered(time.clone()),
+            (Some(state), None) => state,
+            // A status that somebody wrote by hand is evidence of its own.
+            (None, None) => match mailbox.evidence(&copy.header.envelope) {
+                Some(Evidence::Answered(time)) => State::Answered(time),
+                Some(Evidence::Done) => State::Done("by its status".to_owned()),
+                None => State::NoEvidence,
+            },
+        }
     }
 
     /// The events that name a message, or answer it.
@@ -189,18 +216,25 @@ impl Post {
         from: &str,
         id: &MessageId,
         known: &HashSet<String>,
-    ) -> Result<Vec<(String, String)>> {
+    ) -> Result<Vec<GivenAnswer>> {
         let Some(sender) = self.existing_id(from)? else { return Ok(vec![]) };
         let mailbox = self.mailbox(&sender)?;
         let mut answers = vec![];
         for folder in mailbox.folders()? {
             for name in mailbox.list(folder, usize::MAX)?.names {
-                if !known.contains(&name)
-                    && let Ok(Some(header)) = self.header(&mailbox, folder, &name)
+                if known.contains(&name) {
+                    continue;
+                }
+                let header = match self.header(&mailbox, folder, &name) {
+                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    other => other.ok().flatten(),
+                };
+                if let Some(header) = header
                     && header.envelope.reply_to.as_ref() == Some(id)
                     && !is_bounce(&header.envelope)
                 {
-                    answers.push((header.envelope.id.to_string(), header.envelope.from));
+                    let (id, time) = (header.envelope.id.to_string(), header.time.precise());
+                    answers.push(GivenAnswer { id, from: header.envelope.from, time });
                 }
             }
         }

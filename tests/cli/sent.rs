@@ -109,3 +109,37 @@ fn it_needs_to_know_who_i_am() {
     let ran = room.run(["sent"]).exits(3);
     assert!(ran.err.contains("postroom --as NAME"), "{}", ran.err);
 }
+
+/// `sent`, `trace` and `ask` say the same of one message, whatever the order of reading and answering.
+#[test]
+fn what_was_read_before_it_was_answered_is_answered() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let id = room.send("alice", "bob", "question");
+    room.by("bob", ["read", &id]).succeeds();
+    room.by("bob", ["reply", &id, "-m", "answer"]).succeeds();
+    let state = || {
+        let sent = room.by("alice", ["sent", "--json"]).json()["sent"][0]["detail"].clone();
+        let traced = room.by("alice", ["trace", &id, "--json"]).json()["copies"][0]["detail"].clone();
+        assert_eq!(sent, traced);
+        sent.as_str().unwrap().to_owned()
+    };
+    assert!(state().starts_with("answered "), "{}", state());
+    // The answer itself is evidence without the journal.
+    std::fs::remove_dir_all(room.root().join(".journal")).unwrap();
+    assert!(state().starts_with("answered "), "{}", state());
+}
+
+#[test]
+fn a_bounce_is_no_answer() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let id = room.send("alice", "bob", "job");
+    room.by("bob", ["fail", &claim(&room, "bob", &[]), "--reason", "no file"]).succeeds();
+    room.by("bob", ["archive", &id]).succeeds();
+    for journal in [true, false] {
+        if !journal {
+            std::fs::remove_dir_all(room.root().join(".journal")).unwrap();
+        }
+        let sent = room.by("alice", ["sent"]).succeeds().out;
+        assert!(!sent.contains("answered"), "{sent}");
+    }
+}
