@@ -67,9 +67,10 @@ fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
             None => ("?".to_owned(), String::new()),
         };
         let (style, there) = match listed.presence {
-            Presence::Alive => (GREEN, "alive".to_owned()),
-            Presence::SilentSince(time) => (YELLOW, format!("silent for {}", age(now, time))),
-            Presence::NeverSeen => (DIM, "never seen".to_owned()),
+            Some(Presence::Alive) => (GREEN, "alive".to_owned()),
+            Some(Presence::SilentSince(time)) => (YELLOW, format!("silent for {}", age(now, time))),
+            Some(Presence::NeverSeen) => (DIM, "never seen".to_owned()),
+            None => (DIM, "?".to_owned()),
         };
         output.row(&[
             (BOLD, visible::pad(&listed.name, name_width)),
@@ -85,9 +86,10 @@ fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
 
 fn json(listed: &Listed) -> Value {
     let (presence, since) = match listed.presence {
-        Presence::Alive => ("alive", None),
-        Presence::SilentSince(time) => ("silent", Some(time.to_string())),
-        Presence::NeverSeen => ("never_seen", None),
+        Some(Presence::Alive) => (Some("alive"), None),
+        Some(Presence::SilentSince(time)) => (Some("silent"), Some(time.to_string())),
+        Some(Presence::NeverSeen) => (Some("never_seen"), None),
+        None => (None, None),
     };
     json!({
         "name": listed.name, "aliases": listed.aliases, "id": listed.id.as_str(), "protocol": listed.protocol, "harness": listed.harness,

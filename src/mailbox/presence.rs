@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::fault::Result;
 use super::lock::{Hold, Lock};
 use super::maildir::Maildir;
 use super::reading::mtime;
@@ -31,17 +32,23 @@ impl Maildir {
     }
 
     /// Whether a process waits for its mail this moment.
-    pub fn is_waited_on(&self) -> bool {
-        self.dir().stat(".alive").is_ok() && matches!(self.dir().try_lock(".alive", Hold::Alone), Ok(None))
+    pub fn is_waited_on(&self) -> Result<bool> {
+        match self.dir().stat(".alive") {
+            Err(e) if e.is_missing() => Ok(false),
+            Err(e) => Err(e),
+            Ok(_) => Ok(self.dir().try_lock(".alive", Hold::Alone)?.is_none()),
+        }
     }
 
-    pub fn presence(&self, now: Timestamp) -> Presence {
-        let resident = self.is_waited_on();
+    pub fn presence(&self, now: Timestamp) -> Result<Presence> {
+        if self.is_waited_on()? {
+            return Ok(Presence::Alive);
+        }
         match self.dir().stat("seen").map(|stat| mtime(&stat)) {
-            _ if resident => Presence::Alive,
-            Ok(seen) if now.since(seen) < ALIVE => Presence::Alive,
-            Ok(seen) => Presence::SilentSince(seen),
-            Err(_) => Presence::NeverSeen,
+            Ok(seen) if now.since(seen) < ALIVE => Ok(Presence::Alive),
+            Ok(seen) => Ok(Presence::SilentSince(seen)),
+            Err(e) if e.is_missing() => Ok(Presence::NeverSeen),
+            Err(e) => Err(e),
         }
     }
 }

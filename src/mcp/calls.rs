@@ -155,7 +155,7 @@ fn names(desk: &Desk, wanted: Names) -> post::Result<Answer> {
     let values: Vec<Value> = list
         .iter()
         .map(|listed| {
-            let alive = listed.presence == Presence::Alive;
+            let alive = listed.presence == Some(Presence::Alive);
             let unread = listed.unread.map(|(count, _)| count);
             let mut value = json!({"name": visible::line(&listed.name), "unread": unread, "alive": alive});
             put(&mut value, "about", listed.about.as_deref().map(visible::line));

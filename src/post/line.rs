@@ -67,9 +67,10 @@ pub fn of_name(listed: &Listed) -> String {
         None => line.push_str(" unread=?"),
     }
     match listed.presence {
-        Presence::Alive => line.push_str(" alive"),
-        Presence::SilentSince(time) => line.push_str(&format!(" silent-since={time}")),
-        Presence::NeverSeen => line.push_str(" never-seen"),
+        Some(Presence::Alive) => line.push_str(" alive"),
+        Some(Presence::SilentSince(time)) => line.push_str(&format!(" silent-since={time}")),
+        Some(Presence::NeverSeen) => line.push_str(" never-seen"),
+        None => {}
     }
     if !listed.aliases.is_empty() {
         line.push_str(&format!(" aliases={}", visible::line(&listed.aliases.join(","))));

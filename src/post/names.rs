@@ -17,7 +17,8 @@ pub struct Listed {
     pub about: Option<String>,
     /// Its unread mail and the time of the oldest; `None` if its directory cannot be looked into.
     pub unread: Option<(usize, Option<Timestamp>)>,
-    pub presence: Presence,
+    /// `None` likewise.
+    pub presence: Option<Presence>,
 }
 
 /// Who is meant. Empty means everyone.
@@ -79,7 +80,7 @@ impl Post {
                     harness: entry.harness.clone(),
                     about: entry.text("about").map(str::to_owned),
                     unread: mailbox.as_ref().and_then(|m| m.unread().ok()),
-                    presence: mailbox.map_or(Presence::NeverSeen, |m| m.home().presence(self.now())),
+                    presence: mailbox.and_then(|m| m.home().presence(self.now()).ok()),
                 }
             })
             .collect())

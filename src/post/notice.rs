@@ -60,12 +60,16 @@ impl Post {
             Err(e) => return Err(e),
         };
         // A spawned session is said to be itself at every hook; it is bound once.
-        if session.mailbox(&self.room)?.as_ref() == Some(&wanted)
-            && self.check_holder(session, &wanted).is_ok()
-        {
-            let me = self.me_as(wanted, Why::Session)?;
-            self.refresh_binding(session, &me, process)?;
-            return Ok(Attached::Mailbox(Box::new(me)));
+        if session.mailbox(&self.room)?.as_ref() == Some(&wanted) {
+            match self.check_holder(session, &wanted) {
+                Ok(()) => {
+                    let me = self.me_as(wanted, Why::Session)?;
+                    self.refresh_binding(session, &me, process)?;
+                    return Ok(Attached::Mailbox(Box::new(me)));
+                }
+                Err(Error::TakenOver { .. }) => {}
+                Err(e) => return Err(e),
+            }
         }
         self.room.may_write()?;
         self.home(&wanted)?;
@@ -110,16 +114,16 @@ impl Post {
 
     /// Whether a session may have a mailbox: nobody holds it, or who did is gone.
     fn is_free(&self, session: &Session, me: &Me) -> Result<bool> {
-        let Some(holder) = self.holder_of(me) else { return Ok(true) };
+        let Some(holder) = self.holder_of(me)? else { return Ok(true) };
         if holder == *session {
             return Ok(true);
         }
-        let is_silent = || me.mailbox.home().presence(self.now()) != Presence::Alive;
+        let is_silent = me.mailbox.home().presence(self.now())? != Presence::Alive;
         if holder.id.is_empty() {
-            return Ok(is_silent());
+            return Ok(is_silent);
         }
         let bound = holder.bound(&self.room)?.filter(|bound| bound.mailbox == me.id);
-        Ok(bound.is_none_or(|b| b.ended || b.process.is_gone() || b.process.pid == 0 && is_silent()))
+        Ok(bound.is_none_or(|b| b.ended || b.process.is_gone() || b.process.pid == 0 && is_silent))
     }
 
     /// Notes that the caller's session is over; its mailbox is free for the next.
@@ -147,7 +151,7 @@ impl Post {
             return Ok(None);
         }
         self.refresh(&me.mailbox)?;
-        if self.unheard(me, session, mark)?.0.is_empty() || me.mailbox.home().is_waited_on() {
+        if self.unheard(me, session, mark)?.0.is_empty() || me.mailbox.home().is_waited_on()? {
             return Ok(None);
         }
         let _lock = Told::lock(&self.room)?;
@@ -172,7 +176,7 @@ impl Post {
     /// Whether a session would be woken.
     pub fn is_news(&self, me: &Me, session: &Session) -> Result<bool> {
         self.refresh(&me.mailbox)?;
-        Ok(!self.unheard(me, session, Mark::Woken)?.0.is_empty() && !me.mailbox.home().is_waited_on())
+        Ok(!self.unheard(me, session, Mark::Woken)?.0.is_empty() && !me.mailbox.home().is_waited_on()?)
     }
 
     /// Takes a wake-up back that did not reach its session.
@@ -217,7 +221,10 @@ impl Post {
             return;
         }
         // Where a program's shell does not know its session, the mailbox does.
-        let holder = || self.holder_of(me).filter(|h| h.program == self.caller.harness && !h.id.is_empty());
+        let holder = || {
+            let holder = self.holder_of(me).ok().flatten();
+            holder.filter(|h| h.program == self.caller.harness && !h.id.is_empty())
+        };
         let Some(session) = self.caller.session.clone().or_else(holder) else { return };
         let note = || -> Result<()> {
             // Only a session that has hooks is told anything.
@@ -238,7 +245,7 @@ impl Post {
         let mut found = vec![];
         for bound in session::all(&self.room, program)?.into_iter().filter(|bound| !bound.ended) {
             if let Ok(me) = self.other(&bound.mailbox)
-                && self.holder_of(&me).is_some_and(|holder| holder == bound.session)
+                && self.holder_of(&me)?.is_some_and(|holder| holder == bound.session)
             {
                 found.push((bound.session, me));
             }
@@ -251,8 +258,13 @@ impl Post {
     pub(super) fn forget_old_sessions(&self) {
         let Ok(old) = session::silent(&self.room, self.now(), FORGOTTEN) else { return };
         for bound in old {
-            let holds = self.other(&bound.mailbox).ok().and_then(|me| self.holder_of(&me));
-            if holds.is_none_or(|holder| holder != bound.session) {
+            let holder = match self.other(&bound.mailbox) {
+                Ok(me) => self.holder_of(&me),
+                Err(Error::NoMailbox { .. } | Error::NoPlace { .. }) => Ok(None),
+                Err(e) => Err(e),
+            };
+            // What cannot be looked at may be held.
+            if holder.is_ok_and(|holder| holder.is_none_or(|holder| holder != bound.session)) {
                 let _ = bound.session.forget(&self.room);
             }
         }

@@ -9,10 +9,9 @@ use rustix::fs::FileType;
 
 use super::{Error, Post, Result, Why};
 use crate::journal::Event;
-use crate::mailbox::Folder;
 use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::presence::Presence;
-use crate::mailbox::{Maildir, workspace};
+use crate::mailbox::{Folder, Maildir, workspace};
 use crate::message::Protocol;
 use crate::message::envelope::check_value;
 use crate::name::{MailboxId, Name};
@@ -98,13 +97,8 @@ impl Post {
         if !wanted.child {
             mailbox.mark_seen();
         }
-        Ok(Setup {
-            name: entry.name,
-            id: entry.id,
-            created,
-            bound,
-            unread: self.placed(mailbox).and_then(|m| Ok(m.list(Folder::Inbox, 0)?.total)).unwrap_or(0),
-        })
+        let unread = self.placed(mailbox)?.list(Folder::Inbox, 0)?.total;
+        Ok(Setup { name: entry.name, id: entry.id, created, bound, unread })
     }
 
     /// Binds a session to its mailbox, unless another session holds it and is alive: that is what `takeover` asks
@@ -113,10 +107,12 @@ impl Post {
         if session.mailbox(&self.room)?.as_ref() == Some(mailbox.id()) {
             return Ok(true);
         }
-        if self.check_holder(session, mailbox.id()).is_err()
-            && mailbox.presence(self.now()) == Presence::Alive
-        {
-            return Ok(false);
+        match self.check_holder(session, mailbox.id()) {
+            Err(Error::TakenOver { .. }) if mailbox.presence(self.now())? == Presence::Alive => {
+                return Ok(false);
+            }
+            Err(Error::TakenOver { .. }) | Ok(()) => {}
+            Err(e) => return Err(e),
         }
         session.bind(&self.room, mailbox.id())?;
         self.forget_old_sessions();
@@ -143,24 +139,22 @@ impl Post {
     fn new_entry(&self, registry: &Registry, own: Option<MailboxId>, name: Option<Name>) -> Result<Entry> {
         let name = match name {
             Some(name) => name,
-            None => match own
-                .as_ref()
-                .and_then(|id| self.carded_name(id))
-                .filter(|n| !registry.is_taken(n.as_str(), None))
-            {
-                Some(name) => name,
-                None => free_name(registry)?,
-            },
+            None => {
+                let carded = own.as_ref().map(|id| self.carded_name(id)).transpose()?.flatten();
+                match carded.filter(|name| !registry.is_taken(name.as_str(), None)) {
+                    Some(name) => name,
+                    None => free_name(registry)?,
+                }
+            }
         };
         // An id is an address too: nobody may be called by that of another.
-        let squats = |id: MailboxId| {
-            Some(&id) != own.as_ref()
-                && registry.by_id(&id).is_none()
-                && self.carded_name(&id).as_ref() != Some(&name)
+        let squats = match self.existing_id(name.as_str())? {
+            Some(id) if Some(&id) != own.as_ref() && registry.by_id(&id).is_none() => {
+                self.carded_name(&id)?.as_ref() != Some(&name)
+            }
+            _ => false,
         };
-        if registry.is_taken(name.as_str(), own.as_ref())
-            || self.existing_id(name.as_str())?.is_some_and(squats)
-        {
+        if squats || registry.is_taken(name.as_str(), own.as_ref()) {
             return Err(Error::Taken { suggestions: registry.suggestions(&name), name: name.to_string() });
         }
         let id = match own {
@@ -232,15 +226,28 @@ impl Post {
             }
         })?;
         ids.sort();
-        Ok(ids.into_iter().find(|id| self.carded_name(id).is_some_and(|carded| carded == *name)))
+        for id in ids {
+            if self.carded_name(&id)?.is_some_and(|carded| carded == *name) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
     }
 
-    fn carded_name(&self, id: &MailboxId) -> Option<Name> {
+    /// The name on the card of a mailbox, if it has one that can be used. That the disk failed says nothing about a card.
+    fn carded_name(&self, id: &MailboxId) -> Result<Option<Name>> {
         // The directories of others are not opened: that would change their modes.
-        let there = self.room.extent(id) != Extent::Absent;
-        let mailbox = there.then(|| Maildir::open(self.room.root(), id).ok())??;
-        let card = Registry::parse(&mailbox.dir().read("card.json", CARD_LIMIT).ok()??).ok()?;
-        card.by_id(id).and_then(|entry| Name::parse(&entry.name).ok())
+        if self.room.extent(id) == Extent::Absent {
+            return Ok(None);
+        }
+        let read = Maildir::open(self.room.root(), id).and_then(|m| m.dir().read("card.json", CARD_LIMIT));
+        let bytes = match read {
+            Err(e) if e.is_passing() => return Err(e.into()),
+            other => other.ok().flatten(),
+        };
+        let card = bytes.and_then(|bytes| Registry::parse(&bytes).ok());
+        let entry = card.as_ref().and_then(|card| card.by_id(id));
+        Ok(entry.and_then(|entry| Name::parse(&entry.name).ok()))
     }
 }
 

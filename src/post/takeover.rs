@@ -41,8 +41,9 @@ impl Post {
         let mailbox = self.home(&id)?;
         let name = self.name_of(id.as_str()).to_owned();
         let mine = self.caller.session.as_ref();
-        let is_mine = mine.is_some_and(|session| holder(&mailbox).is_some_and(|h| h.is(session)));
-        if !force && !is_mine && mailbox.presence(self.now()) == Presence::Alive {
+        let held = holder(&mailbox)?;
+        let is_mine = mine.is_some_and(|session| held.is_some_and(|h| h.is(session)));
+        if !force && !is_mine && mailbox.presence(self.now())? == Presence::Alive {
             return Err(Error::HolderAlive { name });
         }
         if let Some(session) = mine {
@@ -64,14 +65,17 @@ impl Post {
     }
 
     /// The session that a mailbox belongs to.
-    pub(super) fn holder_of(&self, me: &super::Me) -> Option<Session> {
-        holder(me.mailbox.home()).map(|h| Session { program: h.program, id: h.session })
+    pub(super) fn holder_of(&self, me: &super::Me) -> Result<Option<Session>> {
+        Ok(holder(me.mailbox.home())?.map(|h| Session { program: h.program, id: h.session }))
     }
 
     /// Refuses a session whose mailbox was taken over by another.
     pub(super) fn check_holder(&self, session: &Session, id: &MailboxId) -> Result<()> {
-        let Ok(mailbox) = Maildir::open(self.room.root(), id) else { return Ok(()) };
-        match holder(&mailbox) {
+        let mailbox = match Maildir::open(self.room.root(), id) {
+            Err(e) if e.is_missing() => return Ok(()),
+            other => other?,
+        };
+        match holder(&mailbox)? {
             Some(other) if !other.is(session) => Err(Error::TakenOver {
                 name: self.name_of(id.as_str()).to_owned(),
                 by: other.program,
@@ -88,7 +92,8 @@ impl Holder {
     }
 }
 
-fn holder(mailbox: &Maildir) -> Option<Holder> {
-    let bytes = mailbox.dir().read(FILE, 64 * 1024).ok()??;
-    serde_json::from_slice(&bytes).ok()
+/// Whose a mailbox is; a file that does not say it makes it nobody's, and the doctor reports that.
+fn holder(mailbox: &Maildir) -> Result<Option<Holder>> {
+    let bytes = mailbox.dir().read(FILE, 64 * 1024)?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
