@@ -5,7 +5,8 @@ use std::ffi::OsString;
 
 use rustix::fs::FileType;
 
-use super::{Doctor, Grade, entries};
+use super::{Doctor, Grade, entries, stat_if_any};
+use crate::mailbox::claim::{self, LOCK};
 use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::workspace::{self, MAILBOX};
 use crate::mailbox::{Dir, Error, Folder, Maildir, Token};
@@ -13,7 +14,7 @@ use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId};
 
 /// What lies in a mailbox beside its folders.
-const KNOWN: [&str; 5] = ["card.json", "seen", ".alive", ".deliver.lock", ".answer.lock"];
+const KNOWN: [&str; 6] = ["card.json", "seen", ".alive", ".deliver.lock", ".answer.lock", LOCK];
 
 impl Doctor<'_> {
     pub(super) fn mailbox(&mut self, id: &MailboxId) -> Result<(), Error> {
@@ -41,7 +42,7 @@ impl Doctor<'_> {
         let mut ids = HashMap::new();
         for (name, kind) in entries(dir)? {
             let path = dir.path().join(&name).display().to_string();
-            if let Ok(stat) = dir.stat(&name) {
+            if let Some(stat) = stat_if_any(dir, &name)? {
                 self.modes(dir, &name, &stat);
             }
             match (name.as_str(), kind) {
@@ -128,16 +129,33 @@ impl Doctor<'_> {
 
     /// Attempts belong to a message that is still there.
     fn attempts(&mut self, mailbox: &Maildir) -> Result<(), Error> {
-        let dir = mailbox.dir().sub("attempts")?;
+        let dir = mailbox.dir().sub(claim::ATTEMPTS)?;
         for (name, _) in entries(&dir)? {
             let mut there = false;
             for folder in mailbox.folders()? {
-                there |= mailbox.folder_if_any(folder)?.is_some_and(|f| f.stat(&name).is_ok());
+                there |= match mailbox.folder_if_any(folder)? {
+                    Some(folder) => stat_if_any(&folder, &name)?.is_some(),
+                    None => false,
+                };
             }
             if !there {
                 self.litter(&dir, &name);
-            } else if let Ok(stat) = dir.stat(&name) {
-                self.modes(&dir, &name, &stat);
+                continue;
+            }
+            let path = dir.path().join(&name).display().to_string();
+            match dir.open_file(&name) {
+                Ok(opened) => {
+                    self.modes(&dir, &name, &opened.stat);
+                    let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
+                    if size > claim::LIMIT {
+                        let what = format!("is {size} bytes: only the last {} count", claim::LIMIT);
+                        self.find(Grade::Note, "§5.5", path, what);
+                    }
+                }
+                Err(e) if e.is_missing() => {}
+                Err(e) => {
+                    self.find(Grade::Fault, "§5.5", path, format!("its message cannot be taken: {e}"));
+                }
             }
         }
         Ok(())
@@ -147,7 +165,10 @@ impl Doctor<'_> {
     fn answers_by_hand(&mut self, mailbox: &Maildir) -> Result<(), Error> {
         let own = mailbox.dir().sub(MAILBOX)?;
         for folder in ["inbox", "scratch", "archive"] {
-            let Ok(dir) = own.sub(folder) else { continue };
+            let dir = match own.sub(folder) {
+                Err(e) if e.is_missing() => continue,
+                other => other?,
+            };
             for (name, _) in entries(&dir)?.iter().filter(|(name, _)| name.starts_with('.')) {
                 self.litter(&dir, name);
             }
@@ -181,7 +202,7 @@ impl Doctor<'_> {
         }
         for name in &listing.names {
             let path = dir.path().join(name).display().to_string();
-            if let Ok(stat) = dir.stat(name) {
+            if let Some(stat) = stat_if_any(&dir, name)? {
                 self.modes(&dir, name, &stat);
             }
             match mailbox.message(folder, name, self.room.limits().body_bytes) {
@@ -197,6 +218,10 @@ impl Doctor<'_> {
                 Err(broken) if broken.is_settled(self.now()) && !broken.is_bare => {
                     self.put_aside(mailbox, folder, &OsString::from(name), path, broken.why);
                 }
+                Err(broken) if broken.passing => {
+                    self.find(Grade::Fault, "§5.3", path, broken.why);
+                }
+                // It may be growing.
                 Err(_) => {}
             }
         }
@@ -206,7 +231,7 @@ impl Doctor<'_> {
             if matches!(folder, Folder::Claimed(_))
                 && (name == "claim.json" || name.starts_with(".claim.json."))
             {
-                if let Ok(stat) = dir.stat(&name) {
+                if let Some(stat) = stat_if_any(&dir, &name)? {
                     self.modes(&dir, &name, &stat);
                 }
                 continue;

@@ -139,8 +139,15 @@ impl Doctor<'_> {
 
     /// A staging file or directory: litter, removed once it is old.
     fn litter(&mut self, dir: &Dir, name: &str) {
-        let Ok(stat) = dir.stat(name) else { return };
         let path = dir.path().join(name).display().to_string();
+        let stat = match stat_if_any(dir, name) {
+            Ok(Some(stat)) => stat,
+            Ok(None) => return,
+            Err(e) => {
+                self.find(Grade::Fault, "§4.5", path, e.to_string());
+                return;
+            }
+        };
         let age = self.now().since(mtime(&stat));
         if age < LITTER {
             self.find(Grade::Litter, "§4.5", path, "is staged, or was left by an interrupted command");
@@ -169,4 +176,12 @@ fn entries(dir: &Dir) -> Result<Vec<(String, FileType)>, Error> {
     dir.scan(|name, kind| all.push((String::from_utf8_lossy(name).into_owned(), kind)))?;
     all.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(all)
+}
+
+/// What lies under a name; `None`: it has gone meanwhile.
+fn stat_if_any(dir: &Dir, name: &str) -> Result<Option<Stat>, Error> {
+    match dir.stat(name) {
+        Err(e) if e.is_missing() => Ok(None),
+        other => other.map(Some),
+    }
 }

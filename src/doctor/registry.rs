@@ -15,14 +15,16 @@ impl Doctor<'_> {
     pub(super) fn registry(&mut self, mailboxes: &[MailboxId]) -> Result<(), Error> {
         let root = self.room.root();
         let path = root.path().join("registry.json").display().to_string();
-        let mut registry = match Registry::load(root) {
-            Ok(registry) => registry,
+        let (mut registry, broken) = match Registry::load(root) {
+            Ok(registry) => (registry, None),
             Err(registry::Error::Disk(e)) => return Err(e),
-            Err(e) => {
-                self.keep_broken("registry.json", "§6.3", e.to_string());
-                Registry::default()
-            }
+            Err(e) => (Registry::default(), Some(e.to_string())),
         };
+        // Before anything is changed: what cannot be read now would be missing from what is built.
+        let cards = self.cards(&registry, mailboxes)?;
+        if let Some(why) = broken {
+            self.keep_broken("registry.json", "§6.3", why);
+        }
         for (name, _) in &registry.strange {
             self.find(
                 Grade::Note,
@@ -32,7 +34,7 @@ impl Doctor<'_> {
             );
         }
         let mut changed = self.entries(&mut registry, &path);
-        changed |= self.unregistered(&mut registry, mailboxes, &path);
+        changed |= self.unregistered(&mut registry, cards, &path);
         if self.fix && changed {
             // Read again under the lock: somebody may have registered in the meantime.
             let mut editing = match Editing::begin(root) {
@@ -132,18 +134,15 @@ impl Doctor<'_> {
     }
 
     /// Mailboxes whose card has a name that the registry lost.
-    fn unregistered(&mut self, registry: &mut Registry, mailboxes: &[MailboxId], path: &str) -> bool {
+    fn unregistered(&mut self, registry: &mut Registry, cards: Vec<Entry>, path: &str) -> bool {
         let mut changed = false;
-        for id in mailboxes {
-            if registry.by_id(id).is_some() {
-                continue;
-            }
-            let Some(mut entry) = self.card(id) else { continue };
+        for mut entry in cards {
             // A home that an interrupted adoption left: its messages have a name already, and one inbox has one.
             if registry.entries.iter().any(|other| other.inbox == entry.inbox) {
                 continue;
             }
-            let what = format!("the mailbox {id} has the name `{}` on its card and no entry", entry.name);
+            let (id, name) = (&entry.id, &entry.name);
+            let what = format!("the mailbox {id} has the name `{name}` on its card and no entry");
             self.find(Grade::Fault, "§6.3", path, what);
             self.to_commit.push(self.findings.len() - 1);
             if registry.is_taken(&entry.name, None)
@@ -158,9 +157,30 @@ impl Doctor<'_> {
         changed
     }
 
-    fn card(&self, id: &MailboxId) -> Option<Entry> {
-        let mailbox = Maildir::open(self.room.root(), id).ok()?;
-        let bytes = mailbox.dir().read("card.json", CARD_LIMIT).ok()??;
-        Registry::parse(&bytes).ok()?.by_id(id).cloned()
+    /// What the mailboxes without an entry say of themselves.
+    fn cards(&mut self, registry: &Registry, mailboxes: &[MailboxId]) -> Result<Vec<Entry>, Error> {
+        let mut cards = vec![];
+        for id in mailboxes.iter().filter(|id| registry.by_id(id).is_none()) {
+            let read = Maildir::open(self.room.root(), id)
+                .and_then(|mailbox| mailbox.dir().read("card.json", CARD_LIMIT));
+            match read {
+                Ok(Some(bytes)) => match Registry::parse(&bytes).map(|card| card.by_id(id).cloned()) {
+                    Ok(entry) => cards.extend(entry),
+                    Err(why) => {
+                        let path = self.room.path().join(id.as_str()).join("card.json");
+                        self.find(Grade::Fault, "§6.3", path.display().to_string(), why);
+                    }
+                },
+                Ok(None) => {}
+                // The disk failed, not the card.
+                Err(e) if e.is_passing() => return Err(e),
+                Err(e) if e.is_missing() => {}
+                Err(e) => {
+                    let path = self.room.path().join(id.as_str()).display().to_string();
+                    self.find(Grade::Fault, "§6.3", path, e.to_string());
+                }
+            }
+        }
+        Ok(cards)
     }
 }

@@ -2,7 +2,7 @@
 
 use rustix::fs::FileType;
 
-use super::{Doctor, Grade, entries};
+use super::{Doctor, Grade, entries, stat_if_any};
 use crate::dispatch::runs;
 use crate::journal;
 use crate::mailbox::disk::{check_above, network};
@@ -41,10 +41,7 @@ impl Doctor<'_> {
         let mut mailboxes = vec![];
         for (name, kind) in entries(root)? {
             let path = root.path().join(&name).display().to_string();
-            let stat = match root.stat(&name) {
-                Ok(stat) => stat,
-                Err(_) => continue,
-            };
+            let Some(stat) = stat_if_any(root, &name)? else { continue };
             match (MailboxId::parse(&name), kind) {
                 _ if KNOWN.contains(&name.as_str()) => self.modes(root, &name, &stat),
                 (Ok(id), FileType::Directory) if self.is_mailbox(&id) => {
@@ -132,7 +129,7 @@ impl Doctor<'_> {
                 self.find(Grade::Fault, "§1.3", path, "is not a regular file");
                 continue;
             }
-            if let Ok(stat) = folder.stat(&name) {
+            if let Some(stat) = stat_if_any(&folder, &name)? {
                 self.modes(&folder, &name, &stat);
             }
         }
@@ -143,7 +140,7 @@ impl Doctor<'_> {
     fn dispatched(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
         for (name, kind) in entries(folder)? {
             let path = folder.path().join(&name).display().to_string();
-            let Ok(stat) = folder.stat(&name) else { continue };
+            let Some(stat) = stat_if_any(folder, &name)? else { continue };
             match kind {
                 FileType::RegularFile if depth == 2 && name == "last" => {}
                 FileType::RegularFile if name.starts_with('.') && !name.ends_with(".lock") => {
@@ -174,7 +171,7 @@ impl Doctor<'_> {
             let path = folder.path().join(&name).display().to_string();
             if kind != FileType::RegularFile {
                 self.find(Grade::Fault, "§1.3", path, "is not a regular file");
-            } else if let Ok(stat) = folder.stat(&name) {
+            } else if let Some(stat) = stat_if_any(&folder, &name)? {
                 self.modes(&folder, &name, &stat);
             }
         }

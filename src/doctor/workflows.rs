@@ -2,9 +2,8 @@
 
 use rustix::fs::FileType;
 
-use super::{Doctor, Grade, entries};
+use super::{Doctor, Grade, entries, stat_if_any};
 use crate::mailbox::{Dir, Error};
-use crate::name::MailboxId;
 use crate::workflow::runs::{FOLDER, Runs};
 
 impl Doctor<'_> {
@@ -14,7 +13,7 @@ impl Doctor<'_> {
         self.kept(&folder, 0)?;
         for run in runs.open_ids()? {
             let path = folder.path().join("open").join(&run).display().to_string();
-            if runs.record(&run).is_none() || runs.definition(&run).is_none() {
+            if !runs.is_kept(&run)? {
                 self.mend(
                     Grade::Fault,
                     "§14.1",
@@ -22,7 +21,7 @@ impl Doctor<'_> {
                     "says that a run is in progress of which nothing is kept that can be read".to_owned(),
                     || runs.set_open(&run, false),
                 );
-            } else if MailboxId::parse(&run).is_ok_and(|id| self.room.root().stat(id.as_str()).is_err()) {
+            } else if stat_if_any(self.room.root(), &run)?.is_none() {
                 self.find(
                     Grade::Fault,
                     "§14.1",
@@ -38,7 +37,7 @@ impl Doctor<'_> {
     fn kept(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
         for (name, kind) in entries(folder)? {
             let path = folder.path().join(&name).display().to_string();
-            let Ok(stat) = folder.stat(&name) else { continue };
+            let Some(stat) = stat_if_any(folder, &name)? else { continue };
             match kind {
                 FileType::RegularFile if name.starts_with('.') => self.litter(folder, &name),
                 FileType::RegularFile => self.modes(folder, &name, &stat),

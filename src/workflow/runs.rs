@@ -170,14 +170,29 @@ impl Runs {
     }
 
     pub fn record(&self, run: &str) -> Option<Record> {
-        MailboxId::parse(run).ok()?;
-        let bytes = self.dir_of(run).ok()?.read(RECORD, LIMIT).ok()??;
-        serde_json::from_slice(&bytes).ok()
+        self.read(run, RECORD).ok()?.and_then(|bytes| serde_json::from_slice(&bytes).ok())
     }
 
     pub fn definition(&self, run: &str) -> Option<String> {
-        let bytes = self.dir_of(run).ok()?.read(DEFINITION, LIMIT).ok()??;
-        String::from_utf8(bytes).ok()
+        self.read(run, DEFINITION).ok()?.and_then(|bytes| String::from_utf8(bytes).ok())
+    }
+
+    /// Whether enough is kept of a run to carry it on. That the disk failed says nothing.
+    pub fn is_kept(&self, run: &str) -> Result<bool> {
+        for file in [RECORD, DEFINITION] {
+            self.read(run, file)?;
+        }
+        Ok(self.record(run).is_some() && self.definition(run).is_some())
+    }
+
+    fn read(&self, run: &str, file: &str) -> Result<Option<Vec<u8>>> {
+        if MailboxId::parse(run).is_err() {
+            return Ok(None);
+        }
+        match self.dir_of(run).and_then(|dir| dir.read(file, LIMIT)) {
+            Err(e) if e.is_passing() => Err(e),
+            other => Ok(other.ok().flatten()),
+        }
     }
 
     fn dir_of(&self, run: &str) -> Result<Dir> {
