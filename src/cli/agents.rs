@@ -165,7 +165,9 @@ impl Verb for RunsOf {
         let runs = Runs::open(post.room())?;
         let ids = runs.ids()?;
         let Some(wanted) = &self.id else {
-            let newest = ids[ids.len().saturating_sub(self.limit)..].iter().filter_map(|id| runs.get(id));
+            let newest = ids[ids.len().saturating_sub(self.limit)..]
+                .iter()
+                .filter_map(|id| runs.get(id).ok().flatten());
             let newest: Vec<_> = newest.collect();
             match context.output.json {
                 true => context
@@ -176,7 +178,7 @@ impl Verb for RunsOf {
             return if newest.is_empty() { Err(context.nothing("no agent was started")) } else { Ok(()) };
         };
         let fits = |id: &&String| id.starts_with(wanted.as_str()) || id.ends_with(wanted.as_str());
-        let fitting: Vec<_> = ids.iter().filter(fits).filter_map(|id| runs.get(id)).collect();
+        let fitting: Vec<_> = ids.iter().filter(fits).filter_map(|id| runs.get(id).ok().flatten()).collect();
         let [run] = fitting.as_slice() else {
             let why = format!("{} runs are called `{}`", fitting.len(), visible::clip(wanted, 60));
             return Err(Fail::told(Failure::Unknown, why, "postroom runs lists them"));

@@ -9,7 +9,6 @@
 use super::processes;
 use super::runs::{Run, Runs, State};
 use super::supervisor::together;
-use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Hold;
 use crate::post::{Answered, Error, Held, Me, Post, Result, SET_BACK};
@@ -44,7 +43,7 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
     };
     for id in runs.open_ids()? {
         let Some(lock) = runs.dir.sub("open")?.try_left_lock(&id)? else { continue };
-        let Some(mut run) = runs.get(&id) else {
+        let Some(mut run) = runs.get(&id)? else {
             // Killed before it recorded anything, so before it claimed anything.
             runs.forget_open(&id);
             continue;
@@ -76,8 +75,11 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
 
 /// Brings the message of a dead run into the state it belongs in.
 fn finish(post: &Post, run: &Run) -> Result<(State, String)> {
-    let Ok(me) = post.act_as(&run.mailbox) else {
-        return Ok((State::Failed, format!("{}, and its mailbox is gone", reason(run))));
+    let me = match post.act_as(&run.mailbox) {
+        Err(Error::UnknownName { .. } | Error::NoMailbox { .. } | Error::NoPlace { .. }) => {
+            return Ok((State::Failed, format!("{}, and its mailbox is gone", reason(run))));
+        }
+        other => other?,
     };
     let mut ends = vec![];
     for held in claims_of(post, &me, &run.id)? {
@@ -85,26 +87,24 @@ fn finish(post: &Post, run: &Run) -> Result<(State, String)> {
     }
     if ends.is_empty() {
         // It was killed after its message had its last state, or its lease was over before.
-        ends.push(state_of(post, &me, &run.file, reason(run)));
+        ends.push(state_of(post, &me, &run.file, reason(run))?);
     }
     Ok(together(ends))
 }
 
 fn finish_one(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, String)> {
     let ended = match post.envelope_of(held) {
-        Ok(asked) => {
-            let since = Timestamp::parse(&run.started).unwrap_or_else(|| post.room().clock().now());
-            match post.is_answered(me, &asked, since.minus(SET_BACK))? {
-                Answered::Yes => post.done(me, held, None).map(|_| (State::Done, String::new())),
-                Answered::Failed(why) => post.fail(me, held, &why).map(|_| (State::Failed, why)),
-                Answered::No => again(post, me, held, run),
-            }
-        }
+        Ok(asked) => match post.is_answered(me, &asked, run.began(post.room().clock()).minus(SET_BACK))? {
+            Answered::Yes => post.done(me, held, None).map(|_| (State::Done, String::new())),
+            Answered::Failed(why) => post.fail(me, held, &why).map(|_| (State::Failed, why)),
+            Answered::No => again(post, me, held, run),
+        },
+        Err(e @ Error::Failing { .. }) => return Err(e),
         Err(_) => again(post, me, held, run),
     };
     match ended {
         // Its lease ended meanwhile, and somebody gave it back.
-        Err(Error::NoClaim { .. }) => Ok(state_of(post, me, &held.terms.file, reason(run))),
+        Err(Error::NoClaim { .. }) => state_of(post, me, &held.terms.file, reason(run)),
         other => other,
     }
 }
@@ -115,12 +115,12 @@ fn reason(run: &Run) -> &str {
 }
 
 /// What became of a message whose claim is over, by where it lies; `why` if it is not done.
-pub(super) fn state_of(post: &Post, me: &Me, file: &str, why: &str) -> (State, String) {
-    match post.lies_in(me, file) {
+pub(super) fn state_of(post: &Post, me: &Me, file: &str, why: &str) -> Result<(State, String)> {
+    Ok(match post.lies_in(me, file)? {
         Some(Folder::Inbox | Folder::Claimed(_) | Folder::Working) => (State::Again, why.to_owned()),
         Some(Folder::Failed) => (State::Failed, why.to_owned()),
         _ => (State::Done, String::new()),
-    }
+    })
 }
 
 fn again(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, String)> {

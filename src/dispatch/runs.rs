@@ -15,11 +15,13 @@
 //! A file in `open/` that nobody holds is a run whose supervisor was killed (recovery.rs). All of this may be deleted when
 //! nothing runs (format.md §7.4).
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::output::is_session;
-use crate::clock::Timestamp;
+use crate::clock::{Clock, Timestamp};
 use crate::mailbox::fault::Result;
 use crate::mailbox::lock::{Hold, Lock};
 use crate::mailbox::{Dir, pause};
@@ -75,6 +77,11 @@ pub struct Run {
     #[serde(default)]
     pub retries: u32,
     pub started: String,
+    /// The same in milliseconds since that boot of the machine, which nobody can set back.
+    #[serde(default)]
+    pub started_ms: u64,
+    #[serde(default)]
+    pub boot: String,
     #[serde(default)]
     pub ended: String,
     pub state: State,
@@ -86,6 +93,17 @@ pub struct Run {
     pub session: String,
     #[serde(default)]
     pub cost: Option<f64>,
+}
+
+impl Run {
+    /// When it began, by the clock as it is now: earlier than was written down, if somebody set the clock back meanwhile. Of
+    /// a run before the last boot nobody can say, so it may have begun at any time.
+    pub(super) fn began(&self, clock: &dyn Clock) -> Timestamp {
+        let long_ago = Timestamp::from_parts(0, 0);
+        let started = Timestamp::parse(&self.started).filter(|_| self.boot == clock.boot_id());
+        let took = clock.boot().saturating_sub(Duration::from_millis(self.started_ms));
+        started.map_or(long_ago, |started| started.min(clock.now().minus(took)))
+    }
 }
 
 /// The records of a room.
@@ -147,10 +165,13 @@ impl Runs {
         self.dir.sub("runs")?.sub(id)
     }
 
-    /// One run.
-    pub fn get(&self, id: &str) -> Option<Run> {
-        let bytes = self.dir_of(id).ok()?.read(RECORD, LIMIT).ok()??;
-        serde_json::from_slice(&bytes).ok()
+    /// One run; `None`: nothing is recorded of it that can be understood.
+    pub fn get(&self, id: &str) -> Result<Option<Run>> {
+        let bytes = match self.dir_of(id).and_then(|dir| dir.read(RECORD, LIMIT)) {
+            Err(e) if e.is_missing() => None,
+            other => other?,
+        };
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
     /// The ids of all runs, oldest first.
@@ -248,9 +269,13 @@ impl Runs {
         self.dir.made_sub("answers")?.exchange(&key(mailbox, file), text.as_bytes())
     }
 
-    pub fn kept_answer(&self, mailbox: &str, file: &str) -> Option<String> {
-        let bytes = self.dir.sub("answers").ok()?.read(&key(mailbox, file), u64::MAX / 2).ok()??;
-        String::from_utf8(bytes).ok()
+    pub fn kept_answer(&self, mailbox: &str, file: &str) -> Result<Option<String>> {
+        let bytes = match self.dir.sub("answers").and_then(|dir| dir.read(&key(mailbox, file), u64::MAX / 2))
+        {
+            Err(e) if e.is_missing() => None,
+            other => other?,
+        };
+        Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 
     /// The messages that have to wait, by their keys, each with when it may be tried again.
@@ -287,4 +312,42 @@ impl Runs {
 pub(super) fn key(mailbox: &str, what: &str) -> String {
     let digest = Sha256::new().chain_update(mailbox).chain_update([0]).chain_update(what).finalize();
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct At(i64, u64, &'static str);
+
+    impl Clock for At {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_parts(self.0, 0)
+        }
+        fn boot(&self) -> Duration {
+            Duration::from_secs(self.1)
+        }
+        fn boot_id(&self) -> String {
+            self.2.to_owned()
+        }
+        fn host(&self) -> String {
+            String::new()
+        }
+    }
+
+    /// An answer that came after the clock was set back came after the run began.
+    #[test]
+    fn a_clock_that_was_set_back_makes_a_run_begin_earlier() {
+        let at = |second| Timestamp::from_parts(second, 0);
+        let record = r#"{"v":1,"id":"r","mailbox":"m","agent":"a","message":"","file":"","from":"","thread":"","attempt":1,"state":"running"}"#;
+        let mut record: serde_json::Value = serde_json::from_str(record).unwrap();
+        (record["started"], record["started_ms"], record["boot"]) =
+            (at(1000).precise().into(), 5000.into(), "one".into());
+        let run: Run = serde_json::from_value(record).unwrap();
+        assert_eq!(run.began(&At(1030, 35, "one")), at(1000));
+        assert_eq!(run.began(&At(970, 35, "one")), at(940), "set back by a minute");
+        assert_eq!(run.began(&At(1090, 35, "one")), at(1000), "set forward");
+        assert_eq!(run.began(&At(1030, 35, "two")), at(0), "another boot");
+    }
 }

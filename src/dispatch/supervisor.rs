@@ -86,6 +86,8 @@ pub fn supervise(
         attempt: 0,
         retries: agent.settings.retries,
         started: post.room().clock().now().precise(),
+        started_ms: u64::try_from(post.room().clock().boot().as_millis()).unwrap_or(0),
+        boot: post.room().clock().boot_id(),
         ended: String::new(),
         state: State::Running,
         why: String::new(),
@@ -148,8 +150,7 @@ pub(super) struct Supervisor<'a> {
 
 impl Supervisor<'_> {
     fn run(&self, run: &mut Run) -> Result<(State, String)> {
-        let clock = self.post.room().clock();
-        let (mut ends, mut left, begun) = (vec![], vec![], clock.boot());
+        let (mut ends, mut left) = (vec![], vec![]);
         for work in &self.work {
             match self.before(work)? {
                 Some(end) => ends.push(end),
@@ -168,8 +169,7 @@ impl Supervisor<'_> {
             let _ = self.runs.count_cost(self.me.id.as_str(), self.now(), cost);
         }
         let told = told.and_then(|ended| self.judge(&ended));
-        let started = Timestamp::parse(&run.started).unwrap_or(self.now());
-        let since = by_the_clock_of(self.now(), started, clock.boot().saturating_sub(begun));
+        let since = run.began(self.post.room().clock());
         let mut answered: Option<&Work> = None;
         for work in left {
             let end = match self.post.is_answered(self.me, work.envelope(), since)? {
@@ -211,11 +211,6 @@ impl Supervisor<'_> {
     }
 }
 
-/// When a run started that took so long: earlier than was written down, if somebody set the clock back meanwhile.
-fn by_the_clock_of(now: Timestamp, started: Timestamp, took: Duration) -> Timestamp {
-    started.min(now.minus(took))
-}
-
 /// How a run ended, of how its messages did: as the worst of them.
 pub(super) fn together(ends: Vec<(State, String)>) -> (State, String) {
     let badness = |state: State| match state {
@@ -225,18 +220,4 @@ pub(super) fn together(ends: Vec<(State, String)>) -> (State, String) {
     };
     // Of equals the first one counts.
     ends.into_iter().rev().max_by_key(|(state, _)| badness(*state)).unwrap_or((State::Done, String::new()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clock_that_was_set_back_makes_a_run_start_earlier() {
-        let at = |second| Timestamp::from_parts(second, 0);
-        let took = Duration::from_secs(30);
-        assert_eq!(by_the_clock_of(at(130), at(100), took), at(100));
-        assert_eq!(by_the_clock_of(at(70), at(100), took), at(40), "set back by a minute");
-        assert_eq!(by_the_clock_of(at(190), at(100), took), at(100), "set forward");
-    }
 }

@@ -7,13 +7,12 @@ use super::guards;
 use super::recovery::state_of;
 use super::runs::{State, key};
 use super::supervisor::{LEASE, Supervisor};
+use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Lock;
 use crate::message::Envelope;
 use crate::name::MessageId;
-use crate::post::{
-    Answered, Claimed, Error, HOPS, Held, Letter, Me, Outcome, Post, Receipt, Result, SET_BACK,
-};
+use crate::post::{Answered, Claimed, Error, HOPS, Held, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::random;
 
 /// One claimed message.
@@ -89,9 +88,8 @@ impl Supervisor<'_> {
     pub(super) fn before(&self, work: &Work) -> Result<Option<End>> {
         let envelope = work.envelope();
         if work.attempt() > 1 {
-            // An attempt before this one may have been killed between its answer and its end.
-            let since = work.claimed.opened.time.minus(SET_BACK);
-            match self.post.is_answered(self.me, envelope, since)? {
+            // An attempt before this one may have been killed between its answer and its end, whatever the clock said then.
+            match self.post.is_answered(self.me, envelope, Timestamp::from_parts(0, 0))? {
                 Answered::No => {}
                 answered => {
                     let end = self.answered(work, answered);
@@ -108,7 +106,7 @@ impl Supervisor<'_> {
             let why = last.map_or_else(unseen, |last| last.why);
             return self.unless_overtaken(work, self.give_up(work, why)).map(Some);
         }
-        if let Some(text) = self.runs.kept_answer(self.me.id.as_str(), work.file()) {
+        if let Some(text) = self.runs.kept_answer(self.me.id.as_str(), work.file())? {
             let end = match self.answer(work, &text) {
                 Ok(Ok(remark)) => {
                     self.forget(work);
@@ -228,7 +226,7 @@ impl Supervisor<'_> {
     /// message itself may have more to say.
     pub(super) fn is_given_up(&self, work: &Work) -> bool {
         matches!(work.held.mailbox.terms(work.held.token), Ok(None))
-            && self.post.lies_in(self.me, work.file()) == Some(Folder::Failed)
+            && matches!(self.post.lies_in(self.me, work.file()), Ok(Some(Folder::Failed)))
     }
 
     /// The agent may have finished the message itself, or its lease ended meanwhile and it is somebody else's.
@@ -240,7 +238,7 @@ impl Supervisor<'_> {
                     Some(last) => last.why,
                     None => "its lease ended, and somebody else took the message".to_owned(),
                 };
-                let end = state_of(self.post, self.me, work.file(), &why);
+                let end = state_of(self.post, self.me, work.file(), &why)?;
                 if end.0 != State::Again {
                     self.forget(work);
                 }
@@ -279,6 +277,10 @@ impl Supervisor<'_> {
             }
             Ok(Some(Receipt { outcome: Outcome::Failed(e), .. })) => {
                 Ok(Err(format!("its answer could not be delivered: {e}")))
+            }
+            // The next attempt finds it where it is.
+            Ok(Some(Receipt { outcome: Outcome::Unproven(why), .. })) => {
+                Ok(Err(format!("its answer may not survive a power cut: {why}")))
             }
             Ok(_) => Ok(Ok(String::new())),
             Err(

@@ -8,6 +8,7 @@ use super::{Error, Held, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::{Folder, Mailbox};
 use crate::message::Envelope;
+use crate::name::MailboxId;
 
 /// What is known of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +28,11 @@ impl Post {
         match self.header(&held.mailbox, Folder::Claimed(held.token), &held.terms.file) {
             Ok(Some(header)) => Ok(header.envelope),
             Ok(None) => Err(Error::NoClaim { token: held.token.to_string(), why: None }),
-            Err(broken) => Err(Error::Failing { why: broken.why }),
+            Err(broken) if broken.passing => Err(Error::Failing { why: broken.why }),
+            Err(broken) => {
+                let path = held.mailbox.path(Folder::Claimed(held.token), &held.terms.file);
+                Err(Error::Unreadable { path: path.display().to_string(), why: broken.why })
+            }
         }
     }
 
@@ -42,26 +47,52 @@ impl Post {
             });
         }
         let Some(sender) = self.existing_id(&asked.from)? else { return Ok(Answered::No) };
-        // A sender whose mailbox cannot be looked into must not keep an agent from its other work; an answer that lies there
-        // unseen has the same id as the next, and is not delivered twice.
-        let Ok(mailbox) = self.mailbox(&sender) else { return Ok(Answered::No) };
-        let mut folders = mailbox.folders().unwrap_or_default();
-        folders.retain(|folder| *folder != Folder::Quarantine);
-        for folder in folders {
-            let mut names = mailbox.since(folder, since).unwrap_or_default().into_iter();
-            if names.any(|name| self.is_by(me, asked, &mailbox, folder, &name)) {
-                return Ok(Answered::Yes);
-            }
+        match self.is_answered_in(&sender, me, asked, since) {
+            Ok(true) => Ok(Answered::Yes),
+            Ok(false) => Ok(Answered::No),
+            Err(Error::Disk(e)) if e.is_passing() => Err(e.into()),
+            Err(e @ Error::Failing { .. }) => Err(e),
+            // A sender whose mailbox is none to look into must not keep an agent from its other work.
+            Err(_) => Ok(Answered::No),
         }
-        Ok(Answered::No)
     }
 
-    fn is_by(&self, me: &Me, asked: &Envelope, mailbox: &Mailbox, folder: Folder, name: &str) -> bool {
-        let Ok(Some(header)) = self.header(mailbox, folder, name) else { return false };
-        let envelope = &header.envelope;
-        envelope.reply_to.as_ref() == Some(&asked.id)
+    fn is_answered_in(
+        &self,
+        sender: &MailboxId,
+        me: &Me,
+        asked: &Envelope,
+        since: Timestamp,
+    ) -> Result<bool> {
+        let mailbox = self.mailbox(sender)?;
+        let mut folders = mailbox.folders()?;
+        folders.retain(|folder| *folder != Folder::Quarantine);
+        for folder in folders {
+            for name in mailbox.since(folder, since)? {
+                if self.is_by(me, asked, &mailbox, folder, &name)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_by(
+        &self,
+        me: &Me,
+        asked: &Envelope,
+        mailbox: &Mailbox,
+        folder: Folder,
+        name: &str,
+    ) -> Result<bool> {
+        let envelope = match self.header(mailbox, folder, name) {
+            Ok(Some(header)) => header.envelope,
+            Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+            _ => return Ok(false),
+        };
+        Ok(envelope.reply_to.as_ref() == Some(&asked.id)
             && envelope.from == me.id.as_str()
-            && !is_bounce(envelope)
+            && !is_bounce(&envelope))
     }
 
     /// What is wrong with an unread file; `None`: nothing, or it may be growing still.
@@ -71,7 +102,11 @@ impl Post {
     }
 
     /// The folder that a file of a mailbox lies in, if it is there.
-    pub fn lies_in(&self, me: &Me, file: &str) -> Option<Folder> {
-        self.find(me, file).ok().map(|found| found.folder)
+    pub fn lies_in(&self, me: &Me, file: &str) -> Result<Option<Folder>> {
+        match self.find(me, file) {
+            Ok(found) => Ok(Some(found.folder)),
+            Err(e @ (Error::Disk(_) | Error::Failing { .. } | Error::Room(_))) => Err(e),
+            Err(_) => Ok(None),
+        }
     }
 }
