@@ -15,7 +15,7 @@ use crate::message::Protocol;
 use crate::message::envelope::check_value;
 use crate::name::{MailboxId, MessageId, Name};
 use crate::random;
-use crate::registry::{Editing, Entry, Registry};
+use crate::registry::{self, Editing, Entry, Registry};
 
 /// The directory of a tree of agents in a project.
 const TREE: &str = ".claude";
@@ -282,7 +282,11 @@ fn rooms(root: &Dir) -> Result<Vec<Found>> {
     };
     ids.retain(|id| ["inbox", "tmp"].iter().all(|folder| is_folder(&format!("{id}/{folder}"))));
     ids.sort();
-    let registry = Registry::load(root).unwrap_or_default();
+    let registry = match Registry::load(root) {
+        Err(registry::Error::Disk(e)) => return Err(e.into()),
+        // What is no registry names nobody.
+        other => other.unwrap_or_default(),
+    };
     let found = |id: MailboxId| {
         let entry = registry.by_id(&id);
         Found {

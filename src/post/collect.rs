@@ -4,6 +4,7 @@
 
 use super::{Error, Letter, Me, Outcome, Post, Result};
 use crate::journal::Event;
+use crate::mailbox::collect::is_dir;
 use crate::mailbox::delivery::{DOUBT, REQUEST, TREE_INBOX, restore};
 use crate::mailbox::directory::Directory;
 use crate::mailbox::place::{ByHand, Stray};
@@ -83,7 +84,9 @@ impl Post {
                 // Too long, or the mailbox is full: it waits in its outbox, and keeps nobody from the rest of their mail.
                 _ => return Ok(false),
             },
-            Ok(_) => {}
+            // It is there, and finds itself when it is carried again; until then its question is not finished.
+            Ok(Outcome::Unproven(why)) => return Err(Error::Failing { why }),
+            Ok(Outcome::Queued | Outcome::Already(_)) => {}
         }
         if matches!(folder, Folder::Inbox | Folder::Working)
             && worker.finish(folder, file, answer.failed.as_deref())?
@@ -95,21 +98,27 @@ impl Post {
         Ok(true)
     }
 
-    /// Ends the task in a tree that a message was carried out of, when the message ends without an answer. Nothing is lost if that
-    /// fails: the task stays in progress, where `tree status` shows it.
-    pub(super) fn end_source(&self, mailbox: &Mailbox, asked: &Envelope, failed: bool) {
-        let (Some(inbox), Some(request)) = (asked.extra(TREE_INBOX), asked.extra(REQUEST)) else { return };
+    /// Ends the task in a tree that a message was carried out of, when the message ends without an answer. Comes before that end:
+    /// what fails here is tried again with it.
+    pub(super) fn end_source(&self, mailbox: &Mailbox, asked: &Envelope, failed: bool) -> Result<()> {
+        let (Some(inbox), Some(request)) = (asked.extra(TREE_INBOX), asked.extra(REQUEST)) else {
+            return Ok(());
+        };
         // Anybody can write these fields; only a message of this mailbox was carried out of an inbox of its name.
         if !self.names_of(mailbox.id()).iter().any(|name| name == inbox) {
-            return;
+            return Ok(());
         }
         for path in self.known_trees() {
             let inbox_path = path.join("inboxes").join(inbox);
-            let is_free = self.owner_of(&inbox_path.display().to_string()).is_ok_and(|owner| owner.is_none());
-            if is_free && inbox_path.is_dir() {
-                let _ = Tree::open(&path).map(|tree| tree.end_outside(inbox, request, failed));
+            if is_dir(&inbox_path)? && self.owner_of(&inbox_path.display().to_string())?.is_none() {
+                match Tree::open(&path).and_then(|tree| Ok(tree.end_outside(inbox, request, failed)?)) {
+                    Err(e) if e.is_passing() => return Err(e.into()),
+                    // A tree that is not what it was, or a task that somebody broke, stops nobody; `tree status` shows it.
+                    _ => {}
+                }
             }
         }
+        Ok(())
     }
 
     /// Delivers one message in the protocol of its mailbox, then puts it aside where it lay.

@@ -42,7 +42,8 @@ impl Post {
             },
             (None, None) => (None, None),
         };
-        if let Some(Receipt { outcome: Outcome::Failed(_), .. }) = &receipt {
+        // An answer that is there and may not survive a power cut finds itself when this is run again.
+        if let Some(Receipt { outcome: Outcome::Failed(_) | Outcome::Unproven(_), .. }) = &receipt {
             return Ok(receipt);
         }
         match failed {
@@ -164,12 +165,12 @@ impl Post {
         to: Folder,
         (event, why): (&str, &str),
     ) -> Result<()> {
+        if let Some(asked) = asked.filter(|_| to != Folder::Inbox) {
+            self.end_source(&held.mailbox, asked, to == Folder::Failed)?;
+        }
         let Some(file) = held.mailbox.settle(held.token, &held.terms.file, to, why)? else {
             return Err(self.gone(held));
         };
-        if let Some(asked) = asked.filter(|_| to != Folder::Inbox) {
-            self.end_source(&held.mailbox, asked, to == Folder::Failed);
-        }
         let id = asked.map(|asked| asked.id.to_string()).unwrap_or_default();
         let (note, mailbox) = (why.to_owned(), held.mailbox.id().to_string());
         self.record(Event { id, file, note, mailbox, ..Event::new(event, me.id.as_str()) });

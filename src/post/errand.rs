@@ -120,7 +120,11 @@ impl Post {
         folders.retain(|folder| *folder != Folder::Quarantine);
         for folder in folders {
             for name in mailbox.since(folder, since)? {
-                let Ok(Some(header)) = self.header(&mailbox, folder, &name) else { continue };
+                let header = match self.header(&mailbox, folder, &name) {
+                    Ok(Some(header)) => header,
+                    Err(broken) if broken.passing => return Err(super::Error::Failing { why: broken.why }),
+                    _ => continue,
+                };
                 if header.envelope.reply_to.as_ref() == Some(asked) && header.envelope.from == by.as_str() {
                     let read = self.message(&mailbox, folder, &name);
                     return Ok(read.ok().flatten().map(|(message, _)| message));

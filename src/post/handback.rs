@@ -1,6 +1,6 @@
 //! Handback: the tasks that other agents began this one with. A result may be sent in parts, so an answered task stays one.
 
-use super::{Answered, Me, Post, Result, SET_BACK};
+use super::{Answered, Error, Me, Post, Result, SET_BACK};
 use crate::mailbox::Folder;
 use crate::mailbox::reading::Header;
 
@@ -43,7 +43,11 @@ impl Post {
                 if !name.contains("-spawn") {
                     continue;
                 }
-                let Ok(Some(header)) = self.header(&me.mailbox, folder, &name) else { continue };
+                let header = match self.header(&me.mailbox, folder, &name) {
+                    Ok(Some(header)) => header,
+                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    _ => continue,
+                };
                 if !header.envelope.subject.starts_with(SPAWN) {
                     continue;
                 }

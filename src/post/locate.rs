@@ -45,9 +45,7 @@ impl Post {
         let ids = own.clone().into_iter().chain(ids);
         Ok(ids.filter_map(move |id| match self.mailbox(&id) {
             // The disk failed, or it is one's own: what lies there cannot be denied.
-            Err(Error::Disk(e)) if e.errno().is_some() && !e.is_missing() && !e.is_forbidden() => {
-                Some(Err(e.into()))
-            }
+            Err(Error::Disk(e)) if e.is_passing() => Some(Err(e.into())),
             Err(_) if Some(&id) != own.as_ref() => None,
             other => Some(other),
         }))
@@ -94,10 +92,13 @@ impl Post {
             let mailbox = mailbox?;
             for folder in mailbox.folders()? {
                 for name in mailbox.list(folder, usize::MAX)?.names {
-                    if !is_known(mailbox.id().as_str(), &name)
-                        && let Ok(Some(header)) = self.header(&mailbox, folder, &name)
-                    {
-                        see(&mailbox, header);
+                    if is_known(mailbox.id().as_str(), &name) {
+                        continue;
+                    }
+                    match self.header(&mailbox, folder, &name) {
+                        Ok(Some(header)) => see(&mailbox, header),
+                        Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                        _ => {}
                     }
                 }
             }

@@ -115,6 +115,7 @@ impl Post {
             // Someone archived it between the look and the opening; there it is read as well.
             Ok(None) if folder == Folder::Inbox => match self.message(&me.mailbox, Folder::Archive, &name) {
                 Ok(Some((message, time))) => Ok(self.opened(me, Folder::Archive, &name, message, time)),
+                Err(broken) if broken.passing => Err(Error::Failing { why: broken.why }),
                 _ => Err(Error::NoMessage { reference: reference.to_owned() }),
             },
             Ok(None) => Err(Error::NoMessage { reference: reference.to_owned() }),
@@ -209,20 +210,23 @@ impl Post {
             me.mailbox.sync(to)?;
             return Ok((found, false));
         }
+        let id = match self.header(&me.mailbox, found.folder, &found.name) {
+            Ok(Some(header)) => {
+                if to == Folder::Archive {
+                    self.end_source(&me.mailbox, &header.envelope, false)?;
+                }
+                header.envelope.id.to_string()
+            }
+            // What is no message can be filed away too.
+            Ok(None) => String::new(),
+            Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+            Err(_) => String::new(),
+        };
         let moved = me.mailbox.shift(&found.name, found.folder, to)?;
         let found = Found { name: moved.clone().unwrap_or(found.name), ..found };
         let moved = moved.is_some();
         if moved {
             let event = if to == Folder::Archive { "archived" } else { "unarchived" };
-            let id = match self.header(&me.mailbox, to, &found.name) {
-                Ok(Some(header)) => {
-                    if to == Folder::Archive {
-                        self.end_source(&me.mailbox, &header.envelope, false);
-                    }
-                    header.envelope.id.to_string()
-                }
-                _ => String::new(),
-            };
             self.record_move(event, me, &id, &found.name);
         }
         Ok((found, moved))

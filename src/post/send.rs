@@ -198,9 +198,10 @@ impl Post {
         let mailbox = self.mailbox(recipient)?;
         for folder in mailbox.folders()? {
             for name in mailbox.twins(folder, id)? {
-                if self.header(&mailbox, folder, &name).is_ok_and(|h| h.is_some_and(|h| h.envelope.id == *id))
-                {
-                    return Ok(true);
+                match self.header(&mailbox, folder, &name) {
+                    Ok(Some(header)) if header.envelope.id == *id => return Ok(true),
+                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    _ => {}
                 }
             }
         }
