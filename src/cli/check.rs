@@ -89,7 +89,7 @@ impl Verb for Check {
         if told || count > 0 && (self.count || self.limit == 0) {
             return Ok(());
         }
-        mention_elsewhere(context, &me);
+        mention_elsewhere(context, &me)?;
         if context.output.json || self.count {
             return Err(Fail::Code(Failure::Nothing));
         }
@@ -98,13 +98,14 @@ impl Verb for Check {
 }
 
 /// Mail that a hand-written sender left in the seed's own root must not look like an empty inbox.
-pub(super) fn mention_elsewhere(context: &Context, me: &Me) {
+pub(super) fn mention_elsewhere(context: &Context, me: &Me) -> Result<(), Fail> {
     let other = Path::new(surroundings::SEED_ROOT);
-    let count = post::waiting_elsewhere(&me.id, &context.root, other, context.clock());
+    let count = post::waiting_elsewhere(&me.id, &context.root, other, context.clock())?;
     if count > 0 {
         output::note(&format!(
             "postroom: {count} unread for {} in the room `tmp`: postroom --room tmp check",
             me.shown()
         ));
     }
+    Ok(())
 }

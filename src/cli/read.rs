@@ -43,7 +43,7 @@ impl Verb for Read {
                 Some(opened) => all.push(opened),
                 None if !next.skipped.is_empty() => return Err(Fail::Code(Failure::NotDone)),
                 None => {
-                    super::check::mention_elsewhere(context, &me);
+                    super::check::mention_elsewhere(context, &me)?;
                     if context.output.json {
                         let document = document(context, &me, vec![]);
                         context.output.json(&document);

@@ -9,7 +9,7 @@ use super::check::Which;
 use super::context::Context;
 use super::fail::Fail;
 use super::{Verb, header};
-use crate::post::{Awaited, Failure};
+use crate::post::{Awaited, Checked, Failure};
 use crate::span;
 
 /// Block until mail is there, then show its headers
@@ -48,10 +48,13 @@ impl Verb for Wait {
                 let unreadable = header::unreadable_json(&left.unreadable);
                 let root = context.root.display().to_string();
                 context.output.json(&json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": [], "timed_out": true, "unreadable": unreadable}));
-                return Err(Fail::Code(Failure::Nothing));
+                return Err(Fail::Code(nothing(&left)));
             }
             Awaited::TimedOut(left) => {
                 left.unreadable.iter().for_each(header::unreadable);
+                if nothing(&left) == Failure::NotDone {
+                    return Err(Fail::Code(Failure::NotDone));
+                }
                 let span = span::measured(self.timeout);
                 return Err(context.nothing(&format!("no mail for {} in {span}", me.shown())));
             }
@@ -66,4 +69,9 @@ impl Verb for Wait {
         }
         Ok(())
     }
+}
+
+/// Why no mail came: there is none, or the disk failed.
+fn nothing(left: &Checked) -> Failure {
+    if left.unreadable.iter().any(|broken| broken.passing) { Failure::NotDone } else { Failure::Nothing }
 }

@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Me, Post, Result};
+use super::{Error, Me, Post, Result};
 use crate::mailbox::Folder;
 use crate::mailbox::Maildir;
 use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::Envelope;
 use crate::name::{MailboxId, MessageId};
-use crate::room::Room;
+use crate::room::{self, Room};
 
 /// Which messages are meant. Empty means all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -128,21 +128,23 @@ impl Post {
 /// How many headers `check` shows if it is not told.
 pub const HEADERS: usize = 50;
 
-/// How much mail waits for the same id in another room: the seed's own root, say. Nothing is an answer,
-/// so whatever is wrong with that room counts as nothing.
+/// How much mail waits for the same id in another room: the seed's own root, say. A room that is none counts as nothing,
+/// but not one that cannot be looked into this time.
 pub fn waiting_elsewhere(
     id: &MailboxId,
     here: &Path,
     other: &Path,
     clock: Arc<dyn crate::clock::Clock>,
-) -> usize {
+) -> Result<usize> {
     if here == other {
-        return 0;
+        return Ok(0);
     }
-    let count = || -> Option<usize> {
-        let room = Room::open(other, clock).ok()?;
-        let mailbox = Maildir::open(room.root(), id).ok()?;
-        mailbox.list(Folder::Inbox, 0).ok().map(|listing| listing.total)
+    let count = || -> Result<usize> {
+        let room = Room::open(other, clock)?;
+        Ok(Maildir::open(room.root(), id)?.list(Folder::Inbox, 0)?.total)
     };
-    count().unwrap_or(0)
+    match count() {
+        Err(Error::Disk(e) | Error::Room(room::Error::Disk(e))) if e.is_passing() => Err(e.into()),
+        other => Ok(other.unwrap_or(0)),
+    }
 }
