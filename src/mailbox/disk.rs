@@ -15,28 +15,27 @@ mod log;
 #[cfg(feature = "mutations")]
 mod mutation;
 mod outside;
+mod reading;
 mod swap;
 mod whereabouts;
+mod writing;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, Stat};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 pub use swap::Swapped;
 pub use above::check_above;
 pub use whereabouts::{is_dated_by_this_machine, network};
 
-use self::flags::{dir_flags, exclusive, file_flags, fsync, no_replace};
-use super::fault::{Durability, Error, Result};
-use crate::random;
+use self::flags::{dir_flags, fsync, no_replace};
+use super::fault::{Error, Result};
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const DIR_MODE: Mode = Mode::RWXU;
@@ -173,110 +172,8 @@ impl Dir {
         self.sub(name)
     }
 
-    /// Writes and syncs a new file where no reader looks.
-    pub fn stage(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let synced =
-            self.create(name, bytes).and_then(|file| fsync(&file).map_err(|e| self.fault("sync", name, e)));
-        if synced.is_err() {
-            let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
-        }
-        synced
-    }
-
-    /// Writes a new file without sync, where a power cut makes its content worthless anyway.
-    pub fn write_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.create(name, bytes).map(|_| ())
-    }
-
-    fn create(&self, name: &str, bytes: &[u8]) -> Result<File> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | exclusive() | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, FILE_MODE))
-            .map_err(|e| self.fault("create", name, e))?;
-        let written = || {
-            let mut file = File::from(fd);
-            file.write_all(bytes).map_err(|e| Error::std("write", &self.path.join(name), e))?;
-            // A umask can take away the owner's own rights. And a file that was looked at after it was written has another
-            // time of change when it is moved, by which its readers know that it is whole.
-            let stat = fs::fstat(&file).map_err(|e| self.fault("look at", name, e))?;
-            if stat.st_mode & 0o777 != FILE_MODE.as_raw_mode() {
-                fs::fchmod(&file, FILE_MODE).map_err(|e| self.fault("set the mode of", name, e))?;
-            }
-            Ok(file)
-        };
-        let written = written();
-        if written.is_err() {
-            let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
-        }
-        written
-    }
-
-    /// Moves a file to another directory in one step that never replaces. `Error::Exists` if the name is
-    /// taken there, [`Error::is_missing`] if the file is gone here. The caller syncs `to`.
-    pub fn publish(&self, name: impl AsRef<OsStr>, to: &Dir, new: &str) -> Result<()> {
-        let name = name.as_ref();
-        if self.renames(name, to, new)? {
-            return Ok(());
-        }
-        self.unlink(name).inspect_err(|_| {
-            // Others may move it too: it belongs to whoever takes it away from here, and nobody may have it twice.
-            let _ = to.unlink(OsStr::new(new));
-        })
-    }
-
-    /// Gives a staged file, which nobody else moves, its name in `to`, and syncs `to`. After an error nothing is visible
-    /// there, and nothing is left here.
-    pub fn publish_staged(&self, staged: &str, to: &Dir, new: &str) -> Result<Durability> {
-        let renamed = self.renames(OsStr::new(staged), to, new).inspect_err(|_| {
-            let _ = self.remove(staged);
-        })?;
-        // It is visible now, so from here on nothing is an error.
-        let left = if renamed { Ok(()) } else { self.remove(staged) };
-        Ok(Durability::of(to.sync().and(left)))
-    }
-
-    /// Gives a file its new name. `false`: and it still has its old one, because some file systems know no NOREPLACE, and
-    /// a hard link refuses a taken name just as surely.
-    fn renames(&self, name: &OsStr, to: &Dir, new: &str) -> Result<bool> {
-        let (doing, e) = match retry_on_intr(|| fs::renameat_with(&self.fd, name, &to.fd, new, no_replace()))
-        {
-            Ok(()) => return Ok(true),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                match fs::linkat(&self.fd, name, &to.fd, new, AtFlags::empty()) {
-                    Ok(()) => return Ok(false),
-                    Err(e) => ("link", e),
-                }
-            }
-            Err(e) => ("move", e),
-        };
-        Err(match e {
-            Errno::EXIST => Error::Exists { path: to.path.join(new) },
-            e => self.fault(doing, name, e),
-        })
-    }
-
     fn unlink(&self, name: &OsStr) -> Result<()> {
         fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.fault("remove", name, e))
-    }
-
-    /// Puts new content in the place of a file, whole or not at all, and durable.
-    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let staged = format!(".{name}.{}", random::unique_hex());
-        self.stage(&staged, bytes)?;
-        if let Err(e) = retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)) {
-            let _ = self.remove(&staged);
-            return Err(self.fault("replace", name, e));
-        }
-        self.sync()
-    }
-
-    /// Puts new content in the place of a file, whole or not at all, without sync.
-    pub fn exchange(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let staged = format!(".{name}.{}", random::unique_hex());
-        self.write_new(&staged, bytes)?;
-        retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)).map_err(|e| {
-            let _ = self.remove(&staged);
-            self.fault("replace", name, e)
-        })
     }
 
     /// Makes the content of a file here survive a power cut.
@@ -306,82 +203,6 @@ impl Dir {
                 fs::renameat(&self.fd, name, &to.fd, new).map_err(|e| self.fault("move", name, e))
             }
             Err(e) => Err(self.fault("move", name, e)),
-        }
-    }
-
-    /// Opens a regular file of this user for reading, without following a link or waiting on a FIFO.
-    pub fn open_file(&self, name: &str) -> Result<Opened> {
-        let path = self.path.join(name);
-        let fd =
-            retry_on_intr(|| fs::openat(&self.fd, name, file_flags(), Mode::empty())).map_err(
-                |e| match e {
-                    Errno::LOOP => Error::Link { path: path.clone() },
-                    Errno::NXIO => Error::NotAFile { path: path.clone(), what: "a socket or device" },
-                    e => Error::io("open", &path, e),
-                },
-            )?;
-        let stat = fs::fstat(&fd).map_err(|e| Error::io("look at", &path, e))?;
-        check_regular(&stat, &path)?;
-        check_owner(&stat, &path)?;
-        // A second link may be somebody's file outside the room: that one's mode is not ours to change.
-        if self.tightens && stat.st_mode & 0o077 != 0 && stat.st_nlink == 1 {
-            let _ = fs::fchmod(&fd, FILE_MODE);
-        }
-        Ok(Opened { file: File::from(fd), stat, path })
-    }
-
-    /// What a file holds, if all of it fits into the buffer, and nothing asked about the file itself: enough to see
-    /// that it need not be opened with care. `None` says nothing.
-    pub fn skim<'b>(&self, name: &str, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-        let fd = fs::openat(&self.fd, name, file_flags(), Mode::empty()).ok()?;
-        let length = rustix::io::read(&fd, &mut *buffer).ok()?;
-        // A shorter read is the end of a file.
-        (length < buffer.len()).then(|| &buffer[..length])
-    }
-
-    /// The whole of a small file. `None` if it is not there.
-    pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
-        match self.open_file(name) {
-            Ok(opened) => opened.read_all(limit).map(Some),
-            Err(e) if e.is_missing() => Ok(None),
-            Err(e) => Err(e),
-        }
-    }
-
-    /// The last bytes of a file, at most `limit`. `None` if it is not there.
-    pub fn tail(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
-        let mut opened = match self.open_file(name) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
-        };
-        let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
-        let start = SeekFrom::Start(size.saturating_sub(limit));
-        opened.file.seek(start).map_err(|e| Error::std("read", &opened.path, e))?;
-        opened.head(usize::try_from(limit.min(size)).unwrap_or(usize::MAX)).map(Some)
-    }
-
-    /// Appends one line in one write; without sync, for logs that nothing depends on.
-    pub fn append(&self, name: &str, line: &[u8]) -> Result<()> {
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = match retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty())) {
-            Err(Errno::NOENT) => {
-                let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags | OFlags::CREATE, FILE_MODE))
-                    .map_err(|e| self.fault("create", name, e))?;
-                fs::fchmod(&fd, FILE_MODE).map_err(|e| self.fault("set the mode of", name, e))?;
-                fd
-            }
-            other => other.map_err(|e| self.fault("open", name, e))?,
-        };
-        File::from(fd).write_all(line).map_err(|e| Error::std("write", &self.path.join(name), e))
-    }
-
-    /// Sets the time of a file to now, making it if it is missing; never durable.
-    pub fn touch(&self, name: &str) -> Result<()> {
-        let now = fs::Timespec { tv_sec: 0, tv_nsec: fs::UTIME_NOW as _ };
-        let times = fs::Timestamps { last_access: now, last_modification: now };
-        match fs::utimensat(&self.fd, name, &times, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => self.append(name, b""),
-            other => other.map_err(|e| self.fault("touch", name, e)),
         }
     }
 
@@ -417,96 +238,12 @@ impl Dir {
             .map_err(|e| self.fault("set the mode of", name, e))
     }
 
-    /// Shows every entry but `.` and `..` to `see`, in no order, straight from the kernel's buffer.
-    pub fn scan(&self, see: impl FnMut(&[u8], FileType)) -> Result<()> {
-        let fd = retry_on_intr(|| fs::openat(&self.fd, ".", dir_flags(), Mode::empty()))
-            .map_err(|e| Error::io("open", &self.path, e))?;
-        self.scan_by(&fd, see)
-    }
-
-    /// The same for a directory that was opened for nothing else, and needs no descriptor of its own for it.
-    pub fn scan_once(self, see: impl FnMut(&[u8], FileType)) -> Result<()> {
-        self.scan_by(&self.fd, see)
-    }
-
-    fn scan_by(&self, fd: &OwnedFd, mut see: impl FnMut(&[u8], FileType)) -> Result<()> {
-        let mut buffer = vec![MaybeUninit::uninit(); 64 * 1024];
-        let mut entries = RawDir::new(fd, &mut buffer);
-        while let Some(entry) = entries.next() {
-            let entry = match entry {
-                Err(Errno::INTR) => continue,
-                // Removed while it was open: there is nothing in it.
-                Err(Errno::NOENT) => return Ok(()),
-                other => other.map_err(|e| Error::io("list", &self.path, e))?,
-            };
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
-            let kind = match entry.file_type() {
-                FileType::Unknown => fs::statat(&self.fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
-                known => known,
-            };
-            see(name, kind);
-        }
-        Ok(())
-    }
-
     pub(super) fn fault(&self, doing: &'static str, name: impl AsRef<Path>, e: Errno) -> Error {
         Error::io(doing, &self.path.join(name), e)
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
-    }
-}
-
-impl Opened {
-    /// The first bytes, at most `limit`.
-    pub fn head(&mut self, limit: usize) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; limit];
-        let mut filled = 0;
-        while filled < limit {
-            match (&self.file).read(&mut bytes[filled..]) {
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                // A shorter read is the end of a file.
-                Ok(got) if got < limit - filled => {
-                    filled += got;
-                    break;
-                }
-                other => filled += other.map_err(|e| Error::std("read", &self.path, e))?,
-            }
-        }
-        bytes.truncate(filled);
-        Ok(bytes)
-    }
-
-    /// Everything, if it is no more than `limit`.
-    pub fn read_all(self, limit: u64) -> Result<Vec<u8>> {
-        let size = u64::try_from(self.stat.st_size).unwrap_or(0);
-        let too_large = |path: &Path, size| Err(Error::TooLarge { path: path.to_owned(), size, limit });
-        if size > limit {
-            return too_large(&self.path, size);
-        }
-        // One byte more than there should be tells a file that grows; a shorter read is the end of a file.
-        let mut bytes = vec![0; usize::try_from(size).unwrap_or(0) + 1];
-        let mut filled = 0;
-        loop {
-            let got = match (&self.file).read(&mut bytes[filled..]) {
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                other => other.map_err(|e| Error::std("read", &self.path, e))?,
-            };
-            filled += got;
-            if got == 0 || filled < bytes.len() {
-                bytes.truncate(filled);
-                return Ok(bytes);
-            }
-            if bytes.len() as u64 > limit {
-                return too_large(&self.path, bytes.len() as u64);
-            }
-            bytes.resize((bytes.len() * 2).min(usize::try_from(limit).unwrap_or(usize::MAX) + 1), 0);
-        }
     }
 }
 

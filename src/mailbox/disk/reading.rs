@@ -1,0 +1,151 @@
+//! Reading: files and directories as they are, without following a link or waiting on anything.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{self, AtFlags, FileType, Mode, RawDir};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::flags::{dir_flags, file_flags};
+use super::{Dir, FILE_MODE, Opened, check_owner, check_regular};
+use crate::mailbox::fault::{Error, Result};
+
+impl Dir {
+    /// Opens a regular file of this user for reading, without following a link or waiting on a FIFO.
+    pub fn open_file(&self, name: &str) -> Result<Opened> {
+        let path = self.path.join(name);
+        let fd =
+            retry_on_intr(|| fs::openat(&self.fd, name, file_flags(), Mode::empty())).map_err(
+                |e| match e {
+                    Errno::LOOP => Error::Link { path: path.clone() },
+                    Errno::NXIO => Error::NotAFile { path: path.clone(), what: "a socket or device" },
+                    e => Error::io("open", &path, e),
+                },
+            )?;
+        let stat = fs::fstat(&fd).map_err(|e| Error::io("look at", &path, e))?;
+        check_regular(&stat, &path)?;
+        check_owner(&stat, &path)?;
+        // A second link may be somebody's file outside the room: that one's mode is not ours to change.
+        if self.tightens && stat.st_mode & 0o077 != 0 && stat.st_nlink == 1 {
+            let _ = fs::fchmod(&fd, FILE_MODE);
+        }
+        Ok(Opened { file: File::from(fd), stat, path })
+    }
+
+    /// What a file holds, if all of it fits into the buffer, and nothing asked about the file itself: enough to see
+    /// that it need not be opened with care. `None` says nothing.
+    pub fn skim<'b>(&self, name: &str, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+        let fd = fs::openat(&self.fd, name, file_flags(), Mode::empty()).ok()?;
+        let length = rustix::io::read(&fd, &mut *buffer).ok()?;
+        // A shorter read is the end of a file.
+        (length < buffer.len()).then(|| &buffer[..length])
+    }
+
+    /// The whole of a small file. `None` if it is not there.
+    pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+        match self.open_file(name) {
+            Ok(opened) => opened.read_all(limit).map(Some),
+            Err(e) if e.is_missing() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The last bytes of a file, at most `limit`. `None` if it is not there.
+    pub fn tail(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+        let mut opened = match self.open_file(name) {
+            Err(e) if e.is_missing() => return Ok(None),
+            other => other?,
+        };
+        let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
+        let start = SeekFrom::Start(size.saturating_sub(limit));
+        opened.file.seek(start).map_err(|e| Error::std("read", &opened.path, e))?;
+        opened.head(usize::try_from(limit.min(size)).unwrap_or(usize::MAX)).map(Some)
+    }
+
+    /// Shows every entry but `.` and `..` to `see`, in no order, straight from the kernel's buffer.
+    pub fn scan(&self, see: impl FnMut(&[u8], FileType)) -> Result<()> {
+        let fd = retry_on_intr(|| fs::openat(&self.fd, ".", dir_flags(), Mode::empty()))
+            .map_err(|e| Error::io("open", &self.path, e))?;
+        self.scan_by(&fd, see)
+    }
+
+    /// The same for a directory that was opened for nothing else, and needs no descriptor of its own for it.
+    pub fn scan_once(self, see: impl FnMut(&[u8], FileType)) -> Result<()> {
+        self.scan_by(&self.fd, see)
+    }
+
+    fn scan_by(&self, fd: &OwnedFd, mut see: impl FnMut(&[u8], FileType)) -> Result<()> {
+        let mut buffer = vec![MaybeUninit::uninit(); 64 * 1024];
+        let mut entries = RawDir::new(fd, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = match entry {
+                Err(Errno::INTR) => continue,
+                // Removed while it was open: there is nothing in it.
+                Err(Errno::NOENT) => return Ok(()),
+                other => other.map_err(|e| Error::io("list", &self.path, e))?,
+            };
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => fs::statat(&self.fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+                known => known,
+            };
+            see(name, kind);
+        }
+        Ok(())
+    }
+}
+
+impl Opened {
+    /// The first bytes, at most `limit`.
+    pub fn head(&mut self, limit: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; limit];
+        let mut filled = 0;
+        while filled < limit {
+            match (&self.file).read(&mut bytes[filled..]) {
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                // A shorter read is the end of a file.
+                Ok(got) if got < limit - filled => {
+                    filled += got;
+                    break;
+                }
+                other => filled += other.map_err(|e| Error::std("read", &self.path, e))?,
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    /// Everything, if it is no more than `limit`.
+    pub fn read_all(self, limit: u64) -> Result<Vec<u8>> {
+        let size = u64::try_from(self.stat.st_size).unwrap_or(0);
+        let too_large = |path: &Path, size| Err(Error::TooLarge { path: path.to_owned(), size, limit });
+        if size > limit {
+            return too_large(&self.path, size);
+        }
+        // One byte more than there should be tells a file that grows; a shorter read is the end of a file.
+        let mut bytes = vec![0; usize::try_from(size).unwrap_or(0) + 1];
+        let mut filled = 0;
+        loop {
+            let got = match (&self.file).read(&mut bytes[filled..]) {
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                other => other.map_err(|e| Error::std("read", &self.path, e))?,
+            };
+            filled += got;
+            if got == 0 || filled < bytes.len() {
+                bytes.truncate(filled);
+                return Ok(bytes);
+            }
+            if bytes.len() as u64 > limit {
+                return too_large(&self.path, bytes.len() as u64);
+            }
+            bytes.resize((bytes.len() * 2).min(usize::try_from(limit).unwrap_or(usize::MAX) + 1), 0);
+        }
+    }
+}

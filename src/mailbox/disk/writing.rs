@@ -1,0 +1,142 @@
+//! Writing: new files, made where no reader looks and published in one step, and files that are replaced or only grow.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
+
+use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::flags::{exclusive, fsync, no_replace};
+use super::{Dir, FILE_MODE};
+use crate::mailbox::fault::{Durability, Error, Result};
+use crate::random;
+
+impl Dir {
+    /// Writes and syncs a new file where no reader looks.
+    pub fn stage(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let synced =
+            self.create(name, bytes).and_then(|file| fsync(&file).map_err(|e| self.fault("sync", name, e)));
+        if synced.is_err() {
+            let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
+        }
+        synced
+    }
+
+    /// Writes a new file without sync, where a power cut makes its content worthless anyway.
+    pub fn write_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.create(name, bytes).map(|_| ())
+    }
+
+    pub(super) fn create(&self, name: &str, bytes: &[u8]) -> Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | exclusive() | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, FILE_MODE))
+            .map_err(|e| self.fault("create", name, e))?;
+        let written = || {
+            let mut file = File::from(fd);
+            file.write_all(bytes).map_err(|e| Error::std("write", &self.path.join(name), e))?;
+            // A umask can take away the owner's own rights. And a file that was looked at after it was written has another
+            // time of change when it is moved, by which its readers know that it is whole.
+            let stat = fs::fstat(&file).map_err(|e| self.fault("look at", name, e))?;
+            if stat.st_mode & 0o777 != FILE_MODE.as_raw_mode() {
+                fs::fchmod(&file, FILE_MODE).map_err(|e| self.fault("set the mode of", name, e))?;
+            }
+            Ok(file)
+        };
+        let written = written();
+        if written.is_err() {
+            let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
+        }
+        written
+    }
+
+    /// Moves a file to another directory in one step that never replaces. `Error::Exists` if the name is
+    /// taken there, [`Error::is_missing`] if the file is gone here. The caller syncs `to`.
+    pub fn publish(&self, name: impl AsRef<OsStr>, to: &Dir, new: &str) -> Result<()> {
+        let name = name.as_ref();
+        if self.renames(name, to, new)? {
+            return Ok(());
+        }
+        self.unlink(name).inspect_err(|_| {
+            // Others may move it too: it belongs to whoever takes it away from here, and nobody may have it twice.
+            let _ = to.unlink(OsStr::new(new));
+        })
+    }
+
+    /// Gives a staged file, which nobody else moves, its name in `to`, and syncs `to`. After an error nothing is visible
+    /// there, and nothing is left here.
+    pub fn publish_staged(&self, staged: &str, to: &Dir, new: &str) -> Result<Durability> {
+        let renamed = self.renames(OsStr::new(staged), to, new).inspect_err(|_| {
+            let _ = self.remove(staged);
+        })?;
+        // It is visible now, so from here on nothing is an error.
+        let left = if renamed { Ok(()) } else { self.remove(staged) };
+        Ok(Durability::of(to.sync().and(left)))
+    }
+
+    /// Gives a file its new name. `false`: and it still has its old one, because some file systems know no NOREPLACE, and
+    /// a hard link refuses a taken name just as surely.
+    fn renames(&self, name: &OsStr, to: &Dir, new: &str) -> Result<bool> {
+        let (doing, e) = match retry_on_intr(|| fs::renameat_with(&self.fd, name, &to.fd, new, no_replace()))
+        {
+            Ok(()) => return Ok(true),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                match fs::linkat(&self.fd, name, &to.fd, new, AtFlags::empty()) {
+                    Ok(()) => return Ok(false),
+                    Err(e) => ("link", e),
+                }
+            }
+            Err(e) => ("move", e),
+        };
+        Err(match e {
+            Errno::EXIST => Error::Exists { path: to.path.join(new) },
+            e => self.fault(doing, name, e),
+        })
+    }
+
+    /// Puts new content in the place of a file, whole or not at all, and durable.
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let staged = format!(".{name}.{}", random::unique_hex());
+        self.stage(&staged, bytes)?;
+        if let Err(e) = retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)) {
+            let _ = self.remove(&staged);
+            return Err(self.fault("replace", name, e));
+        }
+        self.sync()
+    }
+
+    /// Puts new content in the place of a file, whole or not at all, without sync.
+    pub fn exchange(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let staged = format!(".{name}.{}", random::unique_hex());
+        self.write_new(&staged, bytes)?;
+        retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)).map_err(|e| {
+            let _ = self.remove(&staged);
+            self.fault("replace", name, e)
+        })
+    }
+
+    /// Appends one line in one write; without sync, for logs that nothing depends on.
+    pub fn append(&self, name: &str, line: &[u8]) -> Result<()> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = match retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty())) {
+            Err(Errno::NOENT) => {
+                let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags | OFlags::CREATE, FILE_MODE))
+                    .map_err(|e| self.fault("create", name, e))?;
+                fs::fchmod(&fd, FILE_MODE).map_err(|e| self.fault("set the mode of", name, e))?;
+                fd
+            }
+            other => other.map_err(|e| self.fault("open", name, e))?,
+        };
+        File::from(fd).write_all(line).map_err(|e| Error::std("write", &self.path.join(name), e))
+    }
+
+    /// Sets the time of a file to now, making it if it is missing; never durable.
+    pub fn touch(&self, name: &str) -> Result<()> {
+        let now = fs::Timespec { tv_sec: 0, tv_nsec: fs::UTIME_NOW as _ };
+        let times = fs::Timestamps { last_access: now, last_modification: now };
+        match fs::utimensat(&self.fd, name, &times, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => self.append(name, b""),
+            other => other.map_err(|e| self.fault("touch", name, e)),
+        }
+    }
+}
