@@ -30,8 +30,8 @@ use std::sync::OnceLock;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-pub use swap::Swapped;
 pub use above::check_above;
+pub use swap::Swapped;
 pub use whereabouts::{is_dated_by_this_machine, network};
 
 use self::flags::{dir_flags, fsync, no_replace};
