@@ -103,6 +103,12 @@ impl Reader<'_> {
         }
     }
 
+    /// The value that a word stands for, out of a table.
+    fn choice<T: Copy>(&mut self, node: &Node, of: &[(&str, T)], wrong: &str) -> Option<T> {
+        let found = of.iter().find(|(word, _)| node.text() == Some(word)).map(|(_, value)| *value);
+        found.or_else(|| self.wrong(node.place, wrong))
+    }
+
     fn lines(&self, node: &Node) -> Lines<'_> {
         let block = matches!(node.value, Value::Text { block: true, .. });
         let line = self.starts.get(node.place.line.saturating_sub(1)).map_or("", |from| &self.text[*from..]);
@@ -140,15 +146,12 @@ impl Reader<'_> {
         const KEYS: [&str; 6] = ["name", "about", "inputs", "parallel", "result_bytes", "steps"];
         let entries = self.map(document, "a workflow")?;
         self.known(entries, "a workflow", &KEYS);
-        let get = |key: &str| entries.iter().find(|(k, _)| k.text == key).map(|(_, node)| node);
+        let get = |key: &str| get(entries, key);
         if !is_name(name) {
-            self.problems.push(Problem::at(
-                Place::default(),
-                format!(
-                    "the file is called `{}`; the name of a workflow is of a-z, 0-9, `-` and `_`",
-                    crate::message::visible::clip(name, 60)
-                ),
-            ));
+            let name = crate::message::visible::clip(name, 60);
+            let why =
+                format!("the file is called `{name}`; the name of a workflow is of a-z, 0-9, `-` and `_`");
+            self.problems.push(Problem::at(Place::default(), why));
         }
         if let Some(node) = get("name")
             && node.text() != Some(name)
@@ -192,7 +195,7 @@ impl Reader<'_> {
             return Some(Input { name, kind, default, about: String::new() });
         };
         self.known(entries, "an input", &["type", "default", "about"]);
-        let get = |key: &str| entries.iter().find(|(k, _)| k.text == key).map(|(_, node)| node);
+        let get = |key: &str| get(entries, key);
         let default =
             get("default").map(|node| (node.place, node.json())).filter(|(_, value)| !value.is_null());
         let kind = match get("type").map(|node| (node.place, node.text())) {
@@ -213,6 +216,11 @@ impl Reader<'_> {
         let about = get("about").and_then(|node| self.text(node, "about")).unwrap_or_default();
         Some(Input { name, kind, default: default.map(|(_, value)| value), about })
     }
+}
+
+/// The value of a key.
+fn get<'d>(entries: &'d [(Key, Node)], key: &str) -> Option<&'d Node> {
+    entries.iter().find(|(k, _)| k.text == key).map(|(_, node)| node)
 }
 
 fn empty_or_kind(node: &Node) -> &'static str {

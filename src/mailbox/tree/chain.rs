@@ -54,15 +54,7 @@ impl Tree {
         }
         let mut chains = vec![];
         for (agent, seen) in &inboxes {
-            let mut found = self.finished(agent, seen, &open)?;
-            // An answer that nobody has read, or that has not reached its asker in the tree, keeps its chain.
-            let mut settled = vec![];
-            for chain in found {
-                if self.is_read(&inboxes, agent, &chain)? {
-                    settled.push(chain);
-                }
-            }
-            found = settled;
+            let mut found = self.finished(agent, seen, &inboxes, &open)?;
             if held.is_some() && !found.is_empty() {
                 found = self.archive(agent, found)?;
             }
@@ -72,7 +64,13 @@ impl Tree {
     }
 
     /// The finished chains of one agent.
-    fn finished(&self, agent: &MailboxId, inbox: &Seen, open: &Open) -> Result<Vec<Chain>> {
+    fn finished(
+        &self,
+        agent: &MailboxId,
+        inbox: &Seen,
+        inboxes: &[(MailboxId, Seen)],
+        open: &Open,
+    ) -> Result<Vec<Chain>> {
         let candidates: Vec<_> = inbox
             .readable()
             .filter(|(_, f)| f.status == Status::Completed && !f.is_unread_answer())
@@ -84,9 +82,8 @@ impl Tree {
         let (here, away) = (by_request(&outbox), by_request(&archived));
         let mut chains = vec![];
         for (name, facts) in candidates {
-            let none = vec![];
-            let here = here.get(facts.id.as_str()).unwrap_or(&none);
-            let away = away.get(facts.id.as_str()).unwrap_or(&none);
+            let here = here.get(facts.id.as_str()).map_or(&[][..], Vec::as_slice);
+            let away = away.get(facts.id.as_str()).map_or(&[][..], Vec::as_slice);
             // In the archive a failure is that of an earlier try.
             let away = away.iter().filter(|(_, r)| r.is_none_or(|r| r.status != Status::Failed));
             let mut all = here.iter().chain(away);
@@ -97,7 +94,8 @@ impl Tree {
             let in_use = open.ids.contains(&facts.id)
                 || facts.workflow.as_ref().is_some_and(|run| open.runs.contains(run))
                 || all.any(|(_, response)| response.is_some_and(|response| open.ids.contains(&response.id)));
-            if answered && done && !in_use {
+            // An answer that nobody has read, or that has not reached its asker in the tree, keeps its chain.
+            if answered && done && !in_use && self.is_read(inboxes, agent, facts)? {
                 chains.push(Chain {
                     agent: agent.clone(),
                     id: facts.id.clone(),
@@ -109,18 +107,12 @@ impl Tree {
         Ok(chains)
     }
 
-    /// Whether the answer of a chain was read by its asker, if that is an agent of this tree. Reading an answer archives it.
-    fn is_read(&self, inboxes: &[(MailboxId, Seen)], agent: &MailboxId, chain: &Chain) -> Result<bool> {
-        let request = inboxes.iter().find(|(id, _)| id == agent).and_then(|(_, seen)| {
-            seen.readable().find(|(name, _)| *name == chain.request).map(|(_, facts)| facts.from.clone())
-        });
-        let Some((asker, inbox)) = inboxes.iter().find(|(id, _)| Some(id.as_str()) == request.as_deref())
-        else {
-            return Ok(true);
-        };
-        let is_it = |facts: &Facts| {
-            facts.from == agent.as_str() && facts.request_id.as_deref() == Some(chain.id.as_str())
-        };
+    /// Whether the answer to a request was read by its asker, if that is an agent of this tree. Reading an answer archives it.
+    fn is_read(&self, inboxes: &[(MailboxId, Seen)], agent: &MailboxId, request: &Facts) -> Result<bool> {
+        let asker = inboxes.iter().find(|(id, _)| id.as_str() == request.from);
+        let Some((asker, inbox)) = asker else { return Ok(true) };
+        let is_it =
+            |facts: &Facts| facts.from == agent.as_str() && facts.request_id.as_ref() == Some(&request.id);
         if inbox.readable().any(|(_, facts)| is_it(facts)) {
             return Ok(false);
         }

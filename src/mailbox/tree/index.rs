@@ -26,7 +26,7 @@ use crate::message::{file_name, tree};
 use crate::name::MailboxId;
 
 /// The form of an index; another is not read.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The longest index that is read: facts of some hundred thousand messages.
 const INDEX_LIMIT: u64 = 256 * 1024 * 1024;
@@ -47,13 +47,8 @@ struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark(u64, i64, i64, u64);
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Known {
-    Facts(Box<Facts>),
-    /// What is wrong with the file.
-    Fault(String),
-}
+/// The facts of a file, or what is wrong with it.
+type Known = std::result::Result<Facts, String>;
 
 impl Tree {
     /// A look at one tray of one agent. A tray that is not there is empty.
@@ -95,10 +90,7 @@ impl Tree {
                     known
                 }
             };
-            seen.facts.push(match known {
-                Known::Facts(facts) => (name, Ok(*facts)),
-                Known::Fault(why) => (name, Err(why)),
-            });
+            seen.facts.push((name, known));
         }
         if seen.opened > 0 || new.len() != had {
             let _ = self.write_index(tray, agent, new);
@@ -160,10 +152,8 @@ fn read(dir: &Dir, name: &str) -> fault::Result<Option<(Known, Mark)>> {
     };
     let mark = mark(&opened.stat);
     let bytes = opened.read_all(LIMIT)?;
-    Ok(Some(match tree::parse_named(&bytes, name.strip_suffix(".md").unwrap_or(name)) {
-        Ok(task) => (Known::Facts(Box::new(Facts::of(&task))), mark),
-        Err(e) => (Known::Fault(e.to_string()), mark),
-    }))
+    let task = tree::parse_named(&bytes, name.strip_suffix(".md").unwrap_or(name));
+    Ok(Some((task.map(|task| Facts::of(&task)).map_err(|e| e.to_string()), mark)))
 }
 
 fn mark(stat: &Stat) -> Mark {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::{Reader, is_word};
+use super::{Reader, get, is_word};
 use crate::workflow::definition::*;
 use crate::workflow::document::{Key, Node, Value};
 use crate::workflow::problem::{Problem, offer};
@@ -12,18 +12,6 @@ use crate::workflow::schema;
 
 /// How long the command of a gate may take, unless it says so.
 const GATE_TIME: Duration = Duration::from_secs(10 * 60);
-
-/// What a step says before names are resolved.
-struct Raw<'d> {
-    name: &'d Key,
-    entries: &'d [(Key, Node)],
-}
-
-impl Raw<'_> {
-    fn get(&self, key: &str) -> Option<&Node> {
-        self.entries.iter().find(|(k, _)| k.text == key).map(|(_, node)| node)
-    }
-}
 
 impl Reader<'_> {
     pub(super) fn steps(&mut self, node: &Node) -> Option<Vec<Step>> {
@@ -40,15 +28,14 @@ impl Reader<'_> {
                 ));
             }
             if let Some(entries) = self.map(node, "a step") {
-                raws.push(Raw { name, entries });
+                raws.push((name, entries));
             }
         }
-        let names: Vec<&str> = raws.iter().map(|raw| raw.name.text.as_str()).collect();
-        let steps: Vec<_> = raws.iter().filter_map(|raw| self.step(raw, &names)).collect();
-        Some(steps)
+        let names: Vec<&str> = raws.iter().map(|(name, _)| name.text.as_str()).collect();
+        Some(raws.iter().filter_map(|(name, entries)| self.step(name, entries, &names)).collect())
     }
 
-    fn step(&mut self, raw: &Raw<'_>, names: &[&str]) -> Option<Step> {
+    fn step(&mut self, key: &Key, entries: &[(Key, Node)], names: &[&str]) -> Option<Step> {
         const KEYS: [&str; 12] = [
             "about",
             "agent",
@@ -63,22 +50,23 @@ impl Reader<'_> {
             "on_failure",
             "output",
         ];
-        self.known(raw.entries, "a step", &KEYS);
-        let name = &raw.name.text;
-        let needed = |reader: &mut Self, key: &str| match raw.get(key) {
+        self.known(entries, "a step", &KEYS);
+        let (name, place) = (&key.text, key.place);
+        let get = |key: &str| get(entries, key);
+        let needed = |reader: &mut Self, key: &str| match get(key) {
             Some(node) => reader.template(node, key),
-            None => reader.wrong(raw.name.place, format!("the step `{name}` has no `{key}`")),
+            None => reader.wrong(place, format!("the step `{name}` has no `{key}`")),
         };
         let (agent, prompt) = (needed(self, "agent"), needed(self, "prompt"));
-        let about = raw.get("about").and_then(|node| self.text(node, "about")).unwrap_or_default();
-        let needs = raw.get("needs").map(|node| self.needs(node, names)).unwrap_or_default();
-        let when = raw.get("when").map(|node| match node.json() {
+        let about = get("about").and_then(|node| self.text(node, "about")).unwrap_or_default();
+        let needs = get("needs").map(|node| self.needs(node, names)).unwrap_or_default();
+        let when = get("when").map(|node| match node.json() {
             // A constant is as good as an expression, if it is one of the two.
             Json::Bool(_) | Json::String(_) => self.expression(node, "when"),
             _ => self.wrong(node.place, "`when` is an expression that is true or false"),
         });
-        let foreach = raw.get("foreach").map(|node| self.expression(node, "foreach"));
-        let join = raw.get("join").map(|node| match node.text() {
+        let foreach = get("foreach").map(|node| self.expression(node, "foreach"));
+        let join = get("join").map(|node| match node.text() {
             Some("all") => Some(Join::All),
             Some("any") => Some(Join::AtLeast(1)),
             Some(number) if number.parse::<usize>().is_ok_and(|n| (1..=ITEMS).contains(&n)) => {
@@ -86,19 +74,17 @@ impl Reader<'_> {
             }
             _ => self.wrong(node.place, "`join` is `all`, `any`, or how many results are needed"),
         });
-        let output = raw.get("output").map(|node| match node.text() {
-            Some("text") => Some(Output::Text),
-            Some("json") => Some(Output::Json),
-            _ => self.wrong(node.place, "`output` is `text` or `json`"),
-        });
-        let gates = raw.get("gate").map(|node| self.gates(node)).unwrap_or_default();
-        let retry = raw.get("retry").and_then(|node| self.count(node, "retry", 0..=100));
-        let timeout = raw.get("timeout").and_then(|node| self.span(node, "timeout"));
-        let on_failure = raw.get("on_failure").map(|node| self.on_failure(node, names));
+        let outputs = [("text", Output::Text), ("json", Output::Json)];
+        let output =
+            get("output").and_then(|node| self.choice(node, &outputs, "`output` is `text` or `json`"));
+        let gates = get("gate").map(|node| self.gates(node)).unwrap_or_default();
+        let retry = get("retry").and_then(|node| self.count(node, "retry", 0..=100));
+        let timeout = get("timeout").and_then(|node| self.span(node, "timeout"));
+        let on_failure = get("on_failure").map(|node| self.on_failure(node, names));
         let schema = gates.iter().any(|gate| matches!(gate, Gate::Schema(_)));
         Some(Step {
             name: name.clone(),
-            place: raw.name.place,
+            place,
             about: about.trim().to_owned(),
             agent: agent?,
             prompt: prompt?,
@@ -110,7 +96,7 @@ impl Reader<'_> {
             retry: retry.and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
             timeout,
             on_failure: on_failure.flatten().unwrap_or(OnFailure::Stop),
-            output: output.flatten().unwrap_or(if schema { Output::Json } else { Output::Text }),
+            output: output.unwrap_or(if schema { Output::Json } else { Output::Text }),
             handler_of: None,
             level: 0,
         })
@@ -158,20 +144,17 @@ impl Reader<'_> {
             };
         };
         self.known(entries, "`on_failure`", &["step", "rounds", "then"]);
-        let get = |key: &str| entries.iter().find(|(k, _)| k.text == key).map(|(_, node)| node);
+        let get = |key: &str| get(entries, key);
         let rounds = get("rounds").and_then(|node| self.count(node, "rounds", 1..=100));
-        let then = get("then").map(|node| match node.text() {
-            Some("again") => Some(Then::Again),
-            Some("continue") => Some(Then::Continue),
-            Some("stop") => Some(Then::Stop),
-            _ => self.wrong(node.place, "`then` is `again`, `continue` or `stop`"),
-        });
+        let thens = [("again", Then::Again), ("continue", Then::Continue), ("stop", Then::Stop)];
+        let wrong = "`then` is `again`, `continue` or `stop`";
+        let then = get("then").and_then(|node| self.choice(node, &thens, wrong));
         let Some(step) = get("step") else {
             return self.wrong(node.place, "`on_failure` names a `step`, or is `continue` or `stop`");
         };
         let step = self.resolved(step, names)?;
         let rounds = rounds.and_then(|n| u32::try_from(n).ok()).unwrap_or(ROUNDS);
-        Some(OnFailure::Step { step, rounds, then: then.flatten().unwrap_or(Then::Again) })
+        Some(OnFailure::Step { step, rounds, then: then.unwrap_or(Then::Again) })
     }
 
     fn gates(&mut self, node: &Node) -> Vec<Gate> {
