@@ -15,11 +15,14 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn now(&self) -> Timestamp;
     /// Time since boot, sleep included, which may not.
     fn boot(&self) -> Duration;
-    /// Which boot that is.
-    fn boot_id(&self) -> String;
+    /// Which boot that is; empty where the system does not say.
+    fn boot_id(&self) -> std::io::Result<String>;
     /// Whose boot that is.
     fn host(&self) -> String;
 }
+
+/// Where the kernel says which boot this is.
+pub const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The machine's own clock.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,11 +39,14 @@ impl Clock for SystemClock {
         Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
     }
 
-    fn boot_id(&self) -> String {
+    fn boot_id(&self) -> std::io::Result<String> {
         // The kernel hands it out in one piece; asking for the size and the end of the file would double the calls.
         let mut text = [0; 64];
-        let read = File::open("/proc/sys/kernel/random/boot_id").and_then(|mut file| file.read(&mut text));
-        str::from_utf8(&text[..read.unwrap_or(0)]).unwrap_or_default().trim().to_owned()
+        let read = match File::open(BOOT_ID).and_then(|mut file| file.read(&mut text)) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => 0,
+            other => other?,
+        };
+        Ok(str::from_utf8(&text[..read]).unwrap_or_default().trim().to_owned())
     }
 
     fn host(&self) -> String {

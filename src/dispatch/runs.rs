@@ -100,7 +100,8 @@ impl Run {
     /// a run before the last boot nobody can say, so it may have begun at any time.
     pub(super) fn began(&self, clock: &dyn Clock) -> Timestamp {
         let long_ago = Timestamp::from_parts(0, 0);
-        let started = Timestamp::parse(&self.started).filter(|_| self.boot == clock.boot_id());
+        let started =
+            Timestamp::parse(&self.started).filter(|_| clock.boot_id().is_ok_and(|boot| boot == self.boot));
         let took = clock.boot().saturating_sub(Duration::from_millis(self.started_ms));
         started.map_or(long_ago, |started| started.min(clock.now().minus(took)))
     }
@@ -328,8 +329,8 @@ mod tests {
         fn boot(&self) -> Duration {
             Duration::from_secs(self.1)
         }
-        fn boot_id(&self) -> String {
-            self.2.to_owned()
+        fn boot_id(&self) -> std::io::Result<String> {
+            Ok(self.2.to_owned())
         }
         fn host(&self) -> String {
             String::new()

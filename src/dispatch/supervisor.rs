@@ -87,7 +87,8 @@ pub fn supervise(
         retries: agent.settings.retries,
         started: post.room().clock().now().precise(),
         started_ms: u64::try_from(post.room().clock().boot().as_millis()).unwrap_or(0),
-        boot: post.room().clock().boot_id(),
+        // Unknown, it may have begun at any time.
+        boot: post.room().clock().boot_id().unwrap_or_default(),
         ended: String::new(),
         state: State::Running,
         why: String::new(),

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use rustix::fs::FileType;
 
 use super::{Doctor, Grade, entries, stat_if_any};
-use crate::mailbox::claim::{self, LOCK};
+use crate::mailbox::claim;
 use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::workspace::{self, MAILBOX};
 use crate::mailbox::{Dir, Error, Folder, Maildir, Token};
@@ -14,7 +14,7 @@ use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId};
 
 /// What lies in a mailbox beside its folders.
-const KNOWN: [&str; 6] = ["card.json", "seen", ".alive", ".deliver.lock", ".answer.lock", LOCK];
+const KNOWN: [&str; 5] = ["card.json", "seen", ".alive", ".deliver.lock", ".answer.lock"];
 
 impl Doctor<'_> {
     pub(super) fn mailbox(&mut self, id: &MailboxId) -> Result<(), Error> {
@@ -101,7 +101,7 @@ impl Doctor<'_> {
                     self.litter(&claimed, &name);
                     continue;
                 }
-                Some(terms) if terms.is_over(self.room.clock()) => {
+                Some(terms) if terms.is_over(self.room.clock())? => {
                     let what = format!(
                         "is a claim that ended {}; the next look at the mailbox gives it back",
                         terms.ends

@@ -33,6 +33,7 @@ impl Doctor<'_> {
                 format!("the entry `{name}` is not one that can be acted on"),
             );
         }
+        let known: Vec<MailboxId> = registry.entries.iter().map(|entry| entry.id.clone()).collect();
         let mut changed = self.entries(&mut registry, &path);
         changed |= self.unregistered(&mut registry, cards, &path);
         if self.fix && changed {
@@ -43,14 +44,17 @@ impl Doctor<'_> {
                 Err(_) => return Ok(()),
             };
             for entry in registry.entries {
-                // Pruned since the first look.
-                if root.stat(entry.id.as_str()).is_err_and(|e| e.is_missing()) {
-                    continue;
-                }
                 // Other engines give one id several names.
-                editing.registry.entries.retain(|e| (&e.id, &e.name) != (&entry.id, &entry.name));
-                if !editing.registry.is_taken(&entry.name, Some(&entry.id)) {
-                    editing.registry.entries.push(entry);
+                let same = |e: &&mut Entry| (&e.id, &e.name) == (&entry.id, &entry.name);
+                let taken = editing.registry.is_taken(&entry.name, Some(&entry.id));
+                match editing.registry.entries.iter_mut().find(same) {
+                    // Everything but the inbox is what somebody says now.
+                    Some(now) => now.inbox = entry.inbox,
+                    // Renamed or pruned since the first look.
+                    None if known.contains(&entry.id) => {}
+                    None if root.stat(entry.id.as_str()).is_err_and(|e| e.is_missing()) => {}
+                    None if taken => {}
+                    None => editing.registry.entries.push(entry),
                 }
             }
             match editing.commit() {

@@ -18,15 +18,14 @@ use serde::{Deserialize, Serialize};
 use super::disk::Dir;
 use super::fault::{Error, Result};
 use super::folder::{Folder, Token};
+use super::lock::Lock;
 use super::maildir::Maildir;
 use super::reading::mtime;
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{BOOT_ID, Clock, Timestamp};
 
 const FOLDER: &str = "claimed";
 pub(super) const TERMS: &str = "claim.json";
 pub const ATTEMPTS: &str = "attempts";
-/// Held while a lease is renewed, and while a message whose lease is over goes back.
-pub const LOCK: &str = ".claims.lock";
 
 /// The longest file of terms that is read, and the last part of attempts.
 pub const LIMIT: u64 = 1024 * 1024;
@@ -63,12 +62,12 @@ pub struct Terms {
 }
 
 impl Terms {
-    pub fn new(owner: &str, file: &str, attempt: u32, lease: Duration, clock: &dyn Clock) -> Self {
+    pub fn new(owner: &str, file: &str, attempt: u32, lease: Duration, clock: &dyn Clock) -> Result<Self> {
         let mut terms = Self {
             v: 1,
             owner: owner.to_owned(),
             host: clock.host(),
-            boot: clock.boot_id(),
+            boot: boot_of(clock)?,
             until_ms: 0,
             ends: String::new(),
             attempt,
@@ -77,7 +76,7 @@ impl Terms {
             of_answer: false,
         };
         terms.extend(lease, clock);
-        terms
+        Ok(terms)
     }
 
     /// Lets the lease end this long from now.
@@ -88,13 +87,18 @@ impl Terms {
         self.ends = Timestamp::from_parts(clock.now().seconds().saturating_add(seconds), 0).to_string();
     }
 
-    pub fn is_over(&self, clock: &dyn Clock) -> bool {
+    pub fn is_over(&self, clock: &dyn Clock) -> Result<bool> {
         if self.host != clock.host() {
             // Another machine's boot says nothing here; its wall clock must do.
-            return Timestamp::parse(&self.ends).is_none_or(|end| end < clock.now());
+            return Ok(Timestamp::parse(&self.ends).is_none_or(|end| end < clock.now()));
         }
-        self.boot != clock.boot_id() || clock.boot().as_millis() >= u128::from(self.until_ms)
+        Ok(self.boot != boot_of(clock)? || clock.boot().as_millis() >= u128::from(self.until_ms))
     }
+}
+
+/// An error while looking must not pass for another boot: every claim would be over.
+fn boot_of(clock: &dyn Clock) -> Result<String> {
+    clock.boot_id().map_err(|e| Error::std("read", BOOT_ID.as_ref(), e))
 }
 
 /// How one attempt ended.
@@ -158,14 +162,18 @@ impl Maildir {
     /// Puts new terms in the place of the old. `false`: the message is not in the claim any more, so somebody else has
     /// decided.
     pub fn renew(&self, token: Token, terms: &Terms) -> Result<bool> {
+        let Some(_turn) = self.hold_claim(token)? else { return Ok(false) };
         let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(false) };
-        // Whoever has found the old lease over is either done with it, or finds the new one.
-        let _turn = self.dir().lock(LOCK)?;
-        let renewed = own.exchange(TERMS, &json(terms)).and_then(|()| own.stat(&terms.file));
-        match renewed {
+        match own.stat(&terms.file) {
             Err(e) if e.is_missing() => self.clear(token).map(|()| false),
-            other => other.map(|_| true),
+            other => other.and_then(|_| own.exchange(TERMS, &json(terms))).map(|()| true),
         }
+    }
+
+    /// Keeps everybody else from renewing or ending a claim. `None`: there is no such claim. A claim may end only while it is
+    /// held, so whoever holds it can first tell others how it ends.
+    pub fn hold_claim(&self, token: Token) -> Result<Option<Lock>> {
+        self.folder_if_any(Folder::Claimed(token))?.map(|own| own.hold()).transpose()
     }
 
     /// Moves a claimed message on and ends the claim; gives the name it has then. `None`: it is not there any more,
@@ -178,8 +186,11 @@ impl Maildir {
         if let Some(new) = moved.as_deref().filter(|new| *new != name) {
             self.carry_attempts(name, new)?;
         }
-        self.clear(token)?;
-        Ok(moved)
+        match self.clear(token) {
+            // What is decided is decided; the next look clears what is left.
+            Err(e) if moved.is_none() => Err(e),
+            _ => Ok(moved),
+        }
     }
 
     /// Attempts go with their message when its name changes.
@@ -196,7 +207,7 @@ impl Maildir {
         let mut returned = vec![];
         for token in self.tokens()? {
             match self.terms(token)? {
-                Some(terms) if !terms.is_over(clock) => {}
+                Some(terms) if !terms.is_over(clock)? => {}
                 Some(_) => returned.extend(self.return_over(token, clock)?),
                 None => returned.extend(self.return_without_terms(token, clock)?),
             }
@@ -204,10 +215,14 @@ impl Maildir {
         Ok(returned)
     }
 
-    /// Gives a message back unless its owner renews the lease at this moment.
+    /// Gives a message back unless its owner renews or ends the claim at this moment.
     fn return_over(&self, token: Token, clock: &dyn Clock) -> Result<Option<String>> {
-        let _turn = self.dir().lock(LOCK)?;
-        let Some(terms) = self.terms(token)?.filter(|terms| terms.is_over(clock)) else { return Ok(None) };
+        let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(None) };
+        let Some(_turn) = own.try_hold()? else { return Ok(None) };
+        let Some(terms) = self.terms(token)? else { return Ok(None) };
+        if !terms.is_over(clock)? {
+            return Ok(None);
+        }
         self.note_attempt(&terms.file, &Attempt::of(token, &terms, "expired", "", clock))?;
         self.settle(token, &terms.file, Folder::Inbox)
     }
@@ -254,10 +269,7 @@ impl Maildir {
     }
 
     fn sub_if_any(&self, name: &str) -> Result<Option<Dir>> {
-        match self.dir().sub(name) {
-            Err(e) if e.is_missing() => Ok(None),
-            other => other.map(Some),
-        }
+        self.dir().sub_if_any(name)
     }
 
     /// Appends to the attempts of a message; durable on return. Each claim is counted once, however often its
@@ -334,7 +346,7 @@ mod tests {
     const NAME: &str = "20260101T000000Z-abcdef01-x.md";
 
     fn note(mailbox: &Maildir, how: &str) {
-        let terms = Terms::new("alice-1", NAME, 1, Duration::ZERO, &SystemClock);
+        let terms = Terms::new("alice-1", NAME, 1, Duration::ZERO, &SystemClock).unwrap();
         mailbox.note_attempt(NAME, &Attempt::of(Token::fresh(), &terms, how, "", &SystemClock)).unwrap();
     }
 
@@ -361,9 +373,9 @@ mod tests {
         let (_temp, mailbox) = mailbox();
         for _ in 0..200 {
             std::fs::write(mailbox.path(Folder::Inbox, NAME), "x").unwrap();
-            let over = Terms::new("alice-1", NAME, 1, Duration::ZERO, &SystemClock);
+            let over = Terms::new("alice-1", NAME, 1, Duration::ZERO, &SystemClock).unwrap();
             let token = mailbox.claim(NAME, &over).unwrap().unwrap();
-            let longer = Terms::new("alice-1", NAME, 1, Duration::from_secs(60), &SystemClock);
+            let longer = Terms::new("alice-1", NAME, 1, Duration::from_secs(60), &SystemClock).unwrap();
             let (renewed, returned) = std::thread::scope(|scope| {
                 let other = scope.spawn(|| mailbox.return_expired(&SystemClock).unwrap());
                 let renewed = mailbox.renew(token, &longer).unwrap();

@@ -187,6 +187,9 @@ macro_rules! by_folders {
         fn renew(&$self, token: Token, terms: &Terms) -> Result<bool> {
             Maildir::renew($folders, token, terms)
         }
+        fn hold_claim(&$self, token: Token) -> Result<Option<crate::mailbox::lock::Lock>> {
+            Maildir::hold_claim($folders, token)
+        }
         fn settle(&$self, token: Token, name: &str, to: Folder, _why: &str) -> Result<Option<String>> {
             Maildir::settle($folders, token, name, to)
         }

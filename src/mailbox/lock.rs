@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{self, FlockOperation, Mode, OFlags};
@@ -33,18 +34,23 @@ pub enum Hold {
 impl Dir {
     /// Takes the lock `name` in this directory, waiting a bounded time.
     pub fn lock(&self, name: &str) -> Result<Lock> {
-        let mut waited = Duration::ZERO;
-        let mut pause = Duration::from_millis(1);
-        loop {
-            if let Some(lock) = self.try_lock(name, Hold::Alone)? {
-                return Ok(lock);
-            }
-            if waited >= PATIENCE {
-                return Err(Error::Locked { path: self.path().join(name), seconds: PATIENCE.as_secs() });
-            }
-            super::pause(pause);
-            waited += pause;
-            pause = (pause * 2).min(Duration::from_millis(50));
+        patiently(&self.path().join(name), || self.try_lock(name, Hold::Alone))
+    }
+
+    /// Takes the lock on this directory itself, waiting a bounded time.
+    pub fn hold(&self) -> Result<Lock> {
+        patiently(self.path(), || self.try_hold())
+    }
+
+    /// Takes the lock on this directory itself, if nobody holds it.
+    pub fn try_hold(&self) -> Result<Option<Lock>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::openat(self.fd(), ".", flags, Mode::empty()))
+            .map_err(|e| Error::io("open", self.path(), e))?;
+        match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)) {
+            Ok(()) => Ok(Some(Lock(File::from(fd)))),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(e) => Err(Error::io("lock", self.path(), e)),
         }
     }
 
@@ -99,5 +105,20 @@ impl Dir {
             Err(e) if e.is_missing() => Ok(None),
             Err(e) => Err(e),
         }
+    }
+}
+/// Tries again and again, for a bounded time.
+fn patiently(path: &Path, mut attempt: impl FnMut() -> Result<Option<Lock>>) -> Result<Lock> {
+    let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
+    loop {
+        if let Some(lock) = attempt()? {
+            return Ok(lock);
+        }
+        if waited >= PATIENCE {
+            return Err(Error::Locked { path: path.to_owned(), seconds: PATIENCE.as_secs() });
+        }
+        super::pause(pause);
+        waited += pause;
+        pause = (pause * 2).min(Duration::from_millis(50));
     }
 }

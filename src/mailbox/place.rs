@@ -12,6 +12,7 @@ use super::delivery::{Delivery, DeliveryOutcome};
 use super::disk::Dir;
 use super::fault::Result;
 use super::folder::{Folder, Token};
+use super::lock::Lock;
 use super::reading::{Header, Unreadable};
 use super::trash::Bag;
 use crate::clock::{Clock, Timestamp};
@@ -218,6 +219,8 @@ pub trait Place: std::fmt::Debug {
     fn terms(&self, token: Token) -> Result<Option<Terms>>;
     /// Puts new terms in the place of the old. `false`: its message is not in the claim any more.
     fn renew(&self, token: Token, terms: &Terms) -> Result<bool>;
+    /// Keeps everybody else from renewing or ending a claim; `None`: there is no such claim.
+    fn hold_claim(&self, token: Token) -> Result<Option<Lock>>;
     /// Ends a claim; `why` is written where the protocol has a place for it. `None`: somebody else has decided.
     fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>>;
     fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>>;

@@ -148,7 +148,7 @@ impl Post {
         // Its attempts are its own affair, and stop nobody who takes another.
         let tries = from.mailbox.tries(name).map_err(|e| Error::Failing { why: e.to_string() })?;
         let attempt = tries + 1;
-        let mut terms = Terms::new(me.id.as_str(), name, attempt, lease, self.room.clock());
+        let mut terms = Terms::new(me.id.as_str(), name, attempt, lease, self.room.clock())?;
         run.clone_into(&mut terms.run);
         let Some(token) = from.mailbox.claim(name, &terms)? else { return Ok(None) };
         // Between the look and the claim another message may have come under the same name: what counts is what

@@ -7,6 +7,7 @@ use super::{Error, Found, HOPS, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::Folder;
 use crate::mailbox::claim::Attempt;
+use crate::mailbox::lock::Lock;
 use crate::message::Envelope;
 use crate::name::MessageId;
 
@@ -25,7 +26,7 @@ impl Post {
     /// protocol keeps it. The answer is durable before the message is done.
     pub fn done(&self, me: &Me, held: &Held, answer: Option<Letter>) -> Result<Option<Receipt>> {
         self.room.may_write()?;
-        let asked = self.asked(held)?;
+        let (asked, _turn) = self.begin_end(held)?;
         let (receipt, failed) = match (answer, &asked) {
             (Some(letter), asked) => {
                 self.check_letter(&letter)?;
@@ -57,7 +58,7 @@ impl Post {
     /// Gives a claimed message back, at once and without counting it as a failure.
     pub fn release(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
         self.room.may_write()?;
-        let asked = self.asked(held)?;
+        let (asked, _turn) = self.begin_end(held)?;
         self.note_end(held, "released", why)?;
         self.settle(me, held, asked.as_ref(), Folder::Inbox, ("released", why))
     }
@@ -65,7 +66,7 @@ impl Post {
     /// Gives a claimed message back after it failed: the attempt counts, and it may be tried again.
     pub fn give_back(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
         self.room.may_write()?;
-        let asked = self.asked(held)?;
+        let (asked, _turn) = self.begin_end(held)?;
         self.note_end(held, "failed", why)?;
         self.settle(me, held, asked.as_ref(), Folder::Inbox, ("again", why))
     }
@@ -74,7 +75,7 @@ impl Post {
     /// told whose message cannot be read. A sender that could not be told this time is an error, and the message stays claimed.
     pub fn fail(&self, me: &Me, held: &Held, why: &str) -> Result<Told> {
         self.room.may_write()?;
-        let asked = self.asked(held)?;
+        let (asked, _turn) = self.begin_end(held)?;
         let told = match asked.as_ref().filter(|asked| !is_bounce(asked)) {
             Some(asked) => self.tell_failure(held, asked, why)?,
             None => Told::Nobody,
@@ -100,9 +101,15 @@ impl Post {
 
     /// Gives a claimed message up without a word to its sender, who knows.
     pub(super) fn give_up(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
-        let asked = self.asked(held)?;
+        let (asked, _turn) = self.begin_end(held)?;
         self.note_end(held, "failed", why)?;
         self.settle(me, held, asked.as_ref(), Folder::Failed, ("failed", why))
+    }
+
+    /// Begins to end a claim: from here on nobody else can, so the sender may be told before the message moves.
+    fn begin_end(&self, held: &Held) -> Result<(Option<Envelope>, Lock)> {
+        let turn = held.mailbox.hold_claim(held.token)?.ok_or_else(|| self.gone(held))?;
+        Ok((self.asked(held)?, turn))
     }
 
     /// The envelope of a claimed message; `None`: it cannot be read.

@@ -4,6 +4,7 @@ use super::{Error, Me, Post, Result};
 use crate::groups::{self, ALL, Groups};
 use crate::journal::Event;
 use crate::name::{MailboxId, Name, fold};
+use crate::registry::Editing;
 
 impl From<groups::Error> for Error {
     fn from(e: groups::Error) -> Self {
@@ -90,12 +91,26 @@ impl Post {
         }
     }
 
+    /// Whether a mailbox that was registered when this command began is not any more.
+    fn is_pruned(&self, now: &Editing<'_>, id: &MailboxId) -> bool {
+        now.registry.by_id(id).is_none() && self.registered().is_ok_and(|before| before.by_id(id).is_some())
+    }
+
     fn change_groups(&self, change: impl FnOnce(&mut Groups) -> Result<()>) -> Result<()> {
         self.room.may_write()?;
         let root = self.room.root();
-        let _lock = root.lock(crate::registry::LOCK)?;
+        let editing = Editing::begin(root)?;
         let mut groups = Groups::load(root)?;
+        let before = groups.clone();
         change(&mut groups)?;
+        // Pruned since it was looked up.
+        let new = |member: &&String| !before.0.values().any(|members| members.contains(*member));
+        let mut added = groups.0.values().flatten().filter(|member| !member.starts_with('@')).filter(new);
+        if let Some(gone) =
+            added.find(|id| MailboxId::parse(id).is_ok_and(|id| self.is_pruned(&editing, &id)))
+        {
+            return Err(Error::NoMailbox { id: gone.clone(), name: self.name_of(gone).to_owned() });
+        }
         groups.save(root)?;
         let note = groups.0.keys().cloned().collect::<Vec<_>>().join(" ");
         self.record(Event { note, ..Event::new("groups", "") });

@@ -158,9 +158,16 @@ impl Post {
         }
         self.room.may_write()?;
         let envelope = &opened.message.envelope;
-        let terms = Terms::new(me.id.as_str(), &opened.name, 1, super::LEASE, self.room.clock());
+        let terms = Terms::new(me.id.as_str(), &opened.name, 1, super::LEASE, self.room.clock())?;
         if let Some(name) = me.mailbox.consume(&opened.name, envelope, &terms)? {
             self.record_move("shown", me, envelope.id.as_str(), &name);
+            return Ok(());
+        }
+        // Somebody has archived it meanwhile, which is as good, or works on it.
+        for token in me.mailbox.tokens()? {
+            if me.mailbox.terms(token)?.is_some_and(|terms| terms.file == opened.name) {
+                return Err(Error::NotUnread { reference: envelope.id.to_string(), folder: "claimed" });
+            }
         }
         Ok(())
     }
@@ -204,11 +211,21 @@ impl Post {
             }
             return Ok((Found { folder: to, name }, how == ArchivedHow::Now));
         }
-        let found = self.find_to_file(me, reference, to)?;
+        // Somebody else may move it between the look and the move.
+        for _ in 0..8 {
+            if let Some(filed) = self.file_found(me, self.find_to_file(me, reference, to)?, to)? {
+                return Ok(filed);
+            }
+        }
+        Err(Error::NoMessage { reference: reference.to_owned() })
+    }
+
+    /// Files a message that was found. `None`: it is not there any more.
+    fn file_found(&self, me: &Me, found: Found, to: Folder) -> Result<Option<(Found, bool)>> {
         if found.folder == to {
             // The run that moved it may have been interrupted before that was durable.
             me.mailbox.sync(to)?;
-            return Ok((found, false));
+            return Ok(Some((found, false)));
         }
         let id = match self.header(&me.mailbox, found.folder, &found.name) {
             Ok(Some(header)) => {
@@ -222,14 +239,10 @@ impl Post {
             Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
             Err(_) => String::new(),
         };
-        let moved = me.mailbox.shift(&found.name, found.folder, to)?;
-        let found = Found { name: moved.clone().unwrap_or(found.name), ..found };
-        let moved = moved.is_some();
-        if moved {
-            let event = if to == Folder::Archive { "archived" } else { "unarchived" };
-            self.record_move(event, me, &id, &found.name);
-        }
-        Ok((found, moved))
+        let Some(name) = me.mailbox.shift(&found.name, found.folder, to)? else { return Ok(None) };
+        let event = if to == Folder::Archive { "archived" } else { "unarchived" };
+        self.record_move(event, me, &id, &name);
+        Ok(Some((Found { name, ..found }, true)))
     }
 
     pub(super) fn record_move(&self, event: &str, me: &Me, id: &str, file: &str) {

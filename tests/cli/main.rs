@@ -28,6 +28,7 @@ mod carried;
 mod channels;
 mod check;
 mod claim;
+mod claim_races;
 mod codecs;
 mod compose;
 mod conformance;

@@ -4,7 +4,7 @@
 //! <root>/<id>/tmp/          staging; readers never look here
 //!            /inbox/        unread: a message is unread if and only if it is here
 //!            /archive/      consumed; never changed again
-//!            /claimed/<token>/  taken with a lease, with its claim.json (claim.rs)
+//!            /claimed/<token>/  taken with a lease, with its claim.json (claim.rs); flocked while it is renewed or ended
 //!            /failed/       given up, with a reason in attempts/
 //!            /attempts/     one file per message that was tried, one line per attempt
 //!            /quarantine/   what could not be read
@@ -13,7 +13,6 @@
 //!            /seen          touched by every command of this mailbox
 //!            /.alive        flocked by a resident process
 //!            /.deliver.lock flocked while a delivery with a given id looks for itself
-//!            /.claims.lock  flocked while a lease is renewed or a claim that is over goes back
 //! ```
 //!
 //! Where a message lies is its state. Every step is one rename that replaces nothing, and no name changes

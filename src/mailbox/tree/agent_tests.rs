@@ -168,7 +168,8 @@ fn a_message_is_filed_with_one_look_whatever_its_state() {
     assert_eq!(file("two.md"), None);
     scene.put("a", "two", "");
     let terms =
-        crate::mailbox::claim::Terms::new("me", "two.md", 1, Duration::from_secs(9), &Hand::default());
+        crate::mailbox::claim::Terms::new("me", "two.md", 1, Duration::from_secs(9), &Hand::default())
+            .unwrap();
     let token = agent.claim("two.md", &terms).unwrap().unwrap();
     assert_eq!(file("two.md"), Some((Status::InProgress, ArchivedHow::Claimed)));
     assert_eq!(agent.status("two.md").unwrap(), Some(Status::InProgress));

@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::mailbox::claim::{Attempt, TERMS, Terms};
 use crate::mailbox::fault;
 use crate::mailbox::folder::{Folder, Token};
+use crate::mailbox::lock::Lock;
 use crate::mailbox::maildir::Maildir;
 use crate::message::tree::Status;
 
@@ -70,6 +71,11 @@ impl Agent {
     /// The terms of a claim; `None` if there is no such claim.
     pub fn terms(&self, token: Token) -> fault::Result<Option<Terms>> {
         self.claims()?.map_or(Ok(None), |claims| claims.terms(token))
+    }
+
+    /// Keeps everybody else from ending a claim. `None`: there is no such claim.
+    pub fn hold_claim(&self, token: Token) -> fault::Result<Option<Lock>> {
+        self.claims()?.map_or(Ok(None), |claims| claims.hold_claim(token))
     }
 
     /// Puts new terms in the place of the old. `false`: the claim is over, or its message is not in progress any more.
@@ -126,7 +132,7 @@ impl Agent {
                 continue;
             };
             match self.status(&terms.file) {
-                Ok(Some(Status::InProgress)) if terms.is_over(clock) => {}
+                Ok(Some(Status::InProgress)) if terms.is_over(clock)? => {}
                 Ok(Some(Status::InProgress)) => continue,
                 Ok(_) => {
                     claims.clear(token)?;
@@ -136,6 +142,8 @@ impl Agent {
                 // Whoever broke the file may mend it; until then nobody can say what state it is in.
                 Err(_) => continue,
             }
+            // Its owner may be ending it at this moment.
+            let Some(_turn) = claims.folder(Folder::Claimed(token))?.try_hold()? else { continue };
             claims.note_attempt(&terms.file, &Attempt::of(token, &terms, "expired", "", clock))?;
             if self.change(&held, &terms.file, Status::InProgress, unread(&terms), None)? {
                 returned.push(terms.file);

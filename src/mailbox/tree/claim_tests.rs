@@ -10,7 +10,7 @@ use super::*;
 const NAME: &str = "2026-11-15-001.md";
 
 fn terms(clock: &Hand) -> Terms {
-    Terms::new("worker", NAME, 1, Duration::from_secs(60), clock)
+    Terms::new("worker", NAME, 1, Duration::from_secs(60), clock).unwrap()
 }
 
 fn one() -> (Scene, Agent, Hand) {

@@ -13,6 +13,7 @@ use crate::mailbox::delivery::{DOUBT, Delivery, DeliveryOutcome};
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::{Error, Result};
 use crate::mailbox::folder::{Folder, Token};
+use crate::mailbox::lock::Lock;
 use crate::mailbox::maildir::APART;
 use crate::mailbox::place::{
     AnswerDraft, Archived, ByHand, Evidence, KeptAnswer, Listing, Place, PlaceFault, Reading, Stray, Urgency,
@@ -211,6 +212,10 @@ impl Place for Agent {
         Ok(Self::renew(self, token, terms)?)
     }
 
+    fn hold_claim(&self, token: Token) -> Result<Option<Lock>> {
+        Self::hold_claim(self, token)
+    }
+
     fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>> {
         let settled = Self::settle(self, token, name, to, why)?;
         if settled.is_some() {
@@ -269,9 +274,9 @@ impl Place for Agent {
             }
             Folder::Inbox | Folder::Working => {
                 let Some(status) = status_of(to) else { return Ok(false) };
-                let begun = folder == Folder::Working
-                    || self.set_status(name, Status::Pending, Status::InProgress, None)?;
-                begun && self.set_status(name, Status::InProgress, status, failed)?
+                // Whoever began it meanwhile has an answer now.
+                self.set_status(name, Status::Pending, Status::InProgress, None)?;
+                self.set_status(name, Status::InProgress, status, failed)?
             }
             _ => false,
         };

@@ -99,8 +99,8 @@ impl Clock for Hand {
         Duration::from_secs(self.0.load(Ordering::Relaxed))
     }
 
-    fn boot_id(&self) -> String {
-        "boot".into()
+    fn boot_id(&self) -> std::io::Result<String> {
+        Ok("boot".into())
     }
 
     fn host(&self) -> String {
