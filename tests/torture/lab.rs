@@ -5,6 +5,7 @@
 //! [`Findings`] collects what went wrong from several threads, so that a run shows all of it and not only the
 //! first.
 
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -30,6 +31,8 @@ pub(crate) struct Lab {
     pub(crate) workers: usize,
     /// How long a soak lasts.
     pub(crate) soak: Duration,
+    /// Which histories P1 plays, if not those of its tier.
+    pub(crate) seeds: Option<Range<u64>>,
     /// A build that can leave out a sync or a flag (D4), and what it is to leave out.
     pub(crate) mutant: Option<PathBuf>,
     pub(crate) mutation: Option<String>,

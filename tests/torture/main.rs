@@ -1,7 +1,7 @@
 //! The torture battery: what Postroom promises, put to the proof against the release binary.
 //!
-//! `torture [ID…] [--tier N] [--soak MINUTES]` runs the named tests, or those of a tier, each in the size that tier asks
-//! for; `--soak` runs O1 for that long; `--list` shows the table. One line is printed for each test: `A1 passed …`, `A1 failed …` with what was
+//! `torture [ID…] [--tier N] [--soak MINUTES] [--seeds A..B]` runs the named tests, or those of a tier, each in the size that tier asks
+//! for; `--soak` runs O1 for that long, `--seeds` P1 with these histories; `--list` shows the table. One line is printed for each test: `A1 passed …`, `A1 failed …` with what was
 //! found below it, or `skipped: A1: …` with the reason. The exit code is 1 if any failed. `POSTROOM_BIN`
 //! names the binary.
 
@@ -68,6 +68,7 @@ mod o_soak;
 mod ops;
 mod ops_claims;
 mod ops_setup;
+mod p_model;
 mod p_scene;
 mod p_settings;
 mod place;
@@ -86,6 +87,7 @@ mod x_workflow;
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -169,6 +171,7 @@ const TABLE: &[Test] = &[
     test("M6", &[0], "other machines", m_http::other_machines),
     test("O1", &[2], "the soak", o_soak::soak),
     test("P5", &[0, 1], "settings of others", p_settings::settings_of_others),
+    test("P1", &[0, 1], "random histories with one fault", p_model::histories),
     test("Q1", &[0, 1], "questions and answers", q_ask::questions),
     test("V1", &[0, 1], "dispatchers and supervisors that are killed", v_dispatch::killed_dispatchers),
     test("W1", &[0, 1], "numbers of a tree", w_tree::numbers),
@@ -187,6 +190,8 @@ struct Wanted {
     tier: Option<u8>,
     /// How long the soak lasts.
     soak: Duration,
+    /// Which histories P1 plays.
+    seeds: Option<Range<u64>>,
 }
 
 /// How long the soak lasts if nobody says.
@@ -213,7 +218,8 @@ fn main() -> ExitCode {
     for test in TABLE {
         let Some(tier) = wanted.tier_of(test) else { continue };
         let mutant = std::env::var_os("POSTROOM_MUTANT_BIN").map(PathBuf::from).filter(|path| path.is_file());
-        let lab = Lab { binary: binary.clone(), tier, workers, soak: wanted.soak, mutant, mutation: None };
+        let (binary, soak, seeds) = (binary.clone(), wanted.soak, wanted.seeds.clone());
+        let lab = Lab { binary, tier, workers, soak, seeds, mutant, mutation: None };
         match report(test, &lab) {
             Ok(_) => passed += 1,
             Err(NotPassed::Failed { .. }) => failed += 1,
@@ -239,7 +245,7 @@ impl Wanted {
 
 /// What to run; `None` if the table was shown instead.
 fn arguments() -> Result<Option<Wanted>, String> {
-    let mut wanted = Wanted { ids: vec![], tier: None, soak: SOAK };
+    let mut wanted = Wanted { ids: vec![], tier: None, soak: SOAK, seeds: None };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -264,6 +270,13 @@ fn arguments() -> Result<Option<Wanted>, String> {
                 wanted.soak =
                     Duration::from_secs_f64(60.0 * minutes.ok_or("--soak takes a number of minutes")?);
                 wanted.ids.push("O1".to_owned());
+            }
+            "--seeds" => {
+                let seeds = arguments.next().and_then(|seeds| {
+                    let (from, to) = seeds.split_once("..")?;
+                    Some(from.parse().ok()?..to.parse().ok()?)
+                });
+                wanted.seeds = Some(seeds.ok_or("--seeds takes two numbers, such as 0..300")?);
             }
             id if TABLE.iter().any(|test| test.id == id) => wanted.ids.push(id.to_owned()),
             other => return Err(format!("there is no test `{other}`; --list shows them")),

@@ -1,7 +1,7 @@
 //! The torture battery, run against the release binary.
 //!
 //! `cargo xtask torture A1 D1` runs the named tests, `--tier N` those of a tier (with `--write` into docs/reliability.md as
-//! well), `--soak MINUTES` the soak, and none of them the proof: tier 0, and the tests of [`PROOF`] that are above it. The tests themselves are in `tests/torture/`; they find the binary by
+//! well), `--soak MINUTES` the soak, `P1 --seeds A..B` the histories of these seeds, and none of them the proof: tier 0, and the tests of [`PROOF`] that are above it. The tests themselves are in `tests/torture/`; they find the binary by
 //! `POSTROOM_BIN` and print one line for each test, which begins with its id or has it as the second word.
 
 use std::collections::BTreeSet;
@@ -111,6 +111,11 @@ fn is_id(word: &str) -> bool {
         && characters.all(|digit| digit.is_ascii_digit())
 }
 
+/// Two numbers with two dots between them: `0..300`.
+fn is_range(word: &str) -> bool {
+    word.split_once("..").is_some_and(|(from, to)| from.parse::<u64>().is_ok() && to.parse::<u64>().is_ok())
+}
+
 /// Which tests of the battery to run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Selection {
@@ -118,6 +123,8 @@ struct Selection {
     tier: Option<u8>,
     /// How many minutes the soak lasts, as it was written.
     soak: Option<String>,
+    /// Which histories P1 plays, as it was written.
+    seeds: Option<String>,
     /// What passes goes into docs/reliability.md.
     write: bool,
 }
@@ -134,18 +141,24 @@ impl Selection {
             } else if argument == "--soak" {
                 let minutes = args.next().filter(|minutes| minutes.parse::<f64>().is_ok_and(|m| m > 0.0));
                 selection.soak = Some(minutes.ok_or("--soak takes a number of minutes")?.clone());
+            } else if argument == "--seeds" {
+                let seeds = args.next().filter(|seeds| is_range(seeds));
+                selection.seeds = Some(seeds.ok_or("--seeds takes two numbers, such as 0..300")?.clone());
             } else if argument == "--write" {
                 selection.write = true;
             } else if is_id(&id) {
                 selection.ids.push(id);
             } else {
                 return Err(format!(
-                    "`{argument}` is neither the id of a test, such as A1, nor --tier, --soak or --write"
+                    "`{argument}` is neither the id of a test, such as A1, nor --tier, --soak, --seeds or --write"
                 ));
             }
         }
         if selection.write && selection.tier.is_none() {
             return Err("--write needs --tier: the page tells the figures of each apart".to_owned());
+        }
+        if selection.seeds.is_some() && !selection.ids.iter().any(|id| id == "P1") {
+            return Err("--seeds is for P1: name it too".to_owned());
         }
         Ok(selection)
     }
@@ -166,6 +179,9 @@ impl Selection {
         if let Some(minutes) = &self.soak {
             arguments.extend(["--soak".to_owned(), minutes.clone()]);
         }
+        if let Some(seeds) = &self.seeds {
+            arguments.extend(["--seeds".to_owned(), seeds.clone()]);
+        }
         arguments
     }
 }
@@ -184,6 +200,7 @@ mod tests {
         assert!(parse("").unwrap().is_empty());
         assert!(!parse("--tier 0").unwrap().is_empty());
         assert_eq!(parse("--soak 2.5").unwrap().arguments(), ["--soak", "2.5"]);
+        assert_eq!(parse("P1 --seeds 7..9").unwrap().arguments(), ["P1", "--seeds", "7..9"]);
     }
 
     #[test]
@@ -207,6 +224,11 @@ mod tests {
             "--soak",
             "--soak x",
             "--soak -1",
+            "P1 --seeds",
+            "P1 --seeds 7",
+            "P1 --seeds a..b",
+            "--seeds 0..9",
+            "A1 --seeds 0..9",
         ] {
             assert!(parse(line).is_err(), "{line} was accepted");
         }
