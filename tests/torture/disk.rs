@@ -1,5 +1,8 @@
 //! A disk whose power can be cut: a small file system in a file, which is shut down without flushing its journal and
 //! mounted again. What was not synced is gone then, as after a power cut.
+//!
+//! Where the kernel cannot shut a file system down (btrfs), the file is copied as it is at that moment: the copy has what
+//! the file system has written out, and takes the place of the file.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -30,8 +33,13 @@ impl Kind {
     pub(crate) const WRITEBACK: Self = Self { mount: "loop,data=writeback", ..Self::EXT4 };
     pub(crate) const XFS: Self =
         Self { word: "xfs", mkfs: "mkfs.xfs", make: &["-q", "-f"], mount: "loop", size: 320 << 20 };
-    pub(crate) const BTRFS: Self =
-        Self { word: "btrfs", mkfs: "mkfs.btrfs", make: &["-q", "-f"], mount: "loop", size: 160 << 20 };
+    pub(crate) const BTRFS: Self = Self {
+        word: "btrfs",
+        mkfs: "mkfs.btrfs",
+        make: &["-q", "-f"],
+        mount: "loop,commit=300",
+        size: 128 << 20,
+    };
 }
 
 /// A small file system in a file, mounted by a loop device.
@@ -39,20 +47,25 @@ pub(crate) struct Disk {
     image: PathBuf,
     pub(crate) mount: PathBuf,
     kind: Kind,
+    can_be_shut_down: bool,
 }
 
 impl Disk {
     pub(crate) fn new(base: &Path, kind: Kind) -> Result<Self, NotPassed> {
-        let disk = Self { image: base.with_extension("img"), mount: base.to_owned(), kind };
+        let (image, mount) = (base.with_extension("img"), base.to_owned());
+        let mut disk = Self { image, mount, kind, can_be_shut_down: true };
         fs::create_dir_all(&disk.mount).expect("a mount point");
         File::create(&disk.image).and_then(|file| file.set_len(kind.size)).expect("an image");
+        if !kernel_has(kind.word) {
+            return Err(NotPassed::Skipped(format!("the kernel has no {}", kind.word)));
+        }
         let words: Vec<&OsStr> = kind.make.iter().map(OsStr::new).chain([disk.image.as_os_str()]).collect();
         tool(kind.mkfs, &words).expect("a file system");
-        match disk.attach() {
-            Ok(()) if disk.can_be_cut() => Ok(disk),
-            Ok(()) => Err(NotPassed::Skipped("the kernel cannot shut this file system down".to_owned())),
-            Err(why) => Err(NotPassed::Skipped(format!("needs root and a loop device ({why})"))),
+        if let Err(why) = disk.attach() {
+            return Err(NotPassed::Skipped(format!("needs root and a loop device ({why})")));
         }
+        disk.can_be_shut_down = disk.try_shutdown();
+        Ok(disk)
     }
 
     fn attach(&self) -> Result<(), String> {
@@ -73,11 +86,14 @@ impl Disk {
     }
 
     /// Whether the shutdown is known here: tried once while nothing is on the disk.
-    fn can_be_cut(&self) -> bool {
+    fn try_shutdown(&self) -> bool {
         let root = File::open(&self.mount).expect("the mounted file system");
         let done = shut_down(&root).is_ok();
         drop(root);
-        done && self.detach().and_then(|()| self.attach()).is_ok()
+        if done {
+            self.power_on();
+        }
+        done
     }
 
     /// Everything so far survives.
@@ -94,12 +110,25 @@ impl Disk {
 
     /// From here on nothing reaches the disk, whoever still writes.
     pub(crate) fn power_off(&self) {
+        if !self.can_be_shut_down {
+            let words = ["--sparse=always", "--reflink=never"].map(OsStr::new);
+            tool("cp", &[&words[..], &[self.image.as_os_str(), self.cut_image().as_os_str()]].concat())
+                .expect("a copy of the disk");
+            return;
+        }
         let root = File::open(&self.mount).expect("the mounted file system");
         shut_down(&root).expect("a file system that can be shut down");
     }
 
+    fn cut_image(&self) -> PathBuf {
+        self.image.with_extension("cut")
+    }
+
     pub(crate) fn power_on(&self) {
         self.detach().expect("a file system that was shut down can be unmounted");
+        if !self.can_be_shut_down {
+            fs::rename(self.cut_image(), &self.image).expect("the copy takes the place of the disk");
+        }
         self.attach().expect("a file system that was cut off can be mounted");
     }
 }
@@ -120,6 +149,15 @@ fn shut_down(root: &File) -> rustix::io::Result<()> {
         let setter = rustix::ioctl::Setter::<FS_IOC_SHUTDOWN, u32>::new(NO_LOG_FLUSH);
         rustix::ioctl::ioctl(root, setter)
     }
+}
+
+/// Whether the kernel knows a file system, built in or as a module that it can load.
+fn kernel_has(word: &str) -> bool {
+    let known = || {
+        let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+        known.lines().any(|line| line.split_whitespace().next_back() == Some(word))
+    };
+    known() || tool("modprobe", &[OsStr::new(word)]).is_ok() && known()
 }
 
 fn tool(program: &str, arguments: &[&OsStr]) -> Result<(), String> {

@@ -17,7 +17,7 @@ struct Program {
     why: &'static str,
 }
 
-const PROGRAMS: [Program; 5] = [
+const PROGRAMS: [Program; 7] = [
     Program {
         name: "strace",
         package: "strace",
@@ -28,6 +28,8 @@ const PROGRAMS: [Program; 5] = [
         package: "e2fsprogs",
         why: "torture: power cuts on a file system of its own",
     },
+    Program { name: "mkfs.xfs", package: "xfsprogs", why: "torture: power cuts on xfs (D5)" },
+    Program { name: "mkfs.btrfs", package: "btrfs-progs", why: "torture: power cuts on btrfs (D5)" },
     Program { name: "mount", package: "mount", why: "torture: power cuts on a file system of its own" },
     Program { name: "bash", package: "bash", why: "the functions of `postroom shell-init bash`" },
     Program {
