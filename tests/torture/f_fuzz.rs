@@ -1,4 +1,5 @@
-//! F3: the fuzz targets, each for five minutes. They need a nightly toolchain, which instruments what it builds.
+//! F3: the fuzz targets, each for five minutes or for `POSTROOM_FUZZ_SECONDS`. They are built by cargo-fuzz, with a nightly
+//! toolchain.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,14 +8,14 @@ use crate::lab::{Findings, Lab, NotPassed, Outcome};
 use crate::place::names_in;
 use crate::process::Run;
 
-/// How the compiler lets libFuzzer see which way the program went, as cargo-fuzz asks for it.
-const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
-                     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table";
 const HOST: &str = "x86_64-unknown-linux-gnu";
 const SECONDS: u64 = 300;
 
 pub(crate) fn fuzz(lab: &Lab) -> Outcome {
-    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let home = project.join("fuzz");
+    let seconds = std::env::var("POSTROOM_FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    let seconds: u64 = seconds.unwrap_or(SECONDS);
     let dir = lab.dir();
     let with = |run: Run| {
         // The tools find their toolchains and their crates by these.
@@ -24,16 +25,17 @@ pub(crate) fn fuzz(lab: &Lab) -> Outcome {
             .filter_map(|name| Some((name, std::env::var_os(name)?)))
             .fold(run, |run, (n, v)| run.env(n, v))
     };
-    let nightly = with(Run::new(["cargo", "+nightly", "--version"], &home));
-    if !std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| nightly.end().ok())).unwrap_or(false) {
-        return Err(NotPassed::Skipped("needs a nightly toolchain".to_owned()));
+    let fuzz = |words: &[&str]| {
+        with(Run::new([&["cargo", "+nightly", "fuzz"], words].concat(), project))
+            .deadline(Duration::from_secs(3600))
+    };
+    let there = std::panic::AssertUnwindSafe(|| fuzz(&["--version"]).end().ok());
+    if !std::panic::catch_unwind(there).unwrap_or(false) {
+        let why = "needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz)";
+        return Err(NotPassed::Skipped(why.to_owned()));
     }
     let target = std::env::var_os("POSTROOM_FUZZ_TARGET").map_or_else(|| home.join("target"), Into::into);
-    let build =
-        with(Run::new(["cargo", "+nightly", "build", "--target", HOST, "--target-dir"], &home).and(&target))
-            .env("RUSTFLAGS", FLAGS)
-            .deadline(Duration::from_secs(3600))
-            .end();
+    let build = fuzz(&["build", "--dev", "--sanitizer", "none", "--target-dir"]).and(&target).end();
     if !build.ok() {
         return Err(NotPassed::Failed { figures: "not built".to_owned(), problems: vec![build.shown()] });
     }
@@ -45,12 +47,12 @@ pub(crate) fn fuzz(lab: &Lab) -> Outcome {
         let kept = dir.path().join(name);
         std::fs::create_dir(&kept).expect("a place for what is found");
         let run = Run::new([program], dir.path())
-            .and(format!("-max_total_time={SECONDS}"))
+            .and(format!("-max_total_time={seconds}"))
             .and("-timeout=30")
             .and(format!("-artifact_prefix={}/", kept.display()))
             .and(&kept)
             .and(home.join("corpus").join(name));
-        let ended = run.deadline(Duration::from_secs(SECONDS + 120)).end();
+        let ended = run.deadline(Duration::from_secs(seconds + 120)).end();
         let told = ended.stderr();
         let last = told.lines().rev().find_map(|line| line.strip_prefix("Done ")).unwrap_or_default();
         runs += last.split(' ').next().and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
@@ -60,5 +62,5 @@ pub(crate) fn fuzz(lab: &Lab) -> Outcome {
             format!("{name}: {}: {found:?}", ended.code.unwrap_or(-1))
         });
     }
-    findings.verdict(format!("{} targets, {SECONDS} s each, {runs} inputs, 0 findings", targets.len()))
+    findings.verdict(format!("{} targets, {seconds} s each, {runs} inputs, 0 findings", targets.len()))
 }
