@@ -29,6 +29,7 @@ mod channels;
 mod check;
 mod claim;
 mod claim_races;
+mod closure;
 mod codecs;
 mod compose;
 mod conformance;

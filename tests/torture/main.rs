@@ -24,11 +24,16 @@ mod b_space;
 mod c_crowd;
 mod c_merge;
 mod c_scan;
+#[path = "../cli/closure.rs"]
+mod closure;
 mod d_load;
 mod d_mutants;
 mod d_order;
 mod d_power;
 mod disk;
+#[allow(dead_code, reason = "some of what it draws is for the property tests alone")]
+#[path = "../cli/drawn.rs"]
+mod drawn;
 mod e_case;
 mod e_links;
 mod e_names;
@@ -68,7 +73,13 @@ mod o_soak;
 mod ops;
 mod ops_claims;
 mod ops_setup;
+mod p_codec;
+mod p_lookup;
 mod p_model;
+mod p_races;
+mod p_races_scene;
+mod p_races_state;
+mod p_races_stop;
 mod p_scene;
 mod p_settings;
 mod place;
@@ -172,6 +183,9 @@ const TABLE: &[Test] = &[
     test("O1", &[2], "the soak", o_soak::soak),
     test("P5", &[0, 1], "settings of others", p_settings::settings_of_others),
     test("P1", &[0, 1], "random histories with one fault", p_model::histories),
+    test("P2", &[1, 2], "two verbs at once", p_races::race_matrix),
+    test("P3", &[1, 2], "look-ups that fail", p_lookup::lookups_fail),
+    test("P4", &[0, 1, 2], "codec closure", p_codec::codec_closure),
     test("Q1", &[0, 1], "questions and answers", q_ask::questions),
     test("V1", &[0, 1], "dispatchers and supervisors that are killed", v_dispatch::killed_dispatchers),
     test("W1", &[0, 1], "numbers of a tree", w_tree::numbers),
