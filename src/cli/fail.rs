@@ -39,7 +39,8 @@ impl Fail {
 /// Writes out what is left, says what went wrong, and gives the exit code.
 pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCode {
     let result = match (result, context.output.flush()) {
-        (Ok(()), Err(e)) => Err(Fail::Output(e)),
+        // What was to be printed says that nothing is there; unread, the exit code alone would say more than it may.
+        (Ok(()) | Err(Fail::Code(Failure::Nothing)), Err(e)) => Err(Fail::Output(e)),
         (result, _) => result,
     };
     let json = context.output.json;

@@ -137,7 +137,11 @@ impl State {
 /// Lists a mailbox, in order of names, which is of time. One that is gone has no files.
 fn list(post: &Post, number: usize, id: &MailboxId) -> Result<Listed> {
     let (mut places, mut files) = (vec![], vec![]);
-    if let Ok(mailbox) = post.mailbox(id) {
+    let mailbox = match post.mailbox(id) {
+        Err(e) if e.hides_mail() => return Err(e),
+        other => other.ok(),
+    };
+    if let Some(mailbox) = mailbox {
         let mailbox = Arc::new(mailbox);
         for (folder, dir) in mailbox.search_dirs()? {
             dir.scan(|name, kind| {

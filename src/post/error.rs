@@ -140,6 +140,15 @@ impl Error {
         }
     }
 
+    /// Whether the disk failed, so that nobody can say what is there.
+    pub(super) fn hides_mail(&self) -> bool {
+        match self {
+            Self::Failing { .. } => true,
+            Self::Disk(e) => e.is_passing(),
+            _ => false,
+        }
+    }
+
     pub fn code(&self) -> Failure {
         match self {
             Self::UnknownName { .. }

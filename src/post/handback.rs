@@ -3,6 +3,7 @@
 use super::{Answered, Error, Me, Post, Result, SET_BACK};
 use crate::mailbox::Folder;
 use crate::mailbox::reading::Header;
+use crate::message::file_name;
 
 /// How the subject of a first message begins.
 pub const SPAWN: &str = "spawn:";
@@ -37,10 +38,10 @@ impl Post {
     pub fn tasks_given(&self, me: &Me) -> Result<TasksGiven> {
         self.refresh(&me.mailbox)?;
         let mut tasks = TasksGiven::default();
-        for folder in [Folder::Inbox, Folder::Archive] {
+        for folder in me.mailbox.folders()?.into_iter().filter(|folder| *folder != Folder::Failed) {
             for name in me.mailbox.list(folder, usize::MAX)?.names {
-                // The subject is part of the name, so nothing else need be opened.
-                if !name.contains("-spawn") {
+                // Where the subject is part of the name, nothing else need be opened.
+                if file_name::short(&name).is_some() && !name.contains("-spawn") {
                     continue;
                 }
                 let header = match self.header(&me.mailbox, folder, &name) {

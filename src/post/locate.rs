@@ -45,7 +45,7 @@ impl Post {
         let ids = own.clone().into_iter().chain(ids);
         Ok(ids.filter_map(move |id| match self.mailbox(&id) {
             // The disk failed, or it is one's own: what lies there cannot be denied.
-            Err(Error::Disk(e)) if e.is_passing() => Some(Err(e.into())),
+            Err(e) if e.hides_mail() => Some(Err(e)),
             Err(_) if Some(&id) != own.as_ref() => None,
             other => Some(other),
         }))

@@ -100,6 +100,7 @@ impl Post {
 
     /// The message that `reference` names, wherever in this mailbox it is.
     pub fn open_message(&self, me: &Me, reference: &str, peek: bool) -> Result<Opened> {
+        self.refresh(&me.mailbox)?;
         self.open_found(me, reference, peek, self.find(me, reference)?)
     }
 
