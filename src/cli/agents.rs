@@ -102,8 +102,8 @@ fn version(path: &std::path::Path) -> Option<String> {
 
 /// Let the agents of a repository, or of a room, be started
 ///
-/// What its postroom.toml, .claude/agents/*.md and workflows would run is yours to look at first. When one of them changes,
-/// it needs your word again. Refused in the session of an agent.
+/// What its postroom.toml, its workflows and the files that agent programs read there would run is yours to look at first.
+/// When one of them changes, it needs your word again. Refused in the session of an agent.
 #[derive(Debug, Args)]
 pub(super) struct Trust {
     /// The repository, or the root of a room; else the repository around the working directory

@@ -9,6 +9,7 @@
     reason = "tests arrange files, time and environment as they need, fail by panicking, and say what they skip"
 )]
 
+mod above;
 mod adopt;
 mod agents_idle;
 mod agents_real;

@@ -153,7 +153,7 @@ fn the_table_names_every_file_that_is_installed() {
                 true => path.starts_with(*read),
                 false => path == *read,
             };
-            assert!(program.reads.iter().any(|read| is_read(&read)), "{}: {path}", program.word);
+            assert!(program.reads.iter().any(is_read), "{}: {path}", program.word);
         }
     }
 }
