@@ -70,7 +70,7 @@ pub fn of_name(listed: &Listed) -> String {
         Some(Presence::Alive) => line.push_str(" alive"),
         Some(Presence::SilentSince(time)) => line.push_str(&format!(" silent-since={time}")),
         Some(Presence::NeverSeen) => line.push_str(" never-seen"),
-        None => {}
+        None => line.push_str(" presence=?"),
     }
     if !listed.aliases.is_empty() {
         line.push_str(&format!(" aliases={}", visible::line(&listed.aliases.join(","))));

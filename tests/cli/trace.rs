@@ -66,7 +66,7 @@ fn without_the_journal_there_is_no_evidence_and_the_files_are_found() {
     message: <uuid>
     from: alice
     subject: why?
-    at bob: archived; no evidence how
+    at bob: answered <time>
     answered by bob: <uuid>
     journal: no evidence
     ");
