@@ -9,6 +9,7 @@ use crate::agents::ledger::With;
 use crate::agents::pieces::Site;
 use crate::agents::programs::{Program, Wake};
 use crate::agents::witness::{self, Said, Trust};
+use crate::post::Failure;
 
 /// Everything about one program here.
 pub(super) struct Scene {
@@ -35,12 +36,9 @@ impl Scene {
         let config = moved.clone().or(xdg).unwrap_or_else(|| home.join(usual));
         let file = surroundings::on_path(spec.word);
         let version = file.as_deref().and_then(witness::version);
-        let own = surroundings::on_path("postroom")
-            .filter(|path| path.is_absolute())
-            .or_else(|| surroundings::myself().ok());
-        let postroom = match (&project, own) {
-            (None, Some(own)) => own.display().to_string(),
-            _ => "postroom".to_owned(),
+        let postroom = match &project {
+            Some(_) => "postroom".to_owned(),
+            None => lasting_path()?.display().to_string(),
         };
         // An unknown hook may cost a program all of its settings, so it must be known to know it.
         let wakes = spec.wake != Wake::Rewake || version.is_some_and(|version| version >= spec.tested);
@@ -88,6 +86,20 @@ impl Scene {
     pub(super) fn is_older(&self) -> bool {
         self.version.is_some_and(|version| version < self.spec.tested)
     }
+}
+
+/// The path under which other programs can start postroom later.
+fn lasting_path() -> Result<PathBuf, Fail> {
+    if let Some(path) = surroundings::on_path("postroom").filter(|path| path.is_absolute()) {
+        return Ok(path);
+    }
+    let why = match surroundings::myself() {
+        // Below /proc it means another program to each process that reads it.
+        Ok(own) if !own.starts_with("/proc") => return Ok(own),
+        Ok(_) => "the file of this program was replaced or cannot be looked at".to_owned(),
+        Err(e) => format!("the file of this program cannot be found: {e}"),
+    };
+    Err(Fail::told(Failure::NotDone, why, "run it again, or put postroom on the search path"))
 }
 
 pub(super) fn said_word(said: &Said) -> Option<bool> {

@@ -150,6 +150,15 @@ impl Scene {
         names
     }
 
+    /// Removes what a killed command may leave beside a file of which nothing is recorded.
+    pub(crate) fn sweep(&self) {
+        if matches!(self.deed, Deed::Shared | Deed::Ignore) {
+            for name in self.beside() {
+                fs::remove_file(self.target().with_file_name(name)).expect("litter can be removed");
+            }
+        }
+    }
+
     /// Ends what was begun as a user would, by the same command again and then by taking it out. `saved`: the last save of
     /// the other program. What is not as it has to be then.
     pub(crate) fn finish(&self, saved: Option<usize>) -> Vec<String> {

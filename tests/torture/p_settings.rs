@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::a_errno::CANNOT_FAIL;
 use crate::lab::{Findings, Lab, Outcome, need, spread};
 use crate::p_scene::{Deed, Scene, Writer};
 use crate::process::Ended;
@@ -56,7 +57,9 @@ pub(crate) fn settings_of_others(lab: &Lab) -> Outcome {
 /// Tier 1 disturbs every call; each is raced by one of the writers, those that name the file by both. Errors meet the
 /// calls that name the file's directory, and some of the rest.
 fn strikes(calls: &[Call], scene: &Scene, tier: u8) -> Vec<Strike> {
-    let own = strace::own_points(calls, &scene.place.base);
+    // With the slash, because every call is made in this directory.
+    let mut own = strace::own_points(calls, &scene.place.base.join(""));
+    own.retain(|(point, _)| !CANNOT_FAIL.contains(&point.name.as_str()));
     let name = scene.target().file_name().expect("a name").to_string_lossy().into_owned();
     let above = format!("{}/", scene.target().parent().expect("a directory").display());
     let mut all = vec![];
@@ -117,6 +120,7 @@ fn disturb(
             count("kills", usize::from(killed.was_killed()));
             let now = fs::read(scene.target()).ok();
             findings.check(now == before || now == scene.after, || format!("{at}: the file is neither"));
+            scene.sweep();
             findings.extend(&at, scene.finish(None));
         }
         Strike::Fail(point) => {
