@@ -187,7 +187,17 @@ impl Post {
     /// The message that is to be filed; what lies there already is found last.
     pub fn find_to_file(&self, me: &Me, reference: &str, to: Folder) -> Result<Found> {
         match to {
-            Folder::Inbox => self.find_first(me, reference, [Folder::Archive, Folder::Inbox]),
+            Folder::Inbox => match self.find_first(me, reference, [Folder::Archive, Folder::Inbox]) {
+                Err(e @ Error::NoMessage { .. }) => match self.find(me, reference) {
+                    Ok(found) if matches!(found.folder, Folder::Archive | Folder::Inbox) => Ok(found),
+                    Ok(Found { folder: Folder::Claimed(_) | Folder::Working, .. }) => {
+                        Err(Error::NotUnread { reference: reference.to_owned(), folder: "claimed" })
+                    }
+                    Err(failing @ Error::Failing { .. }) => Err(failing),
+                    _ => Err(e),
+                },
+                other => other,
+            },
             _ => match self.readable(me, self.find(me, reference)?)? {
                 Found { folder: Folder::Claimed(_), .. } => {
                     Err(Error::NotUnread { reference: reference.to_owned(), folder: "claimed" })

@@ -32,8 +32,17 @@ impl Post {
     /// Answers the message that `reference` names. The letter's recipients are ignored.
     pub fn reply(&self, me: &Me, reference: &str, letter: Letter) -> Result<Answer> {
         self.room.may_write()?;
-        let found = self.find(me, reference)?;
-        let asked = match self.header(&me.mailbox, found.folder, &found.name) {
+        let mut found = self.find(me, reference)?;
+        let mut read = self.header(&me.mailbox, found.folder, &found.name);
+        for _ in 0..8 {
+            if !matches!(read, Ok(None)) {
+                break;
+            }
+            // Somebody moved it between the look and the opening.
+            found = self.find(me, reference)?;
+            read = self.header(&me.mailbox, found.folder, &found.name);
+        }
+        let asked = match read {
             Ok(Some(header)) => header.envelope,
             Ok(None) => return Err(Error::NoMessage { reference: reference.to_owned() }),
             Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),

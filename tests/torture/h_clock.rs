@@ -33,7 +33,7 @@ impl Clock for SetClock {
         SystemClock.boot() + Duration::from_secs(self.boot.load(Ordering::Relaxed).unsigned_abs())
     }
 
-    fn boot_id(&self) -> String {
+    fn boot_id(&self) -> std::io::Result<String> {
         SystemClock.boot_id()
     }
 

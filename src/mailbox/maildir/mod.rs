@@ -156,22 +156,20 @@ impl Maildir {
     /// A prune moved this mailbox away while a message was published into it. The prune holds the registry's lock until it has
     /// counted what arrived: then the mailbox is back with the message in it, or nobody will see the message, and it is withdrawn.
     fn settle_with_prune(&self, inbox: &Dir, name: &str, how: Durability) -> Result<Durability> {
-        let decided = || {
-            let root = Dir::open(self.dir.path().parent().unwrap_or(self.dir.path()))?;
+        let in_place = Dir::open(self.dir.path().parent().unwrap_or(self.dir.path())).and_then(|root| {
             let _lock = root.lock(lock::ROOM)?;
-            if self.dir.is_in_place()? {
-                return Ok(true);
-            }
-            match inbox.remove(name) {
-                Err(e) if !e.is_missing() => Err(e),
-                _ => Ok(false),
-            }
-        };
-        match decided() {
-            Ok(true) => Ok(how),
-            Ok(false) => Err(Error::Pruned { path: self.dir.path().to_owned() }),
+            self.dir.is_in_place()
+        });
+        if matches!(in_place, Ok(true)) {
+            return Ok(how);
+        }
+        match (inbox.remove(name), in_place) {
+            // A prune that takes very long, too, finds nothing that was acknowledged.
+            (Ok(()), Err(e)) => Err(e),
+            (Err(e), Ok(_)) if e.is_missing() => Err(Error::Pruned { path: self.dir.path().to_owned() }),
+            (Ok(()), Ok(_)) => Err(Error::Pruned { path: self.dir.path().to_owned() }),
             // The message is there, and nobody can tell where that will be.
-            Err(e) => Ok(Durability::Unproven(e)),
+            (Err(e), _) => Ok(Durability::Unproven(e)),
         }
     }
 

@@ -156,13 +156,10 @@ impl Place for Agent {
     }
 
     /// A task that was shown is in progress until it is answered, or its lease is over; an answer is done with that.
-    fn consume(&self, name: &str, envelope: &Envelope, terms: &Terms) -> Result<Option<String>> {
-        if envelope.reply_to.is_some() {
-            if self.set_status(name, Status::Pending, Status::Completed, None)?
-                || self.is_unread_answer(name)?
-            {
-                self.put_away(name)?;
-            }
+    fn consume(&self, name: &str, _envelope: &Envelope, terms: &Terms) -> Result<Option<String>> {
+        // What comes back to an answer is another question.
+        if self.is_unread_answer(name)? {
+            self.put_away(name)?;
             return Ok(Some(name.to_owned()));
         }
         let terms = Terms { attempt: Self::tries(self, name)? + 1, ..terms.clone() };
