@@ -115,6 +115,11 @@ impl Scene {
         self.place.command(self.deed.words())
     }
 
+    /// Whether its calls are those of another deed but for the file.
+    pub(crate) fn is_variant(&self) -> bool {
+        matches!(self.deed, Deed::FirstInstall | Deed::Uninstall)
+    }
+
     /// The file of another program.
     pub(crate) fn target(&self) -> PathBuf {
         self.place.base.join(match self.deed {

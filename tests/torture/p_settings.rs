@@ -55,7 +55,8 @@ pub(crate) fn settings_of_others(lab: &Lab) -> Outcome {
 }
 
 /// Tier 1 disturbs every call; each is raced by one of the writers, those that name the file by both. Errors meet the
-/// calls that name the file's directory, and some of the rest.
+/// calls that name the file's directory, and some of the rest; so does everything in a deed that differs from another one
+/// by this file alone.
 fn strikes(calls: &[Call], scene: &Scene, tier: u8) -> Vec<Strike> {
     // With the slash, because every call is made in this directory.
     let mut own = strace::own_points(calls, &scene.place.base.join(""));
@@ -75,6 +76,7 @@ fn strikes(calls: &[Call], scene: &Scene, tier: u8) -> Vec<Strike> {
                 is_near && turn % 16 == 0,
                 names && naming % 3 == 0,
             ],
+            _ if scene.is_variant() => [is_near || turn % 8 == 0; 3],
             _ => [true, is_near || turn % 8 == 0, true],
         };
         let mut writers = if turn % 2 == 0 { vec![Writer::InPlace] } else { vec![Writer::ByRename] };
