@@ -155,7 +155,7 @@ impl Scene {
         names
     }
 
-    /// Removes what a killed command may leave beside a file of which nothing is recorded.
+    /// Removes what a command that was killed, or could not remove it, may leave beside a file of which nothing is recorded.
     pub(crate) fn sweep(&self) {
         if matches!(self.deed, Deed::Shared | Deed::Ignore) {
             for name in self.beside() {
