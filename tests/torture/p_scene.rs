@@ -120,6 +120,11 @@ impl Scene {
         matches!(self.deed, Deed::FirstInstall | Deed::Uninstall)
     }
 
+    /// Whether the file goes: what is saved between the look and that is lost most easily.
+    pub(crate) fn removes(&self) -> bool {
+        self.deed == Deed::LastUninstall
+    }
+
     /// The file of another program.
     pub(crate) fn target(&self) -> PathBuf {
         self.place.base.join(match self.deed {

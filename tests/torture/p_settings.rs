@@ -74,7 +74,7 @@ fn strikes(calls: &[Call], scene: &Scene, tier: u8) -> Vec<Strike> {
             0 => [
                 call.changes_files() && changing % 12 == 1,
                 is_near && turn % 16 == 0,
-                names && naming % 3 == 0,
+                names && (scene.removes() || naming % 3 == 0),
             ],
             _ if scene.is_variant() => [is_near || turn % 8 == 0; 3],
             _ => [true, is_near || turn % 8 == 0, true],
