@@ -17,7 +17,7 @@ struct Program {
     why: &'static str,
 }
 
-const PROGRAMS: [Program; 7] = [
+const PROGRAMS: [Program; 8] = [
     Program {
         name: "strace",
         package: "strace",
@@ -31,6 +31,7 @@ const PROGRAMS: [Program; 7] = [
     Program { name: "mkfs.xfs", package: "xfsprogs", why: "torture: power cuts on xfs (D5)" },
     Program { name: "mkfs.btrfs", package: "btrfs-progs", why: "torture: power cuts on btrfs (D5)" },
     Program { name: "mount", package: "mount", why: "torture: power cuts on a file system of its own" },
+    Program { name: "bindfs", package: "bindfs", why: "torture: a FUSE disk that remembers too much (J3)" },
     Program { name: "bash", package: "bash", why: "the functions of `postroom shell-init bash`" },
     Program {
         name: "flock",
