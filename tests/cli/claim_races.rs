@@ -43,11 +43,8 @@ fn whoever_is_refused_has_told_the_sender_nothing(kind: Kind) {
             if !did && !also {
                 room.by(worker, ["release", &token]).ends();
             }
-            while room.by(worker, ["claim", "--json"]).ends().code == 0 {
-                let held = room.by(worker, ["check", "--json"]).ends();
-                assert!(held.code < 2, "{held:?}");
-                break;
-            }
+            // Whatever is unread again is finished, so that each round begins alike.
+            room.by(worker, ["claim", "--json"]).ends();
             for token in tokens(&room, worker) {
                 room.by(worker, ["done", &token]).succeeds();
             }
@@ -55,7 +52,7 @@ fn whoever_is_refused_has_told_the_sender_nothing(kind: Kind) {
     }
 }
 
-/// The claims of a mailbox, by what `claim --json` printed when it was renewed.
+/// The claims that this mailbox can renew, in whatever protocol.
 fn tokens(room: &TestRoom, worker: &str) -> Vec<String> {
     let found = room.bash(
         "find \"$POSTROOM_ROOT\"/.. -path '*/claimed/*' -name claim.json | sed 's,/claim.json$,,; s,.*/,,'",
