@@ -107,6 +107,19 @@ impl Bag {
         self.dir.made_sub(MAILBOXES)?.replace(&format!("{id}.json"), note)
     }
 
+    /// Whether the directory of a mailbox is here.
+    pub fn has_mailbox(&self, id: &MailboxId) -> Result<bool> {
+        Ok(self.dir.sub_if_any(MAILBOXES)?.map_or(Ok(None), |dir| dir.sub_if_any(id.as_str()))?.is_some())
+    }
+
+    /// Forgets a mailbox that was not pruned after all.
+    pub fn forget(&self, id: &MailboxId) -> Result<()> {
+        match self.dir.made_sub(MAILBOXES)?.remove(&format!("{id}.json")) {
+            Err(e) if !e.is_missing() => Err(e),
+            _ => Ok(()),
+        }
+    }
+
     /// Moves a mailbox here; `None` if it has no directory. Durable on return.
     pub fn take_mailbox(&self, root: &Dir, id: &MailboxId) -> Result<Option<Maildir>> {
         let mailboxes = self.dir.made_sub(MAILBOXES)?;

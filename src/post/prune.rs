@@ -156,29 +156,34 @@ impl Post {
         self.room.may_write()?;
         let trash = Trash::make(self.room.root())?;
         let bag = trash.new_bag(self.now())?;
+        let moved = self.fill(by, &bag, plan, &mut progress);
+        let is_empty = self.trashed_in(&bag)?.is_empty();
+        if forever || is_empty {
+            trash.remove(&bag)?;
+        }
+        moved?;
+        trash.expire(self.now())?;
+        Ok((!forever && !is_empty).then_some(bag.id))
+    }
+
+    fn fill(&self, by: &str, bag: &Bag, plan: &[Doomed], progress: &mut impl FnMut(usize)) -> Result<()> {
         let mut done = 0;
         for part in plan.chunk_by(Doomed::goes_with).flat_map(|folder| folder.chunks(AT_ONCE)) {
             match &part[0] {
-                Doomed::Mailbox { id, name, unread, .. } => {
-                    self.prune_mailbox(by, &bag, id, name, *unread)?
-                }
+                Doomed::Mailbox { id, name, unread, .. } => self.prune_mailbox(by, bag, id, name, *unread)?,
                 // Answers that came too late are unread, and nobody waits for them.
-                Doomed::Run { id, .. } => pruning::remove(self, id.as_str(), &bag, || {
-                    self.prune_mailbox(by, &bag, id, id.as_str(), usize::MAX)
+                Doomed::Run { id, .. } => pruning::remove(self, id.as_str(), bag, || {
+                    self.prune_mailbox(by, bag, id, id.as_str(), usize::MAX)
                 })?,
                 Doomed::Message { id, folder, .. } => {
                     let names: Vec<&str> = part.iter().filter_map(Doomed::message).collect();
-                    self.mailbox(id)?.throw_away(*folder, &names, &bag)?;
+                    self.mailbox(id)?.throw_away(*folder, &names, bag)?;
                 }
             }
             done += part.len();
             progress(done);
         }
-        trash.expire(self.now())?;
-        if forever {
-            trash.remove(&bag)?;
-        }
-        Ok((!forever).then_some(bag.id))
+        Ok(())
     }
 
     /// The directory disappears in one step, then the name.
@@ -205,6 +210,7 @@ impl Post {
             let unread = unfinished(&mailbox)?;
             if unread > planned {
                 bag.return_mailbox(root, id)?;
+                bag.forget(id)?;
                 return Err(Error::UnreadMail { name: name.to_owned(), unread });
             }
         }

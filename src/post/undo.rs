@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::groups::Groups;
 use crate::journal::Event;
 use crate::mailbox::Maildir;
+use crate::mailbox::claim::ATTEMPTS;
 use crate::mailbox::trash::{Bag, Trash};
 use crate::name::{MailboxId, Name};
 use crate::registry::{Editing, Entry, Registry};
@@ -22,6 +23,12 @@ pub struct Trashed {
     pub runs: Vec<String>,
     /// Finished messages of mailboxes that stayed.
     pub messages: usize,
+}
+
+impl Trashed {
+    pub fn is_empty(&self) -> bool {
+        self.mailboxes.is_empty() && self.runs.is_empty() && self.messages == 0
+    }
 }
 
 /// What a prune noted of a mailbox before it moved it.
@@ -42,12 +49,9 @@ impl Post {
     /// What is in the trash, the newest first.
     pub fn trashed(&self) -> Result<Vec<Trashed>> {
         let Some(trash) = Trash::existing(self.room.root())? else { return Ok(vec![]) };
-        let all = trash.bags()?.iter().map(trashed).collect::<Result<Vec<_>>>()?;
+        let all = trash.bags()?.iter().map(|bag| self.trashed_in(bag)).collect::<Result<Vec<_>>>()?;
         // An interrupted prune may have moved nothing.
-        Ok(all
-            .into_iter()
-            .filter(|t| !t.mailboxes.is_empty() || !t.runs.is_empty() || t.messages > 0)
-            .collect())
+        Ok(all.into_iter().filter(|bag| !bag.is_empty()).collect())
     }
 
     /// Frees everything in the trash.
@@ -68,7 +72,7 @@ impl Post {
             [bag] => bag,
             _ => return Err(unknown()),
         };
-        let what = trashed(bag)?;
+        let what = self.trashed_in(bag)?;
         self.return_mailboxes(by, bag, name)?;
         // What was registered just now counts for the mail of these mailboxes too.
         let post = self.again()?;
@@ -113,6 +117,24 @@ impl Post {
         editing.commit()?;
         Ok(())
     }
+
+    /// What a bag holds. A mailbox that is still in its place was not taken away: its prune was interrupted, or refused.
+    pub(super) fn trashed_in(&self, bag: &Bag) -> Result<Trashed> {
+        let runs = bag.runs()?;
+        let registry = Registry::load(self.room.root())?;
+        let mut mailboxes = vec![];
+        for mailbox in notes(bag)? {
+            let id = mailbox.id.to_string();
+            if runs.contains(&id) || !bag.has_mailbox(&mailbox.id)? && registry.by_id(&mailbox.id).is_some() {
+                continue;
+            }
+            mailboxes.push(mailbox.entries.first().map_or(id, |entry| entry.name.clone()));
+        }
+        let mail = bag.mail()?;
+        let mail = mail.iter().filter(|(_, folder, _)| folder != ATTEMPTS);
+        let messages = mail.map(|(.., names)| names.len()).sum();
+        Ok(Trashed { id: bag.id.clone(), at: bag.at, mailboxes, runs, messages })
+    }
 }
 
 /// Refuses an entry whose name or inbox somebody else has by now; one whose name alone is taken may get another.
@@ -143,17 +165,4 @@ fn notes(bag: &Bag) -> Result<Vec<Returning>> {
         Ok(Returning { id, entries, groups: note.groups })
     };
     bag.mailboxes()?.into_iter().map(read).collect()
-}
-
-fn trashed(bag: &Bag) -> Result<Trashed> {
-    let runs = bag.runs()?;
-    let named = |mailbox: Returning| {
-        let name = mailbox.entries.first().map(|entry| entry.name.clone());
-        name.or_else(|| (!runs.contains(&mailbox.id.to_string())).then(|| mailbox.id.to_string()))
-    };
-    let mailboxes = notes(bag)?.into_iter().filter_map(named).collect();
-    let mail = bag.mail()?;
-    let messages =
-        mail.iter().filter(|(_, folder, _)| folder != "attempts").map(|(.., names)| names.len()).sum();
-    Ok(Trashed { id: bag.id.clone(), at: bag.at, mailboxes, runs, messages })
 }

@@ -142,6 +142,27 @@ fn forever_frees_the_disk_at_once() {
 }
 
 #[test]
+fn a_prune_that_is_refused_leaves_nothing_to_undo() {
+    let room = TestRoom::with(&["alice", "bob", "carol"]);
+    // Its directory is in its place, as where a prune was killed before it moved it.
+    let id = room.id("bob");
+    let note = r#"{"v":1,"names":"{\n}\n","groups":[]}"#;
+    room.bash(&format!(
+        "umask 077; cd \"$POSTROOM_ROOT\" && mkdir -p .trash/20990101T000000Z-0123abcd/mailboxes && echo '{note}' >.trash/20990101T000000Z-0123abcd/mailboxes/{id}.json"
+    ))
+    .succeeds();
+    room.run(["undo"]).exits(1);
+    // Mail that comes between the plan and the prune: what was planned before it is kept, and can be undone.
+    room.prune_in_part("bob");
+    room.bash("umask 077; cd \"$POSTROOM_ROOT\"/.trash/*/mailboxes/bob-*/inbox && echo hello >late.md")
+        .succeeds();
+    room.by("alice", ["prune", "carol", "bob", "--yes"]).exits(4);
+    let told = room.run(["undo", "--json"]).ends().out;
+    assert!(!told.contains("bob"), "{told}");
+    room.by("bob", ["archive", "late.md"]).ends();
+}
+
+#[test]
 fn a_retry_finds_what_was_pruned() {
     let room = TestRoom::with(&["alice", "bob"]);
     let send = ["send", "bob", "-m", "once", "--id", "abcd1234-0000-4000-8000-000000000000"];
