@@ -231,7 +231,12 @@ fn standing(root: &Dir) -> Result<Standing, Error> {
         return Ok(Standing::Room);
     }
     for id in &ids {
-        foreign = foreign || !is_dir(root, &format!("{id}/tmp"))? && !root.is_empty_at(id.as_str())?;
+        let odd = !is_dir(root, &format!("{id}/tmp"))? && !root.is_empty_at(id.as_str())?;
+        // What is in it may be the inbox that was missing at the first look.
+        if odd && is_dir(root, &format!("{id}/inbox"))? {
+            return Ok(Standing::Room);
+        }
+        foreign |= odd;
     }
     Ok(if foreign { Standing::Foreign } else { Standing::Unclear })
 }
