@@ -155,6 +155,7 @@ impl Post {
     ) -> Result<Option<String>> {
         self.room.may_write()?;
         let trash = Trash::make(self.room.root())?;
+        self.forget_unmoved(&trash)?;
         let bag = trash.new_bag(self.now())?;
         let moved = self.fill(by, &bag, plan, &mut progress);
         let is_empty = self.trashed_in(&bag)?.is_empty();
@@ -164,6 +165,19 @@ impl Post {
         moved?;
         trash.expire(self.now())?;
         Ok((!forever && !is_empty).then_some(bag.id))
+    }
+
+    /// Forgets mailboxes that an interrupted prune had noted and not moved: undone later, such a note would name what is not there.
+    fn forget_unmoved(&self, trash: &Trash) -> Result<()> {
+        let editing = Editing::begin(self.room.root())?;
+        for bag in trash.bags()? {
+            for (id, _) in bag.mailboxes()? {
+                if editing.registry.by_id(&id).is_some() && !bag.has_mailbox(&id)? {
+                    bag.forget(&id)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn fill(&self, by: &str, bag: &Bag, plan: &[Doomed], progress: &mut impl FnMut(usize)) -> Result<()> {
