@@ -87,3 +87,21 @@ fn a_claim_is_whole_or_an_error_whatever_cannot_be_read(kind: Kind) {
         }
     }
 }
+
+/// P1: a request that was filed and whose number could not be noted was called not delivered, and came twice.
+#[test]
+fn a_request_that_is_filed_is_delivered_whatever_fails_afterwards() {
+    if !can_be_struck("a_request_that_is_filed_is_delivered_whatever_fails_afterwards") {
+        return;
+    }
+    let way = Way { asks: Kind::Maildir, works: Kind::Tree };
+    let room = way.room();
+    let send = |n: usize| format!("--as alice send writer -m letter.{n}.here");
+    let all = points(&room, "openat,fsync,renameat", &send(0));
+    for (n, point) in all.iter().enumerate() {
+        let text = format!("letter.{}.here", n + 1);
+        let ran = struck(&room, point, "error=EIO", &send(n + 1));
+        let copies = Kind::Tree.copies(&room, "writer", &text).len();
+        assert_eq!(copies, usize::from(ran.code == 0 || ran.code == 6), "{point:?}: {ran:?}");
+    }
+}
