@@ -171,7 +171,7 @@ impl Maildir {
     }
 
     /// Keeps everybody else from renewing or ending a claim. `None`: there is no such claim. A claim may end only while it is
-    /// held, so whoever holds it can first tell others how it ends.
+    /// held, so its holder can first tell others how it ends.
     pub fn hold_claim(&self, token: Token) -> Result<Option<Lock>> {
         self.folder_if_any(Folder::Claimed(token))?.map(|own| own.hold()).transpose()
     }
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(mailbox.tries(NAME).unwrap(), 3);
     }
 
-    /// Whoever is told that a lease was renewed has the message, whoever finds the old lease over meanwhile.
+    /// A renewal that succeeds has the message, even if another process finds the old lease over.
     #[test]
     #[allow(clippy::disallowed_methods, reason = "a test places its message by hand")]
     fn a_lease_is_renewed_or_over_and_never_both() {

@@ -271,7 +271,7 @@ impl Place for Agent {
             }
             Folder::Inbox | Folder::Working => {
                 let Some(status) = status_of(to) else { return Ok(false) };
-                // Whoever began it meanwhile has an answer now.
+                // A reader may have begun it meanwhile; it has an answer now.
                 self.set_status(name, Status::Pending, Status::InProgress, None)?;
                 self.set_status(name, Status::InProgress, status, failed)?
             }
