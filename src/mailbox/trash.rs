@@ -11,6 +11,7 @@
 //! Everything comes and goes by renames. A mailbox that is here while its name is still registered was left by a prune that was
 //! interrupted before anybody counted what had arrived meanwhile; [`return_unfinished`] puts it back.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -105,6 +106,10 @@ impl Bag {
     /// Notes the names of a mailbox before it is moved here. Durable on return.
     pub fn note(&self, id: &MailboxId, note: &[u8]) -> Result<()> {
         self.dir.made_sub(MAILBOXES)?.replace(&format!("{id}.json"), note)
+    }
+
+    pub fn note_path(&self, id: &MailboxId) -> PathBuf {
+        self.dir.path().join(MAILBOXES).join(format!("{id}.json"))
     }
 
     /// Whether the directory of a mailbox is here.

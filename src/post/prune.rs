@@ -155,11 +155,12 @@ impl Post {
     ) -> Result<Option<String>> {
         self.room.may_write()?;
         let trash = Trash::make(self.room.root())?;
-        self.forget_unmoved(&trash)?;
+        self.return_unfinished(&Editing::begin(self.room.root())?, &trash)?;
         let bag = trash.new_bag(self.now())?;
         let moved = self.fill(by, &bag, plan, &mut progress);
-        let is_empty = self.trashed_in(&bag)?.is_empty();
-        if forever || is_empty {
+        let is_empty = self.trashed_in(&bag).is_ok_and(|what| what.is_empty());
+        // After an error a mailbox may be here that nobody has counted.
+        if forever && moved.is_ok() || is_empty {
             trash.remove(&bag)?;
         }
         moved?;
@@ -167,12 +168,13 @@ impl Post {
         Ok((!forever && !is_empty).then_some(bag.id))
     }
 
-    /// Forgets mailboxes that an interrupted prune had noted and not moved: undone later, such a note would name what is not there.
-    fn forget_unmoved(&self, trash: &Trash) -> Result<()> {
-        let editing = Editing::begin(self.room.root())?;
+    /// Puts back what interrupted prunes left in the trash, and forgets what they had noted: a name that is registered was not
+    /// pruned. Nothing of it may expire.
+    pub(super) fn return_unfinished(&self, editing: &Editing<'_>, trash: &Trash) -> Result<()> {
         for bag in trash.bags()? {
             for (id, _) in bag.mailboxes()? {
-                if editing.registry.by_id(&id).is_some() && !bag.has_mailbox(&id)? {
+                if editing.registry.by_id(&id).is_some() {
+                    bag.return_mailbox(self.room.root(), &id)?;
                     bag.forget(&id)?;
                 }
             }

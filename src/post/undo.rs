@@ -1,4 +1,4 @@
-//! Undo: brings back what a prune moved into the trash, all of it or nothing.
+//! Undo: brings back what a prune moved into the trash. One that fails or is interrupted is completed by running it again.
 
 use serde::Deserialize;
 
@@ -58,6 +58,9 @@ impl Post {
     pub fn empty_trash(&self) -> Result<()> {
         self.room.may_write()?;
         let Some(trash) = Trash::existing(self.room.root())? else { return Ok(()) };
+        // Under the lock no other prune has a mailbox here that it has not counted.
+        let editing = Editing::begin(self.room.root())?;
+        self.return_unfinished(&editing, &trash)?;
         Ok(trash.bags()?.iter().try_for_each(|bag| trash.remove(bag))?)
     }
 
@@ -158,8 +161,7 @@ fn check_free(registry: &Registry, entry: &mut Entry, name: Option<&Name>, bag: 
 
 fn notes(bag: &Bag) -> Result<Vec<Returning>> {
     let read = |(id, bytes): (MailboxId, Vec<u8>)| {
-        let broken =
-            |why: String| Error::Unreadable { path: format!(".trash/{}/mailboxes/{id}.json", bag.id), why };
+        let broken = |why: String| Error::Unreadable { path: bag.note_path(&id).display().to_string(), why };
         let note: Note = serde_json::from_slice(&bytes).map_err(|e| broken(e.to_string()))?;
         let entries = Registry::parse(note.names.as_bytes()).map_err(broken)?.entries;
         Ok(Returning { id, entries, groups: note.groups })

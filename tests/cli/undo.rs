@@ -127,6 +127,23 @@ fn the_trash_is_listed_expires_and_can_be_emptied() {
 }
 
 #[test]
+fn an_emptied_trash_gives_back_what_an_interrupted_prune_left() {
+    for arguments in [&["prune", "--forever", "--yes"][..], &["prune", "carol", "--forever", "--yes"]] {
+        let room = TestRoom::with(&["alice", "bob", "carol"]);
+        room.send("alice", "bob", "acknowledged");
+        room.prune_in_part("bob");
+        let note = r#"{"v":1,"names":"{\\n}\\n","groups":[]}"#;
+        let id = room.id("bob");
+        room.bash(&format!(
+            "umask 077; cd \"$POSTROOM_ROOT\"/.trash/*/mailboxes && printf '{note}' >{id}.json"
+        ))
+        .succeeds();
+        room.run(arguments.iter().copied()).ends();
+        assert_eq!(room.files("bob", "inbox").len(), 1, "{arguments:?}");
+    }
+}
+
+#[test]
 fn forever_frees_the_disk_at_once() {
     let room = TestRoom::with(&["alice", "bob"]);
     room.send("alice", "bob", "read");
