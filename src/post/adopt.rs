@@ -284,7 +284,7 @@ fn rooms(root: &Dir) -> Result<Vec<Found>> {
     ids.sort();
     let registry = match Registry::load(root) {
         Err(registry::Error::Disk(e)) => return Err(e.into()),
-        // What is no registry names nobody.
+        // A file that is not a registry has no names.
         other => other.unwrap_or_default(),
     };
     let found = |id: MailboxId| {

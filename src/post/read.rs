@@ -245,7 +245,7 @@ impl Post {
                 }
                 header.envelope.id.to_string()
             }
-            // What is no message can be filed away too.
+            // A file that is not a message can be archived too.
             Ok(None) => String::new(),
             Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
             Err(_) => String::new(),

@@ -5,7 +5,7 @@ use crate::edges_strike::{Point, can_be_struck, points, sample, stopped, struck}
 use crate::room::TestRoom;
 
 for_each_kind!(
-    whoever_is_refused_has_told_the_sender_nothing,
+    a_refused_end_has_told_the_sender_nothing,
     a_claim_is_whole_or_an_error_whatever_cannot_be_read,
 );
 
@@ -16,8 +16,8 @@ fn sampled(room: &TestRoom, arguments: &str) -> Vec<Point> {
 }
 
 /// `fail` or `done`, stopped at many points beside a `release` of the same claim.
-fn whoever_is_refused_has_told_the_sender_nothing(kind: Kind) {
-    if !can_be_struck("whoever_is_refused_has_told_the_sender_nothing") {
+fn a_refused_end_has_told_the_sender_nothing(kind: Kind) {
+    if !can_be_struck("a_refused_end_has_told_the_sender_nothing") {
         return;
     }
     let way = Way { asks: Kind::Maildir, works: kind };
@@ -32,7 +32,7 @@ fn whoever_is_refused_has_told_the_sender_nothing(kind: Kind) {
         for point in &all {
             let before = Kind::Maildir.copies(&room, way.asker(), "nope.here").len();
             let token = take();
-            // Whoever waits for the claim is given up: it decided nothing.
+            // A release that waits for the claim is ended: it decided nothing.
             let release = format!("timeout 1 postroom --as {worker} release {token}; exit $?");
             let (ended, released) = stopped(&room, point, &command(&token), || room.bash(&release).ends());
             let told = Kind::Maildir.copies(&room, way.asker(), "nope.here").len() - before;

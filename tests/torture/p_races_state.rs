@@ -1,7 +1,7 @@
 //! What a scene holds, in words that do not depend on the run: two runs that did the same things have equal states.
 //!
-//! Times, process numbers and random ids are masked; ids that a test chose stay. Left out is what is no truth of its own
-//! (format.md): the journal, caches, locks, staging and when a mailbox was last seen.
+//! Times, process numbers and random ids are masked; ids that a test chose stay. Files that can be rebuilt (format.md) are
+//! left out: the journal, caches, locks, staging and when a mailbox was last seen.
 
 use std::collections::BTreeSet;
 use std::fs;

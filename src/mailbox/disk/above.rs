@@ -1,6 +1,6 @@
 //! The way down to a directory: who could put another one in its place.
 //!
-//! A directory may be moved by whoever may write to the one above it, and so on up to `/`. So each of them must belong to
+//! A user who can write to a directory can move what is in it, and so on up to `/`. So each directory above must belong to
 //! this user or to root, and be writable by nobody else unless it is sticky, as /tmp is. [`check_above`] looks at all of
 //! them, which is for commands that stay; [`check_holder`] judges one that was looked at anyway.
 

@@ -103,7 +103,7 @@ impl Dir {
             self.remove(&aside)?;
             return self.sync().map(|()| Swapped::Done);
         }
-        // Whoever found no file may have made a new one, which is not replaced.
+        // A program that found no file may have made a new one, which is not replaced.
         self.publish(&aside, self, name).map_err(|_| self.kept(&aside))?;
         self.sync()?;
         looked.map(|_| Swapped::Changed)

@@ -58,7 +58,7 @@ impl Dir {
             return Ok(());
         }
         self.unlink(name).inspect_err(|_| {
-            // Others may move it too: it belongs to whoever takes it away from here, and nobody may have it twice.
+            // Another process may move it too. The one that removes it from here has it, so the link is taken back.
             let _ = to.unlink(OsStr::new(new));
         })
     }
