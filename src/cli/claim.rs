@@ -113,10 +113,13 @@ impl Verb for Done {
         let letter = if self.answer.has_text() { Some(self.answer.letter(post)?) } else { None };
         let receipt = post.done(&me, &held, letter)?;
         context.done = true;
-        match receipt {
-            Some(receipt) => tell(context, &[receipt]),
-            None => told(context, "done", &self.token, None),
+        let Some(receipt) = receipt else { return told(context, "done", &self.token, None) };
+        let is_open = matches!(receipt.outcome, Outcome::Failed(_) | Outcome::Unproven(_));
+        let ended = tell(context, &[receipt]);
+        if is_open {
+            note(&format!("postroom: {} is still claimed; the same command again finishes it", self.token));
         }
+        ended
     }
 }
 

@@ -58,7 +58,8 @@ impl Verb for Failed {
                 for letter in &letters {
                     let id = short(letter);
                     let tries = letter.tries;
-                    let subject = letter.envelope.as_ref().map(|e| e.subject.clone()).unwrap_or_default();
+                    let unreadable = |why: &String| format!("(unreadable: {why})");
+                    let subject = letter.envelope.as_ref().map_or_else(unreadable, |e| e.subject.clone());
                     if context.output.terminal {
                         let tries = format!("{tries} attempts");
                         context.output.row(&[(CYAN, id), (DIM, tries), (RED, why(letter)), (PLAIN, subject)]);
@@ -137,7 +138,7 @@ fn why(letter: &DeadLetter) -> String {
 
 fn letter_json(letter: &DeadLetter) -> Value {
     json!({
-        "id": letter.envelope.as_ref().map(|e| e.id.to_string()), "subject": letter.envelope.as_ref().map(|e| e.subject.clone()),
+        "id": letter.envelope.as_ref().ok().map(|e| e.id.to_string()), "subject": letter.envelope.as_ref().ok().map(|e| e.subject.clone()),
         "file": letter.name, "reason": why(letter), "tries": letter.tries, "attempts": letter.attempts,
     })
 }

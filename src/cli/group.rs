@@ -37,14 +37,13 @@ enum What {
 impl Verb for Group {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
-        match &self.what {
+        let groups = match &self.what {
             What::Add { group, members } => post.group_add(group, members)?,
             What::Remove { group, members } => post.group_remove(group, members)?,
-            What::List => {}
-        }
+            What::List => post.groups()?,
+        };
         let changed = !matches!(self.what, What::List);
         context.done = changed;
-        let groups = post.groups()?;
         if context.output.json {
             let groups: serde_json::Map<_, _> =
                 groups.into_iter().map(|(name, members)| (name, json!(members))).collect();

@@ -30,6 +30,7 @@ pub(super) struct Log {
 impl Verb for Log {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
+        post.names_are_known()?;
         let room = post.room();
         // Where to go on is fixed before the first look, so that nothing falls between.
         let mut day = room.clock().now().day();

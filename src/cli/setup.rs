@@ -90,8 +90,10 @@ impl Verb for Setup {
         output.line(&format!("name: {}", output.paint(GREEN, &name)));
         output.line(&format!("id: {}", setup.id));
         output.line(&format!("room: {room}"));
-        if setup.unread > 0 {
-            output.line(&format!("unread: {}", setup.unread));
+        match setup.unread {
+            Some(0) => {}
+            Some(unread) => output.line(&format!("unread: {unread}")),
+            None => output.line("unread: ?"),
         }
         match prompt {
             Some(prompt) => output.text(&format!("prompt for the new agent:\n{prompt}")),

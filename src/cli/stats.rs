@@ -26,6 +26,7 @@ pub(super) struct Stats {
 impl Verb for Stats {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
+        post.names_are_known()?;
         let figures = post.stats(self.since)?;
         if context.output.json {
             let list: Vec<Value> = figures.iter().map(|f| document(post, f)).collect();

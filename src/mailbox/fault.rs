@@ -114,6 +114,20 @@ impl Error {
     }
 }
 
+/// "Not there" as an answer instead of an error. Every other error stays one.
+pub trait IfAny<T> {
+    fn if_any(self) -> Result<Option<T>>;
+}
+
+impl<T> IfAny<T> for Result<T> {
+    fn if_any(self) -> Result<Option<T>> {
+        match self {
+            Err(e) if e.is_missing() => Ok(None),
+            other => other.map(Some),
+        }
+    }
+}
+
 /// What a file is, in words.
 pub(super) fn kind(kind: FileType) -> &'static str {
     match kind {

@@ -44,7 +44,8 @@ pub struct Held {
 #[derive(Debug)]
 pub struct DeadLetter {
     pub name: String,
-    pub envelope: Option<Envelope>,
+    /// Or why it cannot be read.
+    pub envelope: std::result::Result<Envelope, String>,
     pub attempts: Vec<Attempt>,
     /// How often it was tried in vain.
     pub tries: u32,
@@ -230,15 +231,19 @@ impl Post {
     pub fn dead_letters(&self, me: &Me) -> Result<Vec<DeadLetter>> {
         let mut names = me.mailbox.list(Folder::Failed, usize::MAX)?.names;
         names.sort();
-        names
-            .into_iter()
-            .map(|name| {
-                let envelope =
-                    self.header(&me.mailbox, Folder::Failed, &name).ok().flatten().map(|h| h.envelope);
-                let (attempts, tries) = (me.mailbox.attempts(&name)?, me.mailbox.tries(&name)?);
-                Ok(DeadLetter { attempts, tries, envelope, name })
-            })
-            .collect()
+        let mut letters = vec![];
+        for name in names {
+            let envelope = match self.header(&me.mailbox, Folder::Failed, &name) {
+                Ok(Some(header)) => Ok(header.envelope),
+                // Somebody tries it again.
+                Ok(None) => continue,
+                Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                Err(broken) => Err(broken.why),
+            };
+            let (attempts, tries) = (me.mailbox.attempts(&name)?, me.mailbox.tries(&name)?);
+            letters.push(DeadLetter { attempts, tries, envelope, name });
+        }
+        Ok(letters)
     }
 
     /// Puts a dead letter back among the unread, its tries counted anew.

@@ -24,7 +24,7 @@ impl Post {
             return Ok(());
         }
         self.return_expired(mailbox)?;
-        for request in mailbox.pending_requests()? {
+        for request in mailbox.pending_requests(self.now())? {
             let inbox = request.inbox.display().to_string();
             let worker = match self.owner_of(&inbox)? {
                 // An inbox that was made by hand gets its name now.

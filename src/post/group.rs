@@ -18,16 +18,20 @@ impl From<groups::Error> for Error {
 impl Post {
     /// All groups with their members, as names.
     pub fn groups(&self) -> Result<Vec<(String, Vec<String>)>> {
+        self.names_are_known()?;
+        Ok(self.named(Groups::load(self.room.root())?))
+    }
+
+    fn named(&self, groups: Groups) -> Vec<(String, Vec<String>)> {
         let shown = |member: &String| match member.starts_with('@') {
             true => member.clone(),
             false => self.name_of(member).to_owned(),
         };
-        let groups = Groups::load(self.room.root())?.0;
-        Ok(groups.into_iter().map(|(name, members)| (name, members.iter().map(shown).collect())).collect())
+        groups.0.into_iter().map(|(name, members)| (name, members.iter().map(shown).collect())).collect()
     }
 
-    /// Adds members to a group, making it if there is none.
-    pub fn group_add(&self, name: &str, members: &[String]) -> Result<()> {
+    /// Adds members to a group, making it if there is none. Gives the groups there are now.
+    pub fn group_add(&self, name: &str, members: &[String]) -> Result<Vec<(String, Vec<String>)>> {
         let name = group_name(name)?;
         let new = members.iter().map(|m| self.member(m)).collect::<Result<Vec<_>>>()?;
         self.change_groups(|groups| {
@@ -47,8 +51,8 @@ impl Post {
         })
     }
 
-    /// Takes members out of a group; without members, the group itself goes.
-    pub fn group_remove(&self, name: &str, members: &[String]) -> Result<()> {
+    /// Takes members out of a group; without members, the group itself goes. Gives the groups that are left.
+    pub fn group_remove(&self, name: &str, members: &[String]) -> Result<Vec<(String, Vec<String>)>> {
         let name = group_name(name)?;
         // Whoever is gone from the room can still be taken out by id.
         let leaving: Vec<String> =
@@ -96,7 +100,10 @@ impl Post {
         now.registry.by_id(id).is_none() && self.registered().is_ok_and(|before| before.by_id(id).is_some())
     }
 
-    fn change_groups(&self, change: impl FnOnce(&mut Groups) -> Result<()>) -> Result<()> {
+    fn change_groups(
+        &self,
+        change: impl FnOnce(&mut Groups) -> Result<()>,
+    ) -> Result<Vec<(String, Vec<String>)>> {
         self.room.may_write()?;
         let root = self.room.root();
         let editing = Editing::begin(root)?;
@@ -114,7 +121,7 @@ impl Post {
         groups.save(root)?;
         let note = groups.0.keys().cloned().collect::<Vec<_>>().join(" ");
         self.record(Event { note, ..Event::new("groups", "") });
-        Ok(())
+        Ok(self.named(groups))
     }
 }
 

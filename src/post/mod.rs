@@ -143,6 +143,15 @@ impl Post {
         }
     }
 
+    /// Fails if the disk kept the registry from being read: what shows names would show ids. Without a registry, or with a
+    /// broken one, ids are all there is.
+    pub fn names_are_known(&self) -> Result<()> {
+        match self.registry() {
+            Err(e) if e.hides_mail() => Err(e),
+            _ => Ok(()),
+        }
+    }
+
     /// What people call a mailbox, as far as the registry can be read.
     pub fn name_of<'a>(&'a self, id: &'a str) -> &'a str {
         self.registered().map_or(id, |registry| registry.name_of(id))

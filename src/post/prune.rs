@@ -156,6 +156,8 @@ impl Post {
         self.room.may_write()?;
         let trash = Trash::make(self.room.root())?;
         self.return_unfinished(&Editing::begin(self.room.root())?, &trash)?;
+        // First, while nothing has been moved: it may fail, and it makes room.
+        trash.expire(self.now())?;
         let bag = trash.new_bag(self.now())?;
         let moved = self.fill(by, &bag, plan, &mut progress);
         let is_empty = self.trashed_in(&bag).is_ok_and(|what| what.is_empty());
@@ -164,7 +166,6 @@ impl Post {
             trash.remove(&bag)?;
         }
         moved?;
-        trash.expire(self.now())?;
         Ok((!forever && !is_empty).then_some(bag.id))
     }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use rustix::fs::FileType;
 
+use super::takeover::holder;
 use super::{Error, Post, Result, Why};
 use crate::journal::Event;
 use crate::mailbox::maildir::CARD_LIMIT;
@@ -42,7 +43,8 @@ pub struct Setup {
     pub created: bool,
     /// Whether this agent session will be known as this mailbox from now on.
     pub bound: bool,
-    pub unread: usize,
+    /// `None`: it is set up, but its inbox could not be looked into.
+    pub unread: Option<usize>,
 }
 
 impl Post {
@@ -97,26 +99,29 @@ impl Post {
         if !wanted.child {
             mailbox.mark_seen();
         }
-        let unread = self.placed(mailbox)?.list(Folder::Inbox, 0)?.total;
+        // What is set up is set up, whatever is found there.
+        let unread = self.placed(mailbox).and_then(|mailbox| Ok(mailbox.list(Folder::Inbox, 0)?.total)).ok();
         Ok(Setup { name: entry.name, id: entry.id, created, bound, unread })
     }
 
     /// Binds a session to its mailbox, unless another session holds it and is alive: that is what `takeover` asks
     /// about.
     fn bind_if_free(&self, session: &Session, mailbox: &Maildir) -> Result<bool> {
-        if session.mailbox(&self.room)?.as_ref() == Some(mailbox.id()) {
-            return Ok(true);
+        let is_bound = session.mailbox(&self.room)?.as_ref() == Some(mailbox.id());
+        let holder = holder(mailbox)?;
+        let is_mine = holder.as_ref().is_some_and(|holder| holder.is(session));
+        let is_taken = holder.is_some() && !is_mine;
+        if is_taken && (is_bound || mailbox.presence(self.now())? == Presence::Alive) {
+            return Ok(is_bound);
         }
-        match self.check_holder(session, mailbox.id()) {
-            Err(Error::TakenOver { .. }) if mailbox.presence(self.now())? == Presence::Alive => {
-                return Ok(false);
-            }
-            Err(Error::TakenOver { .. }) | Ok(()) => {}
-            Err(e) => return Err(e),
+        if !is_bound {
+            session.bind(&self.room, mailbox.id())?;
+            self.forget_old_sessions();
         }
-        session.bind(&self.room, mailbox.id())?;
-        self.forget_old_sessions();
-        self.hold(mailbox, Some(session))?;
+        // An earlier run may have been interrupted between the two.
+        if !(is_bound && is_mine) {
+            self.hold(mailbox, Some(session))?;
+        }
         Ok(true)
     }
 

@@ -87,13 +87,13 @@ impl Post {
 }
 
 impl Holder {
-    fn is(&self, session: &Session) -> bool {
+    pub(super) fn is(&self, session: &Session) -> bool {
         self.program == session.program && self.session == session.id
     }
 }
 
 /// Whose a mailbox is; a file that does not say it makes it nobody's, and the doctor reports that.
-fn holder(mailbox: &Maildir) -> Result<Option<Holder>> {
+pub(super) fn holder(mailbox: &Maildir) -> Result<Option<Holder>> {
     let bytes = mailbox.dir().read(FILE, 64 * 1024)?;
     Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }

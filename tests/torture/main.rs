@@ -197,7 +197,7 @@ const TABLE: &[Test] = &[
 ];
 
 /// How many findings of one test are printed.
-const SHOWN: usize = 25;
+const SHOWN: usize = 200;
 
 struct Wanted {
     ids: Vec<String>,

@@ -12,7 +12,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::delivery::{Delivery, DeliveryOutcome, REQUEST};
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::Result;
+use crate::mailbox::fault::{IfAny, Result};
 use crate::mailbox::folder::{Folder, Token, by_folders};
 use crate::mailbox::place::{Listing, Place, PlaceFault, Reading, Urgency};
 use crate::mailbox::reading::{Header, is_doubtful, is_stable, mtime, unreadable_faults};
@@ -66,7 +66,8 @@ impl Place for Maildir {
             }
         })?;
         let name = str::from_utf8(&oldest).ok().filter(|name| !name.is_empty());
-        Ok((count, name.and_then(|name| inbox.stat(name).ok()).map(|stat| mtime(&stat))))
+        let oldest = name.map(|name| inbox.stat(name).if_any()).transpose()?.flatten();
+        Ok((count, oldest.map(|stat| mtime(&stat))))
     }
 
     fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>> {
@@ -74,10 +75,7 @@ impl Place for Maildir {
     }
 
     fn urgency(&self, name: &str) -> Result<Option<Urgency>> {
-        let stat = match self.folder(Folder::Inbox)?.stat(name) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
-        };
+        let Some(stat) = self.folder(Folder::Inbox)?.stat(name).if_any()? else { return Ok(None) };
         let is_doubtful = match Self::header(self, Folder::Inbox, name, u64::MAX / 2) {
             Err(broken) if broken.passing => {
                 return Err(broken.failure(&Self::path(self, Folder::Inbox, name)));

@@ -118,7 +118,7 @@ impl Agent {
 
     /// How many messages are unread, and when the oldest was written.
     pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
-        let seen = self.facts(Tray::Inbox)?;
+        let seen = self.facts(Tray::Inbox)?.certain()?;
         let unread = || seen.readable().filter(|(_, facts)| facts.is_unread());
         Ok((unread().count(), unread().filter_map(|(_, facts)| facts.time()).min()))
     }

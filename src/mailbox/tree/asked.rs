@@ -3,17 +3,23 @@
 //! `<root>/<id>/.mailbox/asked/<digits>`: one note for each open request, with the tree, the agent and the request's id.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Agent, Tray, Tree};
+use crate::clock::Timestamp;
 use crate::mailbox::Mailbox;
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::Result;
+use crate::mailbox::fault::{IfAny, Result};
+use crate::mailbox::reading::mtime;
 use crate::mailbox::workspace::MAILBOX;
 use crate::name::{MailboxId, MessageId};
 
 const FOLDER: &str = "asked";
+
+/// A note of a request that was not filed within this time is of one that never will be.
+const FILING: Duration = Duration::from_secs(24 * 3600);
 
 /// What was asked of an agent in a tree.
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,7 +62,7 @@ impl Mailbox {
     }
 
     /// The requests of this mailbox to agents of trees that may have been answered by hand.
-    pub fn pending_requests(&self) -> Result<Vec<PendingRequest>> {
+    pub fn pending_requests(&self, now: Timestamp) -> Result<Vec<PendingRequest>> {
         let mut found = vec![];
         if let Some(agent) = self.tree() {
             for (other, request) in agent.answers_for()? {
@@ -64,7 +70,7 @@ impl Mailbox {
                 found.push(PendingRequest { inbox, file: format!("{request}.md"), note: None });
             }
         }
-        for (name, note) in self.asked()? {
+        for (name, note, written) in self.asked()? {
             let tree = match Tree::open(Path::new(&note.tree)) {
                 // A tree that is gone answers nothing.
                 Err(e) if e.is_missing() => continue,
@@ -76,25 +82,33 @@ impl Mailbox {
                 true => filed_as(&tree, &agent, &note.message)?,
             };
             let inbox = tree.path().join("inboxes").join(agent.as_str());
-            found.extend(id.map(|id| PendingRequest { inbox, file: format!("{id}.md"), note: Some(name) }));
+            match id {
+                Some(id) => {
+                    found.push(PendingRequest { inbox, file: format!("{id}.md"), note: Some(name) });
+                }
+                // Its sender failed or was killed before it was filed. One that was only stopped notes it again afterwards.
+                None if now.since(written) > FILING => self.forget_note(&name)?,
+                None => {}
+            }
         }
         Ok(found)
     }
 
     /// An answer to a request was carried over; nothing has to be looked for any more.
     pub fn answered(&self, request: &PendingRequest) -> Result<()> {
-        let (Some(note), Some(notes)) = (&request.note, self.notes()?) else { return Ok(()) };
-        match notes.remove(note) {
-            Err(e) if !e.is_missing() => Err(e),
-            _ => Ok(()),
-        }
+        request.note.as_ref().map_or(Ok(()), |note| self.forget_note(note))
+    }
+
+    fn forget_note(&self, name: &str) -> Result<()> {
+        let Some(notes) = self.notes()? else { return Ok(()) };
+        notes.remove(name).if_any().map(|_| ())
     }
 
     /// The outboxes in which answers to this mailbox will lie.
     pub(in crate::mailbox) fn outboxes(&self) -> Result<Vec<PathBuf>> {
         let outbox = |tree: &Path, agent: &str| tree.join("outboxes").join(agent);
         let mut found: Vec<_> =
-            self.asked()?.iter().map(|(_, note)| outbox(Path::new(&note.tree), &note.agent)).collect();
+            self.asked()?.iter().map(|(_, note, _)| outbox(Path::new(&note.tree), &note.agent)).collect();
         if let Some(own) = self.tree() {
             found.extend(own.tree().agents()?.iter().map(|agent| outbox(own.tree().path(), agent.as_str())));
         }
@@ -105,13 +119,11 @@ impl Mailbox {
     }
 
     fn notes(&self) -> Result<Option<Dir>> {
-        match self.dir().sub(MAILBOX).and_then(|own| own.sub(FOLDER)) {
-            Err(e) if e.is_missing() => Ok(None),
-            other => other.map(Some),
-        }
+        self.dir().sub(MAILBOX).and_then(|own| own.sub(FOLDER)).if_any()
     }
 
-    fn asked(&self) -> Result<Vec<(String, Note)>> {
+    /// The notes, each with its name and when it was written.
+    fn asked(&self) -> Result<Vec<(String, Note, Timestamp)>> {
         let Some(notes) = self.notes()? else { return Ok(vec![]) };
         let mut names = vec![];
         notes.scan(|name, _| {
@@ -119,9 +131,11 @@ impl Mailbox {
         })?;
         let mut found = vec![];
         for name in names {
-            let Some(bytes) = notes.read(&name, 64 * 1024)? else { continue };
+            let Some(opened) = notes.open_file(&name).if_any()? else { continue };
+            let written = mtime(&opened.stat);
+            let bytes = opened.read_all(64 * 1024)?;
             // What somebody else put here is no note.
-            found.extend(serde_json::from_slice(&bytes).ok().map(|note| (name, note)));
+            found.extend(serde_json::from_slice(&bytes).ok().map(|note| (name, note, written)));
         }
         Ok(found)
     }

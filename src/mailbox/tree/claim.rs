@@ -107,11 +107,18 @@ impl Agent {
             Some(other) => other,
         };
         let why = Some(why).filter(|why| status == Status::Failed && !why.is_empty());
-        let done = self.change(&held, name, Status::InProgress, status, why)?;
-        if done && to == Folder::Archive && self.task(name)?.is_some_and(|(task, ..)| is_answer(&task)) {
+        // What replies to an answer is a question; completed, it would pass for an unread answer.
+        let mut task = self.task(name)?.map(|(task, ..)| task);
+        let before = task.as_mut().map(|task| std::mem::replace(&mut task.status, status));
+        let goes_away = to == Folder::Archive && task.as_ref().is_some_and(is_answer);
+        // Completed under this claim: an earlier run was interrupted before it was put away.
+        let done = goes_away && before == Some(status)
+            || self.change(&held, name, Status::InProgress, status, why)?;
+        if done && goes_away {
             self.put_away_held(&held, name)?;
         }
-        claims.clear(token)?;
+        // Terms of a message that is not in progress mean nothing.
+        let _ = claims.clear(token);
         Ok(done.then(|| name.to_owned()))
     }
 

@@ -111,7 +111,7 @@ impl Place for Agent {
 
     fn of_run(&self, run: &str, _limit: u64) -> Result<Vec<Envelope>> {
         let mut found = vec![];
-        let seen = self.facts(Tray::Inbox)?;
+        let seen = self.facts(Tray::Inbox)?.certain()?;
         let of_run = |facts: &Facts| facts.workflow.as_deref() == Some(run) && facts.request_id.is_none();
         for (name, _) in seen.readable().filter(|(_, facts)| of_run(facts)) {
             found.extend(self.task(name)?.map(|(task, ..)| any::of_task(task).envelope));

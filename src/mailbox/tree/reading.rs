@@ -53,8 +53,11 @@ impl Agent {
             })
             .map(|(name, _)| name)
             .collect();
-        // Most often there is none, and then no list is needed.
+        // Most often there is none, and then no list is needed. A file that could not be looked at may be one.
         if twins.is_empty() {
+            for seen in [Some(tray), archived].into_iter().flatten() {
+                seen.certain()?;
+            }
             return Ok(vec![]);
         }
         let mut names = self.list(folder, usize::MAX)?.names;

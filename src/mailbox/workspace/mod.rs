@@ -24,7 +24,7 @@ pub use deliver::deliver_to_path;
 use super::claim::{Attempt, Terms};
 use super::delivery::{Delivery, DeliveryOutcome};
 use super::disk::Dir;
-use super::fault::Result;
+use super::fault::{IfAny, Result};
 use super::folder::{Folder, Token, by_folders};
 use super::maildir::{APART, Maildir};
 use super::place::{Listing, Place, PlaceFault, Reading, Urgency};
@@ -139,7 +139,7 @@ impl Place for Workspace {
     fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
         let listing = self.folders.list(Folder::Inbox, 1)?;
         let inbox = self.folders.folder(Folder::Inbox)?;
-        let oldest = listing.names.first().and_then(|name| inbox.stat(name).ok());
+        let oldest = listing.names.first().map(|name| inbox.stat(name).if_any()).transpose()?.flatten();
         Ok((listing.total, oldest.map(|stat| mtime(&stat))))
     }
 
