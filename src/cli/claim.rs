@@ -14,7 +14,7 @@ use super::send::{Writing, tell};
 use super::shown::{self, Shown};
 use crate::mailbox::claim::Terms;
 use crate::message::visible;
-use crate::post::{Failure, Me, Outcome, Post, Receipt, Told};
+use crate::post::{Failure, Me, Outcome, Post, Told};
 use crate::span;
 
 /// Take a message with a lease: only you can finish it until the lease ends
@@ -162,13 +162,9 @@ impl Verb for GiveUp {
         }
         end(context, &self.token, "failed", |post, me| {
             let told = post.fail(me, &post.held(me, &self.token)?, &reason)?;
-            // It is given up; but that nobody knows, or may not know after a power cut, must not be silent.
-            match told {
-                Told::CannotBe(e) => note(&format!("postroom: the sender could not be told: {e}")),
-                Told::Sent(Receipt { outcome: Outcome::Unproven(why), .. }) => {
-                    note(&format!("postroom: what the sender was told may not survive a power cut: {why}"));
-                }
-                Told::Sent(_) | Told::Nobody => {}
+            // It is given up; but that nobody knows must not be silent.
+            if let Told::CannotBe(e) = told {
+                note(&format!("postroom: the sender could not be told: {e}"));
             }
             Ok(())
         })

@@ -5,8 +5,10 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
+use super::output::note;
 use super::send::{Writing, tell};
-use crate::post::{Me, Post};
+use crate::message::visible;
+use crate::post::{Me, Outcome, Post};
 
 /// Answer a message, then archive it
 ///
@@ -36,6 +38,12 @@ impl Verb for Reply {
         // Whoever did not see the receipt may run this again; the note of it stays until it is out.
         context.output.flush().map_err(Fail::Output)?;
         post.answered(&me, &answer);
+        if let Outcome::Unproven(_) = answer.receipt.outcome {
+            note(&format!(
+                "postroom: {} is still open; the same command again finishes it",
+                visible::clip(id, 80)
+            ));
+        }
         told
     }
 }

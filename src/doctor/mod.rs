@@ -73,7 +73,12 @@ pub fn examine(room: &Room, fix: bool, mut progress: impl FnMut(&str)) -> Result
     doctor.groups(&mailboxes)?;
     for id in &mailboxes {
         progress(id.as_str());
+        let before = doctor.findings.len();
         doctor.mailbox(id)?;
+        // Pruned meanwhile: nothing is left to be said about it.
+        if doctor.findings.len() > before && stat_if_any(room.root(), id.as_str())?.is_none() {
+            doctor.findings.truncate(before);
+        }
     }
     Ok(doctor.findings)
 }

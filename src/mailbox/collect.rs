@@ -50,11 +50,7 @@ impl Source {
 impl Mailbox {
     /// What was written by hand: mail of this mailbox in places of other protocols, and answers to its open questions.
     pub fn by_hand<'a>(&'a self, directory: &dyn Directory, clock: &dyn Clock) -> Result<ByHand<'a>> {
-        let ByHand { strays, answered } = self.collect(directory.limit(), clock.now())?;
         let mut found = vec![];
-        for Stray { message, put_away } in strays {
-            found.push(Stray { message: self.at_home(message, directory)?, put_away });
-        }
         if !self.is_home() {
             self.strays_in(self.shared_home(), directory, clock, &mut found)?;
         }
@@ -66,6 +62,11 @@ impl Mailbox {
             }
         }
         self.strays_in_trees(directory, &mut found)?;
+        // Its own place comes last: what others carry over meanwhile is seen there.
+        let ByHand { strays, answered } = self.collect(directory.limit(), clock.now())?;
+        for Stray { message, put_away } in strays {
+            found.push(Stray { message: self.at_home(message, directory)?, put_away });
+        }
         Ok(ByHand { strays: found, answered })
     }
 

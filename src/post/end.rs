@@ -95,6 +95,7 @@ impl Post {
         match told {
             Ok(Receipt { outcome: Outcome::Failed(e), .. }) | Err(e) if !is_final(&e) => Err(e),
             Ok(Receipt { outcome: Outcome::Failed(e), .. }) | Err(e) => Ok(Told::CannotBe(e)),
+            Ok(Receipt { outcome: Outcome::Unproven(why), .. }) => Err(Error::Unproven { why }),
             Ok(receipt) => Ok(Told::Sent(receipt)),
         }
     }

@@ -111,6 +111,9 @@ pub enum Error {
     Unreadable { path: String, why: String },
     #[error("{why}")]
     Failing { why: String },
+    /// The sender is told of a failure, and that may not survive a power cut.
+    #[error("the sender is told, durability not proven: {why}")]
+    Unproven { why: String },
     #[error("{0}")]
     Registry(String),
     #[error("{reason}")]
@@ -167,6 +170,7 @@ impl Error {
             Self::Room(room::Error::NoRoom { .. }) => Failure::Unknown,
             Self::ShortReference { .. } | Self::AskOne | Self::BadPattern { .. } => Failure::Usage,
             Self::Failing { .. } => Failure::NotDone,
+            Self::Unproven { .. } => Failure::Unproven,
             Self::Disk(e) | Self::Room(room::Error::Disk(e)) => disk_code(e),
             _ => Failure::Refused,
         }

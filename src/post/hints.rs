@@ -104,6 +104,7 @@ impl Error {
                 vec!["--root DIR names the directory of a room".into()]
             }
             Self::Failing { .. } => vec!["try again".into()],
+            Self::Unproven { .. } => vec!["still claimed; the same command again finishes it".into()],
             Self::AmbiguousMessage { .. } => vec!["give more digits of the id".into()],
             Self::EmptyBody => vec!["-m TEXT, --file FILE, or the text on standard input".into()],
             Self::BodyTooLarge { .. } => vec!["put it into a file and send its path".into()],

@@ -10,6 +10,7 @@ use super::collect::inherited;
 use super::send::Sender;
 use super::{Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::mailbox::delivery::REPLY_PATH;
+use crate::mailbox::lock::Lock;
 use crate::mailbox::place::{AnswerDraft, KeptAnswer};
 use crate::mailbox::{self, Dir, Folder, Mailbox, ReplyRoute, ReplyTarget};
 use crate::message::envelope::{folded, subject_of_answer};
@@ -32,29 +33,8 @@ impl Post {
     /// Answers the message that `reference` names. The letter's recipients are ignored.
     pub fn reply(&self, me: &Me, reference: &str, letter: Letter) -> Result<Answer> {
         self.room.may_write()?;
-        let mut found = self.find(me, reference)?;
-        let mut read = self.header(&me.mailbox, found.folder, &found.name);
-        for _ in 0..8 {
-            if !matches!(read, Ok(None)) {
-                break;
-            }
-            // Somebody moved it between the look and the opening.
-            found = self.find(me, reference)?;
-            read = self.header(&me.mailbox, found.folder, &found.name);
-        }
-        let asked = match read {
-            Ok(Some(header)) => header.envelope,
-            Ok(None) => return Err(Error::NoMessage { reference: reference.to_owned() }),
-            Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
-            Err(broken) => {
-                return Err(Error::Unreadable {
-                    path: me.mailbox.path(found.folder, &found.name).display().to_string(),
-                    why: broken.why,
-                });
-            }
-        };
+        let (found, asked, _turn) = self.begin_answer(me, reference)?;
         self.check_letter(&letter)?;
-        self.check_owner(me, &me.mailbox, &found)?;
         let receipt = match self.keep_answer(&me.mailbox, &found, &asked, &letter, None)? {
             Some(kept) if kept.is_older => return Err(answered_before(&asked, &kept)),
             Some(kept) => self.carry_answer(&me.mailbox, &asked, &kept)?,
@@ -67,10 +47,9 @@ impl Post {
         };
         let receipt =
             Receipt { outcome: receipt.outcome.map_failure(|e| self.at_field(me, &found, e)), ..receipt };
-        let mut archived = false;
-        if !matches!(receipt.outcome, Outcome::Failed(_)) {
-            archived = me.mailbox.finish(found.folder, &found.name, None)?;
-        }
+        // An answer that is there and may not survive a power cut finds itself when this is run again.
+        let archived = !matches!(receipt.outcome, Outcome::Failed(_) | Outcome::Unproven(_))
+            && me.mailbox.finish(found.folder, &found.name, None)?;
         if archived {
             self.record_move("answered", me, asked.id.as_str(), &found.name);
         } else if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
@@ -78,6 +57,30 @@ impl Post {
             me.mailbox.sync(Folder::Archive)?;
         }
         Ok(Answer { receipt, answered: asked.id, archived })
+    }
+
+    /// Finds the message that is to be answered. From here on nobody else can end the claim it is under, or give it to another
+    /// because its lease is over.
+    fn begin_answer(&self, me: &Me, reference: &str) -> Result<(Found, Envelope, Option<Lock>)> {
+        for _ in 0..=8 {
+            let found = self.find(me, reference)?;
+            self.check_owner(me, &me.mailbox, &found)?;
+            let turn = match found.folder {
+                Folder::Claimed(token) => me.mailbox.hold_claim(token)?,
+                _ => None,
+            };
+            match self.header(&me.mailbox, found.folder, &found.name) {
+                Ok(Some(header)) => return Ok((found, header.envelope, turn)),
+                // Somebody moved it between the look and the opening.
+                Ok(None) => {}
+                Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                Err(broken) => {
+                    let path = me.mailbox.path(found.folder, &found.name).display().to_string();
+                    return Err(Error::Unreadable { path, why: broken.why });
+                }
+            }
+        }
+        Err(Error::NoMessage { reference: reference.to_owned() })
     }
 
     /// An answer to a claimed message is its owner's to give: it cannot be taken back.

@@ -54,9 +54,46 @@ fn a_reply_whose_delivery_is_not_proven_says_so_and_comes_once() {
     let id = room.send("alice", "bob", "question");
     let words = format!("--as bob reply {id} -m answer");
     let ran = unsynced(&room, &room.folder("alice", "inbox"), &words);
-    assert_eq!(ran.code, 6, "{ran:?}");
+    assert_eq!((ran.code, room.files("bob", "archive").len()), (6, 0), "{ran:?}");
     room.bash(&format!("postroom {words}")).succeeds();
-    assert_eq!(room.headers("alice").len(), 1);
+    assert_eq!((room.files("bob", "archive").len(), room.headers("alice").len()), (1, 1));
+}
+
+#[test]
+fn a_message_is_given_up_when_its_sender_is_told_for_sure() {
+    if !can_be_struck("a_message_is_given_up_when_its_sender_is_told_for_sure") {
+        return;
+    }
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.send("alice", "bob", "question");
+    let words = format!("--as bob fail {} --reason no", claim(&room, "bob", &[]));
+    let ran = unsynced(&room, &room.folder("alice", "inbox"), &words);
+    assert_eq!((ran.code, room.files("bob", "failed").len()), (6, 0), "{ran:?}");
+    assert!(ran.err.contains("the same command again"), "{ran:?}");
+    room.bash(&format!("postroom {words}")).succeeds();
+    assert_eq!((room.files("bob", "failed").len(), room.headers("alice").len()), (1, 1));
+}
+
+#[test]
+fn a_request_that_was_never_filed_is_not_looked_for_for_ever() {
+    let project = Project::with(&["alice"], &["writer"]);
+    project.ask("alice", "writer", "question");
+    let notes = project.room.root().join(project.room.id("alice")).join(".mailbox/asked");
+    let note = std::fs::read_dir(&notes).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(&note).unwrap();
+    let mut never: serde_json::Value = serde_json::from_str(&text).unwrap();
+    (never["id"], never["message"]) = ("".into(), "b0051e00-0000-4000-8000-000000000003".into());
+    let left = notes.join("0".repeat(32));
+    std::fs::write(&left, never.to_string()).unwrap();
+    let check = || project.room.run(["--as", "alice", "check"]).ends();
+    check();
+    assert!(left.exists(), "its sender may be at it");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(25 * 3600);
+    for path in [&left, &note] {
+        std::fs::File::open(path).unwrap().set_modified(old).unwrap();
+    }
+    check();
+    assert!(!left.exists() && note.exists());
 }
 
 #[test]

@@ -197,7 +197,7 @@ const TABLE: &[Test] = &[
 ];
 
 /// How many findings of one test are printed.
-const SHOWN: usize = 200;
+const SHOWN: usize = 60;
 
 struct Wanted {
     ids: Vec<String>,

@@ -183,7 +183,8 @@ fn shown_wrong(scene: &Scene, run: &Run, clean: &Clean, ended: &Ended) -> Vec<St
     let shown = |ended: &Ended| masked(&scene.place.base, &ended.stdout());
     match ended.code {
         // What could not be looked at is named as such.
-        Some(0) if ["unread=?", "presence=?", "(os error "].iter().any(|doubt| shown(ended).contains(doubt)) => {}
+        Some(0)
+            if ["unread=?", "presence=?", "(os error "].iter().any(|doubt| shown(ended).contains(doubt)) => {}
         Some(0) if shown(ended) != clean.shown => {
             problems.push(format!("ended well, but showed `{}`", shown(ended)));
         }

@@ -199,7 +199,7 @@ fn told(scene: &Scene, orders: &[Met], met: &Met, ends: &[Ended; 2]) -> String {
     let ways: Vec<_> = orders[..orders.len() - 2].iter().map(codes).collect();
     let said = ends.each_ref().map(|ended| {
         let text = masked(&scene.place.base, &format!("{} {}", ended.stdout(), ended.stderr()));
-        one_line(&text).chars().take(90).collect::<String>()
+        one_line(&text).chars().take(900).collect::<String>()
     });
     format!("exit {:?} {said:?}, in order {ways:?}; {near}", codes(met))
 }
@@ -227,40 +227,57 @@ fn allowed(scene: &Scene, pair: Pair, orders: &[Met], met: &Met, ends: &[Ended; 
         state.iter().filter(|line| !line.contains("/scratch/")).cloned().collect()
     };
     let (orders, alone) = orders.split_at(orders.len() - 2);
+    // Who finds a message in the hands of the other says so, and did nothing.
+    let held = |n: usize| ends[n].code == Some(4) && ends[n].stderr().contains("it is in claimed");
+    let did = [0, 1].map(|n| if held(n) { (Some(5), false) } else { met.ends[n] });
     orders.iter().any(|order| order.state == met.state && (0..2).all(|n| alike(n, order.ends[n])))
         // Whether a mailbox is named that is being removed is a matter of moments.
         || pair.is_deadly()
             && (0..2).any(|n| verbs[n] == Verb::SendToPruned && matches!(met.ends[n].0, Some(3 | 5)))
             && alone.iter().any(|one| undrafted(&one.state) == undrafted(&met.state))
         || said && alone.iter().any(|alone| alone.state == met.state)
-        || alone.iter().any(|one| one.ends == met.ends && undrafted(&one.state) == undrafted(&met.state))
+        || alone.iter().any(|one| one.ends == did && undrafted(&one.state) == undrafted(&met.state))
         || kept(scene, pair, ends)
+}
+
+/// How a claim whose lease is over may be seen.
+#[derive(Clone, Copy)]
+enum Lease {
+    AsItIs,
+    Returned,
+    Running,
 }
 
 /// What the two come to without a race: one after the other, both ways. Last, one alone, the other having said that it did
 /// nothing.
 fn orders(scene: &Scene, pair: Pair) -> Vec<Met> {
     let run = |verb: Verb, session: &str| scene.command(verb, session).end();
-    // The return of a claim that is over is a step of its own, which any look may have taken.
-    let returns: &[bool] = if pair.stage == Stage::Expired { &[false, true] } else { &[false] };
-    let start = |returned: bool| {
+    // The return of a claim that is over is a step of its own, which any look may have taken; and one that its holder is just
+    // ending is not over.
+    let leases: &[Lease] = match pair.stage {
+        Stage::Expired => &[Lease::AsItIs, Lease::Returned, Lease::Running],
+        _ => &[Lease::AsItIs],
+    };
+    let start = |lease: Lease| {
         scene.restore();
-        if returned {
-            scene.place.run(&["--as", pair.protocol.names().1, "check"]);
+        match lease {
+            Lease::AsItIs => {}
+            Lease::Returned => drop(scene.place.run(&["--as", pair.protocol.names().1, "check"])),
+            Lease::Running => scene.end_leases(u64::MAX / 4),
         }
     };
     let mut orders = vec![];
-    for returned in returns {
-        start(*returned);
+    for lease in leases {
+        start(*lease);
         let ends = [run(pair.first, "first"), run(pair.second, "second")];
         orders.push(met(scene, pair, &ends));
-        start(*returned);
+        start(*lease);
         let [two, one] = [run(pair.second, "second"), run(pair.first, "first")];
         orders.push(met(scene, pair, &[one, two]));
     }
     let nothing = (Some(5), false);
     for first in [true, false] {
-        start(false);
+        start(Lease::AsItIs);
         let ended = if first { run(pair.first, "first") } else { run(pair.second, "second") };
         let end = (ended.code, shows(&ended));
         let ends = if first { [end, nothing] } else { [nothing, end] };

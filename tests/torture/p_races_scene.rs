@@ -184,7 +184,7 @@ impl Scene {
         }
         match stage {
             Failed => drop(place.ok(&["--as", to, "fail", &self.token, "--reason", "no"])),
-            Expired => self.end_leases(&place.base),
+            Expired => self.end_leases(0),
             _ => {}
         }
     }
@@ -198,12 +198,12 @@ impl Scene {
         }
     }
 
-    /// Lets every lease be over, as if its time had passed.
-    fn end_leases(&self, below: &Path) {
-        for path in files_below(below).into_iter().filter(|path| path.ends_with("claim.json")) {
+    /// Sets the end of every lease: 0 is long ago.
+    pub(crate) fn end_leases(&self, until_ms: u64) {
+        for path in files_below(&self.place.base).into_iter().filter(|path| path.ends_with("claim.json")) {
             let mut terms: Value =
                 serde_json::from_slice(&fs::read(&path).expect("a claim")).expect("terms of a claim");
-            terms["until_ms"] = 0.into();
+            terms["until_ms"] = until_ms.into();
             fs::write(&path, terms.to_string()).expect("the terms of a claim");
         }
     }

@@ -27,6 +27,8 @@ impl Agent {
     /// Files a message: a task, or an answer, which is no task. Once, if it may be a retry.
     pub(super) fn file_message(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {
         let held = self.tree().hold()?;
+        // Whether this files it or somebody else has, a look before it does not count.
+        self.forget_fresh();
         if delivery.retry
             && let Some(found) = self.filed_before(delivery)?
         {

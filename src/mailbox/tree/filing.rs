@@ -39,7 +39,6 @@ pub(super) enum Response {
 impl Agent {
     /// Files a message: draws its id, sets `id` and `created`, and publishes it. Gives the name of the file.
     pub(super) fn file(&self, held: &Held, task: &mut Task, now: Timestamp) -> Result<(String, Durability)> {
-        self.forget_fresh();
         let day = now.day();
         let trays = self.tree().trays()?;
         let mut number = self.tree().last_number(held, &trays, &day)?;

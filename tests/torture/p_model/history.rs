@@ -52,27 +52,32 @@ fn one(draw: &mut Draw, oracle: &Oracle, before: &[Step]) -> Step {
     let (key, who) = draw.of(&copies).clone();
     let answer = format!("a{n}");
     let bare = draw.one_in(3);
-    match draw.below(40) {
+    match draw.below(50) {
         0..4 => Step::Read { who, key, bare },
         4..9 => Step::Claim { who, key, bare },
         9..13 => Step::Reply { who, key, answer },
         13..17 => Step::Done { who, key, answer: (!draw.one_in(3)).then_some(answer) },
-        17..20 => Step::Fail { who, key, reason: format!("r{n}") },
+        17..20 | 42..45 => Step::Fail { who, key, reason: format!("r{n}") },
         20..22 => Step::Retry { who, key },
         22 | 23 => Step::Release { who, key },
         24 => Step::Renew { who, key },
         25 | 26 => Step::Archive { who, key },
         27 => Step::Unarchive { who, key },
-        28 | 29 => Step::Stale { who, key, verb: draw.of(&LATE) },
-        30 | 31 => Step::HandAnswer { who, key, answer },
+        28 | 29 | 48 => Step::Stale { who, key, verb: draw.of(&LATE) },
+        30 | 31 | 45..48 => Step::HandAnswer { who, key, answer },
         32 => Step::Handback { who, key, answer },
         33 => Step::Check { who },
-        34..37 => {
+        34..37 | 38..42 => {
             let sent = before.iter().filter(|step| matches!(step, Step::Send { chosen: true, .. }));
             let sent: Vec<&Step> = sent.collect();
             match sent.is_empty() {
                 true => Step::Check { who },
-                false => Step::Again { send: Box::new(draw.of(&sent).clone()), clash: draw.one_in(4) },
+                false => {
+                    // To a mailbox that is new since then it is no clash.
+                    let grew = before.iter().any(|step| matches!(step, Step::Setup { .. }));
+                    let clash = draw.one_in(4) && !grew;
+                    Step::Again { send: Box::new(draw.of(&sent).clone()), clash }
+                }
             }
         }
         37 => draw.of(&[

@@ -236,7 +236,9 @@ fn wrong(step: &Step, ended: &Ended, codes: Codes, oracle: &Oracle) -> Option<St
 
 /// Whether a command that was struck told its user that its deed is done.
 fn is_done(step: &Step, ended: &Ended, codes: Codes) -> bool {
-    let ended_well = ended.code.is_some_and(|code| codes.contains(&code) || code == 6);
+    // What carries an answer is finished when that is proven.
+    let carries = matches!(step, Step::Reply { .. } | Step::Done { .. } | Step::Fail { .. });
+    let ended_well = ended.code.is_some_and(|code| codes.contains(&code) || code == 6 && !carries);
     let receipt = match step {
         // What is shown is not yet put away.
         Step::Read { .. } | Step::Check { .. } | Step::Claim { .. } => false,
