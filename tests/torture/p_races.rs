@@ -207,7 +207,8 @@ fn told(scene: &Scene, orders: &[Met], met: &Met, ends: &[Ended; 2]) -> String {
 /// What no order gives and the documents allow.
 fn allowed(scene: &Scene, pair: Pair, orders: &[Met], met: &Met, ends: &[Ended; 2]) -> bool {
     let verbs = [pair.first, pair.second];
-    let archived = met.state.iter().any(|line| line.contains("/archive/") && line.contains("a5ced000"));
+    let is_archived = |line: &&String| line.contains("/archive/") || line.contains("status: completed");
+    let archived = met.state.iter().filter(is_archived).any(|line| line.contains("a5ced000"));
     let alike = |n: usize, wanted: (Option<i32>, bool)| {
         let end = met.ends[n];
         end == wanted
@@ -232,8 +233,8 @@ fn allowed(scene: &Scene, pair: Pair, orders: &[Met], met: &Met, ends: &[Ended; 
     let did = [0, 1].map(|n| if held(n) { (Some(5), false) } else { met.ends[n] });
     orders.iter().any(|order| order.state == met.state && (0..2).all(|n| alike(n, order.ends[n])))
         // Whether a mailbox is named that is being removed is a matter of moments.
-        || pair.is_deadly()
-            && (0..2).any(|n| verbs[n] == Verb::SendToPruned && matches!(met.ends[n].0, Some(3 | 5)))
+        || verbs.contains(&Verb::Prune)
+            && (0..2).any(|n| verbs[n] != Verb::Prune && matches!(met.ends[n].0, Some(3 | 5)))
             && alone.iter().any(|one| undrafted(&one.state) == undrafted(&met.state))
         || said && alone.iter().any(|alone| alone.state == met.state)
         || alone.iter().any(|one| one.ends == did && undrafted(&one.state) == undrafted(&met.state))

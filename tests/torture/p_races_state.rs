@@ -99,7 +99,7 @@ pub(crate) fn masked(base: &Path, text: &str) -> String {
             r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
             r"\b(?:[0-9a-f]{32}|[0-9a-f]{16}|[0-9a-f]{8})\b",
             r"\b\d{4}-\d\d-\d\d\b",
-            r#""(?:pid|until_ms|ms|time_ms)":\d+"#,
+            r#"\\?"(?:pid|until_ms|ms|time_ms)\\?":\d+"#,
             r"duration_seconds: \d+",
         ];
         Regex::new(&parts.join("|")).expect("a pattern")
