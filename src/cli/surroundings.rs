@@ -106,11 +106,14 @@ impl Surroundings {
             Some(path) => self.whole_path(path)?,
             None => env::current_dir().map_err(|_| none(Path::new(".")))?,
         };
-        if start.ends_with(".claude") && is_tree(&start) {
+        let failed = |e: std::io::Error| {
+            Fail::told(Failure::NotDone, format!("cannot look at {}: {e}", start.display()), "try again")
+        };
+        if start.ends_with(".claude") && is_tree(&start).map_err(failed)? {
             return Ok(start);
         }
         let above = start.ancestors().take(if named.is_some() { 1 } else { usize::MAX });
-        tree_among(above).ok_or_else(|| none(&start))
+        tree_among(above).map_err(failed)?.ok_or_else(|| none(&start))
     }
 
     /// What allows a write that the sandbox of the program around us forbade.
@@ -138,15 +141,26 @@ pub(super) fn real_path(path: &Path) -> Option<PathBuf> {
 
 /// The `.claude` directory with inboxes that is nearest to the working directory.
 pub(super) fn nearest_tree() -> Option<PathBuf> {
-    tree_among(env::current_dir().ok()?.ancestors())
+    tree_among(env::current_dir().ok()?.ancestors()).ok()?
 }
 
-fn tree_among<'a>(mut dirs: impl Iterator<Item = &'a Path>) -> Option<PathBuf> {
-    dirs.find_map(|dir| Some(dir.join(".claude")).filter(|claude| is_tree(claude)))
+fn tree_among<'a>(dirs: impl Iterator<Item = &'a Path>) -> std::io::Result<Option<PathBuf>> {
+    for claude in dirs.map(|dir| dir.join(".claude")) {
+        if is_tree(&claude)? {
+            return Ok(Some(claude));
+        }
+    }
+    Ok(None)
 }
 
-fn is_tree(claude: &Path) -> bool {
-    claude.join("inboxes").is_dir()
+fn is_tree(claude: &Path) -> std::io::Result<bool> {
+    use std::io::ErrorKind;
+    match claude.join("inboxes").metadata() {
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+        // A directory of somebody else on the way up is not ours to look into.
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => Ok(false),
+        found => Ok(found?.is_dir()),
+    }
 }
 
 fn checked(room: &str) -> Result<RoomName, Fail> {

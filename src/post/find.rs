@@ -30,6 +30,13 @@ impl Post {
         // What is unread comes first: an old message with the same beginning is not meant.
         match self.find_first(me, reference, [Folder::Inbox, Folder::Archive]) {
             Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => self.find_elsewhere(me, reference),
+            // Several answers to one request have its name; those that came later have a number too, and are called by it.
+            Ok(found) if found.folder == Folder::Inbox && is_numbered(&found.name, reference) => {
+                match self.find_in(me, reference, Folder::Archive) {
+                    Ok(older) if !is_numbered(&older.name, reference) => Ok(older),
+                    _ => Ok(found),
+                }
+            }
             other => other,
         }
     }
@@ -124,6 +131,12 @@ impl Post {
             _ => name.to_owned(),
         }
     }
+}
+
+/// Whether a file of a workspace has a number behind its name that was not asked for.
+fn is_numbered(name: &str, reference: &str) -> bool {
+    let number = name.rsplit_once('.').map(|(_, number)| number);
+    name != reference && number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 fn digits(reference: &str) -> String {

@@ -105,3 +105,21 @@ fn an_id_with_dots_leads_nowhere() {
         assert!(name.starts_with("job-"), "{name}");
     }
 }
+
+#[test]
+fn who_answers_an_answer_reaches_who_gave_it_although_others_answered_the_same_question() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    std::fs::create_dir(room.around().join("ws")).unwrap();
+    room.run(["setup", "dave", "--workspace", "ws"]).succeeds();
+    room.by("dave", ["send", "@all", "-s", "question", "-m", "who?"]).succeeds();
+    for name in ["alice", "bob"] {
+        let id = room.headers(name)[0]["id"].as_str().unwrap().to_owned();
+        room.by(name, ["reply", &id, "-m", &format!("I, {name}")]).succeeds();
+    }
+    let shown = room.by("dave", ["read"]).succeeds().out;
+    let first = if shown.contains("I, alice") { "alice" } else { "bob" };
+    let hint = shown.lines().find_map(|line| line.strip_prefix("to answer: postroom reply ")).unwrap();
+    let id = hint.split_whitespace().next().unwrap();
+    room.by("dave", ["reply", id, "-m", "you it is"]).succeeds();
+    assert_eq!(room.headers(first).len(), 1, "{shown}");
+}

@@ -11,7 +11,7 @@ pub(crate) fn agrees(look: &Look, oracle: &Oracle) -> Vec<String> {
     for ((key, who), held) in &oracle.copies {
         let states = look.states(key, who);
         let right = match held {
-            Held { late: Some(_), .. } => states.len() <= 1,
+            Held { late: Some(_), loose, .. } => states.len() <= 1 + usize::from(*loose),
             Held { loose: true, state, .. } => states.contains(state) && states.len() <= 2,
             Held { state, .. } => states == [*state],
         };

@@ -139,7 +139,7 @@ impl Stage<'_> {
             match oracle.clone().apply(step) {
                 Some(_) => {
                     *retried = true;
-                    problems.extend(self.again(step, oracle, &run, &look, done_before));
+                    problems.extend(self.again(step, oracle, &run, &look, (done_before, &first)));
                 }
                 // Its claim did not outlive the cut: it was done, or not, or its answer alone went out.
                 None if done_before => *oracle = next,
@@ -167,7 +167,7 @@ impl Stage<'_> {
         oracle: &mut Oracle,
         run: &Run,
         look: &Look,
-        done_before: bool,
+        (done_before, first): (bool, &Ended),
     ) -> Vec<String> {
         let token = oracle.token(step);
         let Some(codes) = oracle.apply(step) else { return vec![] };
@@ -180,7 +180,9 @@ impl Stage<'_> {
         if let Step::Claim { .. } = step {
             self.scene.keep_token(&token, &again);
         }
-        let late = done_before && matches!(again.code, Some(1 | 3 | 4));
+        // What was shown is put away; another message of a workspace may have its name.
+        let shown = matches!(step, Step::Read { key, .. } if first.stdout().contains(&body(key)));
+        let late = done_before && (matches!(again.code, Some(1 | 3 | 4)) || shown && again.ok());
         let mut problems = vec![];
         if !late {
             problems.extend(wrong(step, &again, codes, oracle));
