@@ -17,6 +17,8 @@ pub struct Input {
     pub stop_hook_active: bool,
     /// What the person, or our own push, has typed.
     pub prompt: Option<String>,
+    /// Where the session works, which need not be where its hooks run.
+    pub cwd: Option<String>,
 }
 
 impl Input {
@@ -48,6 +50,7 @@ impl<'de> Deserialize<'de> for Input {
                         "stop_hook_active" | "stopHookActive" => {
                             input.stop_hook_active = !matches!(members.next_value()?, Word::No)
                         }
+                        "cwd" => input.cwd = members.next_value::<Word>()?.text(),
                         "prompt" => input.prompt = members.next_value::<Word>()?.text(),
                         _ => drop(members.next_value::<IgnoredAny>()?),
                     }

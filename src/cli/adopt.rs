@@ -30,7 +30,7 @@ impl Verb for Adopt {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let path = context.surroundings.whole_path(&self.path)?;
         context.must_stay_in_place()?;
-        let post = context.post_or_new()?;
+        let post = context.post_or_new_unless_waiting()?;
         let adopted = post.adopt(&path, self.prefix.as_deref())?;
         tell(context, post, &adopted)
     }

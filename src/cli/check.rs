@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::{Verb, header, output, surroundings};
+use super::{Verb, header, output};
 use crate::name::MessageId;
 use crate::post::{self, Error, Failure, Filter, Me, Post};
+use crate::rooms::SEED_ROOT;
 
 /// Show the headers of unread mail; consumes nothing
 ///
@@ -99,7 +100,7 @@ impl Verb for Check {
 
 /// Mail that a hand-written sender left in the seed's own root must not look like an empty inbox.
 pub(super) fn mention_elsewhere(context: &Context, me: &Me) -> Result<(), Fail> {
-    let other = Path::new(surroundings::SEED_ROOT);
+    let other = Path::new(SEED_ROOT);
     let count = post::waiting_elsewhere(&me.id, &context.root, other, context.clock())?;
     if count > 0 {
         output::note(&format!(

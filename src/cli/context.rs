@@ -1,15 +1,16 @@
 //! The context of one command: where it runs, in which room, as whom, and where its output goes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::fail::Fail;
-use super::output::Output;
+use super::output::{Output, note};
 use super::surroundings::Surroundings;
 use super::{Globals, surroundings};
 use crate::clock::{Clock, SystemClock};
 use crate::post::{Caller, Error, Failure, Me, Post};
 use crate::room::Room;
+use crate::rooms::Located;
 
 /// What every verb is handed.
 #[derive(Debug)]
@@ -18,8 +19,10 @@ pub(super) struct Context {
     pub(super) surroundings: Surroundings,
     /// The room's directory; empty until it was looked for.
     pub(super) root: PathBuf,
-    /// The room's name if it was chosen by name.
+    /// The room's name, if it has one.
     pub(super) room: Option<String>,
+    /// The directory from which rooms are looked for, if it is not the working directory.
+    pub(super) here: Option<PathBuf>,
     /// Set when the deed is done and only its receipt is left to write.
     pub(super) done: bool,
     globals: Globals,
@@ -32,6 +35,7 @@ impl Context {
             surroundings: Surroundings::read(),
             root: PathBuf::new(),
             room: None,
+            here: None,
             done: false,
             globals: globals.clone(),
         }
@@ -52,10 +56,20 @@ impl Context {
         Ok(Post::open(&self.root, self.caller(), self.clock())?)
     }
 
-    /// Opens the room, or makes it.
+    /// Opens the room, or makes it. A repository that has none gets one.
     pub(super) fn post_or_new(&mut self) -> Result<&'static Post, Fail> {
-        self.locate()?;
+        let mut located = self.locate()?;
+        located.assign()?;
+        (self.root, self.room) = (located.root, located.name);
         Ok(for_good(Post::open_or_make(&self.root, self.caller(), self.clock())?))
+    }
+
+    /// The same for who may make a room, but not give one to a repository.
+    pub(super) fn post_or_new_unless_waiting(&mut self) -> Result<&'static Post, Fail> {
+        match self.locate()?.is_waiting() {
+            true => self.post(),
+            false => self.post_or_new(),
+        }
     }
 
     /// Refuses a room that somebody else could move away while this command stays in it.
@@ -81,11 +95,15 @@ impl Context {
         }
     }
 
-    pub(super) fn locate(&mut self) -> Result<&Path, Fail> {
-        let (root, room) =
-            self.surroundings.room(self.globals.root.as_deref(), self.globals.room.as_deref())?;
-        (self.root, self.room) = (root, room);
-        Ok(&self.root)
+    /// Looks for the room that this command is about.
+    pub(super) fn locate(&mut self) -> Result<Located, Fail> {
+        let (root, room) = (self.globals.root.as_deref(), self.globals.room.as_deref());
+        let located = self.surroundings.room(root, room, self.here.as_deref())?;
+        if let (Some(old), Some(name)) = (&located.moved_from, &located.name) {
+            note(&format!("postroom: this repository was {}; its room `{name}` came with it", old.display()));
+        }
+        (self.root, self.room) = (located.root.clone(), located.name.clone());
+        Ok(located)
     }
 
     /// The room this command is about, as a session sees it that only the caller knows.

@@ -29,7 +29,7 @@ pub(super) struct Doctor {
 impl Verb for Doctor {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let clock = context.clock();
-        let root = context.locate()?.to_owned();
+        let root = context.locate()?.root;
         let room = if self.fix { Room::open(&root, clock)? } else { Room::look(&root, clock)? };
         if self.fix {
             room.may_write()?;

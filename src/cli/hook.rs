@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, FromArgMatches};
@@ -90,6 +91,7 @@ impl Hook {
             return Ok(false);
         }
         let session = input.session_id.clone().map(|id| Session { program: program.word.to_owned(), id });
+        context.here = input.cwd.as_deref().map(Path::new).and_then(surroundings::real_path);
         let post = context.post_of(session)?;
         if event == Event::End {
             post.detach()?;

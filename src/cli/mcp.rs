@@ -41,12 +41,12 @@ pub(super) struct Mcp {
 impl Verb for Mcp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         context.must_stay_in_place()?;
-        let (root, caller, clock) = (context.root.clone(), context.caller(), context.clock());
+        let (room, caller, clock) = (context.locate()?, context.caller(), context.clock());
         let failed = |e: std::io::Error| {
             Fail::told(Failure::NotDone, format!("the server ended: {e}"), "start it again")
         };
         let Some(address) = &self.http else {
-            return mcp::serve_stdio(Desk::for_one(root, caller, clock)).map_err(failed);
+            return mcp::serve_stdio(Desk::for_one(room, caller, clock)).map_err(failed);
         };
         let listener = self.listen(address)?;
         let (token, file) = token(self.new_token)?;
@@ -60,7 +60,7 @@ impl Verb for Mcp {
         }
         context.output.flush().map_err(Fail::Output)?;
         let hosts = self.host.iter().cloned().chain(self.expose.then(|| at.ip().to_string())).collect();
-        mcp::serve_http(Desk::for_all(root, caller, clock), Door { listener, token, hosts }).map_err(failed)
+        mcp::serve_http(Desk::for_all(room, caller, clock), Door { listener, token, hosts }).map_err(failed)
     }
 }
 

@@ -10,12 +10,11 @@ use std::path::{Path, PathBuf};
 use super::fail::Fail;
 use crate::name::RoomName;
 use crate::post::{Error, Failure};
+use crate::repository::Repository;
 use crate::room;
+use crate::rooms::{Located, MAIN, Rooms};
 use crate::session::Session;
 use crate::settings::{self, Project};
-
-/// The root of the seed's own shell engine: the room called `tmp`.
-pub(super) const SEED_ROOT: &str = "/tmp/agent-mailbox";
 
 /// Programs that tell a session's id to the commands they start.
 const SESSIONS: [(&str, &str); 4] = [
@@ -67,24 +66,34 @@ impl Surroundings {
         }
     }
 
-    /// The directory of the room, and its name if it was chosen by one.
+    /// The room that is meant, seen from the working directory or from the one that is given.
     pub(super) fn room(
         &self,
         root: Option<&Path>,
         room: Option<&str>,
-    ) -> Result<(PathBuf, Option<String>), Fail> {
+        here: Option<&Path>,
+    ) -> Result<Located, Fail> {
         if let Some(root) = root {
-            return Ok((absolute(root)?, None));
+            return Ok(Located::at(absolute(root)?));
         }
         if let Some(room) = room {
-            return named(&checked(room)?);
+            return Ok(rooms()?.named(&checked(room)?));
         }
         if let Some(root) = env::var_os("POSTROOM_ROOT").filter(|r| !r.is_empty()) {
-            return Ok((absolute(Path::new(&root))?, None));
+            return Ok(Located::at(absolute(Path::new(&root))?));
         }
-        match project()?.and_then(|project| project.room) {
-            Some(room) => named(&room),
-            None => named(&checked("main")?),
+        let here = here.map_or_else(env::current_dir, |here| Ok(here.to_owned()));
+        let Ok(here) = here else { return Ok(rooms()?.named(&checked(MAIN)?)) };
+        if let Some(room) = project(&here)?.and_then(|project| project.room) {
+            return Ok(rooms()?.named(&room));
+        }
+        let home = env::home_dir();
+        let repository = Repository::around(&here, home.as_deref()).map_err(|e| {
+            Fail::told(Failure::Refused, e.to_string(), "correct it, or name a room: --room NAME")
+        })?;
+        match repository {
+            Some(repository) => Ok(rooms()?.of(&repository)?),
+            None => Ok(rooms()?.named(&checked(MAIN)?)),
         }
     }
 
@@ -168,12 +177,9 @@ fn checked(room: &str) -> Result<RoomName, Fail> {
         .map_err(|why| Error::BadName { what: "the room", text: room.to_owned(), why }.into())
 }
 
-fn named(room: &RoomName) -> Result<(PathBuf, Option<String>), Fail> {
-    let name = Some(room.to_string());
-    if room.as_str() == "tmp" {
-        return Ok((PathBuf::from(SEED_ROOT), name));
-    }
-    Ok((state()?.join(room.as_str()), name))
+/// The rooms of this person.
+pub(super) fn rooms() -> Result<Rooms, Fail> {
+    Ok(Rooms::new(&state()?))
 }
 
 /// Where the rooms of this person lie, and what the person trusts.
@@ -221,44 +227,48 @@ pub(super) fn program_from(program: &str, from: &Path) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(program)).find(is_program)
 }
 
-/// The settings of the nearest `postroom.toml` above the working directory.
-fn project() -> Result<Option<Project>, Fail> {
-    let Some((path, text)) = project_file()? else { return Ok(None) };
+/// The settings of the nearest `postroom.toml` at or above a directory.
+fn project(here: &Path) -> Result<Option<Project>, Fail> {
+    let Some((path, text)) = project_file_above(here)? else { return Ok(None) };
     let project = Project::parse(&text, &path.display().to_string());
     project
         .map(Some)
         .map_err(|e| Fail::told(Failure::Refused, e.to_string(), "docs/settings.md lists the keys"))
 }
 
-/// That file and what it says.
+/// The file of the project around the working directory, and what it says.
 pub(super) fn project_file() -> Result<Option<(PathBuf, String)>, Fail> {
-    let Ok(here) = env::current_dir() else {
-        return Ok(None);
-    };
+    env::current_dir().map_or(Ok(None), |here| project_file_above(&here))
+}
+
+fn project_file_above(here: &Path) -> Result<Option<(PathBuf, String)>, Fail> {
+    use std::io::{ErrorKind, Read};
+    use std::os::unix::fs::OpenOptionsExt;
     for directory in here.ancestors() {
         let path = directory.join(settings::FILE);
+        let failed = |e: std::io::Error| {
+            let why = format!("cannot read {}: {e}", path.display());
+            Fail::told(Failure::NotDone, why, "--root DIR goes without it")
+        };
+        // A pipe of that name would keep every command waiting.
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits();
+        let file =
+            match std::fs::File::options().read(true).custom_flags(nonblocking.cast_signed()).open(&path) {
+                Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => continue,
+                other => other.map_err(failed)?,
+            };
         // In a room the file of this name holds its limits, and is read there.
         if directory.join(room::VERSION_FILE).is_file() {
             continue;
         }
-        // A pipe of that name would keep every command waiting.
-        if std::fs::metadata(&path).is_ok_and(|found| !found.is_file() || found.len() > settings::LARGEST) {
+        let found = file.metadata().map_err(failed)?;
+        if !found.is_file() || found.len() > settings::LARGEST {
             let why = format!("{} is no file, or too large", path.display());
             return Err(Fail::told(Failure::Refused, why, "move it away"));
         }
-        match std::fs::read_to_string(&path) {
-            Ok(text) => return Ok(Some((path, text))),
-            Err(e)
-                if e.kind() == std::io::ErrorKind::NotFound
-                    || e.kind() == std::io::ErrorKind::NotADirectory => {}
-            Err(e) => {
-                return Err(Fail::told(
-                    Failure::NotDone,
-                    format!("cannot read {}: {e}", path.display()),
-                    "--root DIR goes without it",
-                ));
-            }
-        }
+        let mut text = String::new();
+        file.take(settings::LARGEST).read_to_string(&mut text).map_err(failed)?;
+        return Ok(Some((path, text)));
     }
     Ok(None)
 }

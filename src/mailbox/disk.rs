@@ -31,6 +31,7 @@ use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 pub use above::check_above;
+pub use reading::glimpse;
 pub use swap::Swapped;
 pub use whereabouts::{is_dated_by_this_machine, network};
 

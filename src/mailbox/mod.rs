@@ -25,7 +25,7 @@ pub mod workspace;
 pub use delivery::{Delivery, DeliveryOutcome, ReplyRoute, ReplyTarget};
 pub use directory::Directory;
 pub use disk::Dir;
-pub use fault::{Durability, Error};
+pub use fault::{Durability, Error, IfAny};
 pub use folder::{Folder, Token};
 pub use maildir::Maildir;
 pub use open::Mailbox;

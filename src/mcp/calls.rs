@@ -126,7 +126,8 @@ fn setup(desk: &Desk, wanted: Setup) -> post::Result<Answer> {
     let known = made.bound || named || desk.remember(&made.id);
     let name = visible::line(&made.name);
     let unread = made.unread.map_or_else(|| "?".to_owned(), |unread| unread.to_string());
-    let mut text = format!("name: {name}\nid: {}\nroom: {}\nunread: {unread}", made.id, desk.root.display());
+    let mut text =
+        format!("name: {name}\nid: {}\nroom: {}\nunread: {unread}", made.id, desk.root().display());
     let note = match (known, made.bound || named) {
         (false, _) => Some("not bound to a session: the person starts this server with --as"),
         (true, false) => Some("this lasts as long as the server runs; the person keeps the name with --as"),

@@ -5,19 +5,20 @@
 //! server of its own, as that mailbox for as long as the server runs; never through one that several share.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::RequestMetaObject;
 
 use crate::clock::Clock;
 use crate::name::MailboxId;
 use crate::post::{Caller, Me, Post, Result};
+use crate::rooms::Located;
 use crate::session::Session;
 
 /// What a server knows of its surroundings. Filled in by the view that starts it.
 #[derive(Debug, Clone)]
 pub struct Desk {
-    pub root: PathBuf,
+    room: Arc<Mutex<Located>>,
     pub caller: Caller,
     pub clock: Arc<dyn Clock>,
     /// The mailbox that the one client of this server has set up; `None`: several clients share the server.
@@ -26,13 +27,13 @@ pub struct Desk {
 
 impl Desk {
     /// A desk for one client.
-    pub fn for_one(root: PathBuf, caller: Caller, clock: Arc<dyn Clock>) -> Self {
-        Self { root, caller, clock, own: Some(Arc::default()) }
+    pub fn for_one(room: Located, caller: Caller, clock: Arc<dyn Clock>) -> Self {
+        Self { room: Arc::new(Mutex::new(room)), caller, clock, own: Some(Arc::default()) }
     }
 
     /// A desk for whoever has the token.
-    pub fn for_all(root: PathBuf, caller: Caller, clock: Arc<dyn Clock>) -> Self {
-        Self { root, caller, clock, own: None }
+    pub fn for_all(room: Located, caller: Caller, clock: Arc<dyn Clock>) -> Self {
+        Self { room: Arc::new(Mutex::new(room)), caller, clock, own: None }
     }
 
     /// The same desk as one call sees it: what Codex says of its session counts, unless something said more before.
@@ -55,7 +56,7 @@ impl Desk {
             && desk.caller.environment.is_none()
             && let Some(own) = &self.own
         {
-            let own = own.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let own = own.lock().unwrap_or_else(PoisonError::into_inner);
             desk.caller.environment = own.as_ref().map(ToString::to_string);
         }
         desk
@@ -64,16 +65,28 @@ impl Desk {
     /// Remembers the mailbox that the client has set up. `false`: nothing here can tell this client from others.
     pub(super) fn remember(&self, id: &MailboxId) -> bool {
         let Some(own) = &self.own else { return false };
-        *own.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(id.clone());
+        *own.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
         true
     }
 
-    pub(super) fn post(&self) -> Result<Post> {
-        Post::open(&self.root, self.caller.clone(), Arc::clone(&self.clock))
+    /// The directory of the room, which may be one that is not there yet.
+    pub(super) fn root(&self) -> PathBuf {
+        self.room().root.clone()
     }
 
+    fn room(&self) -> MutexGuard<'_, Located> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn post(&self) -> Result<Post> {
+        self.room().look_again()?;
+        Post::open(&self.root(), self.caller.clone(), Arc::clone(&self.clock))
+    }
+
+    /// The room, made if there is none. A repository that has none gets one.
     pub(super) fn post_or_new(&self) -> Result<Post> {
-        Post::open_or_make(&self.root, self.caller.clone(), Arc::clone(&self.clock))
+        self.room().assign()?;
+        Post::open_or_make(&self.root(), self.caller.clone(), Arc::clone(&self.clock))
     }
 
     pub(super) fn post_and_me(&self) -> Result<(Post, Me)> {

@@ -110,6 +110,7 @@ mod prune_races;
 mod queue;
 mod read;
 mod reply;
+mod repositories;
 mod roles;
 mod room;
 mod rooms;

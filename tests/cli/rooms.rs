@@ -8,7 +8,7 @@ use crate::tree::tree;
 
 /// A named room of the builder's home directory.
 fn named(room: &TestRoom, name: &str) -> PathBuf {
-    room.around().join("home/.local/state/postroom").join(name)
+    room.around().join("home/.local/state/postroom/rooms").join(name)
 }
 
 fn mode(path: &Path) -> u32 {
@@ -71,7 +71,7 @@ fn named_rooms_follow_xdg_state_home() {
     let room = TestRoom::empty();
     let state = room.around().join("state");
     let made = room.bare(["setup", "--json"]).env("XDG_STATE_HOME", &state).json();
-    assert_eq!(made["root"], state.join("postroom/main").to_str().unwrap());
+    assert_eq!(made["root"], state.join("postroom/rooms/main").to_str().unwrap());
     // A relative one is none, as its specification says.
     let made = room.bare(["setup", "--json"]).env("XDG_STATE_HOME", "state").json();
     assert_eq!(made["root"], named(&room, "main").to_str().unwrap());

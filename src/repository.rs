@@ -1,0 +1,282 @@
+//! A git repository: whose files a directory belongs to. Found by reading `.git` and `commondir`; git is never run.
+//!
+//! Worktrees share the common directory of their repository, and a submodule has that of its superproject. Passed over: what
+//! belongs to another user, what lies in the home directory itself (dotfiles) or in `/`, and a `.git` that is no repository. A
+//! `.git` file that leads nowhere is an error: without it nobody can say whose files these are.
+#![allow(clippy::disallowed_methods, reason = "only reads, and only what git wrote")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error as ThisError;
+
+/// As much of a `.git` file as is read.
+const LIMIT: u64 = 8192;
+
+#[derive(Debug, ThisError)]
+pub enum Error {
+    #[error("{}: {why}", .path.display())]
+    Broken { path: PathBuf, why: String },
+    #[error("cannot look at {}: {source}", .path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// A repository, by its common directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// With all links resolved.
+    pub common: PathBuf,
+    pub identity: Identity,
+}
+
+/// What a directory keeps when it is moved on its disk, and no copy of it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    pub device: u64,
+    pub inode: u64,
+    /// When it was made, in nanoseconds, where the file system knows that: the number of a removed one is given again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub born: Option<u64>,
+}
+
+impl Repository {
+    /// The repository that a directory belongs to. `here` is whole and without links, as the system gives it.
+    pub fn around(here: &Path, home: Option<&Path>) -> Result<Option<Self>, Error> {
+        for dir in here.ancestors() {
+            if dir.parent().is_none() || Some(dir) == home {
+                continue;
+            }
+            if let Some(common) = common_of(dir)?
+                && let Some(found) = Self::at(common)?
+            {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A common directory, unless it is another user's.
+    fn at(common: PathBuf) -> Result<Option<Self>, Error> {
+        let meta = fs::metadata(&common).map_err(|source| Error::Io { path: common.clone(), source })?;
+        if meta.uid() != rustix::process::geteuid().as_raw() {
+            return Ok(None);
+        }
+        let born = meta.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let born = born.and_then(|since| u64::try_from(since.as_nanos()).ok());
+        Ok(Some(Self { common, identity: Identity { device: meta.dev(), inode: meta.ino(), born } }))
+    }
+
+    /// Whether the directory at a path is this one.
+    pub fn is_at(path: &Path, identity: &Identity) -> bool {
+        Self::at(path.to_owned()).is_ok_and(|found| found.is_some_and(|found| found.identity == *identity))
+    }
+
+    /// What people call it: the directory around a `.git` or `.bare`, else its own name without `.git`.
+    pub fn title(&self) -> &str {
+        fn name(path: &Path) -> Option<&str> {
+            path.file_name().and_then(OsStr::to_str)
+        }
+        match name(&self.common).unwrap_or_default() {
+            ".git" | ".bare" => self.common.parent().and_then(name).unwrap_or_default(),
+            own => own.strip_suffix(".git").unwrap_or(own),
+        }
+    }
+}
+
+/// The common directory of the repository whose top is this directory, if it is one.
+fn common_of(dir: &Path) -> Result<Option<PathBuf>, Error> {
+    let git = dir.join(".git");
+    let found = match fs::symlink_metadata(&git) {
+        Err(e) if is_missing(&e) => return Ok(is_bare(dir).then(|| dir.to_owned())),
+        Err(source) => return Err(Error::Io { path: git, source }),
+        Ok(found) => found,
+    };
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Ok(None);
+    }
+    if found.is_dir() {
+        return Ok(is_git_dir(&git).then_some(git));
+    }
+    if found.is_symlink() {
+        let real = real(&git, &git)?;
+        return if real.is_dir() { resolve(&git, &real).map(Some) } else { linked(&real).map(Some) };
+    }
+    if found.is_file() { linked(&git).map(Some) } else { Ok(None) }
+}
+
+/// What a `.git` file leads to.
+fn linked(file: &Path) -> Result<PathBuf, Error> {
+    let broken = |why: &str| Error::Broken { path: file.to_owned(), why: why.to_owned() };
+    let text = read(file)?.ok_or_else(|| broken("is gone"))?;
+    let path = text.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii).filter(|path| !path.is_empty());
+    let path = path.ok_or_else(|| broken("says no `gitdir:`"))?;
+    let dir = file.parent().unwrap_or(file).join(OsStr::from_bytes(path));
+    resolve(file, &real(file, &dir)?)
+}
+
+/// The common directory of a git directory: that of its worktrees, and of the superproject.
+fn resolve(file: &Path, dir: &Path) -> Result<PathBuf, Error> {
+    let common = match read(&dir.join("commondir"))? {
+        Some(path) => real(file, &dir.join(OsStr::from_bytes(&path)))?,
+        None => dir.to_owned(),
+    };
+    if !is_git_dir(&common) {
+        let why = format!("leads to {}, which is no repository", common.display());
+        return Err(Error::Broken { path: file.to_owned(), why });
+    }
+    let modules = common.ancestors().filter(|above| above.file_name() == Some(OsStr::new("modules")));
+    let superproject = modules.filter_map(Path::parent).find(|above| is_git_dir(above));
+    superproject.map_or(Ok(common.clone()), |above| resolve(file, above))
+}
+
+fn is_git_dir(dir: &Path) -> bool {
+    dir.join("HEAD").symlink_metadata().is_ok()
+}
+
+/// Whether a directory is called like a bare repository and is one.
+fn is_bare(dir: &Path) -> bool {
+    let name = dir.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    (name == ".bare" || name.ends_with(".git")) && is_git_dir(dir) && dir.join("objects").is_dir()
+}
+
+fn real(file: &Path, path: &Path) -> Result<PathBuf, Error> {
+    fs::canonicalize(path).map_err(|source| match is_missing(&source) {
+        true => {
+            let why = format!("leads to {}, which is not there", path.display());
+            Error::Broken { path: file.to_owned(), why }
+        }
+        false => Error::Io { path: path.to_owned(), source },
+    })
+}
+
+/// A small file of git's. `None`: it is not there.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let file = match fs::File::open(path) {
+        Err(e) if is_missing(&e) => return Ok(None),
+        other => other.map_err(io)?,
+    };
+    let mut text = vec![];
+    file.take(LIMIT).read_to_end(&mut text).map_err(io)?;
+    Ok(Some(text.trim_ascii_end().to_owned()))
+}
+
+fn is_missing(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Disk(tempfile::TempDir);
+
+    impl Disk {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            self.0.path().canonicalize().unwrap().join(path)
+        }
+
+        fn dir(&self, path: &str) -> PathBuf {
+            fs::create_dir_all(self.path(path)).unwrap();
+            self.path(path)
+        }
+
+        fn file(&self, path: &str, text: &str) {
+            self.dir(Path::new(path).parent().unwrap().to_str().unwrap());
+            fs::write(self.path(path), text).unwrap();
+        }
+
+        /// A git directory.
+        fn git(&self, path: &str) {
+            self.file(&format!("{path}/HEAD"), "ref: refs/heads/main\n");
+            self.dir(&format!("{path}/objects"));
+        }
+
+        fn common(&self, here: &str) -> Option<String> {
+            let found = Repository::around(&self.dir(here), Some(&self.path("home"))).unwrap()?;
+            Some(found.common.strip_prefix(self.path("")).unwrap().to_str().unwrap().to_owned())
+        }
+    }
+
+    #[test]
+    fn worktrees_and_subdirectories_share_their_repository() {
+        let disk = Disk::new();
+        disk.git("web/.git");
+        disk.file("web/.git/worktrees/fix/commondir", "../..\n");
+        disk.file("web/.git/worktrees/fix/HEAD", "x\n");
+        disk.file("fix/.git", &format!("gitdir: {}\n", disk.path("web/.git/worktrees/fix").display()));
+        for here in ["web", "web/src/deep", "fix", "fix/src"] {
+            assert_eq!(disk.common(here).as_deref(), Some("web/.git"), "{here}");
+        }
+        assert_eq!(disk.common("elsewhere"), None);
+    }
+
+    #[test]
+    fn a_submodule_has_the_room_of_its_superproject() {
+        let disk = Disk::new();
+        disk.git("web/.git");
+        disk.git("web/.git/modules/lib");
+        disk.git("web/.git/modules/lib/modules/deep");
+        disk.file("web/lib/.git", "gitdir: ../.git/modules/lib\n");
+        disk.file("web/lib/deep/.git", "gitdir: ../../.git/modules/lib/modules/deep\n");
+        // A worktree of the superproject has git directories of its own for its submodules.
+        disk.file("web/.git/worktrees/fix/commondir", "../..\n");
+        disk.file("web/.git/worktrees/fix/HEAD", "x\n");
+        disk.git("web/.git/worktrees/fix/modules/lib");
+        disk.file("fix/lib/.git", "gitdir: ../../web/.git/worktrees/fix/modules/lib\n");
+        for here in ["web/lib/src", "web/lib/deep", "fix/lib"] {
+            assert_eq!(disk.common(here).as_deref(), Some("web/.git"), "{here}");
+        }
+    }
+
+    #[test]
+    fn bare_repositories_are_called_as_people_call_them() {
+        let disk = Disk::new();
+        disk.git("p/.bare");
+        disk.file("p/.git", "gitdir: ./.bare\n");
+        disk.git("x.git");
+        disk.git("own/.git");
+        let title = |here: &str| {
+            Repository::around(&disk.dir(here), None).unwrap().map(|found| found.title().to_owned())
+        };
+        for (here, name) in
+            [("p", "p"), ("p/.bare", "p"), ("x.git", "x"), ("x.git/hooks", "x"), ("own", "own")]
+        {
+            assert_eq!(title(here).as_deref(), Some(name), "{here}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_repository_is_passed_over() {
+        let disk = Disk::new();
+        disk.git("home/.git");
+        disk.git("home/web/.git");
+        disk.dir("home/web/empty/.git");
+        assert_eq!(disk.common("home/notes"), None, "dotfiles");
+        assert_eq!(disk.common("home/web/empty").as_deref(), Some("home/web/.git"));
+    }
+
+    #[test]
+    fn a_git_file_that_leads_nowhere_is_an_error() {
+        let disk = Disk::new();
+        for (text, why) in [
+            ("gitdir: ../gone\n", "not there"),
+            ("hello\n", "no `gitdir:`"),
+            ("gitdir: .\n", "no repository"),
+        ] {
+            disk.file("broken/.git", text);
+            let error = Repository::around(&disk.path("broken"), None).unwrap_err().to_string();
+            assert!(error.contains("broken/.git") && error.contains(why), "{error}");
+        }
+    }
+}

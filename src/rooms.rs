@@ -1,0 +1,263 @@
+//! The rooms of this person: `…/postroom/rooms/NAME/`, and which repository has which.
+//!
+//! ```text
+//! rooms/NAME/                a room
+//!      /.repositories/p…     a repository by the path of its common directory: its room, path and identity
+//!                    /i…     the same by device and inode
+//!      /.lock                held while a room is given to a repository
+//! ```
+//!
+//! The same path is the same room. The same directory at another path is a repository that was moved, and its room goes with it. A
+//! copy is another repository. Only a setup gives a repository a room; until then the room is one that is not there.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::mailbox::disk::glimpse;
+use crate::mailbox::{Dir, Error, IfAny};
+use crate::name::RoomName;
+use crate::repository::{Identity, Repository};
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// The root of the seed's own shell engine: the room called `tmp`.
+pub const SEED_ROOT: &str = "/tmp/agent-mailbox";
+
+/// The room of everything that is in no repository.
+pub const MAIN: &str = "main";
+
+const RESERVED: [&str; 2] = [MAIN, "tmp"];
+const LINKS: &str = ".repositories";
+const LOCK: &str = ".lock";
+const TRASH: &str = ".trash";
+
+/// Where the rooms are.
+#[derive(Debug, Clone)]
+pub struct Rooms {
+    dir: PathBuf,
+}
+
+/// Which room a repository has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    v: u32,
+    pub room: String,
+    /// The common directory.
+    pub path: PathBuf,
+    #[serde(flatten)]
+    identity: Identity,
+}
+
+/// The room that a command is about.
+#[derive(Debug, Clone)]
+pub struct Located {
+    pub root: PathBuf,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Where its repository was before.
+    pub moved_from: Option<PathBuf>,
+    /// A repository that has no room yet: the root is one that is not there.
+    waiting: Option<(Rooms, Repository)>,
+}
+
+impl Located {
+    /// A directory that was named.
+    pub fn at(root: PathBuf) -> Self {
+        Self { root, name: None, moved_from: None, waiting: None }
+    }
+
+    /// Gives the repository its room, if it has none.
+    pub fn assign(&mut self) -> Result<()> {
+        if let Some((rooms, repository)) = self.waiting.take() {
+            let name = rooms.assign(&repository)?;
+            *self = rooms.named(&name);
+        }
+        Ok(())
+    }
+
+    /// Looks whether somebody has given the repository its room meanwhile.
+    pub fn look_again(&mut self) -> Result<()> {
+        if let Some((rooms, repository)) = &self.waiting {
+            *self = rooms.of(repository)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a repository has to be given a room first.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+}
+
+impl Rooms {
+    /// `state` is the directory of this person's state.
+    pub fn new(state: &Path) -> Self {
+        Self { dir: state.join("rooms") }
+    }
+
+    /// A room by its name.
+    pub fn named(&self, name: &RoomName) -> Located {
+        let root = match name.as_str() {
+            "tmp" => PathBuf::from(SEED_ROOT),
+            name => self.dir.join(name),
+        };
+        Located { name: Some(name.to_string()), ..Located::at(root) }
+    }
+
+    /// The room of a repository.
+    pub fn of(&self, repository: &Repository) -> Result<Located> {
+        if let Some(link) = self.link(&by_path(&repository.common))? {
+            return Ok(self.linked(&link));
+        }
+        if let Some(link) = self.link(&by_identity(&repository.identity))?
+            && link.identity == repository.identity
+        {
+            let is_still_there = Repository::is_at(&link.path, &link.identity);
+            let moved_from = (!is_still_there).then(|| link.path.clone());
+            // So that it is told once; who cannot write here is told again.
+            let _ = self.note(repository, &link.room);
+            return Ok(Located { moved_from, ..self.linked(&link) });
+        }
+        let name = slug(repository.title());
+        let root = self.dir.join(&name);
+        Ok(Located { waiting: Some((self.clone(), repository.clone())), ..Located::at(root) })
+    }
+
+    fn linked(&self, link: &Link) -> Located {
+        // Whoever wrote something else there gave no room.
+        RoomName::parse(&link.room)
+            .map_or_else(|_| Located::at(self.dir.join(MAIN)), |name| self.named(&name))
+    }
+
+    /// Gives a repository a room of its own, once.
+    fn assign(&self, repository: &Repository) -> Result<RoomName> {
+        let rooms = Dir::make(&self.dir)?;
+        rooms.sync_parents()?;
+        let _lock = rooms.lock(LOCK)?;
+        if let Some(link) = self.link(&by_path(&repository.common))?
+            && let Ok(name) = RoomName::parse(&link.room)
+        {
+            return Ok(name);
+        }
+        let taken: Vec<String> = self.links()?.into_iter().map(|link| link.room).collect();
+        let base = slug(repository.title());
+        for number in 1..10_000 {
+            let name = if number == 1 { base.clone() } else { format!("{base}-{number}") };
+            let is_free = !RESERVED.contains(&name.as_str())
+                && !taken.contains(&name)
+                && rooms.stat(&name).if_any()?.is_none();
+            if let (true, Ok(name)) = (is_free, RoomName::parse(&name)) {
+                self.note(repository, name.as_str())?;
+                return Ok(name);
+            }
+        }
+        Err(Error::Exists { path: self.dir.join(base) })
+    }
+
+    /// Gives a room to the repository that has it from now on, and takes it from the one that had it.
+    pub fn relink(&self, name: &RoomName, repository: &Repository) -> Result<()> {
+        let rooms = Dir::make(&self.dir)?;
+        let _lock = rooms.lock(LOCK)?;
+        self.forget(name.as_str())?;
+        self.note(repository, name.as_str())
+    }
+
+    /// Puts a room into the trash beside the rooms, and says where it is now.
+    pub fn throw_away(&self, name: &RoomName) -> Result<PathBuf> {
+        let rooms = Dir::open(&self.dir)?;
+        let _lock = rooms.lock(LOCK)?;
+        let trash = rooms.made_sub(TRASH)?;
+        let new = format!("{name}-{}", crate::random::hex());
+        rooms.rename_dir(name.as_str(), &trash, &new)?;
+        trash.sync()?;
+        rooms.sync()?;
+        self.forget(name.as_str())?;
+        Ok(trash.path().join(new))
+    }
+
+    /// The names of all rooms there are here, sorted.
+    pub fn names(&self) -> Result<Vec<RoomName>> {
+        let Some(rooms) = Dir::look(&self.dir).if_any()? else { return Ok(vec![]) };
+        let mut names = vec![];
+        rooms.scan(|name, kind| {
+            let name = str::from_utf8(name).ok().and_then(|name| RoomName::parse(name).ok());
+            names.extend(name.filter(|_| kind == rustix::fs::FileType::Directory));
+        })?;
+        names.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        Ok(names)
+    }
+
+    /// Every repository that has a room, by path.
+    pub fn links(&self) -> Result<Vec<Link>> {
+        let Some(links) = Dir::look(&self.dir.join(LINKS)).if_any()? else { return Ok(vec![]) };
+        let mut names = vec![];
+        links.scan(|name, _| {
+            names.extend(str::from_utf8(name).ok().filter(|name| name.starts_with('p')).map(str::to_owned))
+        })?;
+        let mut found = vec![];
+        for name in names {
+            found.extend(self.link(&name)?);
+        }
+        found.sort_by(|a, b| (&a.room, &a.path).cmp(&(&b.room, &b.path)));
+        Ok(found)
+    }
+
+    fn link(&self, key: &str) -> Result<Option<Link>> {
+        let bytes = glimpse(&self.dir.join(LINKS).join(key))?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Notes which room a repository has; durable on return.
+    fn note(&self, repository: &Repository, room: &str) -> Result<()> {
+        let links = Dir::open(&self.dir)?.made_sub(LINKS)?;
+        let Repository { common: path, identity } = repository.clone();
+        let link = Link { v: 1, room: room.to_owned(), path, identity };
+        let bytes = serde_json::to_vec(&link).unwrap_or_default();
+        links.replace(&by_identity(&link.identity), &bytes)?;
+        links.replace(&by_path(&link.path), &bytes)
+    }
+
+    fn forget(&self, room: &str) -> Result<()> {
+        let Some(links) = Dir::open(&self.dir.join(LINKS)).if_any()? else { return Ok(()) };
+        let mut keys = vec![];
+        links.scan(|name, _| keys.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
+        for key in keys {
+            if self.link(&key)?.is_some_and(|link| link.room == room) {
+                links.remove(&key).if_any()?;
+            }
+        }
+        links.sync()
+    }
+}
+
+impl Link {
+    /// Whether its repository is not where it was.
+    pub fn is_gone(&self) -> bool {
+        !Repository::is_at(&self.path, &self.identity)
+    }
+}
+
+fn by_path(path: &Path) -> String {
+    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    digest.iter().take(16).fold("p".to_owned(), |key, byte| format!("{key}{byte:02x}"))
+}
+
+fn by_identity(identity: &Identity) -> String {
+    format!("i{:x}-{:x}", identity.device, identity.inode)
+}
+
+/// A name for the room of a directory that is called so.
+fn slug(title: &str) -> String {
+    let mut slug = String::new();
+    for c in title.chars().map(|c| c.to_ascii_lowercase()) {
+        match c.is_ascii_alphanumeric() || matches!(c, '.' | '_') {
+            true => slug.push(c),
+            false if !slug.ends_with('-') => slug.push('-'),
+            false => {}
+        }
+    }
+    let slug: String = slug.trim_matches(['-', '.', '_']).chars().take(48).collect();
+    if slug.is_empty() { "room".to_owned() } else { slug }
+}

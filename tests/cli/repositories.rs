@@ -1,0 +1,196 @@
+//! One repository, one room: worktrees, submodules, moved and copied repositories, and what is no repository.
+
+use std::path::{Path, PathBuf};
+
+use crate::room::{Ran, TestRoom};
+
+/// A home with repositories in it.
+struct Site {
+    room: TestRoom,
+}
+
+impl Site {
+    fn new() -> Self {
+        Self { room: TestRoom::empty() }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.room.around().canonicalize().unwrap().join(path)
+    }
+
+    /// Runs git, which the tests need and Postroom does not.
+    fn git(&self, within: &str, arguments: &str) {
+        let dir = self.path(within);
+        std::fs::create_dir_all(&dir).unwrap();
+        let names =
+            "-c user.name=t -c user.email=t@t -c init.defaultBranch=main -c protocol.file.allow=always";
+        self.room
+            .bash(&format!("cd '{}' && git {names} {arguments} >/dev/null 2>&1", dir.display()))
+            .succeeds();
+    }
+
+    fn repository(&self, path: &str) {
+        self.git(path, "init");
+        self.git(path, "commit --allow-empty -m first");
+    }
+
+    fn run<'a>(&self, within: &str, arguments: impl IntoIterator<Item = &'a str>) -> Ran {
+        let dir = self.path(within);
+        std::fs::create_dir_all(&dir).unwrap();
+        self.room.bare(arguments).within(&dir).ends()
+    }
+
+    /// Sets somebody up, and says in which room.
+    fn setup(&self, within: &str, name: &str) -> String {
+        let ran = self.run(within, ["setup", name, "--json"]);
+        assert_eq!(ran.code, 0, "{within}: {ran:?}");
+        let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        let root = Path::new(told["root"].as_str().unwrap());
+        let rooms = self.path("home/.local/state/postroom/rooms");
+        assert_eq!(root.parent(), Some(rooms.as_path()), "{told}");
+        assert_eq!(told["room"], root.file_name().unwrap().to_str().unwrap(), "{told}");
+        told["room"].as_str().unwrap().to_owned()
+    }
+
+    /// The room that a command is about.
+    fn room_of(&self, within: &str) -> String {
+        let ran = self.run(within, ["names", "--json"]);
+        let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        told["room"].as_str().unwrap_or_else(|| panic!("{within}: {ran:?}")).to_owned()
+    }
+}
+
+#[test]
+fn two_repositories_have_two_rooms_and_their_worktrees_share_them() {
+    let site = Site::new();
+    for name in ["web", "api"] {
+        site.repository(name);
+        site.git(name, &format!("worktree add ../{name}-fix"));
+    }
+    assert_eq!(site.setup("web/src/deep", "coder"), "web");
+    assert_eq!(site.setup("api-fix", "coder"), "api");
+    for (within, room) in [("web", "web"), ("web-fix", "web"), ("web-fix/src", "web"), ("api/src", "api")] {
+        assert_eq!(site.room_of(within), room, "{within}");
+    }
+    let sent = site.run("web", ["--as", "coder", "send", "coder", "-m", "for web alone"]);
+    assert_eq!(sent.code, 0, "{sent:?}");
+    assert_eq!(site.run("web-fix", ["--as", "coder", "check", "--count"]).out, "1\n");
+    assert_eq!(site.run("api", ["--as", "coder", "check", "--count"]).out, "0\n");
+    assert_eq!(site.setup("elsewhere", "coder"), "main");
+}
+
+#[test]
+fn a_repository_has_no_room_until_somebody_sets_up() {
+    let site = Site::new();
+    site.repository("web");
+    site.setup("elsewhere", "coder");
+    for arguments in
+        [&["--as", "coder", "check"][..], &["names"], &["--as", "coder", "send", "coder", "-m", "x"]]
+    {
+        let ran = site.run("web", arguments.iter().copied());
+        assert_eq!(ran.code, 3, "never the room `main`: {ran:?}");
+        assert!(ran.err.contains("rooms/web") && ran.err.contains("postroom setup NAME"), "{ran:?}");
+    }
+    let ran = site.run("web", ["adopt", "."]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(!site.path("home/.local/state/postroom/rooms/web").exists());
+    assert_eq!(site.setup("web", "coder"), "web");
+}
+
+#[test]
+fn repositories_of_one_name_and_reserved_names_get_a_number() {
+    let site = Site::new();
+    for (path, room) in [
+        ("a/web", "web"),
+        ("b/web", "web-2"),
+        ("c/Web", "web-3"),
+        ("main", "main-2"),
+        ("tmp", "tmp-2"),
+        ("d/日本", "room"),
+    ] {
+        site.repository(path);
+        assert_eq!(site.setup(path, "coder"), room, "{path}");
+    }
+    assert_eq!(site.room_of("b/web"), "web-2");
+}
+
+#[test]
+fn many_who_set_up_at_once_get_one_room() {
+    for _ in 0..4 {
+        let site = Site::new();
+        site.repository("web");
+        let begin =
+            |n: usize| site.room.bare(["setup"]).arg(format!("agent-{n}")).within(&site.path("web")).start();
+        let racing: Vec<_> = (0..6).map(begin).collect();
+        for child in racing {
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        assert_eq!(site.run("web", ["names"]).out.lines().count(), 6);
+    }
+}
+
+#[test]
+fn a_submodule_uses_the_room_of_its_superproject() {
+    let site = Site::new();
+    site.repository("lib");
+    site.repository("web");
+    site.git("web", "submodule add ../lib lib");
+    assert_eq!(site.setup("web/lib", "coder"), "web");
+    assert_eq!(site.room_of("web"), "web");
+    assert_eq!(site.setup("lib", "coder"), "lib");
+}
+
+#[test]
+fn a_moved_repository_keeps_its_room_and_a_copy_gets_its_own() {
+    let site = Site::new();
+    site.repository("web");
+    site.setup("web", "coder");
+    site.room
+        .bash(&format!("cp -a '{}' '{}'", site.path("web").display(), site.path("copy").display()))
+        .succeeds();
+    assert_eq!(site.setup("copy", "coder"), "copy");
+    std::fs::rename(site.path("web"), site.path("shop")).unwrap();
+    let told = site.run("shop", ["names"]);
+    assert!(told.err.contains("its room `web` came with it"), "{told:?}");
+    assert!(site.run("shop", ["names"]).err.is_empty(), "told once");
+    assert_eq!(site.room_of("shop"), "web");
+    // A clone in the old place is at the same path, and that is the same room.
+    site.repository("web");
+    assert_eq!(site.room_of("web"), "web");
+}
+
+#[test]
+fn bare_repositories_and_dotfiles() {
+    let site = Site::new();
+    site.repository("origin");
+    site.git("p", "clone --bare ../origin .bare");
+    std::fs::write(site.path("p/.git"), "gitdir: ./.bare\n").unwrap();
+    site.git("p", "worktree add main");
+    assert_eq!(site.setup("p/main", "coder"), "p");
+    assert_eq!((site.room_of("p"), site.room_of("p/.bare")), ("p".into(), "p".into()));
+    site.git(".", "clone --bare origin x.git");
+    assert_eq!(site.setup("x.git", "coder"), "x");
+    site.git("home", "init");
+    assert_eq!(site.setup("home/notes", "coder"), "main", "dotfiles are no project");
+}
+
+#[test]
+fn a_git_file_that_leads_nowhere_is_an_error() {
+    let site = Site::new();
+    site.setup("elsewhere", "coder");
+    std::fs::create_dir_all(site.path("broken/src")).unwrap();
+    std::fs::write(site.path("broken/.git"), "gitdir: ../gone/.git/worktrees/broken\n").unwrap();
+    let ran = site.run("broken/src", ["--as", "coder", "check"]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    assert!(ran.err.contains("broken/.git") && ran.err.contains("--room NAME"), "{ran:?}");
+    assert_eq!(site.run("broken", ["--room", "main", "--as", "coder", "check"]).code, 1);
+}
+
+#[test]
+fn a_project_file_comes_before_the_repository() {
+    let site = Site::new();
+    site.repository("web");
+    std::fs::write(site.path("web/postroom.toml"), "room = \"shared\"\n").unwrap();
+    assert_eq!(site.setup("web", "coder"), "shared");
+}
