@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "only reads, and only what git wrote")]
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -52,10 +52,13 @@ impl Repository {
             if dir.parent().is_none() || Some(dir) == home {
                 continue;
             }
-            if let Some(common) = common_of(dir)?
-                && let Some(found) = Self::at(common)?
-            {
-                return Ok(Some(found));
+            let found = match common_of(dir)? {
+                Some((common, Some(meta))) => Self::with(common, &meta),
+                Some((common, None)) => Self::at(common)?,
+                None => None,
+            };
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
@@ -64,12 +67,16 @@ impl Repository {
     /// A common directory, unless it is another user's.
     fn at(common: PathBuf) -> Result<Option<Self>, Error> {
         let meta = fs::metadata(&common).map_err(|source| Error::Io { path: common.clone(), source })?;
+        Ok(Self::with(common, &meta))
+    }
+
+    fn with(common: PathBuf, meta: &Metadata) -> Option<Self> {
         if meta.uid() != rustix::process::geteuid().as_raw() {
-            return Ok(None);
+            return None;
         }
         let born = meta.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let born = born.and_then(|since| u64::try_from(since.as_nanos()).ok());
-        Ok(Some(Self { common, identity: Identity { device: meta.dev(), inode: meta.ino(), born } }))
+        Some(Self { common, identity: Identity { device: meta.dev(), inode: meta.ino(), born } })
     }
 
     /// Whether the directory at a path is this one.
@@ -89,11 +96,11 @@ impl Repository {
     }
 }
 
-/// The common directory of the repository whose top is this directory, if it is one.
-fn common_of(dir: &Path) -> Result<Option<PathBuf>, Error> {
+/// The common directory of the repository whose top is this directory, if it is one, with what was seen of it.
+fn common_of(dir: &Path) -> Result<Option<(PathBuf, Option<Metadata>)>, Error> {
     let git = dir.join(".git");
     let found = match fs::symlink_metadata(&git) {
-        Err(e) if is_missing(&e) => return Ok(is_bare(dir).then(|| dir.to_owned())),
+        Err(e) if is_missing(&e) => return Ok(is_bare(dir).then(|| (dir.to_owned(), None))),
         Err(source) => return Err(Error::Io { path: git, source }),
         Ok(found) => found,
     };
@@ -101,13 +108,21 @@ fn common_of(dir: &Path) -> Result<Option<PathBuf>, Error> {
         return Ok(None);
     }
     if found.is_dir() {
-        return Ok(is_git_dir(&git).then_some(git));
+        return Ok(is_git_dir(&git).then_some((git, Some(found))));
     }
-    if found.is_symlink() {
+    let common = if found.is_symlink() {
         let real = real(&git, &git)?;
-        return if real.is_dir() { resolve(&git, &real).map(Some) } else { linked(&real).map(Some) };
-    }
-    if found.is_file() { linked(&git).map(Some) } else { Ok(None) }
+        match fs::metadata(&real) {
+            Ok(meta) if meta.is_dir() => resolve(&git, &real)?,
+            Ok(meta) if meta.is_file() => linked(&real)?,
+            _ => return Ok(None),
+        }
+    } else if found.is_file() {
+        linked(&git)?
+    } else {
+        return Ok(None);
+    };
+    Ok(Some((common, None)))
 }
 
 /// What a `.git` file leads to.

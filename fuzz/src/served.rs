@@ -95,7 +95,8 @@ fn furnished() -> TempDir {
 
 /// Hands the line to a server, and judges what it says.
 fn serve(root: &std::path::Path, line: &[u8]) {
-    let desk = Desk::for_one(postroom::rooms::Located::at(root.to_owned()), caller("alice"), Arc::new(SystemClock));
+    let desk =
+        Desk::for_one(postroom::rooms::Located::at(root.to_owned()), caller("alice"), Arc::new(SystemClock));
     let said = Said::default();
     let input = [HELLO.as_bytes(), line, b"\n", LAST.as_bytes(), b"\n"].concat();
     let wire = Wire { input, at: 0, said: said.clone() };

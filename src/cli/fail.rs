@@ -63,6 +63,9 @@ pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCod
             if e.is_forbidden() {
                 hints.push(context.surroundings.sandbox_hint(&context.root));
             }
+            if let post::Error::UnknownName { name, .. } = &e {
+                hints.extend(super::rooms::known_elsewhere(context, name));
+            }
             say(e.code(), &e.to_string(), &hints, json)
         }
     }

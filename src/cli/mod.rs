@@ -36,6 +36,7 @@ mod progress;
 mod prune;
 mod read;
 mod reply;
+mod rooms;
 mod scene;
 mod search;
 mod send;

@@ -43,6 +43,7 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::takeover::Takeover>("takeover", Group::People),
     entry::<super::prune::Prune>("prune", Group::People),
     entry::<super::prune::Undo>("undo", Group::People),
+    entry::<super::rooms::RoomsOf>("rooms", Group::People),
     entry::<super::send::Send>("send", Group::Mail),
     entry::<super::check::Check>("check", Group::Mail),
     entry::<super::read::Read>("read", Group::Mail),

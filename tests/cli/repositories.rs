@@ -194,3 +194,83 @@ fn a_project_file_comes_before_the_repository() {
     std::fs::write(site.path("web/postroom.toml"), "room = \"shared\"\n").unwrap();
     assert_eq!(site.setup("web", "coder"), "shared");
 }
+
+#[test]
+fn rooms_are_listed_with_their_repositories_and_what_waits() {
+    let site = Site::new();
+    assert_eq!(site.run(".", ["rooms"]).code, 1);
+    site.repository("web");
+    site.setup("web", "coder");
+    site.setup("elsewhere", "user");
+    site.run("web", ["--as", "coder", "send", "coder", "-m", "x"]);
+    let common = site.path("web/.git");
+    let listed = site.run(".", ["rooms"]);
+    let wanted = format!("main unread=0 running=0\nweb unread=1 running=0 {}\n", common.display());
+    assert_eq!((listed.code, listed.out.as_str()), (0, wanted.as_str()), "{listed:?}");
+    let told: serde_json::Value = serde_json::from_str(&site.run(".", ["rooms", "--json"]).out).unwrap();
+    assert_eq!(told["rooms"][1]["repositories"][0], common.to_str().unwrap(), "{told}");
+    // A name of another room is not taken for one of this room, and is not silently unknown either.
+    let ran = site.run("elsewhere", ["--as", "user", "send", "coder", "-m", "x"]);
+    assert!(ran.code == 3 && ran.err.contains("is in the room web"), "{ran:?}");
+}
+
+#[test]
+fn a_room_follows_its_repository_to_another_disk_and_goes_when_it_is_gone() {
+    let site = Site::new();
+    site.repository("web");
+    site.setup("web", "coder");
+    site.room
+        .bash(&format!(
+            "cp -a '{0}' '{1}' && rm -rf '{0}'",
+            site.path("web").display(),
+            site.path("new").display()
+        ))
+        .succeeds();
+    assert!(site.run(".", ["rooms"]).out.contains("(gone)"));
+    assert_eq!(site.run("new", ["names"]).code, 3, "a copy has no room");
+    let ran = site.run(".", ["rooms", "relink", "web", "new"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(site.room_of("new"), "web");
+    assert_eq!(site.run(".", ["rooms", "prune", "--yes"]).code, 1);
+    assert_eq!(site.run(".", ["rooms", "relink", "shop", "new"]).code, 3);
+    assert_eq!(site.run(".", ["rooms", "relink", "web", "home"]).code, 3);
+    std::fs::remove_dir_all(site.path("new")).unwrap();
+    assert!(site.run(".", ["rooms", "prune"]).out.contains("would remove the room web"));
+    let ran = site.run(".", ["rooms", "prune", "--yes"]);
+    assert!(ran.code == 0 && ran.out.contains("rooms/.trash/web-"), "{ran:?}");
+    assert_eq!(site.run(".", ["rooms"]).code, 1);
+}
+
+#[test]
+fn finding_the_room_costs_little() {
+    if !crate::edges_strike::can_be_struck("finding_the_room_costs_little") {
+        return;
+    }
+    let site = Site::new();
+    site.repository("web");
+    site.setup("web", "coder");
+    site.git("web", "worktree add ../fix");
+    let count = |within: &str, more: &str| {
+        let log = site.path("log");
+        let dir = site.path(within);
+        std::fs::create_dir_all(&dir).unwrap();
+        let script = format!(
+            "cd '{}' && env -u POSTROOM_ROOT strace -o '{}' postroom {more} --as coder check; exit $?",
+            dir.display(),
+            log.display()
+        );
+        assert_eq!(site.room.bash(&script).ends().code, 1);
+        let text = std::fs::read_to_string(&log).unwrap();
+        let own = text.lines().skip_while(|line| !line.starts_with("execve"));
+        (own.count(), dir.components().count())
+    };
+    let root = site.path("home/.local/state/postroom/rooms/web");
+    let (named, _) = count("web", &format!("--root '{}'", root.display()));
+    for within in ["web", "web/a/b/c"] {
+        let (found, levels) = count(within, "");
+        assert!(
+            found <= named + 6 + 2 * levels,
+            "{within}: {found} calls, {named} with --root, {levels} levels"
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! `postroom rooms`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::Verb;
+use super::context::Context;
+use super::fail::Fail;
+use super::output::{BOLD, DIM, PLAIN};
+use super::surroundings;
+use crate::dispatch::runs::Runs;
+use crate::message::visible;
+use crate::name::RoomName;
+use crate::post::{Caller, Error, Failure, Names, Post};
+use crate::repository::Repository;
+use crate::room;
+use crate::rooms::{Link, Rooms};
+
+/// Show your rooms: whose they are, what waits in them, what runs
+///
+/// A git repository has a room of its own, shared by its worktrees and submodules; everything else is in the room `main`.
+#[derive(Debug, Args)]
+pub(super) struct RoomsOf {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Give a room to the repository at PATH, which came from another disk or another machine
+    Relink {
+        #[arg(value_name = "NAME")]
+        name: String,
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+    },
+    /// Put rooms whose repository is gone into the trash beside the rooms
+    Prune {
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// One line of the list.
+struct Listed {
+    name: RoomName,
+    repositories: Vec<Link>,
+    /// `None`: the room cannot be looked into.
+    counts: Option<(usize, usize)>,
+}
+
+impl Listed {
+    fn look(context: &Context, rooms: &Rooms, name: RoomName, links: &[Link]) -> Result<Self, Fail> {
+        let repositories = links.iter().filter(|link| link.room == name.as_str()).cloned().collect();
+        let post = Post::open(&rooms.named(&name).root, Caller::default(), context.clock());
+        let counts = match post {
+            // A directory that is to become a room.
+            Err(Error::Room(room::Error::NoRoom { .. })) => Some((0, 0)),
+            Err(_) => None,
+            Ok(post) => counted(&post).ok(),
+        };
+        Ok(Self { name, repositories, counts })
+    }
+
+    /// Whether it belongs to a repository, and none that it belonged to is there.
+    fn is_abandoned(&self) -> bool {
+        !self.repositories.is_empty() && self.repositories.iter().all(Link::is_gone)
+    }
+
+    fn paths(&self) -> Vec<String> {
+        self.repositories.iter().map(|link| link.path.display().to_string()).collect()
+    }
+}
+
+/// How many messages are unread, and how many runs go on.
+fn counted(post: &Post) -> Result<(usize, usize), Fail> {
+    let unread = post.names(&Names::default())?.iter().filter_map(|listed| listed.unread).map(|u| u.0).sum();
+    Ok((unread, Runs::open(post.room())?.open_ids()?.len()))
+}
+
+/// Where else a name is known, if it is in one other room.
+pub(super) fn known_elsewhere(context: &Context, name: &str) -> Option<String> {
+    let rooms = surroundings::rooms().ok()?;
+    let has = |room: &RoomName| {
+        let root = rooms.named(room).root;
+        let post = || Post::open(&root, Caller::default(), context.clock()).ok();
+        root != context.root
+            && post().is_some_and(|post| post.registry().is_ok_and(|r| matches!(r.lookup(name), Ok(Some(_)))))
+    };
+    let known: Vec<RoomName> = rooms.names().ok()?.into_iter().filter(has).collect();
+    let [room] = known.as_slice() else { return None };
+    Some(format!("`{}` is in the room {room}: --room {room}", visible::clip(name, 60)))
+}
+
+impl Verb for RoomsOf {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let rooms = surroundings::rooms()?;
+        match self.what {
+            None => list(context, &rooms),
+            Some(What::Relink { name, path }) => relink(context, &rooms, &name, &path),
+            Some(What::Prune { yes }) => prune(context, &rooms, yes),
+        }
+    }
+}
+
+fn all(context: &Context, rooms: &Rooms) -> Result<Vec<Listed>, Fail> {
+    let links = rooms.links()?;
+    rooms.names()?.into_iter().map(|name| Listed::look(context, rooms, name, &links)).collect()
+}
+
+fn list(context: &mut Context, rooms: &Rooms) -> Result<(), Fail> {
+    let all = all(context, rooms)?;
+    if context.output.json {
+        let list: Vec<Value> = all.iter().map(|one| {
+            json!({"name": one.name.as_str(), "root": rooms.named(&one.name).root.display().to_string(), "repositories": one.paths(),
+                "gone": one.is_abandoned(), "unread": one.counts.map(|c| c.0), "running": one.counts.map(|c| c.1)})
+        }).collect();
+        context.output.json(&json!({"v": 1, "rooms": list}));
+        return if all.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
+    }
+    if all.is_empty() {
+        context.output.remark("there are no rooms yet: postroom setup NAME makes the first");
+        return Err(Fail::Code(Failure::Nothing));
+    }
+    for one in &all {
+        let (unread, running) =
+            one.counts.map_or(("?".into(), "?".into()), |(u, r)| (u.to_string(), r.to_string()));
+        let gone = if one.is_abandoned() { " (gone)" } else { "" };
+        let paths = format!("{}{gone}", visible::line(&one.paths().join(" ")));
+        let counts = format!("unread={unread} running={running}");
+        if context.output.terminal {
+            let name = visible::pad(one.name.as_str(), 16);
+            context.output.row(&[(BOLD, name), (PLAIN, visible::pad(&counts, 22)), (DIM, paths)]);
+        } else {
+            context.output.line(format!("{} {counts} {paths}", one.name).trim_end());
+        }
+    }
+    Ok(())
+}
+
+fn relink(context: &mut Context, rooms: &Rooms, name: &str, path: &std::path::Path) -> Result<(), Fail> {
+    let unknown = |name: &str| {
+        let why = format!("there is no room `{}`", visible::clip(name, 60));
+        Fail::told(Failure::Unknown, why, "postroom rooms lists them")
+    };
+    let name = RoomName::parse(name).map_err(|_| unknown(name))?;
+    if !rooms.names()?.iter().any(|known| *known == name) {
+        return Err(unknown(name.as_str()));
+    }
+    let path = context.surroundings.whole_path(path)?;
+    let repository = Repository::around(&path, None)
+        .map_err(|e| Fail::told(Failure::Refused, e.to_string(), "correct it first"))?
+        .ok_or_else(|| {
+            let why = format!("there is no repository at {}", path.display());
+            Fail::told(Failure::Unknown, why, "name a directory of the repository")
+        })?;
+    rooms.relink(&name, &repository)?;
+    context.done = true;
+    let path = repository.common.display().to_string();
+    if context.output.json {
+        context.output.json(&json!({"v": 1, "room": name.as_str(), "repository": path}));
+    } else if !context.output.quiet {
+        context.output.line(&format!("{name} is the room of {}", visible::line(&path)));
+    }
+    Ok(())
+}
+
+fn prune(context: &mut Context, rooms: &Rooms, yes: bool) -> Result<(), Fail> {
+    let mut gone = all(context, rooms)?;
+    gone.retain(Listed::is_abandoned);
+    if gone.is_empty() {
+        context.output.remark("every room with a repository has it still");
+        return Err(Fail::Code(Failure::Nothing));
+    }
+    let mut done = vec![];
+    for one in &gone {
+        let to = yes.then(|| rooms.throw_away(&one.name)).transpose()?;
+        done.push((one, to));
+    }
+    context.done = yes;
+    if context.output.json {
+        let list: Vec<Value> =
+            done.iter().map(|(one, to)| json!({"name": one.name.as_str(), "trash": to})).collect();
+        context.output.json(&json!({"v": 1, "done": yes, "rooms": list}));
+        return Ok(());
+    }
+    for (one, to) in &done {
+        let unread = one.counts.map_or("?".to_owned(), |(unread, _)| unread.to_string());
+        match to {
+            Some(to) => {
+                context.output.line(&format!("removed the room {}; it is in {} now", one.name, to.display()))
+            }
+            None => context.output.line(&format!("would remove the room {}, unread={unread}", one.name)),
+        }
+    }
+    if !yes {
+        context.output.remark("--yes does it");
+    }
+    Ok(())
+}
