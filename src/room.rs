@@ -5,7 +5,6 @@
 //!       /postroom.toml      the room's limits, if any were set
 //!       /registry.json      names -> mailboxes        (registry.rs)
 //!       /.journal/          what happened             (journal.rs)
-//!       /.sessions/         who is which agent session (session.rs)
 //!       /.staging/          mailboxes in the making
 //!       /.trash/            what was pruned           (mailbox/trash.rs)
 //!       /<id>/              a mailbox                 (mailbox/maildir/)
@@ -87,9 +86,20 @@ pub struct Room {
     settings: RoomSettings,
     clock: Arc<dyn Clock>,
     format: u32,
+    /// Where sessions are bound; `None`: nothing tells where this user's state is.
+    sessions: Option<PathBuf>,
 }
 
 impl Room {
+    /// The same room for a user whose sessions are bound there.
+    pub fn with_sessions(self, sessions: Option<PathBuf>) -> Self {
+        Self { sessions, ..self }
+    }
+
+    pub fn sessions(&self) -> Option<&Path> {
+        self.sessions.as_deref()
+    }
+
     /// Opens the room at `path`.
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let mut room = Self::look(path, clock)?;
@@ -121,7 +131,7 @@ impl Room {
                 &path.join(settings::FILE).display().to_string(),
             )?,
         };
-        Ok(Self { root, settings, clock, format })
+        Ok(Self { root, settings, clock, format, sessions: None })
     }
 
     /// Opens the room at `path`, making it first if there is none.

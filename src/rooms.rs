@@ -106,6 +106,15 @@ impl Rooms {
         Located { name: Some(name.to_string()), ..Located::at(root) }
     }
 
+    /// A room by its directory.
+    pub fn at(&self, root: PathBuf) -> Located {
+        let name = match root.parent() == Some(&self.dir) {
+            true => root.file_name().and_then(|name| name.to_str()).map(str::to_owned),
+            false => (root == Path::new(SEED_ROOT)).then(|| "tmp".to_owned()),
+        };
+        Located { name, ..Located::at(root) }
+    }
+
     /// The room of a repository.
     pub fn of(&self, repository: &Repository) -> Result<Located> {
         if let Some(link) = self.link(&by_path(&repository.common))? {

@@ -1,20 +1,22 @@
-//! Sessions: which mailbox an agent's session is bound to, in `<root>/.sessions/<hash>`.
+//! Sessions: which mailbox of which room an agent's session is bound to, in `…/postroom/sessions/<hash>`.
 //!
-//! A binding is recorded by `setup` (and by hooks) and looked up when neither a flag nor the environment
-//! says who a command acts as. The file repeats program and session id, and a file that says another
-//! session is no binding. Beside it, [`told::Told`] is what that session has heard of its mail.
+//! A binding is recorded by `setup` (and by hooks). It comes before the environment and the working directory: an agent that goes
+//! elsewhere stays who it is. The file repeats program and session id, and a file that says another session is no binding. Beside
+//! it, [`told::Told`] is what that session has heard of its mail.
 
 pub mod told;
+
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
-use crate::mailbox::{Dir, Error};
+use crate::mailbox::disk::glimpse;
+use crate::mailbox::{Dir, Error, IfAny};
 use crate::name::MailboxId;
 use crate::room::Room;
 
-const FOLDER: &str = ".sessions";
 const LIMIT: u64 = 1024 * 1024;
 
 /// One session of one agent program.
@@ -39,6 +41,7 @@ struct Binding {
     v: u32,
     program: String,
     session: String,
+    root: PathBuf,
     mailbox: String,
     #[serde(default, skip_serializing_if = "is_zero")]
     pid: u64,
@@ -56,6 +59,8 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Debug)]
 pub struct Bound {
     pub session: Session,
+    /// The directory of the room.
+    pub root: PathBuf,
     pub mailbox: MailboxId,
     pub process: Process,
     /// Its program said that it is over.
@@ -78,13 +83,16 @@ impl Session {
         Ok(self.bound(room)?.map(|bound| bound.mailbox))
     }
 
-    /// What is recorded of this session.
+    /// What is recorded of this session in a room.
     pub fn bound(&self, room: &Room) -> Result<Option<Bound>, Error> {
-        let Some(folder) = folder(room)? else { return Ok(None) };
-        let Some(bytes) = folder.read(&self.file(), LIMIT)? else {
-            return Ok(None);
-        };
-        Ok(parse(&bytes).filter(|bound| bound.session == *self))
+        let Some(sessions) = room.sessions() else { return Ok(None) };
+        Ok(self.binding(sessions)?.filter(|bound| bound.root == room.path()))
+    }
+
+    /// The same in whichever room, with three calls.
+    pub fn binding(&self, sessions: &Path) -> Result<Option<Bound>, Error> {
+        let bytes = glimpse(&sessions.join(self.file()))?;
+        Ok(bytes.and_then(|bytes| parse(&bytes)).filter(|bound| bound.session == *self))
     }
 
     /// Binds this session to a mailbox; durable on return.
@@ -100,13 +108,12 @@ impl Session {
         process: Process,
         ended: bool,
     ) -> Result<(), Error> {
-        let folder = room.root().make_sub(FOLDER)?;
-        // Whoever made it may have been interrupted before its place in the room was durable.
-        room.root().sync()?;
+        let folder = made(room)?;
         let binding = Binding {
             v: 1,
             program: self.program.clone(),
             session: self.id.clone(),
+            root: room.path().to_owned(),
             mailbox: mailbox.to_string(),
             pid: process.pid,
             started: process.started,
@@ -149,19 +156,27 @@ fn recorded(room: &Room, wanted: impl Fn(&str) -> bool) -> Result<Vec<Bound>, Er
     folder.scan(|name, _| names.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
     names.retain(|name| name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit()) && wanted(name));
     names.sort();
-    Ok(names.iter().filter_map(|name| parse(&folder.read(name, LIMIT).ok()??)).collect())
+    let all = names.iter().filter_map(|name| parse(&folder.read(name, LIMIT).ok()??));
+    Ok(all.filter(|bound| bound.root == room.path()).collect())
 }
 
 fn folder(room: &Room) -> Result<Option<Dir>, Error> {
-    match room.root().sub(FOLDER) {
-        Err(e) if e.is_missing() => Ok(None),
-        other => other.map(Some),
-    }
+    room.sessions().map_or(Ok(None), |path| Dir::open(path).if_any())
+}
+
+/// The directory, made and durable.
+fn made(room: &Room) -> Result<Dir, Error> {
+    let path = room.sessions().unwrap_or(room.path());
+    let folder = Dir::make(path)?;
+    // Whoever made it may have been interrupted before its place was durable.
+    folder.sync_parents()?;
+    Ok(folder)
 }
 
 fn parse(bytes: &[u8]) -> Option<Bound> {
     let binding: Binding = serde_json::from_slice(bytes).ok()?;
     Some(Bound {
+        root: binding.root,
         mailbox: MailboxId::parse(&binding.mailbox).ok()?,
         process: Process { pid: binding.pid, started: binding.started },
         ended: binding.ended,
@@ -198,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_binding_without_the_newer_fields_is_read() {
-        let old = br#"{"v":1,"program":"claude","session":"s","mailbox":"bob-1"}"#;
+        let old = br#"{"v":1,"program":"claude","session":"s","root":"/r","mailbox":"bob-1"}"#;
         let bound = parse(old).unwrap();
         assert_eq!((bound.mailbox.as_str(), bound.ended), ("bob-1", false));
         assert!(parse(b"[]").is_none());

@@ -26,7 +26,7 @@ pub(super) struct Agents {}
 
 impl Verb for Agents {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post = context.post()?;
+        let post = context.project_post()?;
         let staff = staff::gather(post)?;
         let mut missing = false;
         let mut list = vec![];
@@ -161,7 +161,7 @@ pub(super) struct RunsOf {
 
 impl Verb for RunsOf {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post = context.post()?;
+        let post = context.project_post()?;
         let runs = Runs::open(post.room())?;
         let ids = runs.ids()?;
         let Some(wanted) = &self.id else {

@@ -11,6 +11,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::post::{Caller, Error, Failure, Me, Post};
 use crate::room::Room;
 use crate::rooms::Located;
+use crate::session::Session;
 
 /// What every verb is handed.
 #[derive(Debug)]
@@ -74,7 +75,9 @@ impl Context {
 
     /// Refuses a room that somebody else could move away while this command stays in it.
     pub(super) fn must_stay_in_place(&mut self) -> Result<(), Fail> {
-        self.locate()?;
+        if self.root.as_os_str().is_empty() {
+            self.locate()?;
+        }
         Ok(Room::check_above(&self.root).map_err(Error::from)?)
     }
 
@@ -97,8 +100,26 @@ impl Context {
 
     /// Looks for the room that this command is about.
     pub(super) fn locate(&mut self) -> Result<Located, Fail> {
+        self.locate_for(self.surroundings.session.clone().as_ref())
+    }
+
+    /// The room of the project, for what is about its agents and workflows and not about the mail of whoever calls. An agent whose
+    /// mail is elsewhere has to say which it means.
+    pub(super) fn project_post(&mut self) -> Result<&'static Post, Fail> {
+        let located = self.locate_for(None)?;
+        let bound = surroundings::bound_root(self.surroundings.session.as_ref())?;
+        let is_named = self.globals.root.is_some() || self.globals.room.is_some();
+        if let Some(bound) = bound.filter(|bound| !is_named && *bound != located.root) {
+            let (bound, own) = (bound.display(), self.room_shown());
+            let why = format!("this session's mail is in {bound}, and this project's room is {own}");
+            return Err(Fail::told(Failure::Refused, why, "say which is meant: --room NAME or --root DIR"));
+        }
+        Ok(for_good(Post::open(&self.root, self.caller(), self.clock())?))
+    }
+
+    fn locate_for(&mut self, session: Option<&Session>) -> Result<Located, Fail> {
         let (root, room) = (self.globals.root.as_deref(), self.globals.room.as_deref());
-        let located = self.surroundings.room(root, room, self.here.as_deref())?;
+        let located = self.surroundings.room(root, room, session, self.here.as_deref())?;
         if let (Some(old), Some(name)) = (&located.moved_from, &located.name) {
             note(&format!("postroom: this repository was {}; its room `{name}` came with it", old.display()));
         }
@@ -107,12 +128,9 @@ impl Context {
     }
 
     /// The room this command is about, as a session sees it that only the caller knows.
-    pub(super) fn post_of(
-        &mut self,
-        session: Option<crate::session::Session>,
-    ) -> Result<&'static Post, Fail> {
-        self.locate()?;
+    pub(super) fn post_of(&mut self, session: Option<Session>) -> Result<&'static Post, Fail> {
         let session = session.or_else(|| self.surroundings.session.clone());
+        self.locate_for(session.as_ref())?;
         Ok(for_good(Post::open(&self.root, Caller { session, ..self.caller() }, self.clock())?))
     }
 
@@ -121,6 +139,7 @@ impl Context {
             flag: self.globals.acting.clone(),
             environment: self.surroundings.mailbox_id.clone(),
             session: self.surroundings.session.clone(),
+            sessions: surroundings::sessions(),
             harness: self.surroundings.harness.clone(),
             pid: surroundings::parent(),
             hops: self.surroundings.hops,

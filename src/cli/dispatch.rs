@@ -49,10 +49,10 @@ pub(super) struct Dispatch {
 
 impl Verb for Dispatch {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.project_post()?;
         if self.watch {
             context.must_stay_in_place()?;
         }
-        let post = context.post()?;
         post.adopt_new_inboxes()?;
         let staff = staff::gather(post)?;
         let parallel = self.parallel.unwrap_or(staff.settings.parallel).max(1);

@@ -71,6 +71,7 @@ impl Surroundings {
         &self,
         root: Option<&Path>,
         room: Option<&str>,
+        session: Option<&Session>,
         here: Option<&Path>,
     ) -> Result<Located, Fail> {
         if let Some(root) = root {
@@ -78,6 +79,9 @@ impl Surroundings {
         }
         if let Some(room) = room {
             return Ok(rooms()?.named(&checked(room)?));
+        }
+        if let Some(root) = bound_root(session)? {
+            return Ok(rooms()?.at(root));
         }
         if let Some(root) = env::var_os("POSTROOM_ROOT").filter(|r| !r.is_empty()) {
             return Ok(Located::at(absolute(Path::new(&root))?));
@@ -175,6 +179,17 @@ fn is_tree(claude: &Path) -> std::io::Result<bool> {
 fn checked(room: &str) -> Result<RoomName, Fail> {
     RoomName::parse(room)
         .map_err(|why| Error::BadName { what: "the room", text: room.to_owned(), why }.into())
+}
+
+/// Where sessions of this person are bound, if anything tells.
+pub(super) fn sessions() -> Option<PathBuf> {
+    state().ok().map(|state| state.join("sessions"))
+}
+
+/// The room that a session is bound in, if it is still there.
+pub(super) fn bound_root(session: Option<&Session>) -> Result<Option<PathBuf>, Fail> {
+    let (Some(session), Some(sessions)) = (session, sessions()) else { return Ok(None) };
+    Ok(session.binding(&sessions)?.map(|bound| bound.root).filter(|root| root.is_dir()))
 }
 
 /// The rooms of this person.

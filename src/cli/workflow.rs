@@ -135,10 +135,10 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
         });
         Fail::Usage(wrong.join("\n"), known.collect())
     })?;
+    let post = context.project_post()?;
     if follows {
         context.must_stay_in_place()?;
     }
-    let post = context.post()?;
     let strangers = start::strangers(post, &definition, Some(&inputs));
     if !strangers.is_empty() {
         return Err(found.wrong(&strangers, Failure::Unknown));
@@ -253,10 +253,10 @@ pub(super) fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record),
 }
 
 fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail> {
+    let post = context.project_post()?;
     if follows {
         context.must_stay_in_place()?;
     }
-    let post = context.post()?;
     let (runs, id, _) = meant(post, wanted)?;
     let gate = dispatch::gate_starter(&context.root);
     if look_at(post, &runs, &id)?.status() == Status::InProgress {
@@ -294,10 +294,10 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
 
 /// Writes a person's word about a run, and carries it on.
 fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Result<(), Fail> {
+    let post = context.project_post()?;
     if follows {
         context.must_stay_in_place()?;
     }
-    let post = context.post()?;
     let (runs, id, _) = meant(post, wanted)?;
     let by = post.me().map_or_else(|_| "user".to_owned(), |me| me.shown().to_owned());
     match start::control(post, &runs, &id, word.clone(), &format!("by {by}"))? {

@@ -17,7 +17,7 @@ use crate::workflow::{graph, inputs, start};
 pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
     let workflows = all();
     // Without a room there are workflows all the same.
-    let post = context.post().ok();
+    let post = context.project_post().ok();
     let runs = match &post {
         Some(post) => Runs::existing(post.room())?,
         None => None,
@@ -132,7 +132,7 @@ pub(super) fn document(post: &Post, engine: &Engine, run: &str) -> Value {
 }
 
 pub(super) fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> Result<(), Fail> {
-    let post = context.post()?;
+    let post = context.project_post()?;
     let (runs, id, record) = meant(post, wanted)?;
     let engine = look_at(post, &runs, &id)?;
     if let Some(step) = step {
@@ -223,7 +223,7 @@ pub(super) fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
         Err(problems) => (0, problems),
         // Who is there can be told only where there is a room.
         Ok(definition) => {
-            let strangers = match context.post() {
+            let strangers = match context.project_post() {
                 Ok(post) => {
                     let defaults = inputs::defaults(&definition);
                     start::strangers(post, &definition, Some(&defaults))

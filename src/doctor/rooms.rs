@@ -12,7 +12,7 @@ use crate::registry::Registry;
 use crate::room::Extent;
 
 /// Files and directories of a root that have a meaning.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 10] = [
     ".postroom",
     "postroom.toml",
     "registry.json",
@@ -21,7 +21,6 @@ const KNOWN: [&str; 11] = [
     ".journal",
     runs::FOLDER,
     crate::workflow::runs::FOLDER,
-    ".sessions",
     ".staging",
     crate::mailbox::trash::FOLDER,
 ];
@@ -72,7 +71,6 @@ impl Doctor<'_> {
             }
         }
         self.staging()?;
-        self.sessions()?;
         self.journal()?;
         if let Some(folder) = self.folder(runs::FOLDER)? {
             self.dispatched(&folder, 0)?;
@@ -111,27 +109,6 @@ impl Doctor<'_> {
         };
         for (name, _) in entries(&folder)? {
             self.litter(&folder, &name);
-        }
-        Ok(())
-    }
-
-    fn sessions(&mut self) -> Result<(), Error> {
-        let Some(folder) = self.folder(".sessions")? else {
-            return Ok(());
-        };
-        for (name, kind) in entries(&folder)? {
-            if name.starts_with('.') {
-                self.litter(&folder, &name);
-                continue;
-            }
-            let path = folder.path().join(&name).display().to_string();
-            if kind != FileType::RegularFile {
-                self.find(Grade::Fault, "§1.3", path, "is not a regular file");
-                continue;
-            }
-            if let Some(stat) = stat_if_any(&folder, &name)? {
-                self.modes(&folder, &name, &stat);
-            }
         }
         Ok(())
     }

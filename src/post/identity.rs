@@ -91,17 +91,17 @@ impl Post {
             let id = self.resolve_or_adopt(name)?.ok_or_else(|| self.not_me(Why::Flag, name))?;
             return Ok(Some((id, Why::Flag)));
         }
-        if let Some(text) = &self.caller.environment {
-            return self
-                .own_id_by_text(text)?
-                .map(|id| Some((id, Why::Environment)))
-                .ok_or_else(|| self.not_me(Why::Environment, text));
-        }
         if let Some(session) = &self.caller.session
             && let Some(id) = session.mailbox(&self.room)?
         {
             self.check_holder(session, &id)?;
             return Ok(Some((id, Why::Session)));
+        }
+        if let Some(text) = &self.caller.environment {
+            return self
+                .own_id_by_text(text)?
+                .map(|id| Some((id, Why::Environment)))
+                .ok_or_else(|| self.not_me(Why::Environment, text));
         }
         Ok(None)
     }

@@ -89,6 +89,8 @@ pub struct Caller {
     pub environment: Option<String>,
     /// The session of the agent program this runs in.
     pub session: Option<Session>,
+    /// Where sessions are bound. Without it there is no session.
+    pub sessions: Option<PathBuf>,
     /// The agent program's word, for the registry.
     pub harness: String,
     /// The process that is to be remembered as the agent; a note for people, never evidence.
@@ -122,7 +124,9 @@ impl Post {
         Ok(Self::of(Room::open_or_make(root, clock)?, caller))
     }
 
-    fn of(room: Room, caller: Caller) -> Self {
+    fn of(room: Room, mut caller: Caller) -> Self {
+        let room = room.with_sessions(caller.sessions.clone());
+        caller.session = caller.session.filter(|_| caller.sessions.is_some());
         let registry = Registry::load(room.root());
         Self { room, registry, renewed: OnceLock::new(), caller }
     }

@@ -1,10 +1,10 @@
-//! What a session was told of its unread mail: `<root>/.sessions/<hash>.told`, one line for each message, its marks and
+//! What a session was told of its unread mail: `…/postroom/sessions/<hash>.told`, one line for each message, its marks and
 //! its file name, and one line for each recent wake-up. Only messages that are still unread are kept, so the file is
 //! never longer than the inbox. Losing it costs a second notice and nothing else, so it is written without sync.
 
 use std::collections::HashMap;
 
-use super::{FOLDER, Session, folder};
+use super::{Session, folder, made};
 use crate::mailbox::Error;
 use crate::mailbox::lock::Lock;
 use crate::room::Room;
@@ -46,14 +46,14 @@ impl Told {
 
     /// Keeps others from telling the same; the folder is there, because the session is bound.
     pub fn lock(room: &Room) -> Result<Lock, Error> {
-        room.root().make_sub(FOLDER)?.lock(LOCK)
+        made(room)?.lock(LOCK)
     }
 
     /// Writes it down, without what is not unread any more.
     pub fn write(mut self, room: &Room, session: &Session, unread: &[String]) -> Result<(), Error> {
         let unread: std::collections::HashSet<&str> = unread.iter().map(String::as_str).collect();
         self.marks.retain(|name, _| unread.contains(name.as_str()));
-        room.root().make_sub(FOLDER)?.exchange(&file(session), self.render().as_bytes())
+        made(room)?.exchange(&file(session), self.render().as_bytes())
     }
 
     pub fn has(&self, name: &str, mark: Mark) -> bool {

@@ -84,7 +84,8 @@ fn an_attended_session_watches_its_inbox() {
 #[test]
 fn sessions_that_are_long_over_are_forgotten() {
     let room = TestRoom::with(&["alice", "bob"]);
-    let sessions = || std::fs::read_dir(room.root().join(".sessions")).unwrap().count();
+    let sessions =
+        || std::fs::read_dir(room.around().join("home/.local/state/postroom/sessions")).unwrap().count();
     let start = |session: &str| {
         let run = hook(&room, "codex", "session-start", session).arg("--name").arg("bob");
         assert!(text(&run.ends()).contains("the mailbox bob"));
@@ -94,7 +95,7 @@ fn sessions_that_are_long_over_are_forgotten() {
     };
     (0..5).for_each(|n| start(&format!("s{n}")));
     assert_eq!(sessions(), 11, "a binding and what was told for each, and the lock");
-    for file in std::fs::read_dir(room.root().join(".sessions")).unwrap() {
+    for file in std::fs::read_dir(room.around().join("home/.local/state/postroom/sessions")).unwrap() {
         crate::hand::age(&file.unwrap().path(), 31 * 24 * 3600);
     }
     start("s5");

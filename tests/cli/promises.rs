@@ -155,7 +155,7 @@ fn promise_7_files_are_the_truth() {
     let id = room.send("alice", "bob", "kept");
     room.send("alice", "bob", "also kept");
     let (alice, bob) = (room.id("alice"), room.id("bob"));
-    for extra in [".journal", ".sessions", ".staging", ".registry.lock", "registry.json", ".postroom"] {
+    for extra in [".journal", ".staging", ".registry.lock", "registry.json", ".postroom"] {
         let path = room.root().join(extra);
         let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
         assert!(!path.exists(), "{extra}");

@@ -274,3 +274,44 @@ fn finding_the_room_costs_little() {
         );
     }
 }
+
+#[test]
+fn an_agent_that_goes_elsewhere_stays_who_it_is() {
+    let site = Site::new();
+    for name in ["web", "api"] {
+        site.repository(name);
+        site.setup(name, "coder");
+    }
+    let bare = |within: &str, arguments: &[&str]| {
+        site.room.bare(arguments.iter().copied()).within(&site.path(within)).env("CODEX_THREAD_ID", "t1")
+    };
+    bare("web", &["setup", "worker"]).succeeds();
+    // What a daemon leaked from another thread does not count either.
+    let leaked = site.path("leaked");
+    let who = |within: &str| {
+        let run = bare(within, &["whoami", "--json"]);
+        let told = run.env("AGENT_MAILBOX_ID", "coder").env("POSTROOM_ROOT", leaked.to_str().unwrap()).json();
+        (told["room"].as_str().unwrap().to_owned(), told["name"].as_str().unwrap().to_owned())
+    };
+    for within in ["web", "api", "."] {
+        assert_eq!(who(within), ("web".into(), "worker".into()), "{within}");
+    }
+    // What is about a project is about the one that it stands in, and says so where that is another.
+    let ran = bare("api", &["agents"]).exits(4);
+    assert!(ran.err.contains("rooms/web") && ran.err.contains("rooms/api"), "{ran:?}");
+    assert_eq!(bare("api", &["--room", "api", "agents"]).ends().code, 1);
+    assert_eq!(bare("web", &["agents"]).ends().code, 1);
+}
+
+#[test]
+fn hooks_look_from_where_their_session_works() {
+    let site = Site::new();
+    site.repository("web");
+    site.setup("web", "coder");
+    let input = format!("{{\"session_id\":\"s1\",\"cwd\":\"{}\"}}", site.path("web").display());
+    let script = format!(
+        "printf '%s' '{input}' | env -u POSTROOM_ROOT postroom hook claude session-start --name coder"
+    );
+    let ran = site.room.bash(&script).succeeds();
+    assert!(ran.out.contains("coder"), "{ran:?}");
+}

@@ -1,4 +1,4 @@
-//! Who a command acts as, and who exists: `whoami`, `names`, and the order flag, environment, session.
+//! Who a command acts as, and who exists: `whoami`, `names`, and the order flag, session, environment.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 const ID: &str = "AGENT_MAILBOX_ID";
 
 #[test]
-fn the_flag_goes_before_the_environment_and_that_before_the_session() {
+fn the_flag_goes_before_the_session_and_that_before_the_environment() {
     let room = TestRoom::with(&["flag", "environment"]);
     room.run(["setup", "session"]).env(SESSION, "s1").succeeds();
     let who = |run: crate::room::Run| {
@@ -23,10 +23,14 @@ fn the_flag_goes_before_the_environment_and_that_before_the_session() {
         room.run(arguments.iter().copied()).env(ID, room.id("environment")).env(SESSION, "s1")
     };
     assert_eq!(who(all(&["--as", "flag", "whoami", "--json"])), ("flag".into(), "--as".into()));
-    assert_eq!(who(all(&["whoami", "--json"])), ("environment".into(), "AGENT_MAILBOX_ID".into()));
     assert_eq!(
-        who(room.run(["whoami", "--json"]).env(SESSION, "s1")),
+        who(all(&["whoami", "--json"])),
         ("session".into(), "the binding of this agent session".into())
+    );
+    assert_eq!(
+        who(room.run(["whoami", "--json"]).env(ID, room.id("environment")).env(SESSION, "s2")),
+        ("environment".into(), "AGENT_MAILBOX_ID".into()),
+        "a session that is bound to nothing"
     );
 }
 
@@ -107,21 +111,27 @@ fn a_session_id_is_never_a_path() {
     let evil = "../../../../escape";
     room.run(["setup", "bob"]).env(SESSION, evil).succeeds();
     assert_eq!(room.run(["whoami", "--json"]).env(SESSION, evil).json()["name"], "bob");
-    let outside: Vec<_> = std::fs::read_dir(room.around()).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(outside, ["room"]);
+    let names = |path: std::path::PathBuf| -> Vec<String> {
+        let entries = std::fs::read_dir(path).unwrap();
+        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let mut outside = names(room.around().to_owned());
+    outside.sort();
+    assert_eq!(outside, ["home", "room"]);
+    let sessions = names(room.around().join("home/.local/state/postroom/sessions"));
+    assert!(sessions.iter().all(|name| name.len() == 32), "{sessions:?}");
 }
 
 #[test]
 fn an_unusable_identity_in_the_environment_is_not_passed_over() {
-    // Passing over it would act as the session's mailbox instead, and read somebody else's mail.
-    let room = TestRoom::empty();
-    room.run(["setup", "bob"]).env(SESSION, "s1").succeeds();
+    let room = TestRoom::with(&["bob"]);
     let long = "x".repeat(1100);
     for value in [OsStr::from_bytes(b"\xff\xfe"), OsStr::new(&long), OsStr::new("../bob")] {
-        let ran = room.run(["whoami"]).env(SESSION, "s1").env(ID, value).ends();
+        let ran = room.run(["whoami"]).env(SESSION, "s2").env(ID, value).ends();
         assert!([3, 4].contains(&ran.code) && ran.out.is_empty(), "{value:?}: {ran:?}");
     }
     // An empty one is as good as none.
+    room.run(["setup", "carol"]).env(SESSION, "s1").env(ID, "").succeeds();
     room.run(["whoami"]).env(SESSION, "s1").env(ID, "").succeeds();
 }
 
