@@ -22,7 +22,7 @@ fn desk() -> Desk {
 }
 
 fn cause(program: &str) -> Cause<'_> {
-    static WITH: With = With { root: PathBuf::new(), name: None };
+    static WITH: With = With { roots: Vec::new(), name: None };
     Cause { program, project: None, with: &WITH }
 }
 

@@ -20,8 +20,8 @@ pub struct Site {
     pub project: Option<PathBuf>,
     /// How hooks call postroom; in a project by its name, because others have it elsewhere.
     pub postroom: String,
-    /// The room that must be writable.
-    pub root: PathBuf,
+    /// The directories that must be writable: those of all rooms and of the sessions, and a room that is elsewhere.
+    pub roots: Vec<PathBuf>,
     /// The standing name of its sessions.
     pub name: Option<String>,
     /// Whether the program is known to have the hook that wakes.
@@ -94,16 +94,28 @@ impl Site {
                 };
                 self.hooks(program).map(hook).collect()
             }
-            Entry::Put { at, key, value } => vec![Change {
-                at: keys(at),
-                what: What::Put {
-                    key: key.replace("{root}", &self.root.display().to_string()),
-                    value: self.value(value),
-                },
-            }],
-            Entry::Add { at, value } => {
-                vec![Change { at: keys(at), what: What::Add { value: self.value(value), mark: None } }]
+            Entry::Put { at, key, value } => {
+                let put = |root: &str| Change {
+                    at: keys(at),
+                    what: What::Put { key: key.replace("{root}", root), value: self.value(value, root) },
+                };
+                self.for_roots(key, put)
             }
+            Entry::Add { at, value } => {
+                let add = |root: &str| Change {
+                    at: keys(at),
+                    what: What::Add { value: self.value(value, root), mark: None },
+                };
+                self.for_roots(value, add)
+            }
+        }
+    }
+
+    /// One change for each root, if the template has one in it.
+    fn for_roots(&self, template: &str, change: impl Fn(&str) -> Change) -> Vec<Change> {
+        match template.contains("{root}") {
+            true => self.roots.iter().map(|root| change(&root.display().to_string())).collect(),
+            false => vec![change("")],
         }
     }
 
@@ -139,10 +151,8 @@ impl Site {
         serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
     }
 
-    fn value(&self, template: &str) -> Value {
-        let filled = template
-            .replace("{postroom}", &quoted(&self.postroom))
-            .replace("{root}", &quoted(&self.root.display().to_string()));
+    fn value(&self, template: &str, root: &str) -> Value {
+        let filled = template.replace("{postroom}", &quoted(&self.postroom)).replace("{root}", &quoted(root));
         serde_json::from_str(&filled).unwrap_or(Value::Null)
     }
 
@@ -179,7 +189,7 @@ mod tests {
             moved: false,
             project: project.map(Into::into),
             postroom: "/opt/it's/postroom".to_owned(),
-            root: "/h/mail".into(),
+            roots: vec!["/h/mail".into(), "/h/sessions".into()],
             name: Some("bob".to_owned()),
             wakes: true,
         }

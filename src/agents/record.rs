@@ -35,7 +35,7 @@ pub(super) struct Record {
 /// What a later look has to know to expect the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct With {
-    pub root: PathBuf,
+    pub roots: Vec<PathBuf>,
     pub name: Option<String>,
 }
 

@@ -9,15 +9,17 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::fail::Fail;
+use super::output::note;
 use super::scene::{Scene, said_shown, said_word, trust_shown};
 use super::spawn::known;
 use super::{Verb, installed, surroundings};
 use crate::agents::ledger::{self, Cause, Done, Ledger};
 use crate::agents::programs::{self, PROGRAMS, Program};
 use crate::agents::witness::Trust;
-use crate::mailbox;
+use crate::mailbox::{self, Dir};
 use crate::message::visible;
-use crate::post::{self, Failure};
+use crate::name::Name;
+use crate::post::{self, Error, Failure, Post};
 
 /// Give an agent program its skill, hooks, MCP server and permissions
 ///
@@ -145,9 +147,13 @@ impl Verb for Install {
         }
         let spec = program(self.program.as_deref().unwrap_or_default())?;
         let post = context.post_or_new()?;
-        let name =
-            self.name.as_deref().map(|name| post.addressee(name).map(|_| name.to_owned())).transpose()?;
-        let scene = Scene::look(context, spec, project, name)?;
+        if let Some(name) = &self.name {
+            standing_name(post, name)?;
+        }
+        let scene = Scene::look(context, spec, project, self.name.clone())?;
+        for root in &scene.site.roots {
+            Dir::make(root)?;
+        }
         if scene.file.is_none() && scene.site.project.is_none() && !is_there(&scene.site.config)? {
             let config = scene.site.config.display();
             let why = format!(
@@ -171,6 +177,15 @@ impl Verb for Install {
         self.tell(context, &scene, &ledger, &files);
         Ok(())
     }
+}
+
+/// A name that sessions get in the room of each; here it may still be nobody's.
+fn standing_name(post: &Post, name: &str) -> Result<(), Fail> {
+    Name::parse(name).map_err(|why| Error::BadName { what: "--name", text: name.to_owned(), why })?;
+    if let Err(Error::UnknownName { .. }) = post.addressee(name) {
+        note(&format!("postroom: nobody is called `{name}` in this room yet: postroom setup {name}"));
+    }
+    Ok(())
 }
 
 impl Install {

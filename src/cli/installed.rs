@@ -39,7 +39,7 @@ pub(super) fn look(
         let mut scene = Scene::look(context, spec, project.clone(), name.clone())?;
         let with = ledger.as_ref().map(|ledger| ledger.installed_with(spec.word, project.as_deref()));
         if let Some(with) = with.transpose()?.flatten() {
-            scene.site.root = with.root;
+            scene.site.roots = with.roots;
             scene.site.name = name.clone().or(with.name);
         }
         let looked = Looked::at(scene);

@@ -75,13 +75,13 @@ use output::Output;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Everywhere")]
 struct Globals {
-    /// The room's directory (else POSTROOM_ROOT, else the room of postroom.toml, else the room `main`)
+    /// The room's directory (else that of this agent session, POSTROOM_ROOT, postroom.toml, the git repository, `main`)
     #[arg(long, value_name = "DIR", conflicts_with = "room", global = true)]
     root: Option<std::path::PathBuf>,
     /// A room by its name
     #[arg(long, value_name = "NAME", global = true)]
     room: Option<String>,
-    /// Act as this mailbox (else AGENT_MAILBOX_ID, else the mailbox of this agent session)
+    /// Act as this mailbox (else the mailbox of this agent session, else AGENT_MAILBOX_ID)
     #[arg(long = "as", value_name = "NAME", global = true)]
     acting: Option<String>,
     /// One JSON document instead of text (docs/json.md)

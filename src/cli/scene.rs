@@ -48,7 +48,7 @@ impl Scene {
             moved: moved.is_some(),
             project,
             postroom,
-            root: context.root.clone(),
+            roots: roots(context)?,
             name,
             wakes,
         };
@@ -57,7 +57,7 @@ impl Scene {
 
     /// What it is installed with.
     pub(super) fn with(&self) -> With {
-        With { root: self.site.root.clone(), name: self.site.name.clone() }
+        With { roots: self.site.roots.clone(), name: self.site.name.clone() }
     }
 
     pub(super) fn scope(&self) -> &'static str {
@@ -86,6 +86,16 @@ impl Scene {
     pub(super) fn is_older(&self) -> bool {
         self.version.is_some_and(|version| version < self.spec.tested)
     }
+}
+
+/// What an agent program must be able to write: all rooms and the sessions, and a room that is elsewhere.
+fn roots(context: &Context) -> Result<Vec<PathBuf>, Fail> {
+    let state = surroundings::state()?;
+    let mut roots = vec![state.join("rooms"), state.join("sessions")];
+    if !context.root.starts_with(&roots[0]) {
+        roots.push(context.root.clone());
+    }
+    Ok(roots)
 }
 
 /// The path under which other programs can start postroom later.

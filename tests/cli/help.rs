@@ -83,7 +83,7 @@ fn the_overview_is_the_contract() {
 
     More:
       work queues  claim, done, release, fail, failed, tree
-      people       adopt, group, takeover, prune, undo
+      people       adopt, group, takeover, prune, undo, rooms
       agents       dispatch, workflow, agents, runs, trust
       at home      mcp, install, uninstall, attend, spawn, handback
       look         trace, thread, sent, search, stats, log, doctor

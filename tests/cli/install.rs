@@ -171,8 +171,29 @@ fn what_is_not_installed_or_not_writable_is_told() {
         std::fs::read_to_string(home(&room).join(".claude/skills/mailbox/SKILL.md")).unwrap(),
         "theirs"
     );
-    let ran = postroom(&room, ["install", "claude", "--name", "nobody"]).exits(3);
-    assert!(ran.err.contains("nobody"), "{}", ran.err);
+    // A name is one in the room of each session; that nobody has it here is told.
+    let ran = postroom(&room, ["install", "claude", "--replace", "--name", "nobody"]).succeeds();
+    assert!(ran.err.contains("nobody is called `nobody`"), "{}", ran.err);
+    postroom(&room, ["install", "claude", "--name", "../x"]).exits(4);
+}
+
+#[test]
+fn sandboxed_programs_may_write_in_rooms_and_sessions_alone() {
+    let room = settled();
+    let state = home(&room).join(".local/state/postroom");
+    let roots =
+        [state.join("rooms"), state.join("sessions"), room.root()].map(|path| path.display().to_string());
+    for program in ["claude", "codex", "opencode"] {
+        postroom(&room, ["install", program]).succeeds();
+    }
+    let file = |path: &str| std::fs::read_to_string(home(&room).join(path)).unwrap();
+    let settings =
+        [file(".claude/settings.json"), file(".codex/config.toml"), file(".config/opencode/opencode.json")];
+    for text in &settings {
+        assert!(roots.iter().all(|root| text.contains(root.as_str())), "{text}");
+        assert!(!text.contains(&format!("\"{}\"", state.display())), "{text}");
+    }
+    assert!(state.join("rooms").is_dir() && state.join("sessions").is_dir());
 }
 
 #[test]

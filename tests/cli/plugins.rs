@@ -34,7 +34,7 @@ fn command(program: &Program, event: Event) -> String {
         moved: false,
         project: None,
         postroom: "postroom".to_owned(),
-        root: "/".into(),
+        roots: vec!["/".into()],
         name: None,
         wakes: true,
     };
