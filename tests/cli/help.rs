@@ -7,7 +7,7 @@ const MAIN: [&str; 11] =
     ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
 
 /// What the overview only names.
-const MORE: [&str; 35] = [
+const MORE: [&str; 36] = [
     "tree",
     "adopt",
     "claim",
@@ -19,6 +19,7 @@ const MORE: [&str; 35] = [
     "takeover",
     "prune",
     "undo",
+    "rooms",
     "trace",
     "thread",
     "sent",
