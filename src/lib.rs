@@ -23,6 +23,7 @@ pub mod mailbox;
 pub mod mcp;
 pub mod message;
 pub mod name;
+pub mod person;
 pub mod post;
 pub mod random;
 pub mod registry;

@@ -3,7 +3,9 @@
 //! inherits whoever loses its parent, and so finds those that have thrown the mark away; without a child it has nobody to
 //! look for.
 
+use std::io;
 use std::os::fd::OwnedFd;
+use std::str::FromStr;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -95,18 +97,74 @@ fn end_those(sure: u32, those: impl Fn() -> Vec<OwnedFd>) -> bool {
 
 /// Whether a process carries the mark of a run.
 fn is_marked(number: &str, run: &str) -> bool {
-    let environment = std::fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+    variable(number, MARK).as_deref() == Some(run.as_bytes())
+}
+
+/// A variable of the environment of a process, as far as it is shown.
+fn variable(number: &str, name: &str) -> Option<Vec<u8>> {
+    let environment = std::fs::read(format!("/proc/{number}/environ")).ok()?;
     let value = |variable: &[u8]| {
-        variable.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).map(<[u8]>::to_vec)
+        variable.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).map(<[u8]>::to_vec)
     };
-    environment.split(|b| *b == 0).any(|variable| value(variable).as_deref() == Some(run.as_bytes()))
+    environment.split(|b| *b == 0).find_map(value)
 }
 
 /// The parent of a process.
 fn parent(number: &str) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    field(number, 1).ok()
+}
+
+/// A field of `/proc/NUMBER/stat`, counted from the state of the process.
+fn field<T: FromStr>(number: &str, at: usize) -> io::Result<T> {
+    let stat = std::fs::read_to_string(format!("/proc/{number}/stat"))?;
     // Its name may hold anything, a bracket included.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    rest.split_whitespace()
+        .nth(at)
+        .and_then(|text| text.parse().ok())
+        .ok_or(io::ErrorKind::InvalidData.into())
+}
+
+/// A process above this one.
+#[derive(Debug)]
+pub struct Ancestor {
+    /// What the kernel calls it.
+    pub name: String,
+    /// Its command line.
+    pub words: Vec<String>,
+    /// It is a part of a run.
+    pub is_marked: bool,
+}
+
+/// Every process above this one, the nearest first. What cannot be seen is an error.
+pub fn ancestors() -> io::Result<Vec<Ancestor>> {
+    let (mut above, mut child) = (vec![], "self".to_owned());
+    loop {
+        let (parent, began): (u32, u64) = (field(&child, 1)?, field(&child, 19)?);
+        if parent == 0 {
+            return Ok(above);
+        }
+        let number = parent.to_string();
+        // A parent that began later is another process with the number of one that has ended.
+        if field::<u64>(&number, 19)? > began {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let name = std::fs::read_to_string(format!("/proc/{number}/comm"))?.trim_end().to_owned();
+        let line = std::fs::read(format!("/proc/{number}/cmdline"))?;
+        let words = line.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        // The environment of another user's process is not shown; a run is this user's.
+        let is_marked = variable(&number, MARK).is_some();
+        above.push(Ancestor { name, words, is_marked });
+        child = number;
+    }
+}
+
+/// The device number of the controlling terminal of this process (0: it has none), and whether this process is in its
+/// foreground.
+pub fn terminal() -> io::Result<(u32, bool)> {
+    let (group, foreground): (i64, i64) = (field("self", 2)?, field("self", 5)?);
+    // A group of another PID namespace has no number here.
+    Ok((field("self", 4)?, group > 0 && group == foreground))
 }
 
 /// The living processes that are meant.

@@ -1,0 +1,169 @@
+//! A person: whether one is at this command. Trust, approvals and the mail of `user` are a person's, and agents can run every
+//! command that a person can.
+//!
+//! A person has no agent program and no postroom among the parents of the command, no mark of an agent in its environment,
+//! and a controlling terminal in whose foreground it runs. What cannot be seen is a refusal, never a person. In a nested PID
+//! namespace the parents cannot all be seen, so there the person also types the name of what it is about. What this cannot
+//! stop is in docs/security.md.
+
+use std::path::Path;
+
+use thiserror::Error as ThisError;
+
+use crate::agents::programs;
+use crate::dispatch::processes::{self, Ancestor, MARK};
+
+/// Programs that run scripts: their first argument says what they are.
+const INTERPRETERS: [&str; 8] = ["node", "nodejs", "bun", "deno", "sh", "bash", "dash", "python3"];
+
+/// The first namespace of PIDs, by the number that every kernel gives it (`PROC_PID_INIT_INO`).
+const INITIAL: &str = "pid:[4026531836]";
+
+/// A person at a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// Such as `/dev/pts/3`.
+    pub terminal: String,
+    /// Not all parents can be seen.
+    nested: bool,
+}
+
+/// Why this is not a person.
+#[derive(Debug, ThisError)]
+pub enum NoPerson {
+    #[error("this is the session of an agent")]
+    Session,
+    #[error("{what} started this")]
+    Below { what: String },
+    #[error("there is no terminal")]
+    NoTerminal,
+    #[error("another process has the terminal")]
+    Background,
+    #[error("the name was not typed")]
+    NotTyped,
+    #[error("cannot see who started this: {why}")]
+    Unseen { why: String },
+}
+
+/// The person at this command. `by_agent`: the environment has the mark of an agent. `typed`: asks for a name at the terminal,
+/// where only that can tell.
+pub fn at_hand(by_agent: bool, name: &str, typed: impl FnOnce(&str) -> bool) -> Result<Person, NoPerson> {
+    let person = look(by_agent)?;
+    if person.nested && !typed(name) {
+        return Err(NoPerson::NotTyped);
+    }
+    Ok(person)
+}
+
+/// Looks without a question: in a nested namespace this is not enough.
+pub fn look(by_agent: bool) -> Result<Person, NoPerson> {
+    if by_agent {
+        return Err(NoPerson::Session);
+    }
+    let unseen = |e: std::io::Error| NoPerson::Unseen { why: e.to_string() };
+    for ancestor in processes::ancestors().map_err(unseen)? {
+        if let Some(what) = agent(&ancestor) {
+            return Err(NoPerson::Below { what });
+        }
+    }
+    let (number, in_foreground) = processes::terminal().map_err(unseen)?;
+    let terminal = terminal_called(number).ok_or(NoPerson::NoTerminal)?;
+    if !in_foreground {
+        return Err(NoPerson::Background);
+    }
+    let space = std::fs::read_link("/proc/self/ns/pid").map_err(unseen)?;
+    Ok(Person { terminal, nested: space != Path::new(INITIAL) })
+}
+
+/// What a process is, if a person would not be below it.
+fn agent(process: &Ancestor) -> Option<String> {
+    if process.is_marked {
+        return Some(format!("a run of an agent ({MARK})"));
+    }
+    let words = &process.words;
+    let program = words.first().map_or("", |word| stem(word));
+    let mut called = vec![process.name.as_str(), program];
+    if INTERPRETERS.contains(&program) || INTERPRETERS.contains(&process.name.as_str()) {
+        let script = words.iter().skip(1).find(|word| !word.starts_with('-'));
+        // Installed by npm, the script may have any name; its package does not.
+        let package = |script: &&String| script.contains("/node_modules/");
+        called.extend(script.map(|script| stem(script)));
+        called.extend(script.filter(package).into_iter().flat_map(|script| script.split('/')));
+    }
+    let is = |word: &str, known: &str| {
+        word == known || word.strip_prefix(known).is_some_and(|rest| rest.starts_with("-c") || rest == "-ai")
+    };
+    let known = || programs::PROGRAMS.iter().map(|program| program.word).chain(["postroom"]);
+    called.iter().find_map(|word| known().find(|known| is(word, known))).map(|known| format!("`{known}`"))
+}
+
+/// The name of a program without its directory and ending.
+fn stem(word: &str) -> &str {
+    let name = word.rsplit('/').next().unwrap_or(word).trim_start_matches('-');
+    [".exe", ".js", ".mjs", ".cjs"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
+}
+
+/// The file of the terminal with a device number as `/proc` shows it; `None`: there is none.
+fn terminal_called(number: u32) -> Option<String> {
+    let (major, minor) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xfff00));
+    Some(match major {
+        0 => return None,
+        136..=143 => format!("/dev/pts/{}", (major - 136) * 256 + minor),
+        4 if minor < 64 => format!("/dev/tty{minor}"),
+        4 => format!("/dev/ttyS{}", minor - 64),
+        _ => format!("terminal {major}:{minor}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(name: &str, words: &str) -> Ancestor {
+        let words = words.split(' ').map(str::to_owned).collect();
+        Ancestor { name: name.to_owned(), words, is_marked: false }
+    }
+
+    #[test]
+    fn agent_programs_are_known_by_name_script_or_package() {
+        for (name, words) in [
+            ("claude", "claude --continue"),
+            ("node", "node /usr/local/bin/gemini -p x"),
+            ("MainThread", "node --max-old-space-size=4096 /usr/bin/copilot"),
+            ("node", "node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js"),
+            ("node", "/opt/node/bin/node /x/node_modules/@google/gemini-cli/dist/index.js"),
+            ("codex", "/usr/lib/node_modules/@openai/codex/vendor/codex exec"),
+            ("bun", "bun /x/node_modules/opencode-ai/bin/run.js"),
+            ("sh", "sh ./claude"),
+            ("postroom", "postroom supervise x"),
+        ] {
+            assert!(agent(&process(name, words)).is_some(), "{words}");
+        }
+        assert!(agent(&Ancestor { is_marked: true, ..process("sh", "sh") }).is_some());
+        for (name, words) in [
+            ("bash", "-bash"),
+            ("sshd", "sshd: me@pts/3"),
+            ("vim", "vim claude"),
+            ("bash", "bash /srv/claude/build.sh"),
+            ("tmux: server", "tmux new -s codex"),
+            ("systemd", "/sbin/init"),
+            ("kernel", ""),
+        ] {
+            assert_eq!(agent(&process(name, words)), None, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_has_its_name() {
+        assert_eq!(terminal_called(0), None);
+        assert_eq!(terminal_called(34_819).as_deref(), Some("/dev/pts/3"));
+        assert_eq!(terminal_called((137 << 8) | 1).as_deref(), Some("/dev/pts/257"));
+        assert_eq!(terminal_called(0x401).as_deref(), Some("/dev/tty1"));
+        assert_eq!(terminal_called(0x440).as_deref(), Some("/dev/ttyS0"));
+    }
+
+    #[test]
+    fn the_mark_of_an_agent_is_enough() {
+        assert!(matches!(look(true), Err(NoPerson::Session)));
+    }
+}
