@@ -168,7 +168,8 @@ pub fn definitions(bytes: &[u8]) {
     let given: Vec<(String, String)> =
         definition.inputs.iter().map(|input| (input.name.clone(), value(input.kind).to_owned())).collect();
     let inputs = inputs::resolve(&definition, &given).expect("what fits is taken");
-    let facts = Facts { run: "f-1".into(), inputs, results: "/results".into(), body_bytes: 100_000 };
+    let facts =
+        Facts { run: "f-1".into(), inputs, results: "/results".into(), body_bytes: 100_000, persons: vec![] };
     let definition = Arc::new(definition);
     let start =
         |answers, asked| Engine::new(Arc::clone(&definition), facts.clone(), answers, BTreeMap::new(), asked);
@@ -179,7 +180,8 @@ pub fn definitions(bytes: &[u8]) {
         asked.extend(engine.open().keys().cloned());
         let Some(ask) = engine.open().values().min_by_key(|ask| ask.id.to_string()).cloned() else { break };
         let failed = (number % 5 == 4).then(|| "no".to_owned());
-        let answer = Answer { body: "{\"a\": [1]}".into(), failed, from: "a".into(), file: "x".into() };
+        let answer =
+            Answer { body: "{\"a\": [1]}".into(), failed, from: "a".into(), file: "x".into(), said: None };
         assert!(engine.accept(&ask.id, answer.clone()), "an open question takes no answer");
         answers.insert(ask.id, answer);
     }

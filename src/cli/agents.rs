@@ -11,14 +11,15 @@ use serde_json::json;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
-use super::{Verb, dispatch, staff, surroundings, trusted};
+use super::{Verb, dispatch, staff, surroundings, terminal, trusted};
 use crate::clock::SystemClock;
 use crate::dispatch::child::{self, Next};
 use crate::dispatch::presets::Preset;
 use crate::dispatch::runs::Runs;
 use crate::message::visible;
 use crate::name::MailboxId;
-use crate::post::Failure;
+use crate::person;
+use crate::post::{Error, Failure};
 
 /// Show who works for which mailbox, and whether each program is there
 #[derive(Debug, Args)]
@@ -103,7 +104,8 @@ fn version(path: &std::path::Path) -> Option<String> {
 /// Let the agents of a repository, or of a room, be started
 ///
 /// What its postroom.toml, its workflows and the files that agent programs read there would run is yours to look at first.
-/// When one of them changes, it needs your word again. Refused in the session of an agent.
+/// When one of them changes, it needs your word again. Only a person at a terminal can say it. Where nobody has one, put what
+/// --export prints on your machine into the file that its first line names; the paths must be the same there.
 #[derive(Debug, Args)]
 pub(super) struct Trust {
     /// The repository, or the root of a room; else the repository around the working directory
@@ -111,19 +113,23 @@ pub(super) struct Trust {
     /// Take it back
     #[arg(long)]
     revoke: bool,
+    /// Print the record instead of writing it
+    #[arg(long, conflicts_with = "revoke")]
+    export: bool,
+    /// Do not ask; it needs the terminal anyway
+    #[arg(long)]
+    yes: bool,
 }
 
 impl Verb for Trust {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        if context.surroundings.by_agent {
-            let why = "only a person says what may be run, and this is the session of an agent";
-            return Err(Fail::told(Failure::Refused, why, "type it in a terminal of your own"));
-        }
         let dir = match (&self.dir, surroundings::project_file()?) {
             (Some(dir), _) => context.surroundings.whole_path(dir)?,
             (None, Some((file, _))) => file.parent().unwrap_or(&file).to_owned(),
             (None, None) => context.surroundings.whole_path(std::path::Path::new("."))?,
         };
+        let shown = visible::line(&dir.display().to_string());
+        person::at_hand(context.surroundings.by_agent, &shown, terminal::typed).map_err(Error::from)?;
         if self.revoke {
             if !trusted::distrust(&dir)? {
                 return Err(context.nothing(&format!("{} was not trusted", dir.display())));
@@ -138,7 +144,21 @@ impl Verb for Trust {
             }
             return Ok(());
         }
-        trusted::trust(&dir)?;
+        // Before the question: what changes while the person looks is not covered.
+        let record = trusted::record(&dir)?;
+        if self.export {
+            match context.output.json {
+                true => context
+                    .output
+                    .json(&json!({"v": 1, "directory": dir.display().to_string(), "record": record})),
+                false => context.output.text(&record),
+            }
+            return Ok(());
+        }
+        if !self.yes && !terminal::agrees(&format!("May the agents and workflows of {shown} be started?")) {
+            return Err(Fail::told(Failure::Nothing, "nothing was changed", "--yes does not ask"));
+        }
+        trusted::trust(&dir, &record)?;
         context.done = true;
         match context.output.json {
             true => context.output.json(&json!({"v": 1, "trusted": dir.display().to_string()})),

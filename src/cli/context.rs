@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::fail::Fail;
 use super::output::{Output, note};
 use super::surroundings::Surroundings;
-use super::{Globals, surroundings};
+use super::{Globals, surroundings, terminal};
 use crate::clock::{Clock, SystemClock};
 use crate::post::{Caller, Error, Failure, Me, Post};
 use crate::room::Room;
@@ -145,6 +145,9 @@ impl Context {
             hops: self.surroundings.hops,
             thread: self.surroundings.thread.clone(),
             tree: Some(surroundings::nearest_tree),
+            by_agent: self.surroundings.by_agent,
+            typed: Some(terminal::typed),
+            approvals: surroundings::config().ok().map(|config| config.join("approvals")),
         }
     }
 

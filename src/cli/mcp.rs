@@ -41,7 +41,9 @@ pub(super) struct Mcp {
 impl Verb for Mcp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         context.must_stay_in_place()?;
-        let (room, caller, clock) = (context.locate()?, context.caller(), context.clock());
+        // A client of a server is a program.
+        let caller = crate::post::Caller { by_agent: true, ..context.caller() };
+        let (room, clock) = (context.locate()?, context.clock());
         let failed = |e: std::io::Error| {
             Fail::told(Failure::NotDone, format!("the server ended: {e}"), "start it again")
         };

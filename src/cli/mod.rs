@@ -6,6 +6,7 @@
 
 mod adopt;
 mod agents;
+mod approve;
 mod archive;
 mod ask;
 mod attend;
@@ -48,6 +49,7 @@ mod staff;
 mod stats;
 mod surroundings;
 mod takeover;
+mod terminal;
 mod text;
 mod thread;
 mod trace;

@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
 use super::send::{Writing, tell};
+use super::{Verb, approve};
 use crate::message::visible;
 use crate::post::{Me, Outcome, Post};
 
@@ -33,7 +33,13 @@ impl Verb for Reply {
         let (post, me) = context.post_and_me()?;
         let Some(id) = &self.id_of_message else { return self.channel(context, post, &me) };
         post.find(&me, id)?;
-        let answer = post.reply(&me, id, self.writing.letter(post)?)?;
+        let letter = self.writing.letter(post)?;
+        if post.is_persons(&me.id) {
+            let asked = post.open_message(&me, id, true)?.message;
+            let run = asked.envelope.extra("workflow").unwrap_or_default();
+            approve::answers(post, run, &asked.envelope.id, &asked.body, &letter.body)?;
+        }
+        let answer = post.reply(&me, id, letter)?;
         let told = tell(context, [&answer.receipt]);
         // Whoever did not see the receipt may run this again; the note of it stays until it is out.
         context.output.flush().map_err(Fail::Output)?;

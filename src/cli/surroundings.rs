@@ -197,7 +197,7 @@ pub(super) fn rooms() -> Result<Rooms, Fail> {
     Ok(Rooms::new(&state()?))
 }
 
-/// Where the rooms of this person lie, and what the person trusts.
+/// Where the rooms of this person are.
 pub(super) fn state() -> Result<PathBuf, Fail> {
     let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let state =
@@ -210,6 +210,12 @@ pub(super) fn state() -> Result<PathBuf, Fail> {
         )
     })?;
     Ok(state.join("postroom"))
+}
+
+/// Where the settings of this person are: what is trusted, and what was approved.
+pub(super) fn config() -> Result<PathBuf, Fail> {
+    let config = directory("XDG_CONFIG_HOME").map_or_else(|| Ok(home()?.join(".config")), Ok::<_, Fail>)?;
+    Ok(config.join("postroom"))
 }
 
 /// The variables of the environment with these names, as they are.

@@ -63,6 +63,8 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::agents::Agents>("agents", Group::Agents),
     entry::<super::agents::RunsOf>("runs", Group::Agents),
     entry::<super::agents::Trust>("trust", Group::Agents),
+    entry::<super::approve::Approve>("approve", Group::Agents),
+    entry::<super::approve::Reject>("reject", Group::Agents),
     entry::<super::mcp::Mcp>("mcp", Group::Home),
     entry::<super::install::Install>("install", Group::Home),
     entry::<super::install::Uninstall>("uninstall", Group::Home),

@@ -45,6 +45,7 @@ impl Post {
         if name.starts_with('@') {
             return Err(Error::AskOne);
         }
+        self.may_open(&me.id)?;
         let Some(receipt) = self.send(me, letter)?.pop() else { return Err(Error::AskOne) };
         if matches!(receipt.outcome, Outcome::Failed(_)) {
             return Ok(Asked { receipt, answer: None, bounced: false, state: None });

@@ -5,6 +5,7 @@ use thiserror::Error as ThisError;
 use crate::mailbox::{self, fault};
 use crate::message::envelope::BadValue;
 use crate::name::BadName;
+use crate::person::NoPerson;
 use crate::{registry, room};
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -118,6 +119,12 @@ pub enum Error {
     Registry(String),
     #[error("{reason}")]
     AmbiguousName { reason: String },
+    #[error("only a person at a terminal can do this: {0}")]
+    NoPerson(#[from] NoPerson),
+    #[error("you have answered the request {id} in other words")]
+    SaidBefore { id: String },
+    #[error("neither XDG_CONFIG_HOME nor HOME says where your settings are")]
+    NoSettings,
     #[error(transparent)]
     Room(#[from] room::Error),
     #[error(transparent)]

@@ -27,6 +27,11 @@ impl Error {
             Self::NoMessage { .. } => {
                 vec!["postroom check shows what is unread; postroom log what happened".into()]
             }
+            Self::NoPerson(_) => {
+                vec!["type it yourself, in a terminal that no agent has started (docs/security.md)".into()]
+            }
+            Self::SaidBefore { .. } => vec!["postroom workflow cancel RUN ends the run".into()],
+            Self::NoSettings => vec!["set HOME to your home directory".into()],
             Self::AskOne => {
                 vec![
                     "postroom send NAME… reaches several; postroom wait --reply-to ID waits for an answer"

@@ -24,6 +24,7 @@ pub mod line;
 mod locate;
 mod names;
 mod notice;
+mod person;
 mod prune;
 mod read;
 mod reply;
@@ -49,6 +50,7 @@ use crate::mailbox::reading::{Header, Unreadable};
 use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::message::Message;
 use crate::name::MailboxId;
+use crate::person::Person;
 use crate::registry::{self, Registry};
 use crate::room::{Extent, Room};
 use crate::session::Session;
@@ -66,6 +68,7 @@ pub use identity::{Me, Why};
 pub use locate::Copy;
 pub use names::{Listed, Names};
 pub use notice::{Attached, News};
+pub use person::{Said, USER, VIA};
 pub use prune::{Doomed, Wanted};
 pub use read::{Next, Opened};
 pub use reply::Answer;
@@ -101,6 +104,12 @@ pub struct Caller {
     pub thread: Option<String>,
     /// Finds the `.claude` tree around the working directory.
     pub tree: Option<fn() -> Option<PathBuf>>,
+    /// The environment has the mark of an agent.
+    pub by_agent: bool,
+    /// Lets a person type a name at the terminal; `false`: it was not typed.
+    pub typed: Option<fn(&str) -> bool>,
+    /// Where it is recorded what the person said about requests.
+    pub approvals: Option<PathBuf>,
 }
 
 /// A room as one caller sees it.
@@ -110,6 +119,8 @@ pub struct Post {
     registry: std::result::Result<Registry, registry::Error>,
     /// The registry after inboxes that were made by hand got their names.
     renewed: OnceLock<Registry>,
+    /// The person at this command, once seen.
+    person: OnceLock<Person>,
     caller: Caller,
 }
 
@@ -128,7 +139,7 @@ impl Post {
         let room = room.with_sessions(caller.sessions.clone());
         caller.session = caller.session.filter(|_| caller.sessions.is_some());
         let registry = Registry::load(room.root());
-        Self { room, registry, renewed: OnceLock::new(), caller }
+        Self { room, registry, renewed: OnceLock::new(), person: OnceLock::new(), caller }
     }
 
     pub fn room(&self) -> &Room {

@@ -40,6 +40,7 @@ impl Post {
     /// The next unread message, in the order of `check`, and what could not be read on the way to it.
     /// `peek`: nothing is moved, not even what is broken.
     pub fn open_next(&self, me: &Me, peek: bool) -> Result<Next> {
+        self.may_open(&me.id)?;
         if !peek {
             self.refresh(&me.mailbox)?;
         }
@@ -110,6 +111,7 @@ impl Post {
     }
 
     fn open_found(&self, me: &Me, reference: &str, peek: bool, found: Found) -> Result<Opened> {
+        self.may_open(&me.id)?;
         let Found { folder, name } = found;
         match self.message(&me.mailbox, folder, &name) {
             Ok(Some((message, time))) => Ok(self.opened(me, folder, &name, message, time)),

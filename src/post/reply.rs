@@ -33,6 +33,7 @@ impl Post {
     /// Answers the message that `reference` names. The letter's recipients are ignored.
     pub fn reply(&self, me: &Me, reference: &str, letter: Letter) -> Result<Answer> {
         self.room.may_write()?;
+        self.may_open(&me.id)?;
         let (found, asked, _turn) = self.begin_answer(me, reference)?;
         self.check_letter(&letter)?;
         let receipt = match self.keep_answer(&me.mailbox, &found, &asked, &letter, None)? {

@@ -4,7 +4,7 @@
 //! recipients share one id and differ only in `to`.
 
 use super::claim::{BOUNCE, is_bounce};
-use super::{Error, Me, Post, Result};
+use super::{Error, Me, Post, Result, VIA};
 use crate::journal::Event;
 use crate::mailbox::{
     Delivery, DeliveryOutcome, Durability, Folder, Mailbox, ReplyRoute, ReplyTarget, workspace,
@@ -294,6 +294,11 @@ impl Post {
             native: Default::default(),
             doubts: vec![],
         });
+        // What an agent sends for the person says so, and nobody can say it for another.
+        if self.is_persons(from) {
+            envelope.extra.retain(|(key, _)| key != VIA);
+            envelope.extra.extend(self.via().map(|name| (VIA.to_owned(), name)));
+        }
         if let Some(hops) = self.caller.hops {
             // What an agent sends in a run of the dispatcher is one step further, whatever it answers.
             envelope.extra.retain(|(key, _)| key != HOPS);

@@ -31,7 +31,7 @@ impl Entry {
         self.text("aliases").unwrap_or_default().split_whitespace()
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.name.as_str()).chain(self.aliases())
     }
 

@@ -1,7 +1,7 @@
 //! The gate that is a person: asked by mail, and asked again until the answer is a yes or a no. Part of the [`Engine`], and
 //! as pure as it is.
 
-use super::engine::{Ask, AskKind, Engine};
+use super::engine::{Answer, Ask, AskKind, Engine};
 use super::item::Passed;
 use super::template::Template;
 use crate::message::visible;
@@ -31,7 +31,13 @@ impl Engine {
         let name = self.definition.steps[step].name.clone();
         for asked in 0..ASKED {
             let id = self.id_of(step, item, attempt, "approval", gate * ASKED + asked);
-            let Some(answer) = self.answers.get(&id) else {
+            // In a mailbox anybody can write an answer of the person, so only what was recorded counts.
+            let recorded = |answer: &&Answer| {
+                answer.failed.is_some()
+                    || answer.said.is_some()
+                    || !self.facts.persons.iter().any(|name| name == by)
+            };
+            let Some(answer) = self.answers.get(&id).filter(recorded) else {
                 let body = match self.question(step, item, ask, text, asked > 0) {
                     Ok(body) => body,
                     Err(why) => return Passed::No(why),
@@ -44,13 +50,18 @@ impl Engine {
             if let Some(why) = &answer.failed {
                 return Passed::No(why.clone());
             }
-            match word(&answer.body) {
+            let how = answer
+                .said
+                .as_ref()
+                .map_or(String::new(), |said| format!(" ({}, {})", said.at, said.terminal));
+            match word(answer.said.as_ref().map_or(&answer.body, |said| &said.answer)) {
                 Word::Approve => {
-                    self.decisions.push(format!("{name}: approved by {by}"));
+                    self.decisions.push(format!("{name}: approved by {by}{how}"));
                     return Passed::Yes;
                 }
                 Word::Reject(why) => {
-                    self.decisions.push(format!("{name}: rejected by {by}: {}", visible::clip(&why, 120)));
+                    self.decisions
+                        .push(format!("{name}: rejected by {by}{how}: {}", visible::clip(&why, 120)));
                     return Passed::No(format!("{by} rejected it: {why}"));
                 }
                 Word::Unclear => {}
@@ -79,7 +90,7 @@ impl Engine {
         let limit = self.facts.body_bytes / 2;
         let shown = self.referred(&self.label(step, item), text, limit);
         let body = format!(
-            "{unclear}{}\n\nAnswer this message with `approve`, or with `reject` and why.\n\n## Result\n\n{}\n",
+            "{unclear}{}\n\nAnswer this message with the line `approve`, or with `reject` and why.\n\n## Result\n\n{}\n",
             asked.trim_end(),
             shown.trim_end()
         );
@@ -88,17 +99,18 @@ impl Engine {
     }
 }
 
-/// What a person's answer means: its first word counts.
+/// What an answer means: to approve, its first line is `approve` and nothing else.
 fn word(text: &str) -> Word {
     let text = text.trim();
-    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
-    let rest = text[end..].trim_start_matches(|c: char| !c.is_alphanumeric()).trim();
-    match text[..end].to_lowercase().as_str() {
-        "approve" | "approved" | "yes" | "ok" => Word::Approve,
-        "reject" | "rejected" | "no" => {
-            Word::Reject(if rest.is_empty() { "no reason was given".to_owned() } else { rest.to_owned() })
+    if text.lines().next().is_some_and(|line| line.trim_end() == "approve") {
+        return Word::Approve;
+    }
+    match text.strip_prefix("reject").filter(|rest| !rest.starts_with(char::is_alphanumeric)) {
+        Some(rest) => {
+            let why = rest.trim_start_matches(|c: char| !c.is_alphanumeric()).trim();
+            Word::Reject(if why.is_empty() { "no reason was given".to_owned() } else { why.to_owned() })
         }
-        _ => Word::Unclear,
+        None => Word::Unclear,
     }
 }
 
@@ -109,10 +121,19 @@ mod tests {
     #[test]
     fn a_word_decides() {
         assert_eq!(word("approve"), Word::Approve);
-        assert_eq!(word("  Yes, go on\n"), Word::Approve);
+        assert_eq!(word("approve \n\nIt is fine.\n"), Word::Approve);
         assert_eq!(word("reject: too long"), Word::Reject("too long".into()));
-        assert_eq!(word("No."), Word::Reject("no reason was given".into()));
-        for unclear in ["", "approving would be wrong", "maybe", "not yet", "I approve"] {
+        assert_eq!(word("reject\nToo long."), Word::Reject("Too long.".into()));
+        assert_eq!(word("reject"), Word::Reject("no reason was given".into()));
+        for unclear in [
+            "",
+            "approving would be wrong",
+            "approve, but not yet",
+            "ok, but",
+            "yes",
+            "I approve",
+            "rejected",
+        ] {
             assert_eq!(word(unclear), Word::Unclear, "{unclear}");
         }
     }

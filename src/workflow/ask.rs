@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::name::MessageId;
+use crate::post::Said;
 
 /// What came back for an ask.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Answer {
     pub from: String,
     /// The file it lies in.
     pub file: String,
+    /// What the person's own command has recorded for this ask.
+    pub said: Option<Box<Said>>,
 }
 
 /// What a person has said about the run as a whole, in order.

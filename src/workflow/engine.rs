@@ -26,6 +26,8 @@ pub struct Facts {
     pub results: PathBuf,
     /// The longest text that can be sent.
     pub body_bytes: usize,
+    /// Names in gates that mean the person, whose word counts only as recorded.
+    pub persons: Vec<String>,
 }
 
 /// A run, computed from its mail.

@@ -7,6 +7,7 @@ use serde_json::json;
 fn engine(text: &str) -> Engine {
     let definition = parse(text, "w").unwrap_or_else(|problems| panic!("{problems:?}"));
     let facts = Facts {
+        persons: vec![],
         run: "w-1".into(),
         inputs: Default::default(),
         results: "/results".into(),
@@ -37,7 +38,7 @@ fn say(engine: &mut Engine, step: &str, item: usize, answer: Result<&str, &str>)
         Ok(body) => (body.to_owned(), None),
         Err(why) => (String::new(), Some(why.to_owned())),
     };
-    assert!(engine.accept(&id, Answer { body, failed, from: "x".into(), file: "f".into() }));
+    assert!(engine.accept(&id, Answer { body, failed, from: "x".into(), file: "f".into(), said: None }));
 }
 
 /// The same run, computed from its answers alone.

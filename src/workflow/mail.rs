@@ -36,7 +36,7 @@ pub(super) fn arrived(message: Message, file: &str, run: &str) -> Arrived {
     }
     let Some(asked) = envelope.reply_to.clone() else { return Arrived::Other };
     let failed = failure(&envelope, &body);
-    Arrived::Answer(asked, Answer { failed, from: envelope.from, file: file.to_owned(), body })
+    Arrived::Answer(asked, Answer { failed, from: envelope.from, file: file.to_owned(), body, said: None })
 }
 
 /// Why an answer says that it could not be done.

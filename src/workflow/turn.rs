@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::carrier::{Carried, StartGate, no_run, shown};
+use super::definition::{Definition, Gate};
 use super::engine::{Answer, Ask, AskKind, Engine, Facts, Phase, Status};
 use super::mail::{self, Arrived};
 use super::runs::{ByAgent, Record, Runs};
@@ -17,7 +18,7 @@ use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::claim::Attempt;
 use crate::name::{MailboxId, MessageId};
-use crate::post::{Error, Me, Post, Result};
+use crate::post::{Error, Me, Post, Result, Said};
 
 /// How long the process of a gate may take until it holds its lock.
 const STARTING: Duration = Duration::from_secs(3);
@@ -53,6 +54,7 @@ impl Turn {
             why: problems.first().map(ToString::to_string).unwrap_or_default(),
         })?;
         let me = post.by_id(&MailboxId::parse(run).map_err(|_| no_run(run))?)?;
+        let persons = persons(post, &definition);
         let (mut answers, mut controls) = (HashMap::new(), BTreeMap::new());
         let limit = post.room().limits().body_bytes;
         for name in me.mailbox.list(Folder::Archive, usize::MAX)?.names {
@@ -63,7 +65,10 @@ impl Turn {
             })?;
             let Some((message, _)) = read else { continue };
             match mail::arrived(message, &name, run) {
-                Arrived::Answer(id, answer) => drop(answers.entry(id).or_insert(answer)),
+                Arrived::Answer(id, answer) => {
+                    let said = said(post, &persons, &id)?;
+                    answers.entry(id).or_insert(Answer { said, ..answer });
+                }
                 Arrived::Control(number, control) => drop(controls.insert(number, control)),
                 Arrived::Other => {}
             }
@@ -73,6 +78,7 @@ impl Turn {
             inputs: record.inputs.clone(),
             results: record.desk.join("shared").join("workflows").join(run),
             body_bytes: usize::try_from(limit).unwrap_or(usize::MAX),
+            persons,
         };
         let sent = runs.sent(run)?;
         let mut turn = Self {
@@ -212,15 +218,18 @@ impl Turn {
                     continue;
                 };
                 match mail::arrived(message, &name, &self.record.id) {
-                    Arrived::Answer(id, answer) => match self.refuse(post, &id, &answer) {
-                        Some(why) => strange.push((name, why)),
-                        None => {
-                            let Some(file) = self.accept_file(&name)? else { continue };
-                            self.make_way(post, &id, &answer);
-                            accepted |= self.engine.accept(&id, Answer { file, ..answer });
-                            self.queue(true);
+                    Arrived::Answer(id, answer) => {
+                        let said = said(post, &self.engine.facts().persons, &id)?;
+                        let answer = Answer { said, ..answer };
+                        if let Some(why) = self.refuse(post, &id, &answer) {
+                            strange.push((name, why));
+                            continue;
                         }
-                    },
+                        let Some(file) = self.accept_file(&name)? else { continue };
+                        self.make_way(post, &id, &answer);
+                        accepted |= self.engine.accept(&id, Answer { file, ..answer });
+                        self.queue(true);
+                    }
                     Arrived::Control(number, control) => {
                         if self.accept_file(&name)?.is_some() {
                             self.control(number, control)?;
@@ -267,8 +276,13 @@ impl Turn {
         let is_gate = matches!(ask.kind, AskKind::Command { .. });
         let own = answer.from == self.record.id && (answer.failed.is_some() || is_gate);
         let theirs = !is_gate && post.addressee(name).is_ok_and(|asked| asked.as_str() == answer.from);
-        (!own && !theirs)
-            .then(|| format!("`{name}` was asked for {what}, and not `{}`", post.name_of(&answer.from)))
+        if !own && !theirs {
+            let other = post.name_of(&answer.from);
+            return Some(format!("`{name}` was asked for {what}, and not `{other}`"));
+        }
+        let recorded = own || what != "approval" || answer.said.is_some();
+        (!recorded && self.engine.facts().persons.contains(name))
+            .then(|| format!("it was not given by a person's command: postroom approve {id}"))
     }
 
     fn put_aside(&mut self, post: &Post, name: &str, why: &str) -> Result<()> {
@@ -360,4 +374,19 @@ impl Turn {
             }
         }
     }
+}
+
+/// The names in the gates of a workflow that mean the person.
+fn persons(post: &Post, definition: &Definition) -> Vec<String> {
+    let gates = definition.steps.iter().flat_map(|step| &step.gates);
+    let asked = gates.filter_map(|gate| match gate {
+        Gate::Approval { by, .. } => Some(by),
+        _ => None,
+    });
+    asked.filter(|by| post.asks_person(by)).cloned().collect()
+}
+
+/// What the person has said about a request of a run that asks the person anything.
+fn said(post: &Post, persons: &[String], request: &MessageId) -> Result<Option<Box<Said>>> {
+    if persons.is_empty() { Ok(None) } else { Ok(post.said(request)?.map(Box::new)) }
 }

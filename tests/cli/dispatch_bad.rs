@@ -128,16 +128,16 @@ fn what_a_repository_would_run_needs_a_word_first() {
     let told = go(&["dispatch"]).exits(3);
     assert!(told.err.contains("are left out until you have looked at them: postroom trust "), "{}", told.err);
     assert!(go(&["agents"]).exits(1).err.contains("postroom trust"));
-    go(&["trust"]).succeeds();
+    go(&["trust"]).by_person().with(0);
     go(&["dispatch"]).succeeds();
     // Changed, it needs the word again.
     std::fs::write(&file, shell("worker", "echo something else", "")).unwrap();
     room.send("alice", "worker", "y");
     assert!(go(&["dispatch"]).exits(3).err.contains("postroom trust"));
     assert_eq!(runs(&room).len(), 1);
-    go(&["trust"]).succeeds();
+    go(&["trust"]).by_person().with(0);
     go(&["dispatch"]).succeeds();
-    go(&["trust", "--revoke"]).succeeds();
+    go(&["trust", "--revoke"]).by_person().with(0);
     go(&["dispatch"]).exits(3);
 }
 
@@ -148,7 +148,7 @@ fn a_watch_does_not_run_what_was_changed_under_it() {
     std::fs::create_dir(&project).unwrap();
     let file = project.join("postroom.toml");
     std::fs::write(&file, shell("worker", "echo x", "")).unwrap();
-    with_path(&room, room.run(["trust"])).within(&project).succeeds();
+    with_path(&room, room.run(["trust"])).within(&project).by_person().with(0);
     let mut watch = dispatch(&room, ["--watch"]).within(&project).start();
     crate::until::until_watching(&watch);
     std::fs::write(&file, shell("worker", "touch pwned", "")).unwrap();
@@ -179,7 +179,7 @@ fn the_agents_of_a_tree_need_a_word_too() {
     let go = |arguments: &[&str]| with_path(&room, room.run(arguments.iter().copied())).within(&project);
     room.send("alice", "explore", "x");
     assert!(go(&["dispatch"]).exits(3).err.contains("postroom trust"));
-    go(&["trust"]).succeeds();
+    go(&["trust"]).by_person().with(0);
     assert!(go(&["agents"]).ends().out.starts_with("explore claude edit claude "));
     go(&["dispatch"]).succeeds();
     assert_eq!(inbox(&room, "alice"), ["seen\n"]);

@@ -7,7 +7,7 @@ const MAIN: [&str; 11] =
     ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
 
 /// What the overview only names.
-const MORE: [&str; 36] = [
+const MORE: [&str; 38] = [
     "tree",
     "adopt",
     "claim",
@@ -30,6 +30,8 @@ const MORE: [&str; 36] = [
     "dispatch",
     "workflow",
     "agents",
+    "approve",
+    "reject",
     "runs",
     "trust",
     "mcp",
@@ -85,7 +87,7 @@ fn the_overview_is_the_contract() {
     More:
       work queues  claim, done, release, fail, failed, tree
       people       adopt, group, takeover, prune, undo, rooms
-      agents       dispatch, workflow, agents, runs, trust
+      agents       dispatch, workflow, agents, runs, trust, approve, reject
       at home      mcp, install, uninstall, attend, spawn, handback
       look         trace, thread, sent, search, stats, log, doctor
       tools        compose, verify, demo, shell-init, completions, man

@@ -6,9 +6,10 @@
 //! throw-away home.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command};
 
 use regex::Regex;
 
@@ -208,8 +209,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// One bash that runs the commands of a page, one after the other.
 struct Shell {
-    bash: Child,
-    input: ChildStdin,
+    input: File,
     output: BufReader<ChildStdout>,
 }
 
@@ -217,19 +217,18 @@ impl Shell {
     fn start(home: &Path) -> Self {
         let binary = Path::new(env!("CARGO_BIN_EXE_postroom"));
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", binary.parent().unwrap().display());
-        let mut bash = Command::new("bash")
-            .args(["--noprofile", "--norc"])
+        let mut bash = Command::new("bash");
+        bash.args(["--noprofile", "--norc"])
             .env_clear()
             .env("HOME", home)
             .env("XDG_STATE_HOME", home.join(".local/state"))
             .env("PATH", path)
-            .current_dir(home)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (input, output) = (bash.stdin.take().unwrap(), BufReader::new(bash.stdout.take().unwrap()));
-        Self { bash, input, output }
+            .current_dir(home);
+        // A page is read at a terminal.
+        let commands = home.join(".commands");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &commands, rustix::fs::Mode::RWXU).unwrap();
+        let output = BufReader::new(crate::seat::start(&bash, &commands, true).out);
+        Self { input: File::options().write(true).open(&commands).unwrap(), output }
     }
 
     /// Runs a command and gives what it printed, both outputs together as on a terminal.
@@ -243,13 +242,6 @@ impl Shell {
         }
         printed.truncate(printed.len() - END.len() - 2);
         printed
-    }
-}
-
-impl Drop for Shell {
-    fn drop(&mut self) {
-        let _ = self.bash.kill();
-        let _ = self.bash.wait();
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::hand::{age, tighten};
+use crate::seat;
 use crate::tree::{Tree, tree};
 
 /// A room in a directory of its own. On drop the doctor looks at it and must find nothing.
@@ -261,6 +262,18 @@ impl Run {
         }
     }
 
+    /// Runs it to its end at a terminal, as a person does.
+    pub(crate) fn by_person(self) -> Ran {
+        let (code, out, err) = seat::run(&self.command, &self.input, true);
+        Ran { code, out, err }
+    }
+
+    /// Runs it at the terminal of a person who says no to every question.
+    pub(crate) fn by_doubter(self) -> Ran {
+        let (code, out, err) = seat::run(&self.command, &self.input, false);
+        Ran { code, out, err }
+    }
+
     /// Runs it and insists on exit 0.
     #[track_caller]
     pub(crate) fn succeeds(self) -> Ran {
@@ -270,9 +283,7 @@ impl Run {
     /// Runs it and insists on this exit code.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Ran {
-        let ran = self.ends();
-        assert_eq!(ran.code, code, "{ran:?}");
-        ran
+        self.ends().with(code)
     }
 
     /// Runs it with `--json` already among its arguments and gives the document.
@@ -280,5 +291,14 @@ impl Run {
     pub(crate) fn json(self) -> serde_json::Value {
         let ran = self.ends();
         serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"))
+    }
+}
+
+impl Ran {
+    /// Insists on this exit code.
+    #[track_caller]
+    pub(crate) fn with(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        self
     }
 }

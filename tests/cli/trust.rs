@@ -17,7 +17,7 @@ fn project(cwd: &str) -> (TestRoom, PathBuf) {
 }
 
 fn trust(room: &TestRoom, project: &Path) {
-    room.run(["trust"]).within(project).succeeds();
+    room.run(["trust"]).within(project).by_person().with(0);
 }
 
 fn is_trusted(room: &TestRoom, project: &Path) -> bool {
@@ -127,7 +127,7 @@ fn a_link_counts_with_what_it_leads_to() {
     assert!(!is_trusted(&room, &project), "a link became a file");
     // One that leads to what it is in has no end.
     symlink("..", project.join(".claude/commands")).unwrap();
-    let refused = room.run(["trust"]).within(&project).exits(4);
+    let refused = room.run(["trust"]).within(&project).by_person().with(4);
     assert!(refused.err.contains("cannot be covered by trust"), "{}", refused.err);
 }
 

@@ -1,0 +1,164 @@
+//! `postroom approve` and `postroom reject`: a person's word at a gate of a workflow.
+
+use clap::Args;
+use serde_json::json;
+
+use super::Verb;
+use super::context::Context;
+use super::fail::Fail;
+use super::send::tell;
+use super::terminal;
+use crate::message::visible;
+use crate::name::MessageId;
+use crate::post::{Failure, Letter, Post, USER};
+use crate::workflow::carrier::look_at;
+use crate::workflow::engine::{Ask, AskKind};
+use crate::workflow::runs::Runs;
+use crate::workflow::start;
+
+/// Let a run of a workflow go on past the gate at which it waits for you
+///
+/// Shows what the run asks, and asks you. Who approved, when and from which terminal is recorded among your settings. Only a
+/// person at a terminal can do this (docs/security.md).
+#[derive(Debug, Args)]
+pub(super) struct Approve {
+    /// A run, or the first digits of the id of its request
+    id: String,
+    /// Do not ask; it needs the terminal anyway
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Verb for Approve {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        let (run, ask) = gate(post, &self.id)?;
+        post.person(&run)?;
+        if let (AskKind::Approval { subject, body, .. }, false) = (&ask.kind, self.yes) {
+            let shown = format!("{}\n\n{}\n", visible::line(subject), visible::text(body).trim_end());
+            if !terminal::agrees(&format!("{shown}\nDo you approve?")) {
+                return Err(Fail::told(
+                    Failure::Nothing,
+                    "nothing was approved",
+                    "postroom reject ID -m WHY",
+                ));
+            }
+        }
+        say(context, post, &run, &ask, "approve\n")
+    }
+}
+
+/// Refuse the result at which a run of a workflow waits for you
+#[derive(Debug, Args)]
+pub(super) struct Reject {
+    /// A run, or the first digits of the id of its request
+    id: String,
+    /// Why; the agent reads it before it tries again
+    #[arg(short, long, value_name = "WHY", allow_hyphen_values = true)]
+    message: String,
+}
+
+impl Verb for Reject {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let post = context.post()?;
+        let (run, ask) = gate(post, &self.id)?;
+        post.person(&run)?;
+        say(context, post, &run, &ask, &format!("reject: {}\n", self.message.trim()))
+    }
+}
+
+/// Records the word, then answers the request with it.
+fn say(context: &mut Context, post: &Post, run: &str, ask: &Ask, answer: &str) -> Result<(), Fail> {
+    let me = post.act_as(USER)?;
+    let letter = Letter { body: answer.to_owned(), allow_secrets: true, ..Letter::default() };
+    post.say(&ask.id, run, answer)?;
+    let told = post.reply(&me, ask.id.as_str(), letter)?;
+    if context.output.json {
+        context.done = true;
+        context
+            .output
+            .json(&json!({"v": 1, "run": run, "request": ask.id.as_str(), "answer": answer.trim_end()}));
+        return Ok(());
+    }
+    let receipt = tell(context, [&told.receipt]);
+    context.output.flush().map_err(Fail::Output)?;
+    post.answered(&me, &told);
+    receipt
+}
+
+/// The one gate that waits for the person and is meant: by its run, or by its request.
+fn gate(post: &Post, wanted: &str) -> Result<(String, Ask), Fail> {
+    let runs = Runs::existing(post.room())?;
+    let named = start::find(runs.as_ref(), wanted)?.ok();
+    let mut found = vec![];
+    if let Some(runs) = &runs {
+        let open = match &named {
+            Some(run) => vec![run.clone()],
+            None => runs.open_ids()?,
+        };
+        for run in open {
+            let waiting = waiting(post, runs, &run)?.into_iter();
+            let is_meant =
+                |ask: &Ask| named.is_some() || wanted.len() >= 4 && ask.id.as_str().starts_with(wanted);
+            found.extend(waiting.filter(is_meant).map(|ask| (run.clone(), ask)));
+        }
+    }
+    let wanted = visible::clip(wanted, 80);
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(Fail::told(
+            Failure::Unknown,
+            format!("nothing called `{wanted}` waits for your approval"),
+            "postroom workflow list shows the runs; postroom --as user check the requests",
+        )),
+        _ => {
+            let each = found.iter().map(|(run, ask)| format!("{} {run} {}", ask.id, shown(ask)));
+            Err(Fail::Told(Failure::Unknown, format!("`{wanted}` fits several requests"), each.collect()))
+        }
+    }
+}
+
+fn shown(ask: &Ask) -> String {
+    match &ask.kind {
+        AskKind::Approval { subject, .. } => visible::line(subject),
+        AskKind::Work { .. } | AskKind::Command { .. } => String::new(),
+    }
+}
+
+/// What a run asks the person.
+fn waiting(post: &Post, runs: &Runs, run: &str) -> Result<Vec<Ask>, Fail> {
+    let engine = look_at(post, runs, run)?;
+    let asks_person = |ask: &&Ask| match &ask.kind {
+        AskKind::Approval { by, .. } => engine.facts().persons.contains(by),
+        AskKind::Work { .. } | AskKind::Command { .. } => false,
+    };
+    let mut asks: Vec<Ask> = engine.open().values().filter(asks_person).cloned().collect();
+    asks.sort_by_key(|ask| (ask.step, ask.item));
+    Ok(asks)
+}
+
+/// Records the person's answer by mail, if it is one to a gate. What the mail shows must be what the run asks: its file can be
+/// written by anybody.
+pub(super) fn answers(
+    post: &Post,
+    run: &str,
+    request: &MessageId,
+    shown: &str,
+    answer: &str,
+) -> Result<(), Fail> {
+    let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
+    if !runs.ids()?.iter().any(|id| id == run) {
+        return Ok(());
+    }
+    let Some(ask) = waiting(post, &runs, run)?.into_iter().find(|ask| ask.id == *request) else {
+        return Ok(());
+    };
+    match &ask.kind {
+        AskKind::Approval { body, .. } if body.trim() == shown.trim() => Ok(post.say(&ask.id, run, answer)?),
+        _ => Err(Fail::told(
+            Failure::Refused,
+            format!("this message is not what the run {run} asks"),
+            &format!("postroom approve {request} shows what it asks"),
+        )),
+    }
+}

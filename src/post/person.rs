@@ -1,0 +1,120 @@
+//! The person's mailbox, `user`, and the person's word about a request.
+//!
+//! Only a person opens or answers the mail of `user` ([`crate::person`]); what an agent sends as `user` says `via`. A word counts
+//! for a gate only if a person's command has recorded it in `<approvals>/<hash of the request's id>`, which is outside of
+//! every room: agents in a sandbox cannot write there. A record is made once and never changes, because a run that is computed again
+//! must come to the same end.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Error, Post, Result};
+use crate::mailbox::{self, Dir};
+use crate::name::{MailboxId, MessageId};
+use crate::person::{self, Person};
+
+/// The name of the person's mailbox.
+pub const USER: &str = "user";
+
+/// The field that names the agent which sent something as `user`.
+pub const VIA: &str = "via";
+
+/// What a person said about a request, and from where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    pub v: u32,
+    pub request: String,
+    pub run: String,
+    /// The whole answer; its first line decides.
+    pub answer: String,
+    pub by: String,
+    pub at: String,
+    pub terminal: String,
+}
+
+impl Post {
+    /// Whether this is the mailbox of the person. Where the registry cannot be read, what may be is.
+    pub fn is_persons(&self, id: &MailboxId) -> bool {
+        let is_user = |name: &str| name.eq_ignore_ascii_case(USER);
+        is_user(id.as_str())
+            || match self.registered() {
+                Ok(registry) => registry.by_id(id).is_some_and(|entry| entry.names().any(is_user)),
+                Err(_) => id.as_str().starts_with("user-"),
+            }
+    }
+
+    /// Whether a gate that asks this name asks the person.
+    pub fn asks_person(&self, name: &str) -> bool {
+        name.eq_ignore_ascii_case(USER) || self.addressee(name).is_ok_and(|id| self.is_persons(&id))
+    }
+
+    /// The person at this command, who was seen before or types `name` if that is needed.
+    pub fn person(&self, name: &str) -> Result<&Person> {
+        if let Some(person) = self.person.get() {
+            return Ok(person);
+        }
+        let typed = |name: &str| self.caller.typed.is_some_and(|typed| typed(name));
+        let person = person::at_hand(self.caller.by_agent, name, typed)?;
+        Ok(self.person.get_or_init(|| person))
+    }
+
+    /// Refuses the mail of the person to anybody else.
+    pub(super) fn may_open(&self, id: &MailboxId) -> Result<()> {
+        if self.is_persons(id) { self.person(USER).map(drop) } else { Ok(()) }
+    }
+
+    /// Who really sends what is sent as `user`, if it is not the person.
+    pub(super) fn via(&self) -> Option<String> {
+        if self.person.get().is_some() || person::look(self.caller.by_agent).is_ok() {
+            return None;
+        }
+        let bound =
+            self.caller.session.as_ref().and_then(|session| session.mailbox(&self.room).ok().flatten());
+        Some(bound.map_or_else(|| self.caller.harness.clone(), |id| self.name_of(id.as_str()).to_owned()))
+    }
+
+    /// What the person has said about a request.
+    pub fn said(&self, request: &MessageId) -> Result<Option<Said>> {
+        let Some(place) = &self.caller.approvals else { return Ok(None) };
+        let dir = match Dir::open(place) {
+            Err(e) if e.is_missing() => return Ok(None),
+            other => other?,
+        };
+        let limit = self.room.limits().body_bytes.saturating_mul(6).saturating_add(4096);
+        let Some(bytes) = dir.read(&file_of(request), limit)? else { return Ok(None) };
+        let said: Said = serde_json::from_slice(&bytes).map_err(|e| Error::Unreadable {
+            path: place.join(file_of(request)).display().to_string(),
+            why: e.to_string(),
+        })?;
+        Ok(Some(said).filter(|said| said.request == request.as_str()))
+    }
+
+    /// Records what the person says; durable on return. Another word than before is refused.
+    pub fn say(&self, request: &MessageId, run: &str, answer: &str) -> Result<()> {
+        let terminal = self.person(run)?.terminal.clone();
+        let said = Said {
+            v: 1,
+            request: request.to_string(),
+            run: run.to_owned(),
+            answer: answer.to_owned(),
+            by: USER.to_owned(),
+            at: self.now().to_string(),
+            terminal,
+        };
+        let Some(place) = &self.caller.approvals else { return Err(Error::NoSettings) };
+        let dir = Dir::make(place)?;
+        match dir.place(&file_of(request), &serde_json::to_vec(&said).unwrap_or_default()) {
+            Err(mailbox::Error::Exists { .. }) => match self.said(request)? {
+                // The command that wrote it may have been interrupted before it was durable.
+                Some(before) if before.answer == answer => dir.sync()?,
+                _ => return Err(Error::SaidBefore { id: request.to_string() }),
+            },
+            other => other?,
+        }
+        Ok(dir.sync_parents()?)
+    }
+}
+
+fn file_of(request: &MessageId) -> String {
+    Sha256::digest(request.as_str()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
