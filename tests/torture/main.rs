@@ -86,6 +86,8 @@ mod place;
 mod process;
 mod q_ask;
 mod q_claims;
+#[path = "../cli/seat.rs"]
+mod seat;
 mod strace;
 mod v_dispatch;
 mod w_errno;

@@ -48,11 +48,16 @@ impl Deed {
         Self::Ignore,
     ];
 
+    /// Whether only a person may do it. Below an agent program not even the battery passes for one.
+    pub(crate) fn is_persons(self) -> bool {
+        matches!(self, Self::Trust | Self::Distrust)
+    }
+
     fn words(self) -> &'static [&'static str] {
         match self {
             Self::Install | Self::FirstInstall => &["install", "gemini"],
             Self::Uninstall | Self::LastUninstall => &["uninstall", "gemini"],
-            Self::Trust => &["trust", "project"],
+            Self::Trust => &["trust", "project", "--yes"],
             Self::Distrust => &["trust", "project", "--revoke"],
             Self::Shared => &["tree", "--tree", "project", "shared", "set", "notes", "step", "2"],
             Self::Ignore => &["setup", "--tree", "project", "--gitignore", "explore"],
@@ -112,7 +117,8 @@ impl Scene {
     }
 
     pub(crate) fn run(&self) -> Run {
-        self.place.command(self.deed.words())
+        let run = self.place.command(self.deed.words());
+        if self.deed.is_persons() { run.at_terminal() } else { run }
     }
 
     /// Whether its calls are those of another deed but for the file.

@@ -15,6 +15,12 @@ use crate::p_scene::{Deed, Scene, Writer};
 use crate::process::Ended;
 use crate::strace::{self, Call, Point};
 
+/// Whether nothing above the battery keeps a command from being a person's.
+fn may_be_person() -> bool {
+    use postroom::person::{NoPerson, look};
+    matches!(look(false), Ok(_) | Err(NoPerson::NoTerminal | NoPerson::Background))
+}
+
 /// One run that is disturbed.
 enum Strike {
     Kill(Point),
@@ -32,7 +38,7 @@ pub(crate) fn settings_of_others(lab: &Lab) -> Outcome {
     for word in ["kills", "errors", "saves", "put back"] {
         figures.insert(word, AtomicUsize::new(0));
     }
-    for deed in Deed::ALL {
+    for deed in Deed::ALL.into_iter().filter(|deed| !deed.is_persons() || may_be_person()) {
         let dir = lab.fast_dir();
         let scenes: Vec<Scene> =
             (0..lab.workers).map(|n| Scene::prepare(lab, &dir.path().join(format!("w{n}")), deed)).collect();

@@ -70,7 +70,8 @@ impl Place {
         let words = std::iter::once(self.binary.clone().into_os_string());
         let run = Run::new(words.chain(arguments.into_iter().map(Into::into)), &self.base)
             .env("HOME", self.base.join("home"))
-            .env("XDG_STATE_HOME", self.base.join("home/state"));
+            .env("XDG_STATE_HOME", self.base.join("home/state"))
+            .env("XDG_CONFIG_HOME", self.base.join("home/state/config"));
         match &self.mutation {
             Some(mutation) => run.env("POSTROOM_MUTATION", mutation),
             None => run,
@@ -78,7 +79,10 @@ impl Place {
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
-        self.command(arguments).end()
+        match arguments {
+            ["trust", ..] => self.command(arguments).by_person(),
+            _ => self.command(arguments).end(),
+        }
     }
 
     /// Runs what has to succeed for the test to mean anything.

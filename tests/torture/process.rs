@@ -6,14 +6,18 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::seat;
 
 /// How long a command may take before it counts as hung.
 const DEADLINE: Duration = Duration::from_secs(40);
@@ -25,6 +29,8 @@ pub(crate) struct Run {
     env: Vec<(OsString, OsString)>,
     directory: PathBuf,
     stdin: Option<PathBuf>,
+    /// A terminal of its own.
+    terminal: Option<Arc<OwnedFd>>,
     deadline: Duration,
 }
 
@@ -56,6 +62,7 @@ impl Run {
             env: vec![("PATH".into(), path)],
             directory: directory.to_owned(),
             stdin: None,
+            terminal: None,
             deadline: DEADLINE,
         }
     }
@@ -98,6 +105,23 @@ impl Run {
         self.behind([OsStr::new("sh"), OsStr::new("-c"), OsStr::new(&script), OsStr::new("sh")])
     }
 
+    /// Gives it a terminal of its own, in the foreground: with no agent above the battery, a person has no more.
+    pub(crate) fn at_terminal(mut self) -> Self {
+        let (terminal, name) = seat::terminal();
+        (self.terminal, self.stdin) = (Some(Arc::new(terminal)), Some(name.into()));
+        self
+    }
+
+    /// Runs it to its end as a person does, whatever is above the battery.
+    pub(crate) fn by_person(&self) -> Ended {
+        let start = Instant::now();
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).envs(self.env.iter().cloned()).current_dir(&self.directory);
+        let (code, out, err) = seat::run(&command, b"", true);
+        let (out, err) = (out.into_bytes(), err.into_bytes());
+        Ended { code: Some(code), signal: None, out, err, time: start.elapsed(), hung: false }
+    }
+
     /// Runs it to its end, its output kept.
     pub(crate) fn end(&self) -> Ended {
         self.start().end()
@@ -125,18 +149,25 @@ impl Run {
 
     fn spawn(&self, to_out: Stdio, to_err: Stdio, out: Option<File>, err: Option<File>) -> Running {
         let stdin = match &self.stdin {
-            Some(path) => Stdio::from(File::open(path).expect("the file for standard input")),
+            Some(path) => Stdio::from(seat::open(path)),
             None => Stdio::null(),
         };
-        let child = Command::new(&self.words[0])
-            .args(&self.words[1..])
+        let mut command = match &self.terminal {
+            // It makes a group, too.
+            Some(_) => Command::new("setsid"),
+            None => Command::new(&self.words[0]),
+        };
+        match &self.terminal {
+            Some(_) => command.arg("--ctty").args(&self.words),
+            None => command.args(&self.words[1..]).process_group(0),
+        };
+        let child = command
             .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.directory)
             .stdin(stdin)
             .stdout(to_out)
             .stderr(to_err)
-            .process_group(0)
             .spawn()
             .unwrap_or_else(|e| panic!("cannot start {:?}: {e}", self.words[0]));
         Running { child, out, err, start: Instant::now(), deadline: self.deadline }

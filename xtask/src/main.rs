@@ -15,6 +15,9 @@ mod figures;
 mod repo;
 mod report;
 mod run;
+#[allow(dead_code, reason = "some of it is for the tests alone")]
+#[path = "../../tests/cli/seat.rs"]
+mod seat;
 mod test;
 mod tidy;
 mod tools;

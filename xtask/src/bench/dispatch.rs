@@ -87,7 +87,8 @@ fn postroom(room: &Room<'_>, words: &[&str]) -> Command {
     let mut all: Vec<&OsStr> = vec!["--root".as_ref(), room.root().as_os_str()];
     all.extend(words.iter().map(|word| OsStr::new(*word)));
     let mut command = room.programs.postroom(&all);
-    command.env("XDG_STATE_HOME", room.root().parent().unwrap_or(room.root()));
+    let around = room.root().parent().unwrap_or(room.root());
+    command.env("XDG_STATE_HOME", around).env("XDG_CONFIG_HOME", around.join("config"));
     command
 }
 
@@ -105,7 +106,7 @@ fn hire<'a>(
     }
     fs::write(room.root().join("postroom.toml"), text + rest).map_err(|e| e.to_string())?;
     let root = room.root().to_string_lossy().into_owned();
-    room.programs.output(postroom(room, &["trust", &root])).map(drop)
+    room.programs.by_person(&postroom(room, &["trust", &root]))
 }
 
 /// Postroom and a bare waiter, both resident: each starts the same program when something arrives.

@@ -103,6 +103,14 @@ impl Programs {
         }
     }
 
+    /// Runs what only a person can say.
+    pub(crate) fn by_person(&self, command: &Command) -> Result<(), String> {
+        match crate::seat::run(command, b"", true) {
+            (0, ..) => Ok(()),
+            (code, _, said) => Err(format!("{} ended with {code}: {}", shown(command), said.trim())),
+        }
+    }
+
     /// Runs a command that must succeed, and hands back what it printed.
     pub(crate) fn output(&self, mut command: Command) -> Result<String, String> {
         let output = command.output().map_err(|e| format!("cannot run {}: {e}", shown(&command)))?;

@@ -80,7 +80,7 @@ fn dispatched(bench: &Bench, place: &Place, limits: [Limit; 2]) -> Result<Vec<Ro
         command
     };
     for trusted in [project.as_path(), room.root()] {
-        bench.programs.output(here(&["trust", &trusted.display().to_string()]))?;
+        bench.programs.by_person(&here(&["trust", &trusted.display().to_string()]))?;
     }
     let said = bench.programs.output(here(&["workflow", "run", "chain"]))?;
     let run = said.trim().strip_prefix("run ").ok_or_else(|| format!("no run: {said}"))?.to_owned();
