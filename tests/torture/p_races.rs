@@ -19,7 +19,7 @@ use crate::l_fence::Draws;
 use crate::lab::{Findings, Lab, Outcome, need, spread};
 use crate::ledger::body;
 use crate::p_races_scene::{Protocol, Scene, Stage, Verb};
-use crate::p_races_state::{difference, masked};
+use crate::p_races_state::{difference, masked, without_litter};
 use crate::p_races_stop::{Race, points, race, race_of_two_stopped};
 use crate::process::{Ended, one_line};
 use crate::strace::{self, Point};
@@ -231,7 +231,10 @@ fn allowed(scene: &Scene, pair: Pair, orders: &[Met], met: &Met, ends: &[Ended; 
     // Who finds a message in the hands of the other says so, and did nothing.
     let held = |n: usize| ends[n].code == Some(4) && ends[n].stderr().contains("it is in claimed");
     let did = [0, 1].map(|n| if held(n) { (Some(5), false) } else { met.ends[n] });
-    orders.iter().any(|order| order.state == met.state && (0..2).all(|n| alike(n, order.ends[n])))
+    // Terms of a message that is not in progress mean nothing.
+    let state = without_litter(&met.state);
+    let same = |order: &&Met| order.state == met.state || without_litter(&order.state) == state;
+    orders.iter().filter(same).any(|order| (0..2).all(|n| alike(n, order.ends[n])))
         // Whether a mailbox is named that is being removed is a matter of moments.
         || verbs.contains(&Verb::Prune)
             && (0..2).any(|n| verbs[n] != Verb::Prune && matches!(met.ends[n].0, Some(3 | 5)))
