@@ -66,7 +66,7 @@ pub fn headers(post: &Post, name: &str, news: &News) -> String {
         let line = format!(
             "{} from {}{urgent}: {}\n",
             word(&envelope.called(&header.name), 40),
-            word(post.name_of(&envelope.from), 40),
+            word(&post.sender_shown(envelope), 40),
             quoted(&envelope.subject, 100)
         );
         if text.len() + line.len() + end.len() + more(news.count).len() > LONGEST {

@@ -39,7 +39,7 @@ impl Verb for Ask {
         let (post, me) = context.post_and_me()?;
         context.output.must_be_seen("postroom send asks without waiting")?;
         if !self.to.starts_with('@') {
-            post.addressee(&self.to)?;
+            post.check_address(&self.to)?;
         }
         let letter = Letter { to: vec![self.to], ..self.writing.letter(post)? };
         let asked = post.ask(&me, &letter, self.timeout)?;

@@ -140,6 +140,7 @@ impl Context {
             environment: self.surroundings.mailbox_id.clone(),
             session: self.surroundings.session.clone(),
             sessions: surroundings::sessions(),
+            rooms: surroundings::rooms().ok(),
             harness: self.surroundings.harness.clone(),
             pid: surroundings::parent(),
             hops: self.surroundings.hops,

@@ -42,7 +42,7 @@ fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
     let mut cells = vec![
         (CYAN, header.envelope.called(&header.name)),
         (DIM, format!("{:>4}", age(now, header.time))),
-        (BOLD, visible::pad(post.name_of(&envelope.from), 12)),
+        (BOLD, visible::pad(&post.sender_shown(envelope), 12)),
     ];
     let marks: Vec<String> = line::marks(header).collect();
     if !marks.is_empty() {
@@ -61,7 +61,7 @@ pub(super) fn json(post: &Post, header: &Header) -> Value {
     let envelope = &header.envelope;
     json!({
         "id": envelope.id.as_str(),
-        "from": {"id": envelope.from, "name": post.name_of(&envelope.from)},
+        "from": {"id": envelope.from, "name": &post.sender_shown(envelope)},
         "to": envelope.to,
         "subject": envelope.subject,
         "time": header.time.to_string(),

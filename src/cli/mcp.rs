@@ -15,7 +15,7 @@ use crate::mcp::{self, Desk, Door};
 use crate::post::Failure;
 use crate::random;
 
-const FOLDER: &str = ".mcp";
+const FOLDER: &str = "mcp";
 const TOKEN: &str = "token";
 
 /// Serve the room to an agent program that speaks the Model Context Protocol
@@ -92,7 +92,7 @@ impl Mcp {
 
 /// The token, kept between starts in a file that only this user can read, and that file.
 fn token(anew: bool) -> Result<(String, PathBuf), Fail> {
-    let folder = Dir::make(&surroundings::state()?.join(FOLDER))?;
+    let folder = Dir::make(&surroundings::config()?.join(FOLDER))?;
     let path = folder.path().join(TOKEN);
     let kept = folder.read(TOKEN, 1024)?.and_then(|bytes| String::from_utf8(bytes).ok());
     if let Some(kept) = kept.map(|text| text.trim().to_owned()).filter(|text| text.len() >= 32 && !anew) {

@@ -92,7 +92,7 @@ pub(super) fn known_elsewhere(context: &Context, name: &str) -> Option<String> {
     };
     let known: Vec<RoomName> = rooms.names().ok()?.into_iter().filter(has).collect();
     let [room] = known.as_slice() else { return None };
-    Some(format!("`{}` is in the room {room}: --room {room}", visible::clip(name, 60)))
+    Some(format!("in another room: {}@{room}", visible::clip(name, 60)))
 }
 
 impl Verb for RoomsOf {
@@ -147,7 +147,7 @@ fn relink(context: &mut Context, rooms: &Rooms, name: &str, path: &std::path::Pa
         Fail::told(Failure::Unknown, why, "postroom rooms lists them")
     };
     let name = RoomName::parse(name).map_err(|_| unknown(name))?;
-    if !rooms.names()?.iter().any(|known| *known == name) {
+    if !rooms.names()?.contains(&name) {
         return Err(unknown(name.as_str()));
     }
     let path = context.surroundings.whole_path(path)?;

@@ -29,7 +29,7 @@ use crate::span;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Send {
-    /// Who gets it: names (see `postroom names`) or groups (@NAME)
+    /// Who gets it: names (see `postroom names`), NAME@ROOM for another room, or groups (@NAME)
     #[arg(required = true, value_name = "TO")]
     to: Vec<String>,
     #[command(flatten)]
@@ -150,7 +150,7 @@ impl Verb for Send {
         }
         for (index, name) in to.iter().enumerate().filter(|(_, name)| !name.starts_with('@')) {
             let bare = index > 0 && !self.writing.has_text();
-            post.addressee(name).map_err(|e| misplaced(name, bare, e))?;
+            post.check_address(name).map_err(|e| misplaced(name, bare, e))?;
         }
         let reply_to = self.reply_to.as_deref().map(|id| given("--reply-to", id)).transpose()?;
         let letter = Letter { to, reply_to, ..self.writing.letter(post)? };

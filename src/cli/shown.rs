@@ -51,7 +51,7 @@ impl Shown {
             Some(token) => ("to finish", format!("postroom done {token} [-m ANSWER]")),
             None => ("to answer", format!("postroom reply {short}")),
         };
-        let sender = post.name_of(&envelope.from);
+        let sender = &post.sender_shown(envelope);
         let facts = Facts { envelope, sender, time: opened.time, remarks: &remarks, next: (next.0, &next.1) };
         let path = self.path.display().to_string();
         let extent = if body.len() > LONG && !self.full && !context.output.terminal {
@@ -68,7 +68,7 @@ pub(super) fn json(post: &Post, opened: &Opened) -> Value {
     let envelope = &opened.message.envelope;
     let mut shown = json!({
         "id": envelope.id.as_str(),
-        "from": {"id": envelope.from, "name": post.name_of(&envelope.from), "verified": false},
+        "from": {"id": envelope.from, "name": &post.sender_shown(envelope), "verified": false},
         "to": envelope.to,
         "subject": envelope.subject,
         "time": opened.time.to_string(),

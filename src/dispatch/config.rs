@@ -70,6 +70,8 @@ pub struct AgentSettings {
     pub answers: Option<Answers>,
     /// How many messages of one sender and channel that wait together are given to one run.
     pub batch: usize,
+    /// Other rooms whose mail starts it too.
+    pub from: Vec<String>,
 }
 
 impl Default for AgentSettings {
@@ -89,6 +91,7 @@ impl Default for AgentSettings {
             described: None,
             answers: None,
             batch: 1,
+            from: vec![],
         }
     }
 }

@@ -5,7 +5,7 @@ use super::config::DispatchSettings;
 use super::runs::key;
 use super::tally::Counted;
 use crate::message::Envelope;
-use crate::post::HOPS;
+use crate::post::{FROM_ROOM, HOPS};
 
 pub use crate::post::THREAD;
 
@@ -26,8 +26,16 @@ pub fn thread(envelope: &Envelope) -> String {
     }
 }
 
-/// Why a message must not be run, if anything stands against it.
-pub fn refuse(settings: &DispatchSettings, counted: Counted, envelope: &Envelope) -> Option<String> {
+/// Why a message must not be run, if anything stands against it. `rooms`: whose mail starts the agent, beside this room's.
+pub fn refuse(
+    settings: &DispatchSettings,
+    rooms: &[String],
+    counted: Counted,
+    envelope: &Envelope,
+) -> Option<String> {
+    if let Some(room) = envelope.extra(FROM_ROOM).filter(|room| !rooms.iter().any(|known| known == room)) {
+        return Some(format!("it came from the room {room}, which is not in `from` of its agent"));
+    }
     let hops = hops(envelope);
     if hops >= settings.hops {
         return Some(format!("{hops} automatic steps led to it; the limit `hops` is {}", settings.hops));

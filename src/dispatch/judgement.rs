@@ -148,7 +148,7 @@ impl Supervisor<'_> {
             let (envelope, body) = (one.envelope(), &one.claimed.opened.message.body);
             let facts = Facts {
                 envelope,
-                sender: self.post.name_of(&envelope.from),
+                sender: &self.post.sender_shown(envelope),
                 time: one.claimed.opened.time,
                 remarks: &[],
                 next: ("attempt", &one.claimed.terms.attempt.to_string()),
@@ -156,7 +156,7 @@ impl Supervisor<'_> {
             shown += &fence::render(&facts, body, &fence::nonce(body, random::number), Extent::Whole, false);
         }
         let envelope = self.work[0].envelope();
-        let sender = visible::line(self.post.name_of(&envelope.from));
+        let sender = visible::line(&self.post.sender_shown(envelope));
         let last = match (self.needs_no_answer(envelope), work.len()) {
             (true, _) => {
                 "It answers a message of yours, and needs no answer: your last message of this run is kept and sent to \

@@ -111,7 +111,7 @@ pub fn supervise(
     };
     let envelope = first.envelope();
     run.message = envelope.id.to_string();
-    run.from = post.name_of(&envelope.from).to_owned();
+    run.from = post.sender_shown(envelope);
     run.thread = guards::thread(envelope);
     run.attempt = first.claimed.terms.attempt;
     let mut supervisor =

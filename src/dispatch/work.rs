@@ -119,7 +119,7 @@ impl Supervisor<'_> {
         }
         let thread = guards::thread(envelope);
         let refused = self.runs.count(self.me.id.as_str(), &thread, self.now(), |counted| {
-            guards::refuse(self.settings, counted, envelope)
+            guards::refuse(self.settings, &self.agent.settings.from, counted, envelope)
         })?;
         match refused {
             Some(why) => self.unless_overtaken(work, self.give_up(work, why)).map(Some),

@@ -20,6 +20,9 @@ pub const REQUEST: &str = "request";
 /// The inbox of a tree that a message for somebody outside it was put into.
 pub const TREE_INBOX: &str = "tree_inbox";
 
+/// The field that names the room of a sender, if that is another than the recipient's.
+pub const FROM_ROOM: &str = "from_room";
+
 /// What the reader of a message had to guess, when it is carried over into another protocol.
 pub const DOUBT: &str = "doubt";
 
@@ -138,8 +141,8 @@ fn is_outside(inbox: &str, worker: &MailboxId, asker: &MailboxId, directory: &dy
 /// The extra fields of a question that its answer has too.
 pub fn inherited(asked: &Envelope) -> impl Iterator<Item = (String, String)> {
     // How many automatic steps there were is counted anew by each answer; the rest is about the question alone.
-    const OWN: [&str; 8] =
-        ["bounce", "hops", DOUBT, REQUEST, REPLY_PATH, TREE_INBOX, "error", "duration_seconds"];
+    const OWN: [&str; 9] =
+        ["bounce", "hops", DOUBT, REQUEST, REPLY_PATH, TREE_INBOX, FROM_ROOM, "error", "duration_seconds"];
     asked.extra.iter().filter(|(key, _)| !OWN.contains(&key.as_str())).cloned()
 }
 

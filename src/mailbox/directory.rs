@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Mailbox;
+use super::delivery::FROM_ROOM;
 use super::fault::Result;
 use crate::message::liberal::UNKNOWN;
 use crate::message::workspace::Kind;
@@ -31,7 +32,10 @@ pub trait Directory {
 impl Mailbox {
     /// Puts ids in the place of paths and names in a message of this mailbox: who sent it, and to whom.
     pub(super) fn identify(&self, envelope: &mut Envelope, directory: &dyn Directory) -> Result<()> {
+        // Whoever is of another room is nobody of this one, whatever the name.
+        let is_foreign = envelope.extra(FROM_ROOM).is_some();
         match &mut envelope.native {
+            Native::Tree { .. } if is_foreign => {}
             Native::Maildir => return Ok(()),
             Native::Tree { .. } => {
                 // Agents of a tree are called by their names there; everybody else by id, or by name.

@@ -247,7 +247,7 @@ fn headers(post: &Post, headers: &[Header]) -> Vec<Value> {
     let value = |header: &Header| {
         let envelope = &header.envelope;
         let mut value = json!({
-            "id": visible::line(&envelope.called(&header.name)), "from": visible::line(post.name_of(&envelope.from)),
+            "id": visible::line(&envelope.called(&header.name)), "from": visible::line(&post.sender_shown(envelope)),
             "subject": visible::line(&envelope.subject), "time": header.time.to_string(),
         });
         let priority = (envelope.priority != Priority::Normal).then(|| envelope.priority.word().to_owned());

@@ -66,7 +66,7 @@ fn framed(post: &Post, me: &Me, wanted: &Read, opened: &Opened) -> String {
         remarks.push(format!("it is addressed to {}, not to this mailbox", envelope.to));
     }
     let next = format!("the tool reply with id {}", envelope.called(&opened.name));
-    let sender = post.name_of(&envelope.from);
+    let sender = &post.sender_shown(envelope);
     let facts = Facts { envelope, sender, time: opened.time, remarks: &remarks, next: ("to answer", &next) };
     let left = wanted.keep || stays || opened.folder != Folder::Inbox;
     let path = me.mailbox.path(if left { opened.folder } else { Folder::Archive }, &opened.name);

@@ -54,7 +54,7 @@ impl Post {
         let answer = self.await_answer(me, &receipt, None, timeout)?;
         let state = match answer {
             Some(_) => None,
-            None => self.state_of(receipt.id.as_str(), receipt.to.as_str())?,
+            None => self.state_of(receipt.id.as_str(), receipt.place())?,
         };
         let bounced = answer.as_ref().is_some_and(|a| is_bounce(&a.message.envelope));
         Ok(Asked { receipt, answer, bounced, state })
@@ -85,9 +85,7 @@ impl Post {
         let clock = self.room.clock();
         let start = clock.boot();
         while clock.boot().saturating_sub(start) < GRACE {
-            if let Some(failed @ State::Failed(_)) =
-                self.state_of(receipt.id.as_str(), receipt.to.as_str())?
-            {
+            if let Some(failed @ State::Failed(_)) = self.state_of(receipt.id.as_str(), receipt.place())? {
                 return Ok(failed);
             }
             crate::mailbox::pause(Duration::from_millis(20));
@@ -105,7 +103,7 @@ impl Post {
         alone: bool,
         timeout: Duration,
     ) -> Result<Fate> {
-        let state = || self.state_of(receipt.id.as_str(), receipt.to.as_str());
+        let state = || self.state_of(receipt.id.as_str(), receipt.place());
         if until == Until::Reply {
             let from = (!alone).then(|| receipt.to.clone());
             return Ok(match self.await_answer(me, receipt, from, timeout)? {

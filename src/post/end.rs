@@ -2,7 +2,6 @@
 
 use super::claim::{BOUNCE, Held, is_bounce};
 use super::reply::answered_before;
-use super::send::Sender;
 use super::{Error, Found, HOPS, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::Folder;
@@ -130,7 +129,9 @@ impl Post {
     }
 
     fn bounce(&self, held: &Held, envelope: &Envelope, why: &str) -> Result<Receipt> {
-        let back = self.letter_back(&held.mailbox, envelope, Letter::default())?;
+        let origin = self.origin(envelope)?;
+        let home = origin.as_ref().unwrap_or(self);
+        let back = home.letter_back(&held.mailbox, envelope, Letter::default())?;
         let from = held.mailbox.id();
         let mut extra = vec![(BOUNCE.to_owned(), "1".to_owned())];
         extra.extend(one_hop_more(envelope));
@@ -149,15 +150,17 @@ impl Post {
             ..back
         };
         let id = MessageId::derived(format!("bounce {}", held.token).as_bytes());
-        self.send_back(Sender::of(&held.mailbox), &letter, &id, true)
+        home.send_back(&self.sender(&held.mailbox, origin.as_ref()), &letter, &id, true)
     }
 
     fn answer_claim(&self, me: &Me, held: &Held, asked: &Envelope, letter: Letter) -> Result<Receipt> {
-        let letter = self.letter_back(&held.mailbox, asked, letter)?;
+        let origin = self.origin(asked)?;
+        let home = origin.as_ref().unwrap_or(self);
+        let letter = home.letter_back(&held.mailbox, asked, letter)?;
         // One claim has one answer: run again after an interruption, it finds itself.
         let derived = || MessageId::derived(format!("answer {}", held.token).as_bytes());
         let id = letter.id.clone().unwrap_or_else(derived);
-        self.send_back(Sender::of(&me.mailbox), &letter, &id, true)
+        home.send_back(&self.sender(&me.mailbox, origin.as_ref()), &letter, &id, true)
     }
 
     fn note_end(&self, held: &Held, how: &str, why: &str) -> Result<()> {

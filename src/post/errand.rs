@@ -45,7 +45,8 @@ impl Post {
         id: &MessageId,
         first: bool,
     ) -> Result<Receipt> {
-        let mut sent = self.send_as(Sender::of(&me.mailbox), letter, std::slice::from_ref(to), id, !first)?;
+        let mut sent =
+            self.send_as(&Sender::of(&me.mailbox), letter, std::slice::from_ref(to), id, !first)?;
         sent.pop().ok_or(super::Error::EmptyBody)
     }
 

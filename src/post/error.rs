@@ -110,6 +110,10 @@ pub enum Error {
     Answered { id: String, path: String },
     #[error("{}: {why}", .path)]
     Unreadable { path: String, why: String },
+    #[error("there is no room `{name}`")]
+    UnknownRoom { name: String },
+    #[error("this room has no name, so nobody in the room `{room}` could answer")]
+    NoWayBack { room: String },
     #[error("{why}")]
     Failing { why: String },
     /// The sender is told of a failure, and that may not survive a power cut.
@@ -172,6 +176,7 @@ impl Error {
             | Self::NoClaim { .. }
             | Self::UnknownGroup { .. }
             | Self::NotInTrash { .. }
+            | Self::UnknownRoom { .. }
             | Self::NotAMember { .. }
             | Self::NoMessage { .. } => Failure::Unknown,
             Self::Room(room::Error::NoRoom { .. }) => Failure::Unknown,

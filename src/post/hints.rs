@@ -109,6 +109,8 @@ impl Error {
                 vec!["--root DIR names the directory of a room".into()]
             }
             Self::Failing { .. } => vec!["try again".into()],
+            Self::UnknownRoom { .. } => vec!["postroom rooms lists them".into()],
+            Self::NoWayBack { .. } => vec!["use a room that has a name: --room NAME".into()],
             Self::Unproven { .. } => vec!["still claimed; the same command again finishes it".into()],
             Self::AmbiguousMessage { .. } => vec!["give more digits of the id".into()],
             Self::EmptyBody => vec!["-m TEXT, --file FILE, or the text on standard input".into()],

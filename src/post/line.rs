@@ -17,7 +17,7 @@ const LONGEST_PART: usize = 40;
 pub fn of_header(post: &Post, header: &Header) -> String {
     let marks = marks(header).map(|mark| format!(" {}", visible::cut(&mark, LONGEST_PART)));
     let marks = marks.collect::<String>();
-    let from = visible::cut(post.name_of(&header.envelope.from), LONGEST_PART);
+    let from = visible::cut(&post.sender_shown(&header.envelope), LONGEST_PART);
     let line = format!(
         "{} {} {from}{marks}: {}",
         header.envelope.called(&header.name),

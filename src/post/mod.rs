@@ -3,6 +3,7 @@
 //! A [`Post`] is one room seen by one caller. Each verb has its file; none of them prints, asks or reads
 //! the environment. Order within a verb is always: check everything, act, record it in the journal.
 
+mod address;
 mod adopt;
 mod answered;
 mod ask;
@@ -53,8 +54,10 @@ use crate::name::MailboxId;
 use crate::person::Person;
 use crate::registry::{self, Registry};
 use crate::room::{Extent, Room};
+use crate::rooms::Rooms;
 use crate::session::Session;
 
+pub use address::FROM_ROOM;
 pub use adopt::{Adopted, Adoption};
 pub use answered::{Answered, SET_BACK};
 pub use ask::{Asked, Fate, Until};
@@ -94,6 +97,8 @@ pub struct Caller {
     pub session: Option<Session>,
     /// Where sessions are bound. Without it there is no session.
     pub sessions: Option<PathBuf>,
+    /// The rooms of this user.
+    pub rooms: Option<Rooms>,
     /// The agent program's word, for the registry.
     pub harness: String,
     /// The process that is to be remembered as the agent; a note for people, never evidence.

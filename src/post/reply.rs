@@ -7,7 +7,6 @@
 use sha2::{Digest, Sha256};
 
 use super::collect::inherited;
-use super::send::Sender;
 use super::{Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::mailbox::delivery::REPLY_PATH;
 use crate::mailbox::lock::Lock;
@@ -40,10 +39,14 @@ impl Post {
             Some(kept) if kept.is_older => return Err(answered_before(&asked, &kept)),
             Some(kept) => self.carry_answer(&me.mailbox, &asked, &kept)?,
             None => {
-                let letter = self
+                let origin = self.origin(&asked)?;
+                let letter = origin
+                    .as_ref()
+                    .unwrap_or(self)
                     .letter_back(&me.mailbox, &asked, letter)
                     .map_err(|e| self.at_field(me, &found, e))?;
-                self.answer(me, &asked.id, &letter).map_err(|e| self.at_field(me, &found, e))?
+                self.answer(me, &asked.id, &letter, origin.as_ref())
+                    .map_err(|e| self.at_field(me, &found, e))?
             }
         };
         let receipt =
@@ -139,7 +142,9 @@ impl Post {
             extra,
             ..Letter::default()
         };
-        let mut letter = match self.letter_back(worker, asked, letter) {
+        let origin = self.origin(asked)?;
+        let home = origin.as_ref().unwrap_or(self);
+        let mut letter = match home.letter_back(worker, asked, letter) {
             Err(Error::NoSender { .. } | Error::BadName { .. }) => {
                 return self.left_with_worker(worker, answer);
             }
@@ -147,7 +152,7 @@ impl Post {
         };
         // A failure is information, whatever it is a failure of.
         letter.asks_again &= answer.failed.is_none();
-        let receipt = self.send_back(Sender::of(worker), &letter, &answer.id, true)?;
+        let receipt = home.send_back(&self.sender(worker, origin.as_ref()), &letter, &answer.id, true)?;
         // Written by hand and then by a command, or changed since: what was carried first is what counts.
         Ok(match receipt.outcome {
             Outcome::Failed(Error::IdTaken { .. }) => {
@@ -223,8 +228,10 @@ impl Post {
         }
     }
 
-    fn answer(&self, me: &Me, asked: &MessageId, letter: &Letter) -> Result<Receipt> {
-        let one = |id: &MessageId, retry: bool| self.send_back(Sender::of(&me.mailbox), letter, id, retry);
+    /// `origin`: the room in which the answer is delivered, if it is another one.
+    fn answer(&self, me: &Me, asked: &MessageId, letter: &Letter, origin: Option<&Self>) -> Result<Receipt> {
+        let (home, sender) = (origin.unwrap_or(self), self.sender(&me.mailbox, origin));
+        let one = |id: &MessageId, retry: bool| home.send_back(&sender, letter, id, retry);
         if let Some(id) = &letter.id {
             return one(id, true);
         }
@@ -239,7 +246,7 @@ impl Post {
             forget(me, asked);
         }
         if let Some(ReplyTarget::Mailbox(to)) = letter.route.as_ref().map(|route| &route.to) {
-            self.check_quota(to)?;
+            home.check_quota(to)?;
         }
         let id = MessageId::fresh();
         folder.touch(&format!("{}.{id}", key(asked)))?;

@@ -77,8 +77,8 @@ impl Post {
         self.check_letter(letter)?;
         self.made(to)?;
         let mailbox = self.existing_id(from.as_str())?.map(|id| self.mailbox(&id)).transpose()?;
-        let sender = Sender { id: from, mailbox: mailbox.as_ref() };
-        self.send_as(sender, letter, std::slice::from_ref(to), &MessageId::fresh(), false)?
+        let sender = Sender { id: from, mailbox: mailbox.as_ref(), room: None };
+        self.send_as(&sender, letter, std::slice::from_ref(to), &MessageId::fresh(), false)?
             .pop()
             .ok_or(Error::EmptyBody)
     }

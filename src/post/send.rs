@@ -4,7 +4,7 @@
 //! recipients share one id and differ only in `to`.
 
 use super::claim::{BOUNCE, is_bounce};
-use super::{Error, Me, Post, Result, VIA};
+use super::{Error, FROM_ROOM, Me, Post, Result, VIA};
 use crate::journal::Event;
 use crate::mailbox::{
     Delivery, DeliveryOutcome, Durability, Folder, Mailbox, ReplyRoute, ReplyTarget, workspace,
@@ -50,15 +50,17 @@ pub struct Letter {
 }
 
 /// Who sends: an id, and its mailbox if it has one that can be answered.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Sender<'a> {
     pub(super) id: &'a MailboxId,
     pub(super) mailbox: Option<&'a Mailbox>,
+    /// Its room, if that is another one.
+    pub(super) room: Option<String>,
 }
 
 impl<'a> Sender<'a> {
     pub(super) fn of(mailbox: &'a Mailbox) -> Self {
-        Self { id: mailbox.id(), mailbox: Some(mailbox) }
+        Self { id: mailbox.id(), mailbox: Some(mailbox), room: None }
     }
 }
 
@@ -73,6 +75,13 @@ pub struct Receipt {
     /// Its name was taken, so it lies beside what has that name.
     pub is_beside: bool,
     pub outcome: Outcome,
+}
+
+impl Receipt {
+    /// Where the message is: a mailbox of this room, or the address of one elsewhere.
+    pub(super) fn place(&self) -> &str {
+        if self.name.contains('@') { &self.name } else { self.to.as_str() }
+    }
 }
 
 #[derive(Debug)]
@@ -100,25 +109,64 @@ impl Outcome {
 impl Post {
     /// Sends a letter to the names it gives.
     pub fn send(&self, me: &Me, letter: &Letter) -> Result<Vec<Receipt>> {
-        let mut to: Vec<MailboxId> = vec![];
+        let (mut to, mut elsewhere): (Vec<MailboxId>, Vec<(Self, MailboxId)>) = (vec![], vec![]);
         for name in &letter.to {
+            if let Some(other) = self.elsewhere(name)? {
+                elsewhere.push(other);
+                continue;
+            }
             for id in self.recipients(me, name)? {
                 if !to.contains(&id) {
                     to.push(id);
                 }
             }
         }
-        match &letter.id {
-            Some(id) => self.send_as(Sender::of(&me.mailbox), letter, &to, id, true),
-            None => self.send_as(Sender::of(&me.mailbox), letter, &to, &MessageId::fresh(), false),
+        let (id, retry) = letter.id.clone().map_or_else(|| (MessageId::fresh(), false), |id| (id, true));
+        for (there, recipient) in &elsewhere {
+            there.room.may_write()?;
+            there.check_letter(letter)?;
+            there.check_room_for(recipient, &id, retry)?;
         }
+        let mut receipts = self.send_as(&Sender::of(&me.mailbox), letter, &to, &id, retry)?;
+        for (there, recipient) in &elsewhere {
+            receipts.extend(self.send_there(me, letter, there, recipient, (&id, retry))?);
+        }
+        Ok(receipts)
+    }
+
+    /// Sends a letter to a mailbox of another room.
+    fn send_there(
+        &self,
+        me: &Me,
+        letter: &Letter,
+        there: &Self,
+        to: &MailboxId,
+        (id, retry): (&MessageId, bool),
+    ) -> Result<Option<Receipt>> {
+        let mut letter = letter.clone();
+        letter
+            .extra
+            .extend(self.is_persons(&me.id).then(|| self.via()).flatten().map(|name| (VIA.to_owned(), name)));
+        let sender = self.sender(&me.mailbox, Some(there));
+        let sent = there.send_as(&sender, &letter, std::slice::from_ref(to), id, retry)?.pop();
+        let Some(receipt) = sent else { return Ok(None) };
+        let room = there.room_name().unwrap_or_default();
+        if matches!(receipt.outcome, Outcome::Queued | Outcome::Unproven(_)) {
+            self.record(Event {
+                id: id.to_string(),
+                to: format!("{}@{room}", receipt.name),
+                subject: receipt.subject.clone(),
+                ..Event::new("sent", me.id.as_str())
+            });
+        }
+        Ok(Some(Receipt { name: format!("{}@{room}", receipt.name), ..receipt }))
     }
 
     /// Sends a letter under an id to mailboxes that are known to exist. `retry`: the id may have been
     /// delivered before, so each mailbox is searched for it first.
     pub(super) fn send_as(
         &self,
-        from: Sender<'_>,
+        from: &Sender<'_>,
         letter: &Letter,
         to: &[MailboxId],
         id: &MessageId,
@@ -128,13 +176,7 @@ impl Post {
         self.check_letter(letter)?;
         let subject = letter.subject.clone().unwrap_or_else(|| envelope::subject_of(&letter.body));
         for recipient in to {
-            // What was delivered before takes no more place than it has.
-            match self.check_quota(recipient) {
-                Err(Error::Full { .. }) if retry && self.is_there(recipient, id)? => {}
-                // A recipient without a mailbox is reported by name when it comes to delivering.
-                Ok(()) | Err(Error::NoMailbox { .. }) => {}
-                Err(e) => return Err(e),
-            }
+            self.check_room_for(recipient, id, retry)?;
         }
         let deliver = |recipient| {
             let put = |delivery: &Delivery<'_>| Ok(self.mailbox(recipient)?.deliver(delivery)?);
@@ -143,10 +185,21 @@ impl Post {
         Ok(to.iter().map(deliver).collect())
     }
 
+    /// Refuses a message for which a mailbox has no room.
+    fn check_room_for(&self, recipient: &MailboxId, id: &MessageId, retry: bool) -> Result<()> {
+        match self.check_quota(recipient) {
+            // What was delivered before takes no more place than it has.
+            Err(Error::Full { .. }) if retry && self.is_there(recipient, id)? => Ok(()),
+            // A recipient without a mailbox is reported by name when it comes to delivering.
+            Err(Error::NoMailbox { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
     /// Sends an answer on the way back that its letter names: to a mailbox, or to a file in an inbox that the room does not know.
     pub(super) fn send_back(
         &self,
-        from: Sender<'_>,
+        from: &Sender<'_>,
         letter: &Letter,
         id: &MessageId,
         retry: bool,
@@ -221,14 +274,14 @@ impl Post {
 
     fn deliver(
         &self,
-        from: Sender<'_>,
+        from: &Sender<'_>,
         letter: &Letter,
         to: &MailboxId,
         (id, retry): (&MessageId, bool),
         subject: &str,
         put: impl FnOnce(&Delivery<'_>) -> Result<DeliveryOutcome>,
     ) -> Receipt {
-        let envelope = self.envelope(from.id, letter, to, id, subject);
+        let envelope = self.envelope(from, letter, to, id, subject);
         let delivery = Delivery {
             envelope: &envelope,
             body: &letter.body,
@@ -276,7 +329,7 @@ impl Post {
 
     fn envelope(
         &self,
-        from: &MailboxId,
+        from: &Sender<'_>,
         letter: &Letter,
         to: &MailboxId,
         id: &MessageId,
@@ -284,7 +337,7 @@ impl Post {
     ) -> Envelope {
         let mut envelope = any::to_maildir(&Envelope {
             id: id.clone(),
-            from: from.to_string(),
+            from: from.id.to_string(),
             to: to.to_string(),
             subject: subject.to_owned(),
             reply_to: letter.reply_to.clone(),
@@ -295,7 +348,9 @@ impl Post {
             doubts: vec![],
         });
         // What an agent sends for the person says so, and nobody can say it for another.
-        if self.is_persons(from) {
+        envelope.extra.retain(|(key, _)| key != FROM_ROOM);
+        envelope.extra.extend(from.room.clone().map(|room| (FROM_ROOM.to_owned(), room)));
+        if from.room.is_none() && self.is_persons(from.id) {
             envelope.extra.retain(|(key, _)| key != VIA);
             envelope.extra.extend(self.via().map(|name| (VIA.to_owned(), name)));
         }

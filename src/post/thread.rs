@@ -123,6 +123,7 @@ impl Post {
                     return Ok(sent);
                 }
                 let state = match self.copy_in(&node.id, to)? {
+                    None if to.contains('@') => self.state_of(&node.id, to)?,
                     Some(copy) => Some(self.located(copy, &events, answers)?.state),
                     // A workspace removes what it has answered; then only the journal and the answer tell of it.
                     None => {

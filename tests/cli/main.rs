@@ -10,6 +10,7 @@
 )]
 
 mod above;
+mod addresses;
 mod adopt;
 mod agents_idle;
 mod agents_real;

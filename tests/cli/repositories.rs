@@ -211,7 +211,7 @@ fn rooms_are_listed_with_their_repositories_and_what_waits() {
     assert_eq!(told["rooms"][1]["repositories"][0], common.to_str().unwrap(), "{told}");
     // A name of another room is not taken for one of this room, and is not silently unknown either.
     let ran = site.run("elsewhere", ["--as", "user", "send", "coder", "-m", "x"]);
-    assert!(ran.code == 3 && ran.err.contains("is in the room web"), "{ran:?}");
+    assert!(ran.code == 3 && ran.err.contains("coder@web"), "{ran:?}");
 }
 
 #[test]
