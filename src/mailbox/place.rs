@@ -257,10 +257,6 @@ pub trait Place: std::fmt::Debug {
         // An answer on the way does not end a claim.
         Ok(folder == Folder::Inbox && self.shift(name, folder, to)?.is_some())
     }
-    /// Before another try: an answer that says that the last one failed is no answer any more.
-    fn forget_failure(&self, _folder: Folder, _name: &str) -> Result<()> {
-        Ok(())
-    }
     /// Puts a failed question aside where it would hold back what comes after it.
     fn set_aside(&self, _name: &str) -> Result<()> {
         Ok(())

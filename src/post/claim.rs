@@ -264,7 +264,6 @@ impl Post {
             why: String::new(),
         };
         me.mailbox.note_attempt(&found.name, &attempt)?;
-        me.mailbox.forget_failure(found.folder, &found.name)?;
         let Some(name) = me.mailbox.shift(&found.name, Folder::Failed, Folder::Inbox)? else {
             return Err(Error::NoMessage { reference: reference.to_owned() });
         };

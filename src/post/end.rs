@@ -218,6 +218,7 @@ fn is_final(e: &Error) -> bool {
             | Error::NoReplyWanted
             | Error::NoMailbox { .. }
             | Error::NoPlace { .. }
+            | Error::UnknownRoom { .. }
             | Error::BadName { .. }
             | Error::UnknownName { .. }
             | Error::IdTaken { .. }

@@ -2,7 +2,7 @@
 
 use crate::hand::tighten;
 use crate::room::{Ran, TestRoom};
-use crate::staffed::{dispatch, shell, staffed};
+use crate::staffed::{dispatch, reason, shell, staffed};
 
 /// A home with the rooms `api` and `web`: alice asks from `api`, in `web` there is a worker of each protocol.
 struct Site {
@@ -177,7 +177,7 @@ fn what_became_of_it_is_told_from_the_other_room() {
 
 #[test]
 fn mail_from_another_room_starts_an_agent_only_if_its_table_says_so() {
-    for (more, runs) in [("", 0), ("from = [\"shop\"]", 0), ("from = [\"shop\", \"api\"]", 1)] {
+    for (more, starts) in [("", false), ("from = [\"shop\"]", false), ("from = [\"shop\", \"api\"]", true)] {
         let room = staffed(&["worker"], &shell("worker", "echo ran", more));
         let file = room.folder("worker", "inbox").join("20260102T030405Z-c405e000-job.md");
         let (alice, worker) = (room.id("alice"), room.id("worker"));
@@ -188,6 +188,7 @@ fn mail_from_another_room_starts_an_agent_only_if_its_table_says_so() {
         tighten(&file);
         dispatch(&room, []).ends();
         let ran = crate::staffed::runs(&room);
-        assert_eq!(ran.len(), runs, "{more}: {ran:?}");
+        assert_eq!(reason(&room).contains("not in `from`"), !starts, "{more}: {ran:?}");
+        assert_eq!(room.files("worker", "failed").len(), usize::from(!starts), "{more}: {ran:?}");
     }
 }

@@ -288,6 +288,13 @@ impl Agent {
             }
             return Ok((to == Folder::Archive || to == Folder::Inbox).then(|| name.to_owned()));
         }
+        // In one step with the status: an answer that comes between the two would be taken for the failure's.
+        if from == Folder::Failed
+            && let Some(task) = read(&self.inbox, name, LIMIT)?.map(|(task, ..)| task)
+            && task.status == Status::Failed
+        {
+            self.put_failure_away_held(&held, &task.id)?;
+        }
         Ok(self.change(&held, name, was, is, None)?.then(|| name.to_owned()))
     }
 }

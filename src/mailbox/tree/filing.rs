@@ -90,8 +90,11 @@ impl Agent {
     /// Makes way for another try: a response that says `failed` goes to the archive, under a name that is no response's.
     /// `false`: there is none. Durable on return.
     pub fn put_failure_away(&self, id: &str) -> Result<bool> {
+        self.put_failure_away_held(&self.tree().hold()?, id)
+    }
+
+    pub(super) fn put_failure_away_held(&self, _held: &Held, id: &str) -> Result<bool> {
         let name = response_name(id);
-        let _held = self.tree().hold()?;
         let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
         match read(&outbox, &name, LIMIT) {
             Ok(Some((task, ..))) if task.status == Status::Failed => {}

@@ -283,13 +283,6 @@ impl Place for Agent {
         Ok(done)
     }
 
-    fn forget_failure(&self, folder: Folder, name: &str) -> Result<()> {
-        if let Some((task, ..)) = self.read_task(folder, name, LIMIT)? {
-            self.put_failure_away(&task.id)?;
-        }
-        Ok(())
-    }
-
     /// A step that failed holds back all that come after it: once a run goes on without it, it is put away.
     fn set_aside(&self, name: &str) -> Result<()> {
         self.put_failure_away(name.strip_suffix(".md").unwrap_or(name))?;
