@@ -164,6 +164,11 @@ fn folder(room: &Room) -> Result<Option<Dir>, Error> {
     room.sessions().map_or(Ok(None), |path| Dir::open(path).if_any())
 }
 
+/// Makes what is recorded durable.
+pub fn sync(room: &Room) -> Result<(), Error> {
+    made(room)?.sync()
+}
+
 /// The directory, made and durable.
 fn made(room: &Room) -> Result<Dir, Error> {
     let path = room.sessions().unwrap_or(room.path());

@@ -114,7 +114,10 @@ impl Post {
         if is_taken && (is_bound || mailbox.presence(self.now())? == Presence::Alive) {
             return Ok(is_bound);
         }
-        if !is_bound {
+        if is_bound {
+            // An earlier run may have been interrupted before that was durable.
+            crate::session::sync(&self.room)?;
+        } else {
             session.bind(&self.room, mailbox.id())?;
             self.forget_old_sessions();
         }

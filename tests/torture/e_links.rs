@@ -14,7 +14,7 @@ use crate::ops::{ASKED, Op};
 use crate::place::{Place, ago, names_in, set_time};
 
 /// What is replaced by a link, below the root; `@` is bob's mailbox, `#` alice's.
-const PLANTED: [&str; 25] = [
+const PLANTED: [&str; 23] = [
     "",
     "..",
     "@",
@@ -35,8 +35,6 @@ const PLANTED: [&str; 25] = [
     ".registry.lock",
     ".journal",
     ".journal/DAY.jsonl",
-    ".sessions",
-    ".sessions/HASH",
     ".staging",
     ".postroom",
     "postroom.toml",

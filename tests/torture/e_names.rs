@@ -207,8 +207,11 @@ fn judge(place: &Place, run: Run, before: &[String], findings: &Findings, at: &s
     let strays: Vec<_> =
         names_in(&place.base).into_iter().filter(|name| !known.contains(&name.as_str())).collect();
     findings.check(strays.is_empty(), || format!("{at}: made beside the room: {strays:?}"));
-    let state = names_in(&place.base.join("home"));
-    findings.check(state.is_empty(), || format!("{at}: made at home: {state:?}"));
+    for (dir, known) in [("home", "state"), ("home/state", "postroom"), ("home/state/postroom", "sessions")] {
+        let mut strays = names_in(&place.base.join(dir));
+        strays.retain(|name| name != known);
+        findings.check(strays.is_empty(), || format!("{at}: made in {dir}: {strays:?}"));
+    }
     let raw = ended.out.iter().chain(&ended.err).any(|byte| matches!(byte, 0..=8 | 11..=31 | 127));
     findings.check(!raw, || format!("{at}: control characters in the output: {:?}", ended.stderr()));
     ended
@@ -253,7 +256,7 @@ fn texts(place: &Place, name: &OsStr, findings: &Findings) -> usize {
         let run = place.command(&["setup", "dave"]).env("CLAUDE_CODE_SESSION_ID", name);
         let ended = judge(place, run, &before, findings, &format!("session {name:?}"));
         findings.check(ended.ok(), || format!("session {name:?}: {}", ended.shown()));
-        let bindings = names_in(&place.root.join(".sessions"));
+        let bindings = names_in(&place.sessions());
         let hashed = bindings.iter().all(|file| file.bytes().all(|b| b.is_ascii_hexdigit()));
         findings.check(hashed, || format!("session {name:?} became a file: {bindings:?}"));
     }

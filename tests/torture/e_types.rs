@@ -102,13 +102,12 @@ pub(crate) fn file_types(lab: &Lab) -> Outcome {
 }
 
 /// Where else a file is expected, below the root; `@` is bob's mailbox.
-const ELSEWHERE: [&str; 12] = [
+const ELSEWHERE: [&str; 11] = [
     "registry.json",
     ".registry.lock",
     ".postroom",
     "postroom.toml",
     ".journal",
-    ".sessions",
     "@/card.json",
     "@/seen",
     "@/.alive",

@@ -51,15 +51,13 @@ pub(crate) fn umasks(lab: &Lab) -> Outcome {
         run(&["dispatch"], 0);
         run(&["runs"], 0);
         // Beside the mail itself: everything that any of these commands can make has been made.
-        for made in
-            ["registry.json", ".registry.lock", ".journal", ".dispatch", ".sessions", ".staging", ".postroom"]
-        {
+        for made in ["registry.json", ".registry.lock", ".journal", ".dispatch", ".staging", ".postroom"] {
             findings.check(place.root.join(made).exists(), || format!("{at}: {made} was never made"));
         }
         for made in ["quarantine", "answering", "seen", ".alive", ".deliver.lock", "card.json"] {
             findings.check(place.folder("bob", made).exists(), || format!("{at}: {made} was never made"));
         }
-        entries += look(&place.root, &at, &findings);
+        entries += look(&place.root, &at, &findings) + look(&place.sessions(), &at, &findings);
         // Only now, because it mends modes.
         run(&["doctor", "--fix"], 0);
         look(&place.root, &at, &findings);

@@ -36,8 +36,7 @@ impl Op {
             problems.push(format!("{mailboxes} mailboxes of dave"));
         }
         if let Some(again) = again {
-            let sessions =
-                names_in(&place.root.join(".sessions")).into_iter().filter(|name| !name.starts_with('.'));
+            let sessions = names_in(&place.sessions()).into_iter().filter(|name| !name.starts_with('.'));
             let sessions = sessions.count();
             if !again.ok() || named.is_none() || mailboxes != 1 || sessions != 1 {
                 let facts = format!("{mailboxes} mailboxes, {sessions} bindings, registered as {named:?}");

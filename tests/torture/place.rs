@@ -142,7 +142,13 @@ impl Place {
     }
 
     /// Puts the room back as it was kept; no room at all, if there was none.
+    /// Where sessions are bound.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.base.join("home/state/postroom/sessions")
+    }
+
     pub(crate) fn restore(&self) {
+        let _ = fs::remove_dir_all(self.sessions());
         let _ = fs::remove_dir_all(&self.root);
         copy_tree(&self.base.join("template"), &self.root);
     }
