@@ -16,8 +16,9 @@ use crate::strace::{self, Point};
 pub(crate) const ERRORS: [&str; 10] =
     ["ENOSPC", "EIO", "EMFILE", "ENFILE", "EINTR", "EDQUOT", "EACCES", "EROFS", "ESTALE", "ENOMEM"];
 
-/// Calls that no kernel refuses.
-pub(crate) const CANNOT_FAIL: [&str; 6] = ["geteuid", "getuid", "getpid", "getppid", "gettid", "uname"];
+/// Calls that no kernel refuses; `getrandom` not with any of these errors.
+pub(crate) const CANNOT_FAIL: [&str; 7] =
+    ["geteuid", "getuid", "getpid", "getppid", "getrandom", "gettid", "uname"];
 
 /// The operations whose every point meets every error.
 const WHOLE: [Op; 4] = [Op::Send, Op::Read, Op::Reply, Op::Setup];

@@ -106,6 +106,7 @@ impl Op {
     pub(crate) fn restore(self, place: &Place) {
         if self == Self::FirstSetup {
             let _ = std::fs::remove_dir_all(place.base.join("state"));
+            place.forget_sessions();
         } else {
             place.restore();
         }

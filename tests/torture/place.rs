@@ -142,13 +142,18 @@ impl Place {
     }
 
     /// Puts the room back as it was kept; no room at all, if there was none.
+    /// Nothing is known of this user, as before the first command.
+    pub(crate) fn forget_sessions(&self) {
+        let _ = fs::remove_dir_all(self.base.join("home/state"));
+    }
+
     /// Where sessions are bound.
     pub(crate) fn sessions(&self) -> PathBuf {
         self.base.join("home/state/postroom/sessions")
     }
 
     pub(crate) fn restore(&self) {
-        let _ = fs::remove_dir_all(self.sessions());
+        self.forget_sessions();
         let _ = fs::remove_dir_all(&self.root);
         copy_tree(&self.base.join("template"), &self.root);
     }
