@@ -214,8 +214,10 @@ fn allowed(scene: &Scene, pair: Pair, orders: &[Met], met: &Met, ends: &[Ended; 
         end == wanted
             // Refused is refused, for whichever reason was seen first.
             || wanted == (Some(3), false) && end == (Some(4), false)
-            // At least once: what one reader archives, another may show as well.
-            || archived && verbs[n] == Verb::Read && end == (Some(0), true)
+            // At least once: what one reader archives, another may show as well. In a workspace it stays until it is answered.
+            || (archived || pair.protocol == Protocol::Workspace)
+                && verbs[n] == Verb::Read
+                && end == (Some(0), true)
             // Both removed it: it is gone.
             || verbs == [Verb::Prune; 2] && end.0 == Some(0)
     };
