@@ -79,9 +79,9 @@ impl Repository {
         Some(Self { common, identity: Identity { device: meta.dev(), inode: meta.ino(), born } })
     }
 
-    /// Whether the directory at a path is this one.
-    pub fn is_at(path: &Path, identity: &Identity) -> bool {
-        Self::at(path.to_owned()).is_ok_and(|found| found.is_some_and(|found| found.identity == *identity))
+    /// Whether there is surely nothing at a path.
+    pub fn is_nothing_at(path: &Path) -> bool {
+        path.symlink_metadata().is_err_and(|e| is_missing(&e))
     }
 
     /// What people call it: the directory around a `.git` or `.bare`, else its own name without `.git`.

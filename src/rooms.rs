@@ -118,26 +118,31 @@ impl Rooms {
     /// The room of a repository.
     pub fn of(&self, repository: &Repository) -> Result<Located> {
         if let Some(link) = self.link(&by_path(&repository.common))? {
-            return Ok(self.linked(&link));
+            return self.linked(&link);
         }
         if let Some(link) = self.link(&by_identity(&repository.identity))?
             && link.identity == repository.identity
         {
-            let is_still_there = Repository::is_at(&link.path, &link.identity);
-            let moved_from = (!is_still_there).then(|| link.path.clone());
+            // Where it still is in its old place too, it is only seen by another way.
+            let moved_from = link.is_gone().then(|| link.path.clone());
             // So that it is told once; who cannot write here is told again.
             let _ = self.note(repository, &link.room);
-            return Ok(Located { moved_from, ..self.linked(&link) });
+            return Ok(Located { moved_from, ..self.linked(&link)? });
         }
         let name = slug(repository.title());
         let root = self.dir.join(&name);
         Ok(Located { waiting: Some((self.clone(), repository.clone())), ..Located::at(root) })
     }
 
-    fn linked(&self, link: &Link) -> Located {
-        // Whoever wrote something else there gave no room.
-        RoomName::parse(&link.room)
-            .map_or_else(|_| Located::at(self.dir.join(MAIN)), |name| self.named(&name))
+    fn linked(&self, link: &Link) -> Result<Located> {
+        let name =
+            RoomName::parse(&link.room).map_err(|why| self.broken(&by_path(&link.path), &why.to_string()))?;
+        Ok(self.named(&name))
+    }
+
+    /// A link that says no room. Nobody may take that for a repository without one.
+    fn broken(&self, key: &str, why: &str) -> Error {
+        Error::Content { path: self.dir.join(LINKS).join(key), why: why.to_owned() }
     }
 
     /// Gives a repository a room of its own, once.
@@ -215,7 +220,8 @@ impl Rooms {
 
     fn link(&self, key: &str) -> Result<Option<Link>> {
         let bytes = glimpse(&self.dir.join(LINKS).join(key))?;
-        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+        let parsed = bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose();
+        parsed.map_err(|e| self.broken(key, &e.to_string()))
     }
 
     /// Notes which room a repository has; durable on return.
@@ -242,9 +248,9 @@ impl Rooms {
 }
 
 impl Link {
-    /// Whether its repository is not where it was.
+    /// Whether nothing is where its repository was. What cannot be looked at is not gone, and another clone there has the room.
     pub fn is_gone(&self) -> bool {
-        !Repository::is_at(&self.path, &self.identity)
+        Repository::is_nothing_at(&self.path)
     }
 }
 

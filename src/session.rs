@@ -173,7 +173,7 @@ pub fn sync(room: &Room) -> Result<(), Error> {
 fn made(room: &Room) -> Result<Dir, Error> {
     let path = room.sessions().unwrap_or(room.path());
     let folder = Dir::make(path)?;
-    // Whoever made it may have been interrupted before its place was durable.
+    // The command that made it may have been interrupted before that was durable.
     folder.sync_parents()?;
     Ok(folder)
 }

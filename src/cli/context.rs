@@ -103,8 +103,8 @@ impl Context {
         self.locate_for(self.surroundings.session.clone().as_ref())
     }
 
-    /// The room of the project, for what is about its agents and workflows and not about the mail of whoever calls. An agent whose
-    /// mail is elsewhere has to say which it means.
+    /// The room of the project, for verbs about its agents and workflows. In the session of an agent whose mail is in another room
+    /// a flag has to say which is meant.
     pub(super) fn project_post(&mut self) -> Result<&'static Post, Fail> {
         let located = self.locate_for(None)?;
         let bound = surroundings::bound_root(self.surroundings.session.as_ref())?;

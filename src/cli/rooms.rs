@@ -92,7 +92,8 @@ pub(super) fn known_elsewhere(context: &Context, name: &str) -> Option<String> {
     };
     let known: Vec<RoomName> = rooms.names().ok()?.into_iter().filter(has).collect();
     let [room] = known.as_slice() else { return None };
-    Some(format!("in another room: {}@{room}", visible::clip(name, 60)))
+    let name = visible::clip(name, 60);
+    Some(format!("`{name}` is in the room {room}: send to {name}@{room}, or look there with --room {room}"))
 }
 
 impl Verb for RoomsOf {

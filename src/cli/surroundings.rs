@@ -86,8 +86,15 @@ impl Surroundings {
         if let Some(root) = env::var_os("POSTROOM_ROOT").filter(|r| !r.is_empty()) {
             return Ok(Located::at(absolute(Path::new(&root))?));
         }
-        let here = here.map_or_else(env::current_dir, |here| Ok(here.to_owned()));
-        let Ok(here) = here else { return Ok(rooms()?.named(&checked(MAIN)?)) };
+        let here = match here.map_or_else(env::current_dir, |here| Ok(here.to_owned())) {
+            // It was removed, so it is in no repository.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(rooms()?.named(&checked(MAIN)?)),
+            Err(e) => {
+                let why = format!("cannot tell where this is: {e}");
+                return Err(Fail::told(Failure::NotDone, why, "name a room: --room NAME"));
+            }
+            Ok(here) => here,
+        };
         if let Some(room) = project(&here)?.and_then(|project| project.room) {
             return Ok(rooms()?.named(&room));
         }
@@ -189,7 +196,11 @@ pub(super) fn sessions() -> Option<PathBuf> {
 /// The room that a session is bound in, if it is still there.
 pub(super) fn bound_root(session: Option<&Session>) -> Result<Option<PathBuf>, Fail> {
     let (Some(session), Some(sessions)) = (session, sessions()) else { return Ok(None) };
-    Ok(session.binding(&sessions)?.map(|bound| bound.root).filter(|root| root.is_dir()))
+    let root = session.binding(&sessions)?.map(|bound| bound.root);
+    // What cannot be looked at is there: opening it tells what is wrong, and no other room is taken for it.
+    let is_gone =
+        |root: &PathBuf| root.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+    Ok(root.filter(|root| !is_gone(root)))
 }
 
 /// The rooms of this person.

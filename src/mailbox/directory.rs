@@ -32,7 +32,7 @@ pub trait Directory {
 impl Mailbox {
     /// Puts ids in the place of paths and names in a message of this mailbox: who sent it, and to whom.
     pub(super) fn identify(&self, envelope: &mut Envelope, directory: &dyn Directory) -> Result<()> {
-        // Whoever is of another room is nobody of this one, whatever the name.
+        // A sender from another room is not the mailbox of that name here.
         let is_foreign = envelope.extra(FROM_ROOM).is_some();
         match &mut envelope.native {
             Native::Tree { .. } if is_foreign => {}

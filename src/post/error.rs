@@ -116,7 +116,7 @@ pub enum Error {
     NoWayBack { room: String },
     #[error("{why}")]
     Failing { why: String },
-    /// The sender is told of a failure, and that may not survive a power cut.
+    /// The notice of a failure is delivered, but may not survive a power cut.
     #[error("the sender is told, durability not proven: {why}")]
     Unproven { why: String },
     #[error("{0}")]

@@ -133,7 +133,7 @@ impl Post {
     }
 }
 
-/// Whether a file of a workspace has a number behind its name that was not asked for.
+/// Whether the name of a file in a workspace ends with a number that the reference does not have.
 fn is_numbered(name: &str, reference: &str) -> bool {
     let number = name.rsplit_once('.').map(|(_, number)| number);
     name != reference && number.is_some_and(|number| number.parse::<u32>().is_ok())

@@ -158,6 +158,26 @@ fn a_moved_repository_keeps_its_room_and_a_copy_gets_its_own() {
     // A clone in the old place is at the same path, and that is the same room.
     site.repository("web");
     assert_eq!(site.room_of("web"), "web");
+    let listed = site.run(".", ["rooms"]);
+    assert!(!listed.out.contains("(gone)"), "{listed:?}");
+    assert_eq!(site.run(".", ["rooms", "prune", "--yes"]).code, 1, "every repository is there");
+}
+
+#[test]
+fn a_broken_link_is_not_taken_for_a_repository_without_a_room() {
+    let site = Site::new();
+    site.repository("web");
+    site.setup("web", "coder");
+    let links = site.path("home/.local/state/postroom/rooms/.repositories");
+    for text in ["{", "{\"v\":1,\"room\":\"../x\",\"path\":\"/p\",\"device\":1,\"inode\":1}"] {
+        for file in std::fs::read_dir(&links).unwrap() {
+            std::fs::write(file.unwrap().path(), text).unwrap();
+        }
+        for arguments in [["names", "--json"], ["setup", "other"]] {
+            let ran = site.run("web", arguments);
+            assert!(ran.code == 4 && (ran.err + &ran.out).contains(".repositories/p"), "{arguments:?}");
+        }
+    }
 }
 
 #[test]
