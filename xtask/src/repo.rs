@@ -43,9 +43,9 @@ impl Repo {
         command
     }
 
-    /// The release binary, which torture and bench run.
-    pub(crate) fn release_binary(&self) -> PathBuf {
-        self.target.join("release").join("postroom")
+    /// What cargo builds with a profile.
+    pub(crate) fn binary(&self, profile: &str, name: &str) -> PathBuf {
+        self.target.join(profile).join(name)
     }
 
     pub(crate) fn has_test(&self, name: &str) -> bool {

@@ -82,7 +82,7 @@ fn battery(
     let mut cargo = repo.cargo();
     // The driver itself is not measured, and need not be built as slowly as what it drives.
     cargo.args(["test", "--test", TARGET, "--locked", "--"]);
-    cargo.args(selection.arguments()).env("POSTROOM_BIN", repo.release_binary());
+    cargo.args(selection.arguments()).env("POSTROOM_BIN", repo.binary("release", "postroom"));
     if let Some(path) = mutant {
         cargo.env("POSTROOM_MUTANT_BIN", path);
     }

@@ -64,7 +64,7 @@ impl Deliveries<'_> {
     }
 }
 
-/// Builds the library's side, with the profile of the release, and asks cargo where it is.
+/// Builds the library's side, with the profile of what is shipped, and asks cargo where it is.
 pub(crate) fn build(repo: &Repo, name: &str) -> Result<PathBuf, Without> {
     if !repo.root.join(format!("benches/{name}.rs")).exists() {
         return Err(Without::Wanting(format!("there is no benches/{name}.rs")));

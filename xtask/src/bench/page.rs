@@ -6,6 +6,7 @@ use std::process::Command;
 use std::thread::available_parallelism;
 
 use super::table::Table;
+use super::programs::PROFILE;
 use crate::repo::Repo;
 
 const BEGIN: &str = "<!-- bench:begin -->";
@@ -31,7 +32,7 @@ pub(crate) fn write(repo: &Repo, table: &Table) -> Result<(), String> {
         Err(e) if e.kind() == ErrorKind::NotFound => NEW.to_owned(),
         read => read.map_err(told)?,
     };
-    let page = replaced(&page, &format!("{}\n\n{}", machine(repo)?, table.markdown()))?;
+    let page = replaced(&page, &format!("{}\n\n{}", machine(repo, PROFILE)?, table.markdown()))?;
     fs::create_dir_all(repo.root.join("docs")).and_then(|()| fs::write(&path, page)).map_err(told)
 }
 
@@ -44,14 +45,14 @@ fn replaced(page: &str, text: &str) -> Result<String, String> {
 }
 
 /// What a reader has to know of the machine, and no more: neither its name nor its paths.
-pub(crate) fn machine(repo: &Repo) -> Result<String, String> {
+pub(crate) fn machine(repo: &Repo, profile: &str) -> Result<String, String> {
     let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
     let compiler = said(repo.command("rustc").arg("--version"))?;
     let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
     let cores = available_parallelism().map_err(|e| format!("cannot count cores: {e}"))?;
     let root = rustix::process::geteuid().is_root();
     let storage = if root { "ext4 on a loop device and tmpfs" } else { "ext4 and tmpfs" };
-    Ok(format!("{date}, Linux {kernel}, {cores} cores, {storage}, {compiler}."))
+    Ok(format!("{date}, Linux {kernel}, {cores} cores, {storage}, {compiler}, profile `{profile}`."))
 }
 
 fn said(command: &mut Command) -> Result<String, String> {

@@ -1,6 +1,6 @@
 //! The two programs that are compared, and how a run of one is timed.
 //!
-//! Both are built by cargo with the release profile, installed by copying, and started in the same bare environment: nothing
+//! Both are built by cargo with the profile of what is shipped, installed by copying, and started in the same bare environment: nothing
 //! of the session that runs the bench may reach them. The time of a run is from before the spawn to after the wait, as a
 //! shell or an agent sees it; output goes to /dev/null.
 
@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 use crate::repo::Repo;
 use crate::run;
+
+/// How what is shipped is built.
+pub(crate) const PROFILE: &str = "dist";
 
 #[derive(Debug)]
 pub(crate) struct Programs {
@@ -27,7 +30,8 @@ impl Programs {
         let build = |package: &str, binary: &str| {
             run::run(repo.cargo().args([
                 "build",
-                "--release",
+                "--profile",
+                PROFILE,
                 "--quiet",
                 "--package",
                 package,
@@ -40,12 +44,12 @@ impl Programs {
             Some(given) => given.canonicalize().map_err(|e| format!("{}: {e}", given.display()))?,
             None => {
                 build("postroom", "postroom")?;
-                repo.release_binary()
+                repo.binary(PROFILE, "postroom")
             }
         };
         let installed = repo.target.join("bench");
         let postroom = install(&postroom, &installed)?;
-        let floor = install(&repo.target.join("release").join("floor"), &installed)?;
+        let floor = install(&repo.binary(PROFILE, "floor"), &installed)?;
         let null = File::options().read(true).write(true).open("/dev/null");
         Ok(Self { postroom, floor, null: null.map_err(|e| format!("/dev/null: {e}"))? })
     }

@@ -1,7 +1,7 @@
 //! The floor: what a piece of mail work costs when nothing is checked, parsed or decided.
 //!
 //! Each verb makes exactly the system calls without which its work cannot be done, as a process of its own, built with the
-//! profile of the release binary. `cargo xtask bench` sets Postroom's times against these. There is no argument parsing
+//! profile of the binary that is shipped. `cargo xtask bench` sets Postroom's times against these. There is no argument parsing
 //! on purpose: the first argument is matched, the others are taken by position and trusted.
 //!
 //! ```text
