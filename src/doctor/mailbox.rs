@@ -94,10 +94,13 @@ impl Doctor<'_> {
                 continue;
             };
             let Some(own) = mailbox.folder_if_any(Folder::Claimed(token))? else { continue };
-            let inside = entries(&own)?;
-            let messages = inside.iter().filter(|(name, _)| file_name::is_message(name.as_bytes())).count();
+            let has_message = || -> Result<bool, Error> {
+                Ok(entries(&own)?.iter().any(|(name, _)| file_name::is_message(name.as_bytes())))
+            };
+            let held = has_message()?;
             match mailbox.terms(token)? {
-                _ if messages == 0 => {
+                // A claim that ends loses its message first, then its terms.
+                terms if !held || terms.is_none() && !has_message()? => {
                     self.litter(&claimed, &name);
                     continue;
                 }

@@ -139,7 +139,7 @@ impl Maildir {
         claimed.sync()?;
         match self.folder(Folder::Inbox)?.publish(name, &own, name) {
             Ok(()) => {
-                own.sync()?;
+                own.sync_moved(&[name])?;
                 Ok(Some(token))
             }
             Err(e) if e.is_missing() => {

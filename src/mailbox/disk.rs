@@ -35,7 +35,7 @@ pub use reading::glimpse;
 pub use swap::Swapped;
 pub use whereabouts::{is_dated_by_this_machine, network};
 
-use self::flags::{dir_flags, fsync, no_replace};
+use self::flags::{dir_flags, file_flags, fsync, no_replace};
 use super::fault::{Error, Result};
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -181,6 +181,20 @@ impl Dir {
     pub fn sync_file(&self, name: &str) -> Result<()> {
         let opened = self.open_file(name)?;
         fsync(&opened.file).map_err(|e| self.fault("sync", name, e))
+    }
+
+    /// Makes moves to this directory survive a power cut: the files first, because btrfs otherwise brings the old name of a
+    /// file back beside its new one. A file that somebody has moved on is theirs to sync.
+    #[cfg_attr(feature = "mutations", track_caller)]
+    pub fn sync_moved(&self, names: &[impl AsRef<str>]) -> Result<()> {
+        for name in names.iter().map(AsRef::as_ref) {
+            match retry_on_intr(|| fs::openat(&self.fd, name, file_flags(), Mode::empty())) {
+                Ok(file) => fsync(&file).map_err(|e| self.fault("sync", name, e))?,
+                Err(Errno::NOENT) => {}
+                Err(e) => return Err(self.fault("open", name, e)),
+            }
+        }
+        self.sync()
     }
 
     /// Removes an empty directory.

@@ -172,8 +172,8 @@ macro_rules! by_folders {
         fn bring_back(&$self, folder: &str, names: &[String], bag: &crate::mailbox::trash::Bag) -> Result<()> {
             Maildir::bring_back($folders, folder, names, bag)
         }
-        fn sync(&$self, folder: Folder) -> Result<()> {
-            $folders.folder(folder)?.sync()
+        fn sync_moved(&$self, folder: Folder, name: &str) -> Result<()> {
+            $folders.folder(folder)?.sync_moved(&[name])
         }
         fn claim(&$self, name: &str, terms: &Terms) -> Result<Option<Token>> {
             Maildir::claim($folders, name, terms)

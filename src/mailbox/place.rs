@@ -202,8 +202,8 @@ pub trait Place: std::fmt::Debug {
     fn bring_back(&self, _folder: &str, _names: &[String], _bag: &Bag) -> Result<()> {
         Ok(())
     }
-    /// Makes the moves into a folder survive a power cut.
-    fn sync(&self, folder: Folder) -> Result<()>;
+    /// Makes the move of a message to this folder survive a power cut.
+    fn sync_moved(&self, folder: Folder, name: &str) -> Result<()>;
     /// Puts away what cannot be read; `false`: it is left alone, because quarantine is for rooms.
     fn quarantine(&self, _name: &OsString) -> Result<bool> {
         Ok(false)

@@ -212,10 +212,7 @@ impl Maildir {
         for word in [folder.word(), ATTEMPTS] {
             let Some(from) = self.dir().sub_if_any(word)? else { continue };
             let to = bag.made_mail(self.id(), word)?;
-            for name in names {
-                transfer(&from, name, &to)?;
-            }
-            to.sync()?;
+            transfer(&from, names, &to)?;
             from.sync()?;
         }
         Ok(())
@@ -224,10 +221,7 @@ impl Maildir {
     /// Moves what a bag has of one folder back. Durable on return.
     pub fn bring_back(&self, folder: &str, names: &[String], bag: &Bag) -> Result<()> {
         let (from, to) = (bag.made_mail(self.id(), folder)?, self.made_folder(folder)?);
-        for name in names {
-            transfer(&from, name, &to)?;
-        }
-        to.sync()?;
+        transfer(&from, names, &to)?;
         from.sync()
     }
 
@@ -254,14 +248,23 @@ pub fn return_unfinished(root: &Dir, id: &MailboxId) -> Result<bool> {
     Ok(false)
 }
 
-/// Moves a file to another directory under its name, or with a number if that is taken. `false`: it is gone. The caller syncs both.
-pub fn transfer(from: &Dir, name: &str, to: &Dir) -> Result<bool> {
+/// Moves files to another directory, durably there. Gone already is no error.
+fn transfer(from: &Dir, names: &[impl AsRef<str>], to: &Dir) -> Result<()> {
+    let mut moved = vec![];
+    for name in names {
+        moved.extend(transfer_one(from, name.as_ref(), to)?);
+    }
+    to.sync_moved(&moved)
+}
+
+/// Moves a file to another directory under its name, or with a number if that is taken. `None`: it is gone.
+fn transfer_one(from: &Dir, name: &str, to: &Dir) -> Result<Option<String>> {
     for number in 1..1000 {
         let new = if number == 1 { name.to_owned() } else { file_name::numbered(name, number) };
         match from.publish(name, to, &new) {
-            Ok(()) => return Ok(true),
+            Ok(()) => return Ok(Some(new)),
             Err(Error::Exists { .. }) => {}
-            Err(e) if e.is_missing() => return Ok(false),
+            Err(e) if e.is_missing() => return Ok(None),
             // A workspace may be on another disk than the room.
             Err(e) if e.errno() == Some(rustix::io::Errno::XDEV) => return copy_over(from, name, to),
             Err(e) => return Err(e),
@@ -270,15 +273,15 @@ pub fn transfer(from: &Dir, name: &str, to: &Dir) -> Result<bool> {
     Err(Error::Exists { path: to.path().join(name) })
 }
 
-fn copy_over(from: &Dir, name: &str, to: &Dir) -> Result<bool> {
-    let Some(bytes) = from.read(name, u64::MAX / 2)? else { return Ok(false) };
+fn copy_over(from: &Dir, name: &str, to: &Dir) -> Result<Option<String>> {
+    let Some(bytes) = from.read(name, u64::MAX / 2)? else { return Ok(None) };
     match to.place(name, &bytes) {
         // Copied before by a run that was interrupted.
         Err(Error::Exists { .. }) if to.read(name, u64::MAX / 2)?.as_deref() == Some(&bytes) => {}
         other => other?,
     }
     from.remove(name)?;
-    Ok(true)
+    Ok(Some(name.to_owned()))
 }
 
 /// Moves everything into a directory of the same shape. A message whose name is taken there gets a number; any other file stays
@@ -287,13 +290,9 @@ fn merge(from: &Dir, to: &Dir) -> Result<()> {
     for name in names(from, FileType::Directory)? {
         merge(&from.sub(&name)?, &to.made_sub(&name)?)?;
     }
-    for name in names(from, FileType::RegularFile)? {
-        let stays = !file_name::is_message(name.as_bytes()) && to.stat(&name).is_ok();
-        if !stays {
-            transfer(from, &name, to)?;
-        }
-    }
-    to.sync()?;
+    let mut moving = names(from, FileType::RegularFile)?;
+    moving.retain(|name| file_name::is_message(name.as_bytes()) || to.stat(name).is_err());
+    transfer(from, &moving, to)?;
     from.sync()
 }
 

@@ -237,7 +237,7 @@ impl Post {
     fn file_found(&self, me: &Me, found: Found, to: Folder) -> Result<Option<(Found, bool)>> {
         if found.folder == to {
             // The run that moved it may have been interrupted before that was durable.
-            me.mailbox.sync(to)?;
+            me.mailbox.sync_moved(to, &found.name)?;
             return Ok(Some((found, false)));
         }
         let id = match self.header(&me.mailbox, found.folder, &found.name) {

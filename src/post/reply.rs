@@ -58,7 +58,7 @@ impl Post {
             self.record_move("answered", me, asked.id.as_str(), &found.name);
         } else if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
             // The run that moved it may have been interrupted before that was durable.
-            me.mailbox.sync(Folder::Archive)?;
+            me.mailbox.sync_moved(Folder::Archive, &found.name)?;
         }
         Ok(Answer { receipt, answered: asked.id, archived })
     }
@@ -237,7 +237,10 @@ impl Post {
         }
         let _turn = me.mailbox.dir().lock(LOCK)?;
         let folder = me.mailbox.dir().make_sub(FOLDER)?;
+        // Else a power cut could take the note and leave the answer. An earlier run may have made the folder.
+        let keep = || folder.sync().and_then(|()| me.mailbox.dir().sync());
         if let Some(id) = begun(&folder, asked)? {
+            keep()?;
             let receipt = one(&id, true)?;
             // Other words than last time: the first answer did arrive, and this is a second one.
             if !matches!(receipt.outcome, Outcome::Failed(Error::IdTaken { .. })) {
@@ -250,6 +253,7 @@ impl Post {
         }
         let id = MessageId::fresh();
         folder.touch(&format!("{}.{id}", key(asked)))?;
+        keep()?;
         let sent = one(&id, false);
         // What certainly did not arrive needs no note; whatever is said next is another answer.
         if sent.as_ref().map_or(true, |receipt| matches!(receipt.outcome, Outcome::Failed(_))) {

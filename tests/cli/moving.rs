@@ -125,6 +125,20 @@ fn a_claim_that_is_just_being_made_is_not_given_back() {
 }
 
 #[test]
+fn a_claim_that_ends_while_doctor_looks_is_no_fault() {
+    // It finds the message; before it looks for the terms, both are gone.
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (_, token) = taken(&room, "alice", "bob", "job");
+    let own = room.folder("bob", "claimed").join(&token);
+    let test = "a_claim_that_ends_while_doctor_looks_is_no_fault";
+    let Some(mut looking) = Slow::start(&room, test, &own, 2, "doctor") else { return };
+    looking.until("the first look", |log| log.contains("getdents64"));
+    room.by("bob", ["release", &token]).succeeds();
+    let (code, err) = looking.end();
+    assert!([Some(0), Some(1)].contains(&code), "{code:?}: {err}");
+}
+
+#[test]
 fn a_retry_finds_what_goes_back_to_the_inbox_meanwhile() {
     // The inbox was looked into while the message was claimed; the claim is looked into when it is unread again.
     for nth in 1..=5 {

@@ -11,10 +11,10 @@
 //! 5. A sync that failed is not tried again on the same file.
 //! 6. Nothing is replaced by chance: a rename says RENAME_NOREPLACE unless it is one that exchanges or is meant to replace
 //!    (which has another name), and a file that is created to be written says O_EXCL.
-//! 7. The lists in `attempts/` grow in place; what is appended, and a list that is new, is synced before the
-//!    next acknowledgement.
+//! 7. The lists in `attempts/` grow in place, and the notes in `answering/` are made there; what is appended, and what is
+//!    new, is synced before the next acknowledgement.
 //!
-//! Exempt, because nothing depends on them: the journal, `seen`, `.alive`, locks, the notes in `answering/`, what a
+//! Exempt, because nothing depends on them: the journal, `seen`, `.alive`, locks, what a
 //! tree remembers of its own files, and the terms of a claim in a room, which a power cut ends whatever they say.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,7 +150,7 @@ fn parent(path: &str) -> String {
 fn is_exempt(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let last = parts.last().copied().unwrap_or_default();
-    let exempt = parts.iter().any(|part| [".journal", "answering"].contains(part));
+    let exempt = parts.iter().any(|part| *part == ".journal");
     // What a tree keeps of what it knows already: locks, an index that is made again, a number to begin looking at.
     let known = path
         .split_once("/.postroom/")
@@ -163,10 +163,10 @@ fn is_exempt(path: &str) -> bool {
         || !path.starts_with('/')
 }
 
-/// Whether it is a list that grows in place. The terms of a claim in a tree are made in place as well: they are all that
+/// Whether it is a list that grows in place, or the note of an answer under way. The terms of a claim in a tree are made in place as well: they are all that
 /// brings its message back, so they have to last.
 fn is_list(path: &str) -> bool {
-    parent(path).ends_with("/attempts")
+    ["/attempts", "/answering"].iter().any(|folder| parent(path).ends_with(folder))
         || path.contains("/.postroom/claims/") && path.ends_with("/claim.json")
 }
 

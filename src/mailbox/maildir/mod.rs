@@ -269,7 +269,7 @@ impl Maildir {
             // Two messages may have had one name, one after the other; the second gets a number in the new folder.
             let new = if number == 1 { name.to_owned() } else { file_name::numbered(name, number) };
             match source.publish(name, &target, &new) {
-                Ok(()) => return target.sync().map(|()| Some(new)),
+                Ok(()) => return target.sync_moved(&[&new]).map(|()| Some(new)),
                 Err(Error::Exists { .. }) => {}
                 Err(e) if e.is_missing() => return Ok(None),
                 Err(e) => return Err(e),

@@ -279,7 +279,7 @@ impl Agent {
                 Err(e) if e.is_missing() => return Ok(None),
                 other => other?,
             }
-            self.inbox.sync()?;
+            self.inbox.sync_moved(&[name])?;
         }
         if let Some((task, ..)) = read(&self.inbox, name, LIMIT)?.filter(|(task, ..)| is_answer(task)) {
             debug_assert!(task.status == Status::Completed);

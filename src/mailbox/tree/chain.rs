@@ -138,22 +138,21 @@ impl Tree {
         to: Tray,
         names: impl Iterator<Item = &'a String>,
     ) -> Result<HashSet<String>> {
-        let mut left = HashSet::new();
+        let (mut left, mut moved) = (HashSet::new(), vec![]);
         let Some(source) = self.tray(from, agent)? else { return Ok(left) };
         let target = self.made_tray(to, agent)?;
         for name in names {
             // Somebody may have opened it again by hand since the look, or it is no task any more.
             match read(&source, name, LIMIT) {
                 Ok(Some((task, ..))) if task.status == Status::Completed => {
-                    move_beside(&source, &target, name)?;
+                    moved.extend(move_beside(&source, &target, name)?);
                 }
                 Ok(Some(_)) | Err(Error::Unreadable { .. }) => drop(left.insert(name.clone())),
                 Ok(None) => {}
                 Err(e) => return Err(e),
             }
         }
-        // As in a maildir, the new place is what has to last: a file that a power cut leaves in both is moved again.
-        target.sync()?;
+        target.sync_moved(&moved)?;
         Ok(left)
     }
 }
@@ -168,13 +167,13 @@ impl Agent {
     pub(super) fn put_away_held(&self, _held: &Held, name: &str) -> fault::Result<()> {
         self.forget_fresh();
         let archive = self.tree().made_tray(Tray::ArchivedInbox, self.id())?;
-        move_beside(self.dir(), &archive, name)?;
-        archive.sync()
+        let moved = move_beside(self.dir(), &archive, name)?;
+        archive.sync_moved(moved.as_slice())
     }
 }
 
-/// Moves one file, under another name if its own is taken. Gone already is no error: this may be a second run.
-fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<()> {
+/// Moves one file, under another name if its own is taken, and gives its name. `None`: it is gone, so this may be a second run.
+fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<Option<String>> {
     for number in 1..1000 {
         let new = if number == 1 { name.to_owned() } else { file_name::numbered(name, number) };
         match source.publish(name, target, &new) {
@@ -183,11 +182,11 @@ fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<()> {
                 let inode =
                     |dir: &Dir, name: &str| dir.stat(name).map(|stat| (stat.st_dev, stat.st_ino)).ok();
                 if inode(source, name).is_some_and(|inode_| Some(inode_) == inode(target, &new)) {
-                    return source.remove(name);
+                    return source.remove(name).map(|()| Some(new));
                 }
             }
-            Err(e) if e.is_missing() => return Ok(()),
-            other => return other,
+            Err(e) if e.is_missing() => return Ok(None),
+            other => return other.map(|()| Some(new)),
         }
     }
     Err(fault::Error::Exists { path: target.path().join(name) })

@@ -104,11 +104,12 @@ impl Agent {
         }
         let archive = self.tree().made_tray(Tray::ArchivedOutbox, self.id())?;
         for number in 2..1000 {
-            match outbox.publish(&name, &archive, &file_name::numbered(&name, number)) {
+            let away = file_name::numbered(&name, number);
+            match outbox.publish(&name, &archive, &away) {
                 Err(fault::Error::Exists { .. }) => {}
                 other => {
                     other?;
-                    archive.sync()?;
+                    archive.sync_moved(&[&away])?;
                     outbox.sync()?;
                     return Ok(true);
                 }

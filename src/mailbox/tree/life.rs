@@ -189,8 +189,8 @@ impl Place for Agent {
         Ok(taken)
     }
 
-    fn sync(&self, _folder: Folder) -> Result<()> {
-        self.dir().sync()
+    fn sync_moved(&self, _folder: Folder, name: &str) -> Result<()> {
+        self.dir().sync_moved(&[name])
     }
 
     fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::process::Command;
 use std::thread::available_parallelism;
 
-use super::table::Table;
 use super::programs::PROFILE;
+use super::table::Table;
 use crate::repo::Repo;
 
 const BEGIN: &str = "<!-- bench:begin -->";
