@@ -12,6 +12,7 @@ use thiserror::Error as ThisError;
 
 use crate::agents::programs;
 use crate::dispatch::processes::{self, Ancestor, MARK};
+use crate::session::Process;
 
 /// Programs that run scripts: their first argument says what they are.
 const INTERPRETERS: [&str; 8] = ["node", "nodejs", "bun", "deno", "sh", "bash", "dash", "python3"];
@@ -60,12 +61,7 @@ pub fn look(by_agent: bool) -> Result<Person, NoPerson> {
     if by_agent {
         return Err(NoPerson::Session);
     }
-    let unseen = |e: std::io::Error| NoPerson::Unseen { why: e.to_string() };
-    for ancestor in processes::ancestors().map_err(unseen)? {
-        if let Some(what) = agent(&ancestor) {
-            return Err(NoPerson::Below { what });
-        }
-    }
+    below_no_agent()?;
     let (number, in_foreground) = processes::terminal().map_err(unseen)?;
     let terminal = terminal_called(number).ok_or(NoPerson::NoTerminal)?;
     if !in_foreground {
@@ -73,6 +69,47 @@ pub fn look(by_agent: bool) -> Result<Person, NoPerson> {
     }
     let space = std::fs::read_link("/proc/self/ns/pid").map_err(unseen)?;
     Ok(Person { terminal, nested: space != Path::new(INITIAL) })
+}
+
+/// Refuses a command that an agent program, or a part of a run, has started.
+fn below_no_agent() -> Result<(), NoPerson> {
+    match processes::ancestors().map_err(unseen)?.iter().find_map(agent) {
+        Some(what) => Err(NoPerson::Below { what }),
+        None => Ok(()),
+    }
+}
+
+fn unseen(e: std::io::Error) -> NoPerson {
+    NoPerson::Unseen { why: e.to_string() }
+}
+
+/// Where commands are typed: a terminal, until the session in it ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Seat {
+    /// The device number of the terminal.
+    device: u32,
+    /// The process that leads the session.
+    pub leader: Process,
+}
+
+impl Seat {
+    /// The seat of this command, whoever sits there.
+    pub fn of_this_command() -> Option<Self> {
+        let device = processes::terminal().ok()?.0;
+        let leader = || Process::of(processes::session_leader().ok()?);
+        if device == 0 { None } else { Some(Self { device, leader: leader()? }) }
+    }
+
+    /// Whether a person types here, as far as can be seen: an agent has an identity of its own.
+    pub fn is_a_persons(self) -> bool {
+        below_no_agent().is_ok()
+    }
+
+    /// What tells it from every other seat of this machine.
+    pub fn shown(self, boot: &str) -> String {
+        let Process { pid, started } = self.leader;
+        format!("{boot} {} {pid} {started}", self.device)
+    }
 }
 
 /// What a process is, if a person would not be below it.

@@ -147,6 +147,7 @@ impl Context {
             thread: self.surroundings.thread.clone(),
             tree: Some(surroundings::nearest_tree),
             by_agent: self.surroundings.by_agent,
+            terminal: !self.surroundings.by_agent,
             typed: Some(terminal::typed),
             approvals: surroundings::config().ok().map(|config| config.join("approvals")),
         }

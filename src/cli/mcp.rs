@@ -42,7 +42,7 @@ impl Verb for Mcp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         context.must_stay_in_place()?;
         // A client of a server is a program.
-        let caller = crate::post::Caller { by_agent: true, ..context.caller() };
+        let caller = crate::post::Caller { by_agent: true, terminal: false, ..context.caller() };
         let (room, clock) = (context.locate()?, context.clock());
         let failed = |e: std::io::Error| {
             Fail::told(Failure::NotDone, format!("the server ended: {e}"), "start it again")

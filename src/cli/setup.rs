@@ -8,15 +8,16 @@ use serde_json::json;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{GREEN, note, quoted};
+use super::output::{GREEN, Output, note, quoted};
 use crate::mailbox::disk::network;
 use crate::message::visible;
-use crate::post::{self, NewMailbox};
+use crate::name::MailboxId;
+use crate::post::{self, NewMailbox, Why};
 
 /// Make your mailbox and claim its name
 ///
-/// Without NAME a free given name is taken. In an agent's session the mailbox is bound to it, so that later
-/// commands need no --as. The same name again by its owner is success; a taken name exits 4.
+/// Without NAME a free given name is taken. The mailbox is bound to the agent's session or to this terminal, so that
+/// later commands need no --as. The same name again by its owner is success; a taken name exits 4.
 /// Mail goes between all kinds of mailboxes; --workspace and --tree make those of other protocols.
 #[derive(Debug, Args)]
 pub(super) struct Setup {
@@ -79,7 +80,7 @@ impl Verb for Setup {
         if output.json {
             output.json(&json!({
                 "v": 1, "name": setup.name, "id": setup.id.as_str(), "room": context.room, "root": root, "created": setup.created,
-                "bound": setup.bound, "unread": setup.unread, "prompt": prompt,
+                "bound": setup.bound.is_some(), "unread": setup.unread, "prompt": prompt,
             }));
             return Ok(());
         }
@@ -97,12 +98,18 @@ impl Verb for Setup {
         }
         match prompt {
             Some(prompt) => output.text(&format!("prompt for the new agent:\n{prompt}")),
-            None if !setup.bound => {
-                output.line(&format!("to act as it: --as {name}, or export AGENT_MAILBOX_ID={}", setup.id))
-            }
-            None => {}
+            None => tell_how(output, setup.bound, &name, &setup.id),
         }
         Ok(())
+    }
+}
+
+/// Says how to act as a mailbox from now on.
+pub(super) fn tell_how(output: &mut Output, bound: Option<Why>, name: &str, id: &MailboxId) {
+    match bound {
+        None => output.line(&format!("to act as it: --as {name}, or export AGENT_MAILBOX_ID={id}")),
+        Some(Why::Terminal) => output.line(&format!("this terminal acts as {name} in this room")),
+        Some(_) => {}
     }
 }
 

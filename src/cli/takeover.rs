@@ -28,17 +28,13 @@ impl Verb for Takeover {
         context.done = true;
         let name = visible::line(&taken.name);
         if context.output.json {
-            context
-                .output
-                .json(&json!({"v": 1, "name": taken.name, "id": taken.id.as_str(), "bound": taken.bound}));
+            context.output.json(
+                &json!({"v": 1, "name": taken.name, "id": taken.id.as_str(), "bound": taken.bound.is_some()}),
+            );
         } else if !context.output.quiet {
             context.output.line(&format!("name: {name}"));
             context.output.line(&format!("id: {}", taken.id));
-            if !taken.bound {
-                context
-                    .output
-                    .line(&format!("to act as it: --as {name}, or export AGENT_MAILBOX_ID={}", taken.id));
-            }
+            super::setup::tell_how(&mut context.output, taken.bound, &name, &taken.id);
         }
         Ok(())
     }

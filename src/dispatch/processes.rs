@@ -167,6 +167,11 @@ pub fn terminal() -> io::Result<(u32, bool)> {
     Ok((field("self", 4)?, group > 0 && group == foreground))
 }
 
+/// The process that leads the session of this one, such as the shell of a terminal.
+pub fn session_leader() -> io::Result<u64> {
+    field("self", 3)
+}
+
 /// The living processes that are meant.
 fn found(is_meant: impl Fn(&str) -> bool) -> Vec<OwnedFd> {
     let Ok(all) = std::fs::read_dir("/proc") else { return vec![] };

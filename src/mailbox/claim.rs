@@ -97,7 +97,7 @@ impl Terms {
 }
 
 /// An error while looking must not pass for another boot: every claim would be over.
-fn boot_of(clock: &dyn Clock) -> Result<String> {
+pub fn boot_of(clock: &dyn Clock) -> Result<String> {
     clock.boot_id().map_err(|e| Error::std("read", BOOT_ID.as_ref(), e))
 }
 

@@ -123,20 +123,19 @@ fn setup(desk: &Desk, wanted: Setup) -> post::Result<Answer> {
     let post = desk.post_or_new()?;
     let made = post.setup(&NewMailbox { name: wanted.name, about: wanted.about, ..NewMailbox::default() })?;
     let named = desk.caller.flag.is_some() || desk.caller.environment.is_some();
-    let known = made.bound || named || desk.remember(&made.id);
+    let known = made.bound.is_some() || named || desk.remember(&made.id);
     let name = visible::line(&made.name);
     let unread = made.unread.map_or_else(|| "?".to_owned(), |unread| unread.to_string());
     let mut text =
         format!("name: {name}\nid: {}\nroom: {}\nunread: {unread}", made.id, desk.root().display());
-    let note = match (known, made.bound || named) {
+    let note = match (known, made.bound.is_some() || named) {
         (false, _) => Some("not bound to a session: the person starts this server with --as"),
         (true, false) => Some("this lasts as long as the server runs; the person keeps the name with --as"),
         (true, true) => None,
     };
     let note = note.map(|note| format!("{note} {name}"));
     note.iter().for_each(|note| text.push_str(&format!("\n{note}")));
-    let mut value =
-        json!({"name": made.name, "id": made.id.as_str(), "unread": made.unread, "bound": made.bound});
+    let mut value = json!({"name": made.name, "id": made.id.as_str(), "unread": made.unread, "bound": made.bound.is_some()});
     put(&mut value, "note", note);
     Ok(Answer::new(text, value))
 }

@@ -11,7 +11,7 @@ impl Error {
         match self {
             Self::UnknownName { nearest, all, .. } => names_hint(nearest, all),
             Self::WhoAmI => vec![
-                "postroom setup NAME      makes your mailbox and binds it to this agent session".into(),
+                "postroom setup NAME      makes your mailbox and binds it to this session or terminal".into(),
                 "postroom --as NAME …     acts as a mailbox that exists (or export AGENT_MAILBOX_ID=NAME)"
                     .into(),
             ],

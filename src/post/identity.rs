@@ -1,4 +1,5 @@
-//! Who a command acts as: the flag, else the environment, else what was recorded for this agent session.
+//! Who a command acts as: the flag, else what this agent session is bound to, else the environment, else what this terminal is
+//! bound to in this room.
 //!
 //! Never guessed, never minted by accident, and never read out of text that a model produced.
 
@@ -6,6 +7,11 @@ use super::{Error, Post, Result};
 use crate::mailbox::workspace::MAILBOX;
 use crate::mailbox::{Folder, Mailbox};
 use crate::name::{MailboxId, Name};
+use crate::person::Seat;
+use crate::session::Session;
+
+/// The program of a binding that is a terminal's.
+pub(super) const TERMINAL: &str = "terminal";
 
 /// The mailbox a command acts as.
 #[derive(Debug)]
@@ -23,6 +29,7 @@ pub enum Why {
     Flag,
     Environment,
     Session,
+    Terminal,
     /// The caller named an id itself: the seed's shell interface, and looks into other mailboxes.
     Id,
 }
@@ -33,6 +40,7 @@ impl Why {
             Self::Flag => "--as",
             Self::Environment => "AGENT_MAILBOX_ID",
             Self::Session => "the binding of this agent session",
+            Self::Terminal => "the binding of this terminal",
             Self::Id => "the id",
         }
     }
@@ -103,7 +111,29 @@ impl Post {
                 .map(|id| Some((id, Why::Environment)))
                 .ok_or_else(|| self.not_me(Why::Environment, text));
         }
-        Ok(None)
+        let Some((terminal, seat)) = self.terminal()? else { return Ok(None) };
+        let id = terminal.mailbox(&self.room)?.filter(|_| seat.is_a_persons());
+        Ok(id.map(|id| (id, Why::Terminal)))
+    }
+
+    /// The terminal of this command, as a session in this room.
+    fn terminal(&self) -> Result<Option<(Session, Seat)>> {
+        if !self.caller.terminal || self.room.sessions().is_none() {
+            return Ok(None);
+        }
+        let Some(seat) = Seat::of_this_command() else { return Ok(None) };
+        let boot = crate::mailbox::claim::boot_of(self.room.clock())?;
+        let id = format!("{} {}", seat.shown(&boot), self.room.path().display());
+        Ok(Some((Session { program: TERMINAL.to_owned(), id }, seat)))
+    }
+
+    /// Lets the commands that are typed in this terminal act as a mailbox. `false`: no person is at one.
+    pub(super) fn bind_terminal(&self, id: &MailboxId) -> Result<bool> {
+        let Some((terminal, seat)) = self.terminal()?.filter(|(_, seat)| seat.is_a_persons()) else {
+            return Ok(false);
+        };
+        terminal.record(&self.room, id, seat.leader, false)?;
+        Ok(true)
     }
 
     /// A name, else the id of a mailbox that is there.

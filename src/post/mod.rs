@@ -111,6 +111,8 @@ pub struct Caller {
     pub tree: Option<fn() -> Option<PathBuf>>,
     /// The environment has the mark of an agent.
     pub by_agent: bool,
+    /// The command may act as the mailbox that its terminal is bound to.
+    pub terminal: bool,
     /// Lets a person type a name at the terminal; `false`: it was not typed.
     pub typed: Option<fn(&str) -> bool>,
     /// Where it is recorded what the person said about requests.

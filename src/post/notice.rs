@@ -4,6 +4,7 @@
 //! A session belongs to a mailbox because the environment says so, because it was bound, or because the person gave its
 //! program a standing name; a name that another living session holds is left to that one.
 
+use super::identity::TERMINAL;
 use super::{Error, Me, Post, Result, Why};
 use crate::mailbox::presence::Presence;
 use crate::mailbox::reading::Header;
@@ -257,7 +258,9 @@ impl Post {
     /// a session, so there would be ever more of them. Whoever still holds a mailbox may come back after any time.
     pub(super) fn forget_old_sessions(&self) {
         let Ok(old) = session::silent(&self.room, self.now(), FORGOTTEN) else { return };
-        for bound in old {
+        // A terminal holds no mailbox, and may be open for long.
+        let is_open = |bound: &session::Bound| bound.session.program == TERMINAL && !bound.process.is_gone();
+        for bound in old.into_iter().filter(|bound| !is_open(bound)) {
             let holder = match self.other(&bound.mailbox) {
                 Ok(me) => self.holder_of(&me),
                 Err(Error::NoMailbox { .. } | Error::NoPlace { .. }) => Ok(None),

@@ -41,8 +41,8 @@ pub struct Setup {
     pub id: MailboxId,
     /// Whether this call gave the name.
     pub created: bool,
-    /// Whether this agent session will be known as this mailbox from now on.
-    pub bound: bool,
+    /// What acts as this mailbox from now on: the agent session or the terminal.
+    pub bound: Option<Why>,
     /// `None`: it is set up, but its inbox could not be looked into.
     pub unread: Option<usize>,
 }
@@ -61,7 +61,7 @@ impl Post {
             // Whose workspace it is does not depend on who sets it up.
             Some(inbox) => editing.registry.entries.iter().find(|e| e.inbox == *inbox).map(|e| e.id.clone()),
             None if wanted.child => None,
-            None => self.own_id(&editing.registry)?,
+            None => self.own_id(&editing.registry, name.as_ref())?,
         };
         let known = own.as_ref().and_then(|id| editing.registry.by_id(id)).cloned();
         let mut entry = match known {
@@ -80,9 +80,10 @@ impl Post {
         }
         let old = editing.registry.by_id(&entry.id).cloned();
         let mailbox = Maildir::make(self.room.root(), &entry.id, Some(&entry.card()))?;
-        let bound = match self.caller.session.as_ref().filter(|_| !wanted.child) {
-            Some(session) => self.bind_if_free(session, &mailbox)?,
-            None => false,
+        let bound = match &self.caller.session {
+            _ if wanted.child => None,
+            Some(session) => self.bind_if_free(session, &mailbox)?.then_some(Why::Session),
+            None => self.bind_terminal(&entry.id)?.then_some(Why::Terminal),
         };
         let created = old.is_none();
         if old.as_ref() != Some(&entry) {
@@ -129,8 +130,13 @@ impl Post {
     }
 
     /// The id the caller already has. An id from the environment may be one that nobody has made yet.
-    fn own_id(&self, registry: &Registry) -> Result<Option<MailboxId>> {
+    fn own_id(&self, registry: &Registry, wanted: Option<&Name>) -> Result<Option<MailboxId>> {
         match self.my_id() {
+            // A person may set up several in one terminal; it acts as the last.
+            Ok(Some((id, Why::Terminal))) => {
+                let is_meant = |entry: &Entry| wanted.is_none_or(|name| entry.name == name.as_str());
+                Ok(registry.by_id(&id).is_some_and(is_meant).then_some(id))
+            }
             Ok(own) => Ok(own.map(|(id, _)| id)),
             Err(Error::NotMe { source_of_name, name, nearest }) => match MailboxId::parse(&name) {
                 Ok(id) if source_of_name == Why::Environment.word() && registry.lookup(&name)?.is_none() => {

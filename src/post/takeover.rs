@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Post, Result};
+use super::{Error, Post, Result, Why};
 use crate::journal::Event;
 use crate::mailbox::Maildir;
 use crate::mailbox::presence::Presence;
@@ -26,8 +26,8 @@ pub(super) struct Holder {
 pub struct TakenOver {
     pub id: MailboxId,
     pub name: String,
-    /// Whether the caller has a session that could be bound.
-    pub bound: bool,
+    /// What acts as it from now on: the agent session or the terminal.
+    pub bound: Option<Why>,
 }
 
 impl Post {
@@ -46,14 +46,15 @@ impl Post {
         if !force && !is_mine && mailbox.presence(self.now())? == Presence::Alive {
             return Err(Error::HolderAlive { name });
         }
-        if let Some(session) = mine {
-            session.bind(&self.room, &id)?;
-        }
+        let bound = match mine {
+            Some(session) => session.bind(&self.room, &id).map(|()| Some(Why::Session))?,
+            None => self.bind_terminal(&id)?.then_some(Why::Terminal),
+        };
         self.hold(&mailbox, mine)?;
         mailbox.mark_seen();
         let note = mine.map_or_else(|| "no session".to_owned(), |s| s.program.clone());
         self.record(Event { note, ..Event::new("takeover", id.as_str()) });
-        Ok(TakenOver { id, name, bound: mine.is_some() })
+        Ok(TakenOver { id, name, bound })
     }
 
     /// Notes whose session a mailbox is from now on.

@@ -117,7 +117,7 @@ fn a_page_that_differs_from_the_program_fails() {
         ("--force\nname: alice", "--force\nname: bob"),
         ("check --count\n3\n", "check --count\n30\n"),
         ("removed the mailbox carol", "removed the mailbox bob"),
-        ("to act as it: --as alice", "to act as it: --as  alice"),
+        ("terminal acts as alice", "terminal acts as  alice"),
     ] {
         let changed = page.replacen(from, to, 1);
         assert_ne!(changed, page, "`{from}` is not on the page any more");

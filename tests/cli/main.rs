@@ -132,6 +132,7 @@ mod stats;
 mod taken;
 mod takeover;
 mod terminal;
+mod terminal_bound;
 mod terminal_life;
 mod thread;
 mod trace;

@@ -232,23 +232,29 @@ impl Run {
     }
 
     /// Starts it and goes on; for commands that wait.
-    pub(crate) fn start(mut self) -> Child {
-        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    pub(crate) fn start(self) -> Child {
+        seat::apart(self.command)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     /// Starts it with an output whose reader has gone before the first byte.
-    pub(crate) fn closed_pipe(mut self) -> Child {
+    pub(crate) fn closed_pipe(self) -> Child {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        self.command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped()).spawn().unwrap()
+        seat::apart(self.command).stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Runs it to its end.
-    pub(crate) fn ends(mut self) -> Ran {
+    pub(crate) fn ends(self) -> Ran {
+        let mut command = seat::apart(self.command);
         let mut child =
-            self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        let input = std::mem::take(&mut self.input);
+        let input = self.input;
         // Written beside the reading: a command that refuses early leaves the pipe full.
         let writer = std::thread::spawn(move || {
             let _ = stdin.write_all(&input);

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::LazyLock;
 use std::thread::JoinHandle;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -38,6 +39,25 @@ pub(crate) fn open(path: &Path) -> File {
     File::options().read(true).custom_flags(flags).open(path).unwrap()
 }
 
+/// A command that has no terminal, although the person who runs the tests may sit at one.
+pub(crate) fn apart(command: Command) -> Command {
+    static AT_TERMINAL: LazyLock<bool> = LazyLock::new(|| File::open("/dev/tty").is_ok());
+    if !*AT_TERMINAL {
+        return command;
+    }
+    let mut alone = Command::new("/usr/bin/setsid");
+    alone.arg("--wait");
+    like(&mut alone, &command);
+    alone
+}
+
+/// Lets a command start another one, as that one would be started.
+fn like(starter: &mut Command, command: &Command) {
+    starter.arg(command.get_program()).args(command.get_args()).env_clear();
+    starter.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    command.get_current_dir().map(|dir| starter.current_dir(dir));
+}
+
 /// Starts a command; its standard input is a file. `agrees`: what the person answers.
 pub(crate) fn start(command: &Command, input: &Path, agrees: bool) -> Seated {
     let (terminal, name) = terminal();
@@ -46,9 +66,7 @@ pub(crate) fn start(command: &Command, input: &Path, agrees: bool) -> Seated {
     let code = place.path().join("code");
     let mut seated = Command::new("/usr/bin/setsid");
     seated.args(["--fork", "--ctty", "/bin/sh", "-c", SCRIPT, "sh"]).arg(input).arg(&code);
-    seated.arg(command.get_program()).args(command.get_args()).env_clear();
-    seated.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
-    command.get_current_dir().map(|dir| seated.current_dir(dir));
+    like(&mut seated, command);
     let mut child = seated.stdin(slave).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(seated);
     let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
