@@ -16,7 +16,7 @@ use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
 use super::disk::Dir;
-use super::fault::{Error, Result};
+use super::fault::{Error, IfAny, Result};
 use super::folder::{Folder, Token};
 use super::lock::Lock;
 use super::maildir::Maildir;
@@ -131,15 +131,17 @@ impl Attempt {
 impl Maildir {
     /// Takes a message out of the inbox; `None` if somebody else was quicker.
     pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
+        let inbox = self.folder(Folder::Inbox)?;
+        let Some(file) = inbox.to_move(name).if_any()? else { return Ok(None) };
         let token = Token::fresh();
         let claimed = self.made_folder(FOLDER)?;
         let own = claimed.make_new(&token.to_string())?;
         own.write_new(TERMS, &json(terms))?;
         // The directory must outlive a power cut before a message may be in it.
         claimed.sync()?;
-        match self.folder(Folder::Inbox)?.publish(name, &own, name) {
+        match inbox.publish(name, &own, name) {
             Ok(()) => {
-                own.sync_moved(&[name])?;
+                own.sync_moved(&file)?;
                 Ok(Some(token))
             }
             Err(e) if e.is_missing() => {

@@ -36,7 +36,7 @@ pub use swap::Swapped;
 pub use whereabouts::{is_dated_by_this_machine, network};
 
 use self::flags::{dir_flags, file_flags, fsync, no_replace};
-use super::fault::{Error, Result};
+use super::fault::{Error, IfAny, Result};
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const DIR_MODE: Mode = Mode::RWXU;
@@ -57,6 +57,10 @@ pub struct Opened {
     pub stat: Stat,
     path: PathBuf,
 }
+
+/// A file on its way from one directory to another; nothing if it is a link, or one that cannot be opened.
+#[derive(Debug)]
+pub struct Moving(Option<OwnedFd>);
 
 impl Dir {
     /// Opens a directory by path. Neither it nor the directory above may be a link, and nobody else may be
@@ -183,18 +187,35 @@ impl Dir {
         fsync(&opened.file).map_err(|e| self.fault("sync", name, e))
     }
 
-    /// Makes moves to this directory survive a power cut: the files first, because btrfs otherwise brings the old name of a
-    /// file back beside its new one. A file that somebody has moved on is theirs to sync.
+    /// A file that is about to be moved. It is opened before, so that a lack of descriptors moves nothing.
+    pub fn to_move(&self, name: &str) -> Result<Moving> {
+        match retry_on_intr(|| fs::openat(&self.fd, name, file_flags(), Mode::empty())) {
+            Ok(fd) => Ok(Moving(Some(fd))),
+            Err(Errno::LOOP | Errno::ACCESS | Errno::NXIO) => Ok(Moving(None)),
+            Err(e) => Err(self.fault("open", name, e)),
+        }
+    }
+
+    /// Makes the move of a file to this directory survive a power cut: the file first, because btrfs otherwise brings its old
+    /// name back beside the new one.
     #[cfg_attr(feature = "mutations", track_caller)]
-    pub fn sync_moved(&self, names: &[impl AsRef<str>]) -> Result<()> {
-        for name in names.iter().map(AsRef::as_ref) {
-            match retry_on_intr(|| fs::openat(&self.fd, name, file_flags(), Mode::empty())) {
-                Ok(file) => fsync(&file).map_err(|e| self.fault("sync", name, e))?,
-                Err(Errno::NOENT) => {}
-                Err(e) => return Err(self.fault("open", name, e)),
-            }
+    pub fn sync_moved(&self, file: &Moving) -> Result<()> {
+        self.sync_content(file)?;
+        self.sync()
+    }
+
+    /// The same for many, by their names here. A file that somebody has moved on is theirs to sync.
+    #[cfg_attr(feature = "mutations", track_caller)]
+    pub fn sync_all_moved(&self, names: &[impl AsRef<str>]) -> Result<()> {
+        for name in names {
+            self.to_move(name.as_ref()).if_any()?.map_or(Ok(()), |file| self.sync_content(&file))?;
         }
         self.sync()
+    }
+
+    #[cfg_attr(feature = "mutations", track_caller)]
+    fn sync_content(&self, file: &Moving) -> Result<()> {
+        file.0.as_ref().map_or(Ok(()), |file| fsync(file).map_err(|e| Error::io("sync", &self.path, e)))
     }
 
     /// Removes an empty directory.

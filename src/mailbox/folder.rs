@@ -173,7 +173,7 @@ macro_rules! by_folders {
             Maildir::bring_back($folders, folder, names, bag)
         }
         fn sync_moved(&$self, folder: Folder, name: &str) -> Result<()> {
-            $folders.folder(folder)?.sync_moved(&[name])
+            $folders.folder(folder)?.sync_all_moved(&[name])
         }
         fn claim(&$self, name: &str, terms: &Terms) -> Result<Option<Token>> {
             Maildir::claim($folders, name, terms)

@@ -254,7 +254,7 @@ fn transfer(from: &Dir, names: &[impl AsRef<str>], to: &Dir) -> Result<()> {
     for name in names {
         moved.extend(transfer_one(from, name.as_ref(), to)?);
     }
-    to.sync_moved(&moved)
+    to.sync_all_moved(&moved)
 }
 
 /// Moves a file to another directory under its name, or with a number if that is taken. `None`: it is gone.

@@ -33,7 +33,7 @@ use rustix::fs::FileType;
 
 use super::claim::TERMS;
 use super::disk::Dir;
-use super::fault::{Durability, Error, Result};
+use super::fault::{Durability, Error, IfAny, Result};
 use super::folder::Folder;
 use super::lock;
 use super::place::Listing;
@@ -265,11 +265,12 @@ impl Maildir {
             Folder::Claimed(_) => self.folder(to)?,
             other => self.made_folder(other.word())?,
         };
+        let Some(file) = source.to_move(name).if_any()? else { return Ok(None) };
         for number in 1..1000 {
             // Two messages may have had one name, one after the other; the second gets a number in the new folder.
             let new = if number == 1 { name.to_owned() } else { file_name::numbered(name, number) };
             match source.publish(name, &target, &new) {
-                Ok(()) => return target.sync_moved(&[&new]).map(|()| Some(new)),
+                Ok(()) => return target.sync_moved(&file).map(|()| Some(new)),
                 Err(Error::Exists { .. }) => {}
                 Err(e) if e.is_missing() => return Ok(None),
                 Err(e) => return Err(e),

@@ -21,7 +21,7 @@ use super::facts::{Facts, Seen, Tray, is_unread_answer};
 use super::{Error, Held, LIMIT, Result, Tree, steps};
 use crate::clock::Timestamp;
 use crate::mailbox::disk::{Dir, Swapped};
-use crate::mailbox::fault;
+use crate::mailbox::fault::{self, IfAny};
 use crate::mailbox::folder::{Folder, Token};
 use crate::mailbox::place::{ArchivedHow, Listing};
 use crate::message::tree::{self, Status, Task};
@@ -275,11 +275,12 @@ impl Agent {
         let held = self.tree.hold()?;
         if from == Folder::Archive && self.inbox.stat(name).is_err_and(|e| e.is_missing()) {
             let Some(away) = self.tree.tray(Tray::ArchivedInbox, &self.id)? else { return Ok(None) };
+            let Some(file) = away.to_move(name).if_any()? else { return Ok(None) };
             match away.publish(name, &self.inbox, name) {
                 Err(e) if e.is_missing() => return Ok(None),
                 other => other?,
             }
-            self.inbox.sync_moved(&[name])?;
+            self.inbox.sync_moved(&file)?;
         }
         if let Some((task, ..)) = read(&self.inbox, name, LIMIT)?.filter(|(task, ..)| is_answer(task)) {
             debug_assert!(task.status == Status::Completed);

@@ -152,7 +152,7 @@ impl Tree {
                 Err(e) => return Err(e),
             }
         }
-        target.sync_moved(&moved)?;
+        target.sync_all_moved(&moved)?;
         Ok(left)
     }
 }
@@ -168,7 +168,7 @@ impl Agent {
         self.forget_fresh();
         let archive = self.tree().made_tray(Tray::ArchivedInbox, self.id())?;
         let moved = move_beside(self.dir(), &archive, name)?;
-        archive.sync_moved(moved.as_slice())
+        archive.sync_all_moved(moved.as_slice())
     }
 }
 

@@ -103,13 +103,14 @@ impl Agent {
             Err(e) => return Err(e),
         }
         let archive = self.tree().made_tray(Tray::ArchivedOutbox, self.id())?;
+        let file = outbox.to_move(&name)?;
         for number in 2..1000 {
             let away = file_name::numbered(&name, number);
             match outbox.publish(&name, &archive, &away) {
                 Err(fault::Error::Exists { .. }) => {}
                 other => {
                     other?;
-                    archive.sync_moved(&[&away])?;
+                    archive.sync_moved(&file)?;
                     outbox.sync()?;
                     return Ok(true);
                 }

@@ -190,7 +190,7 @@ impl Place for Agent {
     }
 
     fn sync_moved(&self, _folder: Folder, name: &str) -> Result<()> {
-        self.dir().sync_moved(&[name])
+        self.dir().sync_all_moved(&[name])
     }
 
     fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
