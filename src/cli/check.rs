@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::{Verb, header, output};
+use super::{Verb, everywhere, header, output};
 use crate::name::MessageId;
 use crate::post::{self, Error, Failure, Filter, Me, Post};
 use crate::rooms::SEED_ROOT;
@@ -24,6 +24,9 @@ pub(super) struct Check {
     /// Only print how many messages are unread
     #[arg(long)]
     count: bool,
+    /// The person's mail in all rooms: that of --as, else of this terminal and of `user`
+    #[arg(long, conflicts_with_all = ["root", "room"])]
+    all: bool,
     #[command(flatten)]
     which: Which,
 }
@@ -43,7 +46,7 @@ pub(super) struct Which {
 }
 
 impl Which {
-    pub(super) fn filter(&self, post: &Post) -> Result<Filter, Fail> {
+    pub(super) fn filter(&self, post: &Post) -> post::Result<Filter> {
         let reply_to = self.reply_to.as_deref().map(|id| {
             MessageId::found(id).map_err(|why| Error::BadName {
                 what: "--reply-to",
@@ -61,6 +64,10 @@ impl Which {
 
 impl Verb for Check {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        if self.all {
+            let limit = if self.count { 0 } else { self.limit };
+            return everywhere::check(context, &self.which, limit, self.count);
+        }
         let (post, me) = context.post_and_me()?;
         let filter = self.which.filter(post)?;
         let (count, checked) = if self.count && filter.is_empty() {

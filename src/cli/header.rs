@@ -32,7 +32,7 @@ pub(super) fn unreadable(broken: &Unreadable) {
     note(&format!("postroom: {}", line::of_unreadable(broken)));
 }
 
-fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
+pub(super) fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
     let envelope = &header.envelope;
     let style = match envelope.priority {
         Priority::Urgent => RED,

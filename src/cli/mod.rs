@@ -19,6 +19,7 @@ mod covered;
 mod demo;
 mod dispatch;
 mod doctor;
+mod everywhere;
 mod fail;
 mod failed;
 mod follow;
@@ -83,7 +84,7 @@ struct Globals {
     /// A room by its name
     #[arg(long, value_name = "NAME", global = true)]
     room: Option<String>,
-    /// Act as this mailbox (else the mailbox of this agent session, else AGENT_MAILBOX_ID)
+    /// Act as this mailbox (else that of this agent session, AGENT_MAILBOX_ID, that of this terminal)
     #[arg(long = "as", value_name = "NAME", global = true)]
     acting: Option<String>,
     /// One JSON document instead of text (docs/json.md)

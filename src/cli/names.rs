@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::header::age;
 use super::output::{BOLD, DIM, GREEN, Output, PLAIN, YELLOW};
+use super::{Verb, everywhere};
 use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
 use crate::message::visible;
@@ -25,12 +25,18 @@ pub(super) struct Names {
     /// Only who can do this: all these words are in its description or name
     #[arg(long, value_name = "TEXT")]
     about: Option<String>,
+    /// Those of all rooms, as NAME@ROOM
+    #[arg(long, conflicts_with_all = ["root", "room"])]
+    all: bool,
 }
 
 impl Verb for Names {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post = context.post()?;
         let which = post::Names { patterns: self.patterns, about: self.about };
+        if self.all {
+            return everywhere::names(context, &which);
+        }
+        let post = context.post()?;
         let narrowed = !which.patterns.is_empty() || which.about.is_some();
         let names = post.names(&which)?;
         let now = context.clock().now();
@@ -52,7 +58,7 @@ impl Verb for Names {
     }
 }
 
-fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
+pub(super) fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
     let widest = |text: fn(&Listed) -> &str, title: usize| {
         names.iter().map(|listed| visible::columns(text(listed))).max().unwrap_or(0).max(title)
     };
@@ -84,7 +90,7 @@ fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
     }
 }
 
-fn json(listed: &Listed) -> Value {
+pub(super) fn json(listed: &Listed) -> Value {
     let (presence, since) = match listed.presence {
         Some(Presence::Alive) => (Some("alive"), None),
         Some(Presence::SilentSince(time)) => (Some("silent"), Some(time.to_string())),

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::check::Which;
 use super::context::Context;
 use super::fail::Fail;
-use super::{Verb, header};
+use super::{Verb, everywhere, header};
 use crate::post::{Awaited, Checked, Failure};
 use crate::span;
 
@@ -23,12 +23,18 @@ pub(super) struct Wait {
     /// At most this many headers
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
+    /// Wait for the person's mail in all rooms: that of --as, else of this terminal and of `user`
+    #[arg(long, conflicts_with_all = ["root", "room"])]
+    all: bool,
     #[command(flatten)]
     which: Which,
 }
 
 impl Verb for Wait {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        if self.all {
+            return everywhere::wait(context, &self.which, self.limit.max(1), self.timeout);
+        }
         if !self.timeout.is_zero() {
             context.must_stay_in_place()?;
         }

@@ -64,6 +64,7 @@ mod edges_tree;
 mod edges_tree_state;
 mod edges_workspace;
 mod elsewhere;
+mod everywhere;
 mod failed;
 mod faults_carry;
 mod faults_claims;

@@ -1,0 +1,162 @@
+//! `--all` of `check`, `wait` and `names`: every room of this machine.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::check::Which;
+use super::context::Context;
+use super::fail::Fail;
+use super::output::{BOLD, note};
+use super::{header, names, surroundings};
+use crate::message::visible;
+use crate::post::{self, Caller, Checked, Error, Everywhere, Failure, Filter, Listed, Me, Names, Post};
+use crate::post::{Looked, There, Unread, line};
+use crate::span;
+
+fn everywhere(context: &Context) -> Result<Everywhere, Fail> {
+    // The mailbox of an agent's session, or of a variable, is in one room.
+    let caller = Caller { session: None, environment: None, ..context.caller() };
+    Ok(Everywhere { rooms: surroundings::rooms()?, caller, clock: context.clock() })
+}
+
+/// A sender that is not known in a room has sent nothing there.
+fn filter(which: &Which, post: &Post) -> post::Result<Option<Filter>> {
+    match which.filter(post) {
+        Err(Error::UnknownName { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+pub(super) fn check(context: &mut Context, which: &Which, limit: usize, count: bool) -> Result<(), Fail> {
+    let looked = everywhere(context)?.check(|post| filter(which, post), limit)?;
+    let total: usize = mailboxes(&looked).map(|(.., checked)| checked.total).sum();
+    if context.output.json {
+        show_json(context, &looked, "unread", total.into());
+    } else if count {
+        context.output.line(&total.to_string());
+    } else {
+        show(context, &looked);
+    }
+    let told = has_headers(&looked) || mailboxes(&looked).any(|(.., checked)| !checked.unreadable.is_empty());
+    end(context, &looked.failed, told || limit == 0 && total > 0, "no unread mail in any room")
+}
+
+pub(super) fn wait(
+    context: &mut Context,
+    which: &Which,
+    limit: usize,
+    timeout: Duration,
+) -> Result<(), Fail> {
+    context.output.remark("waiting for mail in all rooms (Ctrl-C ends it)");
+    context.output.flush().map_err(Fail::Output)?;
+    let looked = everywhere(context)?.wait(|post| filter(which, post), limit, timeout)?;
+    let came = has_headers(&looked);
+    if context.output.json {
+        show_json(context, &looked, "timed_out", (!came).into());
+    } else {
+        show(context, &looked);
+    }
+    end(context, &looked.failed, came, &format!("no mail in any room in {}", span::measured(timeout)))
+}
+
+pub(super) fn names(context: &mut Context, which: &Names) -> Result<(), Fail> {
+    let Looked { found, failed } = everywhere(context)?.look(|post| post.names(which))?;
+    let any = found.iter().any(|there| !there.what.is_empty());
+    if context.output.json {
+        let names = |names: &[Listed]| names.iter().map(names::json).collect::<Vec<_>>();
+        let rooms: Vec<Value> =
+            found.iter().map(|t| json!({"room": t.room.as_str(), "names": names(&t.what)})).collect();
+        context.output.json(&json!({"v": 1, "rooms": rooms, "failed": failed_json(&failed)}));
+    } else {
+        let mut all = vec![];
+        for There { room, what } in found {
+            let address = |listed: Listed| Listed { name: format!("{}@{room}", listed.name), ..listed };
+            all.extend(what.into_iter().map(address));
+        }
+        if any && context.output.terminal {
+            let now = context.clock().now();
+            names::table(&mut context.output, &all, now);
+        } else {
+            all.iter().for_each(|listed| context.output.line(&line::of_name(listed)));
+        }
+    }
+    end(context, &failed, any, "nobody fits in any room")
+}
+
+fn mailboxes(looked: &Looked<Unread>) -> impl Iterator<Item = (String, &Post, &Me, &Checked)> {
+    looked.found.iter().flat_map(|There { room, what }| {
+        what.mailboxes
+            .iter()
+            .map(move |(me, checked)| (format!("{}@{room}", me.shown()), &what.post, me, checked))
+    })
+}
+
+fn has_headers(looked: &Looked<Unread>) -> bool {
+    mailboxes(looked).any(|(.., checked)| !checked.headers.is_empty())
+}
+
+fn show(context: &mut Context, looked: &Looked<Unread>) {
+    let now = context.clock().now();
+    for (address, post, _, checked) in mailboxes(looked) {
+        let address = visible::line(&address);
+        for header in &checked.headers {
+            if context.output.terminal {
+                let mut cells = header::cells(post, header, now);
+                cells.insert(0, (BOLD, visible::pad(&address, 12)));
+                context.output.row(&cells);
+            } else {
+                context.output.line(&format!("{address} {}", header::plain(post, header)));
+            }
+        }
+        if checked.more > 0 && !context.output.quiet {
+            let all = checked.headers.len() + checked.more;
+            context
+                .output
+                .line(&format!("… {} more for {address}: postroom check --all --limit {all}", checked.more));
+        }
+        checked.unreadable.iter().for_each(header::unreadable);
+    }
+}
+
+fn show_json(context: &mut Context, looked: &Looked<Unread>, key: &str, value: Value) {
+    let mailboxes: Vec<Value> = looked
+        .found
+        .iter()
+        .flat_map(|There { room, what }| {
+            let root = what.post.room().path().display().to_string();
+            what.mailboxes.iter().map(move |(me, checked)| {
+                let headers: Vec<_> = checked.headers.iter().map(|h| header::json(&what.post, h)).collect();
+                json!({
+                    "room": room.as_str(), "root": root, "mailbox": me.id.as_str(), "name": me.name, "unread": checked.total,
+                    "messages": headers, "unreadable": header::unreadable_json(&checked.unreadable),
+                })
+            })
+        })
+        .collect();
+    context
+        .output
+        .json(&json!({"v": 1, key: value, "mailboxes": mailboxes, "failed": failed_json(&looked.failed)}));
+}
+
+fn failed_json(failed: &[There<Error>]) -> Vec<Value> {
+    failed.iter().map(|t| json!({"room": t.room.as_str(), "why": t.what.to_string()})).collect()
+}
+
+/// Ends a look: a room that could not be looked into is told, and nothing found elsewhere is then no answer.
+fn end(context: &mut Context, failed: &[There<Error>], any: bool, nothing: &str) -> Result<(), Fail> {
+    for There { room, what } in failed {
+        note(&format!(
+            "postroom: the room {room} could not be looked into: {}",
+            visible::line(&what.to_string())
+        ));
+    }
+    if any {
+        return Ok(());
+    }
+    if !failed.is_empty() {
+        return Err(Fail::Code(Failure::NotDone));
+    }
+    context.output.remark(nothing);
+    Err(Fail::Code(Failure::Nothing))
+}

@@ -1,0 +1,144 @@
+//! Everywhere: the person's mail in all rooms of this machine.
+//!
+//! In each room that is the mailbox of the name that was given, else that of this terminal and `user`. A room that cannot be looked
+//! into is told beside what the others have, and never taken for an empty one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::person::USER;
+use super::{Caller, Checked, Error, Filter, Me, Post, Result};
+use crate::clock::Clock;
+use crate::name::RoomName;
+use crate::room;
+use crate::rooms::Rooms;
+use crate::wait::Watch;
+
+/// All rooms of a person, as one caller sees them.
+#[derive(Debug)]
+pub struct Everywhere {
+    pub rooms: Rooms,
+    pub caller: Caller,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Something in one of the rooms.
+#[derive(Debug)]
+pub struct There<T> {
+    pub room: RoomName,
+    pub what: T,
+}
+
+/// A look into all rooms.
+#[derive(Debug)]
+pub struct Looked<T> {
+    pub found: Vec<There<T>>,
+    pub failed: Vec<There<Error>>,
+}
+
+/// The person's unread mail in one room, by mailbox.
+#[derive(Debug)]
+pub struct Unread {
+    pub post: Post,
+    pub mailboxes: Vec<(Me, Checked)>,
+}
+
+impl Unread {
+    fn headers(&self) -> usize {
+        self.mailboxes.iter().map(|(_, checked)| checked.headers.len()).sum()
+    }
+}
+
+impl Everywhere {
+    /// Opens each room and looks. A directory that is to become a room has nothing.
+    pub fn look<T>(&self, look: impl Fn(Post) -> Result<T>) -> Result<Looked<T>> {
+        let mut looked = Looked { found: vec![], failed: vec![] };
+        for room in self.rooms.all()? {
+            match Post::open(&self.rooms.named(&room).root, self.caller.clone(), self.clock.clone())
+                .and_then(&look)
+            {
+                Ok(what) => looked.found.push(There { room, what }),
+                Err(Error::Room(room::Error::NoRoom { .. })) => {}
+                Err(what) => looked.failed.push(There { room, what }),
+            }
+        }
+        Ok(looked)
+    }
+
+    /// The person's unread mail: the first `limit` headers of each mailbox that fit. `filter`: `None` where nothing can fit. An error
+    /// if nobody anywhere has the name that was given.
+    pub fn check(
+        &self,
+        filter: impl Fn(&Post) -> Result<Option<Filter>>,
+        limit: usize,
+    ) -> Result<Looked<Unread>> {
+        let looked = self.look(|post| {
+            let persons = post.persons()?;
+            let mut mailboxes = vec![];
+            if let Some(filter) = filter(&post)? {
+                for me in persons {
+                    let checked = post.check(&me, &filter, limit)?;
+                    mailboxes.push((me, checked));
+                }
+            }
+            Ok(Unread { post, mailboxes })
+        })?;
+        let is_known = looked.found.iter().any(|there| !there.what.mailboxes.is_empty());
+        match &self.caller.flag {
+            Some(name) if !is_known && looked.failed.is_empty() => {
+                Err(Error::UnknownName { name: name.clone(), nearest: vec![], all: vec![] })
+            }
+            _ => Ok(looked),
+        }
+    }
+
+    /// Waits until there is some, at most `timeout`. What is returned has no headers if the time is over.
+    pub fn wait(
+        &self,
+        filter: impl Fn(&Post) -> Result<Option<Filter>>,
+        limit: usize,
+        timeout: Duration,
+    ) -> Result<Looked<Unread>> {
+        let start = self.clock.boot();
+        loop {
+            // Watched first, then looked at. What is made in between is found by the next look, which is never far.
+            let mut watch = Watch::on(self.arrival_dirs()?);
+            let looked = self.check(&filter, limit)?;
+            let waited = self.clock.boot().saturating_sub(start);
+            if waited >= timeout || looked.found.iter().any(|there| there.what.headers() > 0) {
+                return Ok(looked);
+            }
+            watch.sleep(timeout - waited);
+        }
+    }
+
+    /// Where mail of the person may arrive, and where a room or a mailbox may be made.
+    fn arrival_dirs(&self) -> Result<Vec<PathBuf>> {
+        let looked = self.look(|post| {
+            let mut dirs = vec![post.room.path().to_owned()];
+            for me in post.persons()? {
+                dirs.extend(post.watched(&me)?);
+            }
+            Ok(dirs)
+        })?;
+        let above = self.rooms.dir().is_dir().then(|| self.rooms.dir().to_owned());
+        Ok(above.into_iter().chain(looked.found.into_iter().flat_map(|there| there.what)).collect())
+    }
+}
+
+impl Post {
+    /// The mailboxes of the person in this room: that of the name which was given, else that of this terminal and `user`.
+    fn persons(&self) -> Result<Vec<Me>> {
+        let mut ids = vec![];
+        match &self.caller.flag {
+            Some(name) => ids.extend(self.resolve(name)?),
+            None => {
+                ids.extend(self.my_id()?.map(|(id, _)| id));
+                ids.extend(self.resolve(USER)?);
+                ids.dedup();
+            }
+        }
+        ids.iter().map(|id| self.other(id)).collect()
+    }
+}
