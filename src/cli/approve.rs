@@ -12,7 +12,7 @@ use crate::message::visible;
 use crate::name::MessageId;
 use crate::post::{Failure, Letter, Post, USER};
 use crate::workflow::carrier::look_at;
-use crate::workflow::engine::{Ask, AskKind};
+use crate::workflow::engine::{Ask, AskKind, Engine};
 use crate::workflow::runs::Runs;
 use crate::workflow::start;
 
@@ -22,7 +22,7 @@ use crate::workflow::start;
 /// person at a terminal can do this (docs/security.md).
 #[derive(Debug, Args)]
 pub(super) struct Approve {
-    /// A run, or the first digits of the id of its request
+    /// A run, RUN/STEP, or the first digits of the id of the request
     id: String,
     /// Do not ask; it needs the terminal anyway
     #[arg(long)]
@@ -51,7 +51,7 @@ impl Verb for Approve {
 /// Refuse the result at which a run of a workflow waits for you
 #[derive(Debug, Args)]
 pub(super) struct Reject {
-    /// A run, or the first digits of the id of its request
+    /// A run, RUN/STEP, or the first digits of the id of the request
     id: String,
     /// Why; the agent reads it before it tries again
     #[arg(short, long, value_name = "WHY", allow_hyphen_values = true)]
@@ -89,7 +89,8 @@ fn say(context: &mut Context, post: &Post, run: &str, ask: &Ask, answer: &str) -
 /// The one gate that waits for the person and is meant: by its run, or by its request.
 fn gate(post: &Post, wanted: &str) -> Result<(String, Ask), Fail> {
     let runs = Runs::existing(post.room())?;
-    let named = start::find(runs.as_ref(), wanted)?.ok();
+    let (run, step) = wanted.split_once('/').map_or((wanted, None), |(run, step)| (run, Some(step)));
+    let named = start::find(runs.as_ref(), run)?.ok();
     let mut found = vec![];
     if let Some(runs) = &runs {
         let open = match &named {
@@ -97,10 +98,12 @@ fn gate(post: &Post, wanted: &str) -> Result<(String, Ask), Fail> {
             None => runs.open_ids()?,
         };
         for run in open {
-            let waiting = waiting(post, runs, &run)?.into_iter();
-            let is_meant =
-                |ask: &Ask| named.is_some() || wanted.len() >= 4 && ask.id.as_str().starts_with(wanted);
-            found.extend(waiting.filter(is_meant).map(|ask| (run.clone(), ask)));
+            let engine = look_at(post, runs, &run)?;
+            let is_meant = |ask: &Ask| match &named {
+                Some(_) => step.is_none_or(|step| engine.definition().steps[ask.step].name == step),
+                None => wanted.len() >= 4 && ask.id.as_str().starts_with(wanted),
+            };
+            found.extend(waiting(&engine).into_iter().filter(is_meant).map(|ask| (run.clone(), ask)));
         }
     }
     let wanted = visible::clip(wanted, 80);
@@ -126,15 +129,14 @@ fn shown(ask: &Ask) -> String {
 }
 
 /// What a run asks the person.
-fn waiting(post: &Post, runs: &Runs, run: &str) -> Result<Vec<Ask>, Fail> {
-    let engine = look_at(post, runs, run)?;
+fn waiting(engine: &Engine) -> Vec<Ask> {
     let asks_person = |ask: &&Ask| match &ask.kind {
         AskKind::Approval { by, .. } => engine.facts().persons.contains(by),
         AskKind::Work { .. } | AskKind::Command { .. } => false,
     };
     let mut asks: Vec<Ask> = engine.open().values().filter(asks_person).cloned().collect();
     asks.sort_by_key(|ask| (ask.step, ask.item));
-    Ok(asks)
+    asks
 }
 
 /// Records the person's answer by mail, if it is one to a gate. What the mail shows must be what the run asks: its file can be
@@ -150,9 +152,8 @@ pub(super) fn answers(
     if !runs.ids()?.iter().any(|id| id == run) {
         return Ok(());
     }
-    let Some(ask) = waiting(post, &runs, run)?.into_iter().find(|ask| ask.id == *request) else {
-        return Ok(());
-    };
+    let asked = waiting(&look_at(post, &runs, run)?);
+    let Some(ask) = asked.into_iter().find(|ask| ask.id == *request) else { return Ok(()) };
     match &ask.kind {
         AskKind::Approval { body, .. } if body.trim() == shown.trim() => Ok(post.say(&ask.id, run, answer)?),
         _ => Err(Fail::told(

@@ -108,13 +108,17 @@ impl Context {
     pub(super) fn project_post(&mut self) -> Result<&'static Post, Fail> {
         let located = self.locate_for(None)?;
         let bound = surroundings::bound_root(self.surroundings.session.as_ref())?;
-        let is_named = self.globals.root.is_some() || self.globals.room.is_some();
-        if let Some(bound) = bound.filter(|bound| !is_named && *bound != located.root) {
+        if let Some(bound) = bound.filter(|bound| !self.is_room_named() && *bound != located.root) {
             let (bound, own) = (bound.display(), self.room_shown());
             let why = format!("this session's mail is in {bound}, and this project's room is {own}");
             return Err(Fail::told(Failure::Refused, why, "say which is meant: --room NAME or --root DIR"));
         }
         Ok(for_good(Post::open(&self.root, self.caller(), self.clock())?))
+    }
+
+    /// Whether a flag says which room is meant.
+    pub(super) fn is_room_named(&self) -> bool {
+        self.globals.root.is_some() || self.globals.room.is_some()
     }
 
     fn locate_for(&mut self, session: Option<&Session>) -> Result<Located, Fail> {

@@ -21,7 +21,7 @@ const TOKEN: &str = "token";
 /// Serve the room to an agent program that speaks the Model Context Protocol
 ///
 /// Over standard input and output, until the input ends: an agent program starts this itself. With --http it listens on
-/// loopback, for whoever has the token; its first line says where, the second in which file the token is (docs/mcp.md).
+/// loopback for the room that --room names, and serves who has the token; its first line says where, the second in which file the token is (docs/mcp.md).
 #[derive(Debug, Args)]
 pub(super) struct Mcp {
     /// Listen for HTTP instead, on a free port of loopback if no address is given
@@ -40,6 +40,11 @@ pub(super) struct Mcp {
 
 impl Verb for Mcp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        if self.http.is_some() && !context.is_room_named() {
+            // Its clients are anywhere, so where it was started says nothing about them.
+            let hint = "postroom --room main mcp --http; postroom rooms lists them".to_owned();
+            return Err(Fail::Usage("--http needs a room: --room NAME".to_owned(), vec![hint]));
+        }
         context.must_stay_in_place()?;
         // A client of a server is a program.
         let caller = crate::post::Caller { by_agent: true, terminal: false, ..context.caller() };

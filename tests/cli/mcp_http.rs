@@ -299,3 +299,10 @@ fn a_client_that_does_not_end_its_request_is_sent_away() {
     slow[0].read_exact(&mut text).unwrap();
     assert_eq!(&text, b"HTTP/1.1 408");
 }
+
+#[test]
+fn a_server_is_told_its_room() {
+    let room = TestRoom::with(&["alice"]);
+    let ran = room.bare(["mcp", "--http"]).env("POSTROOM_ROOT", room.root()).exits(2);
+    assert!(ran.err.contains("--http needs a room: --room NAME"), "{ran:?}");
+}

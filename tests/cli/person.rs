@@ -180,6 +180,8 @@ fn only_a_person_s_command_approves() {
         let _ = std::fs::remove_file(file);
     }
     room.run(["approve", &run]).by_doubter().with(1);
+    room.run(["approve", &format!("{run}/b")]).by_person().with(3);
+    room.run(["approve", &format!("{run}/a")]).by_person().with(0);
     room.run(["approve", &asked[..8]]).by_person().with(0);
     resume(&room, &run);
     assert_eq!((status(&room, &run), results(&room, &run, "a")), ("completed".into(), vec!["x".into()]));
