@@ -142,6 +142,52 @@ fn codex_hears_of_its_mail_in_a_project() {
 }
 
 #[test]
+fn codex_in_its_sandbox_has_its_mail_in_the_room_of_the_repository() {
+    let test = "codex_in_its_sandbox_has_its_mail_in_the_room_of_the_repository";
+    let Some(real) = codex() else { return skip(test, MISSING) };
+    let room = TestRoom::empty();
+    let repository = room.around().canonicalize().unwrap().join("web");
+    room.bash(&format!("git init -q '{}'", repository.display())).succeeds();
+    let postroom = |words: &[&str]| room.bare(words.iter().copied()).within(&repository).succeeds().out;
+    postroom(&["setup", "alice"]);
+    postroom(&["setup", "bob"]);
+    let asked = postroom(&["--as", "alice", "send", "bob", "-m", "what is 40 + 2?"]);
+    let stage = Stage::set(&room, real);
+    let own = std::path::Path::new(env!("CARGO_BIN_EXE_postroom")).parent().unwrap();
+    std::fs::write(stage.home().join(".profile"), format!("export PATH='{}':$PATH\n", own.display()))
+        .unwrap();
+    let at_home = |script: &Value, words: &[&str]| {
+        let mut command = stage.command(script, words.iter().copied());
+        let ended = command.env_remove("POSTROOM_ROOT").current_dir(&repository).output().unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+    };
+    at_home(&json!([]), &["postroom", "install", "codex", "--name", "bob", "--user"]);
+    // A line with more than one command is run in the sandbox, whatever is allowed outside of it.
+    let id = asked.split(' ').nth(1).unwrap();
+    let script = json!([
+        {"shell": format!("true && postroom read {id}")},
+        {"shell": format!("true && postroom reply {id} -m 'it is 42'")},
+        {"shell": "true && cd / && postroom whoami"},
+        {"shell": "true && touch $HOME/outside"},
+        {"text": "I am done."}
+    ]);
+    // Everything here is in a temporary directory, which the sandbox leaves open if nobody closes it.
+    let closed = ["exclude_slash_tmp=true", "exclude_tmpdir_env_var=true"]
+        .map(|s| format!("sandbox_workspace_write.{s}"));
+    let mut words = CODEX.to_vec();
+    let last = words.pop();
+    words.extend(closed.iter().flat_map(|setting| ["-c", setting]).chain(last));
+    at_home(&script, &words);
+    let told = postroom(&["--as", "alice", "check"]);
+    assert!(told.contains(" bob") && told.contains("what is 40 + 2?"), "the answer is there: {told}");
+    assert!(!stage.home().join("outside").exists(), "the sandbox was on");
+    let heard = |turn: usize| heard(&stage.turns()[turn]);
+    assert!(heard(1).contains("what is 40 + 2?"), "{}", heard(1));
+    assert!(heard(3).contains("by: the binding of this agent session"), "{}", heard(3));
+    assert!(heard(3).contains("room: web ("), "another directory is no other identity: {}", heard(3));
+}
+
+#[test]
 fn gemini_hears_of_its_mail() {
     let Some(real) = gemini() else { return skip("gemini_hears_of_its_mail", MISSING) };
     let room = TestRoom::with(&["alice", "bob"]);
