@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
-/// As much of a `.git` file as is read.
-const LIMIT: u64 = 8192;
+use crate::mailbox::disk::glimpse;
+use crate::mailbox::fault;
 
 #[derive(Debug, ThisError)]
 pub enum Error {
@@ -132,14 +132,14 @@ fn linked(file: &Path) -> Result<PathBuf, Error> {
     let path = text.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii).filter(|path| !path.is_empty());
     let path = path.ok_or_else(|| broken("says no `gitdir:`"))?;
     let dir = file.parent().unwrap_or(file).join(OsStr::from_bytes(path));
-    resolve(file, &real(file, &dir)?)
+    resolve(file, &dir)
 }
 
 /// The common directory of a git directory: that of its worktrees, and of the superproject.
 fn resolve(file: &Path, dir: &Path) -> Result<PathBuf, Error> {
     let common = match read(&dir.join("commondir"))? {
         Some(path) => real(file, &dir.join(OsStr::from_bytes(&path)))?,
-        None => dir.to_owned(),
+        None => real(file, dir)?,
     };
     if !is_git_dir(&common) {
         let why = format!("leads to {}, which is no repository", common.display());
@@ -172,14 +172,11 @@ fn real(file: &Path, path: &Path) -> Result<PathBuf, Error> {
 
 /// A small file of git's. `None`: it is not there.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    let file = match fs::File::open(path) {
-        Err(e) if is_missing(&e) => return Ok(None),
-        other => other.map_err(io)?,
+    let io = |e: fault::Error| {
+        let source = e.errno().map_or_else(|| io::Error::other(e.to_string()), io::Error::from);
+        Error::Io { path: path.to_owned(), source }
     };
-    let mut text = vec![];
-    file.take(LIMIT).read_to_end(&mut text).map_err(io)?;
-    Ok(Some(text.trim_ascii_end().to_owned()))
+    Ok(glimpse(path).map_err(io)?.map(|text| text.trim_ascii_end().to_owned()))
 }
 
 fn is_missing(e: &io::Error) -> bool {
