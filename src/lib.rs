@@ -17,6 +17,7 @@ pub mod clock;
 pub mod dispatch;
 pub mod doctor;
 pub mod groups;
+pub mod hex;
 pub mod invisible;
 pub mod journal;
 pub mod mailbox;

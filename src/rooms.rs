@@ -12,8 +12,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::hex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::mailbox::disk::glimpse;
 use crate::mailbox::{Dir, Error, IfAny};
@@ -269,8 +269,7 @@ impl Link {
 }
 
 fn by_path(path: &Path) -> String {
-    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    digest.iter().take(16).fold("p".to_owned(), |key, byte| format!("{key}{byte:02x}"))
+    format!("p{}", hex::digest(path.as_os_str().as_encoded_bytes(), 16))
 }
 
 fn by_identity(identity: &Identity) -> String {

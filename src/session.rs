@@ -8,8 +8,8 @@ pub mod told;
 
 use std::path::{Path, PathBuf};
 
+use crate::hex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
 use crate::mailbox::disk::glimpse;
@@ -69,13 +69,7 @@ pub struct Bound {
 
 impl Session {
     fn file(&self) -> String {
-        use std::fmt::Write as _;
-        let digest =
-            Sha256::new().chain_update(&self.program).chain_update([0]).chain_update(&self.id).finalize();
-        digest.iter().take(16).fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        hex::digest_of_two(&self.program, &self.id, 16)
     }
 
     /// The mailbox this session is bound to.

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::hex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::change::{self, Change, Language};
 use super::ledger::Done;
@@ -96,5 +96,5 @@ pub(super) fn name(path: &Path) -> String {
 }
 
 pub(super) fn digest(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::digest(text, 32)
 }

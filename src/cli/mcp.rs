@@ -10,6 +10,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::surroundings;
+use crate::hex;
 use crate::mailbox::Dir;
 use crate::mcp::{self, Desk, Door};
 use crate::post::Failure;
@@ -103,8 +104,7 @@ fn token(anew: bool) -> Result<(String, PathBuf), Fail> {
     if let Some(kept) = kept.map(|text| text.trim().to_owned()).filter(|text| text.len() >= 32 && !anew) {
         return Ok((kept, path));
     }
-    let digits = [random::bytes(), random::bytes()].concat();
-    let token: String = digits.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = hex::of(&[random::bytes(), random::bytes()].concat());
     folder.replace(TOKEN, format!("{token}\n").as_bytes())?;
     folder.sync_parents()?;
     Ok((token, path))

@@ -17,8 +17,8 @@
 
 use std::time::Duration;
 
+use crate::hex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::output::is_session;
 use crate::clock::{Clock, Timestamp};
@@ -311,8 +311,7 @@ impl Runs {
 
 /// A file name for something in a mailbox, whatever it holds.
 pub(super) fn key(mailbox: &str, what: &str) -> String {
-    let digest = Sha256::new().chain_update(mailbox).chain_update([0]).chain_update(what).finalize();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex::digest_of_two(mailbox, what, 16)
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ fn request(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
             return Err(Error::Request { option: "--id" });
         }
         (None, Some(id)) => (Kind::New, id.clone()),
-        (None, None) => (Kind::New, random.iter().map(|byte| format!("{byte:02x}")).collect()),
+        (None, None) => (Kind::New, crate::hex::of(&random)),
     };
     let mut extra = vec![];
     extra.extend(

@@ -6,9 +6,9 @@
 //! must come to the same end.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::{Error, Post, Result};
+use crate::hex;
 use crate::mailbox::{self, Dir};
 use crate::name::{MailboxId, MessageId};
 use crate::person::{self, Person};
@@ -116,5 +116,5 @@ impl Post {
 }
 
 fn file_of(request: &MessageId) -> String {
-    Sha256::digest(request.as_str()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex::digest(request.as_str(), 16)
 }

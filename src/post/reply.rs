@@ -4,10 +4,9 @@
 //! file in `answering/` whose name holds the answered message and the id of the answer, and a later run
 //! finds that id there (format.md §5.4). Replies of one mailbox take turns.
 
-use sha2::{Digest, Sha256};
-
 use super::collect::inherited;
 use super::{Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
+use crate::hex;
 use crate::mailbox::delivery::REPLY_PATH;
 use crate::mailbox::lock::Lock;
 use crate::mailbox::place::{AnswerDraft, KeptAnswer};
@@ -294,6 +293,5 @@ fn forget(me: &Me, asked: &MessageId) {
 
 /// The answered id as a file name, whatever it holds.
 fn key(asked: &MessageId) -> String {
-    let digest = Sha256::digest(asked.as_str());
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex::digest(asked.as_str(), 8)
 }

@@ -1,7 +1,5 @@
 //! The text of a state: the parts that follow from the mail, among those that others wrote. Pure.
 
-use sha2::{Digest, Sha256};
-
 use crate::message::{frontmatter, visible, yaml};
 use crate::workflow::carrier::shown;
 use crate::workflow::engine::{Engine, Phase};
@@ -100,7 +98,7 @@ fn first_line(text: &str) -> String {
 }
 
 pub(super) fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    crate::hex::digest(text, 8)
 }
 
 pub(super) fn frontmatter_value(text: &str, key: &str) -> Option<String> {
