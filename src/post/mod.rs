@@ -43,7 +43,7 @@ mod undo;
 mod wait;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::clock::{Clock, Timestamp};
 use crate::journal::Event;
@@ -57,6 +57,7 @@ use crate::registry::{self, Registry};
 use crate::room::{Extent, Room};
 use crate::rooms::Rooms;
 use crate::session::Session;
+use crate::wait::Watch;
 
 pub use address::FROM_ROOM;
 pub use adopt::{Adopted, Adoption};
@@ -130,6 +131,8 @@ pub struct Post {
     renewed: OnceLock<Registry>,
     /// The person at this command, once seen.
     person: OnceLock<Person>,
+    /// The watch of the last wait, which is over.
+    last_watch: Mutex<Option<Watch>>,
     caller: Caller,
 }
 
@@ -148,7 +151,14 @@ impl Post {
         let room = room.with_sessions(caller.sessions.clone());
         caller.session = caller.session.filter(|_| caller.sessions.is_some());
         let registry = Registry::load(room.root());
-        Self { room, registry, renewed: OnceLock::new(), person: OnceLock::new(), caller }
+        Self {
+            room,
+            registry,
+            renewed: OnceLock::new(),
+            person: OnceLock::new(),
+            last_watch: Mutex::new(None),
+            caller,
+        }
     }
 
     pub fn room(&self) -> &Room {

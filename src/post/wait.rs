@@ -74,14 +74,15 @@ impl Post {
         // Held for as long as this process waits: the agent is there, whatever its last command was.
         let _alive = self.room.may_write().ok().and_then(|()| me.mailbox.home().stay_alive());
         let start = self.room.clock().boot();
-        let dirs = self.watched(me)?;
-        let mut watch = sleep.watch(&dirs);
+        // Looked first: mail that is there needs no watch, which costs more than the look.
+        let mut watching: Option<(Watch, Vec<PathBuf>)> = None;
         let mut known = HashSet::new();
         loop {
             self.refresh(&me.mailbox)?;
             if self.has_mail(me, filter, &mut known).map_err(|e| removed(me, e))? {
                 let checked = self.check(me, filter, limit)?;
                 if !checked.headers.is_empty() {
+                    self.close_later(watching.map(|(watch, _)| watch));
                     return Ok(Awaited::Mail(checked));
                 }
             }
@@ -95,6 +96,11 @@ impl Post {
                 left.headers.clear();
                 return Ok(Awaited::TimedOut(left));
             }
+            let Some((watch, dirs)) = &mut watching else {
+                let dirs = self.watched(me)?;
+                watching = Some((sleep.watch(&dirs), dirs));
+                continue;
+            };
             if watch.sleep(timeout - waited) == Woken::Gone {
                 // A waiter makes nothing: what is missing may be on its way out.
                 if self.room.extent(&me.id) != Extent::Whole {
@@ -103,8 +109,16 @@ impl Post {
                 // The directory this process holds open is no longer the mailbox, if there still is one.
                 let there = self.mailbox(&me.id)?.list(Folder::Inbox, 0);
                 there.map_err(|_| Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() })?;
-                watch = sleep.watch(&dirs);
+                *watch = sleep.watch(dirs);
             }
+        }
+    }
+
+    /// To close a watch takes the kernel milliseconds, which the reader of what came shall not wait for: it is closed with
+    /// the room.
+    fn close_later(&self, watch: Option<Watch>) {
+        if let Ok(mut last) = self.last_watch.lock() {
+            *last = watch;
         }
     }
 
