@@ -21,6 +21,7 @@ pub mod hex;
 pub mod invisible;
 pub mod journal;
 pub mod mailbox;
+#[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod message;
 pub mod name;

@@ -137,6 +137,14 @@ impl From<ledger::Error> for Fail {
 
 impl Verb for Install {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        if cfg!(not(feature = "mcp")) {
+            let why = "this build has no MCP server, and that is a part of what is installed";
+            return Err(Fail::told(
+                Failure::Refused,
+                why,
+                "build it with the feature `mcp`, which is on by default",
+            ));
+        }
         let project = self.place.project()?;
         if self.check {
             let programs = match &self.program {

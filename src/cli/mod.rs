@@ -31,6 +31,7 @@ mod installed;
 mod log;
 mod man;
 mod mb;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod names;
 mod output;

@@ -65,6 +65,7 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::agents::Trust>("trust", Group::Agents),
     entry::<super::approve::Approve>("approve", Group::Agents),
     entry::<super::approve::Reject>("reject", Group::Agents),
+    #[cfg(feature = "mcp")]
     entry::<super::mcp::Mcp>("mcp", Group::Home),
     entry::<super::install::Install>("install", Group::Home),
     entry::<super::install::Uninstall>("uninstall", Group::Home),

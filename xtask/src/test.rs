@@ -54,6 +54,10 @@ fn clippy(repo: &Repo) -> Outcome {
     if verdict.is_ok() && repo.has_test(torture::TARGET) {
         verdict = execute(repo.cargo().args(["clippy", "--test", torture::TARGET]).args(deny_warnings));
     }
+    // What is a feature can be left out.
+    if verdict.is_ok() {
+        verdict = execute(repo.cargo().args(["clippy", "--no-default-features"]).args(deny_warnings));
+    }
     verdict.into()
 }
 
