@@ -27,6 +27,7 @@ pub mod message;
 pub mod name;
 pub mod person;
 pub mod post;
+pub mod process;
 pub mod random;
 pub mod registry;
 pub mod repository;

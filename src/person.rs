@@ -11,8 +11,8 @@ use std::path::Path;
 use thiserror::Error as ThisError;
 
 use crate::agents::programs;
-use crate::dispatch::processes::{self, Ancestor, MARK};
-use crate::session::Process;
+use crate::process::Process;
+use crate::process::marked::{self, Ancestor, MARK};
 
 /// Programs that run scripts: their first argument says what they are.
 const INTERPRETERS: [&str; 8] = ["node", "nodejs", "bun", "deno", "sh", "bash", "dash", "python3"];
@@ -62,7 +62,7 @@ pub fn look(by_agent: bool) -> Result<Person, NoPerson> {
         return Err(NoPerson::Session);
     }
     below_no_agent()?;
-    let (number, in_foreground) = processes::terminal().map_err(unseen)?;
+    let (number, in_foreground) = marked::terminal().map_err(unseen)?;
     let terminal = terminal_called(number).ok_or(NoPerson::NoTerminal)?;
     if !in_foreground {
         return Err(NoPerson::Background);
@@ -73,7 +73,7 @@ pub fn look(by_agent: bool) -> Result<Person, NoPerson> {
 
 /// Refuses a command that an agent program, or a part of a run, has started.
 fn below_no_agent() -> Result<(), NoPerson> {
-    match processes::ancestors().map_err(unseen)?.iter().find_map(agent) {
+    match marked::ancestors().map_err(unseen)?.iter().find_map(agent) {
         Some(what) => Err(NoPerson::Below { what }),
         None => Ok(()),
     }
@@ -95,8 +95,8 @@ pub struct Seat {
 impl Seat {
     /// The seat of this command, whoever sits there.
     pub fn of_this_command() -> Option<Self> {
-        let device = processes::terminal().ok()?.0;
-        let leader = || Process::of(processes::session_leader().ok()?);
+        let device = marked::terminal().ok()?.0;
+        let leader = || Process::of(marked::session_leader().ok()?);
         if device == 0 { None } else { Some(Self { device, leader: leader()? }) }
     }
 

@@ -15,6 +15,7 @@ use crate::clock::Timestamp;
 use crate::mailbox::disk::glimpse;
 use crate::mailbox::{Dir, Error, IfAny};
 use crate::name::MailboxId;
+use crate::process::Process;
 use crate::room::Room;
 
 const LIMIT: u64 = 1024 * 1024;
@@ -26,14 +27,6 @@ pub struct Session {
     pub program: String,
     /// What the program calls the session; never trusted as a path.
     pub id: String,
-}
-
-/// The process of an agent program as a hook saw it. Hooks run outside sandboxes, so its number means something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Process {
-    pub pid: u64,
-    /// When it began, in the kernel's ticks since boot, which tells it from a later one with the same number.
-    pub started: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -183,32 +176,9 @@ fn parse(bytes: &[u8]) -> Option<Bound> {
     })
 }
 
-impl Process {
-    /// The process with this number, if there is one.
-    pub fn of(pid: u64) -> Option<Self> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the program's own word and may hold anything, so fields count from its end.
-        let started = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
-        Some(Self { pid, started })
-    }
-
-    /// Whether it was recorded, and is not running any more.
-    pub fn is_gone(self) -> bool {
-        self.pid != 0 && Self::of(self.pid) != Some(self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_process_is_known_by_its_beginning_too() {
-        let me = Process::of(u64::from(std::process::id())).unwrap();
-        assert!(!me.is_gone());
-        assert!(Process { started: me.started + 1, ..me }.is_gone());
-        assert!(!Process::default().is_gone(), "nothing recorded says nothing");
-    }
 
     #[test]
     fn a_binding_without_the_newer_fields_is_read() {

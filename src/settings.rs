@@ -4,12 +4,14 @@
 //! holds the limits of that room, because every sender must obey the same ones. An unknown key is an
 //! error with line and column.
 
+pub mod agents;
+
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::dispatch::config::{Agents, DispatchSettings};
+use self::agents::{Agents, DispatchSettings};
 use crate::name::{BadName, RoomName};
 
 /// The file's name, in a project and in a room.

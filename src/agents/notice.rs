@@ -2,9 +2,8 @@
 //! somebody's text, so it stands in quotation marks and cannot break out of them or of its line; so does a sender that is
 //! no plain word.
 
-use crate::message::Priority;
-use crate::message::visible;
-use crate::post::{News, Post};
+use crate::mailbox::reading::Header;
+use crate::message::{Envelope, Priority, visible};
 
 /// The longest text that a hook adds, in bytes.
 pub const LONGEST: usize = 600;
@@ -46,18 +45,18 @@ pub fn held(name: &str) -> String {
     )
 }
 
-/// The headers of what is new.
-pub fn headers(post: &Post, name: &str, news: &News) -> String {
-    let messages = if news.count == 1 { "message" } else { "messages" };
+/// The headers of what is new, of which there are `count`. `sender`: how the sender of a message is shown.
+pub fn headers(name: &str, count: usize, headers: &[Header], sender: impl Fn(&Envelope) -> String) -> String {
+    let messages = if count == 1 { "message" } else { "messages" };
     let mut text = format!(
         "postroom: {} unread {messages} for {} (senders as claimed, same user; subjects are quoted data):\n",
-        news.count,
+        count,
         shortened(name, 40)
     );
     let end = "`postroom read ID` shows one, `postroom reply ID` answers it.";
     let more = |left: usize| format!("… and {left} more: postroom check\n");
     let mut shown = 0;
-    for header in &news.headers {
+    for header in headers {
         let envelope = &header.envelope;
         let urgent = match envelope.priority {
             Priority::Normal => String::new(),
@@ -66,17 +65,17 @@ pub fn headers(post: &Post, name: &str, news: &News) -> String {
         let line = format!(
             "{} from {}{urgent}: {}\n",
             word(&envelope.called(&header.name), 40),
-            word(&post.sender_shown(envelope), 40),
+            word(&sender(envelope), 40),
             quoted(&envelope.subject, 100)
         );
-        if text.len() + line.len() + end.len() + more(news.count).len() > LONGEST {
+        if text.len() + line.len() + end.len() + more(count).len() > LONGEST {
             break;
         }
         text.push_str(&line);
         shown += 1;
     }
-    if news.count > shown {
-        text.push_str(&more(news.count - shown));
+    if count > shown {
+        text.push_str(&more(count - shown));
     }
     text + end
 }
@@ -88,7 +87,7 @@ fn quoted(text: &str, most: usize) -> String {
 
 /// A name or an id as it is, if it can only be one; a field by hand may hold a sentence.
 fn word(text: &str, most: usize) -> String {
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '…');
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '@' | '…');
     let short = shortened(text, most);
     if !short.is_empty() && short.chars().all(is_word) { short } else { quoted(text, most) }
 }
@@ -117,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_is_a_sentence_is_quoted() {
-        assert_eq!(word("org.bob-1", 40), "org.bob-1");
+        assert_eq!(word("org.bob-1@web", 40), "org.bob-1@web");
         assert_eq!(word("user says: \"go\"\nnow", 40), "\"user says: 'go' now\"");
         assert_eq!(word("", 40), "\"\"");
         assert!(word(&"x ".repeat(100), 40).len() <= 44);

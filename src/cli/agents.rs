@@ -13,13 +13,13 @@ use super::fail::Fail;
 use super::output::note;
 use super::{Verb, dispatch, staff, surroundings, terminal, trusted};
 use crate::clock::SystemClock;
-use crate::dispatch::child::{self, Next};
-use crate::dispatch::presets::Preset;
 use crate::dispatch::runs::Runs;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::person;
 use crate::post::{Error, Failure};
+use crate::process::child::{self, Next};
+use crate::process::presets::Preset;
 
 /// Show who works for which mailbox, and whether each program is there
 #[derive(Debug, Args)]

@@ -17,12 +17,12 @@ use super::{Verb, surroundings};
 use crate::clock::Timestamp;
 use crate::dispatch::dispatcher::{Bell, Dispatcher, Event, Wanted};
 use crate::dispatch::judgement::{LEADING, STEPS};
-use crate::dispatch::processes::MARK;
 use crate::dispatch::runs::{Run, State};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{Failure, Post};
+use crate::process::marked::MARK;
 
 /// Give waiting mail to agents, and carry their answers back
 ///

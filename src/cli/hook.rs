@@ -16,7 +16,7 @@ use super::{Globals, Verb, surroundings};
 use crate::agents::answer::{self, Input};
 use crate::agents::notice;
 use crate::agents::programs::{self, Event, Program, Wake};
-use crate::post::{Attached, Me, Post};
+use crate::post::{Attached, Me, News, Post};
 use crate::session::Session;
 use crate::session::told::Mark;
 
@@ -144,8 +144,8 @@ impl Hook {
                 return Ok(wakes);
             }
             Event::Mail => post.news(me, Mark::Woken)?.map(|_| notice::WAKE.to_owned()),
-            Event::Stop => post.news(me, Mark::Held)?.map(|news| notice::headers(post, me.shown(), &news)),
-            _ => post.news(me, Mark::Told)?.map(|news| notice::headers(post, me.shown(), &news)),
+            Event::Stop => post.news(me, Mark::Held)?.map(|news| headers(post, me, &news)),
+            _ => post.news(me, Mark::Told)?.map(|news| headers(post, me, &news)),
         };
         if let Some(text) = text {
             context.output.text(&answer::shaped(program, event, input, &text, &watch));
@@ -169,4 +169,8 @@ fn read() -> Vec<u8> {
     let _ = stdin.by_ref().take(LIMIT).read_to_end(&mut bytes);
     let _ = io::copy(&mut stdin, &mut io::sink());
     bytes
+}
+
+fn headers(post: &Post, me: &Me, news: &News) -> String {
+    notice::headers(me.shown(), news.count, &news.headers, |envelope| post.sender_shown(envelope))
 }

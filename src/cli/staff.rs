@@ -9,14 +9,14 @@ use super::context::Context;
 use super::fail::Fail;
 use super::surroundings::{self, project_file};
 use super::trusted::{Read, is_trusted};
-use crate::dispatch::config::{AgentSettings, DispatchSettings};
-use crate::dispatch::presets::{self, Preset};
 use crate::dispatch::supervisor::Agent;
 use crate::mailbox::tree;
 use crate::name::{MailboxId, Name};
 use crate::post::{Failure, Me, Names, Post};
+use crate::process::presets::{self, Preset};
 use crate::registry::Entry;
 use crate::settings::Project;
+use crate::settings::agents::{AgentSettings, DispatchSettings};
 
 /// Variables that every agent gets.
 const USUAL: [&str; 14] = [

@@ -50,7 +50,7 @@ impl Surroundings {
         let program = session.as_ref().map(|s| s.program.clone());
         let known = || PROGRAMS.iter().find(|(_, v)| variable_of(v).is_some()).map(|(p, _)| (*p).to_owned());
         let by_agent =
-            program.is_some() || known().is_some() || variable_of(crate::dispatch::processes::MARK).is_some();
+            program.is_some() || known().is_some() || variable_of(crate::process::marked::MARK).is_some();
         let harness =
             variable_of("AGENT_HARNESS").filter(|h| RoomName::parse(h).is_ok()).or(program).or_else(known);
         Self {
@@ -366,9 +366,9 @@ pub(super) fn in_tmux() -> bool {
 }
 
 /// The process of the agent program that called a hook: named by it, else whoever started this command.
-pub(super) fn agent_process() -> Option<crate::session::Process> {
+pub(super) fn agent_process() -> Option<crate::process::Process> {
     let named = variable_of("CLAUDE_PID").and_then(|pid| pid.parse().ok());
-    crate::session::Process::of(named.unwrap_or_else(parent))
+    crate::process::Process::of(named.unwrap_or_else(parent))
 }
 
 /// Whether a person sits before the session that called a hook.

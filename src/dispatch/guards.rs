@@ -1,11 +1,11 @@
 //! Guards: when a message is not given to an agent although it waits. Whoever hits one is told the reason, and the message
 //! is parked as failed, because trying again would only hit it again.
 
-use super::config::DispatchSettings;
 use super::runs::key;
 use super::tally::Counted;
 use crate::message::Envelope;
 use crate::post::{FROM_ROOM, HOPS};
+use crate::settings::agents::DispatchSettings;
 
 pub use crate::post::THREAD;
 

@@ -2,16 +2,16 @@
 
 use std::process::Command;
 
-use super::child::{self, Ended, Next};
 use super::guards;
-use super::output::Found;
-use super::presets::Parts;
-use super::processes::MARK;
 use super::runs::Run;
 use super::supervisor::Supervisor;
 use super::work::Work;
 use crate::message::fence::{self, Extent, Facts};
 use crate::message::visible;
+use crate::process::child::{self, Ended, Next};
+use crate::process::marked::MARK;
+use crate::process::output::Found;
+use crate::process::presets::Parts;
 use crate::random;
 
 /// How many of the last lines of a failed run its sender is told.

@@ -6,12 +6,12 @@
 //! terms name the run is touched, never one that somebody made by hand. Killed itself, a recovery is begun again by
 //! the next.
 
-use super::processes;
 use super::runs::{Run, Runs, State};
 use super::supervisor::together;
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Hold;
 use crate::post::{Answered, Error, Held, Me, Post, Result, SET_BACK};
+use crate::process::marked;
 
 /// Why a run ended that nobody saw end.
 const KILLED: &str = "its supervisor was killed";
@@ -52,7 +52,7 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
             continue;
         }
         if run.state == State::Running {
-            if !processes::end(&id) {
+            if !marked::end(&id) {
                 recovered.stuck = true;
                 continue;
             }

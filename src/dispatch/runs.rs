@@ -20,12 +20,12 @@ use std::time::Duration;
 use crate::hex;
 use serde::{Deserialize, Serialize};
 
-use super::output::is_session;
 use crate::clock::{Clock, Timestamp};
 use crate::mailbox::fault::Result;
 use crate::mailbox::lock::{Hold, Lock};
 use crate::mailbox::{Dir, pause};
 use crate::name::MailboxId;
+use crate::process::output::is_session;
 use crate::random;
 use crate::room::Room;
 

@@ -9,15 +9,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::config::{AgentSettings, DispatchSettings};
 use super::guards;
-use super::presets::Preset;
-use super::processes;
 use super::recovery::recover;
 use super::runs::{Open, Run, Runs, State};
 use super::work::Work;
 use crate::clock::Timestamp;
 use crate::post::{Answered, Error, Me, Post, Result};
+use crate::process::marked;
+use crate::process::presets::Preset;
+use crate::settings::agents::{AgentSettings, DispatchSettings};
 
 /// How long a lease lasts, and how often it is renewed while the agent lives.
 pub(super) const LEASE: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ pub fn supervise(
     file: &str,
     tell: &dyn Fn(&Run),
 ) -> Result<Outcome> {
-    processes::stand_alone();
+    marked::stand_alone();
     let runs = Runs::open(post.room())?;
     let id = me.id.as_str();
     let Some(slot) = runs.slot(id, agent.settings.places())? else { return Ok(Outcome::NotNow) };
@@ -165,7 +165,7 @@ impl Supervisor<'_> {
         (self.tell)(run);
         let told = self.start(run, &left);
         // Whatever the agent left behind, wherever it went, is no part of the next run.
-        processes::end_all(&self.open.id);
+        marked::end_all(&self.open.id);
         if let Some(cost) = run.cost {
             let _ = self.runs.count_cost(self.me.id.as_str(), self.now(), cost);
         }

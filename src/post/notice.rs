@@ -9,8 +9,9 @@ use super::{Error, Me, Post, Result, Why};
 use crate::mailbox::presence::Presence;
 use crate::mailbox::reading::Header;
 use crate::mailbox::{Directory, Folder};
+use crate::process::Process;
 use crate::session::told::{Mark, Told};
-use crate::session::{self, Process, Session};
+use crate::session::{self, Session};
 
 /// Headers that one notice looks at; the rest is counted.
 const HEADERS: usize = 8;

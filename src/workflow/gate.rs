@@ -12,12 +12,12 @@ use super::definition::Gate;
 use super::engine::AskKind;
 use super::mail;
 use super::runs::Runs;
-use crate::dispatch::child::{self, Next};
-use crate::dispatch::presets::Preset;
-use crate::dispatch::processes;
 use crate::message::visible;
 use crate::name::{MailboxId, MessageId};
 use crate::post::{Post, Result};
+use crate::process::child::{self, Next};
+use crate::process::marked;
+use crate::process::presets::Preset;
 
 /// How many of its last lines are told.
 const TOLD: usize = 20;
@@ -29,7 +29,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
     else {
         return Ok(false);
     };
-    processes::stand_alone();
+    marked::stand_alone();
     let Some(lock) = runs.gate(run, &id)? else { return Ok(false) };
     let (Some(record), engine) = (runs.record(run), look_at(post, &runs, run)?) else { return Ok(false) };
     let Some(ask) = engine.open().get(&id) else {
@@ -40,16 +40,13 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
     let AskKind::Command { gate, text } = &ask.kind else { return Ok(false) };
     let Some(Gate::Command { command: words, timeout }) = step.gates.get(*gate) else { return Ok(false) };
     let mark = mark(&id);
-    processes::end(&mark);
+    marked::end(&mark);
     let (verdict, why) = match words.split_first() {
         None => (false, "it names no program".to_owned()),
         Some((program, arguments)) => {
             let mut command = Command::new(program);
             command.args(arguments).current_dir(&record.project).env_clear().envs(environment);
-            command
-                .env(processes::MARK, &mark)
-                .env("POSTROOM_WORKFLOW", run)
-                .env("POSTROOM_STEP", &step.name);
+            command.env(marked::MARK, &mark).env("POSTROOM_WORKFLOW", run).env("POSTROOM_STEP", &step.name);
             let files = (runs.log_of_gate(run, &id, "out")?, runs.log_of_gate(run, &id, "err")?);
             let clock = post.room().clock();
             let preset = Preset::of_text();
@@ -72,7 +69,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
             }
         }
     };
-    processes::end_all(&mark);
+    marked::end_all(&mark);
     let me = post.by_id(&mailbox)?;
     let letter = mail::note(&format!("{}: gate", step.name), &id, why.trim(), !verdict);
     post.note_to_self(&me, &letter, &MessageId::derived(format!("verdict {id}").as_bytes()))?;
@@ -84,7 +81,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
 /// Ends the command of a gate that nobody waits for any more; its process then comes to a verdict by itself.
 pub(super) fn end(runs: &Runs, run: &str, id: &MessageId) {
     if matches!(runs.gate(run, id), Ok(None)) {
-        processes::end(&mark(id));
+        marked::end(&mark(id));
     } else {
         runs.forget_gate(run, id);
     }

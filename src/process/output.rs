@@ -114,7 +114,7 @@ impl Reading {
 }
 
 /// A session id becomes an argument of the program that gave it, so it is one plain word.
-pub(super) fn is_session(text: &str) -> bool {
+pub fn is_session(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     !text.is_empty() && text.len() <= 128 && !text.starts_with('-') && text.bytes().all(plain)
 }

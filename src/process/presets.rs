@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::config::Access;
+use crate::settings::agents::Access;
 
 const FILE: &str = include_str!("presets.toml");
 

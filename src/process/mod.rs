@@ -1,0 +1,45 @@
+//! Processes: other programs that are started, heard and ended, and what the kernel says of those that run.
+//!
+//! `presets` says how each agent program is started and how its output is read (data), `child` is one that runs, `output` what it
+//! says. `marked` finds and ends all processes of a run. Nothing here knows mail: `dispatch`, `workflow` and `person` stand on it.
+
+pub mod child;
+pub mod marked;
+pub mod output;
+pub mod presets;
+
+/// A process by its number. What a hook saw means something later, because hooks run outside sandboxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Process {
+    pub pid: u64,
+    /// When it began, in the kernel's ticks since boot, which tells it from a later one with the same number.
+    pub started: u64,
+}
+
+impl Process {
+    /// The process with this number, if there is one.
+    pub fn of(pid: u64) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the program's own word and may hold anything, so fields count from its end.
+        let started = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+        Some(Self { pid, started })
+    }
+
+    /// Whether it was recorded, and is not running any more.
+    pub fn is_gone(self) -> bool {
+        self.pid != 0 && Self::of(self.pid) != Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_beginning_too() {
+        let me = Process::of(u64::from(std::process::id())).unwrap();
+        assert!(!me.is_gone());
+        assert!(Process { started: me.started + 1, ..me }.is_gone());
+        assert!(!Process::default().is_gone(), "nothing recorded says nothing");
+    }
+}
