@@ -153,6 +153,7 @@ impl Context {
             by_agent: self.surroundings.by_agent,
             terminal: !self.surroundings.by_agent,
             typed: Some(terminal::typed),
+            step_sent: Some(crate::workflow::runs::Runs::note_by_agent),
             approvals: surroundings::config().ok().map(|config| config.join("approvals")),
         }
     }

@@ -14,6 +14,7 @@ use crate::message::visible;
 use crate::name::Name;
 use crate::post::{Doomed, Error, Failure, Post, Trashed, Wanted};
 use crate::span;
+use crate::workflow::pruning::Workflows;
 
 /// Remove mailboxes that you name, or old finished mail
 ///
@@ -75,7 +76,7 @@ impl Verb for Prune {
             only: self.only.clone(),
             unread: self.unread,
         };
-        let plan = post.prune_plan(me.as_ref(), &wanted)?;
+        let plan = post.prune_plan(me.as_ref(), &wanted, &Workflows)?;
         let go = self.yes || self.agreed(context, post, &plan)?;
         if !go {
             return self.tell(context, post, &plan, None);
@@ -85,7 +86,7 @@ impl Verb for Prune {
         let by = me.as_ref().map_or("", |me| me.id.as_str());
         let undo = match plan.is_empty() {
             true => None,
-            false => post.prune(by, &plan, self.forever, |done| {
+            false => post.prune(by, &plan, &Workflows, self.forever, |done| {
                 // Progress for people, once a second.
                 if terminal && clock.boot().saturating_sub(told).as_secs() >= 1 {
                     told = clock.boot();
@@ -122,7 +123,7 @@ impl Verb for Undo {
             Name::parse(name).map_err(|why| Error::BadName { what: "the name", text: name.to_owned(), why })
         });
         let by = me.as_ref().map_or("", |me| me.id.as_str());
-        let back = post.undo(by, id, name.transpose()?.as_ref())?;
+        let back = post.undo(by, id, name.transpose()?.as_ref(), &Workflows)?;
         context.done = true;
         if context.output.json {
             context.output.json(&json!({"v": 1, "restored": trashed(&back)}));

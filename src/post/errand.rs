@@ -3,6 +3,8 @@
 //! A run has a mailbox of its own, which is in no registry: its id is its name. It asks like everybody else, and answers
 //! come back as to everybody else.
 
+use serde::{Deserialize, Serialize};
+
 use super::send::Sender;
 use super::{Held, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::clock::Timestamp;
@@ -10,7 +12,18 @@ use crate::journal::Event;
 use crate::mailbox::{Folder, Maildir};
 use crate::message::{Envelope, Message};
 use crate::name::{MailboxId, MessageId};
-use crate::workflow::runs::{ByAgent, Runs};
+
+/// A next step that an agent sent itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SentStep {
+    pub id: String,
+    pub from: String,
+    pub to: String,
+    pub step: String,
+    /// When it was sent, or first seen: from then on its time runs.
+    #[serde(default)]
+    pub at: String,
+}
 
 impl Post {
     /// The same room and caller, with what was registered since.
@@ -141,13 +154,14 @@ impl Post {
         if run == from.as_str() || envelope.reply_to.is_some() {
             return;
         }
-        let note = ByAgent {
+        let Some(note_it) = self.caller.step_sent else { return };
+        let note = SentStep {
             id: envelope.id.to_string(),
             from: from.to_string(),
             to: to.to_string(),
             step: step.to_owned(),
             at: self.now().precise(),
         };
-        Runs::note_by_agent(&self.room, run, &note);
+        note_it(&self.room, run, &note);
     }
 }

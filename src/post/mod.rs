@@ -66,6 +66,7 @@ pub use ask::{Asked, Fate, Until};
 pub use check::{Checked, Filter, HEADERS, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
 pub use end::Told;
+pub use errand::SentStep;
 pub use error::{Error, Failure, Result};
 pub use everywhere::{Everywhere, Looked, There, Unread};
 pub use find::Found;
@@ -75,7 +76,7 @@ pub use locate::Copy;
 pub use names::{Listed, Names};
 pub use notice::{Attached, News};
 pub use person::{Said, USER, VIA};
-pub use prune::{Doomed, Wanted};
+pub use prune::{Doomed, RunsToPrune, Wanted};
 pub use read::{Next, Opened};
 pub use reply::Answer;
 pub use search::{Hit, Line, Query};
@@ -118,6 +119,8 @@ pub struct Caller {
     pub terminal: bool,
     /// Lets a person type a name at the terminal; `false`: it was not typed.
     pub typed: Option<fn(&str) -> bool>,
+    /// Notes a step of a run of a workflow that somebody other than the run sent.
+    pub step_sent: Option<fn(&Room, &str, &SentStep)>,
     /// Where it is recorded what the person said about requests.
     pub approvals: Option<PathBuf>,
 }

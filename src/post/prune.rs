@@ -4,21 +4,40 @@
 //! is not believed to have delivered: see [`Maildir::publish`]. Interrupted at any point, it leaves each mailbox in its place or
 //! in the trash, where the next command that needs it finds it ([`trash::return_unfinished`]).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::{Error, Me, Post, Result};
+use crate::clock::Timestamp;
 use crate::groups::Groups;
 use crate::journal::Event;
 use crate::mailbox::trash::{self, Bag, Trash};
 use crate::mailbox::{Folder, Maildir};
 use crate::name::MailboxId;
 use crate::registry::{Editing, Registry};
-use crate::workflow::pruning;
 
 /// How many messages are moved between two reports of progress.
 const AT_ONCE: usize = 500;
+
+/// Runs of workflows, as far as a prune has to know them. They are made of mail and so stand above it: they are handed in.
+pub trait RunsToPrune {
+    /// The mailboxes of the room that are those of runs.
+    fn mailboxes(&self, post: &Post) -> Result<BTreeSet<String>>;
+    /// Since when a run is over, and how many messages it has; refused: it is in progress, or nobody can tell how it stands.
+    fn over(&self, post: &Post, run: &str) -> Result<(Timestamp, usize)>;
+    /// Moves a run that is over into the trash; `mailbox` moves its mailbox.
+    fn remove(
+        &self,
+        post: &Post,
+        run: &str,
+        bag: &Bag,
+        mailbox: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()>;
+    /// Brings back what is kept of the runs in a bag.
+    fn bring_back(&self, post: &Post, bag: &Bag) -> Result<()>;
+}
 
 /// What is to go.
 #[derive(Debug, Clone, Default)]
@@ -82,12 +101,17 @@ impl Doomed {
 
 impl Post {
     /// What a prune would remove, in the order it would.
-    pub fn prune_plan(&self, me: Option<&Me>, wanted: &Wanted) -> Result<Vec<Doomed>> {
+    pub fn prune_plan(
+        &self,
+        me: Option<&Me>,
+        wanted: &Wanted,
+        workflows: &dyn RunsToPrune,
+    ) -> Result<Vec<Doomed>> {
         let mut plan = vec![];
-        let runs = pruning::mailboxes(self)?;
+        let runs = workflows.mailboxes(self)?;
         for name in &wanted.mailboxes {
             if let Some(id) = runs.get(name).and_then(|run| MailboxId::parse(run).ok()) {
-                let (_, messages) = pruning::over(self, id.as_str())?;
+                let (_, messages) = workflows.over(self, id.as_str())?;
                 plan.push(Doomed::Run { id, messages });
                 continue;
             }
@@ -118,7 +142,7 @@ impl Post {
             if named || only.as_ref().is_some_and(|only| *only != id) {
                 continue;
             }
-            if let Ok((since, messages)) = pruning::over(self, run)
+            if let Ok((since, messages)) = workflows.over(self, run)
                 && wanted.archived.is_some_and(|age| self.now().since(since) >= age)
             {
                 plan.push(Doomed::Run { id, messages });
@@ -150,6 +174,7 @@ impl Post {
         &self,
         by: &str,
         plan: &[Doomed],
+        workflows: &dyn RunsToPrune,
         forever: bool,
         mut progress: impl FnMut(usize),
     ) -> Result<Option<String>> {
@@ -159,7 +184,7 @@ impl Post {
         // First, while nothing has been moved: it may fail, and it makes room.
         trash.expire(self.now())?;
         let bag = trash.new_bag(self.now())?;
-        let moved = self.fill(by, &bag, plan, &mut progress);
+        let moved = self.fill(by, &bag, plan, workflows, &mut progress);
         let is_empty = self.trashed_in(&bag).is_ok_and(|what| what.is_empty());
         // After an error a mailbox may be here that nobody has counted.
         if forever && moved.is_ok() || is_empty {
@@ -183,13 +208,20 @@ impl Post {
         Ok(())
     }
 
-    fn fill(&self, by: &str, bag: &Bag, plan: &[Doomed], progress: &mut impl FnMut(usize)) -> Result<()> {
+    fn fill(
+        &self,
+        by: &str,
+        bag: &Bag,
+        plan: &[Doomed],
+        workflows: &dyn RunsToPrune,
+        progress: &mut impl FnMut(usize),
+    ) -> Result<()> {
         let mut done = 0;
         for part in plan.chunk_by(Doomed::goes_with).flat_map(|folder| folder.chunks(AT_ONCE)) {
             match &part[0] {
                 Doomed::Mailbox { id, name, unread, .. } => self.prune_mailbox(by, bag, id, name, *unread)?,
                 // Answers that came too late are unread, and nobody waits for them.
-                Doomed::Run { id, .. } => pruning::remove(self, id.as_str(), bag, || {
+                Doomed::Run { id, .. } => workflows.remove(self, id.as_str(), bag, &mut || {
                     self.prune_mailbox(by, bag, id, id.as_str(), usize::MAX)
                 })?,
                 Doomed::Message { id, folder, .. } => {

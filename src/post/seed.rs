@@ -172,7 +172,7 @@ mod tests {
         let (sender, other) = (post(&path), post(&path));
         assert!(sender.home(&id).is_ok());
         let doomed = Doomed::Mailbox { id: id.clone(), name: "bob".into(), unread: 0, messages: 0 };
-        other.prune("alice", &[doomed], false, |_| ()).unwrap();
+        other.prune("alice", &[doomed], &crate::workflow::pruning::Workflows, false, |_| ()).unwrap();
         assert!(matches!(sender.home(&id), Err(Error::NoMailbox { .. })));
         assert!(sender.room.root().stat(id.as_str()).is_err_and(|e| e.is_missing()));
     }

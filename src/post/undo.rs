@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::prune::RunsToPrune;
 use super::{Error, Post, Result};
 use crate::clock::Timestamp;
 use crate::groups::Groups;
@@ -11,7 +12,6 @@ use crate::mailbox::claim::ATTEMPTS;
 use crate::mailbox::trash::{Bag, Trash};
 use crate::name::{MailboxId, Name};
 use crate::registry::{Editing, Entry, Registry};
-use crate::workflow::pruning;
 
 /// What one prune took away, and can be brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,13 @@ impl Post {
     }
 
     /// Brings back what the prune with this id took away. `name`: the mailbox gets this name, because its own is taken.
-    pub fn undo(&self, by: &str, reference: &str, name: Option<&Name>) -> Result<Trashed> {
+    pub fn undo(
+        &self,
+        by: &str,
+        reference: &str,
+        name: Option<&Name>,
+        workflows: &dyn RunsToPrune,
+    ) -> Result<Trashed> {
         self.room.may_write()?;
         let unknown = || Error::NotInTrash { id: reference.to_owned() };
         let trash = Trash::existing(self.room.root())?.ok_or_else(unknown)?;
@@ -82,7 +88,7 @@ impl Post {
         for (id, folder, names) in bag.mail()? {
             post.mailbox(&id)?.bring_back(&folder, &names, bag)?;
         }
-        pruning::bring_back(&post, bag)?;
+        workflows.bring_back(&post, bag)?;
         trash.remove(bag)?;
         Ok(what)
     }

@@ -8,9 +8,10 @@
 
 use super::engine::{Ask, AskKind};
 use super::mail;
-use super::runs::{ByAgent, Runs};
+use super::runs::Runs;
 use super::turn::Turn;
 use crate::name::{MailboxId, MessageId};
+use crate::post::SentStep;
 use crate::post::{BOUNCE, Me, Post, Result, SET_BACK};
 
 impl Turn {
@@ -48,7 +49,7 @@ impl Turn {
             .filter(single)
     }
 
-    fn sent_by_agent(&self, post: &Post, ask: &Ask, notes: &[ByAgent]) -> Result<Option<ByAgent>> {
+    fn sent_by_agent(&self, post: &Post, ask: &Ask, notes: &[SentStep]) -> Result<Option<SentStep>> {
         let AskKind::Work { to, .. } = &ask.kind else { return Ok(None) };
         let step = &self.engine.definition().steps[ask.step];
         // Without a step before it there is nobody who could have sent it.
@@ -57,7 +58,7 @@ impl Turn {
         }
         let is_step = |given: &str| given == step.level.to_string() || given == step.name;
         let Ok(to) = post.addressee(to) else { return Ok(None) };
-        let noted = |note: &&ByAgent| {
+        let noted = |note: &&SentStep| {
             let other = note.id != ask.id.as_str();
             note.to == to.as_str()
                 && is_step(&note.step)
@@ -87,12 +88,12 @@ impl Turn {
         agent: &Me,
         ask: &Ask,
         is_step: impl Fn(&str) -> bool,
-    ) -> Result<Option<ByAgent>> {
+    ) -> Result<Option<SentStep>> {
         let found = agent.mailbox.of_run(&self.record.id, post.room().limits().body_bytes)?;
         Ok(found.into_iter().find_map(|envelope| {
             let step = envelope.extra("step").filter(|step| is_step(step))?.to_owned();
             let other = envelope.id != ask.id && envelope.reply_to.is_none();
-            (other && self.came_before(post, ask.step, &envelope.from)).then(|| ByAgent {
+            (other && self.came_before(post, ask.step, &envelope.from)).then(|| SentStep {
                 id: envelope.id.to_string(),
                 from: envelope.from,
                 to: agent.id.to_string(),
@@ -103,7 +104,7 @@ impl Turn {
     }
 
     /// Carries the answer to a next step into the mailbox of the run, if it is there.
-    fn carry_answer(&self, post: &Post, ask: &MessageId, found: &ByAgent) -> Result<bool> {
+    fn carry_answer(&self, post: &Post, ask: &MessageId, found: &SentStep) -> Result<bool> {
         let Ok(to) = MailboxId::parse(&found.to) else { return Ok(false) };
         let agent = post.by_id(&to)?;
         let Some((body, failed)) = self.answer_of(post, &agent, found)? else { return Ok(false) };
@@ -114,7 +115,7 @@ impl Turn {
         Ok(true)
     }
 
-    fn answer_of(&self, post: &Post, agent: &Me, found: &ByAgent) -> Result<Option<(String, bool)>> {
+    fn answer_of(&self, post: &Post, agent: &Me, found: &SentStep) -> Result<Option<(String, bool)>> {
         if agent.mailbox.keeps_answers() {
             let asked = agent.mailbox.of_run(&self.record.id, post.room().limits().body_bytes)?;
             let Some(asked) = asked.into_iter().find(|e| e.id.as_str() == found.id) else { return Ok(None) };

@@ -14,60 +14,69 @@ use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::trash::Bag;
 use crate::name::MailboxId;
-use crate::post::{Error, Post, Result};
+use crate::post::{Error, Post, Result, RunsToPrune};
 
-/// The mailboxes of a room that are those of runs.
-pub fn mailboxes(post: &Post) -> Result<BTreeSet<String>> {
-    match Runs::existing(post.room())? {
-        Some(runs) => Ok(runs.ids()?.into_iter().collect()),
-        None => Ok(BTreeSet::new()),
-    }
-}
+/// The runs of a room, for a prune.
+#[derive(Debug, Clone, Copy)]
+pub struct Workflows;
 
-/// Since when a run is over, and how many messages it has; refused: it is in progress, or nobody can tell how it stands.
-pub fn over(post: &Post, run: &str) -> Result<(Timestamp, usize)> {
-    let not_over = |why: String| Error::NotOver { run: run.to_owned(), why };
-    let runs = Runs::existing(post.room())?.ok_or_else(|| not_over("it is gone".to_owned()))?;
-    let record = runs.record(run).ok_or_else(|| not_over("what is kept of it cannot be read".to_owned()))?;
-    let began = Timestamp::parse(&record.started).unwrap_or(post.room().clock().now());
-    if runs.is_open(run) {
-        return Err(not_over("it is in progress".to_owned()));
+impl RunsToPrune for Workflows {
+    fn mailboxes(&self, post: &Post) -> Result<BTreeSet<String>> {
+        match Runs::existing(post.room())? {
+            Some(runs) => Ok(runs.ids()?.into_iter().collect()),
+            None => Ok(BTreeSet::new()),
+        }
     }
-    let mailbox = match post.room().root().sub(run) {
-        // A prune was interrupted here.
-        Err(e) if e.is_missing() => return Ok((began, 0)),
-        other => other?,
-    };
-    if look_at(post, &runs, run)?.status() == Status::InProgress {
-        return Err(not_over("it is in progress".to_owned()));
-    }
-    let ended = mailbox.stat(Folder::Archive.word()).map(|stat| Timestamp::from_parts(stat.st_mtime, 0));
-    let me = post.by_id(&MailboxId::parse(run).map_err(|_| super::carrier::no_run(run))?)?;
-    let mut messages = 0;
-    for folder in me.mailbox.folders()? {
-        messages += me.mailbox.list(folder, 0)?.total;
-    }
-    Ok((ended.unwrap_or(began), messages))
-}
 
-/// Moves a run that is over into the trash; `mailbox` moves its mailbox.
-pub fn remove(post: &Post, run: &str, bag: &Bag, mailbox: impl FnOnce() -> Result<()>) -> Result<()> {
-    let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
-    let _lock = runs.lock(run)?;
-    // Somebody may have begun it again since it was looked at.
-    over(post, run)?;
-    if let Some(record) = runs.record(run) {
-        // They follow from the mail, and whoever keeps a tree may have taken them away.
-        let _ = Desk::new(&record.desk).forget(run);
+    fn over(&self, post: &Post, run: &str) -> Result<(Timestamp, usize)> {
+        let not_over = |why: String| Error::NotOver { run: run.to_owned(), why };
+        let runs = Runs::existing(post.room())?.ok_or_else(|| not_over("it is gone".to_owned()))?;
+        let record =
+            runs.record(run).ok_or_else(|| not_over("what is kept of it cannot be read".to_owned()))?;
+        let began = Timestamp::parse(&record.started).unwrap_or(post.room().clock().now());
+        if runs.is_open(run) {
+            return Err(not_over("it is in progress".to_owned()));
+        }
+        let mailbox = match post.room().root().sub(run) {
+            // A prune was interrupted here.
+            Err(e) if e.is_missing() => return Ok((began, 0)),
+            other => other?,
+        };
+        if look_at(post, &runs, run)?.status() == Status::InProgress {
+            return Err(not_over("it is in progress".to_owned()));
+        }
+        let ended = mailbox.stat(Folder::Archive.word()).map(|stat| Timestamp::from_parts(stat.st_mtime, 0));
+        let me = post.by_id(&MailboxId::parse(run).map_err(|_| super::carrier::no_run(run))?)?;
+        let mut messages = 0;
+        for folder in me.mailbox.folders()? {
+            messages += me.mailbox.list(folder, 0)?.total;
+        }
+        Ok((ended.unwrap_or(began), messages))
     }
-    mailbox()?;
-    Ok(runs.throw_away(run, bag)?)
-}
 
-/// Brings back what is kept of the runs in a bag.
-pub fn bring_back(post: &Post, bag: &Bag) -> Result<()> {
-    for run in bag.runs()? {
-        Runs::open(post.room())?.bring_back(&run, bag)?;
+    fn remove(
+        &self,
+        post: &Post,
+        run: &str,
+        bag: &Bag,
+        mailbox: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
+        let _lock = runs.lock(run)?;
+        // Somebody may have begun it again since it was looked at.
+        self.over(post, run)?;
+        if let Some(record) = runs.record(run) {
+            // They follow from the mail, and whoever keeps a tree may have taken them away.
+            let _ = Desk::new(&record.desk).forget(run);
+        }
+        mailbox()?;
+        Ok(runs.throw_away(run, bag)?)
     }
-    Ok(())
+
+    fn bring_back(&self, post: &Post, bag: &Bag) -> Result<()> {
+        for run in bag.runs()? {
+            Runs::open(post.room())?.bring_back(&run, bag)?;
+        }
+        Ok(())
+    }
 }

@@ -26,6 +26,7 @@ use crate::mailbox::fault::Result;
 use crate::mailbox::lock::{Hold, Lock};
 use crate::mailbox::trash::Bag;
 use crate::name::{MailboxId, MessageId};
+use crate::post::SentStep;
 use crate::room::Room;
 
 pub const FOLDER: &str = ".workflows";
@@ -54,18 +55,6 @@ pub struct Record {
     /// How many automatic steps led to its start.
     #[serde(default)]
     pub hops: Option<u32>,
-}
-
-/// A next step that an agent sent itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ByAgent {
-    pub id: String,
-    pub from: String,
-    pub to: String,
-    pub step: String,
-    /// When it was sent, or first seen: from then on its time runs.
-    #[serde(default)]
-    pub at: String,
 }
 
 /// One line of `sent.jsonl`.
@@ -249,7 +238,11 @@ impl Runs {
     }
 
     /// Notes a next step that somebody sent who is not the run.
-    pub fn note_by_agent(room: &Room, run: &str, note: &ByAgent) -> Option<()> {
+    pub fn note_by_agent(room: &Room, run: &str, note: &SentStep) {
+        let _ = Self::noted_by_agent(room, run, note);
+    }
+
+    fn noted_by_agent(room: &Room, run: &str, note: &SentStep) -> Option<()> {
         MailboxId::parse(run).ok()?;
         let runs = Self::existing(room).ok()??;
         let mut line = serde_json::to_vec(note).ok()?;
@@ -257,7 +250,7 @@ impl Runs {
         runs.dir_of(run).ok()?.append(BY_AGENTS, &line).ok()
     }
 
-    pub fn by_agents(&self, run: &str) -> Result<Vec<ByAgent>> {
+    pub fn by_agents(&self, run: &str) -> Result<Vec<SentStep>> {
         let bytes = self.dir_of(run)?.read(BY_AGENTS, LIMIT)?.unwrap_or_default();
         Ok(bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
     }

@@ -12,12 +12,13 @@ use super::carrier::{Carried, StartGate, no_run, shown};
 use super::definition::{Definition, Gate};
 use super::engine::{Answer, Ask, AskKind, Engine, Facts, Phase, Status};
 use super::mail::{self, Arrived};
-use super::runs::{ByAgent, Record, Runs};
+use super::runs::{Record, Runs};
 use super::{gate, reading, session, state};
 use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::claim::Attempt;
 use crate::name::{MailboxId, MessageId};
+use crate::post::SentStep;
 use crate::post::{Error, Me, Post, Result, Said};
 
 /// How long the process of a gate may take until it holds its lock.
@@ -33,7 +34,7 @@ pub(super) struct Turn {
     pub(super) pending: VecDeque<(Ask, bool)>,
     pub(super) sent: HashMap<MessageId, Timestamp>,
     /// Asks that agents have sent themselves.
-    pub(super) adopted: HashMap<MessageId, ByAgent>,
+    pub(super) adopted: HashMap<MessageId, SentStep>,
     starting: HashMap<MessageId, Duration>,
     shown: Vec<String>,
     /// The agents that were given something, in order.
