@@ -5,6 +5,7 @@
 //! task. A warning is printed and fails nothing. Only files that git tracks, or would track, are looked at.
 
 mod files;
+mod graph;
 mod links;
 mod markdown;
 mod pages;
@@ -67,6 +68,7 @@ fn findings(files: &[File], private: &[String]) -> Vec<Finding> {
     findings.extend(text::findings(files, private));
     findings.extend(links::findings(files));
     findings.extend(pages::findings(files));
+    findings.extend(graph::findings(files));
     findings.sort();
     findings
 }
