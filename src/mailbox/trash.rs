@@ -257,20 +257,12 @@ fn transfer(from: &Dir, names: &[impl AsRef<str>], to: &Dir) -> Result<()> {
     to.sync_all_moved(&moved)
 }
 
-/// Moves a file to another directory under its name, or with a number if that is taken. `None`: it is gone.
 fn transfer_one(from: &Dir, name: &str, to: &Dir) -> Result<Option<String>> {
-    for number in 1..1000 {
-        let new = if number == 1 { name.to_owned() } else { file_name::numbered(name, number) };
-        match from.publish(name, to, &new) {
-            Ok(()) => return Ok(Some(new)),
-            Err(Error::Exists { .. }) => {}
-            Err(e) if e.is_missing() => return Ok(None),
-            // A workspace may be on another disk than the room.
-            Err(e) if e.errno() == Some(rustix::io::Errno::XDEV) => return copy_over(from, name, to),
-            Err(e) => return Err(e),
-        }
+    match from.publish_free(name, to, file_name::candidates(name)) {
+        // A workspace may be on another disk than the room.
+        Err(e) if e.errno() == Some(rustix::io::Errno::XDEV) => copy_over(from, name, to),
+        other => other,
     }
-    Err(Error::Exists { path: to.path().join(name) })
 }
 
 fn copy_over(from: &Dir, name: &str, to: &Dir) -> Result<Option<String>> {

@@ -67,6 +67,11 @@ pub fn slug(subject: &str) -> String {
     if slug.is_empty() { "message".to_owned() } else { slug.to_owned() }
 }
 
+/// The name, and then those it may have where it is taken.
+pub fn candidates(name: &str) -> impl Iterator<Item = String> {
+    std::iter::once(name.to_owned()).chain((2..1000).map(|number| numbered(name, number)))
+}
+
 /// Another name for a message whose own is taken where it goes: a number behind the slug, before the priority.
 pub fn numbered(name: &str, number: usize) -> String {
     let stem = name.strip_suffix(".md").unwrap_or(name);

@@ -9,7 +9,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::flags::{exclusive, fsync, no_replace};
 use super::{Dir, FILE_MODE};
-use crate::mailbox::fault::{Durability, Error, Result};
+use crate::mailbox::fault::{Durability, Error, IfAny, Result};
 use crate::random;
 
 impl Dir {
@@ -61,6 +61,22 @@ impl Dir {
             // Another process may move it too. The one that removes it from here has it, so the link is taken back.
             let _ = to.unlink(OsStr::new(new));
         })
+    }
+
+    /// The same under the first of some names that is free; gives it. `None`: the file is gone here.
+    pub fn publish_free(
+        &self,
+        name: &str,
+        to: &Dir,
+        names: impl Iterator<Item = String>,
+    ) -> Result<Option<String>> {
+        for new in names {
+            match self.publish(name, to, &new) {
+                Err(Error::Exists { .. }) => {}
+                other => return Ok(other.if_any()?.map(|()| new)),
+            }
+        }
+        Err(Error::Exists { path: to.path.join(name) })
     }
 
     /// Gives a staged file, which nobody else moves, its name in `to`, and syncs `to`. After an error nothing is visible

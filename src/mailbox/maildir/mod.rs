@@ -266,17 +266,9 @@ impl Maildir {
             other => self.made_folder(other.word())?,
         };
         let Some(file) = source.to_move(name).if_any()? else { return Ok(None) };
-        for number in 1..1000 {
-            // Two messages may have had one name, one after the other; the second gets a number in the new folder.
-            let new = if number == 1 { name.to_owned() } else { file_name::numbered(name, number) };
-            match source.publish(name, &target, &new) {
-                Ok(()) => return target.sync_moved(&file).map(|()| Some(new)),
-                Err(Error::Exists { .. }) => {}
-                Err(e) if e.is_missing() => return Ok(None),
-                Err(e) => return Err(e),
-            }
-        }
-        Err(Error::Exists { path: target.path().join(name) })
+        // Two messages may have had one name, one after the other; the second gets a number in the new folder.
+        let moved = source.publish_free(name, &target, file_name::candidates(name))?;
+        moved.map(|new| target.sync_moved(&file).map(|()| new)).transpose()
     }
 
     /// Puts away what cannot be read, under a name that is safe to look at. Gone already is no error.

@@ -15,7 +15,7 @@ use super::agent::{Agent, read};
 use super::facts::{Facts, Seen, Tray};
 use super::{Error, Held, LIMIT, Result, Tree};
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault;
+use crate::mailbox::fault::{self, IfAny};
 use crate::message::file_name;
 use crate::message::tree::Status;
 use crate::name::MailboxId;
@@ -174,22 +174,14 @@ impl Agent {
 
 /// Moves one file, under another name if its own is taken, and gives its name. `None`: it is gone, so this may be a second run.
 fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<Option<String>> {
-    for number in 1..1000 {
-        let new = if number == 1 { name.to_owned() } else { file_name::numbered(name, number) };
-        match source.publish(name, target, &new) {
-            Err(fault::Error::Exists { .. }) => {
-                // Where a move is a link and an unlink, a kill between the two leaves one file with two names.
-                let inode =
-                    |dir: &Dir, name: &str| dir.stat(name).map(|stat| (stat.st_dev, stat.st_ino)).ok();
-                if inode(source, name).is_some_and(|inode_| Some(inode_) == inode(target, &new)) {
-                    return source.remove(name).map(|()| Some(new));
-                }
-            }
-            Err(e) if e.is_missing() => return Ok(None),
-            other => return other.map(|()| Some(new)),
-        }
+    // Where a move is a link and an unlink, a kill between the two leaves one file with two names.
+    let inode = |dir: &Dir| dir.stat(name).if_any().map(|stat| stat.map(|stat| (stat.st_dev, stat.st_ino)));
+    if let Some(there) = inode(target)?
+        && inode(source)? == Some(there)
+    {
+        return source.remove(name).map(|()| Some(name.to_owned()));
     }
-    Err(fault::Error::Exists { path: target.path().join(name) })
+    source.publish_free(name, target, file_name::candidates(name))
 }
 
 /// The responses of a tray by the request they answer: as they say, and as they are called. One that cannot be read comes

@@ -104,19 +104,12 @@ impl Agent {
         }
         let archive = self.tree().made_tray(Tray::ArchivedOutbox, self.id())?;
         let file = outbox.to_move(&name)?;
-        for number in 2..1000 {
-            let away = file_name::numbered(&name, number);
-            match outbox.publish(&name, &archive, &away) {
-                Err(fault::Error::Exists { .. }) => {}
-                other => {
-                    other?;
-                    archive.sync_moved(&file)?;
-                    outbox.sync()?;
-                    return Ok(true);
-                }
-            }
+        let away = outbox.publish_free(&name, &archive, file_name::candidates(&name).skip(1))?;
+        if away.is_some() {
+            archive.sync_moved(&file)?;
+            outbox.sync()?;
         }
-        Err(fault::Error::Exists { path: archive.path().join(name) }.into())
+        Ok(away.is_some())
     }
 
     /// The response to the request with this id, from the outbox or the archive.
