@@ -81,14 +81,14 @@ impl Verb for Trust {
             return Ok(());
         }
         show(context, &dir, &before, &items);
-        if before == after {
-            return done(context, "trusted", "trusted", &dir);
-        }
         context.output.flush().map_err(Fail::Output)?;
-        if !self.yes && !terminal::agrees(&format!("May this be started in {shown}?")) {
+        let asks = !self.yes && items.iter().any(|item| !before.trusts(item));
+        if asks && !terminal::agrees(&format!("May this be started in {shown}?")) {
             return Err(Fail::told(Failure::Nothing, "nothing was changed", "--yes does not ask"));
         }
-        store.keep(&dir, &after).map_err(fail)?;
+        if before != after {
+            store.keep(&dir, &after).map_err(fail)?;
+        }
         done(context, "trusted", "trusted", &dir)
     }
 }

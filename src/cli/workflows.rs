@@ -78,7 +78,7 @@ impl Found {
         Err(Fail::told(
             Failure::Refused,
             format!("the workflow `{}` of {project} is left alone until you have looked at it", self.name),
-            &format!("postroom trust {project}"),
+            &format!("read {}, then postroom trust {project}", self.shown()),
         ))
     }
 }

@@ -147,6 +147,9 @@ impl Covered {
         let Ok(real) = std::fs::canonicalize(path) else {
             return self.add(path, "link", "nowhere", lines);
         };
+        if real.to_str().is_none() {
+            return Err(uncovered(path));
+        }
         let target = format!("to {}", plain(&self.shown(&real)));
         self.add(path, "link", &target, lines)?;
         let (Some(above), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str()))

@@ -64,11 +64,12 @@ impl Look {
                 items.push(self.limits(&said.dispatch.unwrap_or_default()));
             }
             for (name, settings) in &said.agents {
-                items.push(self.agent(name, settings)?);
+                items.push(self.agent(&Key::Agent(name.clone()), settings)?);
             }
         }
         for name in names(&dir, ".claude/agents", &[".md"], ".claude/inboxes")? {
-            items.push(self.described(name.trim_end_matches(".md"))?);
+            let name = name.strip_suffix(".md").unwrap_or(&name);
+            items.push(self.agent(&Key::Described(name.to_owned()), &described_agent(name))?);
         }
         for place in PLACES {
             for name in names(&dir, place, &[".yaml", ".yml"], place)? {
@@ -91,21 +92,15 @@ impl Look {
         Item { key: Key::Limits, what: What::Limits, description: table::of_limits(limits) }
     }
 
-    /// `[agents.NAME]`.
-    pub fn agent(&mut self, name: &str, settings: &AgentSettings) -> Result<Item> {
-        self.started(Key::Agent(name.to_owned()), settings)
-    }
-
-    /// An agent of `.claude/agents/`.
-    pub fn described(&mut self, name: &str) -> Result<Item> {
-        self.started(Key::Described(name.to_owned()), &described_agent(name))
-    }
-
-    fn started(&mut self, key: Key, settings: &AgentSettings) -> Result<Item> {
+    /// An agent: a table, or one of `.claude/agents/`.
+    pub fn agent(&mut self, key: &Key, settings: &AgentSettings) -> Result<Item> {
         let cwd = settings.cwd.as_deref().unwrap_or(Path::new(""));
         let cwd = lexical(&self.project().join(cwd));
         // In one that is not there, nothing is read; when it is, it counts.
         let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
+        if cwd.to_str().is_none() {
+            return Err(Error::Uncovered { path: cwd });
+        }
         let directory = plain(&self.covered.shown(&cwd));
         let mut description = table::of_agent(settings, &directory);
         let above = self.covered.above(&cwd);
@@ -125,7 +120,7 @@ impl Look {
             reads: reads.iter().filter_map(path).collect(),
         };
         description.extend(reads);
-        Ok(Item { key, what, description })
+        Ok(Item { key: key.clone(), what, description })
     }
 
     /// A file among the workflows, relative to the project. Its description is its text.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{Item, Key, Look, Record, Result, Store, described_agent};
+use super::{Key, Look, Record, Store};
 use crate::dispatch::config::{AgentSettings, DispatchSettings};
 
 /// What may run of one project.
@@ -37,13 +37,8 @@ impl Trusted {
         if let Some(known) = self.known.get(key) {
             return *known;
         }
-        let item: Result<Item> = match key {
-            Key::Described(name) if *settings == described_agent(name) => self.look.described(name),
-            Key::Agent(name) => self.look.agent(name, settings),
-            _ => return false,
-        };
         // What cannot be covered is not trusted.
-        let is_trusted = item.is_ok_and(|item| self.record.trusts(&item));
+        let is_trusted = self.look.agent(key, settings).is_ok_and(|item| self.record.trusts(&item));
         self.known.insert(key.clone(), is_trusted);
         is_trusted
     }
@@ -71,7 +66,7 @@ mod tests {
             AgentSettings { preset: "claude".into(), cwd: Some("sub".into()), ..AgentSettings::default() };
         let key = Key::Agent("a".to_owned());
         let mut record = Record::default();
-        record.trust(&Look::at(&project).agent("a", &settings).unwrap());
+        record.trust(&Look::at(&project).agent(&key, &settings).unwrap());
         let store = Store::new(temp.path());
         store.keep(&project.canonicalize().unwrap(), &record).unwrap();
         let trusted = Trusted::of(&store, &project);
