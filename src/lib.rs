@@ -36,5 +36,6 @@ pub mod rooms;
 pub mod session;
 pub mod settings;
 pub mod span;
+pub mod trust;
 pub mod wait;
 pub mod workflow;

@@ -85,19 +85,11 @@ pub struct RoomSettings {
     /// Who works for which mailbox of this room; run only after the person said so once, because agents write in rooms.
     pub agents: Agents,
     pub dispatch: Option<DispatchSettings>,
-    /// What was read, if it says anything that a person has to look at.
-    #[serde(skip)]
-    pub text: String,
 }
 
 impl RoomSettings {
     pub fn parse(text: &str, path: &str) -> Result<Self, Error> {
-        let mut settings: Self =
-            toml::from_str(text).map_err(|e| Error::Toml { path: path.to_owned(), why: e.to_string() })?;
-        if !settings.agents.is_empty() || settings.dispatch.is_some() {
-            text.clone_into(&mut settings.text);
-        }
-        Ok(settings)
+        toml::from_str(text).map_err(|e| Error::Toml { path: path.to_owned(), why: e.to_string() })
     }
 }
 

@@ -1,7 +1,6 @@
-//! `postroom agents`, `postroom trust` and `postroom runs`.
+//! `postroom agents` and `postroom runs`.
 
 use std::fs::File;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,14 +9,12 @@ use serde_json::json;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::output::note;
-use super::{Verb, dispatch, staff, surroundings, terminal, trusted};
+use super::{Verb, dispatch, staff, surroundings};
 use crate::clock::SystemClock;
 use crate::dispatch::runs::Runs;
 use crate::message::visible;
 use crate::name::MailboxId;
-use crate::person;
-use crate::post::{Error, Failure};
+use crate::post::Failure;
 use crate::process::child::{self, Next};
 use crate::process::presets::Preset;
 
@@ -66,16 +63,13 @@ impl Verb for Agents {
             ));
         }
         if context.output.json {
-            let untrusted = staff.untrusted.as_ref().map(|dir| dir.display().to_string());
+            let untrusted = staff.untrusted.iter().map(|left| {
+                json!({"item": left.key.to_string(), "agent": left.name, "directory": left.dir.display().to_string()})
+            });
+            let untrusted: Vec<_> = untrusted.collect();
             context.output.json(&json!({"v": 1, "agents": list, "untrusted": untrusted}));
         }
-        if let Some(dir) = &staff.untrusted {
-            note(&format!(
-                "postroom: the agents of {} are left out until you have looked at them: postroom trust {}",
-                dir.display(),
-                dir.display()
-            ));
-        }
+        staff.tell_untrusted();
         if staff.agents.is_empty() {
             return Err(context.nothing("no agent is configured"));
         }
@@ -99,74 +93,6 @@ fn version(path: &std::path::Path) -> Option<String> {
     let text = ended.ok()?.found.ok()?.text;
     let line = text.lines().find(|line| line.chars().any(|c| c.is_ascii_digit()))?.trim().to_owned();
     Some(visible::clip(&line, 60))
-}
-
-/// Let the agents of a repository, or of a room, be started
-///
-/// What its postroom.toml, its workflows and the files that agent programs read there would run is yours to look at first.
-/// When one of them changes, it needs your word again. Only a person at a terminal can say it. Where nobody has one, put what
-/// --export prints on your machine into the file that its first line names; the paths must be the same there.
-#[derive(Debug, Args)]
-pub(super) struct Trust {
-    /// The repository, or the root of a room; else the repository around the working directory
-    dir: Option<PathBuf>,
-    /// Take it back
-    #[arg(long)]
-    revoke: bool,
-    /// Print the record instead of writing it
-    #[arg(long, conflicts_with = "revoke")]
-    export: bool,
-    /// Do not ask; it needs the terminal anyway
-    #[arg(long)]
-    yes: bool,
-}
-
-impl Verb for Trust {
-    fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let dir = match (&self.dir, surroundings::project_file()?) {
-            (Some(dir), _) => context.surroundings.whole_path(dir)?,
-            (None, Some((file, _))) => file.parent().unwrap_or(&file).to_owned(),
-            (None, None) => context.surroundings.whole_path(std::path::Path::new("."))?,
-        };
-        let shown = visible::line(&dir.display().to_string());
-        person::at_hand(context.surroundings.by_agent, &shown, terminal::typed).map_err(Error::from)?;
-        if self.revoke {
-            if !trusted::distrust(&dir)? {
-                return Err(context.nothing(&format!("{} was not trusted", dir.display())));
-            }
-            context.done = true;
-            match context.output.json {
-                true => context.output.json(&json!({"v": 1, "revoked": dir.display().to_string()})),
-                false if !context.output.quiet => {
-                    context.output.line(&format!("not trusted any more: {}", dir.display()))
-                }
-                false => {}
-            }
-            return Ok(());
-        }
-        // Before the question: what changes while the person looks is not covered.
-        let record = trusted::record(&dir)?;
-        if self.export {
-            match context.output.json {
-                true => context
-                    .output
-                    .json(&json!({"v": 1, "directory": dir.display().to_string(), "record": record})),
-                false => context.output.text(&record),
-            }
-            return Ok(());
-        }
-        if !self.yes && !terminal::agrees(&format!("May the agents and workflows of {shown} be started?")) {
-            return Err(Fail::told(Failure::Nothing, "nothing was changed", "--yes does not ask"));
-        }
-        trusted::trust(&dir, &record)?;
-        context.done = true;
-        match context.output.json {
-            true => context.output.json(&json!({"v": 1, "trusted": dir.display().to_string()})),
-            false if !context.output.quiet => context.output.line(&format!("trusted: {}", dir.display())),
-            false => {}
-        }
-        Ok(())
-    }
 }
 
 /// Show the runs of agents, or all that one of them printed

@@ -149,28 +149,19 @@ impl Dispatch {
     fn chosen(&self, staff: Staff) -> Result<Vec<(Agent, MailboxId)>, Fail> {
         for name in &self.only {
             if !staff.agents.iter().any(|(agent, _)| agent.name == *name) {
-                let hint = match &staff.untrusted {
-                    Some(dir) => format!(
-                        "those of {0} wait for you to look at them: postroom trust {0}",
-                        dir.display()
-                    ),
-                    None => "postroom agents lists those that are configured; docs/dispatch.md shows how"
-                        .to_owned(),
-                };
+                let hidden = staff.untrusted.iter().filter(|left| left.name == *name);
+                if let Some((what, command)) = staff::left_out(hidden).pop() {
+                    return Err(Fail::told(Failure::Unknown, what, &command));
+                }
                 return Err(Fail::told(
                     Failure::Unknown,
                     format!("no agent is configured for `{}`", visible::clip(name, 60)),
-                    &hint,
+                    "postroom agents lists those that are configured; docs/dispatch.md shows how",
                 ));
             }
         }
-        if let Some(dir) = &staff.untrusted {
-            note(&format!(
-                "postroom: the agents of {} are left out until you have looked at them: postroom trust {}",
-                dir.display(),
-                dir.display()
-            ));
-        }
+        staff.tell_untrusted();
+        let left_out = staff::left_out(&staff.untrusted).pop();
         let meant = |agent: &Agent| self.only.is_empty() || self.only.contains(&agent.name);
         let (mut chosen, mut homeless) = (vec![], vec![]);
         for (agent, id) in staff.agents.into_iter().filter(|(agent, _)| meant(agent)) {
@@ -187,11 +178,13 @@ impl Dispatch {
             ));
         }
         if chosen.is_empty() {
-            let hint = match &staff.untrusted {
-                Some(dir) => format!("postroom trust {}", dir.display()),
-                None => "write [agents.NAME] with a `preset` into postroom.toml; docs/dispatch.md shows how"
-                    .to_owned(),
-            };
+            let hint = left_out.map_or_else(
+                || {
+                    "write [agents.NAME] with a `preset` into postroom.toml; docs/dispatch.md shows how"
+                        .to_owned()
+                },
+                |(_, command)| command,
+            );
             return Err(Fail::told(Failure::Unknown, "no agent can be started", &hint));
         }
         Ok(chosen)
@@ -308,10 +301,8 @@ impl Verb for Supervise {
         let staff = staff::gather_some(post, |name| name == self.agent)?;
         let found = staff.agents.into_iter().find(|(agent, _)| agent.name == self.agent);
         let Some((mut agent, Some(id))) = found else {
-            let why = match &staff.untrusted {
-                Some(dir) => {
-                    format!("its configuration changed; look at it, then postroom trust {}", dir.display())
-                }
+            let why = match staff::left_out(&staff.untrusted).pop() {
+                Some((what, command)) => format!("{what}: {command}"),
                 None => "it is not configured any more, or has no mailbox".to_owned(),
             };
             return Err(Fail::told(Failure::Unknown, why, "postroom agents lists them"));

@@ -64,13 +64,7 @@ pub(super) fn document(carried: &Carried) -> Value {
 /// Dispatches until a run is over, and shows how it gets on; gives how it ended.
 pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<Status, Fail> {
     let staff = staff::gather(post)?;
-    if let Some(dir) = &staff.untrusted {
-        note(&format!(
-            "postroom: the agents of {} are left out until you have looked at them: postroom trust {}",
-            dir.display(),
-            dir.display()
-        ));
-    }
+    staff.tell_untrusted();
     left_to_themselves(post, run, &staff)?;
     let parallel = staff.settings.parallel.max(1);
     let agents = staff.agents.into_iter().filter_map(|(agent, me)| Some((agent, me?))).collect();
@@ -131,18 +125,13 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
 /// Refuses to follow a run whose agents stand in settings that nobody has trusted: it would wait for them without end.
 pub(super) fn must_be_staffed(post: &Post, agents: &[(String, MailboxId)]) -> Result<(), Fail> {
     let staff = staff::gather(post)?;
-    match (&staff.untrusted, alone(&staff, agents).next()) {
-        (Some(dir), Some((name, _))) => Err(Fail::told(
-            Failure::Refused,
-            format!(
-                "no program is started for `{}`: the agents of {} are left out until you have looked at them",
-                visible::line(name),
-                dir.display()
-            ),
-            &format!("postroom trust {}", dir.display()),
-        )),
-        _ => Ok(()),
+    for (name, id) in alone(&staff, agents) {
+        if let Some((what, command)) = staff::left_out(staff.untrusted_for(id)).pop() {
+            let why = format!("no program is started for `{}`: {what}", visible::line(name));
+            return Err(Fail::told(Failure::Refused, why, &command));
+        }
     }
+    Ok(())
 }
 
 /// Tells of agents for whom no program is started here: their steps wait for somebody else.
@@ -150,9 +139,9 @@ fn left_to_themselves(post: &Post, run: &str, staff: &Staff) -> Result<(), Fail>
     let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
     let engine = look_at(post, &runs, run)?;
     let agents = start::agents(post, engine.definition(), &engine.facts().inputs);
-    for (name, _) in alone(staff, &agents) {
+    for (name, id) in alone(staff, &agents) {
         let name = visible::line(name);
-        let hint = match staff.untrusted {
+        let hint = match staff.untrusted_for(id) {
             Some(_) => String::new(),
             None => format!("; [agents.{name}] in postroom.toml names one"),
         };

@@ -55,19 +55,9 @@ impl Output {
         }
     }
 
-    /// One document on one line. A terminal might obey what JSON leaves raw, so that is escaped as well.
+    /// One document on one line.
     pub(super) fn json(&mut self, value: &serde_json::Value) {
-        let mut units = [0u16; 2];
-        for c in value.to_string().chars() {
-            if visible::is_unsafe(c) {
-                c.encode_utf16(&mut units)
-                    .iter()
-                    .for_each(|unit| self.buffer.push_str(&format!("\\u{unit:04x}")));
-            } else {
-                self.buffer.push(c);
-            }
-        }
-        self.buffer.push('\n');
+        self.line(&visible::json(value));
     }
 
     /// Text that is the whole result of a command: as it is, or as one document.

@@ -7,16 +7,18 @@ use std::sync::Arc;
 
 use super::context::Context;
 use super::fail::Fail;
+use super::output::note;
 use super::surroundings::{self, project_file};
-use super::trusted::{Read, is_trusted};
 use crate::dispatch::supervisor::Agent;
 use crate::mailbox::tree;
+use crate::message::visible;
 use crate::name::{MailboxId, Name};
 use crate::post::{Failure, Me, Names, Post};
 use crate::process::presets::{self, Preset};
 use crate::registry::Entry;
 use crate::settings::Project;
 use crate::settings::agents::{AgentSettings, DispatchSettings};
+use crate::trust::{Key, Store, Trusted, described_agent};
 
 /// Variables that every agent gets.
 const USUAL: [&str; 14] = [
@@ -41,10 +43,67 @@ const USUAL: [&str; 14] = [
 pub(super) struct Staff {
     pub(super) agents: Vec<(Agent, Option<MailboxId>)>,
     pub(super) settings: DispatchSettings,
-    /// A repository whose agents are not trusted.
-    pub(super) untrusted: Option<PathBuf>,
+    pub(super) untrusted: Vec<LeftOut>,
     /// Agents of trees for whom nobody is configured.
     pub(super) vacant: Vec<(String, MailboxId)>,
+}
+
+/// Something that is left out until the person has looked at it.
+#[derive(Debug)]
+pub(super) struct LeftOut {
+    pub(super) key: Key,
+    /// The repository or the room.
+    pub(super) dir: PathBuf,
+    /// The mailbox that it would work for.
+    pub(super) name: String,
+    id: Option<MailboxId>,
+}
+
+impl Staff {
+    /// Says what is left out.
+    pub(super) fn tell_untrusted(&self) {
+        for (what, command) in left_out(&self.untrusted) {
+            note(&format!("postroom: {what}: {command}"));
+        }
+    }
+
+    /// What a mailbox is left out by.
+    pub(super) fn untrusted_for(&self, id: &MailboxId) -> Option<&LeftOut> {
+        self.untrusted.iter().find(|left| left.id.as_ref() == Some(id))
+    }
+}
+
+/// What is left out, project by project, each with the command that shows it.
+pub(super) fn left_out<'a>(all: impl IntoIterator<Item = &'a LeftOut>) -> Vec<(String, String)> {
+    let mut projects: BTreeMap<&Path, Vec<&Key>> = BTreeMap::new();
+    for left in all {
+        let keys = projects.entry(&left.dir).or_default();
+        if !keys.contains(&&left.key) {
+            keys.push(&left.key);
+        }
+    }
+    let told = |(dir, keys): (&Path, Vec<&Key>)| {
+        let dir = visible::line(&dir.display().to_string());
+        let agents: Vec<String> = keys
+            .iter()
+            .filter(|key| **key != &Key::Limits)
+            .map(|key| format!("`{}`", visible::line(key.name())))
+            .collect();
+        let what = match agents.as_slice() {
+            [] => format!("the limits of {dir} are left out until you have looked at them"),
+            [one] => format!("the agent {one} of {dir} is left out until you have looked at it"),
+            all => {
+                format!("the agents {} of {dir} are left out until you have looked at them", all.join(", "))
+            }
+        };
+        (what, format!("postroom trust {dir}"))
+    };
+    projects.into_iter().map(told).collect()
+}
+
+/// The person's record of trust.
+pub(super) fn store() -> Result<Store, Fail> {
+    Ok(Store::new(&surroundings::config()?))
 }
 
 /// Gathers everyone who is configured for the room of this command.
@@ -52,58 +111,47 @@ pub(super) fn gather(post: &Post) -> Result<Staff, Fail> {
     gather_some(post, |_| true)
 }
 
-/// The same for those whose name is wanted.
+/// Gathers those whose name is wanted.
 pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<Staff, Fail> {
-    let mut found: Tables = BTreeMap::new();
     let registry = post.registry()?;
     let room = post.room().settings();
-    let mut settings = None;
-    let mut untrusted = None;
-    let project = project_file()?;
-    if let Some((path, text)) = &project {
-        let dir = path.parent().unwrap_or(Path::new("/"));
-        let read = Project::parse(text, &path.display().to_string())
-            .map_err(|e| Fail::told(Failure::Refused, e.to_string(), "docs/settings.md lists the keys"))?;
-        if !read.agents.is_empty() || read.dispatch.is_some() {
-            match is_trusted(dir, Read { settings: Some(text), ..Read::default() }) {
-                true => {
-                    settings = read.dispatch;
-                    let base = Arc::from(dir);
-                    let table = |(name, agent)| (name, (agent, Arc::clone(&base)));
-                    found.extend(read.agents.into_iter().map(table));
-                }
-                false => untrusted = Some(dir.to_owned()),
-            }
+    let mut sources = Sources { store: store()?, all: BTreeMap::new() };
+    let (mut found, mut untrusted, mut settings): (Tables, _, _) = (BTreeMap::new(), vec![], None);
+    let mut limit = |dir: &Path, agents: bool, said: Option<&DispatchSettings>| {
+        if !agents && said.is_none() {
+            return;
         }
-    }
-    for (name, dir) in described(post) {
-        if found.contains_key(&name) || room.agents.contains_key(&name) {
-            continue;
+        let source = sources.of(dir);
+        source.limited = source.trusted.limits(&said.cloned().unwrap_or_default());
+        match (source.limited, said) {
+            (true, Some(said)) => settings = Some(said.clone()),
+            (false, Some(_)) if !agents => untrusted.push(LeftOut {
+                key: Key::Limits,
+                dir: dir.to_owned(),
+                name: String::new(),
+                id: None,
+            }),
+            _ => {}
         }
-        match is_trusted(&dir, Read::default()) {
-            true => {
-                let described = Some(name.rsplit('.').next().unwrap_or(&name).to_owned());
-                let agent =
-                    AgentSettings { preset: "claude".to_owned(), described, ..AgentSettings::default() };
-                found.insert(name, (Arc::new(agent), dir.into()));
-            }
-            false => untrusted = untrusted.or(Some(dir)),
-        }
-    }
-    let base = Arc::from(post.room().path());
-    let own = |(name, agent): (&String, &Arc<AgentSettings>)| {
-        (name.clone(), (Arc::clone(agent), Arc::clone(&base)))
     };
-    // Agents write in rooms, so what stands there is no more the person's own word than what a repository says.
-    if !room.text.is_empty() {
-        match is_trusted(post.room().path(), Read { settings: Some(&room.text), ..Read::default() }) {
-            true => {
-                settings = room.dispatch.clone().or(settings);
-                found.append(&mut room.agents.iter().map(own).collect());
-            }
-            false => untrusted = Some(post.room().path().to_owned()),
+    if let Some((path, text)) = project_file()? {
+        let dir = path.parent().unwrap_or(Path::new("/"));
+        let read = Project::parse(&text, &path.display().to_string())
+            .map_err(|e| Fail::told(Failure::Refused, e.to_string(), "docs/settings.md lists the keys"))?;
+        limit(dir, !read.agents.is_empty(), read.dispatch.as_ref());
+        let base: Arc<Path> = Arc::from(dir);
+        found.extend(read.agents.into_iter().map(|(name, agent)| Table::own(name, agent, &base)));
+    }
+    for (name, stem, dir) in described(post) {
+        if !found.contains_key(&name) && !room.agents.contains_key(&name) {
+            let agent = Arc::new(described_agent(&stem));
+            found.insert(name, Table { agent, base: dir.into(), key: Key::Described(stem) });
         }
     }
+    // Agents write in rooms, so what is there is no more the person's own word than what a repository says.
+    let base: Arc<Path> = Arc::from(post.room().path());
+    limit(&base, !room.agents.is_empty(), room.dispatch.as_ref());
+    found.extend(room.agents.iter().map(|(name, agent)| Table::own(name.clone(), agent.clone(), &base)));
     spread(&mut found, post);
     let mut presets = BTreeMap::new();
     let mut agents = vec![];
@@ -111,15 +159,22 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
     let vacant =
         registry.entries.iter().filter(|entry| is_of_tree(entry) && !found.contains_key(&entry.name));
     let vacant = vacant.map(|entry| (entry.name.clone(), entry.id.clone())).collect();
-    for (name, (settings, base)) in found.into_iter().filter(|(name, _)| wanted(name)) {
+    for (name, table) in found.into_iter().filter(|(name, _)| wanted(name)) {
+        let known = ids.get(name.as_str()).map(|entry| entry.id.clone());
+        // Only now, after it is clear whose table it is: one that was edited must not give way to another.
+        if !sources.of(&table.base).trusts(&table) {
+            untrusted.push(LeftOut { key: table.key, dir: table.base.to_path_buf(), name, id: known });
+            continue;
+        }
+        let Table { agent: settings, base, .. } = table;
         let wrong = |why: String| {
             let hint = "docs/dispatch.md tells what an agent needs";
             Fail::told(Failure::Refused, format!("[agents.{name}]: {why}"), hint)
         };
         let preset = checked(&settings, &mut presets).map_err(wrong)?;
         let cwd = settings.cwd.as_ref().map_or_else(|| Arc::clone(&base), |cwd| base.join(cwd).into());
-        let id = match ids.get(name.as_str()) {
-            Some(entry) => Some(entry.id.clone()),
+        let id = match known {
+            Some(id) => Some(id),
             None => {
                 Name::parse(&name).map_err(|why| wrong(why.to_string()))?;
                 post.addressee(&name).ok()
@@ -130,8 +185,49 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
     Ok(Staff { agents, settings: settings.unwrap_or_default(), untrusted, vacant })
 }
 
-/// The tables of agents by their names, each with the directory that it speaks of.
-type Tables = BTreeMap<String, (Arc<AgentSettings>, Arc<Path>)>;
+/// The projects and rooms that tables come from.
+struct Sources {
+    store: Store,
+    all: BTreeMap<PathBuf, Source>,
+}
+
+struct Source {
+    trusted: Trusted,
+    /// Whether the limits of its settings are trusted, under which the agents of its tables run.
+    limited: bool,
+}
+
+impl Sources {
+    fn of(&mut self, dir: &Path) -> &mut Source {
+        let store = &self.store;
+        let new = || Source { trusted: Trusted::of(store, dir), limited: false };
+        self.all.entry(dir.to_owned()).or_insert_with(new)
+    }
+}
+
+impl Source {
+    fn trusts(&mut self, table: &Table) -> bool {
+        let limited = self.limited || matches!(table.key, Key::Described(_));
+        limited && self.trusted.agent(&table.key, &table.agent)
+    }
+}
+
+/// The tables of agents by the names they are for.
+type Tables = BTreeMap<String, Table>;
+
+/// The settings of an agent, and the item and the directory that they come from.
+#[derive(Clone)]
+struct Table {
+    agent: Arc<AgentSettings>,
+    base: Arc<Path>,
+    key: Key,
+}
+
+impl Table {
+    fn own(name: String, agent: Arc<AgentSettings>, base: &Arc<Path>) -> (String, Self) {
+        (name.clone(), Self { agent, base: Arc::clone(base), key: Key::Agent(name) })
+    }
+}
 
 /// Puts in the place of each pattern the mailboxes that it fits and that have no table of their own.
 fn spread(tables: &mut Tables, post: &Post) {
@@ -194,10 +290,14 @@ pub(super) fn equip(context: &Context, agent: &mut Agent, me: &Me) {
     agent.environment.extend(own.map(|(name, value)| (name.into(), value)));
 }
 
-/// Agents of trees in the registry that have a file of their own, with the project each is in.
-fn described(post: &Post) -> Vec<(String, PathBuf)> {
+/// Agents of trees in the registry that have a file of their own: the name, that of the file, and the project.
+fn described(post: &Post) -> Vec<(String, String, PathBuf)> {
     let Ok(registry) = post.registry() else { return vec![] };
-    let place = |entry: &Entry| Some((entry.name.clone(), tree::described_in(Path::new(&entry.inbox))?));
+    let place = |entry: &Entry| {
+        let inbox = Path::new(&entry.inbox);
+        let stem = inbox.file_name()?.to_str()?.to_owned();
+        Some((entry.name.clone(), stem, tree::described_in(inbox)?))
+    };
     registry.entries.iter().filter_map(place).collect()
 }
 

@@ -62,7 +62,7 @@ pub(super) const VERBS: &[Entry] = &[
     entry::<super::workflow::Workflow>("workflow", Group::Agents),
     entry::<super::agents::Agents>("agents", Group::Agents),
     entry::<super::agents::RunsOf>("runs", Group::Agents),
-    entry::<super::agents::Trust>("trust", Group::Agents),
+    entry::<super::trust::Trust>("trust", Group::Agents),
     entry::<super::approve::Approve>("approve", Group::Agents),
     entry::<super::approve::Reject>("reject", Group::Agents),
     #[cfg(feature = "mcp")]

@@ -4,17 +4,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::fail::Fail;
+use super::staff;
 use super::surroundings::{above, project_file};
-use super::trusted;
 use crate::message::visible;
 use crate::post::Failure;
+use crate::trust::{PLACES, Trusted};
 use crate::workflow::definition::Definition;
 use crate::workflow::problem::Problem;
 use crate::workflow::reading;
 use crate::workflow::templates::{SHIPPED, shipped};
-
-/// Where a project keeps its workflows.
-const PLACES: [&str; 2] = [".postroom/workflows", ".claude/workflows"];
 
 /// A workflow that was found.
 #[derive(Debug)]
@@ -74,13 +72,12 @@ impl Found {
                 "only what is covered by postroom trust is run: put it into .postroom/workflows/",
             ));
         }
-        let read = trusted::Read { workflow: Some((inside, &self.text)), ..trusted::Read::default() };
-        if trusted::is_trusted(&self.project, read) {
+        if Trusted::of(&staff::store()?, &self.project).workflow(&inside.to_string_lossy(), &self.text) {
             return Ok(());
         }
         Err(Fail::told(
             Failure::Refused,
-            format!("the workflows of {project} are left alone until you have looked at them"),
+            format!("the workflow `{}` of {project} is left alone until you have looked at it", self.name),
             &format!("read {}, then postroom trust {project}", self.shown()),
         ))
     }

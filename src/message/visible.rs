@@ -128,6 +128,20 @@ pub fn cut(text: &str, bytes: usize) -> String {
     clean
 }
 
+/// A document on one line. A terminal might obey what JSON leaves raw, so that is escaped as well.
+pub fn json(value: &serde_json::Value) -> String {
+    let (mut text, mut units) = (String::new(), [0u16; 2]);
+    for c in value.to_string().chars() {
+        match is_unsafe(c) {
+            true => {
+                c.encode_utf16(&mut units).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}")))
+            }
+            false => text.push(c),
+        }
+    }
+    text
+}
+
 /// Whether a terminal or a reader could be misled by this character, wherever it stands.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || is_invisible(c)

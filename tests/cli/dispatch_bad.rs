@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::room::TestRoom;
-use crate::staffed::{dispatch, inbox, reason, runs, settle, shell, staffed, with_path};
+use crate::staffed::{dispatch, inbox, reason, runs, settle, shell, staffed, with_path, write_settings};
 
 /// The reason for which a message to an agent that is this line of shell is given up.
 fn given_up(script: &str, more: &str) -> (TestRoom, String) {
@@ -57,6 +57,14 @@ fn settings_that_are_wrong_are_told_with_line_and_column() {
         ("[agents.worker]\npreset = \"claude\"\ncolour = 1\n", "line 3, column 1"),
         ("[agents.worker]\npreset = \"claude\"\naccess = \"root\"\n", "line 3, column 10"),
         ("[agents.worker]\npreset = \"claude\"\ntime_limit = \"long\"\n", "line 3, column 14"),
+    ] {
+        write_settings(&room, settings);
+        let refused = room.run(["trust"]).arg(room.root()).by_person().with(4);
+        assert!(refused.err.contains(wanted), "{settings}: {refused:?}");
+        let told = dispatch(&room, []).exits(4);
+        assert!(told.err.contains(wanted), "{settings}: {}", told.err);
+    }
+    for (settings, wanted) in [
         ("[agents.worker]\npreset = \"clod\"\n", "`preset` is `clod`, not one of claude, codex, gemini"),
         ("[agents.worker]\npreset = \"command\"\n", "`command` is needed"),
     ] {
@@ -126,7 +134,7 @@ fn what_a_repository_would_run_needs_a_word_first() {
     let go = |arguments: &[&str]| with_path(&room, room.run(arguments.iter().copied())).within(&project);
     room.send("alice", "worker", "x");
     let told = go(&["dispatch"]).exits(3);
-    assert!(told.err.contains("are left out until you have looked at them: postroom trust "), "{}", told.err);
+    assert!(told.err.contains("is left out until you have looked at it: postroom trust "), "{}", told.err);
     assert!(go(&["agents"]).exits(1).err.contains("postroom trust"));
     go(&["trust"]).by_person().with(0);
     go(&["dispatch"]).succeeds();
@@ -156,7 +164,7 @@ fn a_watch_does_not_run_what_was_changed_under_it() {
     let mut told = String::new();
     let mut errors = std::io::BufReader::new(watch.stderr.take().unwrap());
     std::io::BufRead::read_line(&mut errors, &mut told).unwrap();
-    assert!(told.contains("its configuration changed; look at it, then postroom trust "), "{told}");
+    assert!(told.contains("is left out until you have looked at it: postroom trust "), "{told}");
     watch.kill().unwrap();
     watch.wait().unwrap();
     assert!(runs(&room).is_empty() && !project.join("pwned").exists());

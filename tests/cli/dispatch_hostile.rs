@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use crate::staffed::{
-    AT_ONCE, dispatch, inbox, program, reason, runs, settle, shell, staffed, trust, with_path,
+    AT_ONCE, dispatch, inbox, program, reason, runs, settle, shell, staffed, trust, with_path, write_settings,
 };
 use crate::until::until;
 
@@ -19,9 +19,9 @@ fn an_agent_of_a_room_is_not_run_before_its_person_has_looked_at_it() {
     let file = room.root().join("postroom.toml");
     std::fs::write(&file, shell("worker", "echo stolen", "")).unwrap();
     let told = dispatch(&room, []).exits(3);
-    assert!(told.err.contains("are left out until you have looked at them: postroom trust "), "{}", told.err);
+    assert!(told.err.contains("is left out until you have looked at it: postroom trust "), "{}", told.err);
     let told = dispatch(&room, ["--only", "worker"]).exits(3);
-    assert!(told.err.contains("wait for you to look at them: postroom trust "), "{}", told.err);
+    assert!(told.err.contains("postroom trust "), "{}", told.err);
     let refused = room.run(["trust", room.root().to_str().unwrap()]).env("CLAUDECODE", "1").exits(4);
     assert!(refused.err.contains("only a person"), "{}", refused.err);
     assert!(runs(&room).is_empty());
@@ -134,7 +134,7 @@ fn a_pipe_called_like_the_settings_is_refused_and_not_waited_for() {
 fn a_span_that_is_none_is_told_in_words() {
     let room = staffed(&["worker"], "");
     for (value, wanted) in [("-5", "not negative"), ("true", "a number of seconds, or a text")] {
-        settle(&room, &format!("[agents.worker]\npreset = \"claude\"\ntime_limit = {value}\n"));
+        write_settings(&room, &format!("[agents.worker]\npreset = \"claude\"\ntime_limit = {value}\n"));
         let told = dispatch(&room, []).exits(4);
         assert!(told.err.contains(wanted) && told.err.contains("line 3"), "{}", told.err);
     }

@@ -148,6 +148,7 @@ mod tree_order;
 mod tree_setup;
 mod tree_status;
 mod trust;
+mod trust_items;
 mod undo;
 mod unicode;
 mod until;

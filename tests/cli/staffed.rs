@@ -20,12 +20,17 @@ pub(crate) fn staffed(agents: &[&str], settings: &str) -> TestRoom {
     room
 }
 
-/// Writes the settings of the room.
+/// Writes the settings of the room, which are trusted.
 pub(crate) fn settle(room: &TestRoom, settings: &str) {
+    write_settings(room, settings);
+    trust(room);
+}
+
+/// Writes the settings of the room.
+pub(crate) fn write_settings(room: &TestRoom, settings: &str) {
     let path = room.root().join("postroom.toml");
     std::fs::write(&path, settings).unwrap();
     tighten(&path);
-    trust(room);
 }
 
 /// Says that the room may run what its settings say now.

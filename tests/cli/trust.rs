@@ -16,13 +16,14 @@ fn project(cwd: &str) -> (TestRoom, PathBuf) {
     (room, project)
 }
 
+/// Trusts what is there now and nothing that was there before.
 fn trust(room: &TestRoom, project: &Path) {
-    room.run(["trust"]).within(project).by_person().with(0);
+    room.run(["trust", "--only"]).within(project).by_person().with(0);
 }
 
 fn is_trusted(room: &TestRoom, project: &Path) -> bool {
     let told = with_path(room, room.run(["agents", "--json"])).within(project).ends();
-    serde_json::from_str::<serde_json::Value>(&told.out).unwrap()["untrusted"].is_null()
+    serde_json::from_str::<serde_json::Value>(&told.out).unwrap()["untrusted"].as_array().unwrap().is_empty()
 }
 
 fn write(path: &Path, text: &str) {

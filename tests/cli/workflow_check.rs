@@ -203,7 +203,7 @@ fn a_repository_s_workflow_needs_the_person_s_word() {
     std::fs::write(&file, text.replace("true", "false")).unwrap();
     let refused = workflow(&room, ["run", "gated"]).exits(4).err;
     assert!(
-        refused.contains("left alone until you have looked at them") && refused.contains("postroom trust "),
+        refused.contains("left alone until you have looked at it") && refused.contains("postroom trust "),
         "{refused}"
     );
     crate::crew::trust(&room);

@@ -87,8 +87,8 @@ fn a_run_that_fails_at_once_says_why() {
 fn whoever_follows_a_run_of_agents_that_are_not_trusted_is_refused_before_it_begins() {
     let room = crew(&[("one", "echo x")], &[("plain", "steps:\n  a: {agent: one, prompt: x}\n")]);
     let settings = room.root().join("postroom.toml");
-    let more = format!("{}# changed\n", std::fs::read_to_string(&settings).unwrap());
-    std::fs::write(&settings, more).unwrap();
+    let changed = std::fs::read_to_string(&settings).unwrap().replace("echo x", "echo changed");
+    std::fs::write(&settings, changed).unwrap();
     let refused = workflow(&room, ["run", "plain", "--follow"]).exits(4);
     assert!(refused.err.contains("no program is started for `one`"), "{refused:?}");
     assert!(refused.err.contains("postroom trust "), "{refused:?}");

@@ -1,0 +1,249 @@
+//! `postroom trust`: shows what a repository or a room would run, and asks the person.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::fail::Fail;
+use super::output::{CYAN, GREEN, Output, PLAIN, RED, YELLOW};
+use super::{Verb, staff, surroundings, terminal};
+use crate::message::visible;
+use crate::person;
+use crate::post::{Error, Failure};
+use crate::trust::{self, Choice, Item, Key, Look, Record, State, What, plain};
+
+/// How many files are named of those that an agent program reads.
+const NAMED: usize = 12;
+
+/// Show what a repository, or a room, would run, and let it
+///
+/// Trust is per agent and per workflow: what its table, its file and the files that the agent program reads there say. One
+/// that changes needs your word again; the difference is shown. A version that you trusted before stays trusted. Only a
+/// person at a terminal can say it. Where nobody has one, put what --export prints on your machine into the file that its
+/// first line names; the path of the project must be the same there.
+#[derive(Debug, Args)]
+pub(super) struct Trust {
+    /// The repository, or the root of a room; else the repository around the working directory
+    dir: Option<PathBuf>,
+    /// Only this agent; may be repeated
+    #[arg(long, value_name = "NAME")]
+    agent: Vec<String>,
+    /// Only this workflow; may be repeated
+    #[arg(long, value_name = "NAME")]
+    workflow: Vec<String>,
+    /// Drop the versions that were trusted before
+    #[arg(long)]
+    only: bool,
+    /// Take it back
+    #[arg(long, conflicts_with = "only")]
+    revoke: bool,
+    /// Print the record instead of writing it
+    #[arg(long, conflicts_with = "revoke")]
+    export: bool,
+    /// Do not ask; it needs the terminal anyway
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Verb for Trust {
+    fn run(self, context: &mut Context) -> Result<(), Fail> {
+        let dir = match (&self.dir, surroundings::project_file()?) {
+            (Some(dir), _) => context.surroundings.whole_path(dir)?,
+            (None, Some((file, _))) => file.parent().unwrap_or(&file).to_owned(),
+            (None, None) => context.surroundings.whole_path(Path::new("."))?,
+        };
+        let shown = visible::line(&dir.display().to_string());
+        person::at_hand(context.surroundings.by_agent, &shown, terminal::typed).map_err(Error::from)?;
+        let store = staff::store()?;
+        let before = store.record(&dir).map_err(fail)?;
+        let choice = Choice { agents: self.agent, workflows: self.workflow, only: self.only };
+        if self.revoke {
+            let after = choice.revoked(&before);
+            if after == before {
+                return Err(context.nothing(&format!("{shown} was not trusted")));
+            }
+            store.keep(&dir, &after).map_err(fail)?;
+            return done(context, "revoked", "not trusted any more", &dir);
+        }
+        // Before the question: what changes while the person looks is not covered.
+        let items = Look::at(&dir).items().and_then(|items| choice.of(items)).map_err(fail)?;
+        let after = choice.agreed(&before, &items);
+        if self.export {
+            let record = after.text(&dir);
+            match context.output.json {
+                true => context
+                    .output
+                    .json(&json!({"v": 1, "directory": dir.display().to_string(), "record": record})),
+                false => context.output.text(&record),
+            }
+            return Ok(());
+        }
+        show(context, &dir, &before, &items);
+        context.output.flush().map_err(Fail::Output)?;
+        let asks = !self.yes && items.iter().any(|item| !before.trusts(item));
+        if asks && !terminal::agrees(&format!("May this be started in {shown}?")) {
+            return Err(Fail::told(Failure::Nothing, "nothing was changed", "--yes does not ask"));
+        }
+        if before != after {
+            store.keep(&dir, &after).map_err(fail)?;
+        }
+        done(context, "trusted", "trusted", &dir)
+    }
+}
+
+/// Shows what would run: what is new whole, what changed as a difference, and the rest in one line each.
+fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
+    let output = &mut context.output;
+    if output.json {
+        let items: Vec<Value> = items.iter().map(|item| document(item, &before.state(item))).collect();
+        return output.json(&json!({"v": 1, "directory": dir.display().to_string(), "items": items}));
+    }
+    if output.quiet {
+        return;
+    }
+    for item in items {
+        let state = before.state(item);
+        // The usual limits say nothing.
+        if item.key == Key::Limits && item.description.is_empty() && !matches!(state, State::Changed(_)) {
+            continue;
+        }
+        let style = match state {
+            State::New => CYAN,
+            State::Changed(_) => YELLOW,
+            State::Unchanged => PLAIN,
+        };
+        let head = output.paint(style, &format!("{} {}", word(&state), visible::line(&item.key.to_string())));
+        output.line(&head);
+        if state == State::Unchanged {
+            continue;
+        }
+        let lines = match &item.what {
+            What::Limits => vec![],
+            What::Agent { command, variables, .. } => agent_lines(command, variables),
+            What::Workflow { agents, commands, faults } => workflow_lines(agents, commands, faults),
+        };
+        lines.iter().for_each(|line| detail(output, line));
+        match &state {
+            State::Changed(changes) => changes.iter().for_each(|line| detail(output, &shortened(line))),
+            _ => whole(output, item),
+        }
+    }
+}
+
+/// What else is to be said about an item that was never seen.
+fn whole(output: &mut Output, item: &Item) {
+    match &item.what {
+        // Its text is in a file to read; its difference is not.
+        What::Workflow { .. } => return,
+        What::Limits | What::Agent { .. } => {
+            // Those two are part of what was said already.
+            let is_new = |line: &&String| !line.starts_with("command: ") && !line.starts_with("env: ");
+            item.table().filter(is_new).for_each(|line| detail(output, line));
+        }
+    }
+    if let What::Agent { reads, .. } = &item.what
+        && !reads.is_empty()
+    {
+        let more = reads.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        detail(output, &format!("reads: {}{more}", reads[..reads.len().min(NAMED)].join(", ")));
+    }
+}
+
+fn agent_lines(command: &[String], variables: &[String]) -> Vec<String> {
+    let mut lines = vec![format!("runs: {}", words(command))];
+    if !variables.is_empty() {
+        lines.push(format!("variables: {}", variables.join(", ")));
+    }
+    lines
+}
+
+fn workflow_lines(agents: &[String], commands: &[(String, Vec<String>)], faults: &[String]) -> Vec<String> {
+    let mut lines = vec![];
+    if !agents.is_empty() {
+        lines.push(format!("asks: {}", agents.join(", ")));
+    }
+    lines.extend(commands.iter().map(|(step, command)| format!("step {step} runs: {}", words(command))));
+    lines.extend(faults.iter().map(|fault| format!("cannot be run: {fault}")));
+    lines
+}
+
+fn words(command: &[String]) -> String {
+    command.iter().map(|word| plain(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn detail(output: &mut Output, line: &str) {
+    let style = match line.get(..2) {
+        Some("- ") => RED,
+        Some("+ ") => GREEN,
+        _ => PLAIN,
+    };
+    let line = output.paint(style, &format!("  {}", visible::line(line)));
+    output.line(line.trim_end());
+}
+
+/// A line about a file with so much of its number as people compare.
+fn shortened(line: &str) -> String {
+    match line.rsplit_once(" sha256:") {
+        Some((path, digits)) if digits.len() == 64 => format!("{path} sha256:{}", &digits[..12]),
+        _ => line.to_owned(),
+    }
+}
+
+fn word(state: &State) -> &'static str {
+    match state {
+        State::New => "new",
+        State::Changed(_) => "changed",
+        State::Unchanged => "unchanged",
+    }
+}
+
+fn document(item: &Item, state: &State) -> Value {
+    let mut value = match &item.what {
+        What::Limits => json!({}),
+        What::Agent { command, directory, access, variables, reads } => json!({
+            "runs": command, "directory": directory, "access": access, "variables": variables, "reads": reads,
+        }),
+        What::Workflow { agents, commands, faults } => {
+            let steps = commands.iter().map(|(step, command)| json!({"step": step, "runs": command}));
+            json!({"agents": agents, "commands": steps.collect::<Vec<_>>(), "faults": faults})
+        }
+    };
+    value["item"] = item.key.to_string().into();
+    value["state"] = word(state).into();
+    value["fingerprint"] = item.fingerprint().into();
+    if !matches!(item.what, What::Workflow { .. }) {
+        value["description"] = json!(item.description);
+    }
+    if let State::Changed(changes) = state {
+        value["difference"] = json!(changes);
+    }
+    value
+}
+
+/// Says what was done.
+fn done(context: &mut Context, key: &str, words: &str, dir: &Path) -> Result<(), Fail> {
+    context.done = true;
+    let dir = dir.display().to_string();
+    match context.output.json {
+        true => context.output.json(&json!({"v": 1, key: dir})),
+        false if !context.output.quiet => context.output.line(&format!("{words}: {}", visible::line(&dir))),
+        false => {}
+    }
+    Ok(())
+}
+
+fn fail(e: trust::Error) -> Fail {
+    let (code, hint) = match e {
+        trust::Error::Disk(e) => return e.into(),
+        trust::Error::Uncovered { .. } => {
+            let hint = "agent programs read it: leave plain files with plain names there, not too many and not too deep";
+            (Failure::Refused, hint)
+        }
+        trust::Error::Settings { .. } => (Failure::Refused, "docs/settings.md lists the keys"),
+        trust::Error::Unknown { .. } => (Failure::Unknown, "without a name, postroom trust shows everything"),
+    };
+    Fail::told(code, e.to_string(), hint)
+}

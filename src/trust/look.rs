@@ -1,0 +1,326 @@
+//! A look at a project: the items that it would run, each with its description.
+//!
+//! What is described is what was parsed, so that a caller runs exactly what it held against the record. The description of
+//! an agent is its table and the files that its program reads where it works; that of a workflow is its text.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+use serde::Deserialize;
+
+use super::covered::Covered;
+use super::item::{Item, Key, What, plain};
+use super::{Error, Result, table};
+use crate::mailbox::{Dir, fault};
+use crate::settings;
+use crate::settings::agents::{AgentSettings, Agents, DispatchSettings};
+use crate::workflow::definition::Gate;
+use crate::workflow::reading;
+
+/// Where a project keeps its workflows.
+pub const PLACES: [&str; 2] = [".postroom/workflows", ".claude/workflows"];
+
+/// The settings of an agent of a tree that has a file of its own and no table.
+pub fn described_agent(name: &str) -> AgentSettings {
+    AgentSettings {
+        preset: "claude".to_owned(),
+        described: Some(name.to_owned()),
+        ..AgentSettings::default()
+    }
+}
+
+/// A project that is looked at.
+#[derive(Debug)]
+pub struct Look {
+    covered: Covered,
+}
+
+impl Look {
+    /// At a project, or at a worktree in which its agents work.
+    pub fn at(project: &Path) -> Self {
+        Self { covered: Covered::new(project) }
+    }
+
+    pub fn project(&self) -> &Path {
+        &self.covered.project
+    }
+
+    /// Everything that the files of the project would run now.
+    pub fn items(&mut self) -> Result<Vec<Item>> {
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct Said {
+            agents: Agents,
+            dispatch: Option<DispatchSettings>,
+        }
+        let dir = Dir::outside(self.project())?;
+        let mut items = vec![];
+        if let Some(text) = dir.read(settings::FILE, settings::LARGEST)? {
+            let said: Said = toml::from_str(&String::from_utf8_lossy(&text)).map_err(|e| {
+                Error::Settings { path: self.project().join(settings::FILE), why: e.to_string() }
+            })?;
+            if !said.agents.is_empty() || said.dispatch.is_some() {
+                items.push(self.limits(&said.dispatch.unwrap_or_default()));
+            }
+            for (name, settings) in &said.agents {
+                items.push(self.agent(&Key::Agent(name.clone()), settings)?);
+            }
+        }
+        for name in names(&dir, ".claude/agents", &[".md"], ".claude/inboxes")? {
+            let name = name.strip_suffix(".md").unwrap_or(&name);
+            items.push(self.agent(&Key::Described(name.to_owned()), &described_agent(name))?);
+        }
+        for place in PLACES {
+            for name in names(&dir, place, &[".yaml", ".yml"], place)? {
+                let (file, folder) = (format!("{place}/{name}"), Dir::outside(&dir.path().join(place))?);
+                // What is not text, or too long, cannot be run.
+                let text = match folder.read(&name, reading::LIMIT) {
+                    Err(fault::Error::TooLarge { .. }) => continue,
+                    other => other?.map(String::from_utf8),
+                };
+                if let Some(Ok(text)) = text {
+                    items.push(self.workflow(&file, &text));
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// The limits of a file of settings.
+    pub fn limits(&self, limits: &DispatchSettings) -> Item {
+        Item { key: Key::Limits, what: What::Limits, description: table::of_limits(limits) }
+    }
+
+    /// An agent: a table, or one of `.claude/agents/`.
+    pub fn agent(&mut self, key: &Key, settings: &AgentSettings) -> Result<Item> {
+        let cwd = settings.cwd.as_deref().unwrap_or(Path::new(""));
+        let cwd = lexical(&self.project().join(cwd));
+        // In one that is not there, nothing is read; when it is, it counts.
+        let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
+        if cwd.to_str().is_none() {
+            return Err(Error::Uncovered { path: cwd });
+        }
+        let directory = plain(&self.covered.shown(&cwd));
+        let mut description = table::of_agent(settings, &directory);
+        let above = self.covered.above(&cwd);
+        if above != self.project() {
+            description.push(format!("repository: {}", plain(&self.covered.shown(above))));
+        }
+        let reads = self.covered.read_by(&settings.preset, &cwd)?;
+        let path = |line: &String| {
+            let (_, rest) = line.split_once(' ')?;
+            Some(rest.rsplit_once(" sha256:").map_or(rest, |(path, _)| path).to_owned())
+        };
+        let what = What::Agent {
+            command: table::command(settings),
+            directory,
+            access: settings.access.word(),
+            variables: table::variables(settings),
+            reads: reads.iter().filter_map(path).collect(),
+        };
+        description.extend(reads);
+        Ok(Item { key: key.clone(), what, description })
+    }
+
+    /// A file among the workflows, relative to the project. Its description is its text.
+    pub fn workflow(&self, file: &str, text: &str) -> Item {
+        let key = Key::Workflow(file.to_owned());
+        let what = match reading::parse(text, key.name()) {
+            Ok(definition) => {
+                let commands = definition.steps.iter().flat_map(|step| {
+                    let commands = step.gates.iter().filter_map(|gate| match gate {
+                        Gate::Command { command, .. } => Some(command.clone()),
+                        _ => None,
+                    });
+                    commands.map(|command| (step.name.clone(), command))
+                });
+                let agents: BTreeSet<String> =
+                    definition.steps.iter().map(|step| step.agent.source.clone()).collect();
+                What::Workflow {
+                    commands: commands.collect(),
+                    agents: agents.into_iter().collect(),
+                    faults: vec![],
+                }
+            }
+            Err(problems) => {
+                let fault = |p: &crate::workflow::problem::Problem| {
+                    format!("{}:{}: {}", p.place.line, p.place.column, p.message)
+                };
+                What::Workflow {
+                    commands: vec![],
+                    agents: vec![],
+                    faults: problems.iter().map(fault).collect(),
+                }
+            }
+        };
+        Item { key, what, description: text.split('\n').map(str::to_owned).collect() }
+    }
+}
+
+/// A path without `.` and `..`, for one that is not there.
+fn lexical(path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// The plain files in a folder whose names end so; none unless the folder `beside` is there too.
+fn names(dir: &Dir, folder: &str, ends: &[&str], beside: &str) -> Result<Vec<String>> {
+    let Some(_) = sub(dir, beside)? else { return Ok(vec![]) };
+    let Some(folder) = sub(dir, folder)? else { return Ok(vec![]) };
+    let mut names = vec![];
+    folder.scan(|name, kind| {
+        let name = str::from_utf8(name).ok().filter(|_| kind == FileType::RegularFile);
+        names.extend(name.filter(|name| ends.iter().any(|end| name.ends_with(end))).map(str::to_owned));
+    })?;
+    names.sort();
+    Ok(names)
+}
+
+/// A folder below a directory. In a room a file is called `.postroom`, and behind a link is nothing of the project's.
+fn sub(dir: &Dir, path: &str) -> Result<Option<Dir>> {
+    let mut at: Option<Dir> = None;
+    for name in path.split('/') {
+        let above = at.as_ref().unwrap_or(dir);
+        let kind = match above.stat(name) {
+            Err(e) if e.is_missing() => return Ok(None),
+            other => FileType::from_raw_mode(other?.st_mode),
+        };
+        if kind != FileType::Directory {
+            return Ok(None);
+        }
+        at = Some(above.sub(name)?);
+    }
+    Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        fn new(settings: &str) -> Self {
+            let place = Self(tempfile::tempdir().unwrap());
+            place.write(settings::FILE, settings);
+            place
+        }
+
+        fn write(&self, file: &str, text: &str) {
+            let path = self.0.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+
+        fn items(&self) -> Vec<Item> {
+            Look::at(self.0.path()).items().unwrap()
+        }
+
+        /// The items whose fingerprints a change changes.
+        fn changed(&self, change: impl FnOnce(&Self)) -> Vec<String> {
+            let before = self.items();
+            change(self);
+            let kept = |item: &Item| before.iter().any(|old| old.fingerprint() == item.fingerprint());
+            self.items().iter().filter(|item| !kept(item)).map(|item| item.key.to_string()).collect()
+        }
+    }
+
+    const TWO: &str = "[agents.a]\npreset = \"claude\"\n[agents.b]\npreset = \"codex\"\ncwd = \"sub\"\n";
+
+    #[test]
+    fn every_value_of_a_table_counts() {
+        let place = Place::new(TWO);
+        std::fs::create_dir(place.0.path().join("sub")).unwrap();
+        for line in [
+            "command = [\"x\"]",
+            "access = \"full\"",
+            "model = \"m\"",
+            "time_limit = \"1801s\"",
+            "retries = 1",
+            "concurrency = 2",
+            "env = [\"TOKEN\"]",
+            "about = \"x\"",
+            "session = true",
+            "answers = \"keep\"",
+            "batch = 2",
+            "from = [\"other\"]",
+        ] {
+            let changed = place.changed(|place| place.write(settings::FILE, &format!("{TWO}{line}\n")));
+            assert_eq!(changed, ["agent b"], "{line}");
+            place.write(settings::FILE, TWO);
+        }
+        let elsewhere = TWO.replace("sub", "other");
+        assert_eq!(place.changed(|place| place.write(settings::FILE, &elsewhere)), ["agent b"]);
+        let remark = format!("# remark\n{elsewhere}");
+        assert!(place.changed(|place| place.write(settings::FILE, &remark)).is_empty());
+    }
+
+    #[test]
+    fn every_limit_counts() {
+        let place = Place::new(TWO);
+        for line in
+            ["parallel = 1", "hops = 1", "thread_runs = 1", "hour_runs = 1", "back_off = 1", "day_cost = 1.5"]
+        {
+            let text = format!("{TWO}[dispatch]\n{line}\n");
+            assert_eq!(place.changed(|place| place.write(settings::FILE, &text)), ["limits"], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_worktree_of_the_same_files_has_the_same_fingerprints() {
+        let (one, other) = (Place::new(TWO), Place::new(TWO));
+        for place in [&one, &other] {
+            place.write(".git", "gitdir: elsewhere\n");
+            place.write("sub/AGENTS.md", "x");
+            place.write(".claude/settings.json", "{}");
+        }
+        let numbers = |place: &Place| place.items().iter().map(Item::fingerprint).collect::<Vec<_>>();
+        assert_eq!(numbers(&one), numbers(&other));
+        assert_eq!(other.changed(|place| place.write("sub/AGENTS.md", "y")), ["agent b"]);
+        assert_eq!(other.changed(|place| place.write(".mcp.json", "{}")), ["agent a"]);
+    }
+
+    /// A repository inside of the project would have hidden what is above it.
+    #[test]
+    fn a_repository_further_down_hides_nothing() {
+        let place = Place::new(TWO);
+        place.write("sub/.git/HEAD", "x");
+        assert_eq!(place.changed(|place| place.write("AGENTS.md", "x")), ["agent b"]);
+    }
+
+    #[test]
+    fn agents_of_a_tree_and_workflows_are_items() {
+        let place = Place::new("");
+        place.write(".claude/agents/explore.md", "look");
+        assert!(place.items().is_empty(), "without inboxes it is no tree");
+        std::fs::create_dir(place.0.path().join(".claude/inboxes")).unwrap();
+        let text = "steps:\n  a: {agent: x, prompt: y, gate: {command: [make, it]}}\n";
+        place.write(".claude/workflows/build.yml", text);
+        place.write(".claude/workflows/wrong.yaml", "steps: 1\n");
+        let items = place.items();
+        let keys: Vec<String> = items.iter().map(|item| item.key.to_string()).collect();
+        assert_eq!(
+            keys,
+            [
+                "agent explore (.claude/agents/explore.md)",
+                "workflow build (.claude/workflows/build.yml)",
+                "workflow wrong (.claude/workflows/wrong.yaml)",
+            ]
+        );
+        let What::Workflow { commands, agents, .. } = &items[1].what else { panic!("{items:?}") };
+        assert_eq!(commands, &[("a".to_owned(), vec!["make".to_owned(), "it".to_owned()])]);
+        assert_eq!(agents, &["x"]);
+        assert!(matches!(&items[2].what, What::Workflow { faults, .. } if faults.len() == 1));
+        let changed = place.changed(|place| place.write(".claude/workflows/build.yml", &format!("{text}\n")));
+        assert_eq!(changed, ["workflow build (.claude/workflows/build.yml)"]);
+    }
+}
