@@ -166,7 +166,9 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
             untrusted.push(LeftOut { key: table.key, dir: table.base.to_path_buf(), name, id: known });
             continue;
         }
-        let Table { agent: settings, base, .. } = table;
+        let Table { agent: settings, base, key } = table;
+        let is_own = matches!(key, Key::Agent(_)) && *base != *post.room().path();
+        let project = is_own.then(|| Arc::clone(&base));
         let wrong = |why: String| {
             let hint = "docs/dispatch.md tells what an agent needs";
             Fail::told(Failure::Refused, format!("[agents.{name}]: {why}"), hint)
@@ -180,7 +182,7 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
                 post.addressee(&name).ok()
             }
         };
-        agents.push((Agent { name, preset, settings, cwd, environment: vec![] }, id));
+        agents.push((Agent { name, preset, settings, cwd, project, environment: vec![] }, id));
     }
     Ok(Staff { agents, settings: settings.unwrap_or_default(), untrusted, vacant })
 }

@@ -12,6 +12,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
+use super::project;
 use super::queue::{Key, Queue, Remark, Waiting};
 use super::recovery::recover;
 use super::runs::{Run, Runs};
@@ -111,6 +112,7 @@ pub struct Dispatcher<'a> {
 
 impl<'a> Dispatcher<'a> {
     pub fn new(post: &'a Post, agents: Vec<(Agent, MailboxId)>) -> Result<Self> {
+        project::check(post, &agents)?;
         let runs = Runs::open(post.room())?;
         let (tell, hear) = mpsc::channel();
         Ok(Self { queue: Queue::new(post, agents), runs, tell, hear })
@@ -135,6 +137,7 @@ impl<'a> Dispatcher<'a> {
         gate: &StartGate<'_>,
         mut tell: impl FnMut(Event<'_>),
     ) -> Result<usize> {
+        project::note(self.queue.post, &self.queue.agents)?;
         let clock = self.queue.post.room().clock();
         let mut shift = Shift::new(wanted);
         let (mut faulty, mut remarked): (Vec<Remark>, Vec<Remark>) = (vec![], vec![]);

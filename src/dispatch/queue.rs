@@ -43,7 +43,7 @@ pub(super) struct Waiting {
 pub struct Queue<'a> {
     pub(super) post: &'a Post,
     /// By their names.
-    agents: Vec<(Agent, MailboxId)>,
+    pub(super) agents: Vec<(Agent, MailboxId)>,
     /// Those whose messages lie elsewhere: only a look into their mailbox tells whether something waits.
     elsewhere: HashSet<MailboxId>,
     /// Trees in which an agent may write by hand to somebody outside.

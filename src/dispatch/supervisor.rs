@@ -30,6 +30,8 @@ pub struct Agent {
     pub settings: Arc<AgentSettings>,
     pub preset: Arc<Preset>,
     pub cwd: Arc<Path>,
+    /// The project whose settings it is from; `None`: the room's own, or those of a tree.
+    pub project: Option<Arc<Path>>,
     /// The whole environment of the process.
     pub environment: Vec<(OsString, OsString)>,
 }

@@ -4,6 +4,7 @@
 //! it. What the agent says last answers the first that it has not answered itself; the others are told where to find it.
 
 use super::guards;
+use super::project;
 use super::recovery::state_of;
 use super::runs::{State, key};
 use super::supervisor::{LEASE, Supervisor};
@@ -116,6 +117,9 @@ impl Supervisor<'_> {
                 Err(e) => Err(e),
             };
             return self.unless_overtaken(work, end).map(Some);
+        }
+        if let Some(why) = project::refuse(self.post, self.agent, envelope)? {
+            return self.unless_overtaken(work, self.give_up(work, why)).map(Some);
         }
         let thread = guards::thread(envelope);
         let refused = self.runs.count(self.me.id.as_str(), &thread, self.now(), |counted| {

@@ -14,7 +14,7 @@ use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId};
 
 /// What lies in a mailbox beside its folders.
-const KNOWN: [&str; 5] = ["card.json", "seen", ".alive", ".deliver.lock", ".answer.lock"];
+const KNOWN: [&str; 6] = ["card.json", "project", "seen", ".alive", ".deliver.lock", ".answer.lock"];
 
 impl Doctor<'_> {
     pub(super) fn mailbox(&mut self, id: &MailboxId) -> Result<(), Error> {

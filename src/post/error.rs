@@ -26,6 +26,8 @@ pub enum Failure {
 pub enum Error {
     #[error("nobody here is called `{name}`")]
     UnknownName { name: String, nearest: Vec<String>, all: Vec<String> },
+    #[error("{one} and {other} both have an agent `{name}`, and mail does not say whose it is")]
+    TwoProjects { name: String, one: String, other: String },
     #[error("this command has no mailbox to act as")]
     WhoAmI,
     #[error("{source_of_name} says `{name}`, but nobody here is called that")]

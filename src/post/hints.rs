@@ -44,6 +44,10 @@ impl Error {
                 "postroom setup NAME      makes another mailbox for this session".into(),
                 format!("postroom takeover {name} --force      takes it back"),
             ],
+            Self::TwoProjects { .. } => vec![
+                "rename one of them, or give one project another room: room = \"NAME\" in its postroom.toml"
+                    .into(),
+            ],
             Self::OwnMailbox { .. } => vec!["another mailbox must prune it".into()],
             Self::NotOver { run, .. } => vec![format!("postroom workflow cancel {run} ends it")],
             Self::UnreadMail { .. } => vec!["--unread prunes it with its unread mail".into()],

@@ -149,6 +149,7 @@ mod tree_setup;
 mod tree_status;
 mod trust;
 mod trust_items;
+mod two_projects;
 mod undo;
 mod unicode;
 mod until;

@@ -1,0 +1,100 @@
+//! The project of an agent: the agents of one project alone work for a mailbox.
+//!
+//! Projects may share a room and have agents of the same name, and mail does not say whose it is. So the first project whose
+//! dispatcher works for a mailbox is noted in its home. Another one is refused as long as that one is there and still has such an
+//! agent, and so is a step of a run that another project began. The worktrees of a repository are one project.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::supervisor::Agent;
+use crate::mailbox::{Dir, IfAny};
+use crate::message::Envelope;
+use crate::name::MailboxId;
+use crate::post::{Error, Post, Result};
+use crate::repository::Repository;
+use crate::settings::{self, Project};
+use crate::workflow::runs::Runs;
+
+/// The file in the home of a mailbox.
+pub const FILE: &str = "project";
+const LIMIT: u64 = 16 * 1024;
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Note {
+    v: u32,
+    /// The common directory of its repository, else the project's own.
+    project: PathBuf,
+    /// Where its settings are.
+    dir: PathBuf,
+}
+
+impl Note {
+    fn of(dir: &Path) -> Self {
+        let repository = Repository::around(dir, None).ok().flatten();
+        let project = repository.map_or_else(|| dir.to_owned(), |repository| repository.common);
+        Self { v: 1, project, dir: dir.to_owned() }
+    }
+
+    /// Whether its project still has an agent of a name. What cannot be read may have.
+    fn has(&self, name: &str) -> bool {
+        let read = || Dir::outside(&self.dir)?.read(settings::FILE, settings::LARGEST);
+        match read().if_any().map(Option::flatten) {
+            Ok(None) => false,
+            Ok(Some(text)) => {
+                let project = Project::parse(&String::from_utf8_lossy(&text), "");
+                project.map_or(true, |p| p.agents.keys().any(|key| key == name || key.contains(['*', '?'])))
+            }
+            Err(_) => true,
+        }
+    }
+}
+
+/// Refuses an agent for whose mailbox another project works.
+pub(super) fn check(post: &Post, agents: &[(Agent, MailboxId)]) -> Result<()> {
+    for (agent, id) in agents {
+        differs(post, agent, id)?;
+    }
+    Ok(())
+}
+
+/// Notes for whom the agents work from now on.
+pub(super) fn note(post: &Post, agents: &[(Agent, MailboxId)]) -> Result<()> {
+    for (agent, id) in agents {
+        if let Some((home, note)) = differs(post, agent, id)? {
+            home.replace(FILE, &serde_json::to_vec(&note).unwrap_or_default())?;
+        }
+    }
+    Ok(())
+}
+
+/// What is to be noted of an agent, if it is not; refused: another project works for its mailbox.
+fn differs(post: &Post, agent: &Agent, id: &MailboxId) -> Result<Option<(Dir, Note)>> {
+    let Some(dir) = &agent.project else { return Ok(None) };
+    let Some(home) = post.room().root().sub_if_any(id.as_str())? else { return Ok(None) };
+    let ours = Note::of(dir);
+    let noted: Option<Note> = home.read(FILE, LIMIT)?.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    match noted {
+        Some(noted) if noted.project == ours.project => Ok(None),
+        Some(noted) if noted.has(&agent.name) => Err(Error::TwoProjects {
+            name: agent.name.clone(),
+            one: noted.dir.display().to_string(),
+            other: ours.dir.display().to_string(),
+        }),
+        _ => Ok(Some((home, ours))),
+    }
+}
+
+/// Why a message is none of this agent's: it is a step of a run of another project.
+pub(super) fn refuse(post: &Post, agent: &Agent, envelope: &Envelope) -> Result<Option<String>> {
+    let Some(dir) = &agent.project else { return Ok(None) };
+    let Some(record) = Runs::existing(post.room())?.and_then(|runs| runs.record(&envelope.from)) else {
+        return Ok(None);
+    };
+    let is_foreign = Note::of(&record.project).project != Note::of(dir).project;
+    Ok(is_foreign.then(|| {
+        let (theirs, ours) = (record.project.display(), dir.display());
+        format!("it is a step of a run of {theirs}, and this agent is one of {ours}")
+    }))
+}
