@@ -1,5 +1,5 @@
 //! What holds of any bytes whatever. The fuzz targets call these with what libFuzzer finds, and the property tests of
-//! `tests/cli/properties.rs` with what proptest draws, so that both ask the same.
+//! `tests/cli/protocols/properties.rs` with what proptest draws, so that both ask the same.
 //!
 //! Each takes any bytes and panics if something is wrong. A new format of Postroom gets a function here, a target in
 //! `fuzz_targets/`, a directory in `corpus/` and a line in the property tests.

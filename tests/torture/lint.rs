@@ -150,7 +150,7 @@ fn parent(path: &str) -> String {
 fn is_exempt(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let last = parts.last().copied().unwrap_or_default();
-    let exempt = parts.iter().any(|part| *part == ".journal");
+    let exempt = parts.contains(&".journal");
     // What a tree keeps of what it knows already: locks, an index that is made again, a number to begin looking at.
     let known = path
         .split_once("/.postroom/")

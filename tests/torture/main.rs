@@ -24,7 +24,7 @@ mod b_space;
 mod c_crowd;
 mod c_merge;
 mod c_scan;
-#[path = "../cli/closure.rs"]
+#[path = "../cli/support/closure.rs"]
 mod closure;
 mod d_load;
 mod d_mutants;
@@ -32,7 +32,7 @@ mod d_order;
 mod d_power;
 mod disk;
 #[allow(dead_code, reason = "some of what it draws is for the property tests alone")]
-#[path = "../cli/drawn.rs"]
+#[path = "../cli/support/drawn.rs"]
 mod drawn;
 mod e_case;
 mod e_links;
@@ -86,7 +86,8 @@ mod place;
 mod process;
 mod q_ask;
 mod q_claims;
-#[path = "../cli/seat.rs"]
+#[allow(dead_code, reason = "some of it is for the tests of the command line alone")]
+#[path = "../cli/support/seat.rs"]
 mod seat;
 mod strace;
 mod v_dispatch;

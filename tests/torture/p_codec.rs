@@ -1,6 +1,6 @@
 //! P4: codec closure. Messages of any field values and bodies, of several lines and hostile, are written in each protocol and
 //! carried from each into each: the values come back, and no other field appears. What must hold, and the messages, are those of
-//! the property tests (`tests/cli/closure.rs`, `drawn.rs`); here there are more of them.
+//! the property tests (`tests/cli/support/closure.rs`, `drawn.rs`); here there are more of them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

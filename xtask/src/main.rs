@@ -16,7 +16,7 @@ mod repo;
 mod report;
 mod run;
 #[allow(dead_code, reason = "some of it is for the tests alone")]
-#[path = "../../tests/cli/seat.rs"]
+#[path = "../../tests/cli/support/seat.rs"]
 mod seat;
 mod test;
 mod tidy;

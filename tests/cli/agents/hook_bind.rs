@@ -1,0 +1,105 @@
+//! Whose mailbox a session has: told, bound, kept, and never made up.
+
+use crate::agents::hook::{bound, hook, text};
+use crate::support::room::TestRoom;
+
+#[test]
+fn an_unknown_session_gets_no_mailbox_and_is_told_how_to() {
+    let room = TestRoom::with(&["alice"]);
+    let before = room.tree();
+    let told = text(&hook(&room, "claude", "session-start", "s1").ends());
+    assert!(told.contains("no mailbox yet") && told.contains("setup flow"), "{told}");
+    for event in ["prompt", "tool-end", "stop", "mail", "session-end"] {
+        assert_eq!(hook(&room, "claude", event, "s1").succeeds().out, "");
+    }
+    room.is_still(&before, "hooks of an unknown session");
+}
+
+#[test]
+fn a_standing_name_is_that_of_one_session_at_a_time() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let start =
+        |session: &str| text(&hook(&room, "codex", "session-start", session).arg("--name").arg("bob").ends());
+    assert!(start("s1").contains("the mailbox bob"));
+    assert!(start("s1").contains("the mailbox bob"), "it is resumed");
+    let told = start("s2");
+    assert!(told.contains("held by another session") && told.contains("takeover flow"), "{told}");
+    room.send("alice", "bob", "hello");
+    let second = hook(&room, "codex", "tool-end", "s2").arg("--name").arg("bob").succeeds();
+    assert_eq!(second.out, "", "it is not the second session's mail");
+    assert!(text(&hook(&room, "codex", "tool-end", "s1").ends()).contains("hello"));
+    hook(&room, "codex", "session-end", "s1").succeeds();
+    assert!(start("s2").contains("the mailbox bob; 1 message is unread"));
+    let out = room.run(["whoami", "--json"]).env("CODEX_THREAD_ID", "s2").json();
+    assert_eq!(out["name"], "bob", "{out}");
+}
+
+#[test]
+fn a_session_whose_program_is_gone_makes_room() {
+    let room = TestRoom::with(&["bob"]);
+    let mut program = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let start = |session: &str, pid: u32| {
+        let run = hook(&room, "claude", "session-start", session).arg("--name").arg("bob");
+        text(&run.env("CLAUDE_PID", pid.to_string()).ends())
+    };
+    assert!(start("s1", program.id()).contains("the mailbox bob"));
+    assert!(start("s2", std::process::id()).contains("held by another"));
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert!(start("s2", std::process::id()).contains("the mailbox bob"));
+}
+
+#[test]
+fn the_environment_says_who_a_spawned_session_is() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.send("alice", "bob", "hello");
+    let id = room.id("bob");
+    let told = text(&hook(&room, "gemini", "session-start", "g1").env("AGENT_MAILBOX_ID", &id).ends());
+    assert!(told.contains("the mailbox bob; 1 message") && told.contains("--as bob"), "{told}");
+    // From here on it is known by its session alone.
+    assert!(text(&hook(&room, "gemini", "tool-end", "g1").ends()).contains("hello"));
+}
+
+#[test]
+fn a_session_that_lost_its_mailbox_is_told_so_and_hears_nothing_more() {
+    let room = bound();
+    room.send("alice", "bob", "hello");
+    room.run(["takeover", "bob", "--force"]).env("CODEX_THREAD_ID", "t").succeeds();
+    assert_eq!(hook(&room, "claude", "tool-end", "s1").succeeds().out, "");
+    assert!(text(&hook(&room, "claude", "session-start", "s1").ends()).contains("held by another"));
+    assert!(text(&hook(&room, "codex", "tool-end", "t").ends()).contains("hello"));
+}
+
+#[test]
+fn an_attended_session_watches_its_inbox() {
+    let room = bound();
+    let start = |attended: &str| {
+        let run = hook(&room, "claude", "session-start", "s1").env("CLAUDE_CODE_SESSION_ATTENDED", attended);
+        run.json()["hookSpecificOutput"]["watchPaths"].clone()
+    };
+    assert_eq!(start("1")[0], room.folder("bob", "inbox").display().to_string());
+    assert!(start("0").is_null());
+}
+
+#[test]
+fn sessions_that_are_long_over_are_forgotten() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let sessions =
+        || std::fs::read_dir(room.around().join("home/.local/state/postroom/sessions")).unwrap().count();
+    let start = |session: &str| {
+        let run = hook(&room, "codex", "session-start", session).arg("--name").arg("bob");
+        assert!(text(&run.ends()).contains("the mailbox bob"));
+        room.send("alice", "bob", session);
+        assert!(text(&hook(&room, "codex", "prompt", session).ends()).contains(session));
+        hook(&room, "codex", "session-end", session).succeeds();
+    };
+    (0..5).for_each(|n| start(&format!("s{n}")));
+    assert_eq!(sessions(), 11, "a binding and what was told for each, and the lock");
+    for file in std::fs::read_dir(room.around().join("home/.local/state/postroom/sessions")).unwrap() {
+        crate::support::hand::age(&file.unwrap().path(), 31 * 24 * 3600);
+    }
+    start("s5");
+    assert_eq!(sessions(), 5, "who held it last, who holds it now, and the lock");
+    let out = room.run(["whoami", "--json"]).env("CODEX_THREAD_ID", "s5").json();
+    assert_eq!(out["name"], "bob", "{out}");
+}

@@ -1,0 +1,13 @@
+//! Agent programs at home: installation, hooks, wake-ups; the real programs against a stand-in for their models.
+
+pub(crate) mod attend;
+pub(crate) mod hook;
+pub(crate) mod hook_bind;
+pub(crate) mod idle;
+pub(crate) mod install;
+pub(crate) mod install_again;
+pub(crate) mod install_struck;
+pub(crate) mod models_real;
+pub(crate) mod plugins;
+pub(crate) mod real;
+pub(crate) mod spawn;

@@ -1,0 +1,15 @@
+//! What every command has in common: help, output, JSON, terminals, the shell interface, the pages of the documentation.
+
+pub(crate) mod compose;
+pub(crate) mod demo;
+pub(crate) mod flows;
+pub(crate) mod help;
+pub(crate) mod json;
+pub(crate) mod json_life;
+pub(crate) mod log;
+pub(crate) mod shell;
+pub(crate) mod shell_mixed;
+pub(crate) mod stats;
+pub(crate) mod terminal;
+pub(crate) mod terminal_life;
+pub(crate) mod unicode;

@@ -1,0 +1,14 @@
+//! The dispatcher: who is started for which mail, what may be started at all, and what becomes of the answer.
+
+pub(crate) mod bad;
+pub(crate) mod batch;
+pub(crate) mod hostile;
+pub(crate) mod limits;
+pub(crate) mod presets;
+pub(crate) mod real;
+pub(crate) mod recovery;
+pub(crate) mod roles;
+pub(crate) mod started;
+pub(crate) mod trust;
+pub(crate) mod trust_items;
+pub(crate) mod two_projects;

@@ -1,0 +1,237 @@
+//! `ask`: send a question, wait for its answer, show it; and say where the question is when none came.
+
+use std::process::Child;
+
+use serde_json::Value;
+
+use crate::support::hand::by_hand;
+use crate::support::mask::mask;
+use crate::support::room::{Ran, TestRoom};
+use crate::support::taken::claim;
+use crate::support::until::{until, until_watching};
+
+/// Starts a question and gives it once it sleeps, with the digits of its id.
+fn asking(room: &TestRoom, from: &str, to: &str, text: &str, more: &[&str]) -> (Child, String) {
+    let before = room.files(to, "inbox");
+    let all = ["ask", to, "-m", text, "--timeout", "60"].into_iter().chain(more.iter().copied());
+    let child = room.by(from, all).start();
+    until_watching(&child);
+    let new = room.files(to, "inbox").into_iter().find(|file| !before.contains(file)).unwrap();
+    (child, new[17..25].to_owned())
+}
+
+fn end(child: Child) -> Ran {
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn a_question_ends_with_its_answer() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (asking, id) = asking(&room, "alice", "bob", "why?", &[]);
+    room.by("bob", ["reply", &id]).input("Because.\n").succeeds();
+    let ran = end(asking);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    insta::assert_snapshot!(mask(&ran.out, &room.root()), @r"
+    message: <uuid>
+    from: bob (claimed, same user)
+    subject: re: why?
+    time: <time>
+    answers: <uuid>
+    to answer: postroom reply <id>
+    [<fence> body: 9 bytes]
+    Because.
+    [<fence> end]
+    ");
+    room.by("alice", ["check"]).exits(1);
+    assert_eq!(room.files("alice", "archive").len(), 1, "what was shown is archived");
+}
+
+#[test]
+fn an_answer_by_done_is_one_too() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (asking, _) = asking(&room, "alice", "bob", "why?", &[]);
+    let token = claim(&room, "bob", &[]);
+    room.by("bob", ["done", &token, "-m", "Because."]).succeeds();
+    let ran = end(asking);
+    assert!(ran.code == 0 && ran.out.contains("\nBecause.\n"), "{ran:?}");
+}
+
+#[test]
+fn an_answer_by_hand_is_one_too() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (asking, id) = asking(&room, "alice", "bob", "why?", &[]);
+    let whole = room.by("bob", ["read", &id, "--keep", "--json"]).json()["messages"][0]["id"].clone();
+    let answer = by_hand(&room.id("bob"), "answer-abcd1234", "re: why?", "By hand.\n");
+    let answer = answer.replacen("---\n\n", &format!("reply_to: {}\n---\n\n", whole.as_str().unwrap()), 1);
+    room.place("alice", "answer.md", answer);
+    let ran = end(asking);
+    assert!(ran.code == 0 && ran.out.contains("By hand.\n"), "{ran:?}");
+}
+
+#[test]
+fn other_mail_is_no_answer_and_stays_unread() {
+    let room = TestRoom::with(&["alice", "bob", "carol"]);
+    let other = room.send("alice", "carol", "another question");
+    let (asking, id) = asking(&room, "alice", "bob", "why?", &[]);
+    room.send("bob", "alice", "by the way");
+    room.by("carol", ["reply", &other, "-m", "answer to the other"]).succeeds();
+    room.by("bob", ["reply", &id, "-m", "the answer"]).succeeds();
+    let ran = end(asking);
+    assert!(ran.code == 0 && ran.out.contains("\nthe answer\n"), "{ran:?}");
+    assert_eq!(room.by("alice", ["check", "--count"]).succeeds().out, "2\n");
+}
+
+#[test]
+fn several_questions_of_one_mailbox_are_not_crossed() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let asked: Vec<_> =
+        (0..5).map(|n| asking(&room, "alice", "bob", &format!("q{n}"), &["--json"])).collect();
+    for (n, (_, id)) in asked.iter().enumerate().rev() {
+        room.by("bob", ["reply", id, "-m", &format!("a{n}")]).succeeds();
+    }
+    for (n, (child, id)) in asked.into_iter().enumerate() {
+        let told: Value = serde_json::from_str(&end(child).out).unwrap();
+        assert_eq!(told["messages"][0]["body"], format!("a{n}").as_str());
+        assert!(told["id"].as_str().unwrap().starts_with(&id) && told["timed_out"] == false, "{told}");
+    }
+    room.by("alice", ["check"]).exits(1);
+}
+
+#[test]
+fn when_the_time_is_over_it_says_where_the_question_is() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let ran = room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "0.05"]).exits(1);
+    insta::assert_snapshot!(mask(&ran.out, &room.root()), @r"
+    no answer within 50ms; the question <id> to bob is queued, unread
+    postroom wait --reply-to <uuid>
+    ");
+    assert_eq!(room.files("bob", "inbox").len(), 1, "it stays sent");
+    // The line that is told works when it is pasted.
+    let next = ran.out.lines().nth(1).unwrap().to_owned();
+    room.by("bob", ["reply", &ran.out.split(' ').nth(6).unwrap()[..8], "-m", "late"]).succeeds();
+    let waited = room.bash(&format!("{next} --as alice --timeout 0")).succeeds().out;
+    assert!(waited.contains(": re: why?"), "{waited}");
+}
+
+#[test]
+fn where_the_question_is_may_be_a_claim_or_the_archive() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    for (arguments, state) in [
+        (vec!["claim"], "is claimed by bob until "),
+        (vec!["read"], "is shown "),
+        (vec!["archive"], "is filed away unread "),
+    ] {
+        let child = room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "3"]).start();
+        until_watching(&child);
+        let id = room.files("bob", "inbox")[0][17..25].to_owned();
+        let arguments: Vec<&str> =
+            arguments.into_iter().chain((state.contains("filed")).then_some(id.as_str())).collect();
+        room.by("bob", arguments.clone()).succeeds();
+        let ran = end(child);
+        assert!(ran.code == 1 && ran.out.contains(state), "{arguments:?}: {ran:?}");
+        for token in room.files("bob", "claimed") {
+            room.by("bob", ["done", &token]).succeeds();
+        }
+    }
+}
+
+#[test]
+fn a_question_that_was_given_up_is_not_answered() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (asking, _) = asking(&room, "alice", "bob", "do it", &[]);
+    let token = claim(&room, "bob", &[]);
+    room.by("bob", ["fail", &token, "--reason", "no such file"]).succeeds();
+    let ran = end(asking);
+    assert!(ran.out.contains("no such file"), "it is told at once: {ran:?}");
+    assert_ne!(ran.code, 0, "and a script can tell it from an answer: {ran:?}");
+}
+
+#[test]
+fn a_question_goes_to_one_name_that_exists() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.run(["group", "add", "team", "bob"]).succeeds();
+    let before = room.tree();
+    for (to, code, says) in [
+        ("@team", 2, "a question goes to one name"),
+        ("@all", 2, "a question goes to one name"),
+        ("carol", 3, "here are: alice, bob"),
+        ("a b", 4, "is not allowed"),
+    ] {
+        let ran = room.by("alice", ["ask", to, "-m", "x", "--timeout", "5"]).exits(code);
+        assert!(ran.err.contains(says), "{to}: {}", ran.err);
+    }
+    for arguments in [
+        vec!["ask", "bob", "carol", "-m", "x"],
+        vec!["ask"],
+        vec!["ask", "bob", "-m", "x", "--timeout", "soon"],
+    ] {
+        room.by("alice", arguments).exits(2);
+    }
+    room.by("alice", ["ask", "bob", "-m", " "]).exits(4);
+    room.by("alice", ["ask", "bob", "-m", &format!("ghp_{}", "a1B2".repeat(9))]).exits(4);
+    room.is_still(&before, "questions that were refused");
+}
+
+#[test]
+fn a_question_that_could_not_be_delivered_does_not_wait() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.block("bob");
+    let ran = room.by("alice", ["ask", "bob", "-m", "x", "--timeout", "60"]).exits(4);
+    assert!(ran.err.contains("not delivered to bob"), "{}", ran.err);
+    room.unblock("bob");
+}
+
+#[test]
+fn an_answer_that_nobody_can_see_is_not_consumed() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    for nowhere in [">/dev/null", ">&-"] {
+        let script = format!("postroom --as alice ask bob -m 'why?' --timeout 60 {nowhere}");
+        let child = room.bash(&script).start();
+        until("the question", || !room.files("bob", "inbox").is_empty() || over(&child));
+        if let Some(file) = room.files("bob", "inbox").first() {
+            room.by("bob", ["reply", &file[17..25], "-m", "the answer"]).succeeds();
+        }
+        assert_ne!(end(child).code, 0, "{nowhere}");
+        assert!(
+            room.files("alice", "archive").is_empty(),
+            "{nowhere}: the answer was archived and nobody saw it"
+        );
+    }
+}
+
+/// Whether a process has ended already.
+fn over(child: &Child) -> bool {
+    std::fs::read_to_string(format!("/proc/{}/stat", child.id()))
+        .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('Z')))
+}
+
+#[test]
+fn a_long_answer_is_cut_like_any_message_and_whole_with_full() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let text = "line of a long letter\n".repeat(2000);
+    for (more, whole) in [(vec![], false), (vec!["--full"], true)] {
+        let (asking, id) = asking(&room, "alice", "bob", "tell me", &more);
+        room.by("bob", ["reply", &id]).input(&text).succeeds();
+        let out = end(asking).out;
+        assert_eq!(out.contains(&text), whole, "{} bytes", out.len());
+        if let Some((_, rest)) = out.split_once("all of it: ") {
+            assert!(std::path::Path::new(rest.split_once("]\n").unwrap().0).exists(), "{out:.400}");
+        }
+    }
+}
+
+#[test]
+fn whoever_asks_is_alive_while_it_waits() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (asking, id) = asking(&room, "alice", "bob", "why?", &[]);
+    crate::support::hand::age(&room.folder("alice", "seen"), 3600);
+    let names = room.run(["names"]).succeeds().out;
+    assert!(names.lines().any(|line| line.starts_with("alice ") && line.ends_with(" alive")), "{names}");
+    room.by("bob", ["reply", &id, "-m", "x"]).succeeds();
+    assert_eq!(end(asking).code, 0);
+}

@@ -1,0 +1,189 @@
+//! `fail` and `failed`: what is given up is a dead letter with a reason, can be looked at and tried again.
+
+use crate::support::mask::mask;
+use crate::support::room::TestRoom;
+use crate::support::taken::{claim, claim_json, end_lease, ends, taken};
+
+/// Sends a job, claims it and gives it up; gives the digits of its id.
+fn given_up(room: &TestRoom, text: &str, reason: &str) -> String {
+    let (id, token) = taken(room, "alice", "bob", text);
+    room.by("bob", ["fail", &token, "--reason", reason]).succeeds();
+    id
+}
+
+#[test]
+fn what_is_given_up_is_a_dead_letter() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (id, token) = taken(&room, "alice", "bob", "job");
+    let ran = room.by("bob", ["fail", &token, "--reason", "no such file"]).succeeds();
+    assert_eq!((ran.out, ran.err.as_str()), (format!("failed {token}\n"), ""));
+    assert_eq!((room.files("bob", "failed").len(), room.files("bob", "claimed").len()), (1, 0));
+    assert_eq!(ends(&room, "bob"), ["failed"]);
+    room.by("bob", ["check"]).exits(1);
+    room.by("bob", ["claim"]).exits(1);
+    let ran = room.by("bob", ["claim", &id]).exits(4);
+    assert!(ran.err.contains("it is in failed"), "{}", ran.err);
+    room.by("bob", ["fail", &token, "--reason", "again"]).exits(3);
+    assert_eq!(room.by("alice", ["check", "--count"]).succeeds().out, "1\n", "and its sender is told once");
+}
+
+#[test]
+fn dead_letters_are_listed_with_their_reasons() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let ran = room.by("bob", ["failed", "list"]).exits(1);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""), "none is silence");
+    let first = given_up(&room, "job one", "no such file");
+    let second = given_up(&room, "job two", "no time");
+    let listed = room.by("bob", ["failed", "list"]).succeeds().out;
+    for (id, rest) in [(&first, "no such file: job one"), (&second, "no time: job two")] {
+        assert!(listed.contains(&format!("{id} attempts=1 {rest}\n")), "{listed}");
+    }
+    assert_eq!(listed.lines().count(), 2, "one line each");
+    room.by("alice", ["failed", "list"]).exits(1);
+}
+
+#[test]
+fn only_what_was_tried_in_vain_counts_as_an_attempt() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (id, token) = taken(&room, "alice", "bob", "job");
+    room.by("bob", ["release", &token, "--reason", "not mine"]).succeeds();
+    let token = claim(&room, "bob", &[]);
+    end_lease(&room, "bob", &token);
+    let told = claim_json(&room, "bob", &[]);
+    assert_eq!(told["claim"]["attempt"], 2, "one expired, none for what was given back");
+    room.by("bob", ["fail", told["claim"]["token"].as_str().unwrap(), "--reason", "hopeless"]).succeeds();
+    let bounce = room.by("alice", ["read"]).succeeds().out;
+    assert!(bounce.contains("after 2 attempt(s)"), "{bounce}");
+    let listed = room.by("bob", ["failed", "list"]).succeeds().out;
+    assert_eq!(listed, format!("{id} attempts=2 hopeless: job\n"));
+}
+
+#[test]
+fn a_dead_letter_is_shown_with_all_its_attempts() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (id, token) = taken(&room, "alice", "bob", "job");
+    end_lease(&room, "bob", &token);
+    let token = claim(&room, "bob", &[]);
+    room.by("bob", ["fail", &token, "--reason", "no such file"]).succeeds();
+    let shown = room.by("bob", ["failed", "show", &id]).succeeds().out;
+    insta::assert_snapshot!(mask(&shown, &room.root()), @r"
+    message: <uuid>
+    from: alice (claimed, same user)
+    subject: job
+    time: <time>
+    note: it is a dead letter
+    to answer: postroom reply <id>
+    [<fence> body: 3 bytes]
+    job
+    [<fence> end, no line break before it]
+    <time> bob expired
+    <time> bob failed no such file
+    ");
+    assert_eq!(room.files("bob", "failed").len(), 1, "looking consumes nothing");
+    room.by("bob", ["failed", "show", "0000dead"]).exits(3);
+    room.by("bob", ["failed", "show", "1"]).exits(2);
+    let unread = room.send("alice", "bob", "not a dead letter");
+    room.by("bob", ["failed", "show", &unread]).exits(3);
+}
+
+#[test]
+fn a_long_dead_letter_tells_where_all_of_it_lies() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let text = "line of a long letter\n".repeat(2000);
+    let file = room.around().join("text");
+    std::fs::write(&file, &text).unwrap();
+    room.by("alice", ["send", "bob", "-s", "long", "--file", file.to_str().unwrap()]).succeeds();
+    let token = claim(&room, "bob", &[]);
+    room.by("bob", ["fail", &token, "--reason", "too long"]).succeeds();
+    let id = room.by("bob", ["failed", "list"]).succeeds().out[..8].to_owned();
+    for arguments in [["failed", "show", id.as_str()].as_slice(), &["read", &id]] {
+        let shown = room.by("bob", arguments.iter().copied()).succeeds().out;
+        let (_, rest) =
+            shown.split_once("all of it: ").unwrap_or_else(|| panic!("{arguments:?}: {shown:.300}"));
+        let path = rest.split_once("]\n").unwrap().0;
+        let whole = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{arguments:?}: {path}: {e}"));
+        assert!(whole.ends_with(&text), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_dead_letter_is_tried_again_with_its_attempts_counted_anew() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let id = given_up(&room, "job", "no such file");
+    assert_eq!(room.by("bob", ["failed", "retry", &id]).succeeds().out, format!("unread again {id}\n"));
+    assert_eq!((room.files("bob", "failed").len(), room.files("bob", "inbox").len()), (0, 1));
+    let told = claim_json(&room, "bob", &[]);
+    assert_eq!(told["claim"]["attempt"], 1);
+    room.by("bob", ["done", told["claim"]["token"].as_str().unwrap()]).succeeds();
+    assert_eq!(ends(&room, "bob"), ["failed", "retried"], "what happened is not forgotten");
+    room.by("bob", ["failed", "retry", &id]).exits(3);
+    assert_eq!(room.by("alice", ["check", "--count"]).succeeds().out, "1\n", "the bounce, and nothing more");
+}
+
+#[test]
+fn a_mistyped_id_tries_nothing_again() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (first, second) = (given_up(&room, "one", "x"), given_up(&room, "two", "x"));
+    let before = room.tree();
+    room.by("bob", ["failed", "retry", &first, "0000dead"]).exits(3);
+    room.by("bob", ["failed", "retry", &first, "12"]).exits(2);
+    room.by("bob", ["failed", "retry"]).exits(2);
+    room.by("bob", ["failed"]).exits(2);
+    room.is_still(&before, "a retry with an id that is none");
+    room.by("bob", ["failed", "retry", &first, &second]).succeeds();
+    assert_eq!(room.files("bob", "inbox").len(), 2);
+}
+
+#[test]
+fn an_id_that_is_given_twice_is_tried_again_once() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let id = given_up(&room, "job", "x");
+    room.by("bob", ["failed", "retry", &id, &id]).succeeds();
+    assert_eq!(ends(&room, "bob"), ["failed", "retried"]);
+}
+
+#[test]
+fn a_dead_letter_can_be_read_answered_and_filed_away() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let id = given_up(&room, "job", "x");
+    let read = room.by("bob", ["read", &id, "--json"]).json();
+    assert_eq!(read["messages"][0]["was"], "failed");
+    assert_eq!(room.files("bob", "failed").len(), 1, "reading does not raise the dead");
+    room.by("bob", ["reply", &id, "-m", "sorry"]).succeeds();
+    assert_eq!(room.by("alice", ["check", "--count"]).succeeds().out, "2\n", "the bounce and the answer");
+    room.by("bob", ["archive", &id]).succeeds();
+    assert_eq!((room.files("bob", "failed").len(), room.files("bob", "archive").len()), (0, 1));
+}
+
+#[test]
+fn giving_up_needs_a_reason() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (_, token) = taken(&room, "alice", "bob", "job");
+    let before = room.tree();
+    let ran = room.by("bob", ["fail", &token]).exits(2);
+    assert!(ran.err.contains("--reason"), "{}", ran.err);
+    for empty in ["", " \t"] {
+        let ran = room.by("bob", ["fail", &token, "--reason", empty]).ends();
+        assert!([2, 4].contains(&ran.code), "an empty reason is none: {ran:?}");
+    }
+    room.is_still(&before, "a failure without a reason");
+    room.by("bob", ["done", &token]).succeeds();
+}
+
+#[test]
+fn an_attempt_that_was_torn_by_a_power_cut_hides_no_other() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let id = given_up(&room, "job", "no such file");
+    let path = room.folder("bob", "attempts").join(&room.files("bob", "attempts")[0]);
+    let line = std::fs::read_to_string(&path).unwrap();
+    for torn in [format!("{line}{{\"v\":1,\"tim"), format!("garbage\n{line}"), format!("\0\0\0\n{line}\n\n")]
+    {
+        std::fs::write(&path, &torn).unwrap();
+        let listed = room.by("bob", ["failed", "list"]).succeeds().out;
+        assert_eq!(listed, format!("{id} attempts=1 no such file: job\n"), "{torn:?}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    let listed = room.by("bob", ["failed", "list"]).succeeds().out;
+    assert_eq!(listed, format!("{id} attempts=0 no reason given: job\n"));
+    room.by("bob", ["failed", "retry", &id]).succeeds();
+}

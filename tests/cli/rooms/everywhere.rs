@@ -1,0 +1,107 @@
+//! `--all`: one person's mail, and everybody's names, in all rooms.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::room::TestRoom;
+
+/// Two rooms, `one` and `two`, with alice in both and `user` in the second.
+fn rooms() -> TestRoom {
+    let around = TestRoom::empty();
+    for (room, name) in [("one", "alice"), ("two", "alice"), ("two", "user"), ("one", "bob")] {
+        around.bare(["--room", room, "setup", name]).succeeds();
+    }
+    around
+}
+
+fn send(around: &TestRoom, room: &str, to: &str, text: &str) {
+    around.bare(["--room", room, "--as", "alice", "send", to, "-m", text]).succeeds();
+}
+
+#[test]
+fn the_mail_of_the_person_is_found_in_every_room() {
+    let around = rooms();
+    assert_eq!(around.bare(["check", "--all"]).exits(1).out, "");
+    send(&around, "two", "user", "for you");
+    let out = around.bare(["check", "--all"]).succeeds().out;
+    assert!(out.starts_with("user@two ") && out.ends_with(" alice: for you\n"), "{out}");
+    assert_eq!(around.bare(["check", "--all", "--count"]).succeeds().out, "1\n");
+    let json = around.bare(["check", "--all", "--json"]).json();
+    assert_eq!((&json["unread"], &json["mailboxes"][0]["room"]), (&1.into(), &"two".into()), "{json}");
+    assert_eq!(json["mailboxes"][0]["messages"][0]["subject"], "for you");
+}
+
+#[test]
+fn a_name_is_looked_for_in_every_room() {
+    let around = rooms();
+    send(&around, "one", "alice", "note in one");
+    send(&around, "two", "alice", "note in two");
+    let out = around.bare(["--as", "alice", "check", "--all"]).succeeds().out;
+    let places: Vec<_> = out.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(places, ["alice@one", "alice@two"], "{out}");
+    let out = around.bare(["--as", "bob", "check", "--all", "--from", "alice"]).exits(1).out;
+    assert_eq!(out, "", "bob is in one room alone, and has none");
+    let ran = around.bare(["--as", "nobody", "check", "--all"]).exits(3);
+    assert!(ran.err.contains("nobody here is called `nobody`"), "{ran:?}");
+}
+
+#[test]
+fn a_terminal_is_looked_for_as_well() {
+    let around = rooms();
+    let script = "unset POSTROOM_ROOT; postroom --room one setup carol -q; postroom --room two setup dora -q
+        for room in one two; do postroom --room $room --as alice send @all -m hello -q; done; postroom check --all | cut -d' ' -f1";
+    let ran = around.bash(script).by_person();
+    assert_eq!(ran.out, "carol@one\ndora@two\nuser@two\n", "{ran:?}");
+}
+
+#[test]
+fn all_names_have_their_room() {
+    let around = rooms();
+    let out = around.bare(["names", "--all"]).succeeds().out;
+    let names: Vec<_> = out.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(names, ["alice@one", "bob@one", "alice@two", "user@two"]);
+    let json = around.bare(["names", "bob", "--all", "--json"]).json();
+    assert_eq!(json["rooms"][0]["names"][0]["name"], "bob", "{json}");
+    around.bare(["names", "x*", "--all"]).exits(1);
+    around.bare(["--room", "one", "names", "--all"]).exits(2);
+}
+
+#[test]
+fn a_wait_ends_with_mail_in_any_room() {
+    let around = rooms();
+    assert_eq!(around.bare(["wait", "--all", "--timeout", "0"]).exits(1).out, "");
+    let waiting = around.bare(["wait", "--all", "--timeout", "60", "--json"]).start();
+    std::thread::sleep(Duration::from_millis(200));
+    send(&around, "two", "user", "wake up");
+    let output = waiting.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&json["timed_out"], &json["mailboxes"][0]["unread"]), (&false.into(), &1.into()), "{json}");
+}
+
+#[test]
+fn a_wait_notices_a_mailbox_that_is_made_meanwhile() {
+    let around = rooms();
+    let waiting = around.bare(["wait", "--all", "--timeout", "60"]).start();
+    std::thread::sleep(Duration::from_millis(200));
+    around.bare(["--room", "three", "setup", "alice"]).succeeds();
+    around.bare(["--room", "three", "setup", "user"]).succeeds();
+    send(&around, "three", "user", "wake up");
+    let output = waiting.wait_with_output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("user@three "));
+}
+
+#[test]
+fn a_room_that_cannot_be_looked_into_is_not_empty() {
+    let around = rooms();
+    let room = around.around().join("home/.local/state/postroom/rooms/one");
+    std::fs::write(room.join("registry.json"), "{").unwrap();
+    let ran = around.bare(["check", "--all"]).exits(5);
+    assert!(ran.err.contains("the room one could not be looked into"), "{ran:?}");
+    send(&around, "two", "user", "for you");
+    let ran = around.bare(["check", "--all"]).succeeds();
+    assert!(ran.out.starts_with("user@two ") && ran.err.contains("the room one"), "{ran:?}");
+    let json = around.bare(["names", "--all", "--json"]).json();
+    assert_eq!(json["failed"][0]["room"], "one", "{json}");
+}

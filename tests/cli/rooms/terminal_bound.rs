@@ -1,0 +1,74 @@
+//! A terminal that was bound to a mailbox: what is typed there needs no `--as`.
+
+use crate::support::room::TestRoom;
+
+/// What a line of bash prints that a person types at a terminal, whatever its commands exit with.
+fn typed(room: &TestRoom, script: &str) -> String {
+    let ran = room.bash(&format!("{{ {script}; }} 2>&1; true")).by_person();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran.out
+}
+
+#[test]
+fn what_is_typed_after_a_setup_acts_as_that_mailbox() {
+    let room = TestRoom::with(&["bob"]);
+    let said = typed(&room, "postroom setup alice && postroom whoami && postroom send bob -m hello");
+    assert!(said.contains("this terminal acts as alice in this room"), "{said}");
+    assert!(said.contains("name: alice\n") && said.contains("by: the binding of this terminal\n"), "{said}");
+    assert!(!said.contains("to act as it"), "{said}");
+    assert!(room.by("bob", ["check"]).succeeds().out.contains(" alice: hello"), "{said}");
+}
+
+#[test]
+fn another_terminal_is_nobody() {
+    let room = TestRoom::with(&["bob"]);
+    typed(&room, "postroom setup alice");
+    let said = typed(&room, "postroom whoami; echo $?");
+    assert!(said.ends_with("\n3\n") && said.contains("postroom setup NAME"), "{said}");
+    // Without a terminal as well: the binding is that of one.
+    room.run(["whoami"]).exits(3);
+}
+
+#[test]
+fn it_is_bound_in_one_room_alone() {
+    let room = TestRoom::with(&["bob"]);
+    let said = typed(
+        &room,
+        "postroom setup alice -q && postroom --root \"$HOME/other\" setup carol -q; \
+         postroom whoami; postroom --root \"$HOME/other\" whoami",
+    );
+    let names: Vec<_> = said.lines().filter(|line| line.starts_with("name: ")).collect();
+    assert_eq!(names, ["name: alice", "name: carol"], "{said}");
+}
+
+#[test]
+fn the_last_setup_counts_and_the_same_again_changes_nothing() {
+    let room = TestRoom::empty();
+    let said = typed(
+        &room,
+        "postroom setup alice -q; postroom setup alice -q; echo $?; postroom setup bob -q; postroom setup; postroom whoami; \
+         postroom takeover alice --force; postroom whoami",
+    );
+    let names: Vec<_> = said.lines().filter(|line| line.starts_with("name: ")).collect();
+    assert_eq!(names, ["name: bob", "name: bob", "name: alice", "name: alice"], "{said}");
+    assert!(said.starts_with("0\n"), "{said}");
+    // The mailbox of somebody else is not for the taking.
+    let said = typed(&room, "postroom setup alice; echo $?");
+    assert!(said.ends_with("\n4\n"), "{said}");
+}
+
+#[test]
+fn flags_environment_and_agents_come_first() {
+    let room = TestRoom::with(&["bob"]);
+    let id = room.id("bob");
+    let script = format!(
+        "printf '#!/bin/sh\\npostroom whoami\\n' > claude; chmod +x claude; cp claude tool; \
+         postroom setup alice -q; postroom --as bob whoami; AGENT_MAILBOX_ID={id} postroom whoami; \
+         ./tool; sh ./claude; CLAUDE_CODE_SESSION_ID=s1 postroom whoami; echo $?"
+    );
+    let said = typed(&room, &script);
+    let by: Vec<_> = said.lines().filter(|line| line.starts_with("by: ")).collect();
+    let expected = ["by: --as", "by: AGENT_MAILBOX_ID", "by: the binding of this terminal"];
+    assert_eq!(by, expected, "an agent is never the person at its terminal: {said}");
+    assert!(said.ends_with("\n3\n"), "{said}");
+}

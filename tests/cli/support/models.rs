@@ -1,0 +1,211 @@
+//! The real agent programs, as `cargo xtask test` installs them from the npm registry, against a stand-in for their models
+//! (tests/agents, built as an example). Nothing leaves the machine: where that is possible they run without any
+//! network beyond loopback, always with a home of their own and without an account.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::support::room::TestRoom;
+use crate::support::staffed::program;
+
+/// One program: its file, what it needs in its environment, and the files of its home.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) file: PathBuf,
+    pub(crate) environment: &'static [(&'static str, &'static str)],
+    files: &'static [(&'static str, &'static str)],
+}
+
+/// Where `cargo xtask test` puts them.
+pub(crate) fn installed() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("agents").join("node_modules")
+}
+
+/// The first file below that has this ending, in a directory whose name begins like this.
+fn native(scope: &str, begins: &str, ends: &[&str]) -> Option<PathBuf> {
+    let list = std::fs::read_dir(installed().join(scope)).ok()?;
+    let mut found: Vec<PathBuf> = list
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(begins))
+        .flat_map(|entry| ends.iter().map(move |end| entry.path().join(end)))
+        .filter(|path| path.is_file())
+        .collect();
+    found.sort();
+    found.into_iter().next()
+}
+
+pub(crate) fn claude() -> Option<Program> {
+    Some(Program {
+        name: "claude",
+        file: native("@anthropic-ai", "claude-code-linux", &["claude"])?,
+        environment: &[
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:{PORT}"),
+            ("ANTHROPIC_API_KEY", "none"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+        ],
+        files: &[],
+    })
+}
+
+pub(crate) fn codex() -> Option<Program> {
+    const CONFIG: &str = "model = \"gpt-5.5\"\nmodel_provider = \"mock\"\ncheck_for_update_on_startup = false\n\
+        [model_providers.mock]\nname = \"mock\"\nbase_url = \"http://127.0.0.1:{PORT}/v1\"\nenv_key = \"MOCK_API_KEY\"\n\
+        wire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n[analytics]\nenabled = false\n";
+    let ends = [
+        "vendor/x86_64-unknown-linux-musl/bin/codex",
+        "vendor/aarch64-unknown-linux-musl/bin/codex",
+        "vendor/x86_64-unknown-linux-musl/codex/codex",
+    ];
+    Some(Program {
+        name: "codex",
+        file: native("@openai", "codex-linux", &ends)?,
+        environment: &[("MOCK_API_KEY", "none")],
+        files: &[(".codex/config.toml", CONFIG)],
+    })
+}
+
+pub(crate) fn gemini() -> Option<Program> {
+    const SETTINGS: &str = "{\"security\":{\"auth\":{\"selectedType\":\"gemini-api-key\"}},\
+        \"general\":{\"enableAutoUpdate\":false},\"privacy\":{\"usageStatisticsEnabled\":false}}";
+    Some(Program {
+        name: "gemini",
+        file: Some(installed().join(".bin/gemini")).filter(|file| file.is_file())?,
+        environment: &[("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:{PORT}"), ("GEMINI_API_KEY", "none")],
+        files: &[(".gemini/settings.json", SETTINGS)],
+    })
+}
+
+pub(crate) fn opencode() -> Option<Program> {
+    const CONFIG: &str = "{\"provider\":{\"mock\":{\"npm\":\"@ai-sdk/openai-compatible\",\"options\":\
+        {\"baseURL\":\"http://127.0.0.1:{PORT}/v1\",\"apiKey\":\"none\"},\"models\":{\"m\":{\"name\":\"m\"}}}},\
+        \"model\":\"mock/m\",\"small_model\":\"mock/m\"}";
+    Some(Program {
+        name: "opencode",
+        file: native("", "opencode-linux", &["bin/opencode"])?,
+        environment: &[("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1")],
+        files: &[(".config/opencode/opencode.json", CONFIG)],
+    })
+}
+
+/// Why a test that wants one of them is skipped.
+pub(crate) const MISSING: &str = "the program is not installed; cargo xtask test installs it where npm is";
+
+/// A program in a home of its own beside a room.
+pub(crate) struct Stage<'a> {
+    room: &'a TestRoom,
+    program: Program,
+}
+
+impl<'a> Stage<'a> {
+    /// Puts the program on the search path, and its settings into its home.
+    pub(crate) fn set(room: &'a TestRoom, real: Program) -> Self {
+        program(room, real.name, &format!("exec '{}' \"$@\"", real.file.display()));
+        let stage = Self { room, program: real };
+        for (name, text) in stage.program.files {
+            let path = stage.home().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        std::fs::create_dir_all(stage.home()).unwrap();
+        stage
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.room.around().join("home")
+    }
+
+    /// A command that runs beside the models, which play this script (see tests/agents/script.rs).
+    pub(crate) fn command<'w>(&self, script: &Value, words: impl IntoIterator<Item = &'w str>) -> Command {
+        let around = self.room.around();
+        let file = around.join("script.json");
+        std::fs::write(&file, script.to_string()).unwrap();
+        let mut command = models();
+        command.arg("--script").arg(file).arg("--log").arg(around.join("requests.jsonl"));
+        for (name, _) in self.program.files {
+            command.arg("--fill").arg(self.home().join(name));
+        }
+        command.args(words);
+        let own = Path::new(env!("CARGO_BIN_EXE_postroom")).parent().unwrap();
+        let usual = std::env::var("PATH").unwrap_or_default();
+        command
+            .env_clear()
+            .envs(self.program.environment.iter().copied())
+            .env("HOME", self.home())
+            .env("PATH", format!("{}:{}:{usual}", around.join("bin").display(), own.display()))
+            .env("POSTROOM_ROOT", self.room.root())
+            .current_dir(around)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts it and goes on.
+    pub(crate) fn starts<'w>(&self, script: &Value, words: impl IntoIterator<Item = &'w str>) -> Playing {
+        let mut command = self.command(script, words);
+        Playing(Some(command.process_group(0).stdout(Stdio::piped()).spawn().unwrap()))
+    }
+
+    /// Runs it to its end, which must be a good one, and gives what it printed.
+    #[track_caller]
+    pub(crate) fn plays<'w>(&self, script: &Value, words: impl IntoIterator<Item = &'w str>) -> String {
+        let ended = self.command(script, words).output().unwrap();
+        let text =
+            String::from_utf8_lossy(&ended.stdout).into_owned() + &String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{}: {text}", ended.status);
+        text
+    }
+
+    /// Every request that reached the models, in order (see tests/agents/http.rs).
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.room.around().join("requests.jsonl")).unwrap_or_default();
+        // The last line may still be in the writing.
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        whole.map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Those of them in which the agent takes a turn.
+    pub(crate) fn turns(&self) -> Vec<Value> {
+        self.requests().into_iter().filter(|request| request["kind"] == "turn").collect()
+    }
+}
+
+/// A program that plays. Whatever it has started ends with the test, also when the test fails.
+pub(crate) struct Playing(Option<Child>);
+
+impl Playing {
+    /// Waits for its end.
+    pub(crate) fn ends(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Playing {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let group = rustix::process::Pid::from_child(child);
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The stand-in, with words before it that take the network away, as far as this machine lets us.
+fn models() -> Command {
+    let beside = std::env::current_exe().unwrap();
+    let file = beside.parent().unwrap().with_file_name("examples").join("models");
+    assert!(file.is_file(), "{} is not there: cargo build --example models", file.display());
+    let words: &[&str] =
+        if rustix::process::geteuid().is_root() { &["unshare", "-n"] } else { &["unshare", "-rn"] };
+    let works = Command::new(words[0]).args(&words[1..]).arg("true").stderr(Stdio::null()).status();
+    if !works.is_ok_and(|status| status.success()) {
+        return Command::new(file);
+    }
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(file);
+    command
+}

@@ -1,0 +1,116 @@
+//! `--follow`: it ends with the run, whoever brings that on, and says how it ended.
+
+use std::process::{Child, Output};
+
+use crate::support::crew::{begin, crew, settings, status, steps, workflow};
+use crate::support::room::TestRoom;
+use crate::support::until::until_watching;
+
+/// A step for which no program is started, and one that only a reject would need.
+const WAITS: &str = "
+steps:
+  a: {agent: idle, prompt: x}
+  b: {agent: one, needs: a, prompt: y}
+";
+
+/// A room in which nobody is started for the first step.
+fn waiting() -> TestRoom {
+    let agents = [("one", "echo x"), ("idle", "echo x")];
+    let room = crew(&agents, &[("waits", WAITS)]);
+    crate::support::staffed::settle(&room, &settings(&agents[..1]));
+    room
+}
+
+fn ended(follower: Child) -> Output {
+    follower.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_run_that_somebody_else_ends_is_over_for_all_who_follow_it() {
+    let room = waiting();
+    let run = begin(&room, "waits", &[]);
+    let followers: Vec<Child> =
+        (0..2).map(|_| workflow(&room, ["resume", &run, "--follow"]).start()).collect();
+    followers.iter().for_each(until_watching);
+    workflow(&room, ["cancel", &run]).succeeds();
+    for follower in followers {
+        let ended = ended(follower);
+        let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert_eq!(ended.status.code(), Some(5), "{out}{err}");
+        assert!(err.contains(&format!("the run {run} is cancelled")), "{err}");
+        assert!(out.contains(" cancelled 0/2 a: stopped, b: not begun"), "{out}");
+    }
+    let how: Vec<String> = steps(&room, &run).into_iter().map(|(_, how)| how).collect();
+    assert_eq!(how, ["stopped", "not begun"]);
+}
+
+#[test]
+fn steps_that_others_bring_on_are_told_of_too() {
+    let room = waiting();
+    let run = begin(&room, "waits", &[]);
+    let follower = workflow(&room, ["resume", &run, "--follow"]).start();
+    until_watching(&follower);
+    // Whoever is quicker, the follower or the one who resumes, both steps are told of.
+    room.by("idle", ["reply", &room.files("idle", "inbox")[0], "-m", "here"]).succeeds();
+    workflow(&room, ["resume", &run]).ends();
+    let ended = ended(follower);
+    let out = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(out.contains("a: done") && out.contains("b: done") && out.contains("completed 2/2"), "{out}");
+    assert_eq!(status(&room, &run), "completed");
+}
+
+#[test]
+fn what_a_fan_out_waits_for_is_shown_item_by_item() {
+    let text = "steps:\n  each: {agent: '{{ item }}', foreach: '[\"one\", \"idle\", \"broken\"]', prompt: x, on_failure: continue}\n";
+    let agents = [("one", "echo x"), ("broken", "exit 3"), ("idle", "echo x")];
+    let room = crew(&agents, &[("fan", text)]);
+    crate::support::staffed::settle(&room, &settings(&agents[..2]));
+    let run = begin(&room, "fan", &[]);
+    crate::support::staffed::dispatch(&room, []).exits(5);
+    let out = workflow(&room, ["show", &run]).succeeds().out;
+    assert!(out.contains("1. each one running 1/3\n   item 2 idle attempt 1 no answer yet\n"), "{out}");
+    assert!(out.contains("   item 3 broken attempt 1 failed (it exited with 3"), "{out}");
+}
+
+#[test]
+fn a_run_that_fails_at_once_says_why() {
+    let text =
+        "steps:\n  a: {agent: one, when: '(inputs.list | length) + 1', prompt: x}\ninputs: {list: [1]}\n";
+    let room = crew(&[("one", "echo x")], &[("bad", text)]);
+    let failed = workflow(&room, ["run", "bad", "--follow"]).exits(5);
+    assert!(failed.out.contains(" failed ") && failed.out.contains("a: failed ("), "{failed:?}");
+    assert!(failed.err.contains(": a failed (") && failed.err.contains("--from a"), "{failed:?}");
+}
+
+#[test]
+fn whoever_follows_a_run_of_agents_that_are_not_trusted_is_refused_before_it_begins() {
+    let room = crew(&[("one", "echo x")], &[("plain", "steps:\n  a: {agent: one, prompt: x}\n")]);
+    let settings = room.root().join("postroom.toml");
+    let changed = std::fs::read_to_string(&settings).unwrap().replace("echo x", "echo changed");
+    std::fs::write(&settings, changed).unwrap();
+    let refused = workflow(&room, ["run", "plain", "--follow"]).exits(4);
+    assert!(refused.err.contains("no program is started for `one`"), "{refused:?}");
+    assert!(refused.err.contains("postroom trust "), "{refused:?}");
+    assert!(room.files("one", "inbox").is_empty(), "nothing was sent");
+    let dispatched = crate::support::staffed::dispatch(&room, []).exits(3);
+    assert!(!dispatched.err.contains("write [agents.NAME]"), "{dispatched:?}");
+}
+
+/// An agent that hangs would keep its place, so that the next attempt could not begin.
+#[test]
+fn an_agent_that_takes_too_long_is_stopped_and_the_next_attempt_begins() {
+    let text = "steps:\n  a: {agent: slow, prompt: x, timeout: 2s, retry: 1}\n";
+    let script = "if [ -e once ]; then echo here; else touch once; echo $$ > slow.pid; exec sleep 600; fi";
+    let room = crew(&[("slow", script)], &[("hangs", text)]);
+    let alone = settings(&[("slow", script)]).replace("concurrency = 4", "concurrency = 1");
+    crate::support::staffed::settle(&room, &alone);
+    let out = workflow(&room, ["run", "hangs", "--follow"]).succeeds().out;
+    assert!(out.contains("completed 1/1 a: done (attempt 2)"), "{out}");
+    let pid = std::fs::read_to_string(room.around().join("slow.pid")).unwrap();
+    assert!(!std::path::Path::new("/proc").join(pid.trim()).exists(), "{pid} goes on");
+    let runs = crate::support::staffed::runs(&room);
+    let whys: Vec<&str> = runs.iter().filter_map(|run| run["why"].as_str()).collect();
+    assert!(whys.contains(&"no answer came within 2.0s"), "{runs:?}");
+    assert_eq!((room.files("slow", "failed").len(), room.files("slow", "archive").len()), (1, 1));
+}
