@@ -115,6 +115,8 @@ impl Doctor<'_> {
         if fix {
             match cure() {
                 Ok(()) => finding.fixed = true,
+                // Somebody else was quicker.
+                Err(e) if e.is_missing() => finding.fixed = true,
                 Err(e) => finding.what = format!("{} (not mended: {e})", finding.what),
             }
         }

@@ -176,7 +176,7 @@ impl Post {
         }
     }
 
-    fn not_me(&self, why: Why, name: &str) -> Error {
+    pub(super) fn not_me(&self, why: Why, name: &str) -> Error {
         if let (Err(bad), Err(_)) = (Name::parse(name), MailboxId::parse(name)) {
             return Error::BadName { what: why.word(), text: name.to_owned(), why: bad };
         }

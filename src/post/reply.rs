@@ -52,7 +52,7 @@ impl Post {
             Receipt { outcome: receipt.outcome.map_failure(|e| self.at_field(me, &found, e)), ..receipt };
         // An answer that is there and may not survive a power cut finds itself when this is run again.
         let archived = !matches!(receipt.outcome, Outcome::Failed(_) | Outcome::Unproven(_))
-            && me.mailbox.finish(found.folder, &found.name, None)?;
+            && self.finish_answered(me, &found, &asked.id)?;
         if archived {
             self.record_move("answered", me, asked.id.as_str(), &found.name);
         } else if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
@@ -60,6 +60,18 @@ impl Post {
             me.mailbox.sync_moved(Folder::Archive, &found.name)?;
         }
         Ok(Answer { receipt, answered: asked.id, archived })
+    }
+
+    /// Ends a question that has its answer. A failed one may have been put back among the unread meanwhile.
+    fn finish_answered(&self, me: &Me, found: &Found, asked: &MessageId) -> Result<bool> {
+        if me.mailbox.finish(found.folder, &found.name, None)? {
+            return Ok(true);
+        }
+        if found.folder != Folder::Failed {
+            return Ok(false);
+        }
+        let now = self.find(me, asked.as_str())?;
+        Ok(now.folder == Folder::Inbox && me.mailbox.finish(now.folder, &now.name, None)?)
     }
 
     /// Finds the message that is to be answered. From here on nobody else can end the claim it is under, or give it to another

@@ -137,6 +137,12 @@ impl Post {
                 let is_meant = |entry: &Entry| wanted.is_none_or(|name| entry.name == name.as_str());
                 Ok(registry.by_id(&id).is_some_and(is_meant).then_some(id))
             }
+            // It was pruned since this command looked for it.
+            Ok(Some((id, Why::Flag)))
+                if registry.by_id(&id).is_none() && self.room.extent(&id) == Extent::Absent =>
+            {
+                Err(self.not_me(Why::Flag, self.caller.flag.as_deref().unwrap_or(id.as_str())))
+            }
             Ok(own) => Ok(own.map(|(id, _)| id)),
             Err(Error::NotMe { source_of_name, name, nearest }) => match MailboxId::parse(&name) {
                 Ok(id) if source_of_name == Why::Environment.word() && registry.lookup(&name)?.is_none() => {

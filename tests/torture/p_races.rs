@@ -7,9 +7,10 @@
 //! the first goes on.
 //!
 //! Tier 2 does every pair at every point; tier 1 a sample, chosen by a seed that the result names. `POSTROOM_SEED` chooses it
-//! again.
+//! again, and `POSTROOM_PAIR` the pairs whose name holds it (`Maildir Unread: Read beside Claim`), at every point.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +22,7 @@ use crate::ledger::body;
 use crate::p_races_scene::{Protocol, Scene, Stage, Verb};
 use crate::p_races_state::{difference, masked, without_litter};
 use crate::p_races_stop::{Race, points, race, race_of_two_stopped};
-use crate::process::{Ended, one_line};
+use crate::process::Ended;
 use crate::strace::{self, Point};
 
 /// How many pairs, and how many points of each, tier 1 takes.
@@ -44,6 +45,13 @@ impl Pair {
     }
 }
 
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { protocol, stage, first, second } = self;
+        write!(f, "{protocol:?} {stage:?}: {first:?} beside {second:?}")
+    }
+}
+
 /// What came of two verbs: how each ended and whether it showed the message, and what is there afterwards.
 #[derive(PartialEq, Eq)]
 struct Met {
@@ -59,6 +67,11 @@ pub(crate) fn race_matrix(lab: &Lab) -> Outcome {
     let mut draws = Draws::new(seed);
     let mut pairs = every_pair();
     let all = pairs.len();
+    let wanted = std::env::var("POSTROOM_PAIR").ok();
+    if let Some(wanted) = &wanted {
+        pairs.retain(|pair| pair.to_string().contains(wanted));
+    }
+    let lab = &Lab { tier: if wanted.is_some() { 2 } else { lab.tier }, ..lab.clone() };
     if lab.tier < 2 {
         let (mut some, mut others): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(Pair::is_deadly);
         some.extend((0..SAMPLE.0).map(|_| others.swap_remove(draws.below(others.len()))));
@@ -133,7 +146,7 @@ impl<'a> Table<'a> {
         let scene = scenes
             .entry(key.clone())
             .or_insert_with(|| Scene::prepare(self.lab, &self.base.join(&key), protocol, stage, sick));
-        let at = format!("{protocol:?} {stage:?}: {first:?} beside {second:?}");
+        let at = pair.to_string();
         let orders = orders(scene, pair);
         let alone = orders.len() - 2;
         for (order, word) in orders.iter().zip(["in this order", "in the other order"]) {
@@ -198,8 +211,8 @@ fn told(scene: &Scene, orders: &[Met], met: &Met, ends: &[Ended; 2]) -> String {
     let codes = |met: &Met| met.ends.map(|(code, _)| code.unwrap_or(-1));
     let ways: Vec<_> = orders[..orders.len() - 2].iter().map(codes).collect();
     let said = ends.each_ref().map(|ended| {
-        let text = masked(&scene.place.base, &format!("{} {}", ended.stdout(), ended.stderr()));
-        one_line(&text).chars().take(900).collect::<String>()
+        let text = masked(&scene.place.base, &format!("{} {}", ended.stderr(), ended.stdout()));
+        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(600).collect::<String>()
     });
     format!("exit {:?} {said:?}, in order {ways:?}; {near}", codes(met))
 }
@@ -241,6 +254,10 @@ fn allowed(scene: &Scene, pair: Pair, orders: &[Met], met: &Met, ends: &[Ended; 
         || verbs.contains(&Verb::Prune)
             && (0..2).any(|n| verbs[n] != Verb::Prune && matches!(met.ends[n].0, Some(3 | 5)))
             && alone.iter().any(|one| undrafted(&one.state) == undrafted(&met.state))
+        // Both removed it: one of them has it in the trash.
+        || verbs == [Verb::Prune; 2]
+            && ends.iter().all(Ended::ok)
+            && alone.iter().any(|one| one.state == met.state)
         || said && alone.iter().any(|alone| alone.state == met.state)
         || alone.iter().any(|one| one.ends == did && undrafted(&one.state) == undrafted(&met.state))
         || kept(scene, pair, ends)

@@ -74,8 +74,8 @@ pub(crate) fn race_of_two_stopped(scene: &Scene, verbs: [Verb; 2], points: [&Poi
 /// A command that is stopped after a call.
 struct Held {
     running: Running,
-    /// Open, so that strace can go on writing.
-    _lines: Lines<BufReader<PipeReader>>,
+    /// What strace prints of signals, and the errors of the command.
+    lines: Lines<BufReader<PipeReader>>,
 }
 
 impl Held {
@@ -94,13 +94,16 @@ impl Held {
             running.end();
             return None;
         };
-        Some(Self { running, _lines: lines })
+        Some(Self { running, lines })
     }
 
     fn goes_on(self) -> Ended {
         let group = Pid::from_raw(self.running.id() as i32).expect("a process");
         kill_process_group(group, Signal::CONT).expect("a stopped process can go on");
-        self.running.end()
+        let mut ended = self.running.end();
+        let said = self.lines.map_while(Result::ok).filter(|line| !line.starts_with("---"));
+        ended.err = said.collect::<Vec<_>>().join("\n").into_bytes();
+        ended
     }
 }
 
