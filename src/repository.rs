@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
@@ -53,7 +54,10 @@ impl Repository {
                 continue;
             }
             let found = match common_of(dir)? {
-                Some((common, Some(meta))) => Self::with(common, &meta),
+                Some((common, Some(meta))) => match superproject(dir, home)? {
+                    Some(above) => return Self::around(above, home),
+                    None => Self::with(common, &meta),
+                },
                 Some((common, None)) => Self::at(common)?,
                 None => None,
             };
@@ -71,7 +75,7 @@ impl Repository {
     }
 
     fn with(common: PathBuf, meta: &Metadata) -> Option<Self> {
-        if meta.uid() != rustix::process::geteuid().as_raw() {
+        if !is_ours(meta) {
             return None;
         }
         let born = meta.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -104,7 +108,7 @@ fn common_of(dir: &Path) -> Result<Option<(PathBuf, Option<Metadata>)>, Error> {
         Err(source) => return Err(Error::Io { path: git, source }),
         Ok(found) => found,
     };
-    if found.uid() != rustix::process::geteuid().as_raw() {
+    if !is_ours(&found) {
         return Ok(None);
     }
     if found.is_dir() {
@@ -125,6 +129,33 @@ fn common_of(dir: &Path) -> Result<Option<(PathBuf, Option<Metadata>)>, Error> {
     Ok(Some((common, None)))
 }
 
+/// The repository around another one, if it says that the inner one is its submodule. Most submodules have a `.git` file, which tells;
+/// those that old versions of git made, and those that were cloned by hand, have a directory.
+fn superproject<'a>(dir: &'a Path, home: Option<&Path>) -> Result<Option<&'a Path>, Error> {
+    let mut around = dir.ancestors().skip(1).filter(|above| above.parent().is_some() && Some(*above) != home);
+    let above = loop {
+        let Some(above) = around.next() else { return Ok(None) };
+        let git = above.join(".git");
+        match git.symlink_metadata() {
+            Ok(_) => break above,
+            // What may not be looked into is somebody else's.
+            Err(e) if is_missing(&e) || e.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(source) => return Err(Error::Io { path: git, source }),
+        }
+    };
+    let path = above.join(".gitmodules");
+    let text = match fs::read(&path) {
+        Err(e) if is_missing(&e) => return Ok(None),
+        other => other.map_err(|source| Error::Io { path, source })?,
+    };
+    let own = dir.strip_prefix(above).unwrap_or(dir).as_os_str().as_bytes();
+    let is_own = |line: &[u8]| {
+        let value = line.trim_ascii().strip_prefix(b"path").map(<[u8]>::trim_ascii_start);
+        value.and_then(|v| v.strip_prefix(b"=")).is_some_and(|value| value.trim_ascii() == own)
+    };
+    Ok(text.split(|byte| *byte == b'\n').any(is_own).then_some(above))
+}
+
 /// What a `.git` file leads to.
 fn linked(file: &Path) -> Result<PathBuf, Error> {
     let broken = |why: &str| Error::Broken { path: file.to_owned(), why: why.to_owned() };
@@ -138,6 +169,10 @@ fn linked(file: &Path) -> Result<PathBuf, Error> {
 /// The common directory of a git directory: that of its worktrees, and of the superproject.
 fn resolve(file: &Path, dir: &Path) -> Result<PathBuf, Error> {
     let common = match read(&dir.join("commondir"))? {
+        // As git writes it for a worktree; every part of a path costs a look.
+        Some(path) if path == b"../.." && dir.parent().is_some_and(|p| p.ends_with("worktrees")) => {
+            real(file, dir.parent().and_then(Path::parent).unwrap_or(dir))?
+        }
         Some(path) => real(file, &dir.join(OsStr::from_bytes(&path)))?,
         None => real(file, dir)?,
     };
@@ -148,6 +183,11 @@ fn resolve(file: &Path, dir: &Path) -> Result<PathBuf, Error> {
     let modules = common.ancestors().filter(|above| above.file_name() == Some(OsStr::new("modules")));
     let superproject = modules.filter_map(Path::parent).find(|above| is_git_dir(above));
     superproject.map_or(Ok(common.clone()), |above| resolve(file, above))
+}
+
+fn is_ours(found: &Metadata) -> bool {
+    static USER: OnceLock<u32> = OnceLock::new();
+    found.uid() == *USER.get_or_init(|| rustix::process::geteuid().as_raw())
 }
 
 fn is_git_dir(dir: &Path) -> bool {

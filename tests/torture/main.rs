@@ -4,6 +4,21 @@
 //! for; `--soak` runs O1 for that long, `--seeds` P1 with these histories; `--list` shows the table. One line is printed for each test: `A1 passed …`, `A1 failed …` with what was
 //! found below it, or `skipped: A1: …` with the reason. The exit code is 1 if any failed. `POSTROOM_BIN`
 //! names the binary.
+//!
+//! The letter of a test says what it is about, and begins the name of its file:
+//!
+//! ```text
+//! A  killed, or a call fails            K  modes, loose directories, secrets
+//! B  full disks and limits              L  agents, and what mail can make them do
+//! C  many at once                       M  the server over HTTP
+//! D  the power is cut                   O  the soak
+//! E  names, links, kinds of files       P  random histories, races, look-ups, codecs, settings of others
+//! F  what a message holds               Q  questions and claims
+//! G  forged senders, holders, locks     V  the dispatcher
+//! H  clocks                             W  trees and workspaces
+//! I  waiting                            X  workflows
+//! J  odd and network disks
+//! ```
 
 #![allow(
     clippy::disallowed_methods,
