@@ -166,7 +166,9 @@ fn on_command_line(place: &Place, at: usize, name: &OsStr, findings: &Findings) 
     let ended = attempt(place, words, name, findings, position);
     // `-` and `--help` are words of the command line itself; a file of that name is out of reach with them.
     let is_option = name.as_bytes().starts_with(b"-");
-    let refused = matches!(ended.code, Some(2 | 4)) || position_says_unknown(position, &ended);
+    // `a@b` is an address: of `a` in the room `b`.
+    let no_room = ended.code == Some(3) && ended.stderr().contains("there is no room `b`");
+    let refused = matches!(ended.code, Some(2 | 4)) || no_room || position_says_unknown(position, &ended);
     findings
         .check(refused || is_option && !changed(place), || format!("{position} {name:?}: {}", ended.shown()));
     1

@@ -92,7 +92,7 @@ impl Queue<'_> {
     }
 }
 
-/// The order of format.md §5.5 needs two fsyncs for a claim; a move into the archive needs one.
+/// The order of format.md §5.5 needs three fsyncs for a claim; a move into the archive needs two, that of the file among them.
 fn calls(bench: &Bench, queue: &Queue<'_>) -> Result<Vec<Row>, Without> {
     queue.room.empty("bob", "archive")?;
     queue.put(0)?;
@@ -100,8 +100,8 @@ fn calls(bench: &Bench, queue: &Queue<'_>) -> Result<Vec<Row>, Without> {
     let done = Trace::of_heard(&bench.programs, &queue.done(&queue.token()?), DONE)?;
     Ok(vec![
         // One of them makes the place of an empty folder durable: whoever made it may have been interrupted before.
-        Row::count("fsyncs of a `claim`", claim.syncs() as f64, "", Limit::AtMost(3.0)),
-        Row::count("fsyncs of a `done`", done.syncs() as f64, "", Limit::AtMost(2.0)),
+        Row::count("fsyncs of a `claim`", claim.syncs() as f64, "", Limit::AtMost(4.0)),
+        Row::count("fsyncs of a `done`", done.syncs() as f64, "", Limit::AtMost(3.0)),
         Row::count("system calls of a `claim`", claim.calls() as f64, "", Limit::None),
         Row::count("system calls of a `done`", done.calls() as f64, "", Limit::None),
     ])

@@ -157,9 +157,15 @@ fn claim(root: &str, id: &str, token: &str) -> io::Result<()> {
     File::from(openat(&own, "claim.json", create, PRIVATE)?).write_all(terms(id, &name).as_bytes())?;
     fsync(&claimed)?;
     renameat_with(&room, format!("{id}/inbox/{name}"), &own, &name, RenameFlags::NOREPLACE)?;
-    fsync(&own)?;
+    sync_moved(&own, &name)?;
     journal(&room, "claimed", id, &name)?;
     io::stdout().write_all(&message)
+}
+
+/// Makes a move durable: on btrfs a file that is not synced has its old name as well after a power cut.
+fn sync_moved(to: &impl AsFd, name: &str) -> io::Result<()> {
+    fsync(openat(to, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)?;
+    Ok(fsync(to)?)
 }
 
 fn done(root: &str, id: &str, token: &str) -> io::Result<()> {
@@ -169,7 +175,7 @@ fn done(root: &str, id: &str, token: &str) -> io::Result<()> {
     let name = terms.rsplit('"').nth(1).ok_or_else(|| io::Error::other("no file in claim.json"))?;
     let archive = open_dir(&room, &format!("{id}/archive"))?;
     renameat_with(&room, format!("{own}/{name}"), &archive, name, RenameFlags::NOREPLACE)?;
-    fsync(&archive)?;
+    sync_moved(&archive, name)?;
     unlinkat(&room, format!("{own}/claim.json"), AtFlags::empty())?;
     unlinkat(&room, &own, AtFlags::REMOVEDIR)?;
     journal(&room, "done", id, name)?;
