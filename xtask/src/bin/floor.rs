@@ -206,6 +206,10 @@ fn change(tree: &str, agent: &str, name: &str) -> io::Result<()> {
     drop(file);
     renameat_with(&inbox, &staged, &inbox, name, RenameFlags::EXCHANGE)?;
     fsync(&inbox)?;
+    // What was displaced may be what another hand has written meanwhile.
+    if read(&inbox, &staged)? != text.as_bytes() {
+        return Err(io::Error::other("it was changed meanwhile"));
+    }
     io::stdout().write_all(format!("archived {name}\n").as_bytes())
 }
 
