@@ -93,7 +93,7 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// The seat of this command, whoever sits there.
+    /// The seat of this command. An agent may be the one that sits there.
     pub fn of_this_command() -> Option<Self> {
         let device = marked::terminal().ok()?.0;
         let leader = || Process::of(marked::session_leader().ok()?);

@@ -10,7 +10,7 @@ use super::fail::Fail;
 use super::output::{BOLD, note};
 use super::{header, names, surroundings};
 use crate::message::visible;
-use crate::post::{self, Caller, Checked, Error, Everywhere, Failure, Filter, Listed, Me, Names, Post};
+use crate::post::{Caller, Checked, Error, Everywhere, Failure, Listed, Me, Names, Post};
 use crate::post::{Looked, There, Unread, line};
 use crate::span;
 
@@ -20,16 +20,8 @@ fn everywhere(context: &Context) -> Result<Everywhere, Fail> {
     Ok(Everywhere { rooms: surroundings::rooms()?, caller, clock: context.clock() })
 }
 
-/// A sender that is not known in a room has sent nothing there.
-fn filter(which: &Which, post: &Post) -> post::Result<Option<Filter>> {
-    match which.filter(post) {
-        Err(Error::UnknownName { .. }) => Ok(None),
-        other => other.map(Some),
-    }
-}
-
 pub(super) fn check(context: &mut Context, which: &Which, limit: usize, count: bool) -> Result<(), Fail> {
-    let looked = everywhere(context)?.check(|post| filter(which, post), limit)?;
+    let looked = everywhere(context)?.check(|post| which.filter(post), limit)?;
     let total: usize = mailboxes(&looked).map(|(.., checked)| checked.total).sum();
     if context.output.json {
         show_json(context, &looked, "unread", total.into());
@@ -50,7 +42,7 @@ pub(super) fn wait(
 ) -> Result<(), Fail> {
     context.output.remark("waiting for mail in all rooms (Ctrl-C ends it)");
     context.output.flush().map_err(Fail::Output)?;
-    let looked = everywhere(context)?.wait(|post| filter(which, post), limit, timeout)?;
+    let looked = everywhere(context)?.wait(|post| which.filter(post), limit, timeout)?;
     let came = has_headers(&looked);
     if context.output.json {
         show_json(context, &looked, "timed_out", (!came).into());

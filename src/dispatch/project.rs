@@ -13,7 +13,7 @@ use crate::mailbox::{Dir, IfAny};
 use crate::message::Envelope;
 use crate::name::MailboxId;
 use crate::post::{Error, Post, Result};
-use crate::repository::Repository;
+use crate::repository::{self, Repository};
 use crate::settings::{self, Project};
 use crate::workflow::runs::Runs;
 
@@ -31,10 +31,15 @@ struct Note {
 }
 
 impl Note {
-    fn of(dir: &Path) -> Self {
-        let repository = Repository::around(dir, None).ok().flatten();
+    fn of(dir: &Path) -> Result<Self> {
+        let repository = Repository::around(dir, None).map_err(|e| match e {
+            repository::Error::Io { .. } => Error::Failing { why: e.to_string() },
+            repository::Error::Broken { path, why } => {
+                Error::Unreadable { path: path.display().to_string(), why }
+            }
+        })?;
         let project = repository.map_or_else(|| dir.to_owned(), |repository| repository.common);
-        Self { v: 1, project, dir: dir.to_owned() }
+        Ok(Self { v: 1, project, dir: dir.to_owned() })
     }
 
     /// Whether its project still has an agent of a name. What cannot be read may have.
@@ -73,7 +78,7 @@ pub(super) fn note(post: &Post, agents: &[(Agent, MailboxId)]) -> Result<()> {
 fn differs(post: &Post, agent: &Agent, id: &MailboxId) -> Result<Option<(Dir, Note)>> {
     let Some(dir) = &agent.project else { return Ok(None) };
     let Some(home) = post.room().root().sub_if_any(id.as_str())? else { return Ok(None) };
-    let ours = Note::of(dir);
+    let ours = Note::of(dir)?;
     let noted: Option<Note> = home.read(FILE, LIMIT)?.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     match noted {
         Some(noted) if noted.project == ours.project => Ok(None),
@@ -89,10 +94,11 @@ fn differs(post: &Post, agent: &Agent, id: &MailboxId) -> Result<Option<(Dir, No
 /// Why a message is none of this agent's: it is a step of a run of another project.
 pub(super) fn refuse(post: &Post, agent: &Agent, envelope: &Envelope) -> Result<Option<String>> {
     let Some(dir) = &agent.project else { return Ok(None) };
-    let Some(record) = Runs::existing(post.room())?.and_then(|runs| runs.record(&envelope.from)) else {
-        return Ok(None);
-    };
-    let is_foreign = Note::of(&record.project).project != Note::of(dir).project;
+    let Some(runs) = Runs::existing(post.room())? else { return Ok(None) };
+    // That the disk failed does not mean that this is no run.
+    let record = if runs.is_kept(&envelope.from)? { runs.record(&envelope.from) } else { None };
+    let Some(record) = record else { return Ok(None) };
+    let is_foreign = Note::of(&record.project)?.project != Note::of(dir)?.project;
     Ok(is_foreign.then(|| {
         let (theirs, ours) = (record.project.display(), dir.display());
         format!("it is a step of a run of {theirs}, and this agent is one of {ours}")

@@ -16,7 +16,7 @@ use rustix::fs::{FileType, Stat};
 
 use crate::clock::Timestamp;
 use crate::mailbox::reading::mtime;
-use crate::mailbox::{Dir, Error};
+use crate::mailbox::{Dir, Error, IfAny};
 use crate::room::Room;
 
 /// A staging file may belong to a sender that is still at work; after this long it does not.
@@ -115,8 +115,6 @@ impl Doctor<'_> {
         if fix {
             match cure() {
                 Ok(()) => finding.fixed = true,
-                // Somebody else was quicker.
-                Err(e) if e.is_missing() => finding.fixed = true,
                 Err(e) => finding.what = format!("{} (not mended: {e})", finding.what),
             }
         }
@@ -167,11 +165,10 @@ impl Doctor<'_> {
             path,
             format!("was staged {hours} h ago and never published"),
             || {
-                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-                    dir.remove_tree(name)
-                } else {
-                    dir.remove(name)
-                }
+                let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+                let removed = if is_dir { dir.remove_tree(name) } else { dir.remove(name) };
+                // Another doctor may have been quicker.
+                removed.if_any().map(drop)
             },
         );
     }

@@ -28,6 +28,8 @@ pub enum Error {
     UnknownName { name: String, nearest: Vec<String>, all: Vec<String> },
     #[error("{one} and {other} both have an agent `{name}`, and mail does not say whose it is")]
     TwoProjects { name: String, one: String, other: String },
+    #[error("nobody in any room is called `{name}`")]
+    NobodyAnywhere { name: String },
     #[error("this command has no mailbox to act as")]
     WhoAmI,
     #[error("{source_of_name} says `{name}`, but nobody here is called that")]
@@ -168,6 +170,7 @@ impl Error {
     pub fn code(&self) -> Failure {
         match self {
             Self::UnknownName { .. }
+            | Self::NobodyAnywhere { .. }
             | Self::WhoAmI
             | Self::NotMe { .. }
             | Self::NoMailbox { .. }

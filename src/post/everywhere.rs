@@ -3,6 +3,7 @@
 //! In each room that is the mailbox of the name that was given, else that of this terminal and `user`. A room that cannot be looked
 //! into is told beside what the others have, and never taken for an empty one.
 
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use super::person::USER;
 use super::{Caller, Checked, Error, Filter, Me, Post, Result};
 use crate::clock::Clock;
 use crate::name::RoomName;
-use crate::room;
+use crate::room::{self, Room};
 use crate::rooms::Rooms;
 use crate::wait::Watch;
 
@@ -66,29 +67,34 @@ impl Everywhere {
         Ok(looked)
     }
 
-    /// The person's unread mail: the first `limit` headers of each mailbox that fit. `filter`: `None` where nothing can fit. An error
-    /// if nobody anywhere has the name that was given.
-    pub fn check(
-        &self,
-        filter: impl Fn(&Post) -> Result<Option<Filter>>,
-        limit: usize,
-    ) -> Result<Looked<Unread>> {
+    /// The person's unread mail: the first `limit` headers of each mailbox that fit. A sender that is not known in a room has sent
+    /// nothing there. An error if nobody anywhere has a name that was given.
+    pub fn check(&self, filter: impl Fn(&Post) -> Result<Filter>, limit: usize) -> Result<Looked<Unread>> {
+        let (any_room, known_sender, unknown) = (Cell::new(false), Cell::new(false), RefCell::default());
         let looked = self.look(|post| {
-            let persons = post.persons()?;
-            let mut mailboxes = vec![];
-            if let Some(filter) = filter(&post)? {
-                for me in persons {
-                    let checked = post.check(&me, &filter, limit)?;
-                    mailboxes.push((me, checked));
+            any_room.set(true);
+            let filter = match filter(&post) {
+                Err(Error::UnknownName { name, .. }) => {
+                    unknown.replace(name);
+                    None
                 }
+                other => Some(other?),
+            };
+            known_sender.set(known_sender.get() || filter.is_some());
+            let mut mailboxes = vec![];
+            for me in post.persons()? {
+                let checked =
+                    filter.as_ref().map_or(Ok(Checked::default()), |f| post.check(&me, f, limit))?;
+                mailboxes.push((me, checked));
             }
             Ok(Unread { post, mailboxes })
         })?;
-        let is_known = looked.found.iter().any(|there| !there.what.mailboxes.is_empty());
+        let nobody = |name: String| Err(Error::NobodyAnywhere { name });
+        let has_mailbox = looked.found.iter().any(|there| !there.what.mailboxes.is_empty());
         match &self.caller.flag {
-            Some(name) if !is_known && looked.failed.is_empty() => {
-                Err(Error::UnknownName { name: name.clone(), nearest: vec![], all: vec![] })
-            }
+            _ if !looked.failed.is_empty() => Ok(looked),
+            Some(name) if !has_mailbox => nobody(crate::message::visible::clip(name, 80)),
+            _ if any_room.get() && !known_sender.get() => nobody(unknown.take()),
             _ => Ok(looked),
         }
     }
@@ -96,15 +102,22 @@ impl Everywhere {
     /// Waits until there is some, at most `timeout`. What is returned has no headers if the time is over.
     pub fn wait(
         &self,
-        filter: impl Fn(&Post) -> Result<Option<Filter>>,
+        filter: impl Fn(&Post) -> Result<Filter>,
         limit: usize,
         timeout: Duration,
     ) -> Result<Looked<Unread>> {
+        let filter = |post: &Post| {
+            // Who stays must not be led elsewhere by somebody who may move the room away.
+            if !timeout.is_zero() {
+                Room::check_above(post.room.path())?;
+            }
+            filter(post)
+        };
         let start = self.clock.boot();
         loop {
             // Watched first, then looked at. What is made in between is found by the next look, which is never far.
             let mut watch = Watch::on(self.arrival_dirs()?);
-            let looked = self.check(&filter, limit)?;
+            let looked = self.check(filter, limit)?;
             let waited = self.clock.boot().saturating_sub(start);
             if waited >= timeout || looked.found.iter().any(|there| there.what.headers() > 0) {
                 return Ok(looked);

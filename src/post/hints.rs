@@ -10,6 +10,7 @@ impl Error {
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::UnknownName { nearest, all, .. } => names_hint(nearest, all),
+            Self::NobodyAnywhere { .. } => vec!["postroom names --all".into()],
             Self::WhoAmI => vec![
                 "postroom setup NAME      makes your mailbox and binds it to this session or terminal".into(),
                 "postroom --as NAME …     acts as a mailbox that exists (or export AGENT_MAILBOX_ID=NAME)"

@@ -70,8 +70,12 @@ impl Post {
         if found.folder != Folder::Failed {
             return Ok(false);
         }
-        let now = self.find(me, asked.as_str())?;
-        Ok(now.folder == Folder::Inbox && me.mailbox.finish(now.folder, &now.name, None)?)
+        match self.find(me, asked.as_str()) {
+            Ok(now) if now.folder == Folder::Inbox => Ok(me.mailbox.finish(now.folder, &now.name, None)?),
+            // The answer is given, whatever became of the question.
+            Ok(_) | Err(Error::NoMessage { .. }) => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 
     /// Finds the message that is to be answered. From here on nobody else can end the claim it is under, or give it to another

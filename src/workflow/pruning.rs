@@ -66,7 +66,7 @@ impl RunsToPrune for Workflows {
         // Somebody may have begun it again since it was looked at.
         self.over(post, run)?;
         if let Some(record) = runs.record(run) {
-            // They follow from the mail, and whoever keeps a tree may have taken them away.
+            // They follow from the mail, and may be gone from the tree already.
             let _ = Desk::new(&record.desk).forget(run);
         }
         mailbox()?;

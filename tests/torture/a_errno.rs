@@ -61,7 +61,7 @@ pub(crate) fn every_call_fails(lab: &Lab) -> Outcome {
     }
     let (clean, all, claims) = (clean.into_inner(), ERRORS.len(), Op::CLAIMS.len());
     findings.verdict(format!(
-        "{points} points × {all} errors and {sampled} points, {claims} operations on claims among them, × {TURNS} in turn: {runs} runs, {clean} succeeded all the same"
+        "{points} points × {all} errors and {sampled} points, {claims} operations on claims among them, × {TURNS} in turn: {runs} runs, {clean} succeeded anyway"
     ))
 }
 

@@ -43,7 +43,12 @@ fn a_name_is_looked_for_in_every_room() {
     let out = around.bare(["--as", "bob", "check", "--all", "--from", "alice"]).exits(1).out;
     assert_eq!(out, "", "bob is in one room alone, and has none");
     let ran = around.bare(["--as", "nobody", "check", "--all"]).exits(3);
-    assert!(ran.err.contains("nobody here is called `nobody`"), "{ran:?}");
+    assert!(ran.err.contains("nobody in any room is called `nobody`"), "{ran:?}");
+    // A sender of one room is known; a mistyped one is not taken for one who has sent nothing.
+    around.bare(["--as", "alice", "check", "--all", "--from", "bob"]).exits(1);
+    let ran = around.bare(["--as", "alice", "check", "--all", "--from", "bbo"]).exits(3);
+    assert!(ran.err.contains("nobody in any room is called `bbo`"), "{ran:?}");
+    assert!(ran.err.contains("postroom names --all"), "{ran:?}");
 }
 
 #[test]
@@ -78,6 +83,18 @@ fn a_wait_ends_with_mail_in_any_room() {
     assert_eq!(output.status.code(), Some(0));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&json["timed_out"], &json["mailboxes"][0]["unread"]), (&false.into(), &1.into()), "{json}");
+}
+
+#[test]
+fn who_stays_refuses_a_room_that_others_could_move_away() {
+    let around = rooms();
+    let above = around.around().join("home/.local");
+    std::fs::set_permissions(&above, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let ran = around.bare(["wait", "--all", "--timeout", "1"]).exits(5);
+    assert!(
+        ran.err.contains("the room one could not be looked into") && ran.err.contains("writable by others"),
+        "{ran:?}"
+    );
 }
 
 #[test]
