@@ -132,9 +132,8 @@ impl Dir {
     fn stage_like(&self, staged: &str, bytes: &[u8], name: &str, read: &Stat) -> Result<Stat> {
         let acl = self.access_list(name)?;
         let make = || {
-            let file = self.create(staged, bytes)?;
+            let (file, made) = self.create(staged, bytes)?;
             let fault = |doing| move |e| self.fault(doing, staged, e);
-            let made = fs::fstat(&file).map_err(fault("look at"))?;
             let mut mode = read.st_mode & 0o777;
             if made.st_gid != read.st_gid {
                 match fs::fchown(&file, None, Some(fs::Gid::from_raw(read.st_gid))) {
@@ -165,12 +164,16 @@ impl Dir {
     /// The access list of a file, if it has more than a mode.
     fn access_list(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let opened = self.open_file(name)?;
-        let mut acl = vec![0; 64 * 1024];
-        match fs::fgetxattr(&opened.file, ACCESS_LIST, &mut acl) {
-            Ok(length) => {
-                acl.truncate(length);
-                Ok(Some(acl))
-            }
+        let read = || {
+            // Nearly no file has one, and the kernel clears as much memory as it is offered. So the first question offers none.
+            fs::fgetxattr(&opened.file, ACCESS_LIST, &mut [0_u8; 0])?;
+            let mut acl = vec![0; 64 * 1024];
+            let length = fs::fgetxattr(&opened.file, ACCESS_LIST, &mut acl)?;
+            acl.truncate(length);
+            Ok(acl)
+        };
+        match read() {
+            Ok(acl) => Ok(Some(acl)),
             Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
             Err(e) => Err(self.fault("read the access list of", name, e)),
         }

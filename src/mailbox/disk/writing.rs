@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 
-use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::flags::{exclusive, fsync, no_replace};
@@ -16,7 +16,7 @@ impl Dir {
     /// Writes and syncs a new file where no reader looks.
     pub fn stage(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let synced =
-            self.create(name, bytes).and_then(|file| fsync(&file).map_err(|e| self.fault("sync", name, e)));
+            self.create(name, bytes).and_then(|(file, _)| fsync(&file).map_err(|e| self.fault("sync", name, e)));
         if synced.is_err() {
             let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
         }
@@ -28,7 +28,8 @@ impl Dir {
         self.create(name, bytes).map(|_| ())
     }
 
-    pub(super) fn create(&self, name: &str, bytes: &[u8]) -> Result<File> {
+    /// A new file with this content, and what it is: of the mode that every file of a room has.
+    pub(super) fn create(&self, name: &str, bytes: &[u8]) -> Result<(File, Stat)> {
         let flags = OFlags::WRONLY | OFlags::CREATE | exclusive() | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, FILE_MODE))
             .map_err(|e| self.fault("create", name, e))?;
@@ -37,11 +38,12 @@ impl Dir {
             file.write_all(bytes).map_err(|e| Error::std("write", &self.path.join(name), e))?;
             // A umask can take away the owner's own rights. And a file that was looked at after it was written has another
             // time of change when it is moved, by which its readers know that it is whole.
-            let stat = fs::fstat(&file).map_err(|e| self.fault("look at", name, e))?;
+            let mut stat = fs::fstat(&file).map_err(|e| self.fault("look at", name, e))?;
             if stat.st_mode & 0o777 != FILE_MODE.as_raw_mode() {
                 fs::fchmod(&file, FILE_MODE).map_err(|e| self.fault("set the mode of", name, e))?;
+                stat.st_mode = stat.st_mode & !0o777 | FILE_MODE.as_raw_mode();
             }
-            Ok(file)
+            Ok((file, stat))
         };
         let written = written();
         if written.is_err() {
