@@ -241,7 +241,7 @@ fn json(receipt: &Receipt) -> Value {
         Outcome::Failed(e) => ("failed", Some(e.to_string())),
     };
     json!({
-        "id": receipt.id.as_str(), "to": {"id": receipt.to.as_str(), "name": receipt.name}, "subject": receipt.subject,
+        "id": receipt.id.as_str(), "to": {"id": receipt.to.id().map(|id| id.as_str()), "name": receipt.name}, "subject": receipt.subject,
         "state": state, "detail": detail, "file": receipt.file,
     })
 }

@@ -13,6 +13,13 @@ use crate::name::{BadName, MailboxId, RoomName};
 /// The field that names the room of a sender, if that is another than the recipient's.
 pub const FROM_ROOM: &str = crate::mailbox::delivery::FROM_ROOM;
 
+/// Somebody of another room.
+pub(super) struct InOtherRoom {
+    pub(super) post: Post,
+    pub(super) room: RoomName,
+    pub(super) id: MailboxId,
+}
+
 impl Post {
     /// What this room is called, if it has a name.
     pub fn room_name(&self) -> Option<String> {
@@ -39,7 +46,7 @@ impl Post {
     }
 
     /// Takes `NAME@ROOM` apart. `None`: it is somebody of this room, or a group.
-    pub(super) fn elsewhere(&self, address: &str) -> Result<Option<(Self, MailboxId)>> {
+    pub(super) fn elsewhere(&self, address: &str) -> Result<Option<InOtherRoom>> {
         let Some((name, room)) = address.rsplit_once('@').filter(|(name, _)| !name.is_empty()) else {
             return Ok(None);
         };
@@ -52,12 +59,12 @@ impl Post {
             text: room.to_owned(),
             why,
         })?;
-        let there = self.there(&room)?;
+        let post = self.there(&room)?;
         if self.room_name().is_none() {
             return Err(Error::NoWayBack { room: room.to_string() });
         }
-        let id = there.addressee(name)?;
-        Ok(Some((there, id)))
+        let id = post.addressee(name)?;
+        Ok(Some(InOtherRoom { post, room, id }))
     }
 
     /// The room that a message came from, if it is another one.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::claim::is_bounce;
 use super::trace::State;
-use super::{Awaited, Error, Filter, Letter, Me, Opened, Outcome, Post, Receipt, Result};
+use super::{Awaited, Destination, Error, Filter, Letter, Me, Opened, Outcome, Post, Receipt, Result};
 use crate::mailbox::Folder;
 use crate::name::MailboxId;
 use crate::wait::Watch;
@@ -54,10 +54,21 @@ impl Post {
         let answer = self.await_answer(me, &receipt, None, timeout)?;
         let state = match answer {
             Some(_) => None,
-            None => self.state_of(receipt.id.as_str(), receipt.place())?,
+            None => self.state_of_sent(&receipt)?,
         };
         let bounced = answer.as_ref().is_some_and(|a| is_bounce(&a.message.envelope));
         Ok(Asked { receipt, answer, bounced, state })
+    }
+
+    /// Where a message is that was sent; `None` if it cannot be found.
+    fn state_of_sent(&self, receipt: &Receipt) -> Result<Option<State>> {
+        match &receipt.to {
+            Destination::Here(to) => self.state_of(receipt.id.as_str(), to.as_str()),
+            Destination::Elsewhere { id, room } => {
+                self.there(room)?.state_of(receipt.id.as_str(), id.as_str())
+            }
+            Destination::File => Ok(None),
+        }
     }
 
     fn await_answer(
@@ -85,7 +96,7 @@ impl Post {
         let clock = self.room.clock();
         let start = clock.boot();
         while clock.boot().saturating_sub(start) < GRACE {
-            if let Some(failed @ State::Failed(_)) = self.state_of(receipt.id.as_str(), receipt.place())? {
+            if let Some(failed @ State::Failed(_)) = self.state_of_sent(receipt)? {
                 return Ok(failed);
             }
             crate::mailbox::pause(Duration::from_millis(20));
@@ -103,9 +114,9 @@ impl Post {
         alone: bool,
         timeout: Duration,
     ) -> Result<Fate> {
-        let state = || self.state_of(receipt.id.as_str(), receipt.place());
+        let state = || self.state_of_sent(receipt);
         if until == Until::Reply {
-            let from = (!alone).then(|| receipt.to.clone());
+            let from = receipt.to.id().filter(|_| !alone).cloned();
             return Ok(match self.await_answer(me, receipt, from, timeout)? {
                 Some(answer) if is_bounce(&answer.message.envelope) => Fate::Missed(self.given_up(receipt)?),
                 Some(answer) => Fate::Reached(State::Answered(answer.time.to_string())),
@@ -114,11 +125,15 @@ impl Post {
         }
         let clock = self.room.clock();
         let start = clock.boot();
-        let mailbox = self.mailbox(&receipt.to)?;
+        let inbox = match &receipt.to {
+            Destination::Here(id) => self.mailbox(id)?.path(Folder::Inbox, ""),
+            Destination::Elsewhere { id, room } => self.there(room)?.mailbox(id)?.path(Folder::Inbox, ""),
+            Destination::File => return Ok(Fate::TimedOut(None)),
+        };
         let mut unexplained = None;
         loop {
             // It leaves the inbox with whatever happens to it, and that is the one place it is sure to be.
-            let mut watch = Watch::on_leaving(&mailbox.path(Folder::Inbox, ""));
+            let mut watch = Watch::on_leaving(&inbox);
             let now = state()?;
             let waited = clock.boot().saturating_sub(start);
             match now {

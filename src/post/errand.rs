@@ -58,9 +58,7 @@ impl Post {
         id: &MessageId,
         first: bool,
     ) -> Result<Receipt> {
-        let mut sent =
-            self.send_as(&Sender::of(&me.mailbox), letter, std::slice::from_ref(to), id, !first)?;
-        sent.pop().ok_or(super::Error::EmptyBody)
+        self.send_one(&Sender::of(&me.mailbox), letter, to, id, !first)
     }
 
     /// Writes something into one's own mailbox, once.
@@ -149,7 +147,7 @@ impl Post {
     }
 
     /// Notes that somebody sent a step of a run that is not the run itself; the run then does not ask for it.
-    pub(super) fn note_next_step(&self, from: &MailboxId, to: &MailboxId, envelope: &Envelope) {
+    pub(super) fn note_next_step(&self, from: &MailboxId, envelope: &Envelope) {
         let (Some(run), Some(step)) = (envelope.extra("workflow"), envelope.extra("step")) else { return };
         if run == from.as_str() || envelope.reply_to.is_some() {
             return;
@@ -158,7 +156,7 @@ impl Post {
         let note = SentStep {
             id: envelope.id.to_string(),
             from: from.to_string(),
-            to: to.to_string(),
+            to: envelope.to.clone(),
             step: step.to_owned(),
             at: self.now().precise(),
         };

@@ -167,6 +167,7 @@ impl Error {
         }
     }
 
+    /// Every error is named here, so that the compiler asks for the exit code of a new one.
     pub fn code(&self) -> Failure {
         match self {
             Self::UnknownName { .. }
@@ -189,7 +190,47 @@ impl Error {
             Self::Failing { .. } => Failure::NotDone,
             Self::Unproven { .. } => Failure::Unproven,
             Self::Disk(e) | Self::Room(room::Error::Disk(e)) => disk_code(e),
-            _ => Failure::Refused,
+            Self::Room(
+                room::Error::NotEmpty { .. }
+                | room::Error::BadPath { .. }
+                | room::Error::Newer { .. }
+                | room::Error::BadVersion { .. }
+                | room::Error::Settings(_),
+            ) => Failure::Refused,
+            Self::TwoProjects { .. }
+            | Self::AmbiguousMessage { .. }
+            | Self::HolderAlive { .. }
+            | Self::TakenOver { .. }
+            | Self::OwnMailbox { .. }
+            | Self::NotOver { .. }
+            | Self::UnreadMail { .. }
+            | Self::UndoTaken { .. }
+            | Self::InboxTaken { .. }
+            | Self::GroupInItself { .. }
+            | Self::EmptyGroup { .. }
+            | Self::NotUnread { .. }
+            | Self::ForeignClaim { .. }
+            | Self::ManySenders { .. }
+            | Self::NoReplyWanted
+            | Self::Field { .. }
+            | Self::EmptyBody
+            | Self::BodyTooLarge { .. }
+            | Self::BodyNotUtf8 { .. }
+            | Self::Secret { .. }
+            | Self::Full { .. }
+            | Self::BadName { .. }
+            | Self::BadValue { .. }
+            | Self::Taken { .. }
+            | Self::AlreadyNamed { .. }
+            | Self::IdTaken { .. }
+            | Self::Answered { .. }
+            | Self::Unreadable { .. }
+            | Self::NoWayBack { .. }
+            | Self::Registry(_)
+            | Self::AmbiguousName { .. }
+            | Self::NoPerson(_)
+            | Self::SaidBefore { .. }
+            | Self::NoSettings => Failure::Refused,
         }
     }
 }
@@ -198,6 +239,17 @@ fn disk_code(e: &fault::Error) -> Failure {
     match e {
         fault::Error::Io { .. } | fault::Error::Locked { .. } | fault::Error::Busy { .. } => Failure::NotDone,
         fault::Error::Pruned { .. } => Failure::Unknown,
-        _ => Failure::Refused,
+        fault::Error::Link { .. }
+        | fault::Error::NotAFile { .. }
+        | fault::Error::NotADirectory { .. }
+        | fault::Error::OtherOwner { .. }
+        | fault::Error::LooseParent { .. }
+        | fault::Error::OtherParent { .. }
+        | fault::Error::HardLink { .. }
+        | fault::Error::TooLarge { .. }
+        | fault::Error::Exists { .. }
+        | fault::Error::Content { .. }
+        | fault::Error::Unwritable(_)
+        | fault::Error::Destination { .. } => Failure::Refused,
     }
 }

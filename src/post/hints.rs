@@ -120,7 +120,7 @@ impl Error {
             Self::AmbiguousMessage { .. } => vec!["give more digits of the id".into()],
             Self::EmptyBody => vec!["-m TEXT, --file FILE, or the text on standard input".into()],
             Self::BodyTooLarge { .. } => vec!["put it into a file and send its path".into()],
-            Self::Secret { .. } => vec!["--allow-secrets sends it all the same".into()],
+            Self::Secret { .. } => vec!["--allow-secrets sends it anyway".into()],
             Self::Full { name, .. } => {
                 vec![format!("`{name}` must read or archive mail first; nothing was sent")]
             }

@@ -5,7 +5,7 @@
 //! finds that id there (format.md §5.4). Replies of one mailbox take turns.
 
 use super::collect::inherited;
-use super::{Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
+use super::{Destination, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::hex;
 use crate::mailbox::delivery::REPLY_PATH;
 use crate::mailbox::lock::Lock;
@@ -181,7 +181,8 @@ impl Post {
     fn left_with_worker(&self, worker: &Mailbox, answer: &KeptAnswer) -> Result<Receipt> {
         let file = answer.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let subject = answer.message.envelope.subject.clone();
-        let (id, to, name) = (answer.id.clone(), worker.id().clone(), answer.to.clone());
+        let (id, name) = (answer.id.clone(), answer.to.clone());
+        let to = Destination::Here(worker.id().clone());
         Ok(Receipt { id, to, name, subject, file, is_beside: false, outcome: Outcome::Queued })
     }
 

@@ -78,9 +78,7 @@ impl Post {
         self.made(to)?;
         let mailbox = self.existing_id(from.as_str())?.map(|id| self.mailbox(&id)).transpose()?;
         let sender = Sender { id: from, mailbox: mailbox.as_ref(), room: None };
-        self.send_as(&sender, letter, std::slice::from_ref(to), &MessageId::fresh(), false)?
-            .pop()
-            .ok_or(Error::EmptyBody)
+        self.send_one(&sender, letter, to, &MessageId::fresh(), false)
     }
 
     /// Paths of unread messages in the order of their names; a mailbox that is not there has none.

@@ -3,6 +3,7 @@
 //! Everything is checked before the first delivery, so a refused letter reaches nobody. Copies to several
 //! recipients share one id and differ only in `to`.
 
+use super::address::InOtherRoom;
 use super::claim::{BOUNCE, is_bounce};
 use super::{Error, FROM_ROOM, Me, Post, Result, VIA};
 use crate::journal::Event;
@@ -11,10 +12,7 @@ use crate::mailbox::{
 };
 use crate::message::envelope::{self, check_value};
 use crate::message::{Envelope, Priority, any, secret};
-use crate::name::{MailboxId, MessageId};
-
-/// Whom a receipt names for a file in an inbox that the room does not know.
-const OUTSIDE: &str = "outside";
+use crate::name::{MailboxId, MessageId, RoomName};
 
 /// The field that counts how many automatic steps led to a message.
 pub const HOPS: &str = "hops";
@@ -64,24 +62,39 @@ impl<'a> Sender<'a> {
     }
 }
 
+/// Where a letter went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// A mailbox of this room.
+    Here(MailboxId),
+    /// A mailbox of another room of this machine.
+    Elsewhere { id: MailboxId, room: RoomName },
+    /// A file in an inbox that the room does not know.
+    File,
+}
+
+impl Destination {
+    /// The id of the mailbox; none for a file.
+    pub fn id(&self) -> Option<&MailboxId> {
+        match self {
+            Self::Here(id) | Self::Elsewhere { id, .. } => Some(id),
+            Self::File => None,
+        }
+    }
+}
+
 /// What happened for one recipient.
 #[derive(Debug)]
 pub struct Receipt {
     pub id: MessageId,
-    pub to: MailboxId,
+    pub to: Destination,
+    /// The name of the recipient, its address in another room, or a path.
     pub name: String,
     pub subject: String,
     pub file: String,
     /// Its name was taken, so it lies beside what has that name.
     pub is_beside: bool,
     pub outcome: Outcome,
-}
-
-impl Receipt {
-    /// Where the message is: a mailbox of this room, or the address of one elsewhere.
-    pub(super) fn place(&self) -> &str {
-        if self.name.contains('@') { &self.name } else { self.to.as_str() }
-    }
 }
 
 #[derive(Debug)]
@@ -109,7 +122,7 @@ impl Outcome {
 impl Post {
     /// Sends a letter to the names it gives.
     pub fn send(&self, me: &Me, letter: &Letter) -> Result<Vec<Receipt>> {
-        let (mut to, mut elsewhere): (Vec<MailboxId>, Vec<(Self, MailboxId)>) = (vec![], vec![]);
+        let (mut to, mut elsewhere) = (vec![], vec![]);
         for name in &letter.to {
             if let Some(other) = self.elsewhere(name)? {
                 elsewhere.push(other);
@@ -122,14 +135,12 @@ impl Post {
             }
         }
         let (id, retry) = letter.id.clone().map_or_else(|| (MessageId::fresh(), false), |id| (id, true));
-        for (there, recipient) in &elsewhere {
-            there.room.may_write()?;
-            there.check_letter(letter)?;
-            there.check_room_for(recipient, &id, retry)?;
+        for other in &elsewhere {
+            other.post.check_sending(letter, std::slice::from_ref(&other.id), &id, retry)?;
         }
         let mut receipts = self.send_as(&Sender::of(&me.mailbox), letter, &to, &id, retry)?;
-        for (there, recipient) in &elsewhere {
-            receipts.extend(self.send_there(me, letter, there, recipient, (&id, retry))?);
+        for other in &elsewhere {
+            receipts.push(self.send_there(me, letter, other, (&id, retry))?);
         }
         Ok(receipts)
     }
@@ -139,27 +150,26 @@ impl Post {
         &self,
         me: &Me,
         letter: &Letter,
-        there: &Self,
-        to: &MailboxId,
+        other: &InOtherRoom,
         (id, retry): (&MessageId, bool),
-    ) -> Result<Option<Receipt>> {
+    ) -> Result<Receipt> {
         let mut letter = letter.clone();
         letter
             .extra
             .extend(self.is_persons(&me.id).then(|| self.via()).flatten().map(|name| (VIA.to_owned(), name)));
-        let sender = self.sender(&me.mailbox, Some(there));
-        let sent = there.send_as(&sender, &letter, std::slice::from_ref(to), id, retry)?.pop();
-        let Some(receipt) = sent else { return Ok(None) };
-        let room = there.room_name().unwrap_or_default();
+        let sender = self.sender(&me.mailbox, Some(&other.post));
+        let receipt = other.post.send_one(&sender, &letter, &other.id, id, retry)?;
+        let name = format!("{}@{}", receipt.name, other.room);
         if matches!(receipt.outcome, Outcome::Queued | Outcome::Unproven(_)) {
             self.record(Event {
                 id: id.to_string(),
-                to: format!("{}@{room}", receipt.name),
+                to: name.clone(),
                 subject: receipt.subject.clone(),
                 ..Event::new("sent", me.id.as_str())
             });
         }
-        Ok(Some(Receipt { name: format!("{}@{room}", receipt.name), ..receipt }))
+        let to = Destination::Elsewhere { id: other.id.clone(), room: other.room.clone() };
+        Ok(Receipt { to, name, ..receipt })
     }
 
     /// Sends a letter under an id to mailboxes that are known to exist. `retry`: the id may have been
@@ -172,17 +182,39 @@ impl Post {
         id: &MessageId,
         retry: bool,
     ) -> Result<Vec<Receipt>> {
+        self.check_sending(letter, to, id, retry)?;
+        Ok(to.iter().map(|recipient| self.send_checked(from, letter, recipient, (id, retry))).collect())
+    }
+
+    /// As [`Post::send_as`], to one mailbox.
+    pub(super) fn send_one(
+        &self,
+        from: &Sender<'_>,
+        letter: &Letter,
+        to: &MailboxId,
+        id: &MessageId,
+        retry: bool,
+    ) -> Result<Receipt> {
+        self.check_sending(letter, std::slice::from_ref(to), id, retry)?;
+        Ok(self.send_checked(from, letter, to, (id, retry)))
+    }
+
+    /// Refuses a letter before anybody gets it.
+    fn check_sending(&self, letter: &Letter, to: &[MailboxId], id: &MessageId, retry: bool) -> Result<()> {
         self.room.may_write()?;
         self.check_letter(letter)?;
-        let subject = letter.subject.clone().unwrap_or_else(|| envelope::subject_of(&letter.body));
-        for recipient in to {
-            self.check_room_for(recipient, id, retry)?;
-        }
-        let deliver = |recipient| {
-            let put = |delivery: &Delivery<'_>| Ok(self.mailbox(recipient)?.deliver(delivery)?);
-            self.deliver(from, letter, recipient, (id, retry), &subject, put)
-        };
-        Ok(to.iter().map(deliver).collect())
+        to.iter().try_for_each(|recipient| self.check_room_for(recipient, id, retry))
+    }
+
+    fn send_checked(
+        &self,
+        from: &Sender<'_>,
+        letter: &Letter,
+        to: &MailboxId,
+        id: (&MessageId, bool),
+    ) -> Receipt {
+        let put = |delivery: &Delivery<'_>| Ok(self.mailbox(to)?.deliver(delivery)?);
+        self.deliver(from, letter, Destination::Here(to.clone()), id, put)
     }
 
     /// Refuses a message for which a mailbox has no room.
@@ -206,18 +238,15 @@ impl Post {
     ) -> Result<Receipt> {
         let path = match letter.route.as_ref().map(|route| &route.to) {
             Some(ReplyTarget::Mailbox(to)) => {
-                let sent = self.send_as(from, letter, std::slice::from_ref(to), id, retry)?.pop();
-                return sent.ok_or(Error::NoReplyWanted);
+                return self.send_one(from, letter, to, id, retry);
             }
             Some(ReplyTarget::Path(path)) => path,
             None => return Err(Error::NoReplyWanted),
         };
         self.room.may_write()?;
         self.check_letter(letter)?;
-        let outside = MailboxId::parse(OUTSIDE).map_err(|_| Error::NoReplyWanted)?;
-        let subject = letter.subject.clone().unwrap_or_else(|| envelope::subject_of(&letter.body));
         let put = |delivery: &Delivery<'_>| Ok(workspace::deliver_to_path(path, delivery, self)?);
-        let receipt = self.deliver(from, letter, &outside, (id, retry), &subject, put);
+        let receipt = self.deliver(from, letter, Destination::File, (id, retry), put);
         Ok(Receipt { name: path.clone(), ..receipt })
     }
 
@@ -276,12 +305,13 @@ impl Post {
         &self,
         from: &Sender<'_>,
         letter: &Letter,
-        to: &MailboxId,
+        to: Destination,
         (id, retry): (&MessageId, bool),
-        subject: &str,
         put: impl FnOnce(&Delivery<'_>) -> Result<DeliveryOutcome>,
     ) -> Receipt {
-        let envelope = self.envelope(from, letter, to, id, subject);
+        let subject = letter.subject.clone().unwrap_or_else(|| envelope::subject_of(&letter.body));
+        let recipient = to.id().map(ToString::to_string).unwrap_or_default();
+        let envelope = self.envelope(from, letter, &recipient, id, &subject);
         let delivery = Delivery {
             envelope: &envelope,
             body: &letter.body,
@@ -312,26 +342,26 @@ impl Post {
             Err(e) => Outcome::Failed(e),
         };
         if matches!(outcome, Outcome::Queued | Outcome::Unproven(_)) {
-            self.note_next_step(from.id, to, &envelope);
+            self.note_next_step(from.id, &envelope);
             self.record(Event {
                 id: id.to_string(),
-                to: to.to_string(),
-                subject: subject.to_owned(),
+                to: recipient.clone(),
+                subject: subject.clone(),
                 reply_to: letter.reply_to.as_ref().map(ToString::to_string).unwrap_or_default(),
                 file: file.clone(),
                 note: if is_bounce(&envelope) { BOUNCE.to_owned() } else { String::new() },
                 ..Event::new("sent", from.id.as_str())
             });
         }
-        let (name, subject) = (self.name_of(to.as_str()).to_owned(), subject.to_owned());
-        Receipt { id: id.clone(), to: to.clone(), name, subject, file, is_beside, outcome }
+        let name = self.name_of(&recipient).to_owned();
+        Receipt { id: id.clone(), to, name, subject, file, is_beside, outcome }
     }
 
     fn envelope(
         &self,
         from: &Sender<'_>,
         letter: &Letter,
-        to: &MailboxId,
+        to: &str,
         id: &MessageId,
         subject: &str,
     ) -> Envelope {

@@ -94,9 +94,12 @@ impl Counted {
                 self.queued.insert((event.to.clone(), event.id.clone()), time);
                 if within {
                     let step = self.step(time);
-                    let received = self.of(&event.to);
-                    received.received += 1;
-                    received.arrivals[step] += 1;
+                    // An answer to a file outside of the room is received by no mailbox.
+                    if !event.to.is_empty() {
+                        let received = self.of(&event.to);
+                        received.received += 1;
+                        received.arrivals[step] += 1;
+                    }
                     self.of(&event.by).sent += 1;
                 }
             }

@@ -73,7 +73,7 @@ impl Post {
                     time: event.time,
                     is_bounce: event.note == BOUNCE,
                 });
-                node.to.push(event.to);
+                node.to.extend(Some(event.to).filter(|to| !to.is_empty()));
             }
         }
         let is_known = |mailbox: &str, name: &str| known.contains(&(mailbox.to_owned(), name.to_owned()));

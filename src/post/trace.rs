@@ -121,8 +121,8 @@ impl Post {
 
     /// What became of a message in one mailbox.
     pub(super) fn state_of(&self, id: &str, mailbox: &str) -> Result<Option<State>> {
-        if let Some((there, to)) = self.elsewhere(mailbox)? {
-            return there.state_of(id, to.as_str());
+        if let Some(other) = self.elsewhere(mailbox)? {
+            return other.post.state_of(id, other.id.as_str());
         }
         let Some(copy) = self.copy_in(id, mailbox)? else { return Ok(None) };
         let envelope = &copy.header.envelope;

@@ -75,6 +75,32 @@ fn a_message_to_another_room_is_answered_by_command_in_every_protocol() {
 }
 
 #[test]
+fn a_sender_waits_for_the_fate_of_a_message_in_another_room() {
+    for worker in WORKERS {
+        let site = Site::new();
+        let waits = |until: &str, timeout: &str| {
+            let words = format!("--as alice send {worker}@web -m job --wait-for {until} --timeout {timeout}");
+            site.room.bash(&format!(
+                "env -u POSTROOM_ROOT -u AGENT_MAILBOX_ID postroom --room api {words}; exit $?"
+            ))
+        };
+        let late = waits("shown", "0").ends();
+        assert_eq!((late.code, late.err.as_str()), (1, ""), "{worker}: {late:?}");
+        let first = site.only("web", worker)["id"].as_str().unwrap().to_owned();
+        site.good("web", &format!("--as {worker} archive {first}"));
+        let script = waits("done", "60").start();
+        let unread = || site.json("web", &format!("--as {worker} check"))["messages"][0]["id"].clone();
+        crate::support::until::until("the second message is there", || unread().is_string());
+        let asked = unread().as_str().unwrap().to_owned();
+        site.good("web", &format!("--as {worker} reply {asked} -m 'it is done'"));
+        let ended = script.wait_with_output().unwrap();
+        let out = String::from_utf8(ended.stdout).unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{worker}: {out}");
+        assert!(out.contains(&format!("for {worker}@web: answered ")), "{worker}: {out}");
+    }
+}
+
+#[test]
 fn an_end_of_a_claim_reaches_the_asker_in_another_room() {
     for worker in WORKERS {
         for (end, subject) in

@@ -141,7 +141,9 @@ fn reply_destinations_allows_a_directory_and_only_that_one() {
     for (path, name) in [(spool.join("x"), "x"), (spool.clone(), REQUEST)] {
         let text = request("NEW", REQUEST, &inbox(&room).0.join(REQUEST), &path, "question\n");
         inbox(&room).put(REQUEST, text);
-        room.by("carol", ["reply", REQUEST, "-m", "answer"]).succeeds();
+        let told = room.by("carol", ["reply", REQUEST, "-m", "answer", "--json"]).succeeds().out;
+        let to = &serde_json::from_str::<serde_json::Value>(&told).unwrap()["receipts"][0]["to"];
+        assert_eq!(*to, serde_json::json!({"id": null, "name": path}), "a file is no mailbox");
         assert!(spool.join(name).is_file(), "{name}");
     }
     assert!(inbox(&room).files().is_empty());
