@@ -17,7 +17,7 @@ use super::{Verb, surroundings};
 use crate::clock::Timestamp;
 use crate::dispatch::dispatcher::{Bell, Dispatcher, Event, Wanted};
 use crate::dispatch::judgement::{LEADING, STEPS};
-use crate::dispatch::runs::{Run, State};
+use crate::dispatch::runs::{Run, RunState};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
 use crate::message::visible;
 use crate::name::MailboxId;
@@ -92,7 +92,7 @@ impl Verb for Dispatch {
             match event {
                 Event::Going { runs } => progress.show(runs, context.output.width()),
                 Event::Ended { run } => {
-                    failed |= run.state != State::Done;
+                    failed |= run.state != RunState::Done;
                     ended += 1;
                     if !live {
                         runs.push(run.clone());
@@ -318,7 +318,7 @@ impl Verb for Supervise {
             Outcome::NotNow => Err(Fail::Code(Failure::Nothing)),
             Outcome::Ran(run) => {
                 tell(&run);
-                if run.state == State::Done { Ok(()) } else { Err(Fail::Code(Failure::NotDone)) }
+                if run.state == RunState::Done { Ok(()) } else { Err(Fail::Code(Failure::NotDone)) }
             }
         }
     }

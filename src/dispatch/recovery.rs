@@ -6,8 +6,8 @@
 //! terms name the run is touched, never one that somebody made by hand. Killed itself, a recovery is begun again by
 //! the next.
 
-use super::runs::{Run, Runs, State};
-use super::supervisor::together;
+use super::ending::Ending;
+use super::runs::{Run, RunState, Runs};
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Hold;
 use crate::post::{Answered, Error, Held, Me, Post, Result, SET_BACK};
@@ -51,18 +51,18 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
         if mailbox.is_some_and(|mailbox| mailbox != run.mailbox) {
             continue;
         }
-        if run.state == State::Running {
+        if run.state == RunState::Running {
             if !marked::end(&id) {
                 recovered.stuck = true;
                 continue;
             }
-            (run.state, run.why) = match finish(post, &run) {
-                Ok(ended) => ended,
+            match finish(post, &run) {
+                Ok(ending) => (run.state, run.why) = (ending.state, ending.why),
                 Err(e) => {
                     recovered.faults.push((run.agent, e.to_string()));
                     continue;
                 }
-            };
+            }
             run.ended = post.room().clock().now().precise();
             runs.record(&runs.dir_of(&id)?, &run)?;
             recovered.runs.push(run);
@@ -74,10 +74,10 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
 }
 
 /// Brings the message of a dead run into the state it belongs in.
-fn finish(post: &Post, run: &Run) -> Result<(State, String)> {
+fn finish(post: &Post, run: &Run) -> Result<Ending> {
     let me = match post.act_as(&run.mailbox) {
         Err(Error::UnknownName { .. } | Error::NoMailbox { .. } | Error::NoPlace { .. }) => {
-            return Ok((State::Failed, format!("{}, and its mailbox is gone", reason(run))));
+            return Ok(Ending::failed(format!("{}, and its mailbox is gone", reason(run))));
         }
         other => other?,
     };
@@ -89,14 +89,14 @@ fn finish(post: &Post, run: &Run) -> Result<(State, String)> {
         // It was killed after its message had its last state, or its lease was over before.
         ends.push(state_of(post, &me, &run.file, reason(run))?);
     }
-    Ok(together(ends))
+    Ok(Ending::of_run(ends))
 }
 
-fn finish_one(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, String)> {
+fn finish_one(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<Ending> {
     let ended = match post.envelope_of(held) {
         Ok(asked) => match post.is_answered(me, &asked, run.began(post.room().clock()).minus(SET_BACK))? {
-            Answered::Yes => post.done(me, held, None).map(|_| (State::Done, String::new())),
-            Answered::Failed(why) => post.fail(me, held, &why).map(|_| (State::Failed, why)),
+            Answered::Yes => post.done(me, held, None).map(|_| Ending::done("")),
+            Answered::Failed(why) => post.fail(me, held, &why).map(|_| Ending::failed(why)),
             Answered::No => again(post, me, held, run),
         },
         Err(e @ Error::Failing { .. }) => return Err(e),
@@ -115,21 +115,21 @@ fn reason(run: &Run) -> &str {
 }
 
 /// What became of a message whose claim is over, by where it lies; `why` if it is not done.
-pub(super) fn state_of(post: &Post, me: &Me, file: &str, why: &str) -> Result<(State, String)> {
+pub(super) fn state_of(post: &Post, me: &Me, file: &str, why: &str) -> Result<Ending> {
     Ok(match post.lies_in(me, file)? {
-        Some(Folder::Inbox | Folder::Claimed(_) | Folder::Working) => (State::Again, why.to_owned()),
-        Some(Folder::Failed) => (State::Failed, why.to_owned()),
-        _ => (State::Done, String::new()),
+        Some(Folder::Inbox | Folder::Claimed(_) | Folder::Working) => Ending::again(why),
+        Some(Folder::Failed) => Ending::failed(why),
+        _ => Ending::done(""),
     })
 }
 
-fn again(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<(State, String)> {
+fn again(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<Ending> {
     if held.terms.attempt <= run.retries {
         post.give_back(me, held, reason(run))?;
-        return Ok((State::Again, reason(run).to_owned()));
+        return Ok(Ending::again(reason(run)));
     }
     post.fail(me, held, reason(run))?;
-    Ok((State::Failed, reason(run).to_owned()))
+    Ok(Ending::failed(reason(run)))
 }
 
 /// The claims that a run made and that are still held.

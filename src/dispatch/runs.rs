@@ -36,7 +36,7 @@ const LIMIT: u64 = 1024 * 1024;
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum RunState {
     Running,
     Done,
     /// It failed, and the message will be tried again.
@@ -44,7 +44,7 @@ pub enum State {
     Failed,
 }
 
-impl State {
+impl RunState {
     pub fn word(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -84,7 +84,7 @@ pub struct Run {
     pub boot: String,
     #[serde(default)]
     pub ended: String,
-    pub state: State,
+    pub state: RunState,
     #[serde(default)]
     pub why: String,
     #[serde(default)]

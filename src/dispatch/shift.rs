@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::dispatcher::{Event, Wanted};
 use super::queue::Key;
-use super::runs::{Run, State};
+use super::runs::{Run, RunState};
 use super::supervisor::Agent;
 
 /// How long a message is left alone after its supervisor could not begin: others are at it, or something is wrong.
@@ -87,7 +87,7 @@ impl<'w> Shift<'w> {
         let Some(one) = self.going.get_mut(key) else { return };
         if let Ok(run) = serde_json::from_str::<Run>(line) {
             match run.state {
-                State::Running => one.activity = run.activity,
+                RunState::Running => one.activity = run.activity,
                 _ => one.ended = Some(run),
             }
         } else if let Ok(told) = serde_json::from_str::<serde_json::Value>(line)

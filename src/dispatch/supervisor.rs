@@ -2,25 +2,32 @@
 //!
 //! A supervisor is a process of its own. It holds the locks of its run, renews its lease while the agent lives, and
 //! finishes the message, whatever becomes of the dispatcher that started it. Killed itself, it leaves a free lock, and
-//! whoever sees that first finishes the run for it (recovery.rs).
+//! the first process that sees that finishes the run for it (recovery.rs).
+//!
+//! A run has one message, or as many as its agent asked for (`batch`): those of one sender in one channel that wait beside
+//! it. What the agent says last answers the first that it has not answered itself; the others are told where to find it.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ending::Ending;
 use super::guards;
+use super::judgement;
 use super::recovery::recover;
-use super::runs::{Open, Run, Runs, State};
-use super::work::Work;
-use crate::clock::Timestamp;
-use crate::post::{Answered, Error, Me, Post, Result};
+use super::runs::{Run, RunState, Runs, key};
+use super::work::{Job, Work, needs_no_answer};
+use crate::mailbox::Folder;
+use crate::message::Envelope;
+use crate::post::{Error, Me, Post, Result};
+use crate::process::child::Next;
 use crate::process::marked;
 use crate::process::presets::Preset;
 use crate::settings::agents::{AgentSettings, DispatchSettings};
 
 /// How long a lease lasts, and how often it is renewed while the agent lives.
-pub(super) const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_secs(60);
 const RENEWAL: Duration = Duration::from_secs(20);
 
 /// An agent that can be started.
@@ -92,7 +99,7 @@ pub fn supervise(
         // Unknown, it may have begun at any time.
         boot: post.room().clock().boot_id().unwrap_or_default(),
         ended: String::new(),
-        state: State::Running,
+        state: RunState::Running,
         why: String::new(),
         activity: String::new(),
         session: String::new(),
@@ -116,111 +123,164 @@ pub fn supervise(
     run.from = post.sender_shown(envelope);
     run.thread = guards::thread(envelope);
     run.attempt = first.claimed.terms.attempt;
-    let mut supervisor =
-        Supervisor { post, me, agent, settings, runs: &runs, open: &open, work: vec![first], tell };
-    supervisor.take_more()?;
-    run.also = supervisor.work[1..].iter().map(|work| work.file().to_owned()).collect();
-    (run.state, run.why) = match supervisor.run(&mut run) {
-        Ok(end) => end,
+    let job = Job { post, me, agent, settings, runs: &runs, open: &open };
+    let mut work = vec![first];
+    take_more(&job, &mut work)?;
+    run.also = work[1..].iter().map(|work| work.file().to_owned()).collect();
+    let supervisor = Supervisor { job: &job, work: &work, tell };
+    match supervisor.see_through(&mut run) {
+        Ok(ending) => (run.state, run.why) = (ending.state, ending.why),
         Err(e) => {
-            // Whoever finishes this run is to know why it has to.
+            // Recovery is to know why it has to finish this run.
             run.why = format!("its supervisor stopped: {e}");
             let _ = runs.record(&open.dir, &run);
             return Err(e);
         }
-    };
+    }
     run.ended = post.room().clock().now().precise();
     runs.record(&open.dir, &run)?;
-    drop(supervisor);
+    drop(work);
     runs.close(open);
     drop(slot);
     runs.tidy_up(&run.id, post.room().clock().now());
     Ok(Outcome::Ran(Box::new(run)))
 }
 
-/// What it takes to see one run through.
-pub(super) struct Supervisor<'a> {
-    pub(super) post: &'a Post,
-    pub(super) me: &'a Me,
-    pub(super) agent: &'a Agent,
-    pub(super) settings: &'a DispatchSettings,
-    pub(super) runs: &'a Runs,
-    pub(super) open: &'a Open,
+/// Claims what may be worked on together with the message of the run: what waits of the same sender in the same channel.
+fn take_more(job: &Job<'_>, work: &mut Vec<Work>) -> Result<()> {
+    let most = job.agent.settings.batch;
+    if most < 2 {
+        return Ok(());
+    }
+    let postponed = job.runs.postponed()?;
+    let mailbox = job.me.id.as_str();
+    for file in job.me.mailbox.next(usize::MAX)?.names {
+        if work.len() >= most {
+            break;
+        }
+        let name = key(mailbox, &file);
+        if postponed.iter().any(|(other, until)| *other == name && *until > job.now())
+            || !belongs(job, work[0].envelope(), &file)
+        {
+            continue;
+        }
+        let Some(right) = job.runs.message(mailbox, &file)? else { continue };
+        match job.post.claim_for_run(job.me, &file, LEASE, &job.open.id) {
+            Ok(Some(claimed)) => work.push(Work::new(job.post, job.me, claimed, right)?),
+            Ok(None) | Err(Error::NoMessage { .. } | Error::NotUnread { .. }) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a message that waits is of the same sender and channel, and answered alike.
+fn belongs(job: &Job<'_>, one: &Envelope, file: &str) -> bool {
+    let limit = job.post.room().limits().body_bytes;
+    let Ok(Some(header)) = job.me.mailbox.header(Folder::Inbox, file, limit) else { return false };
+    let other = &header.envelope;
+    one.from == other.from && one.channel == other.channel && needs_no_answer(one) == needs_no_answer(other)
+}
+
+/// Where a run is. Messages go from each stage to the next, and end by themselves.
+enum Stage<'w> {
+    /// Its messages are claimed; those that no agent is to work on are ended.
+    Claimed,
+    /// The agent works on these.
+    Working(Vec<&'w Work>),
+    /// The agent has ended, with an answer or without one; each message is ended.
+    Worked(Vec<&'w Work>, std::result::Result<String, String>),
+    /// Every message has ended.
+    Over,
+}
+
+/// One run, seen through all its stages.
+struct Supervisor<'a> {
+    job: &'a Job<'a>,
     /// The message of the run, and those that are worked on with it.
-    pub(super) work: Vec<Work>,
+    work: &'a [Work],
     tell: &'a dyn Fn(&Run),
 }
 
-impl Supervisor<'_> {
-    fn run(&self, run: &mut Run) -> Result<(State, String)> {
-        let (mut ends, mut left) = (vec![], vec![]);
-        for work in &self.work {
-            match self.before(work)? {
-                Some(end) => ends.push(end),
+impl<'a> Supervisor<'a> {
+    fn see_through(&self, run: &mut Run) -> Result<Ending> {
+        let (mut stage, mut endings) = (Stage::Claimed, vec![]);
+        loop {
+            stage = match stage {
+                Stage::Claimed => self.begin(&mut endings)?,
+                Stage::Working(left) => self.work(run, left)?,
+                Stage::Worked(left, verdict) => self.end(run, left, &verdict, &mut endings)?,
+                Stage::Over => return Ok(Ending::of_run(endings)),
+            };
+        }
+    }
+
+    fn begin(&self, endings: &mut Vec<Ending>) -> Result<Stage<'a>> {
+        let mut left = vec![];
+        for work in self.work {
+            match work.before(self.job)? {
+                Some(step) => endings.push(work.perform(self.job, step)?),
                 None => left.push(work),
             }
         }
-        if left.is_empty() {
-            return Ok(together(ends));
-        }
-        self.runs.record(&self.open.dir, run)?;
+        Ok(if left.is_empty() { Stage::Over } else { Stage::Working(left) })
+    }
+
+    fn work(&self, run: &mut Run, left: Vec<&'a Work>) -> Result<Stage<'a>> {
+        let job = self.job;
+        job.runs.record(&job.open.dir, run)?;
         (self.tell)(run);
-        let told = self.start(run, &left);
+        let mut renewed = job.post.room().clock().boot();
+        let mut look = |run: &mut Run, activity: Option<&str>| self.keep_up(run, activity, &mut renewed);
+        let ended = judgement::start(job, run, &left, &mut look);
         // Whatever the agent left behind, wherever it went, is no part of the next run.
-        marked::end_all(&self.open.id);
+        marked::end_all(&job.open.id);
         if let Some(cost) = run.cost {
-            let _ = self.runs.count_cost(self.me.id.as_str(), self.now(), cost);
+            let _ = job.runs.count_cost(job.me.id.as_str(), job.now(), cost);
         }
-        let told = told.and_then(|ended| self.judge(&ended));
-        let since = run.began(self.post.room().clock());
+        Ok(Stage::Worked(left, ended.and_then(|ended| judgement::judge(job.agent, &ended))))
+    }
+
+    fn end(
+        &self,
+        run: &Run,
+        left: Vec<&'a Work>,
+        verdict: &std::result::Result<String, String>,
+        endings: &mut Vec<Ending>,
+    ) -> Result<Stage<'a>> {
+        let since = run.began(self.job.post.room().clock());
         let mut answered: Option<&Work> = None;
         for work in left {
-            let end = match self.post.is_answered(self.me, work.envelope(), since)? {
-                Answered::No => self.after(work, &told, answered),
-                known => self.answered(work, known),
-            };
-            let end = self.unless_overtaken(work, end)?;
-            answered = answered.or((end.0 == State::Done && told.is_ok()).then_some(work));
-            ends.push(end);
+            let step = work.after(self.job, since, verdict, answered)?;
+            let ending = work.perform(self.job, step)?;
+            answered = answered.or((ending.state == RunState::Done && verdict.is_ok()).then_some(work));
+            endings.push(ending);
         }
-        Ok(together(ends))
+        Ok(Stage::Over)
     }
 
-    pub(super) fn now(&self) -> Timestamp {
-        self.post.room().clock().now()
-    }
-
-    /// Called while the agent lives: keeps the record and the lease up to date; `false`: the message is not its own any more.
-    pub(super) fn keep_up(&self, run: &mut Run, activity: Option<&str>, renewed: &mut Duration) -> bool {
+    /// Called while the agent lives: keeps the record and the lease up to date, and stops it once no message is its own.
+    fn keep_up(&self, run: &mut Run, activity: Option<&str>, renewed: &mut Duration) -> Next {
+        let job = self.job;
         if let Some(activity) = activity {
             let activity = crate::message::visible::clip(activity, 200);
             if activity != run.activity {
                 run.activity = activity;
-                let _ = self.runs.record(&self.open.dir, run);
+                let _ = job.runs.record(&job.open.dir, run);
                 (self.tell)(run);
             }
         }
-        if self.work.iter().all(|work| self.is_given_up(work)) {
-            return false;
+        if self.work.iter().all(|work| work.is_given_up(job)) {
+            return Next::Stop;
         }
-        let now = self.post.room().clock().boot();
+        let now = job.post.room().clock().boot();
         if now.saturating_sub(*renewed) < RENEWAL {
-            return true;
+            return Next::GoOn;
         }
         *renewed = now;
-        let is_lost = |work: &Work| matches!(self.post.renew(&work.held, LEASE), Err(Error::NoClaim { .. }));
+        let is_lost = |work: &Work| matches!(job.post.renew(&work.held, LEASE), Err(Error::NoClaim { .. }));
         // Each of them is renewed, whatever became of the one before.
-        self.work.iter().filter(|work| is_lost(work)).count() < self.work.len()
+        let lost = self.work.iter().filter(|work| is_lost(work)).count();
+        if lost < self.work.len() { Next::GoOn } else { Next::Stop }
     }
-}
-
-/// How a run ended, of how its messages did: as the worst of them.
-pub(super) fn together(ends: Vec<(State, String)>) -> (State, String) {
-    let badness = |state: State| match state {
-        State::Done => 0,
-        State::Running | State::Again => 1,
-        State::Failed => 2,
-    };
-    // Of equals the first one counts.
-    ends.into_iter().rev().max_by_key(|(state, _)| badness(*state)).unwrap_or((State::Done, String::new()))
 }

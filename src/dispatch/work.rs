@@ -1,20 +1,43 @@
-//! The messages of a run: each claimed for it, and each finished by itself, whatever became of the others.
+//! One message of a run: claimed for it, and ended by itself, whatever became of the others.
 //!
-//! A run has one message, or as many as its agent asked for (`batch`): those of one sender in one channel that wait beside
-//! it. What the agent says last answers the first that it has not answered itself; the others are told where to find it.
+//! ```text
+//! claimed ──before──► Step ──perform──► Ending
+//!    └──► its agent works ──after──► Step ──perform──► Ending
+//! ```
+//!
+//! [`Work::before`] and [`Work::after`] decide and change nothing but the counts of the guards; [`Work::perform`] alone acts. A
+//! message whose claim is over meanwhile ends as it is found.
 
+use super::ending::Ending;
 use super::guards;
 use super::project;
 use super::recovery::state_of;
-use super::runs::{State, key};
-use super::supervisor::{LEASE, Supervisor};
+use super::runs::{Open, RunState, Runs};
+use super::supervisor::Agent;
 use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Lock;
-use crate::message::Envelope;
+use crate::message::{Envelope, visible};
 use crate::name::MessageId;
 use crate::post::{Answered, Claimed, Error, HOPS, Held, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::random;
+use crate::settings::agents::DispatchSettings;
+
+/// What a run has: the room, the mailbox it works for, the agent, and its records.
+pub(super) struct Job<'a> {
+    pub(super) post: &'a Post,
+    pub(super) me: &'a Me,
+    pub(super) agent: &'a Agent,
+    pub(super) settings: &'a DispatchSettings,
+    pub(super) runs: &'a Runs,
+    pub(super) open: &'a Open,
+}
+
+impl Job<'_> {
+    pub(super) fn now(&self) -> Timestamp {
+        self.post.room().clock().now()
+    }
+}
 
 /// One claimed message.
 #[derive(Debug)]
@@ -23,6 +46,37 @@ pub(super) struct Work {
     pub(super) claimed: Claimed,
     /// The right to work on it, which nobody else has meanwhile.
     _right: Lock,
+}
+
+/// How a message is to be ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It has its answer, or needs none.
+    Finish,
+    /// Its sender gets this text.
+    Answer(String),
+    /// It waits for another attempt, or is given up after the last.
+    Retry(String),
+    /// Its sender hears why.
+    GiveUp(String),
+}
+
+impl Step {
+    fn for_answered(answered: Answered) -> Option<Self> {
+        match answered {
+            Answered::No => None,
+            Answered::Yes => Some(Self::Finish),
+            Answered::Failed(why) => Some(Self::GiveUp(why)),
+        }
+    }
+}
+
+/// What became of an answer.
+enum Sending {
+    /// It counts as answered, with a remark if nobody was reached.
+    Settled(String),
+    /// Another attempt has to send it.
+    Failed(String),
 }
 
 impl Work {
@@ -41,224 +95,136 @@ impl Work {
     fn attempt(&self) -> u32 {
         self.claimed.terms.attempt
     }
-}
 
-/// How a message ended.
-type End = (State, String);
-
-impl Supervisor<'_> {
-    /// Claims what may be worked on together with the message of the run.
-    pub(super) fn take_more(&mut self) -> Result<()> {
-        let most = self.agent.settings.batch;
-        if most < 2 {
-            return Ok(());
-        }
-        let postponed = self.runs.postponed()?;
-        let mailbox = self.me.id.as_str();
-        for file in self.me.mailbox.next(usize::MAX)?.names {
-            if self.work.len() >= most {
-                break;
-            }
-            let name = key(mailbox, &file);
-            if postponed.iter().any(|(other, until)| *other == name && *until > self.now())
-                || !self.belongs(&file)
-            {
-                continue;
-            }
-            let Some(right) = self.runs.message(mailbox, &file)? else { continue };
-            match self.post.claim_for_run(self.me, &file, LEASE, &self.open.id) {
-                Ok(Some(claimed)) => self.work.push(Work::new(self.post, self.me, claimed, right)?),
-                Ok(None) | Err(Error::NoMessage { .. } | Error::NotUnread { .. }) => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a message that waits is of the same sender and channel, and answered alike.
-    fn belongs(&self, file: &str) -> bool {
-        let limit = self.post.room().limits().body_bytes;
-        let Ok(Some(header)) = self.me.mailbox.header(Folder::Inbox, file, limit) else { return false };
-        let (one, other) = (self.work[0].envelope(), &header.envelope);
-        one.from == other.from
-            && one.channel == other.channel
-            && self.needs_no_answer(one) == self.needs_no_answer(other)
-    }
-
-    /// Before the agent is started: ends a message that is not to be worked on.
-    pub(super) fn before(&self, work: &Work) -> Result<Option<End>> {
-        let envelope = work.envelope();
-        if work.attempt() > 1 {
+    /// Before the agent is started; `None`: it is to work on the message.
+    pub(super) fn before(&self, job: &Job<'_>) -> Result<Option<Step>> {
+        let envelope = self.envelope();
+        if self.attempt() > 1 {
             // An attempt before this one may have been killed between its answer and its end, whatever the clock said then.
-            match self.post.is_answered(self.me, envelope, Timestamp::from_parts(0, 0))? {
-                Answered::No => {}
-                answered => {
-                    let end = self.answered(work, answered);
-                    return self.unless_overtaken(work, end).map(Some);
-                }
+            let answered = job.post.is_answered(job.me, envelope, Timestamp::from_parts(0, 0))?;
+            if let Some(step) = Step::for_answered(answered) {
+                return Ok(Some(step));
             }
         }
-        if work.attempt() > self.agent.settings.retries.saturating_add(1) {
+        if self.attempt() > job.agent.settings.retries.saturating_add(1) {
             let unseen = || {
-                let times = work.attempt().saturating_sub(1);
+                let times = self.attempt().saturating_sub(1);
                 format!("it was tried {times} times, and nobody saw how the last attempt ended")
             };
-            let last = self.me.mailbox.attempts(work.file())?.pop().filter(|last| last.how == "failed");
-            let why = last.map_or_else(unseen, |last| last.why);
-            return self.unless_overtaken(work, self.give_up(work, why)).map(Some);
+            let last = job.me.mailbox.attempts(self.file())?.pop().filter(|last| last.how == "failed");
+            return Ok(Some(Step::GiveUp(last.map_or_else(unseen, |last| last.why))));
         }
-        if let Some(text) = self.runs.kept_answer(self.me.id.as_str(), work.file())? {
-            let end = match self.answer(work, &text) {
-                Ok(Ok(remark)) => {
-                    self.forget(work);
-                    Ok((State::Done, remark))
-                }
-                Ok(Err(why)) => self.again(work, why),
-                Err(e) => Err(e),
-            };
-            return self.unless_overtaken(work, end).map(Some);
+        if let Some(text) = job.runs.kept_answer(job.me.id.as_str(), self.file())? {
+            return Ok(Some(Step::Answer(text)));
         }
-        if let Some(why) = project::refuse(self.post, self.agent, envelope)? {
-            return self.unless_overtaken(work, self.give_up(work, why)).map(Some);
+        if let Some(why) = project::refuse(job.post, job.agent, envelope)? {
+            return Ok(Some(Step::GiveUp(why)));
         }
         let thread = guards::thread(envelope);
-        let refused = self.runs.count(self.me.id.as_str(), &thread, self.now(), |counted| {
-            guards::refuse(self.settings, &self.agent.settings.from, counted, envelope)
+        let refused = job.runs.count(job.me.id.as_str(), &thread, job.now(), |counted| {
+            guards::refuse(job.settings, &job.agent.settings.from, counted, envelope)
         })?;
-        match refused {
-            Some(why) => self.unless_overtaken(work, self.give_up(work, why)).map(Some),
-            None => Ok(None),
-        }
+        Ok(refused.map(Step::GiveUp))
     }
 
-    /// After the agent ended: answers a message that it has not answered itself, or lets it wait for the next attempt.
+    /// After the agent ended. `verdict`: what it said last, or why that is no answer; `other`: the message of this run that
+    /// this text has answered already.
     pub(super) fn after(
         &self,
-        work: &Work,
-        told: &std::result::Result<String, String>,
-        answered: Option<&Work>,
-    ) -> Result<End> {
-        let why = match told {
-            Ok(_) if work.held.terms.of_answer || self.needs_no_answer(work.envelope()) => {
-                return self.finish(work);
-            }
-            Ok(text) => {
-                let text = match answered {
-                    Some(other) => format!(
-                        "This was worked on together with the message {} ({}), whose answer is the answer to both.",
-                        other.envelope().id,
-                        crate::message::visible::clip(&other.envelope().subject, 120)
-                    ),
-                    None => text.clone(),
-                };
-                match self.answer(work, &text)? {
-                    Ok(remark) => {
-                        self.forget(work);
-                        return Ok((State::Done, remark));
-                    }
-                    Err(why) => {
-                        // What the agent said was dear; the next attempt only has to deliver it.
-                        self.runs.keep_answer(self.me.id.as_str(), work.file(), &text)?;
-                        why
-                    }
-                }
-            }
-            Err(why) => why.clone(),
+        job: &Job<'_>,
+        since: Timestamp,
+        verdict: &std::result::Result<String, String>,
+        other: Option<&Self>,
+    ) -> Result<Step> {
+        if let Some(step) = Step::for_answered(job.post.is_answered(job.me, self.envelope(), since)?) {
+            return Ok(step);
+        }
+        Ok(match (verdict, other) {
+            (Err(why), _) => Step::Retry(why.clone()),
+            (Ok(_), _) if self.held.terms.of_answer || needs_no_answer(self.envelope()) => Step::Finish,
+            (Ok(text), None) => Step::Answer(text.clone()),
+            (Ok(_), Some(other)) => Step::Answer(format!(
+                "This was worked on together with the message {} ({}), whose answer is the answer to both.",
+                other.envelope().id,
+                visible::clip(&other.envelope().subject, 120)
+            )),
+        })
+    }
+
+    /// Ends the message. The agent may have ended it itself, or its lease is over and somebody else has it.
+    pub(super) fn perform(&self, job: &Job<'_>, step: Step) -> Result<Ending> {
+        let ended = match step {
+            Step::Finish => job.post.done(job.me, &self.held, None).map(|_| Ending::done("")),
+            Step::Answer(text) => self.answer(job, &text),
+            Step::Retry(why) => self.retry(job, why),
+            Step::GiveUp(why) => self.give_up(job, why),
         };
-        self.again(work, why)
-    }
-
-    /// Lets a message wait for its next attempt, or gives it up after the last.
-    fn again(&self, work: &Work, why: String) -> Result<End> {
-        if work.attempt() > self.agent.settings.retries {
-            return self.give_up(work, why);
+        let ending = match ended {
+            Err(Error::NoClaim { .. }) => self.as_found(job)?,
+            other => other?,
+        };
+        if ending.state != RunState::Again {
+            // Nobody will work on this message any more.
+            job.runs.forget_message(job.me.id.as_str(), self.file());
         }
-        self.postpone(work)?;
-        self.post.give_back(self.me, &work.held, &why)?;
-        Ok((State::Again, why))
+        Ok(ending)
     }
 
-    /// Lets a message wait, twice as long after each attempt.
-    fn postpone(&self, work: &Work) -> Result<()> {
-        let doubled = self.settings.back_off * 2u32.saturating_pow(work.attempt().saturating_sub(1).min(10));
+    fn as_found(&self, job: &Job<'_>) -> Result<Ending> {
+        let last = job.me.mailbox.attempts(self.file()).ok().and_then(|mut tried| tried.pop());
+        let why = match last.filter(|last| last.token == self.held.token.to_string()) {
+            Some(last) => last.why,
+            None => "its lease ended, and somebody else took the message".to_owned(),
+        };
+        state_of(job.post, job.me, self.file(), &why)
+    }
+
+    fn retry(&self, job: &Job<'_>, why: String) -> Result<Ending> {
+        if self.attempt() > job.agent.settings.retries {
+            return self.give_up(job, why);
+        }
+        self.postpone(job)?;
+        job.post.give_back(job.me, &self.held, &why)?;
+        Ok(Ending::again(why))
+    }
+
+    /// Lets the message wait, twice as long after each attempt.
+    fn postpone(&self, job: &Job<'_>) -> Result<()> {
+        let doubled = job.settings.back_off * 2u32.saturating_pow(self.attempt().saturating_sub(1).min(10));
         let wait = doubled + doubled.mul_f64((random::number() % 1000) as f64 / 2000.0);
-        Ok(self.runs.postpone(self.me.id.as_str(), work.file(), self.now().plus(wait))?)
+        Ok(job.runs.postpone(job.me.id.as_str(), self.file(), job.now().plus(wait))?)
     }
 
-    /// An answer needs no answer: two agents would thank each other for ever. But who comes back to what an agent said in
-    /// a run asks it again: that has the number of its thread, and no steps, because somebody thought.
-    pub(super) fn needs_no_answer(&self, envelope: &Envelope) -> bool {
-        let asks_again = guards::hops(envelope) == 0 && envelope.extra(guards::THREAD).is_some();
-        envelope.reply_to.is_some() && !asks_again
-    }
-
-    /// Ends a message that has its answer already.
-    pub(super) fn answered(&self, work: &Work, answered: Answered) -> Result<End> {
-        match answered {
-            Answered::Failed(why) => self.give_up(work, why),
-            _ => self.finish(work),
-        }
-    }
-
-    fn finish(&self, work: &Work) -> Result<End> {
-        self.post.done(self.me, &work.held, None)?;
-        self.forget(work);
-        Ok((State::Done, String::new()))
-    }
-
-    /// Gives a message up. While its sender cannot be told it waits, and is given up without another run.
-    fn give_up(&self, work: &Work, why: String) -> Result<End> {
-        match self.post.fail(self.me, &work.held, &why) {
-            Ok(_) => {}
-            Err(e @ Error::NoClaim { .. }) => return Err(e),
+    /// While its sender cannot be told the message waits, and is given up without another run.
+    fn give_up(&self, job: &Job<'_>, why: String) -> Result<Ending> {
+        match job.post.fail(job.me, &self.held, &why) {
+            Ok(_) => Ok(Ending::failed(why)),
+            Err(e @ Error::NoClaim { .. }) => Err(e),
             Err(e) => {
-                self.postpone(work)?;
-                self.post.give_back(self.me, &work.held, &why)?;
-                return Ok((State::Again, format!("{why}; its sender could not be told yet: {e}")));
+                self.postpone(job)?;
+                job.post.give_back(job.me, &self.held, &why)?;
+                Ok(Ending::again(format!("{why}; its sender could not be told yet: {e}")))
             }
         }
-        self.forget(work);
-        Ok((State::Failed, why))
     }
 
-    /// Nobody will work on this message any more.
-    fn forget(&self, work: &Work) {
-        self.runs.forget_message(self.me.id.as_str(), work.file());
-    }
-
-    /// Whether somebody gave the message up while its agent works: then nobody waits for it. An agent that finished its
-    /// message itself may have more to say.
-    pub(super) fn is_given_up(&self, work: &Work) -> bool {
-        matches!(work.held.mailbox.terms(work.held.token), Ok(None))
-            && matches!(self.post.lies_in(self.me, work.file()), Ok(Some(Folder::Failed)))
-    }
-
-    /// The agent may have finished the message itself, or its lease ended meanwhile and it is somebody else's.
-    pub(super) fn unless_overtaken(&self, work: &Work, end: Result<End>) -> Result<End> {
-        match end {
-            Err(Error::NoClaim { .. }) => {
-                let last = self.me.mailbox.attempts(work.file()).ok().and_then(|mut tried| tried.pop());
-                let why = match last.filter(|last| last.token == work.held.token.to_string()) {
-                    Some(last) => last.why,
-                    None => "its lease ended, and somebody else took the message".to_owned(),
-                };
-                let end = state_of(self.post, self.me, work.file(), &why)?;
-                if end.0 != State::Again {
-                    self.forget(work);
-                }
-                Ok(end)
+    fn answer(&self, job: &Job<'_>, text: &str) -> Result<Ending> {
+        match self.send_answer(job, text)? {
+            Sending::Settled(remark) => Ok(Ending::done(remark)),
+            Sending::Failed(why) => {
+                // What the agent said was dear; the next attempt only has to deliver it.
+                job.runs.keep_answer(job.me.id.as_str(), self.file(), text)?;
+                self.retry(job, why)
             }
-            other => other,
         }
     }
 
-    /// Sends the answer and ends the message; a remark if nobody could be told, or why it is not done.
-    fn answer(&self, work: &Work, text: &str) -> Result<std::result::Result<String, String>> {
-        let envelope = work.envelope();
-        let limit = usize::try_from(self.post.room().limits().body_bytes).unwrap_or(usize::MAX);
+    fn send_answer(&self, job: &Job<'_>, text: &str) -> Result<Sending> {
+        let envelope = self.envelope();
+        let limit = usize::try_from(job.post.room().limits().body_bytes).unwrap_or(usize::MAX);
         let mut body = format!("{text}\n");
         if body.len() > limit {
-            let cut = format!("\n[cut: postroom runs {} shows all of it]\n", self.open.id);
+            let cut = format!("\n[cut: postroom runs {} shows all of it]\n", job.open.id);
             body.truncate(body.floor_char_boundary(limit.saturating_sub(cut.len())));
             body.push_str(&cut);
         }
@@ -267,26 +233,22 @@ impl Supervisor<'_> {
             (guards::THREAD.to_owned(), guards::thread(envelope)),
         ];
         // One message has one answer of its agent, whichever attempt gets that far.
-        let id = MessageId::derived(format!("answer of {} to {}", self.me.id, envelope.id).as_bytes());
+        let id = MessageId::derived(format!("answer of {} to {}", job.me.id, envelope.id).as_bytes());
         // A run of a workflow asks each question once, and counts one answer to it whatever comes; so its archive, which
-        // grows with every step, need not be searched. After an attempt that failed it is searched all the same.
-        let of_run = envelope.extra("workflow") == Some(envelope.from.as_str()) && work.attempt() == 1;
-        let question = of_run.then(|| work.file().to_owned());
+        // grows with every step, need not be searched. After an attempt that failed it is searched nevertheless.
+        let of_run = envelope.extra("workflow") == Some(envelope.from.as_str()) && self.attempt() == 1;
+        let question = of_run.then(|| self.file().to_owned());
         let letter = Letter { body, extra, id: Some(id), question, allow_secrets: true, ..Letter::default() };
-        match self.post.done(self.me, &work.held, Some(letter)) {
+        match job.post.done(job.me, &self.held, Some(letter)) {
             Ok(Some(Receipt { outcome: Outcome::Failed(Error::IdTaken { .. }), .. }))
             | Err(Error::IdTaken { .. } | Error::Answered { .. }) => {
-                self.post.done(self.me, &work.held, None)?;
-                Ok(Ok("it had an answer before, so this one was not sent".to_owned()))
-            }
-            Ok(Some(Receipt { outcome: Outcome::Failed(e), .. })) => {
-                Ok(Err(format!("its answer could not be delivered: {e}")))
+                job.post.done(job.me, &self.held, None)?;
+                Ok(Sending::Settled("it had an answer before, so this one was not sent".to_owned()))
             }
             // The next attempt finds it where it is.
             Ok(Some(Receipt { outcome: Outcome::Unproven(why), .. })) => {
-                Ok(Err(format!("its answer may not survive a power cut: {why}")))
+                Ok(Sending::Failed(format!("its answer may not survive a power cut: {why}")))
             }
-            Ok(_) => Ok(Ok(String::new())),
             Err(
                 e @ (Error::NoReplyWanted
                 | Error::NoSender { .. }
@@ -294,11 +256,28 @@ impl Supervisor<'_> {
                 | Error::UnknownName { .. }
                 | Error::BadName { .. }),
             ) => {
-                self.post.done(self.me, &work.held, None)?;
-                Ok(Ok(format!("nobody could be answered: {e}")))
+                job.post.done(job.me, &self.held, None)?;
+                Ok(Sending::Settled(format!("nobody could be answered: {e}")))
             }
             Err(e @ Error::NoClaim { .. }) => Err(e),
-            Err(e) => Ok(Err(format!("its answer could not be delivered: {e}"))),
+            Ok(Some(Receipt { outcome: Outcome::Failed(e), .. })) | Err(e) => {
+                Ok(Sending::Failed(format!("its answer could not be delivered: {e}")))
+            }
+            Ok(_) => Ok(Sending::Settled(String::new())),
         }
     }
+
+    /// Whether somebody gave the message up while its agent works: then nobody waits for it. An agent that finished its
+    /// message itself may have more to say.
+    pub(super) fn is_given_up(&self, job: &Job<'_>) -> bool {
+        matches!(self.held.mailbox.terms(self.held.token), Ok(None))
+            && matches!(job.post.lies_in(job.me, self.file()), Ok(Some(Folder::Failed)))
+    }
+}
+
+/// An answer needs no answer: two agents would thank each other for ever. But who comes back to what an agent said in
+/// a run asks it again: that has the number of its thread, and no steps, because somebody thought.
+pub(super) fn needs_no_answer(envelope: &Envelope) -> bool {
+    let asks_again = guards::hops(envelope) == 0 && envelope.extra(guards::THREAD).is_some();
+    envelope.reply_to.is_some() && !asks_again
 }
