@@ -16,6 +16,7 @@ use rmcp::RoleServer;
 use rmcp::model::{GetExtensions, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use tokio::task::JoinHandle;
 
 type Deed = Box<dyn FnOnce() + Send>;
 
@@ -115,11 +116,19 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
     }
 }
 
-/// The body of a response, which does the deeds when it was taken to its end.
+/// The body of a response, which does the deeds when it was taken to its end, and ends once they are done.
 #[derive(Debug)]
 pub(super) struct Counted<B> {
-    pub(super) inner: B,
-    pub(super) deeds: Deeds,
+    inner: B,
+    deeds: Deeds,
+    /// They wait for the disk, so they are done on a thread of their own: all connections share one.
+    doing: Option<JoinHandle<()>>,
+}
+
+impl<B> Counted<B> {
+    pub(super) fn new(inner: B, deeds: Deeds) -> Self {
+        Self { inner, deeds, doing: None }
+    }
 }
 
 impl<B: Body + Unpin> Body for Counted<B> {
@@ -130,11 +139,22 @@ impl<B: Body + Unpin> Body for Counted<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        let polled = Pin::new(&mut self.inner).poll_frame(context);
-        if let Poll::Ready(None) = polled {
-            self.deeds.perform();
+        if self.doing.is_none() {
+            match Pin::new(&mut self.inner).poll_frame(context) {
+                Poll::Ready(None) if !self.deeds.is_empty() => {
+                    let deeds = self.deeds.clone();
+                    self.doing = Some(tokio::task::spawn_blocking(move || deeds.perform()));
+                }
+                polled => return polled,
+            }
         }
-        polled
+        let Some(doing) = &mut self.doing else { return Poll::Ready(None) };
+        // Deeds that panicked are as those of an answer that was never written: the message is not archived.
+        let ended = Pin::new(doing).poll(context).map(|_| None);
+        if ended.is_ready() {
+            self.doing = None;
+        }
+        ended
     }
 
     // Neither the end nor the size is told ahead, so that the connection asks once more after the last frame.
@@ -144,5 +164,39 @@ impl<B: Body + Unpin> Body for Counted<B> {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use http_body_util::{BodyExt, Full};
+    use hyper::body::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn while_a_deed_waits_for_the_disk_other_connections_go_on() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let (go_on, may_go_on) = mpsc::channel();
+        let (done, is_done) = mpsc::channel();
+        let deeds = Deeds::default();
+        deeds.add(move || {
+            begun.send(()).unwrap();
+            done.send(may_go_on.recv_timeout(Duration::from_secs(20)).is_ok()).unwrap();
+        });
+        let text = runtime.block_on(async {
+            let taken = tokio::spawn(Counted::new(Full::new(Bytes::from("text")), deeds).collect());
+            // Only if the thread is free does anybody get to say this.
+            has_begun.await.unwrap();
+            assert!(!taken.is_finished(), "the answer ends after its deeds");
+            go_on.send(()).unwrap();
+            taken.await.unwrap().unwrap().to_bytes()
+        });
+        assert_eq!(text, "text");
+        assert_eq!(is_done.try_recv(), Ok(true));
     }
 }

@@ -142,7 +142,7 @@ impl Host {
         let deeds = Deeds::default();
         request.extensions_mut().insert(deeds.clone());
         let reply = self.service.handle(request).await;
-        Ok(reply.map(|inner| Counted { inner, deeds }.boxed()))
+        Ok(reply.map(|inner| Counted::new(inner, deeds).boxed()))
     }
 
     /// Why a request is not let in, if it is not. Its connection ends with that.
