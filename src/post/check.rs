@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::walk::Walk;
 use super::{Error, Me, Post, Result};
 use crate::mailbox::Folder;
 use crate::mailbox::Maildir;
@@ -62,57 +63,45 @@ impl Post {
         self.refresh(&me.mailbox)?;
         // A filter asks for what only the envelope says, so then every name is a candidate.
         let ordered = me.mailbox.lists_in_order() && filter.is_empty();
-        let mut ask = if ordered { limit } else { usize::MAX };
-        loop {
-            let listing = me.mailbox.arrivals(ask)?;
-            let listed = listing.names.len();
-            let mut checked = Checked { total: listing.total, ..Checked::default() };
-            let (mut fitting, mut broken_names, mut total) = (0, 0, listing.total);
+        let mut walk = Walk::new(if ordered { limit } else { usize::MAX }, |ask| me.mailbox.arrivals(ask));
+        let mut checked = Checked::default();
+        let (mut broken_names, mut healed) = (0, 0);
+        while let Some(listing) = walk.more()? {
             for (name, what) in listing.strange {
                 let name = name.to_string_lossy().into_owned();
                 let left_alone = !me.mailbox.has_quarantine();
                 checked.unreadable.push(Unreadable::strange(name, what, left_alone));
             }
-            for name in listing.broken {
-                match self.header(&me.mailbox, Folder::Inbox, &name) {
-                    Err(broken) if broken.passing || broken.is_settled(self.now()) => {
-                        checked.unreadable.push(broken);
-                    }
-                    // The disk failed a moment ago.
-                    Ok(Some(header)) if filter.fits(&header) => {
-                        fitting += 1;
-                        total += 1;
-                        checked.headers.push(header);
-                    }
-                    _ => {}
-                }
-            }
-            for name in listing.names {
+            let broken = listing.broken.into_iter().map(|name| (name, false));
+            for (name, is_message) in broken.chain(listing.names.into_iter().map(|name| (name, true))) {
                 match self.header(&me.mailbox, Folder::Inbox, &name) {
                     Ok(Some(header)) if filter.fits(&header) => {
-                        fitting += 1;
+                        // If it was broken, the disk failed a moment ago.
+                        healed += usize::from(!is_message);
                         checked.headers.push(header);
                     }
                     Ok(_) => {}
                     Err(broken) => {
-                        broken_names += 1;
+                        broken_names += usize::from(is_message);
                         if broken.passing || broken.is_settled(self.now()) {
                             checked.unreadable.push(broken);
                         }
                     }
                 }
             }
-            checked.total = if filter.is_empty() { total - broken_names } else { fitting };
+            checked.total = match filter.is_empty() {
+                true => (listing.total + healed).saturating_sub(broken_names),
+                false => checked.headers.len(),
+            };
             // Unreadable files among the first must not hide good mail behind them.
-            if checked.headers.len() < limit && listed < listing.total && listed == ask {
-                ask = ask.saturating_mul(2).saturating_add(16);
-                continue;
+            if checked.headers.len() >= limit {
+                break;
             }
-            checked.headers = me.mailbox.arrange(checked.headers)?;
-            checked.headers.truncate(limit);
-            checked.more = checked.total.saturating_sub(checked.headers.len());
-            return Ok(checked);
         }
+        checked.headers = me.mailbox.arrange(checked.headers)?;
+        checked.headers.truncate(limit);
+        checked.more = checked.total.saturating_sub(checked.headers.len());
+        Ok(checked)
     }
 
     /// How many messages are unread, as `check` without a limit lists them.

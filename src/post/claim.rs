@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::walk::Walk;
 use super::{Error, Filter, Me, Opened, Post, Result};
 use crate::journal::Event;
 use crate::mailbox::claim::{Attempt, Terms};
@@ -17,7 +18,7 @@ use crate::name::MailboxId;
 pub const LEASE: Duration = Duration::from_secs(30 * 60);
 
 /// How many messages are looked at before more are asked for.
-const FIRST: usize = 16;
+pub(super) const FIRST: usize = 16;
 
 /// The field that marks a bounce, so that no bounce is ever bounced.
 pub const BOUNCE: &str = "bounce";
@@ -89,15 +90,13 @@ impl Post {
             }
             return Ok((self.take(me, from, &found.name, filter, (lease, ""), &mut put_away)?, put_away));
         }
-        let mut ask = FIRST;
-        loop {
-            let listing = from.mailbox.next(ask)?;
+        let mut failing = None;
+        let mut walk = Walk::new(FIRST, |ask| from.mailbox.next(ask));
+        while let Some(listing) = walk.more()? {
             for (name, what) in listing.strange {
-                self.put_away(from, &name, format!("it is {what}"), &mut put_away)?;
+                put_away.push(self.quarantine(from, &name, format!("it is {what}"))?);
             }
-            let mut failing = None;
-            let broken = listing.broken.iter().filter(|_| ask == FIRST);
-            for name in broken.chain(&listing.names) {
+            for name in listing.broken.iter().chain(&listing.names) {
                 match self.take(me, from, name, filter, (lease, ""), &mut put_away) {
                     Ok(Some(claimed)) => return Ok((Some(claimed), put_away)),
                     Ok(None) => {}
@@ -106,12 +105,8 @@ impl Post {
                     Err(e) => return Err(e),
                 }
             }
-            // Others may have been quicker with all of these; behind them there may be more.
-            if listing.names.len() < ask {
-                return failing.map_or(Ok((None, put_away)), Err);
-            }
-            ask *= 4;
         }
+        failing.map_or(Ok((None, put_away)), Err)
     }
 
     /// Takes one waiting message for a run of the dispatcher, by its file; `None` if it does not wait any more.
@@ -137,7 +132,7 @@ impl Post {
             Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
             Err(broken) => {
                 if broken.is_settled(self.now()) {
-                    self.put_away(from, &broken.name.into(), broken.why, put_away)?;
+                    put_away.push(self.quarantine(from, &broken.name.into(), broken.why)?);
                 }
                 return Ok(None);
             }

@@ -41,6 +41,7 @@ mod trace;
 mod tree;
 mod undo;
 mod wait;
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};

@@ -6,6 +6,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::claim::FIRST;
+use super::walk::Walk;
 use super::{Error, Found, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
@@ -45,22 +47,14 @@ impl Post {
             self.refresh(&me.mailbox)?;
         }
         let mut next = Next::default();
-        let mut ask = 16;
-        loop {
-            let listing = me.mailbox.next_unseen(ask)?;
-            let strange = listing
-                .strange
-                .iter()
-                .filter(|_| !peek)
-                .map(|(name, what)| (name.clone(), format!("it is {what}")));
-            for (name, why) in strange.collect::<Vec<_>>() {
-                self.put_away(me, &name, why, &mut next.put_away)?;
+        let mut walk = Walk::new(FIRST, |ask| me.mailbox.next_unseen(ask));
+        while let Some(listing) = walk.more()? {
+            for (name, what) in listing.strange.iter().filter(|_| !peek) {
+                next.put_away.push(self.quarantine(me, name, format!("it is {what}"))?);
             }
-            next.skipped.clear();
             // What is known to be broken is said too, and never given.
-            for (name, is_message) in
-                listing.broken.iter().map(|n| (n, false)).chain(listing.names.iter().map(|n| (n, true)))
-            {
+            let broken = listing.broken.iter().map(|name| (name, false));
+            for (name, is_message) in broken.chain(listing.names.iter().map(|name| (name, true))) {
                 match self.message(&me.mailbox, Folder::Inbox, name) {
                     Ok(Some((message, time))) if is_message => {
                         next.opened = Some(self.opened(me, Folder::Inbox, name, message, time));
@@ -68,7 +62,7 @@ impl Post {
                     }
                     Ok(_) => {}
                     Err(broken) if broken.is_settled(self.now()) && !peek => {
-                        self.put_away(me, &OsString::from(&broken.name), broken.why, &mut next.put_away)?;
+                        next.put_away.push(self.quarantine(me, &OsString::from(&broken.name), broken.why)?);
                     }
                     Err(broken) if broken.passing || peek && broken.is_settled(self.now()) => {
                         next.skipped.push(broken);
@@ -76,27 +70,8 @@ impl Post {
                     Err(_) => {}
                 }
             }
-            // Nothing among the first; behind files that grow or fail there may be more.
-            if listing.names.len() < ask {
-                return Ok(next);
-            }
-            ask *= 4;
         }
-    }
-
-    /// Puts a file into quarantine, and tells of it once: what is left alone is there again when the list is asked for more.
-    pub(super) fn put_away(
-        &self,
-        me: &Me,
-        name: &OsString,
-        why: String,
-        known: &mut Vec<Unreadable>,
-    ) -> Result<()> {
-        let found = self.quarantine(me, name, why)?;
-        if !known.iter().any(|other| other.name == found.name) {
-            known.push(found);
-        }
-        Ok(())
+        Ok(next)
     }
 
     /// The message that `reference` names, wherever in this mailbox it is.
