@@ -36,6 +36,8 @@ pub mod rooms;
 pub mod session;
 pub mod settings;
 pub mod span;
+pub mod staff;
+pub mod surroundings;
 pub mod trust;
 pub mod wait;
 pub mod workflow;

@@ -121,8 +121,16 @@ pub struct Program {
     pub context: Context,
     pub hold: Hold,
     pub wake: Wake,
-    /// Whether a command in its shell knows the session.
-    pub tells_session: bool,
+    /// The variable by which it tells the commands it starts their session, if it does.
+    pub session: Option<&'static str>,
+    /// A variable of those commands that says no more than which program it is.
+    pub mark: Option<&'static str>,
+    /// The variable with the number of its process.
+    pub process: Option<&'static str>,
+    /// The variable that is 1 where a person sits before the session.
+    pub attended: Option<&'static str>,
+    /// What allows a write to `{root}` that its sandbox forbade.
+    pub forbidden: &'static str,
     /// Whether a session has a process to itself, so that its end is the end of the session.
     pub own_process: bool,
     pub user: &'static [File],

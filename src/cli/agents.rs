@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::{Verb, dispatch, staff, surroundings};
+use super::surroundings::ThisProcess;
+use super::{Verb, dispatch, staff};
 use crate::clock::SystemClock;
 use crate::dispatch::runs::Runs;
 use crate::message::visible;
@@ -17,6 +18,7 @@ use crate::name::MailboxId;
 use crate::post::Failure;
 use crate::process::child::{self, Next};
 use crate::process::presets::Preset;
+use crate::surroundings::program_from;
 
 /// Show who works for which mailbox, and whether each program is there
 #[derive(Debug, Args)]
@@ -30,7 +32,7 @@ impl Verb for Agents {
         let mut list = vec![];
         for (agent, id) in &staff.agents {
             let program = agent.program().map(|(program, _)| program.to_owned()).unwrap_or_default();
-            let there = surroundings::program_from(&program, &agent.cwd);
+            let there = program_from(&ThisProcess, &program, &agent.cwd);
             let version = there.as_ref().filter(|_| !agent.preset.plain).and_then(|path| version(path));
             missing |= there.is_none() || id.is_none();
             let state = match (&there, id) {
@@ -69,7 +71,7 @@ impl Verb for Agents {
             let untrusted: Vec<_> = untrusted.collect();
             context.output.json(&json!({"v": 1, "agents": list, "untrusted": untrusted}));
         }
-        staff.tell_untrusted();
+        staff::tell_untrusted(&staff);
         if staff.agents.is_empty() {
             return Err(context.nothing("no agent is configured"));
         }

@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use super::fail::Fail;
 use super::output::{Output, note};
-use super::surroundings::Surroundings;
-use super::{Globals, surroundings, terminal};
+use super::surroundings::{self, ThisProcess};
+use super::{Globals, terminal};
 use crate::clock::{Clock, SystemClock};
 use crate::post::{Caller, Error, Failure, Me, Post};
 use crate::room::Room;
 use crate::rooms::Located;
 use crate::session::Session;
+use crate::surroundings::{Surroundings, Wanted, bound_root, room, sessions};
 
 /// What every verb is handed.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) output: Output,
+    /// What the environment says about the caller.
     pub(super) surroundings: Surroundings,
     /// The room's directory; empty until it was looked for.
     pub(super) root: PathBuf,
@@ -33,7 +35,7 @@ impl Context {
     pub(super) fn new(globals: &Globals) -> Self {
         Self {
             output: Output::new(globals.json, globals.quiet),
-            surroundings: Surroundings::read(),
+            surroundings: Surroundings::of(&ThisProcess),
             root: PathBuf::new(),
             room: None,
             here: None,
@@ -107,7 +109,7 @@ impl Context {
     /// a flag has to say which is meant.
     pub(super) fn project_post(&mut self) -> Result<&'static Post, Fail> {
         let located = self.locate_for(None)?;
-        let bound = surroundings::bound_root(self.surroundings.session.as_ref())?;
+        let bound = bound_root(&ThisProcess, self.surroundings.session.as_ref())?;
         if let Some(bound) = bound.filter(|bound| !self.is_room_named() && *bound != located.root) {
             let (bound, own) = (bound.display(), self.room_shown());
             let why = format!("this session's mail is in {bound}, and this project's room is {own}");
@@ -122,8 +124,8 @@ impl Context {
     }
 
     fn locate_for(&mut self, session: Option<&Session>) -> Result<Located, Fail> {
-        let (root, room) = (self.globals.root.as_deref(), self.globals.room.as_deref());
-        let located = self.surroundings.room(root, room, session, self.here.as_deref())?;
+        let (root, named) = (self.globals.root.as_deref(), self.globals.room.as_deref());
+        let located = room(&ThisProcess, Wanted { root, room: named, session, here: self.here.as_deref() })?;
         if let (Some(old), Some(name)) = (&located.moved_from, &located.name) {
             note(&format!("postroom: this repository was {}; its room `{name}` came with it", old.display()));
         }
@@ -143,7 +145,7 @@ impl Context {
             flag: self.globals.acting.clone(),
             environment: self.surroundings.mailbox_id.clone(),
             session: self.surroundings.session.clone(),
-            sessions: surroundings::sessions(),
+            sessions: sessions(&ThisProcess),
             rooms: surroundings::rooms().ok(),
             harness: self.surroundings.harness.clone(),
             pid: surroundings::parent(),

@@ -15,8 +15,10 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, DIM, GREEN, note};
+use crate::agents::programs::PROGRAMS;
 use crate::post::Failure;
 use crate::random;
+use crate::surroundings::MAILBOX;
 
 /// Show what Postroom does, for real, in a throw-away room
 #[derive(Debug, Args)]
@@ -90,9 +92,8 @@ impl Stage<'_> {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).env("POSTROOM_ROOT", &self.root);
-        for variable in
-            ["AGENT_MAILBOX_ID", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID"]
-        {
+        command.env_remove(MAILBOX);
+        for variable in PROGRAMS.iter().filter_map(|program| program.session) {
             command.env_remove(variable);
         }
         command

@@ -12,17 +12,19 @@ use super::context::{Context, for_good};
 use super::fail::Fail;
 use super::output::note;
 use super::progress::Progress;
-use super::staff::{self, Staff};
+use super::staff;
+use super::surroundings::ThisProcess;
 use super::{Verb, surroundings};
 use crate::clock::Timestamp;
-use crate::dispatch::dispatcher::{Bell, Dispatcher, Event, Wanted};
-use crate::dispatch::judgement::{LEADING, STEPS};
+use crate::dispatch::dispatcher::{Dispatcher, Event, StopHandle, Wanted};
+
 use crate::dispatch::runs::{Run, RunState};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
 use crate::message::visible;
 use crate::name::MailboxId;
-use crate::post::{Failure, Post};
+use crate::post::{Failure, HOPS_VARIABLE, Post, THREAD_VARIABLE};
 use crate::process::marked::MARK;
+use crate::staff::{Staff, equip, left_out};
 
 /// Give waiting mail to agents, and carry their answers back
 ///
@@ -62,7 +64,7 @@ impl Verb for Dispatch {
         if self.dry_run {
             return dry_run(context, dispatcher);
         }
-        let bell = dispatcher.bell();
+        let bell = dispatcher.stop_handle();
         let attended = std::sync::OnceLock::new();
         let attend = || attended.get_or_init(|| obey_signals(bell.clone()));
         if self.watch {
@@ -125,7 +127,7 @@ pub(super) fn supervisor_starter(root: &Path) -> impl Fn(&Agent, &str) -> std::i
         let mut command = Command::new(surroundings::myself()?);
         command.arg("--root").arg(&root).args(["--json", "supervise", "--", &agent.name, file]);
         // A supervisor outlives whoever started it, and is no part of a run that this may be a part of.
-        command.env_remove(MARK).env_remove(STEPS).env_remove(LEADING);
+        command.env_remove(MARK).env_remove(HOPS_VARIABLE).env_remove(THREAD_VARIABLE);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
     }
 }
@@ -136,7 +138,7 @@ pub(super) fn gate_starter(root: &Path) -> impl Fn(&str, &str) -> std::io::Resul
     move |run, id| {
         let mut command = Command::new(surroundings::myself()?);
         command.arg("--root").arg(&root).args(["workflow-gate", "--", run, id]);
-        command.env_remove(MARK).env_remove(STEPS).env_remove(LEADING);
+        command.env_remove(MARK).env_remove(HOPS_VARIABLE).env_remove(THREAD_VARIABLE);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         // Somebody has to be there when it ends, or it stays in the table of processes.
         std::thread::spawn(move || child.wait());
@@ -150,7 +152,7 @@ impl Dispatch {
         for name in &self.only {
             if !staff.agents.iter().any(|(agent, _)| agent.name == *name) {
                 let hidden = staff.untrusted.iter().filter(|left| left.name == *name);
-                if let Some((what, command)) = staff::left_out(hidden).pop() {
+                if let Some((what, command)) = left_out(hidden).pop() {
                     return Err(Fail::told(Failure::Unknown, what, &command));
                 }
                 return Err(Fail::told(
@@ -160,8 +162,8 @@ impl Dispatch {
                 ));
             }
         }
-        staff.tell_untrusted();
-        let left_out = staff::left_out(&staff.untrusted).pop();
+        staff::tell_untrusted(&staff);
+        let left_out = left_out(&staff.untrusted).pop();
         let meant = |agent: &Agent| self.only.is_empty() || self.only.contains(&agent.name);
         let (mut chosen, mut homeless) = (vec![], vec![]);
         for (agent, id) in staff.agents.into_iter().filter(|(agent, _)| meant(agent)) {
@@ -206,7 +208,7 @@ fn tell_vacant(post: &Post, staff: &Staff) {
 }
 
 /// Lets a signal stop the dispatcher, and not what runs. Where that cannot be had, a signal ends it at once.
-fn obey_signals(bell: Bell) {
+fn obey_signals(bell: StopHandle) {
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
         std::thread::spawn(move || signals.forever().for_each(|_| bell.stop()));
     }
@@ -301,14 +303,14 @@ impl Verb for Supervise {
         let staff = staff::gather_some(post, |name| name == self.agent)?;
         let found = staff.agents.into_iter().find(|(agent, _)| agent.name == self.agent);
         let Some((mut agent, Some(id))) = found else {
-            let why = match staff::left_out(&staff.untrusted).pop() {
+            let why = match left_out(&staff.untrusted).pop() {
                 Some((what, command)) => format!("{what}: {command}"),
                 None => "it is not configured any more, or has no mailbox".to_owned(),
             };
             return Err(Fail::told(Failure::Unknown, why, "postroom agents lists them"));
         };
         let me = post.other(&id)?;
-        staff::equip(context, &mut agent, &me);
+        equip(&ThisProcess, &context.root, &mut agent, &me);
         // Whoever started this may be stopped or gone; the run does not wait until it listens.
         let _ = rustix::fs::fcntl_setfl(std::io::stdout(), rustix::fs::OFlags::NONBLOCK);
         let tell = |run: &Run| {

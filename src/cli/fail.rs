@@ -9,6 +9,8 @@ use super::context::Context;
 use super::output::{Output, note};
 use crate::message::visible;
 use crate::post::{self, Failure};
+use crate::staff;
+use crate::surroundings::{self, sandbox_hint};
 
 /// Why a verb did not end with 0.
 #[derive(Debug)]
@@ -27,6 +29,25 @@ pub(super) enum Fail {
 impl<E: Into<post::Error>> From<E> for Fail {
     fn from(e: E) -> Self {
         Self::Post(e.into())
+    }
+}
+
+impl From<surroundings::Error> for Fail {
+    fn from(e: surroundings::Error) -> Self {
+        match e {
+            surroundings::Error::Post(e) => Self::Post(e),
+            e => Self::Told(e.code(), e.to_string(), e.hints()),
+        }
+    }
+}
+
+impl From<staff::Error> for Fail {
+    fn from(e: staff::Error) -> Self {
+        match e {
+            staff::Error::Surroundings(e) => e.into(),
+            staff::Error::Post(e) => Self::Post(e),
+            e @ staff::Error::Table { .. } => Self::Told(e.code(), e.to_string(), e.hints()),
+        }
     }
 }
 
@@ -61,7 +82,7 @@ pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCod
         Err(Fail::Post(e)) => {
             let mut hints = e.hints();
             if e.is_forbidden() {
-                hints.push(context.surroundings.sandbox_hint(&context.root));
+                hints.push(sandbox_hint(&context.surroundings.harness, &context.root));
             }
             if let post::Error::UnknownName { name, .. } = &e {
                 hints.extend(super::rooms::known_elsewhere(context, name));

@@ -4,7 +4,6 @@
 //! there is a line per change, and with `--json` a document per change.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use anstyle::Style;
 use serde_json::{Value, json};
@@ -14,12 +13,14 @@ use super::context::Context;
 use super::dispatch::{gate_starter, supervisor_starter};
 use super::fail::Fail;
 use super::output::{CYAN, DIM, GREEN, PLAIN, RED, note};
-use super::staff::{self, Staff};
-use crate::dispatch::dispatcher::{Dispatcher, Event, Wanted};
+use super::staff;
+use crate::dispatch::dispatcher::{Dispatcher, Wanted};
+use crate::dispatch::follow::{LiveRun, LiveStep, News};
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{Failure, Post};
-use crate::workflow::carrier::{Carried, look_at, shown};
+use crate::staff::{Staff, left_out};
+use crate::workflow::carrier::{Carried, look_at};
 use crate::workflow::engine::Status;
 use crate::workflow::runs::Runs;
 use crate::workflow::start;
@@ -64,69 +65,64 @@ pub(super) fn document(carried: &Carried) -> Value {
 /// Dispatches until a run is over, and shows how it gets on; gives how it ended.
 pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<Status, Fail> {
     let staff = staff::gather(post)?;
-    staff.tell_untrusted();
+    staff::tell_untrusted(&staff);
     left_to_themselves(post, run, &staff)?;
     let parallel = staff.settings.parallel.max(1);
     let agents = staff.agents.into_iter().filter_map(|(agent, me)| Some((agent, me?))).collect();
     let dispatcher = Dispatcher::new(post, agents)?;
-    let (bell, own) = (dispatcher.bell(), dispatcher.bell());
+    let (stop, own) = (dispatcher.stop_handle(), dispatcher.stop_handle());
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
         .map_err(|e| Fail::told(Failure::NotDone, e.to_string(), "try again"))?;
-    std::thread::spawn(move || signals.forever().for_each(|_| bell.stop()));
-    let live = context.output.terminal && !context.output.quiet;
-    let wanted = Wanted { watch: true, limit: None, parallel, progress: live, follow: Some(run.to_owned()) };
-    let mut tree = LiveTree::new(post, run)?;
-    let mut status = tree.status;
-    if status != Status::InProgress {
+    std::thread::spawn(move || signals.forever().for_each(|_| stop.stop()));
+    let is_drawn = context.output.terminal && !context.output.quiet;
+    let wanted =
+        Wanted { watch: true, limit: None, parallel, progress: is_drawn, follow: Some(run.to_owned()) };
+    let mut live = LiveRun::look(post, run)?;
+    if live.is_over() {
         own.stop();
     }
+    let mut drawing = Drawing::default();
     let (start, gate) = (supervisor_starter(&context.root), gate_starter(&context.root));
     dispatcher.run(&wanted, start, &gate, |event| {
-        match &event {
-            Event::Carried { carried } if carried.run == run => {
+        match live.take(&event, &own) {
+            Some(News::Carried(carried)) => {
                 if !carried.remarks.is_empty() {
-                    tree.clear();
+                    drawing.clear();
                     remarks(carried);
                 }
-                status = carried.status;
-                if !live && is_news(carried) {
+                if !is_drawn && is_news(carried) {
                     match context.output.json {
                         true => context.output.json(&document(carried)),
                         false => context.output.line(&line(carried)),
                     }
                     let _ = context.output.flush();
                 }
-                tree.take(carried);
             }
-            Event::Going { runs } => tree.going = runs.to_vec(),
-            Event::Ended { run } => tree.going.retain(|(agent, ..)| *agent != run.agent),
-            Event::Nothing { agent, why: Some(why) } => {
-                tree.clear();
+            Some(News::Fault { agent, why }) => {
+                drawing.clear();
                 note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)));
             }
-            _ => return,
+            Some(News::AtWork) => {}
+            None => return,
         }
-        if live {
-            tree.draw(context);
-        }
-        if status != Status::InProgress {
-            own.stop();
+        if is_drawn {
+            drawing.draw(&live, context);
         }
     })?;
-    if live {
-        tree.going.clear();
-        tree.draw(context);
+    if is_drawn {
+        live.at_work.clear();
+        drawing.draw(&live, context);
     }
-    // Whoever stopped this one may have been slower than whoever ended the run.
-    let runs = Runs::existing(post.room())?;
-    Ok(runs.map(|runs| look_at(post, &runs, run)).transpose()?.map_or(status, |engine| engine.status()))
+    // The run may have ended after this dispatcher was stopped by hand.
+    let now = LiveRun::look(post, run)?;
+    Ok(if now.steps.is_empty() { live.status } else { now.status })
 }
 
 /// Refuses to follow a run whose agents stand in settings that nobody has trusted: it would wait for them without end.
 pub(super) fn must_be_staffed(post: &Post, agents: &[(String, MailboxId)]) -> Result<(), Fail> {
     let staff = staff::gather(post)?;
-    for (name, id) in alone(&staff, agents) {
-        if let Some((what, command)) = staff::left_out(staff.untrusted_for(id)).pop() {
+    for (name, id) in staff.without_program(agents) {
+        if let Some((what, command)) = left_out(staff.untrusted_for(id)).pop() {
             let why = format!("no program is started for `{}`: {what}", visible::line(name));
             return Err(Fail::told(Failure::Refused, why, &command));
         }
@@ -139,7 +135,7 @@ fn left_to_themselves(post: &Post, run: &str, staff: &Staff) -> Result<(), Fail>
     let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
     let engine = look_at(post, &runs, run)?;
     let agents = start::agents(post, engine.definition(), &engine.facts().inputs);
-    for (name, id) in alone(staff, &agents) {
+    for (name, id) in staff.without_program(&agents) {
         let name = visible::line(name);
         let hint = match staff.untrusted_for(id) {
             Some(_) => String::new(),
@@ -152,51 +148,15 @@ fn left_to_themselves(post: &Post, run: &str, staff: &Staff) -> Result<(), Fail>
     Ok(())
 }
 
-fn alone<'a>(
-    staff: &'a Staff,
-    agents: &'a [(String, MailboxId)],
-) -> impl Iterator<Item = &'a (String, MailboxId)> {
-    agents.iter().filter(|(_, id)| !staff.agents.iter().any(|(_, me)| me.as_ref() == Some(id)))
-}
-
-/// The steps of a run as they stand, drawn over themselves.
-struct LiveTree {
-    run: String,
-    status: Status,
-    /// Name, depth, and how it stands.
-    steps: Vec<(String, usize, String)>,
-    going: Vec<(String, Duration, String)>,
-    settled: usize,
+/// The steps of a run, drawn over themselves.
+#[derive(Debug, Default)]
+struct Drawing {
     /// What stands there now, and in how many lines.
     last: Vec<(Style, String)>,
     drawn: usize,
 }
 
-impl LiveTree {
-    fn new(post: &Post, run: &str) -> Result<Self, Fail> {
-        let mut steps = vec![];
-        let (mut status, mut settled) = (Status::InProgress, 0);
-        if let Some(runs) = Runs::existing(post.room())? {
-            let engine = look_at(post, &runs, run)?;
-            status = engine.status();
-            settled = engine.settled();
-            for (index, step) in engine.definition().steps.iter().enumerate() {
-                let depth = usize::try_from(step.level.saturating_sub(1)).unwrap_or(0).min(20);
-                steps.push((step.name.clone(), depth, shown(&engine, index)));
-            }
-        }
-        Ok(Self { run: run.to_owned(), status, steps, going: vec![], settled, last: vec![], drawn: 0 })
-    }
-
-    fn take(&mut self, carried: &Carried) {
-        (self.status, self.settled) = (carried.status, carried.settled);
-        for (name, how) in &carried.changes {
-            if let Some(step) = self.steps.iter_mut().find(|(step, ..)| step == name) {
-                step.2.clone_from(how);
-            }
-        }
-    }
-
+impl Drawing {
     fn clear(&mut self) {
         if self.drawn > 0 {
             let _ = write!(io::stdout(), "\x1b[{}A\x1b[J", self.drawn);
@@ -206,9 +166,9 @@ impl LiveTree {
 
     /// Draws the tree in the place of the last one. What does not fit on the terminal cannot be drawn over, so a tree that
     /// is too long shows what runs and what failed.
-    fn draw(&mut self, context: &mut Context) {
+    fn draw(&mut self, live: &LiveRun, context: &mut Context) {
         let output = &context.output;
-        let lines = self.lines(output.height().saturating_sub(1), output.width());
+        let lines = lines(live, output.height().saturating_sub(1), output.width());
         if self.drawn == lines.len() && self.last == lines {
             return;
         }
@@ -219,59 +179,57 @@ impl LiveTree {
         let _ = writeln!(io::stdout(), "{}", painted.join("\n"));
         let _ = io::stdout().flush();
     }
+}
 
-    /// At most so many lines, none wider than a terminal.
-    fn lines(&self, most: usize, width: usize) -> Vec<(Style, String)> {
-        let clipped = |text: &str| visible::clip(&visible::line(text), width.saturating_sub(1));
-        let steps = self.steps.iter().map(|(name, depth, how)| {
-            let (mark, style) = match how.split([' ', '(']).next().unwrap_or_default() {
-                "done" => ("✔", GREEN),
-                "failed" => ("✘", RED),
-                "running" => ("▶", CYAN),
-                "skipped" => ("–", DIM),
-                _ => ("·", PLAIN),
-            };
-            // On a narrow terminal the depth must not push the step out of sight.
-            let indent = "  ".repeat((*depth + 1).min(width / 8));
-            (mark, style, clipped(&format!("{indent}{mark} {name} {how}")))
-        });
-        let going = self.going.iter().filter(|(_, since, _)| since.as_secs() > 0);
-        let going = going.map(|(agent, since, activity)| {
-            (DIM, clipped(&format!("    {agent} {}s {activity}", since.as_secs())))
-        });
-        // The head and the count stand above and below.
-        let place = most.saturating_sub(2);
-        let many = self.steps.len() + going.clone().count() > place;
-        let matters = |mark: &str| !many || matches!(mark, "▶" | "✘");
-        let mut lines: Vec<(Style, String)> = steps
-            .filter(|(mark, ..)| matters(mark))
-            .map(|(_, style, text)| (style, text))
-            .chain(going)
-            .collect();
-        lines.truncate(place);
-        lines.insert(0, (CYAN, clipped(&format!("{} {}", self.run, self.status.word()))));
-        lines.push((PLAIN, clipped(&format!("  {} of {} steps settled", self.settled, self.steps.len()))));
-        lines
-    }
+/// At most so many lines, none wider than a terminal.
+fn lines(live: &LiveRun, most: usize, width: usize) -> Vec<(Style, String)> {
+    let clipped = |text: &str| visible::clip(&visible::line(text), width.saturating_sub(1));
+    let steps = live.steps.iter().map(|LiveStep { name, depth, how }| {
+        let (mark, style) = match how.split([' ', '(']).next().unwrap_or_default() {
+            "done" => ("✔", GREEN),
+            "failed" => ("✘", RED),
+            "running" => ("▶", CYAN),
+            "skipped" => ("–", DIM),
+            _ => ("·", PLAIN),
+        };
+        // On a narrow terminal the depth must not push the step out of sight.
+        let indent = "  ".repeat((*depth + 1).min(width / 8));
+        (mark, style, clipped(&format!("{indent}{mark} {name} {how}")))
+    });
+    let going = live.at_work.iter().filter(|(_, since, _)| since.as_secs() > 0);
+    let going = going.map(|(agent, since, activity)| {
+        (DIM, clipped(&format!("    {agent} {}s {activity}", since.as_secs())))
+    });
+    // The head and the count stand above and below.
+    let place = most.saturating_sub(2);
+    let many = live.steps.len() + going.clone().count() > place;
+    let matters = |mark: &str| !many || matches!(mark, "▶" | "✘");
+    let mut lines: Vec<(Style, String)> =
+        steps.filter(|(mark, ..)| matters(mark)).map(|(_, style, text)| (style, text)).chain(going).collect();
+    lines.truncate(place);
+    lines.insert(0, (CYAN, clipped(&format!("{} {}", live.run, live.status.word()))));
+    lines.push((PLAIN, clipped(&format!("  {} of {} steps settled", live.settled, live.steps.len()))));
+    lines
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_tree_fits_any_terminal() {
         let step = |n: usize| {
             let how = if n == 70 { "running (waits for approval by user)" } else { "done" };
-            (format!("step{n}"), n.min(20), how.to_owned())
+            LiveStep { name: format!("step{n}"), depth: n.min(20), how: how.to_owned() }
         };
         let run = format!("{}-12345678", "long".repeat(12));
-        let going = vec![("agent".repeat(20), Duration::from_secs(9), "thinks\n\x1b[2J".repeat(30))];
+        let at_work = vec![("agent".repeat(20), Duration::from_secs(9), "thinks\n\x1b[2J".repeat(30))];
         let steps = (0..100).map(step).collect();
-        let mut tree =
-            LiveTree { run, status: Status::InProgress, steps, going, settled: 99, last: vec![], drawn: 0 };
+        let mut live = LiveRun { run, status: Status::InProgress, steps, at_work, settled: 99 };
         for (most, width) in [(4, 20), (23, 80), (23, 20), (200, 300)] {
-            let lines = tree.lines(most, width);
+            let lines = lines(&live, most, width);
             assert!(lines.len() <= most, "{most}: {lines:?}");
             assert!(
                 lines.iter().all(|(_, text)| visible::columns(text) < width && !text.contains('\x1b')),
@@ -279,7 +237,7 @@ mod tests {
             );
             assert!(lines.iter().any(|(_, text)| text.contains('▶')), "what runs is always shown: {lines:?}");
         }
-        tree.steps.truncate(3);
-        assert_eq!(tree.lines(23, 80).len(), 6, "a short one is shown whole");
+        live.steps.truncate(3);
+        assert_eq!(lines(&live, 23, 80).len(), 6, "a short one is shown whole");
     }
 }

@@ -11,6 +11,7 @@ use clap::{Args, FromArgMatches};
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
+use super::surroundings::ThisProcess;
 use super::verbs::{Entry, Group};
 use super::{Globals, Verb, surroundings};
 use crate::agents::answer::{self, Input};
@@ -19,6 +20,7 @@ use crate::agents::programs::{self, Event, Program, Wake};
 use crate::post::{Attached, Me, News, Post};
 use crate::session::Session;
 use crate::session::told::Mark;
+use crate::surroundings::{agent_process, is_attended};
 
 /// As much of an input as is looked at; the rest is read and dropped, so that no program finds its pipe closed.
 const LIMIT: u64 = 32 * 1024 * 1024;
@@ -98,7 +100,9 @@ impl Hook {
             return Ok(false);
         }
         let is_start = event == Event::Start;
-        let process = (is_start && program.own_process).then(surroundings::agent_process).flatten();
+        let process = (is_start && program.own_process)
+            .then(|| agent_process(&ThisProcess, surroundings::parent()))
+            .flatten();
         let text = match post.attach(self.name.as_deref(), process)? {
             Attached::Mailbox(me) => return self.tell(context, post, program, event, &input, &me),
             Attached::Held { name } if is_start => notice::held(&name),
@@ -122,14 +126,14 @@ impl Hook {
         let text = match event {
             Event::Start => {
                 let watches = match program.wake {
-                    Wake::Rewake => surroundings::is_attended(),
+                    Wake::Rewake => is_attended(&ThisProcess),
                     Wake::Plugin => true,
                     Wake::Queue | Wake::NextPrompt => false,
                 };
                 if watches {
                     watch = post.watched(me)?.iter().map(|dir| dir.display().to_string()).collect();
                 }
-                Some(notice::beginning(me.shown(), post.unread_count(me)?, !program.tells_session))
+                Some(notice::beginning(me.shown(), post.unread_count(me)?, program.session.is_none()))
             }
             // A push waits in a queue while the session works; it must not cost a turn for mail that was read since.
             Event::Prompt if is_push(program, input) && post.unread_count(me)? == 0 => {
@@ -137,7 +141,7 @@ impl Hook {
                 return Ok(false);
             }
             Event::Mail if program.wake == Wake::Rewake => {
-                let wakes = surroundings::is_attended() && post.news(me, Mark::Woken)?.is_some();
+                let wakes = is_attended(&ThisProcess) && post.news(me, Mark::Woken)?.is_some();
                 if wakes {
                     note(notice::WAKE);
                 }

@@ -12,6 +12,7 @@ use super::fail::Fail;
 use super::output::note;
 use super::scene::{Scene, said_shown, said_word, trust_shown};
 use super::spawn::known;
+use super::surroundings::ThisProcess;
 use super::{Verb, installed, surroundings};
 use crate::agents::ledger::{self, Cause, Done, Ledger};
 use crate::agents::programs::{self, PROGRAMS, Program};
@@ -20,6 +21,7 @@ use crate::mailbox::{self, Dir};
 use crate::message::visible;
 use crate::name::Name;
 use crate::post::{self, Error, Failure, Post};
+use crate::surroundings::project_dir;
 
 /// Give an agent program its skill, hooks, MCP server and permissions
 ///
@@ -66,7 +68,7 @@ struct Place {
 
 impl Place {
     fn project(&self) -> Result<Option<PathBuf>, Fail> {
-        let Some(project) = self.project.then(surroundings::project_dir).transpose()? else {
+        let Some(project) = self.project.then(|| project_dir(&ThisProcess)).transpose()? else {
             return Ok(None);
         };
         // The same files would be those of the project and those of the user.

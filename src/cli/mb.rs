@@ -26,7 +26,7 @@ enum Function {
     Mint,
     /// The id that a name or an id stands for
     #[command(name = "self")]
-    Own { text: String },
+    ThisProcess { text: String },
     /// Make a mailbox
     Ensure { id: String },
     /// Deliver; prints the file's name
@@ -63,7 +63,7 @@ impl Verb for Mb {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         match self.function {
             Function::Mint => context.output.text(MessageId::fresh().as_str()),
-            Function::Own { text } => {
+            Function::ThisProcess { text } => {
                 // An id, else a name; what is neither yet is the id of a mailbox to be made.
                 let id = context.post().ok().and_then(|post| post.own_id_by_text(&text).ok().flatten());
                 context.output.text(id.as_ref().map_or(text.as_str(), MailboxId::as_str));

@@ -151,7 +151,7 @@ fn relink(context: &mut Context, rooms: &Rooms, name: &str, path: &std::path::Pa
     if !rooms.names()?.contains(&name) {
         return Err(unknown(name.as_str()));
     }
-    let path = context.surroundings.whole_path(path)?;
+    let path = surroundings::whole_path(path)?;
     let repository = Repository::around(&path, None)
         .map_err(|e| Fail::told(Failure::Refused, e.to_string(), "correct it first"))?
         .ok_or_else(|| {

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use super::context::Context;
 use super::fail::Fail;
 use super::surroundings;
+use super::surroundings::ThisProcess;
 use crate::agents::ledger::With;
 use crate::agents::pieces::Site;
 use crate::agents::programs::{Program, Wake};
 use crate::agents::witness::{self, Said, Trust};
 use crate::post::Failure;
+use crate::surroundings::Environment;
 
 /// Everything about one program here.
 pub(super) struct Scene {
@@ -29,10 +31,11 @@ impl Scene {
     ) -> Result<Self, Fail> {
         let home = surroundings::home()?;
         let (variable, usual) = spec.config;
-        let moved = Some(variable).filter(|v| !v.is_empty()).and_then(surroundings::directory);
+        let moved =
+            Some(variable).filter(|v| !v.is_empty()).and_then(|variable| ThisProcess.directory(variable));
         let xdg = usual
             .strip_prefix(".config/")
-            .and_then(|rest| Some(surroundings::directory("XDG_CONFIG_HOME")?.join(rest)));
+            .and_then(|rest| Some(ThisProcess.directory("XDG_CONFIG_HOME")?.join(rest)));
         let config = moved.clone().or(xdg).unwrap_or_else(|| home.join(usual));
         let file = surroundings::on_path(spec.word);
         let version = file.as_deref().and_then(witness::version);

@@ -16,6 +16,7 @@ use crate::message::{Priority, visible};
 use crate::name::MessageId;
 use crate::post::{Error, Failure, Fate, Letter, Me, Outcome, Post, Receipt, Until, line};
 use crate::span;
+use crate::surroundings::sandbox_hint;
 
 /// Send a message to one or several names
 ///
@@ -221,7 +222,7 @@ pub(super) fn tell<'a>(
                 note(&format!("postroom: {verdict} {rest}"));
                 e.hints().iter().for_each(|hint| note(&format!("  {}", visible::text(hint))));
                 if e.is_forbidden() {
-                    note(&format!("  {}", context.surroundings.sandbox_hint(&context.root)));
+                    note(&format!("  {}", sandbox_hint(&context.surroundings.harness, &context.root)));
                 }
                 continue;
             }

@@ -9,6 +9,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{GREEN, Output, note, quoted};
+use super::surroundings;
 use crate::mailbox::disk::network;
 use crate::message::visible;
 use crate::name::MailboxId;
@@ -48,7 +49,7 @@ impl Verb for Setup {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         context.must_stay_in_place()?;
         if let Some(project) = &self.tree {
-            let project = context.surroundings.whole_path(project)?;
+            let project = surroundings::whole_path(project)?;
             let post = context.post_or_new()?;
             let adopted = post.setup_tree(&project, &self.names, self.gitignore)?;
             return super::adopt::tell(context, post, &adopted);
@@ -63,7 +64,7 @@ impl Verb for Setup {
             ));
         }
         let post = context.post_or_new()?;
-        let workspace = self.workspace.map(|dir| context.surroundings.whole_path(&dir)).transpose()?;
+        let workspace = self.workspace.map(|dir| surroundings::whole_path(&dir)).transpose()?;
         let wanted =
             NewMailbox { name, aliases: self.alias, about: self.about, child: self.child, workspace };
         let setup = post.setup(&wanted)?;

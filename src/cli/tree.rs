@@ -10,6 +10,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::header::age;
 use super::output::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, note};
+use super::surroundings::ThisProcess;
 use super::tree_shared::Shared;
 use crate::message::tree::Status as State;
 use crate::message::visible;
@@ -34,7 +35,7 @@ enum TreeCommand {
 
 impl Verb for Tree {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let claude = context.surroundings.tree(self.tree.as_deref())?;
+        let claude = crate::surroundings::tree(&ThisProcess, self.tree.as_deref())?;
         match self.command {
             TreeCommand::Status(status) => status.run(context, &claude),
             TreeCommand::Cleanup(cleanup) => cleanup.run(context, &claude),

@@ -50,9 +50,9 @@ pub(super) struct Trust {
 impl Verb for Trust {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let dir = match (&self.dir, surroundings::project_file()?) {
-            (Some(dir), _) => context.surroundings.whole_path(dir)?,
+            (Some(dir), _) => surroundings::whole_path(dir)?,
             (None, Some((file, _))) => file.parent().unwrap_or(&file).to_owned(),
-            (None, None) => context.surroundings.whole_path(Path::new("."))?,
+            (None, None) => surroundings::whole_path(Path::new("."))?,
         };
         let shown = visible::line(&dir.display().to_string());
         person::at_hand(context.surroundings.by_agent, &shown, terminal::typed).map_err(Error::from)?;

@@ -6,11 +6,13 @@ use super::context::Context;
 use super::fail::Fail;
 use super::follow::{follow, must_be_staffed};
 use super::output::note;
+use super::surroundings::ThisProcess;
 use super::workflow_shown::{check, document, draw, list, show, summary};
 use super::workflows::find;
-use super::{Verb, dispatch, staff};
+use super::{Verb, dispatch};
 use crate::message::visible;
 use crate::post::{Failure, Post};
+use crate::staff::gate_environment;
 use crate::workflow::carrier::{Carrier, look_at, shown};
 use crate::workflow::engine::{Control, Engine, Phase, Status};
 use crate::workflow::runs::{Record, Runs};
@@ -337,7 +339,7 @@ pub(super) struct WorkflowGate {
 impl Verb for WorkflowGate {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
-        match gate::run(post, &self.run, &self.id, staff::gate_environment(context))? {
+        match gate::run(post, &self.run, &self.id, gate_environment(&ThisProcess, &context.root))? {
             true => Ok(()),
             false => Err(Fail::Code(Failure::Nothing)),
         }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::fail::Fail;
 use super::staff;
-use super::surroundings::{above, project_file};
+use super::surroundings::{ThisProcess, project_file};
 use crate::message::visible;
 use crate::post::Failure;
+use crate::surroundings::above;
 use crate::trust::{PLACES, Trusted};
 use crate::workflow::definition::Definition;
 use crate::workflow::problem::Problem;
@@ -106,7 +107,7 @@ pub(super) fn find(name: &str) -> Result<Found, Fail> {
             hint,
         ));
     }
-    for project in above() {
+    for project in above(&ThisProcess) {
         for place in PLACES {
             for end in ["yaml", "yml"] {
                 let file = project.join(place).join(format!("{name}.{end}"));
@@ -125,7 +126,7 @@ pub(super) fn find(name: &str) -> Result<Found, Fail> {
         Some(text) => {
             let project = match project_file()? {
                 Some((file, _)) => file.parent().map(Path::to_owned),
-                None => above().into_iter().next(),
+                None => above(&ThisProcess).into_iter().next(),
             };
             let project = project.unwrap_or_else(|| PathBuf::from("/"));
             Ok(Found { name: name.to_owned(), text: text.to_owned(), file: None, project })
@@ -143,7 +144,7 @@ fn misnamed(name: &str) -> Option<PathBuf> {
     if name.contains(['/', '\0']) {
         return None;
     }
-    let places = above().into_iter().flat_map(|project| PLACES.map(|place| project.join(place)));
+    let places = above(&ThisProcess).into_iter().flat_map(|project| PLACES.map(|place| project.join(place)));
     let mut files = places.flat_map(|place| ["yaml", "yml"].map(|end| place.join(format!("{name}.{end}"))));
     files.find(|file| file.is_file())
 }
@@ -151,7 +152,7 @@ fn misnamed(name: &str) -> Option<PathBuf> {
 /// All workflows that can be run from here, a nearer one before one of the same name.
 pub(super) fn all() -> Vec<Found> {
     let mut found: Vec<Found> = vec![];
-    for project in above() {
+    for project in above(&ThisProcess) {
         for place in PLACES {
             let Ok(entries) = std::fs::read_dir(project.join(place)) else { continue };
             let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();

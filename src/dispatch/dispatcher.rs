@@ -72,7 +72,7 @@ pub enum Event<'a> {
 
 /// What a dispatcher hears.
 #[derive(Debug)]
-enum Heard {
+enum Signal {
     Look,
     Said { key: Key, line: String },
     Ended { key: Key },
@@ -81,11 +81,18 @@ enum Heard {
 
 /// The way to tell a dispatcher that it is to stop; what runs goes on without it.
 #[derive(Debug, Clone)]
-pub struct Bell(Sender<Heard>);
+pub struct StopHandle(Sender<Signal>);
 
-impl Bell {
+impl StopHandle {
     pub fn stop(&self) {
-        let _ = self.0.send(Heard::Stop);
+        let _ = self.0.send(Signal::Stop);
+    }
+
+    /// A handle, and whether it was used.
+    #[cfg(test)]
+    pub(super) fn for_test() -> (Self, impl Fn() -> bool) {
+        let (tell, hear) = mpsc::channel();
+        (Self(tell), move || hear.try_recv().is_ok())
     }
 }
 
@@ -106,8 +113,8 @@ const LINE: u64 = 256 * 1024;
 pub struct Dispatcher<'a> {
     queue: Queue<'a>,
     runs: Runs,
-    tell: Sender<Heard>,
-    hear: Receiver<Heard>,
+    tell: Sender<Signal>,
+    hear: Receiver<Signal>,
 }
 
 impl<'a> Dispatcher<'a> {
@@ -118,8 +125,8 @@ impl<'a> Dispatcher<'a> {
         Ok(Self { queue: Queue::new(post, agents), runs, tell, hear })
     }
 
-    pub fn bell(&self) -> Bell {
-        Bell(self.tell.clone())
+    pub fn stop_handle(&self) -> StopHandle {
+        StopHandle(self.tell.clone())
     }
 
     /// What would be started: every message that waits and may run now; and why others would not be.
@@ -228,10 +235,10 @@ impl<'a> Dispatcher<'a> {
             let mut news = heard.is_none() && clock.boot() >= until;
             for heard in heard.into_iter().chain(self.hear.try_iter()) {
                 match heard {
-                    Heard::Stop => return true,
-                    Heard::Look => news = true,
-                    Heard::Said { key, line } => shift.hear(&key, &line),
-                    Heard::Ended { key } => {
+                    Signal::Stop => return true,
+                    Signal::Look => news = true,
+                    Signal::Said { key, line } => shift.hear(&key, &line),
+                    Signal::Ended { key } => {
                         news = true;
                         shift.gone(&key);
                     }
@@ -254,11 +261,11 @@ impl<'a> Dispatcher<'a> {
                 let mut out = BufReader::new(out);
                 let mut line = String::new();
                 while out.by_ref().take(LINE).read_line(&mut line).is_ok_and(|read| read > 0) {
-                    let _ = bell.send(Heard::Said { key: key.clone(), line: std::mem::take(&mut line) });
+                    let _ = bell.send(Signal::Said { key: key.clone(), line: std::mem::take(&mut line) });
                 }
             }
             let _ = child.wait();
-            let _ = bell.send(Heard::Ended { key });
+            let _ = bell.send(Signal::Ended { key });
         });
     }
 
@@ -284,7 +291,7 @@ impl<'a> Dispatcher<'a> {
                     watch = Watch::on(&now);
                     watched = now;
                 }
-                if bell.send(Heard::Look).is_err() {
+                if bell.send(Signal::Look).is_err() {
                     return;
                 }
             }

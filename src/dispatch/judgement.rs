@@ -8,6 +8,7 @@ use super::supervisor::Agent;
 use super::work::{Job, Work, needs_no_answer};
 use crate::message::fence::{self, Extent, Facts};
 use crate::message::visible;
+use crate::post::{HOPS_VARIABLE, THREAD_VARIABLE};
 use crate::process::child::{self, Ended, Next};
 use crate::process::marked::MARK;
 use crate::process::output::Found;
@@ -16,12 +17,6 @@ use crate::random;
 
 /// How many of the last lines of a failed run its sender is told.
 const TOLD: usize = 12;
-
-/// The variable that tells the commands of an agent how many automatic steps led to its run.
-pub const STEPS: &str = "POSTROOM_HOPS";
-
-/// The variable that tells them the first message of the thread that led to it.
-pub const LEADING: &str = "POSTROOM_THREAD";
 
 type Judged<T> = std::result::Result<T, String>;
 
@@ -83,8 +78,8 @@ fn start_once(
     let mut command = Command::new(program);
     command.args(before).args(agent.preset.arguments(&parts)).current_dir(&agent.cwd);
     command.env_clear().envs(agent.environment.iter().cloned());
-    command.env(MARK, &job.open.id).env(STEPS, hops.to_string());
-    command.env(LEADING, &run.thread);
+    command.env(MARK, &job.open.id).env(HOPS_VARIABLE, hops.to_string());
+    command.env(THREAD_VARIABLE, &run.thread);
     let clock = job.post.room().clock();
     let look = |found: &Found| look(run, found.activity.as_deref());
     let limit = agent.settings.time_limit;

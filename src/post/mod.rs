@@ -81,7 +81,7 @@ pub use prune::{Doomed, RunsToPrune, Wanted};
 pub use read::{Next, Opened};
 pub use reply::Answer;
 pub use search::{Hit, Line, Query};
-pub use send::{Destination, HOPS, Letter, Outcome, Receipt, THREAD};
+pub use send::{Destination, HOPS, HOPS_VARIABLE, Letter, Outcome, Receipt, THREAD, THREAD_VARIABLE};
 pub use setup::{NewMailbox, Setup};
 pub use stats::{Figures, STEPS, quantile};
 pub use takeover::TakenOver;

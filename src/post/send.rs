@@ -20,6 +20,10 @@ pub const HOPS: &str = "hops";
 /// The field with the number of the thread that led to a message, beside the number of steps.
 pub const THREAD: &str = "thread";
 
+/// The variables by which a run tells the commands of its agent both of them.
+pub const HOPS_VARIABLE: &str = "POSTROOM_HOPS";
+pub const THREAD_VARIABLE: &str = "POSTROOM_THREAD";
+
 /// What is to be sent.
 #[derive(Debug, Clone, Default)]
 pub struct Letter {

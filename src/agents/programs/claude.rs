@@ -1,0 +1,85 @@
+//! Claude Code.
+
+use super::{GROUP, SERVER, file, hook};
+use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake};
+
+const REWAKE: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":20,"asyncRewake":true}]}"#;
+
+pub(super) const PROGRAM: Program = Program {
+    word: "claude",
+    title: "Claude Code",
+    tested: [2, 1, 325],
+    config: ("CLAUDE_CONFIG_DIR", ".claude"),
+    hooks: &[
+        hook(Event::Start, "SessionStart", GROUP),
+        hook(Event::Prompt, "UserPromptSubmit", GROUP),
+        hook(Event::ToolEnd, "PostToolUse", GROUP),
+        hook(Event::ToolEnd, "PostToolUseFailure", GROUP),
+        hook(Event::Stop, "Stop", GROUP),
+        hook(Event::Mail, "FileChanged", REWAKE),
+        hook(Event::End, "SessionEnd", GROUP),
+    ],
+    context: Context::Nested,
+    hold: Hold::Context,
+    wake: Wake::Rewake,
+    session: Some("CLAUDE_CODE_SESSION_ID"),
+    mark: Some("CLAUDECODE"),
+    process: Some("CLAUDE_PID"),
+    attended: Some("CLAUDE_CODE_SESSION_ATTENDED"),
+    forbidden: "if a sandbox is set, allow writing to {root} in it (claude --add-dir {root})",
+    own_process: true,
+    user: &[
+        file(
+            "{config}/settings.json",
+            Content::Json(&[
+                Entry::Hooks("hooks"),
+                Entry::Add { at: &["permissions", "allow"], value: r#""Bash(postroom *)""# },
+                Entry::Add { at: &["permissions", "allow"], value: r#""mcp__postroom""# },
+                Entry::Add { at: &["permissions", "additionalDirectories"], value: "{root}" },
+            ]),
+        ),
+        file(
+            "{beside}/.claude.json",
+            Content::Json(&[Entry::Put {
+                at: &["mcpServers"],
+                key: "postroom",
+                value: r#"{"type":"stdio","command":{postroom},"args":["mcp"],"env":{}}"#,
+            }]),
+        ),
+        file("{config}/skills/mailbox", Content::Skill),
+        file("{config}/commands/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
+    ],
+    project: &[
+        file(
+            "{project}/.claude/settings.json",
+            Content::Json(&[
+                Entry::Hooks("hooks"),
+                Entry::Add { at: &["permissions", "allow"], value: r#""Bash(postroom *)""# },
+                Entry::Add { at: &["permissions", "allow"], value: r#""mcp__postroom""# },
+            ]),
+        ),
+        file(
+            "{project}/.mcp.json",
+            Content::Json(&[Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER }]),
+        ),
+        file("{project}/.claude/skills/mailbox", Content::Skill),
+        file("{project}/.claude/commands/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
+    ],
+    reads: &[
+        ".mcp.json",
+        "CLAUDE.md",
+        "CLAUDE.local.md",
+        ".claude/CLAUDE.md",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".claude/agents/",
+        ".claude/commands/",
+        ".claude/hooks/",
+        ".claude/output-styles/",
+        ".claude/rules/",
+        ".claude/skills/",
+    ],
+    open: &["{prompt}"],
+    witness: &["mcp", "get", "postroom"],
+    then: "",
+};

@@ -1,0 +1,71 @@
+//! Codex.
+
+use super::{GROUP, file, hook};
+use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake};
+
+// Codex hands its servers no variable that it was not told of: they would look into another room, as nobody.
+const CODEX_SERVER: &str = r#"{"command":{postroom},"args":["mcp"],"env_vars":["POSTROOM_ROOT","XDG_STATE_HOME","AGENT_MAILBOX_ID"]}"#;
+
+pub(super) const PROGRAM: Program = Program {
+    word: "codex",
+    title: "Codex",
+    tested: [0, 166, 0],
+    config: ("CODEX_HOME", ".codex"),
+    hooks: &[
+        hook(Event::Start, "SessionStart", GROUP),
+        hook(Event::Prompt, "UserPromptSubmit", GROUP),
+        hook(Event::ToolEnd, "PostToolUse", GROUP),
+        hook(Event::Stop, "Stop", GROUP),
+        hook(Event::End, "SessionEnd", r#"{"hooks":[{"type":"command","command":{command},"timeout":3}]}"#),
+    ],
+    context: Context::Nested,
+    hold: Hold::Block,
+    wake: Wake::Queue,
+    session: Some("CODEX_THREAD_ID"),
+    mark: None,
+    process: None,
+    attended: None,
+    forbidden: "the sandbox of codex forbids it; start codex with --add-dir {root}",
+    // Its terminal sessions live in one daemon.
+    own_process: false,
+    user: &[
+        file("{config}/hooks.json", Content::Json(&[Entry::Hooks("hooks")])),
+        file(
+            "{config}/config.toml",
+            Content::Toml(&[
+                Entry::Add { at: &["sandbox_workspace_write", "writable_roots"], value: "{root}" },
+                Entry::Put { at: &["mcp_servers"], key: "postroom", value: CODEX_SERVER },
+            ]),
+        ),
+        file("{config}/rules/postroom.rules", Content::Whole("codex.rules")),
+        file("{home}/.agents/skills/mailbox", Content::Skill),
+        file("{home}/.agents/skills/workflow-dispatch/SKILL.md", Content::Whole("workflow-dispatch.md")),
+    ],
+    project: &[
+        file("{project}/.codex/hooks.json", Content::Json(&[Entry::Hooks("hooks")])),
+        file(
+            "{project}/.codex/config.toml",
+            Content::Toml(&[
+                Entry::Add { at: &["sandbox_workspace_write", "writable_roots"], value: "{root}" },
+                Entry::Put { at: &["mcp_servers"], key: "postroom", value: CODEX_SERVER },
+            ]),
+        ),
+        file("{project}/.codex/rules/postroom.rules", Content::Whole("codex.rules")),
+        file("{project}/.agents/skills/mailbox", Content::Skill),
+        file("{project}/.agents/skills/workflow-dispatch/SKILL.md", Content::Whole("workflow-dispatch.md")),
+    ],
+    reads: &[
+        "AGENTS.md",
+        "AGENTS.override.md",
+        ".codex/config.toml",
+        ".codex/hooks.json",
+        ".codex/agents/",
+        ".codex/prompts/",
+        ".codex/rules/",
+        ".codex/skills/",
+        ".agents/skills/",
+    ],
+    open: &["{prompt}"],
+    witness: &["mcp", "get", "postroom"],
+    then: "codex skips hooks until you trust them: start codex once and choose to trust the hooks of postroom (/hooks shows them)",
+};

@@ -1,0 +1,86 @@
+//! OpenCode.
+
+use super::file;
+use crate::agents::program::{Content, Context, Entry, Hold, Program, Wake};
+
+pub(super) const PROGRAM: Program = Program {
+    word: "opencode",
+    title: "OpenCode",
+    tested: [1, 18, 33],
+    config: ("OPENCODE_CONFIG_DIR", ".config/opencode"),
+    hooks: &[],
+    context: Context::Plugin,
+    hold: Hold::Context,
+    wake: Wake::Plugin,
+    // The program tells nothing; our plugin does.
+    session: Some("POSTROOM_OPENCODE_SESSION"),
+    mark: Some("OPENCODE"),
+    process: None,
+    attended: None,
+    forbidden: "opencode forbids it; allow \"external_directory\": {\"{root}/*\": \"allow\"} in its settings",
+    own_process: true,
+    user: &[
+        file(
+            "{config}/opencode.json",
+            Content::Json(&[
+                Entry::Put { at: &["permission", "bash"], key: "postroom *", value: r#""allow""# },
+                Entry::Put {
+                    at: &["permission", "external_directory"],
+                    key: "{root}/*",
+                    value: r#""allow""#,
+                },
+                Entry::Put {
+                    at: &["mcp"],
+                    key: "postroom",
+                    value: r#"{"type":"local","command":[{postroom},"mcp"],"enabled":true}"#,
+                },
+            ]),
+        ),
+        file("{config}/plugin/postroom.js", Content::Whole("opencode.js")),
+        file("{home}/.agents/skills/mailbox", Content::Skill),
+        file("{config}/command/mailbox.md", Content::Whole("opencode-mailbox.md")),
+        file("{config}/command/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
+    ],
+    project: &[
+        file(
+            "{project}/opencode.json",
+            Content::Json(&[
+                Entry::Put { at: &["permission", "bash"], key: "postroom *", value: r#""allow""# },
+                Entry::Put {
+                    at: &["mcp"],
+                    key: "postroom",
+                    value: r#"{"type":"local","command":[{postroom},"mcp"],"enabled":true}"#,
+                },
+            ]),
+        ),
+        file("{project}/.opencode/plugin/postroom.js", Content::Whole("opencode.js")),
+        file("{project}/.agents/skills/mailbox", Content::Skill),
+        file("{project}/.opencode/command/mailbox.md", Content::Whole("opencode-mailbox.md")),
+        file("{project}/.opencode/command/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
+    ],
+    reads: &[
+        "AGENTS.md",
+        "CLAUDE.md",
+        "opencode.json",
+        "opencode.jsonc",
+        ".opencode/opencode.json",
+        ".opencode/opencode.jsonc",
+        ".opencode/agent/",
+        ".opencode/agents/",
+        ".opencode/command/",
+        ".opencode/commands/",
+        ".opencode/mode/",
+        ".opencode/modes/",
+        ".opencode/plugin/",
+        ".opencode/plugins/",
+        ".opencode/skill/",
+        ".opencode/skills/",
+        ".opencode/tool/",
+        ".opencode/tools/",
+        ".claude/skills/",
+        ".agents/skills/",
+    ],
+    open: &["--prompt", "{prompt}"],
+    witness: &["mcp", "list"],
+    then: "",
+};

@@ -1,0 +1,179 @@
+//! The surroundings of a command: what its environment, its working directory and the home directory say about who calls, which
+//! room is meant, and where a person's rooms and settings are.
+//!
+//! The library reads no environment. A face implements [`Environment`], and everything here is computed from that.
+
+mod caller;
+mod paths;
+mod room;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error as ThisError;
+
+pub use caller::{HARNESS, MAILBOX, Surroundings, agent_process, is_attended, sandbox_hint};
+pub use paths::{above, nearest_tree, program_from, project_dir, project_file, tree, whole_path};
+pub use room::{ROOT, Wanted, bound_root, room, rooms, sessions};
+
+use crate::name::BadName;
+use crate::post::Failure;
+use crate::{repository, settings};
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What a process was started with.
+pub trait Environment {
+    fn variable(&self, name: &str) -> Option<OsString>;
+    /// The working directory.
+    fn here(&self) -> io::Result<PathBuf>;
+    fn home(&self) -> Option<PathBuf>;
+
+    /// A variable that holds a text of a sensible length.
+    fn text(&self, name: &str) -> Option<String> {
+        self.variable(name)?.into_string().ok().filter(|value| !value.is_empty() && value.len() <= 1024)
+    }
+
+    /// A variable that names a directory.
+    fn directory(&self, name: &str) -> Option<PathBuf> {
+        self.variable(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    /// The variables with these names, as they are.
+    fn variables(&self, names: &mut dyn Iterator<Item = &str>) -> Vec<(OsString, OsString)> {
+        names.filter_map(|name| Some((OsString::from(name), self.variable(name)?))).collect()
+    }
+}
+
+#[derive(Debug, ThisError)]
+pub enum Error {
+    #[error("neither XDG_STATE_HOME nor HOME says where rooms are")]
+    NoState,
+    #[error("HOME does not say where settings are")]
+    NoHome,
+    #[error("cannot tell where this is: {0}")]
+    NoHere(io::Error),
+    #[error("the room {}: {why}", .path.display())]
+    BadRoot { path: PathBuf, why: String },
+    #[error("the room `{}`: {why}", crate::message::visible::clip(.text, 80))]
+    BadRoom { text: String, why: BadName },
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+    #[error(transparent)]
+    Settings(#[from] settings::Error),
+    #[error("cannot read {}: {source}", .path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{} is no file, or too large", .path.display())]
+    Odd { path: PathBuf },
+    #[error("there is no .claude tree at {}", .at.display())]
+    NoTree { at: PathBuf },
+    #[error("cannot look at {}: {source}", .path.display())]
+    Look { path: PathBuf, source: io::Error },
+    #[error("{}: {source}", .path.display())]
+    NoPath { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Post(#[from] crate::post::Error),
+}
+
+impl Error {
+    pub fn code(&self) -> Failure {
+        match self {
+            Self::NoHere(_) | Self::Unreadable { .. } | Self::Look { .. } => Failure::NotDone,
+            Self::NoTree { .. } => Failure::Unknown,
+            Self::NoState
+            | Self::NoHome
+            | Self::BadRoot { .. }
+            | Self::BadRoom { .. }
+            | Self::Repository(_)
+            | Self::Settings(_)
+            | Self::Odd { .. }
+            | Self::NoPath { .. } => Failure::Refused,
+            Self::Post(e) => e.code(),
+        }
+    }
+
+    /// What to type next.
+    pub fn hints(&self) -> Vec<String> {
+        let hint = match self {
+            Self::Post(e) => return e.hints(),
+            Self::NoState => "--root DIR names one",
+            Self::NoHome => "set HOME to your home directory",
+            Self::NoHere(_) => "name a room: --room NAME",
+            Self::BadRoot { .. } => "--root DIR names a directory",
+            Self::BadRoom { .. } => {
+                "ASCII letters and digits, `.`, `-`, `_`, beginning with a letter or digit"
+            }
+            Self::Repository(_) => "correct it, or name a room: --room NAME",
+            Self::Settings(_) => "docs/settings.md lists the keys",
+            Self::Unreadable { .. } => "--root DIR goes without it",
+            Self::Odd { .. } => "move it away",
+            Self::NoTree { .. } => {
+                "--tree DIR names a project; postroom setup --tree DIR AGENT... lays one out"
+            }
+            Self::Look { .. } => "try again",
+            Self::NoPath { .. } => "name a directory that is there",
+        };
+        vec![hint.to_owned()]
+    }
+}
+
+/// The home directory of this person.
+pub fn home(environment: &dyn Environment) -> Result<PathBuf> {
+    environment.home().filter(|home| home.is_absolute()).ok_or(Error::NoHome)
+}
+
+/// Where the rooms and sessions of this person are.
+pub fn state(environment: &dyn Environment) -> Result<PathBuf> {
+    let state = environment.directory("XDG_STATE_HOME");
+    let state = state.or_else(|| home(environment).ok().map(|home| home.join(".local/state")));
+    Ok(state.ok_or(Error::NoState)?.join("postroom"))
+}
+
+/// Where the settings of this person are: what is trusted, and what was approved.
+pub fn config(environment: &dyn Environment) -> Result<PathBuf> {
+    let config = environment.directory("XDG_CONFIG_HOME");
+    Ok(config.map_or_else(|| home(environment).map(|home| home.join(".config")), Ok)?.join("postroom"))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An environment of a test.
+    #[derive(Debug, Default)]
+    pub(crate) struct Given {
+        pub(crate) variables: Vec<(&'static str, String)>,
+        pub(crate) here: PathBuf,
+        pub(crate) home: Option<PathBuf>,
+    }
+
+    impl Environment for Given {
+        fn variable(&self, name: &str) -> Option<OsString> {
+            self.variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
+        }
+
+        fn here(&self) -> io::Result<PathBuf> {
+            Ok(self.here.clone())
+        }
+
+        fn home(&self) -> Option<PathBuf> {
+            self.home.clone()
+        }
+    }
+
+    #[test]
+    fn a_persons_directories_come_from_xdg_and_then_from_home() {
+        let mut given = Given { home: Some("/h/ann".into()), ..Given::default() };
+        assert_eq!(state(&given).unwrap(), PathBuf::from("/h/ann/.local/state/postroom"));
+        assert_eq!(config(&given).unwrap(), PathBuf::from("/h/ann/.config/postroom"));
+        given.variables = vec![("XDG_STATE_HOME", "/s".into()), ("XDG_CONFIG_HOME", "/c".into())];
+        assert_eq!(state(&given).unwrap(), PathBuf::from("/s/postroom"));
+        assert_eq!(config(&given).unwrap(), PathBuf::from("/c/postroom"));
+        // A relative one counts for nothing, as the standard says.
+        given.variables = vec![("XDG_STATE_HOME", "s".into()), ("XDG_CONFIG_HOME", "c".into())];
+        given.home = None;
+        assert!(matches!(state(&given), Err(Error::NoState)));
+        assert!(matches!(config(&given), Err(Error::NoHome)));
+    }
+}
