@@ -62,7 +62,7 @@ fn main() -> Result<()> {
         println!("{}", begun.elapsed().as_micros());
     }
     let ended = carrier.look(&post, &no_gate)?;
-    match ended.carried.first() {
+    match ended.news.first() {
         Some(carried) if carried.status.word() == "completed" => Ok(()),
         other => Err(format!("the run did not end: {other:?}").into()),
     }

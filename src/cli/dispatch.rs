@@ -25,6 +25,8 @@ use crate::name::MailboxId;
 use crate::post::{Failure, HOPS_VARIABLE, Post, THREAD_VARIABLE};
 use crate::process::marked::MARK;
 use crate::staff::{Staff, equip, left_out};
+use crate::workflow::carrier::{Carried, Carrier, Carrying};
+use crate::workflow::runs::project_of;
 
 /// Give waiting mail to agents, and carry their answers back
 ///
@@ -64,15 +66,15 @@ impl Verb for Dispatch {
         if self.dry_run {
             return dry_run(context, dispatcher);
         }
-        let bell = dispatcher.stop_handle();
+        let stop = dispatcher.stop_handle();
         let attended = std::sync::OnceLock::new();
-        let attend = || attended.get_or_init(|| obey_signals(bell.clone()));
+        let attend = || attended.get_or_init(|| obey_signals(stop.clone()));
         if self.watch {
             attend();
         }
         let mut progress = Progress::new(context.output.terminal && !context.output.quiet);
         let (watch, limit) = (self.watch, self.limit);
-        let wanted = Wanted { watch, limit, parallel, progress: progress.wanted, follow: None };
+        let wanted = Wanted { watch, limit, parallel, progress: progress.wanted, followed: false };
         let mut runs: Vec<Run> = vec![];
         let starter = supervisor_starter(&context.root);
         let start = |agent: &Agent, file: &str| {
@@ -82,10 +84,12 @@ impl Verb for Dispatch {
         };
         let live = self.watch || context.output.json;
         let (mut failed, mut carried, mut ended) = (false, false, 0);
-        let left = dispatcher.run(&wanted, start, &gate_starter(&context.root), |event| {
+        let gate = gate_starter(&context.root);
+        let background = Carrying { carrier: Carrier::default(), start: &gate };
+        let left = dispatcher.run(&wanted, start, background, |event| {
             progress.clear();
-            if let Event::Carried { carried } = &event {
-                super::follow::remarks(carried);
+            if let Event::Background { news } = &event {
+                super::follow::remarks(news);
             }
             if live || matches!(event, Event::Nothing { why: Some(_), .. } | Event::Waits { .. }) {
                 tell(context, &event);
@@ -101,7 +105,7 @@ impl Verb for Dispatch {
                     }
                 }
                 Event::Nothing { why, .. } => failed |= why.is_some(),
-                Event::Carried { .. } => carried = true,
+                Event::Background { .. } => carried = true,
                 Event::Started { .. } | Event::Waits { .. } => {}
             }
         })?;
@@ -229,7 +233,7 @@ fn dry_run(context: &mut Context, dispatcher: &Dispatcher<'_>) -> Result<(), Fai
     if waiting.is_empty() { Err(context.nothing("no mail waits for an agent")) } else { Ok(()) }
 }
 
-fn tell(context: &mut Context, event: &Event<'_>) {
+fn tell(context: &mut Context, event: &Event<'_, Carried>) {
     if context.output.json {
         let document = match event {
             Event::Started { agent, file, waiting } => {
@@ -242,7 +246,7 @@ fn tell(context: &mut Context, event: &Event<'_>) {
             }
             Event::Nothing { agent, why } => json!({"v": 1, "event": "nothing", "agent": agent, "why": why}),
             Event::Waits { agent, why } => json!({"v": 1, "event": "waits", "agent": agent, "why": why}),
-            Event::Carried { carried } => super::follow::document(carried),
+            Event::Background { news } => super::follow::document(news),
             Event::Going { .. } => return,
         };
         return context.output.json(&document);
@@ -252,8 +256,8 @@ fn tell(context: &mut Context, event: &Event<'_>) {
             context.output.line(&format!("started {} for {}", visible::line(agent), visible::line(file)))
         }
         Event::Ended { run } => context.output.line(&line(run)),
-        Event::Carried { carried } if super::follow::is_news(carried) => {
-            context.output.line(&super::follow::line(carried))
+        Event::Background { news } if super::follow::is_news(news) => {
+            context.output.line(&super::follow::line(news))
         }
         Event::Nothing { agent, why: Some(why) } => {
             note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
@@ -261,7 +265,7 @@ fn tell(context: &mut Context, event: &Event<'_>) {
         Event::Waits { agent, why } => {
             note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
         }
-        Event::Carried { .. } | Event::Nothing { .. } | Event::Going { .. } => {}
+        Event::Background { .. } | Event::Nothing { .. } | Event::Going { .. } => {}
     }
 }
 
@@ -316,7 +320,7 @@ impl Verb for Supervise {
         let tell = |run: &Run| {
             let _ = writeln!(std::io::stdout(), "{}", as_json(run));
         };
-        match supervisor::supervise(post, &me, &agent, &staff.settings, &self.file, &tell)? {
+        match supervisor::supervise(post, &me, &agent, &staff.settings, project_of, &self.file, &tell)? {
             Outcome::NotNow => Err(Fail::Code(Failure::Nothing)),
             Outcome::Ran(run) => {
                 tell(&run);

@@ -15,13 +15,13 @@ use super::fail::Fail;
 use super::output::{CYAN, DIM, GREEN, PLAIN, RED, note};
 use super::staff;
 use crate::dispatch::dispatcher::{Dispatcher, Wanted};
-use crate::dispatch::follow::{LiveRun, LiveStep, News};
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{Failure, Post};
 use crate::staff::{Staff, left_out};
-use crate::workflow::carrier::{Carried, look_at};
+use crate::workflow::carrier::{Carried, Carrier, Carrying, look_at};
 use crate::workflow::engine::Status;
+use crate::workflow::follow::{LiveRun, LiveStep, News};
 use crate::workflow::runs::Runs;
 use crate::workflow::start;
 
@@ -75,15 +75,15 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
         .map_err(|e| Fail::told(Failure::NotDone, e.to_string(), "try again"))?;
     std::thread::spawn(move || signals.forever().for_each(|_| stop.stop()));
     let is_drawn = context.output.terminal && !context.output.quiet;
-    let wanted =
-        Wanted { watch: true, limit: None, parallel, progress: is_drawn, follow: Some(run.to_owned()) };
+    let wanted = Wanted { watch: true, limit: None, parallel, progress: is_drawn, followed: true };
     let mut live = LiveRun::look(post, run)?;
     if live.is_over() {
         own.stop();
     }
     let mut drawing = Drawing::default();
     let (start, gate) = (supervisor_starter(&context.root), gate_starter(&context.root));
-    dispatcher.run(&wanted, start, &gate, |event| {
+    let background = Carrying { carrier: Carrier::following(run), start: &gate };
+    dispatcher.run(&wanted, start, background, |event| {
         match live.take(&event, &own) {
             Some(News::Carried(carried)) => {
                 if !carried.remarks.is_empty() {

@@ -265,7 +265,7 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
         // The mark may be lost where the mail is not.
         runs.set_open(&id, true)?;
     }
-    let Some((carried, ..)) = Carrier::default().carry(post, &runs, &id, &gate)? else {
+    let Some(carried) = Carrier::default().carry(post, &runs, &id, &gate)? else {
         // Whoever only wants to see it through need not be the one who carries it.
         if follows {
             return end_of(context, post, &id);

@@ -7,11 +7,13 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::process::Child;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
+use super::background::Background;
 use super::project;
 use super::queue::{Key, Queue, Remark, Waiting};
 use super::recovery::recover;
@@ -21,8 +23,6 @@ use super::supervisor::Agent;
 use crate::name::MailboxId;
 use crate::post::{Post, Result};
 use crate::wait::{Watch, Woken};
-use crate::workflow::carrier::{Carried, Carrier, StartGate};
-use crate::workflow::runs as workflows;
 
 /// What is wanted.
 #[derive(Debug, Clone, Default)]
@@ -35,13 +35,13 @@ pub struct Wanted {
     pub parallel: usize,
     /// Tell every second how those get on that run.
     pub progress: bool,
-    /// Tell everything of this run of a workflow, whoever brings it on.
-    pub follow: Option<String>,
+    /// Somebody follows the background work, which others may bring on.
+    pub followed: bool,
 }
 
 /// Something that happened.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum Event<'a, N> {
     Started {
         agent: &'a str,
         file: &'a str,
@@ -54,9 +54,9 @@ pub enum Event<'a> {
     Ended {
         run: &'a Run,
     },
-    /// A run of a workflow got on.
-    Carried {
-        carried: &'a Carried,
+    /// The background work got on.
+    Background {
+        news: &'a N,
     },
     /// A message that starts nobody, and why.
     Waits {
@@ -90,7 +90,7 @@ impl StopHandle {
 
     /// A handle, and whether it was used.
     #[cfg(test)]
-    pub(super) fn for_test() -> (Self, impl Fn() -> bool) {
+    pub(crate) fn for_test() -> (Self, impl Fn() -> bool) {
         let (tell, hear) = mpsc::channel();
         (Self(tell), move || hear.try_recv().is_ok())
     }
@@ -99,10 +99,10 @@ impl StopHandle {
 /// How long a dispatcher sleeps at most between two looks.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// How long it sleeps at most while gates of workflows run.
-const GATES: Duration = Duration::from_millis(100);
+/// How long it sleeps at most while the background work is busy.
+const BUSY: Duration = Duration::from_millis(100);
 
-/// How long it sleeps at most while a run is followed.
+/// How long it sleeps at most while the background work is followed.
 const FOLLOWED: Duration = Duration::from_secs(1);
 
 /// The longest line of a supervisor that is read.
@@ -137,29 +137,28 @@ impl<'a> Dispatcher<'a> {
 
     /// Runs what waits, and in a watch what comes, until it is told to stop. `start` makes the supervisor of a message.
     /// Gives how many runs go on without it.
-    pub fn run(
+    pub fn run<B: Background>(
         &self,
         wanted: &Wanted,
         start: impl Fn(&Agent, &str) -> std::io::Result<Child>,
-        gate: &StartGate<'_>,
-        mut tell: impl FnMut(Event<'_>),
+        mut background: B,
+        mut tell: impl FnMut(Event<'_, B::News>),
     ) -> Result<usize> {
         project::note(self.queue.post, &self.queue.agents)?;
         let clock = self.queue.post.room().clock();
         let mut shift = Shift::new(wanted);
         let (mut faulty, mut remarked): (Vec<Remark>, Vec<Remark>) = (vec![], vec![]);
-        let mut carrier = wanted.follow.as_deref().map_or_else(Carrier::default, Carrier::following);
         if wanted.watch {
-            self.watch()?;
+            self.watch(background.arrivals(self.queue.post)?)?;
         }
         loop {
             let recovered = recover(self.queue.post, &self.runs, None)?;
             recovered.runs.iter().for_each(|run| tell(Event::Ended { run }));
-            // Before the look for mail: what runs of workflows send now is started now.
-            let carried = carrier.look(self.queue.post, gate)?;
-            carried.carried.iter().for_each(|carried| tell(Event::Carried { carried }));
+            // Before the look for mail: what it sends now is started now.
+            let progress = background.look(self.queue.post)?;
+            progress.news.iter().for_each(|news| tell(Event::Background { news }));
             let Waiting { messages: waiting, due, mut faults, remarks } = self.queue.waiting(&self.runs)?;
-            faults.extend(recovered.faults.into_iter().chain(carried.faults));
+            faults.extend(recovered.faults.into_iter().chain(progress.faults));
             for (agent, why) in faults.iter().filter(|fault| !faulty.contains(fault)) {
                 tell(Event::Nothing { agent, why: Some(why) });
             }
@@ -170,13 +169,13 @@ impl<'a> Dispatcher<'a> {
             remarked = remarks;
             let now = clock.boot();
             self.begin(&waiting, &mut shift, now, &start, &mut tell);
-            if shift.size() == 0 && !carried.busy && (!wanted.watch || shift.is_spent()) {
+            if shift.size() == 0 && !progress.busy && (!wanted.watch || shift.is_spent()) {
                 return Ok(0);
             }
-            let gates = carried.busy.then_some(GATES);
-            let nap = [due, shift.rest(now), carried.due, gates].into_iter().flatten().min().unwrap_or(LOOK);
-            // No watch tells what others have done to a run.
-            let longest = if wanted.follow.is_some() { FOLLOWED } else { LOOK };
+            let busy = progress.busy.then_some(BUSY);
+            let nap = [due, shift.rest(now), progress.due, busy].into_iter().flatten().min().unwrap_or(LOOK);
+            // No watch tells what others have done to it.
+            let longest = if wanted.followed { FOLLOWED } else { LOOK };
             let nap = nap.clamp(Duration::from_millis(20), longest);
             if self.listen(wanted, nap, &mut shift, &mut tell) {
                 return Ok(shift.size());
@@ -186,13 +185,13 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Starts a supervisor for each waiting message that may begin now.
-    fn begin(
+    fn begin<N>(
         &self,
         waiting: &[Key],
         shift: &mut Shift<'_>,
         now: Duration,
         start: &impl Fn(&Agent, &str) -> std::io::Result<Child>,
-        tell: &mut impl FnMut(Event<'_>),
+        tell: &mut impl FnMut(Event<'_, N>),
     ) {
         let mut full: HashMap<&str, bool> = HashMap::new();
         for key in waiting {
@@ -219,12 +218,12 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Waits until there may be something to do; `true`: it is to stop.
-    fn listen(
+    fn listen<N>(
         &self,
         wanted: &Wanted,
         nap: Duration,
         shift: &mut Shift<'_>,
-        tell: &mut impl FnMut(Event<'_>),
+        tell: &mut impl FnMut(Event<'_, N>),
     ) -> bool {
         let clock = self.queue.post.room().clock();
         let until = clock.boot() + nap;
@@ -255,29 +254,26 @@ impl<'a> Dispatcher<'a> {
 
     /// Hears a supervisor to its end, beside everything else.
     fn attend(&self, key: Key, mut child: Child) {
-        let bell = self.tell.clone();
+        let tell = self.tell.clone();
         thread::spawn(move || {
             if let Some(out) = child.stdout.take() {
                 let mut out = BufReader::new(out);
                 let mut line = String::new();
                 while out.by_ref().take(LINE).read_line(&mut line).is_ok_and(|read| read > 0) {
-                    let _ = bell.send(Signal::Said { key: key.clone(), line: std::mem::take(&mut line) });
+                    let _ = tell.send(Signal::Said { key: key.clone(), line: std::mem::take(&mut line) });
                 }
             }
             let _ = child.wait();
-            let _ = bell.send(Signal::Ended { key });
+            let _ = tell.send(Signal::Ended { key });
         });
     }
 
     /// Watches the places where mail arrives, and where supervisors end. The watch stands before the first look.
-    fn watch(&self) -> Result<()> {
+    fn watch(&self, arrivals: Box<dyn Fn() -> Vec<PathBuf> + Send>) -> Result<()> {
         let open = self.runs.dir.made_sub("open")?.path().to_owned();
         let fixed: Vec<_> = self.queue.directories().into_iter().chain([open]).collect();
-        let root = self.queue.post.room().path().to_owned();
-        workflows::Runs::open(self.queue.post.room())?.made_open()?;
-        // Runs of workflows come and go, and their answers arrive in mailboxes of their own.
-        let places = move || [fixed.clone(), workflows::arrival_dirs(&root)].concat();
-        let bell = self.tell.clone();
+        let places = move || [fixed.clone(), arrivals()].concat();
+        let tell = self.tell.clone();
         let mut watched = places();
         let mut watch = Watch::on(&watched);
         thread::spawn(move || {
@@ -291,7 +287,7 @@ impl<'a> Dispatcher<'a> {
                     watch = Watch::on(&now);
                     watched = now;
                 }
-                if bell.send(Signal::Look).is_err() {
+                if tell.send(Signal::Look).is_err() {
                     return;
                 }
             }

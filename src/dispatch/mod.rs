@@ -3,11 +3,12 @@
 //! `dispatcher` finds waiting messages and starts a supervisor process for each that may run; `shift` is what it has going.
 //! `supervisor` is one run, from the claim to the answer; it outlives a dispatcher that is killed. `work` is one message of a run and how
 //! it ends, `judgement` the agent and whether what it did is an answer, `runs` and `pruning` what is kept of it all, `tally` and `guards` when enough is enough, `recovery` what becomes of a run whose
-//! supervisor was killed, `follow` how one run of a workflow stands while it goes on, `project` whose agents work for a mailbox.
+//! supervisor was killed, `project` whose agents work for a mailbox, `background` what a
+//! dispatcher does besides, which is passed in.
 
+pub mod background;
 pub mod dispatcher;
 mod ending;
-pub mod follow;
 pub mod guards;
 pub mod judgement;
 pub mod project;

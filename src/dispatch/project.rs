@@ -9,13 +9,16 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::supervisor::Agent;
-use crate::mailbox::{Dir, IfAny};
+use crate::mailbox::{self, Dir, IfAny};
 use crate::message::Envelope;
 use crate::name::MailboxId;
 use crate::post::{Error, Post, Result};
 use crate::repository::{self, Repository};
+use crate::room::Room;
 use crate::settings::{self, Project};
-use crate::workflow::runs::Runs;
+
+/// Finds the project in which a run of a workflow was started, by the id of the run; `None`: it is no run.
+pub type ProjectOf = fn(&Room, &str) -> mailbox::fault::Result<Option<PathBuf>>;
 
 /// The file in the home of a mailbox.
 pub const FILE: &str = "project";
@@ -92,15 +95,17 @@ fn differs(post: &Post, agent: &Agent, id: &MailboxId) -> Result<Option<(Dir, No
 }
 
 /// Why a message is none of this agent's: it is a step of a run of another project.
-pub(super) fn refuse(post: &Post, agent: &Agent, envelope: &Envelope) -> Result<Option<String>> {
+pub(super) fn refuse(
+    post: &Post,
+    agent: &Agent,
+    project_of: ProjectOf,
+    envelope: &Envelope,
+) -> Result<Option<String>> {
     let Some(dir) = &agent.project else { return Ok(None) };
-    let Some(runs) = Runs::existing(post.room())? else { return Ok(None) };
-    // That the disk failed does not mean that this is no run.
-    let record = if runs.is_kept(&envelope.from)? { runs.record(&envelope.from) } else { None };
-    let Some(record) = record else { return Ok(None) };
-    let is_foreign = Note::of(&record.project)?.project != Note::of(dir)?.project;
+    let Some(theirs) = project_of(post.room(), &envelope.from)? else { return Ok(None) };
+    let is_foreign = Note::of(&theirs)?.project != Note::of(dir)?.project;
     Ok(is_foreign.then(|| {
-        let (theirs, ours) = (record.project.display(), dir.display());
+        let (theirs, ours) = (theirs.display(), dir.display());
         format!("it is a step of a run of {theirs}, and this agent is one of {ours}")
     }))
 }

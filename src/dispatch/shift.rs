@@ -113,7 +113,7 @@ impl<'w> Shift<'w> {
     }
 
     /// Lets go of supervisors that have ended, and tells what each came to.
-    pub(super) fn close(&mut self, now: Duration, tell: &mut impl FnMut(Event<'_>)) {
+    pub(super) fn close<N>(&mut self, now: Duration, tell: &mut impl FnMut(Event<'_, N>)) {
         for (key, gone) in self.going.extract_if(.., |_, one| one.ended.is_some() || one.wrong.is_some()) {
             match (gone.ended, gone.wrong.as_deref()) {
                 (Some(run), _) => {

@@ -15,6 +15,7 @@ use std::time::Duration;
 use super::ending::Ending;
 use super::guards;
 use super::judgement;
+use super::project::ProjectOf;
 use super::recovery::recover;
 use super::runs::{Run, RunState, Runs, key};
 use super::work::{Job, Work, needs_no_answer};
@@ -68,6 +69,7 @@ pub fn supervise(
     me: &Me,
     agent: &Agent,
     settings: &DispatchSettings,
+    project_of: ProjectOf,
     file: &str,
     tell: &dyn Fn(&Run),
 ) -> Result<Outcome> {
@@ -123,7 +125,7 @@ pub fn supervise(
     run.from = post.sender_shown(envelope);
     run.thread = guards::thread(envelope);
     run.attempt = first.claimed.terms.attempt;
-    let job = Job { post, me, agent, settings, runs: &runs, open: &open };
+    let job = Job { post, me, agent, settings, project_of, runs: &runs, open: &open };
     let mut work = vec![first];
     take_more(&job, &mut work)?;
     run.also = work[1..].iter().map(|work| work.file().to_owned()).collect();

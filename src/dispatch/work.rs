@@ -10,7 +10,7 @@
 
 use super::ending::Ending;
 use super::guards;
-use super::project;
+use super::project::{self, ProjectOf};
 use super::recovery::state_of;
 use super::runs::{Open, RunState, Runs};
 use super::supervisor::Agent;
@@ -29,6 +29,7 @@ pub(super) struct Job<'a> {
     pub(super) me: &'a Me,
     pub(super) agent: &'a Agent,
     pub(super) settings: &'a DispatchSettings,
+    pub(super) project_of: ProjectOf,
     pub(super) runs: &'a Runs,
     pub(super) open: &'a Open,
 }
@@ -117,7 +118,7 @@ impl Work {
         if let Some(text) = job.runs.kept_answer(job.me.id.as_str(), self.file())? {
             return Ok(Some(Step::Answer(text)));
         }
-        if let Some(why) = project::refuse(job.post, job.agent, envelope)? {
+        if let Some(why) = project::refuse(job.post, job.agent, job.project_of, envelope)? {
             return Ok(Some(Step::GiveUp(why)));
         }
         let thread = guards::thread(envelope);

@@ -100,7 +100,7 @@ impl Post {
     }
 
     /// Gives a claimed message up without a word to its sender, who knows.
-    pub(super) fn give_up(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
+    pub(crate) fn give_up(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
         let (asked, _turn) = self.begin_end(held)?;
         self.note_end(held, "failed", why)?;
         self.settle(me, held, asked.as_ref(), Folder::Failed, ("failed", why))

@@ -14,7 +14,6 @@ mod claim;
 mod collect;
 mod directory;
 mod end;
-mod errand;
 mod error;
 mod everywhere;
 mod find;
@@ -33,6 +32,7 @@ mod reply;
 mod search;
 mod seed;
 mod send;
+mod sent_step;
 mod setup;
 mod stats;
 mod takeover;
@@ -67,7 +67,6 @@ pub use ask::{Asked, Fate, Until};
 pub use check::{Checked, Filter, HEADERS, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
 pub use end::Told;
-pub use errand::SentStep;
 pub use error::{Error, Failure, Result};
 pub use everywhere::{Everywhere, Looked, There, Unread};
 pub use find::Found;
@@ -81,7 +80,9 @@ pub use prune::{Doomed, RunsToPrune, Wanted};
 pub use read::{Next, Opened};
 pub use reply::Answer;
 pub use search::{Hit, Line, Query};
+pub(crate) use send::Sender;
 pub use send::{Destination, HOPS, HOPS_VARIABLE, Letter, Outcome, Receipt, THREAD, THREAD_VARIABLE};
+pub use sent_step::SentStep;
 pub use setup::{NewMailbox, Setup};
 pub use stats::{Figures, STEPS, quantile};
 pub use takeover::TakenOver;
@@ -169,6 +170,16 @@ impl Post {
         &self.room
     }
 
+    /// This room and caller, with what was registered since.
+    pub fn again(&self) -> Result<Self> {
+        Self::open(self.room.path(), self.caller.clone(), self.room.shared_clock())
+    }
+
+    /// How many automatic steps led to what this command sends.
+    pub fn hops(&self) -> Option<u32> {
+        self.caller.hops
+    }
+
     fn registered(&self) -> std::result::Result<&Registry, &registry::Error> {
         self.renewed.get().map_or(self.registry.as_ref(), Ok)
     }
@@ -200,7 +211,7 @@ impl Post {
     }
 
     /// A mailbox, wherever its messages lie.
-    fn mailbox(&self, id: &MailboxId) -> Result<Mailbox> {
+    pub(crate) fn mailbox(&self, id: &MailboxId) -> Result<Mailbox> {
         self.placed(self.home(id)?)
     }
 
@@ -226,12 +237,17 @@ impl Post {
     }
 
     /// The envelope of a message, as this room knows it.
-    fn header(&self, mailbox: &Mailbox, folder: Folder, name: &str) -> Reading<Header> {
+    pub(crate) fn header(&self, mailbox: &Mailbox, folder: Folder, name: &str) -> Reading<Header> {
         mailbox.read_header(folder, name, self, self.now())
     }
 
     /// A whole message, as this room knows it.
-    fn message(&self, mailbox: &Mailbox, folder: Folder, name: &str) -> Reading<(Message, Timestamp)> {
+    pub(crate) fn message(
+        &self,
+        mailbox: &Mailbox,
+        folder: Folder,
+        name: &str,
+    ) -> Reading<(Message, Timestamp)> {
         let mut read = mailbox.read_message(folder, name, self, self.now())?;
         if let Some((message, _)) = &mut read {
             let completed = self.complete_answer(&mut message.envelope, &message.body);
@@ -240,7 +256,7 @@ impl Post {
         Ok(read)
     }
 
-    fn record(&self, event: Event) {
+    pub(crate) fn record(&self, event: Event) {
         event.record(&self.room);
     }
 }

@@ -53,7 +53,7 @@ pub struct Letter {
 
 /// Who sends: an id, and its mailbox if it has one that can be answered.
 #[derive(Debug, Clone)]
-pub(super) struct Sender<'a> {
+pub(crate) struct Sender<'a> {
     pub(super) id: &'a MailboxId,
     pub(super) mailbox: Option<&'a Mailbox>,
     /// Its room, if that is another one.
@@ -61,7 +61,7 @@ pub(super) struct Sender<'a> {
 }
 
 impl<'a> Sender<'a> {
-    pub(super) fn of(mailbox: &'a Mailbox) -> Self {
+    pub(crate) fn of(mailbox: &'a Mailbox) -> Self {
         Self { id: mailbox.id(), mailbox: Some(mailbox), room: None }
     }
 }
@@ -191,7 +191,7 @@ impl Post {
     }
 
     /// As [`Post::send_as`], to one mailbox.
-    pub(super) fn send_one(
+    pub(crate) fn send_one(
         &self,
         from: &Sender<'_>,
         letter: &Letter,

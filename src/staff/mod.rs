@@ -196,7 +196,7 @@ mod tests {
         let site = Site::new();
         site.trust(|_| true);
         let (mut agent, id) = site.gather().agents.remove(0);
-        let me = site.post.by_id(&id.unwrap()).unwrap();
+        let me = site.post.other(&id.unwrap()).unwrap();
         equip(&site.given, Path::new("/r"), &mut agent, &me);
         let mut names: Vec<_> = agent.environment.iter().map(|(name, _)| name.to_str().unwrap()).collect();
         names.sort_unstable();

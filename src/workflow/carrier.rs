@@ -1,16 +1,18 @@
 //! The carrier: brings runs on. It accepts what came, sends what follows, and keeps the shared state.
 //!
-//! Any number of carriers may work on one room, for a moment or for days: whoever holds the lock of a run carries it, and
+//! Any number of carriers may work on one room, for a moment or for days: the one that holds the lock of a run carries it, and
 //! what it finds is in the mail. A carrier that was the last to hold the lock goes on from what it remembers; any other
 //! computes the run again. Killed at any point, it leaves nothing that the next one does not find or do again under the
 //! same id (format.md §14).
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::engine::{Engine, Phase, Status};
-use super::runs::Runs;
+use super::runs::{Runs, arrival_dirs};
 use super::turn::Turn;
+use crate::dispatch::background::{Background, Progress};
 use crate::mailbox::lock::Lock;
 use crate::post::{Error, Post, Result};
 use crate::random;
@@ -28,25 +30,17 @@ pub struct Carried {
     pub total: usize,
     /// Something was accepted.
     pub moved: bool,
-    /// Each step that stands otherwise than before: its name and how.
+    /// Steps whose state changed: the name and the new state.
     pub changes: Vec<(String, String)>,
     /// What a person should know.
     pub remarks: Vec<String>,
-}
-
-/// What one look at all runs found.
-#[derive(Debug, Default)]
-pub struct Look {
-    pub carried: Vec<Carried>,
     /// When something is due without any mail.
     pub due: Option<Duration>,
     /// Gates are under way: there will be news without any mail of others.
     pub busy: bool,
-    /// Runs that could not be carried on just now, and why; the next look tries again.
-    pub faults: Vec<(String, String)>,
 }
 
-/// Whoever brings runs on.
+/// Carries runs on, and remembers those it has carried.
 #[derive(Debug)]
 pub struct Carrier {
     mark: String,
@@ -77,24 +71,24 @@ impl Carrier {
     }
 
     /// Looks at every run in progress. Without any, this is one look into a directory.
-    pub fn look(&mut self, post: &Post, start: &StartGate<'_>) -> Result<Look> {
-        let mut look = Look::default();
+    pub fn look(&mut self, post: &Post, start: &StartGate<'_>) -> Result<Progress<Carried>> {
+        let mut look = Progress::default();
         let Some(runs) = Runs::existing(post.room())? else { return Ok(look) };
         let open = runs.open_ids()?;
         if self.turns.len() > open.len() {
             self.turns.retain(|run, _| open.contains(run));
         }
         if let Some(ended) = self.ended_by_others(post, &runs, &open)? {
-            look.carried.push(ended);
+            look.news.push(ended);
         }
         for run in open {
             match self.carry(post, &runs, &run, start) {
-                Ok(Some((carried, due, busy))) => {
-                    look.busy |= busy;
-                    look.due = [look.due, due].into_iter().flatten().min();
+                Ok(Some(carried)) => {
+                    look.busy |= carried.busy;
+                    look.due = [look.due, carried.due].into_iter().flatten().min();
                     let news = carried.moved || !carried.changes.is_empty() || !carried.remarks.is_empty();
                     if news || carried.status != Status::InProgress {
-                        look.carried.push(carried);
+                        look.news.push(carried);
                     }
                 }
                 Ok(None) => {}
@@ -122,7 +116,7 @@ impl Carrier {
         runs: &Runs,
         run: &str,
         start: &StartGate<'_>,
-    ) -> Result<Option<(Carried, Option<Duration>, bool)>> {
+    ) -> Result<Option<Carried>> {
         post.room().may_write()?;
         match runs.try_lock(run)? {
             Some(lock) => self.carry_held(post, runs, run, start, lock).map(Some),
@@ -130,7 +124,7 @@ impl Carrier {
         }
     }
 
-    /// The same for whoever waits until nobody else is at it.
+    /// As [`Carrier::carry`], after everyone who is at it now.
     pub fn carry_in_turn(
         &mut self,
         post: &Post,
@@ -140,7 +134,7 @@ impl Carrier {
     ) -> Result<Carried> {
         post.room().may_write()?;
         let lock = runs.lock(run)?;
-        Ok(self.carry_held(post, runs, run, start, lock)?.0)
+        self.carry_held(post, runs, run, start, lock)
     }
 
     fn carry_held(
@@ -150,8 +144,8 @@ impl Carrier {
         run: &str,
         start: &StartGate<'_>,
         _lock: Lock,
-    ) -> Result<(Carried, Option<Duration>, bool)> {
-        // Whoever carried it since has accepted what is not remembered here. What is done now may end halfway: only a
+    ) -> Result<Carried> {
+        // If another carried it since, that one has accepted what is not remembered here. What is done now may end halfway: only a
         // whole turn is remembered, the mail has the rest.
         let known = self.turns.remove(run).filter(|_| runs.was_my_turn(run, &self.mark).unwrap_or(false));
         let mut turn = match known {
@@ -162,15 +156,41 @@ impl Carrier {
             }
         };
         let mut carried = turn.carry(post, runs, start)?;
-        let over = carried.0.status != Status::InProgress;
+        let over = carried.status != Status::InProgress;
         if let Some(followed) = self.followed.as_mut().filter(|followed| followed.run == run) {
-            carried.0.changes = turn.changed_since(&mut followed.told);
+            carried.changes = turn.changed_since(&mut followed.told);
             followed.over |= over;
         }
         if !over {
             self.turns.insert(run.to_owned(), turn);
         }
         Ok(carried)
+    }
+}
+
+/// A carrier as the background work of a dispatcher.
+pub struct Carrying<'a> {
+    pub carrier: Carrier,
+    pub start: &'a StartGate<'a>,
+}
+
+impl std::fmt::Debug for Carrying<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Carrying").field("carrier", &self.carrier).finish_non_exhaustive()
+    }
+}
+
+impl Background for Carrying<'_> {
+    type News = Carried;
+
+    fn look(&mut self, post: &Post) -> Result<Progress<Carried>> {
+        self.carrier.look(post, self.start)
+    }
+
+    fn arrivals(&self, post: &Post) -> Result<Box<dyn Fn() -> Vec<PathBuf> + Send>> {
+        Runs::open(post.room())?.made_open()?;
+        let root = post.room().path().to_owned();
+        Ok(Box::new(move || arrival_dirs(&root)))
     }
 }
 

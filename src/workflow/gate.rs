@@ -11,6 +11,7 @@ use super::carrier::look_at;
 use super::definition::Gate;
 use super::engine::AskKind;
 use super::mail;
+use super::run_mail;
 use super::runs::Runs;
 use crate::message::visible;
 use crate::name::{MailboxId, MessageId};
@@ -70,9 +71,9 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
         }
     };
     marked::end_all(&mark);
-    let me = post.by_id(&mailbox)?;
+    let me = post.other(&mailbox)?;
     let letter = mail::note(&format!("{}: gate", step.name), &id, why.trim(), !verdict);
-    post.note_to_self(&me, &letter, &MessageId::derived(format!("verdict {id}").as_bytes()))?;
+    run_mail::note_to_self(post, &me, &letter, &MessageId::derived(format!("verdict {id}").as_bytes()))?;
     runs.forget_gate(run, &id);
     drop(lock);
     Ok(true)

@@ -3,7 +3,7 @@
 //! A workflow is a file that names steps (`definition`, read by `reading` and `check` out of a `document`), and every step is
 //! a message to an agent. `engine` computes from the accepted mail where a run stands and what it asks next; it is pure, and
 //! so are `template`, `inputs` and `graph`. `runs` is what is kept of each run, `carrier` does what the engine asks: it
-//! accepts answers, sends requests, starts gates, and keeps the shared state (`state`, `session`) up to date. Any process
+//! accepts answers, sends requests (`run_mail`), starts gates, and keeps the shared state (`state`, `session`) up to date. Any process
 //! may do so at any time; none need stay alive.
 
 mod approval;
@@ -14,6 +14,7 @@ mod context;
 pub mod definition;
 pub mod document;
 pub mod engine;
+pub mod follow;
 pub mod gate;
 pub mod graph;
 pub mod inputs;
@@ -23,6 +24,7 @@ mod next_step;
 pub mod problem;
 pub mod pruning;
 pub mod reading;
+mod run_mail;
 pub mod runs;
 pub mod schema;
 mod sending;

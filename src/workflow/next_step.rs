@@ -8,6 +8,7 @@
 
 use super::engine::{Ask, AskKind};
 use super::mail;
+use super::run_mail;
 use super::runs::Runs;
 use super::turn::Turn;
 use crate::name::{MailboxId, MessageId};
@@ -68,7 +69,7 @@ impl Turn {
         if let Some(note) = notes.iter().rev().find(noted) {
             return Ok(Some(note.clone()));
         }
-        match post.by_id(&to) {
+        match post.other(&to) {
             Ok(agent) => self.by_hand(post, &agent, ask, is_step),
             Err(_) => Ok(None),
         }
@@ -106,12 +107,12 @@ impl Turn {
     /// Carries the answer to a next step into the mailbox of the run, if it is there.
     fn carry_answer(&self, post: &Post, ask: &MessageId, found: &SentStep) -> Result<bool> {
         let Ok(to) = MailboxId::parse(&found.to) else { return Ok(false) };
-        let agent = post.by_id(&to)?;
+        let agent = post.other(&to)?;
         let Some((body, failed)) = self.answer_of(post, &agent, found)? else { return Ok(false) };
         let mut letter = mail::note(&format!("re: {}", found.step), ask, &body, failed);
         letter.extra.push(("adopted".to_owned(), found.id.clone()));
         let id = MessageId::derived(format!("adopted {ask} {}", found.id).as_bytes());
-        post.send_errand(&agent, &self.me.id, &letter, &id, false)?;
+        run_mail::send(post, &agent, &self.me.id, &letter, &id, false)?;
         Ok(true)
     }
 
@@ -126,7 +127,7 @@ impl Turn {
             return Ok(None);
         };
         let since = crate::clock::Timestamp::parse(&self.record.started).map(|began| began.minus(SET_BACK));
-        let answer = post.answer_to(&asked, &asker, &agent.id, since)?;
+        let answer = run_mail::answer_to(post, &asked, &asker, &agent.id, since)?;
         Ok(answer.map(|message| (message.body.clone(), message.envelope.extra(BOUNCE) == Some("1"))))
     }
 }

@@ -46,7 +46,7 @@ impl RunsToPrune for Workflows {
             return Err(not_over("it is in progress".to_owned()));
         }
         let ended = mailbox.stat(Folder::Archive.word()).map(|stat| Timestamp::from_parts(stat.st_mtime, 0));
-        let me = post.by_id(&MailboxId::parse(run).map_err(|_| super::carrier::no_run(run))?)?;
+        let me = post.other(&MailboxId::parse(run).map_err(|_| super::carrier::no_run(run))?)?;
         let mut messages = 0;
         for folder in me.mailbox.folders()? {
             messages += me.mailbox.list(folder, 0)?.total;

@@ -83,6 +83,14 @@ pub fn arrival_dirs(root: &Path) -> Vec<PathBuf> {
     [open].into_iter().chain(names.into_iter().map(inbox)).collect()
 }
 
+/// The project in which a run was started; `None`: there is no such run.
+pub fn project_of(room: &Room, run: &str) -> Result<Option<PathBuf>> {
+    let Some(runs) = Runs::existing(room)? else { return Ok(None) };
+    // That the disk failed does not mean that this is no run.
+    let record = if runs.is_kept(run)? { runs.record(run) } else { None };
+    Ok(record.map(|record| record.project))
+}
+
 impl Runs {
     pub fn open(room: &Room) -> Result<Self> {
         Ok(Self { dir: room.root().made_sub(FOLDER)? })

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::engine::{Answer, Ask, AskKind};
 use super::mail;
+use super::run_mail;
 use super::runs::Runs;
 use super::turn::Turn;
 use crate::clock::Timestamp;
@@ -94,12 +95,12 @@ impl Turn {
             AskKind::Command { .. } => return Ok(()),
         };
         let sent = match post.addressee(name) {
-            Ok(to) => post.send_errand(&self.me, &to, letter, &ask.id, first)?,
+            Ok(to) => run_mail::send(post, &self.me, &to, letter, &ask.id, first)?,
             // Whoever came since this process began is in the registry all the same.
             Err(Error::UnknownName { .. }) => {
                 let now = post.again()?;
                 let to = now.addressee(name)?;
-                now.send_errand(&self.me, &to, letter, &ask.id, first)?
+                run_mail::send(&now, &self.me, &to, letter, &ask.id, first)?
             }
             Err(e) => return Err(e),
         };
@@ -115,7 +116,12 @@ impl Turn {
     fn learn(&self, post: &Post, ask: &Ask, what: &str, why: &str) -> Result<()> {
         let step = &self.engine.definition().steps[ask.step].name;
         let id = MessageId::derived(format!("{what} {}", ask.id).as_bytes());
-        post.note_to_self(&self.me, &mail::note(&format!("{step}: {what}"), &ask.id, why, true), &id)
+        run_mail::note_to_self(
+            post,
+            &self.me,
+            &mail::note(&format!("{step}: {what}"), &ask.id, why, true),
+            &id,
+        )
     }
 
     /// Gives up what has waited for too long; and how long until the next will have.
@@ -149,7 +155,7 @@ impl Turn {
         if let AskKind::Work { to, .. } = &ask.kind
             && let Ok(to) = post.addressee(to)
         {
-            let _ = post.revoke(&self.me, &to, &ask.id, why);
+            let _ = run_mail::revoke(post, &self.me, &to, &ask.id, why);
         }
     }
 
@@ -161,7 +167,7 @@ impl Turn {
             AskKind::Command { .. } => return,
         };
         if let Ok(to) = post.addressee(name) {
-            let _ = post.withdraw(&self.me, &to, &ask.id);
+            let _ = run_mail::withdraw(post, &self.me, &to, &ask.id);
         }
     }
 
@@ -171,7 +177,7 @@ impl Turn {
         if answer.failed.is_some()
             && let Ok(to) = post.addressee(to)
         {
-            let _ = post.put_failed_away(&to, id);
+            let _ = run_mail::put_failed_away(post, &to, id);
         }
     }
 }

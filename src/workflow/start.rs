@@ -12,6 +12,7 @@ use super::definition::{Definition, Gate};
 use super::engine::{Control, Status};
 use super::mail;
 use super::problem::Problem;
+use super::run_mail;
 use super::runs::{Record, Runs};
 use super::template::Template;
 use crate::mailbox::lock::Lock;
@@ -52,7 +53,7 @@ pub fn begin(post: &Post, beginning: Beginning<'_>) -> Result<String> {
         hops: post.hops(),
     };
     runs.keep(&record, beginning.text)?;
-    post.make_unnamed(&mailbox)?;
+    run_mail::make(post, &mailbox)?;
     runs.set_open(&id, true)?;
     Ok(id)
 }
@@ -111,7 +112,7 @@ pub fn agents(post: &Post, definition: &Definition, inputs: &Map<String, Json>) 
 pub fn tree_of(post: &Post, definition: &Definition, inputs: &Map<String, Json>) -> Option<PathBuf> {
     definition.steps.iter().find_map(|step| {
         let id = post.addressee(&known_name(&step.agent, Some(inputs))?).ok()?;
-        let agent = post.by_id(&id).ok()?;
+        let agent = post.other(&id).ok()?;
         agent.mailbox.desk()
     })
 }
@@ -161,9 +162,9 @@ pub fn control(
         _ => {}
     }
     let number = engine.controls().keys().next_back().map_or(1, |last| last + 1);
-    let me = post.by_id(&MailboxId::parse(run).map_err(|_| super::carrier::no_run(run))?)?;
+    let me = post.other(&MailboxId::parse(run).map_err(|_| super::carrier::no_run(run))?)?;
     let id = MessageId::derived(format!("control {run} {number}").as_bytes());
-    post.note_to_self(&me, &mail::control(number, &word, why), &id)?;
+    run_mail::note_to_self(post, &me, &mail::control(number, &word, why), &id)?;
     runs.set_open(run, true)?;
     drop(lock);
     Ok(Ok(()))

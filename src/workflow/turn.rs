@@ -54,7 +54,7 @@ impl Turn {
             path: run.to_owned(),
             why: problems.first().map(ToString::to_string).unwrap_or_default(),
         })?;
-        let me = post.by_id(&MailboxId::parse(run).map_err(|_| no_run(run))?)?;
+        let me = post.other(&MailboxId::parse(run).map_err(|_| no_run(run))?)?;
         let persons = persons(post, &definition);
         let (mut answers, mut controls) = (HashMap::new(), BTreeMap::new());
         let limit = post.room().limits().body_bytes;
@@ -147,12 +147,7 @@ impl Turn {
     }
 
     /// Carries the run on as far as it goes now.
-    pub(super) fn carry(
-        &mut self,
-        post: &Post,
-        runs: &Runs,
-        start: &StartGate<'_>,
-    ) -> Result<(Carried, Option<Duration>, bool)> {
+    pub(super) fn carry(&mut self, post: &Post, runs: &Runs, start: &StartGate<'_>) -> Result<Carried> {
         self.remarks.clear();
         post.look_into(&self.me)?;
         let mut changed = false;
@@ -181,17 +176,27 @@ impl Turn {
         let name = |(index, now): (usize, String)| (self.engine.definition().steps[index].name.clone(), now);
         let changes = changes.into_iter().map(name).collect();
         let remarks = std::mem::take(&mut self.remarks);
-        Ok((Carried { moved: changed, remarks, ..self.told(changes) }, due, busy))
+        Ok(Carried { moved: changed, remarks, due, busy, ..self.told(changes) })
     }
 
     /// How the run stands, with what changed in it.
     pub(super) fn told(&self, changes: Vec<(String, String)>) -> Carried {
         let settled = self.engine.settled();
         let (run, status, total) = (self.record.id.clone(), self.engine.status(), self.engine.steps().len());
-        Carried { run, status, settled, total, moved: false, changes, remarks: vec![] }
+        Carried {
+            run,
+            status,
+            settled,
+            total,
+            moved: false,
+            changes,
+            remarks: vec![],
+            due: None,
+            busy: false,
+        }
     }
 
-    /// Each step, by its name, that stands otherwise than was told of before, whoever brought it there.
+    /// Steps whose state changed since the last report, by name.
     pub(super) fn changed_since(&self, told: &mut Vec<String>) -> Vec<(String, String)> {
         let steps = &self.engine.definition().steps;
         told.resize(steps.len(), Phase::Waiting.word().to_owned());

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::dispatcher::{Event, StopHandle};
+use super::carrier::{Carried, look_at, shown};
+use super::engine::Status;
+use super::runs::Runs;
+use crate::dispatch::dispatcher::{Event, StopHandle};
 use crate::post::{Post, Result};
-use crate::workflow::carrier::{Carried, look_at, shown};
-use crate::workflow::engine::Status;
-use crate::workflow::runs::Runs;
 
 /// A step of a run that is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,9 +65,9 @@ impl LiveRun {
     }
 
     /// Takes an event in, and stops the dispatcher once the run is over. `None`: it is not about this run.
-    pub fn take<'e>(&mut self, event: &Event<'e>, stop: &StopHandle) -> Option<News<'e>> {
+    pub fn take<'e>(&mut self, event: &Event<'e, Carried>, stop: &StopHandle) -> Option<News<'e>> {
         let news = match event {
-            Event::Carried { carried } if carried.run == self.run => {
+            Event::Background { news: carried } if carried.run == self.run => {
                 self.get_on(carried);
                 News::Carried(carried)
             }
@@ -80,7 +80,10 @@ impl LiveRun {
                 News::AtWork
             }
             Event::Nothing { agent, why: Some(why) } => News::Fault { agent, why },
-            Event::Carried { .. } | Event::Started { .. } | Event::Waits { .. } | Event::Nothing { .. } => {
+            Event::Background { .. }
+            | Event::Started { .. }
+            | Event::Waits { .. }
+            | Event::Nothing { .. } => {
                 return None;
             }
         };
@@ -123,19 +126,21 @@ mod tests {
             moved: true,
             changes: vec![("build".into(), "done".into())],
             remarks: vec![],
+            due: None,
+            busy: false,
         };
         let other = carried("r-2", Status::Completed, 2);
-        assert!(live.take(&Event::Carried { carried: &other }, &stop).is_none());
+        assert!(live.take(&Event::Background { news: &other }, &stop).is_none());
         assert_eq!(live.settled, 0);
         let own = carried("r-1", Status::InProgress, 1);
-        assert!(matches!(live.take(&Event::Carried { carried: &own }, &stop), Some(News::Carried(_))));
+        assert!(matches!(live.take(&Event::Background { news: &own }, &stop), Some(News::Carried(_))));
         assert_eq!((live.steps[0].how.as_str(), live.steps[1].how.as_str()), ("done", "waiting"));
         assert!(live.take(&Event::Nothing { agent: "coder", why: None }, &stop).is_none());
         let fault = Event::Nothing { agent: "coder", why: Some("no program") };
         assert!(matches!(live.take(&fault, &stop), Some(News::Fault { why: "no program", .. })));
         assert!(!stopped(), "it goes on");
         let last = carried("r-1", Status::Failed, 2);
-        live.take(&Event::Carried { carried: &last }, &stop);
+        live.take(&Event::Background { news: &last }, &stop);
         assert!(live.is_over() && stopped());
     }
 }

@@ -1,0 +1,116 @@
+//! The mail of a run: what it sends, under ids that everyone who computes the run again comes to as well, and what it takes back.
+//!
+//! A run has a mailbox of its own, which is in no registry: its id is its name. It asks like everybody else, and answers come back
+//! as to everybody else.
+
+use crate::clock::Timestamp;
+use crate::journal::Event;
+use crate::mailbox::{Folder, Maildir};
+use crate::message::{Envelope, Message};
+use crate::name::{MailboxId, MessageId};
+use crate::post::{Error, Held, Letter, Me, Outcome, Post, Receipt, Result, Sender};
+
+/// Makes the mailbox of a run. Durable on return.
+pub(super) fn make(post: &Post, id: &MailboxId) -> Result<Me> {
+    post.room().may_write()?;
+    Maildir::make(post.room().root(), id, None)?;
+    post.other(id)
+}
+
+/// Sends a letter to one mailbox under an id. `first`: it is certain that nobody has sent it before, so nobody looks for it in the
+/// mailbox.
+pub(super) fn send(
+    post: &Post,
+    me: &Me,
+    to: &MailboxId,
+    letter: &Letter,
+    id: &MessageId,
+    first: bool,
+) -> Result<Receipt> {
+    post.send_one(&Sender::of(&me.mailbox), letter, to, id, !first)
+}
+
+/// Writes something into one's own mailbox, once.
+pub(super) fn note_to_self(post: &Post, me: &Me, letter: &Letter, id: &MessageId) -> Result<()> {
+    match send(post, me, &me.id, letter, id, false)?.outcome {
+        Outcome::Failed(Error::IdTaken { .. }) | Outcome::Queued | Outcome::Unproven(_) => Ok(()),
+        Outcome::Already(_) => Ok(()),
+        Outcome::Failed(e) => Err(e),
+    }
+}
+
+/// Takes a request back that nobody has begun; `false`: it is not unread any more.
+pub(super) fn withdraw(post: &Post, me: &Me, to: &MailboxId, id: &MessageId) -> Result<bool> {
+    post.room().may_write()?;
+    let mailbox = post.mailbox(to)?;
+    for name in mailbox.twins(Folder::Inbox, id)? {
+        let Ok(Some(header)) = post.header(&mailbox, Folder::Inbox, &name) else { continue };
+        if header.envelope.id != *id || header.envelope.from != me.id.as_str() {
+            continue;
+        }
+        let taken = mailbox.withdraw(&name)?;
+        if taken {
+            let event = Event::new("withdrawn", me.id.as_str());
+            post.record(Event { id: id.to_string(), to: to.to_string(), file: name, ..event });
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Takes a request back that the dispatcher has begun, so that its agent is stopped; `false`: nobody has, or somebody who
+/// is not the dispatcher.
+pub(super) fn revoke(post: &Post, me: &Me, to: &MailboxId, id: &MessageId, why: &str) -> Result<bool> {
+    post.room().may_write()?;
+    let mailbox = post.mailbox(to)?;
+    for token in mailbox.tokens()? {
+        let Some(terms) = mailbox.terms(token)?.filter(|terms| !terms.run.is_empty()) else { continue };
+        let header = post.header(&mailbox, Folder::Claimed(token), &terms.file).ok().flatten();
+        let is_it = |e: &Envelope| e.id == *id && e.from == me.id.as_str();
+        if header.is_some_and(|header| is_it(&header.envelope)) {
+            return match post.give_up(me, &Held { token, terms, mailbox }, why) {
+                // It was finished in this moment.
+                Err(Error::NoClaim { .. }) => Ok(false),
+                other => other.map(|()| true),
+            };
+        }
+    }
+    Ok(false)
+}
+
+/// In a tree a step that failed holds back all that come after it: once the run goes on without it, it is put away.
+pub(super) fn put_failed_away(post: &Post, to: &MailboxId, id: &MessageId) -> Result<()> {
+    let mailbox = post.mailbox(to)?;
+    for name in mailbox.twins(Folder::Failed, id)? {
+        mailbox.set_aside(&name)?;
+    }
+    Ok(())
+}
+
+/// The answer of somebody to a message of somebody else, if it came: only mail since a time is opened.
+pub(super) fn answer_to(
+    post: &Post,
+    asked: &MessageId,
+    asker: &MailboxId,
+    by: &MailboxId,
+    since: Option<Timestamp>,
+) -> Result<Option<Message>> {
+    let mailbox = post.mailbox(asker)?;
+    let since = since.unwrap_or_else(|| Timestamp::from_parts(0, 0));
+    let mut folders = mailbox.folders()?;
+    folders.retain(|folder| *folder != Folder::Quarantine);
+    for folder in folders {
+        for name in mailbox.since(folder, since)? {
+            let header = match post.header(&mailbox, folder, &name) {
+                Ok(Some(header)) => header,
+                Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                _ => continue,
+            };
+            if header.envelope.reply_to.as_ref() == Some(asked) && header.envelope.from == by.as_str() {
+                let read = post.message(&mailbox, folder, &name);
+                return Ok(read.ok().flatten().map(|(message, _)| message));
+            }
+        }
+    }
+    Ok(None)
+}
