@@ -248,6 +248,11 @@ macro_rules! shown_as_text {
 }
 shown_as_text!(MailboxId, RoomName, MessageId, Name);
 
+/// A name, and then those that take its place where it is taken: `web`, `web-2`, `web-3` …
+pub fn with_numbers(name: &str) -> impl Iterator<Item = String> {
+    std::iter::once(name.to_owned()).chain((2..10_000).map(move |number| format!("{name}-{number}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

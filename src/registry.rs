@@ -22,7 +22,7 @@ pub use self::entry::Entry;
 use crate::mailbox::lock::Lock;
 use crate::mailbox::{self, Dir};
 use crate::message::liberal::UNKNOWN;
-use crate::name::{MailboxId, Name, fold};
+use crate::name::{MailboxId, Name, fold, with_numbers};
 
 pub const FILE: &str = "registry.json";
 pub use crate::mailbox::lock::ROOM as LOCK;
@@ -207,8 +207,8 @@ impl Registry {
         // A name of full length leaves no place for a number.
         let stem: String = name.as_str().chars().take(Name::LIMIT - 6).collect();
         let stem = stem.trim_end_matches('.');
-        (2..10_000)
-            .map(|n| format!("{stem}-{n}"))
+        with_numbers(stem)
+            .skip(1)
             .filter(|s| Name::parse(s).is_ok() && !self.is_taken(s, None))
             .take(3)
             .collect()

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mailbox::disk::glimpse;
 use crate::mailbox::{Dir, Error, IfAny};
-use crate::name::RoomName;
+use crate::name::{RoomName, with_numbers};
 use crate::repository::{Identity, Repository};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -157,8 +157,7 @@ impl Rooms {
         }
         let taken: Vec<String> = self.links()?.into_iter().map(|link| link.room).collect();
         let base = slug(repository.title());
-        for number in 1..10_000 {
-            let name = if number == 1 { base.clone() } else { format!("{base}-{number}") };
+        for name in with_numbers(&base) {
             let is_free = !RESERVED.contains(&name.as_str())
                 && !taken.contains(&name)
                 && rooms.stat(&name).if_any()?.is_none();

@@ -44,9 +44,9 @@ impl FileName {
         (0..=MOST_SECONDS).contains(&seconds).then(|| all.map(at).collect())
     }
 
-    /// The same name with a number, for when it is taken.
-    pub fn numbered(&self, number: usize) -> Self {
-        Self(numbered(&self.0, number))
+    /// This name, and then those it may have where it is taken.
+    pub fn candidates(&self) -> impl Iterator<Item = Self> {
+        candidates(&self.0).map(Self)
     }
 }
 
@@ -73,7 +73,7 @@ pub fn candidates(name: &str) -> impl Iterator<Item = String> {
 }
 
 /// Another name for a message whose own is taken where it goes: a number behind the slug, before the priority.
-pub fn numbered(name: &str, number: usize) -> String {
+fn numbered(name: &str, number: usize) -> String {
     let stem = name.strip_suffix(".md").unwrap_or(name);
     match (priority(name.as_bytes()), stem.rsplit_once("--")) {
         (Priority::Normal, _) | (_, None) => format!("{stem}-{number}.md"),

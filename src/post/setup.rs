@@ -15,7 +15,7 @@ use crate::mailbox::presence::Presence;
 use crate::mailbox::{Folder, Maildir, workspace};
 use crate::message::Protocol;
 use crate::message::envelope::check_value;
-use crate::name::{MailboxId, Name};
+use crate::name::{MailboxId, Name, with_numbers};
 use crate::random;
 use crate::registry::{Editing, Entry, Registry};
 use crate::room::Extent;
@@ -297,8 +297,10 @@ fn same_owner(entry: Entry, name: Option<&Name>, aliases: &[Name]) -> Result<Ent
 fn free_name(registry: &Registry) -> Result<Name> {
     let start = usize::try_from(random::number() % GIVEN.len() as u64).unwrap_or(0);
     let given = (0..GIVEN.len()).map(|n| GIVEN[(start + n) % GIVEN.len()].to_owned());
-    let numbered = (2..10_000).map(|n| format!("{}-{n}", GIVEN[start]));
-    let free = given.chain(numbered).find(|name| !registry.is_taken(name, None)).unwrap_or_else(random::hex);
+    let free = given
+        .chain(with_numbers(GIVEN[start]))
+        .find(|name| !registry.is_taken(name, None))
+        .unwrap_or_else(random::hex);
     checked_name(&free)
 }
 

@@ -41,8 +41,7 @@ impl Maildir {
         used: &BTreeSet<String>,
     ) -> Result<DeliveryOutcome> {
         let mut last = Error::Exists { path: self.path(Folder::Inbox, name.as_str()) };
-        for number in 1..1000 {
-            let name = if number == 1 { name.clone() } else { name.numbered(number) };
+        for name in name.candidates() {
             if used.contains(name.as_str()) {
                 continue;
             }
