@@ -37,5 +37,6 @@ pub mod session;
 pub mod settings;
 pub mod span;
 pub mod trust;
+pub mod view;
 pub mod wait;
 pub mod workflow;

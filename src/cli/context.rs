@@ -12,6 +12,7 @@ use crate::post::{Caller, Error, Failure, Me, Post};
 use crate::room::Room;
 use crate::rooms::Located;
 use crate::session::Session;
+use crate::view::check::Place;
 
 /// What every verb is handed.
 #[derive(Debug)]
@@ -162,6 +163,11 @@ impl Context {
     pub(super) fn nothing_in_tree(&mut self) -> Fail {
         self.output.remark("nothing is finished");
         Fail::Code(Failure::Nothing)
+    }
+
+    /// The room of this command, for a document.
+    pub(super) fn place(&self) -> Place {
+        Place { room: self.room.clone(), root: self.root.display().to_string() }
     }
 
     /// How a room is named to people: by its name if it has one, always with its directory.

@@ -7,7 +7,6 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use anstyle::Style;
-use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::context::Context;
@@ -19,6 +18,7 @@ use crate::dispatch::dispatcher::{Dispatcher, Event, Wanted};
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{Failure, Post};
+use crate::view;
 use crate::workflow::carrier::{Carried, look_at, shown};
 use crate::workflow::engine::Status;
 use crate::workflow::runs::Runs;
@@ -51,16 +51,6 @@ pub(super) fn remarks(carried: &Carried) {
         .for_each(|remark| note(&format!("postroom: {}: {}", carried.run, visible::line(remark))));
 }
 
-/// The same as a document.
-pub(super) fn document(carried: &Carried) -> Value {
-    let steps: Vec<Value> =
-        carried.changes.iter().map(|(step, how)| json!({"step": step, "how": how})).collect();
-    json!({
-        "v": 1, "event": "carried", "run": carried.run, "status": carried.status.word(),
-        "settled": carried.settled, "total": carried.total, "changes": steps, "remarks": carried.remarks,
-    })
-}
-
 /// Dispatches until a run is over, and shows how it gets on; gives how it ended.
 pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<Status, Fail> {
     let staff = staff::gather(post)?;
@@ -91,7 +81,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
                 status = carried.status;
                 if !live && is_news(carried) {
                     match context.output.json {
-                        true => context.output.json(&document(carried)),
+                        true => context.output.json(&view::run::Dispatch::carried(carried)),
                         false => context.output.line(&line(carried)),
                     }
                     let _ = context.output.flush();
