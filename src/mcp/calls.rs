@@ -199,7 +199,7 @@ fn check(desk: &Desk, wanted: &Check) -> post::Result<Answer> {
     if lines.is_empty() {
         lines.push(format!("no unread mail for {}", visible::line(me.shown())));
     }
-    Ok(Answer::new(lines.join("\n"), &view::Mail::checked(&post, &checked)))
+    Ok(Answer::new(lines.join("\n"), &view::Check::of(&post, &checked)))
 }
 
 fn wait(desk: &Desk, wanted: &Wait, stop: &Stop) -> post::Result<Answer> {
@@ -210,7 +210,7 @@ fn wait(desk: &Desk, wanted: &Wait, stop: &Stop) -> post::Result<Answer> {
     match post.wait_until_stopped(&me, &filter, HEADERS, patience, stop)? {
         Awaited::Mail(checked) => {
             let lines: Vec<String> = checked.headers.iter().map(|h| line::of_header(&post, h)).collect();
-            Ok(Answer::new(lines.join("\n"), &view::Mail::waited(&post, &checked, false)))
+            Ok(Answer::new(lines.join("\n"), &view::Wait::mail(&post, &checked)))
         }
         Awaited::TimedOut(left) => {
             let mut lines = vec![format!(
@@ -219,7 +219,7 @@ fn wait(desk: &Desk, wanted: &Wait, stop: &Stop) -> post::Result<Answer> {
                 patience.as_secs()
             )];
             lines.extend(left.unreadable.iter().map(line::of_unreadable));
-            Ok(Answer::new(lines.join("\n"), &view::Mail::waited(&post, &left, true)))
+            Ok(Answer::new(lines.join("\n"), &view::Wait::timed_out(&left)))
         }
     }
 }

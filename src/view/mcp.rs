@@ -104,39 +104,53 @@ impl Header {
             reply_to: envelope.reply_to.as_ref().map(|id| visible::line(id.as_str())),
         }
     }
+
+    fn all(post: &Post, checked: &Checked) -> Vec<Self> {
+        checked.headers.iter().map(|header| Self::of(post, header)).collect()
+    }
 }
 
-/// The result of `check` and of `wait`.
+/// The result of `check`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Mail {
-    /// Of `check`: how many messages are unread; `messages` may hold fewer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unread: Option<usize>,
-    /// Of `wait`: whether the time was over before mail came.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timed_out: Option<bool>,
+pub struct Check {
+    /// How many messages are unread; `messages` may hold fewer.
+    pub unread: usize,
     /// The headers, most urgent first.
     pub messages: Vec<Header>,
-    /// Files that cannot be read, one line each; left out if there are none, and by a `wait` that mail ended.
+    /// Files that cannot be read, one line each; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
 }
 
-impl Mail {
-    pub fn checked(post: &Post, checked: &Checked) -> Self {
-        Self { unread: Some(checked.total), ..Self::of(post, checked) }
-    }
-
-    pub fn waited(post: &Post, checked: &Checked, timed_out: bool) -> Self {
-        let mail = Self { timed_out: Some(timed_out), ..Self::of(post, checked) };
-        if timed_out { mail } else { Self { unreadable: vec![], ..mail } }
-    }
-
-    fn of(post: &Post, checked: &Checked) -> Self {
-        let messages = checked.headers.iter().map(|header| Header::of(post, header)).collect();
+impl Check {
+    pub fn of(post: &Post, checked: &Checked) -> Self {
         let unreadable = checked.unreadable.iter().map(line::of_unreadable).collect();
-        Self { unread: None, timed_out: None, messages, unreadable }
+        Self { unread: checked.total, messages: Header::all(post, checked), unreadable }
+    }
+}
+
+/// The result of `wait`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Wait {
+    /// Whether the time was over before mail came.
+    pub timed_out: bool,
+    /// The headers, most urgent first.
+    pub messages: Vec<Header>,
+    /// When the time was over: files that cannot be read, one line each; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
+}
+
+impl Wait {
+    pub fn mail(post: &Post, checked: &Checked) -> Self {
+        Self { timed_out: false, messages: Header::all(post, checked), unreadable: vec![] }
+    }
+
+    pub fn timed_out(left: &Checked) -> Self {
+        let unreadable = left.unreadable.iter().map(line::of_unreadable).collect();
+        Self { timed_out: true, messages: vec![], unreadable }
     }
 }
 

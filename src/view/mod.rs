@@ -59,7 +59,7 @@ macro_rules! documents {
         $(impl $kind for $document {})*
 
         #[cfg(test)]
-        fn $schemas() -> Vec<(&'static str, serde_json::Value)> {
+        pub(crate) fn $schemas() -> Vec<(&'static str, serde_json::Value)> {
             vec![$(($name, schema::of::<$document, $printed<$document>>())),*]
         }
     };
@@ -136,9 +136,39 @@ documents! { Document, printed, Versioned:
 
 documents! { ToolResult, of_tools, Bare:
     "mcp-archive" mcp::Archive<'_>,
-    "mcp-mail" mcp::Mail,
+    "mcp-check" mcp::Check,
     "mcp-names" mcp::Names,
     "mcp-read" mcp::Read<'_>,
     "mcp-receipts" mcp::Receipts<'_>,
     "mcp-setup" mcp::Setup<'_>,
+    "mcp-wait" mcp::Wait,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dispatch::dispatcher::Event;
+    use crate::dispatch::runs;
+
+    fn printed(document: &impl Document) -> String {
+        serde_json::to_string(&Versioned::of(document)).unwrap()
+    }
+
+    #[test]
+    fn the_version_comes_first_and_keys_keep_their_order() {
+        assert_eq!(printed(&answer::Text { text: "x" }), r#"{"v":1,"text":"x"}"#);
+        let event = Event::Waits { agent: "a", why: "b" };
+        let document = run::Dispatch::of(&event).unwrap();
+        assert_eq!(printed(&document), r#"{"v":1,"event":"waits","agent":"a","why":"b"}"#);
+    }
+
+    #[test]
+    fn the_end_of_a_run_is_the_run_and_then_its_event() {
+        let record = r#"{"v":1,"id":"i","mailbox":"m","agent":"a","message":"x","file":"f","from":"b","thread":"t",
+            "attempt":1,"started":"s","state":"done"}"#;
+        let record: runs::Run = serde_json::from_str(record).unwrap();
+        let document = printed(&run::Dispatch::of(&Event::Ended { run: &record }).unwrap());
+        let run = serde_json::to_string(&record).unwrap();
+        assert_eq!(document, format!(r#"{},"event":"ended"}}"#, run.strip_suffix('}').unwrap()));
+    }
 }
