@@ -39,9 +39,10 @@ pub trait ToolResult: Serialize {}
 /// A document with its version, as it is printed.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "{T}"))]
 pub struct Versioned<T> {
     /// The version of the format; keys are only ever added to it.
-    #[cfg_attr(test, schemars(extend("const" = VERSION)))]
+    #[cfg_attr(test, schemars(schema_with = "schema::version"))]
     v: u8,
     #[serde(flatten)]
     document: T,

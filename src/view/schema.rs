@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
-use serde_json::{Map, Value};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::{Map, Value, json};
 
-use super::{of_tools, printed};
+use super::{VERSION, of_tools, printed};
 
 /// The schema of a document `D` that is printed as `P`.
 pub(super) fn of<D: JsonSchema, P: JsonSchema>() -> Value {
@@ -22,7 +22,31 @@ pub(super) fn of<D: JsonSchema, P: JsonSchema>() -> Value {
     for (key, value) in whole.as_object().into_iter().flatten() {
         schema.entry(key.clone()).or_insert_with(|| value.clone());
     }
-    schema.into()
+    let mut schema = Value::Object(schema);
+    never_null(&mut schema);
+    schema
+}
+
+/// What may be left out is never null: a view leaves out an `Option` or prints it, and never does both.
+fn never_null(schema: &mut Value) {
+    let required = schema.get("required").cloned().unwrap_or_default();
+    let is_required = |key: &String| required.as_array().is_some_and(|all| all.contains(&json!(key)));
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (_, property) in properties.into_iter().flatten().filter(|(key, _)| !is_required(key)) {
+        if let Some([word, _]) = property["type"].as_array().map(Vec::as_slice) {
+            property["type"] = word.clone();
+        }
+    }
+    match schema {
+        Value::Object(inside) => inside.values_mut().for_each(never_null),
+        Value::Array(inside) => inside.iter_mut().for_each(never_null),
+        _ => {}
+    }
+}
+
+/// The schema of the version.
+pub(super) fn version(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"const": VERSION})
 }
 
 fn directory() -> PathBuf {

@@ -15,9 +15,8 @@ use crate::random;
 impl Dir {
     /// Writes and syncs a new file where no reader looks.
     pub fn stage(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let synced = self
-            .create(name, bytes)
-            .and_then(|(file, _)| fsync(&file).map_err(|e| self.fault("sync", name, e)));
+        let synced =
+            self.create(name, bytes).and_then(|(file, _)| fsync(&file).map_err(|e| self.fault("sync", name, e)));
         if synced.is_err() {
             let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
         }

@@ -226,7 +226,7 @@ fn a_tree() {
 }
 
 #[test]
-fn agents_at_work() {
+fn dispatch_workflows_and_trust() {
     let mut seen = Seen::default();
     let gated = "steps:\n  a: {agent: one, prompt: x}\n  b: {agent: one, needs: a, prompt: y, gate: {approval: user}}\n";
     let plain = "steps:\n  a: {agent: one, prompt: x}\n";
@@ -254,9 +254,8 @@ fn agents_at_work() {
     seen.are(&WORK);
 }
 
-/// An agent that fails, and one whose message nobody can work on, are documents too.
 #[test]
-fn agents_that_fail() {
+fn a_run_that_failed() {
     let mut seen = Seen::default();
     let room = staffed(&["worker"], &shell("worker", "exit 3", "retries = 0"));
     room.send("alice", "worker", "job");
