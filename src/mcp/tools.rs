@@ -1,6 +1,6 @@
 //! The tools, as a client is told of them. Every client reads all of this at every start, so it is short: under 6,000
-//! bytes together, which a test counts. The schemas are written out here because what is made of types says more than
-//! a model needs.
+//! bytes together, which a test counts. The schemas are written out here, and nowhere else, because what is made of types
+//! says more than a model needs; a test compares those of results with the types.
 
 use std::sync::Arc;
 

@@ -43,7 +43,7 @@ pub struct Envelope<'a, F> {
     pub id: &'a str,
     /// The sender.
     pub from: F,
-    /// The id of the recipient; of a group, `@` and its name.
+    /// The id of the mailbox that it was written for.
     pub to: &'a str,
     /// The subject.
     pub subject: &'a str,

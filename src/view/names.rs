@@ -177,7 +177,7 @@ impl<'a> NamesAll<'a> {
     }
 }
 
-/// What became of a mailbox that lies elsewhere.
+/// What became of a mailbox in another place.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Adopted<'a> {
@@ -213,7 +213,7 @@ impl<'a> Adopted<'a> {
     }
 }
 
-/// Mailboxes that lie elsewhere, printed by `adopt` and `setup --tree`.
+/// Mailboxes in another place, printed by `adopt` and `setup --tree`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Adoptions<'a> {

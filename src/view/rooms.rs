@@ -138,7 +138,7 @@ pub struct DoctorFinding<'a> {
     pub grade: &'static str,
     /// The section of docs/format.md.
     pub rule: &'static str,
-    /// Where, from the directory of the room.
+    /// The file or directory.
     pub path: &'a str,
     /// What is wrong.
     pub what: &'a str,

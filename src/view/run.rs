@@ -143,7 +143,7 @@ pub struct Ended<'a> {
     pub event: EndedWord,
 }
 
-/// The word of [`Ended`], which stands behind the run.
+/// The tag of [`Ended`]; it comes after the run.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(inline))]
@@ -163,7 +163,7 @@ pub enum Happened<'a> {
         agent: &'a str,
         /// The file of the message.
         file: &'a str,
-        /// How many messages wait for the agent after it.
+        /// How many messages wait for agents, this one included.
         waiting: usize,
     },
     /// An agent would be started, with `--dry-run`.

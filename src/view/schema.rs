@@ -84,7 +84,7 @@ fn the_schemas_are_those_of_the_types() {
     }
 }
 
-/// A name that stands twice in the table would hide a document.
+/// A name that is used twice would hide a document.
 #[test]
 fn every_document_has_a_name_of_its_own() {
     assert_eq!(wanted().len(), printed().len() + of_tools().len());

@@ -127,7 +127,7 @@ impl<'a> Trace<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Branch<'a> {
-    /// How many answers lie between it and the first message.
+    /// How deep it is in the conversation: 0 for its first message, 1 for an answer to that.
     pub depth: usize,
     /// The id of the message.
     pub id: &'a str,
@@ -183,7 +183,7 @@ pub struct SentMessage<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sent<'a> {
-    /// The messages.
+    /// The messages, newest first.
     pub sent: Vec<SentMessage<'a>>,
 }
 

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use postroom::workflow::{document, schema};
 use serde_json::{Map, Value};
 
-/// Verbs that other programs call; nobody is promised what they print.
-const HIDDEN: [&str; 4] = ["hook", "mb", "supervise", "workflow-gate"];
+/// Verbs that other programs call, and help, which is text: what they print is no document.
+const OTHERS: [&str; 5] = ["help", "hook", "mb", "supervise", "workflow-gate"];
 
 pub(crate) fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")
@@ -32,7 +32,7 @@ fn documents_of(fits: impl Fn(&str) -> bool) -> BTreeSet<String> {
 /// The command of a command line, if it asks for JSON.
 fn verb<'a>(arguments: &[&'a str]) -> Option<&'a str> {
     let mut rest = arguments.iter();
-    arguments.contains(&"--json").then_some(())?;
+    (arguments.contains(&"--json") && !arguments.contains(&"--help")).then_some(())?;
     loop {
         match *rest.next()? {
             "--root" | "--room" | "--as" => drop(rest.next()),
@@ -45,7 +45,7 @@ fn verb<'a>(arguments: &[&'a str]) -> Option<&'a str> {
 /// Insists that each line which a command printed with `--json` is one of its documents, and gives their names.
 #[track_caller]
 pub(crate) fn insist(arguments: &[&str], out: &str) -> Vec<String> {
-    let Some(verb) = verb(arguments).filter(|verb| !HIDDEN.contains(verb)) else { return vec![] };
+    let Some(verb) = verb(arguments).filter(|verb| !OTHERS.contains(verb)) else { return vec![] };
     let mut names = documents_of(|label| label.split(' ').next() == Some(verb));
     names.insert("error".to_owned());
     out.lines().map(|line| fitting(&names, &format!("{arguments:?}"), line)).collect()
@@ -112,8 +112,8 @@ fn unknown(whole: &Value, schemas: &[&Value], value: &Value, at: &str, faults: &
     }
 }
 
-/// A schema with those that it refers to or chooses among, as far as a value fits them. One that allows anything stands for
-/// schemas of any depth.
+/// A schema with those that it refers to or chooses among, as far as a value fits them. One that allows anything
+/// allows it at any depth.
 fn applicable<'s>(whole: &'s Value, schema: &'s Value, value: &Value, all: &mut Vec<&'s Map<String, Value>>) {
     static ANYTHING: std::sync::LazyLock<Value> =
         std::sync::LazyLock::new(|| serde_json::json!({"additionalProperties": true, "items": true}));
