@@ -1,8 +1,8 @@
 //! Postroom: mail for coding agents, on plain files.
 //!
 //! Folders follow the data: a message is written (`message`), put into a mailbox (`mailbox`, in a `room`),
-//! someone is woken (`wait`), and people look on (`journal`, `doctor`). `post` holds the verbs; everything
-//! that talks to anyone (`cli`) is a view over it and holds no rules.
+//! someone is woken (`wait`), and people look on (`journal`, `doctor`). `post` holds the verbs, `view` the documents;
+//! what talks to anyone (`cli`, `mcp`) holds no rules.
 //!
 //! The library never prints, reads the environment, finds the home directory or exits; `cli` does.
 
@@ -39,5 +39,6 @@ pub mod span;
 pub mod staff;
 pub mod surroundings;
 pub mod trust;
+pub mod view;
 pub mod wait;
 pub mod workflow;

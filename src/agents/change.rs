@@ -95,6 +95,16 @@ pub enum State {
     Missing,
 }
 
+impl State {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Drifted => "drifted",
+            Self::Missing => "missing",
+        }
+    }
+}
+
 impl Change {
     /// Whether an item of a list is this change, in whatever version.
     pub(super) fn is_own_item(&self, item: &Value) -> bool {

@@ -69,6 +69,19 @@ pub enum Done {
     Left,
 }
 
+impl Done {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Written => "written",
+            Self::AsItWas => "in place",
+            Self::Restored => "restored",
+            Self::TakenOut => "taken out",
+            Self::Kept => "kept",
+            Self::Left => "left, changed by hand:",
+        }
+    }
+}
+
 /// The records of one person.
 #[derive(Debug)]
 pub struct Ledger {

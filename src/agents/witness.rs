@@ -2,6 +2,7 @@
 //! the program is asked where it can answer, and told where it can be. Everything has a time limit, and no answer is an
 //! answer too.
 
+use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -36,6 +37,18 @@ pub enum Trust {
         all: usize,
     },
     Unknown(String),
+}
+
+impl fmt::Display for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trusted => write!(f, "its hooks are trusted"),
+            Self::Asked { open, all } => {
+                write!(f, "{open} of {all} hooks are not trusted yet, so they do not run")
+            }
+            Self::Unknown(why) => write!(f, "whether its hooks are trusted is not known ({why})"),
+        }
+    }
 }
 
 /// What became of a push.

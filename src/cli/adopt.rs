@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
@@ -12,6 +11,7 @@ use super::output::note;
 use super::surroundings;
 use crate::message::visible;
 use crate::post::{Adopted, Adoption, Failure, Post};
+use crate::view::names as view;
 
 /// Give mailboxes that lie elsewhere a name here
 ///
@@ -43,15 +43,8 @@ pub(super) fn tell(context: &mut Context, post: &Post, adopted: &[Adopted]) -> R
     let mut refused = false;
     let mut list = vec![];
     for one in adopted {
-        let (name, protocol) = (visible::line(&one.name), one.protocol.word());
-        let inbox = one.inbox.display().to_string();
-        let (state, id) = match &one.state {
-            Adoption::New(id) => ("adopted", Some(id)),
-            Adoption::Already(id) => ("already here", Some(id)),
-            Adoption::Taken(_) => ("taken", None),
-            Adoption::BadName(_) => ("bad name", None),
-        };
-        list.push(json!({"name": one.name, "protocol": protocol, "inbox": inbox, "state": state, "id": id.map(|id| id.as_str())}));
+        let name = visible::line(&one.name);
+        let view = view::Adopted::of(one);
         match &one.state {
             Adoption::New(_) | Adoption::Already(_) if !context.output.json && !context.output.quiet => {
                 let shown = match &one.state {
@@ -59,9 +52,11 @@ pub(super) fn tell(context: &mut Context, post: &Post, adopted: &[Adopted]) -> R
                     _ => name.as_str(),
                 };
                 context.output.line(&format!(
-                    "{state}: {} {protocol} {}",
+                    "{}: {} {} {}",
+                    view.state,
                     visible::line(shown),
-                    visible::line(&inbox)
+                    view.protocol,
+                    visible::line(&view.inbox)
                 ));
             }
             Adoption::Taken(free) => {
@@ -77,9 +72,10 @@ pub(super) fn tell(context: &mut Context, post: &Post, adopted: &[Adopted]) -> R
             }
             _ => {}
         }
+        list.push(view);
     }
     if context.output.json {
-        context.output.json(&json!({"v": 1, "adopted": list}));
+        context.output.json(&view::Adoptions { adopted: list });
     }
     if refused { Err(Fail::Code(Failure::Refused)) } else { Ok(()) }
 }

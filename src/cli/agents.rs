@@ -5,7 +5,6 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
 
 use super::context::Context;
 use super::fail::Fail;
@@ -14,11 +13,11 @@ use super::{Verb, dispatch, staff};
 use crate::clock::SystemClock;
 use crate::dispatch::runs::Runs;
 use crate::message::visible;
-use crate::name::MailboxId;
 use crate::post::Failure;
 use crate::process::child::{self, Next};
 use crate::process::presets::Preset;
 use crate::surroundings::program_from;
+use crate::view;
 
 /// Show who works for which mailbox, and whether each program is there
 #[derive(Debug, Args)]
@@ -42,12 +41,7 @@ impl Verb for Agents {
             };
             let settings = &agent.settings;
             if context.output.json {
-                list.push(json!({
-                    "name": agent.name, "preset": settings.preset, "program": program, "found": there.is_some(), "version": version,
-                    "mailbox": id.as_ref().map(MailboxId::as_str), "cwd": agent.cwd.display().to_string(), "access": settings.access.word(),
-                    "model": settings.model, "time_limit": settings.time_limit.as_secs(), "retries": settings.retries,
-                    "concurrency": settings.concurrency, "about": settings.about,
-                }));
+                list.push(view::agents::Agent::of(agent, id.as_ref(), program, there.is_some(), version));
                 continue;
             }
             let about = settings
@@ -66,10 +60,10 @@ impl Verb for Agents {
         }
         if context.output.json {
             let untrusted = staff.untrusted.iter().map(|left| {
-                json!({"item": left.key.to_string(), "agent": left.name, "directory": left.dir.display().to_string()})
+                let (item, directory) = (left.key.to_string(), left.dir.display().to_string());
+                view::agents::Untrusted { item, agent: &left.name, directory }
             });
-            let untrusted: Vec<_> = untrusted.collect();
-            context.output.json(&json!({"v": 1, "agents": list, "untrusted": untrusted}));
+            context.output.json(&view::agents::Agents { agents: list, untrusted: untrusted.collect() });
         }
         staff::tell_untrusted(&staff);
         if staff.agents.is_empty() {
@@ -118,9 +112,7 @@ impl Verb for RunsOf {
                 .filter_map(|id| runs.get(id).ok().flatten());
             let newest: Vec<_> = newest.collect();
             match context.output.json {
-                true => context
-                    .output
-                    .json(&json!({"v": 1, "runs": newest.iter().map(dispatch::as_json).collect::<Vec<_>>()})),
+                true => context.output.json(&view::run::Runs::of(&newest)),
                 false => newest.iter().for_each(|run| context.output.line(&dispatch::line(run))),
             }
             return if newest.is_empty() { Err(context.nothing("no agent was started")) } else { Ok(()) };
@@ -135,9 +127,7 @@ impl Verb for RunsOf {
         let (out, err) =
             (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned());
         if context.output.json {
-            let mut value = dispatch::as_json(run);
-            (value["out"], value["err"]) = (out.into(), err.into());
-            context.output.json(&value);
+            context.output.json(&view::run::RunOutput { run: run.into(), out: &out, err: &err });
             return Ok(());
         }
         context.output.line(&dispatch::line(run));

@@ -1,7 +1,6 @@
 //! `postroom approve` and `postroom reject`: a person's word at a gate of a workflow.
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
@@ -11,6 +10,7 @@ use super::terminal;
 use crate::message::visible;
 use crate::name::MessageId;
 use crate::post::{Failure, Letter, Post, USER};
+use crate::view::workflow::Approval;
 use crate::workflow::carrier::look_at;
 use crate::workflow::engine::{Ask, AskKind, Engine};
 use crate::workflow::runs::Runs;
@@ -75,9 +75,7 @@ fn say(context: &mut Context, post: &Post, run: &str, ask: &Ask, answer: &str) -
     let told = post.reply(&me, ask.id.as_str(), letter)?;
     if context.output.json {
         context.done = true;
-        context
-            .output
-            .json(&json!({"v": 1, "run": run, "request": ask.id.as_str(), "answer": answer.trim_end()}));
+        context.output.json(&Approval { run, request: ask.id.as_str(), answer: answer.trim_end() });
         return Ok(());
     }
     let receipt = tell(context, [&told.receipt]);

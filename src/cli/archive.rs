@@ -1,13 +1,13 @@
 //! `postroom archive` and `postroom unarchive`.
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use crate::mailbox::Folder;
 use crate::message::visible;
+use crate::view::send as view;
 
 /// File messages away unread
 #[derive(Debug, Args)]
@@ -51,11 +51,11 @@ fn file(context: &mut Context, ids: &[String], to: Folder, word: &str) -> Result
             let short = visible::line(short);
             context.output.line(&format!("{word} {short}{}", if moved { "" } else { " (before)" }));
         }
-        filed.push(json!({"file": found.name, "moved": moved}));
+        filed.push(view::Filed { file: found.name, moved });
     }
     context.done = true;
     if context.output.json {
-        context.output.json(&json!({"v": 1, "folder": to.word(), "filed": filed}));
+        context.output.json(&view::Archive { folder: to.word(), filed });
     }
     Ok(())
 }

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::send::{Writing, tell};
-use super::shown::{self, Shown};
-use super::trace::state_shown;
+use super::shown::Shown;
 use crate::message::visible;
-use crate::post::{Failure, Letter, Outcome};
+use crate::post::{Failure, Letter, Outcome, line};
 use crate::span;
+use crate::view::check as view;
+use crate::view::message::Message;
 
 /// Send a question, wait for its answer, and show it
 ///
@@ -51,11 +51,16 @@ impl Verb for Ask {
             let state = asked
                 .state
                 .as_ref()
-                .map_or_else(|| "in no mailbox: no evidence".to_owned(), |s| state_shown(post, s));
+                .map_or_else(|| "in no mailbox: no evidence".to_owned(), |s| line::of_state(post, s));
             if context.output.json {
-                context.output.json(
-                    &json!({"v": 1, "id": id.as_str(), "timed_out": true, "bounced": false, "state": state, "messages": []}),
-                );
+                let (id, state) = (id.as_str(), Some(state.as_str()));
+                context.output.json(&view::Ask {
+                    id,
+                    timed_out: true,
+                    bounced: false,
+                    state,
+                    messages: vec![],
+                });
             } else {
                 let short = id.short().unwrap_or_default();
                 let to = visible::line(&asked.receipt.name);
@@ -68,10 +73,8 @@ impl Verb for Ask {
             return Err(Fail::Code(Failure::Nothing));
         };
         if context.output.json {
-            let message = shown::json(post, &answer);
-            context
-                .output
-                .json(&json!({"v": 1, "id": id.as_str(), "timed_out": false, "bounced": asked.bounced, "messages": [message]}));
+            let (id, bounced, messages) = (id.as_str(), asked.bounced, vec![Message::of(post, &answer)]);
+            context.output.json(&view::Ask { id, timed_out: false, bounced, state: None, messages });
         } else {
             let shown = Shown { full: self.full, path: answer.path.clone(), ..Shown::default() };
             let text = shown.text(context, post, &me.id, &answer);

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
 
 use super::context::Context;
 use super::fail::Fail;
@@ -17,6 +16,7 @@ use crate::post::{Failure, Me, Post};
 use crate::session::Session;
 use crate::session::told::Mark;
 use crate::span;
+use crate::view;
 use crate::wait::Watch;
 
 /// Wake idle sessions that only a push from outside can wake (Codex)
@@ -104,9 +104,10 @@ fn wake(context: &mut Context, post: &Post, session: &Session, me: &Me) -> Resul
         return Ok(Some(false));
     }
     match context.output.json {
-        true => context
-            .output
-            .json(&json!({"v": 1, "woken": me.shown(), "program": session.program, "messages": news.count})),
+        true => {
+            let (woken, program, messages) = (me.shown(), session.program.as_str(), news.count);
+            context.output.json(&view::agents::Attend { woken, program, messages });
+        }
         false if !context.output.quiet => context.output.line(&format!(
             "woke {} ({}) for {}",
             visible::line(me.shown()),

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use clap::Args;
-use serde_json::json;
 
 use super::context::Context;
 use super::fail::Fail;
@@ -11,6 +10,7 @@ use super::{Verb, everywhere, header, output};
 use crate::name::MessageId;
 use crate::post::{self, Error, Failure, Filter, Me, Post};
 use crate::rooms::SEED_ROOT;
+use crate::view;
 
 /// Show the headers of unread mail; consumes nothing
 ///
@@ -77,12 +77,7 @@ impl Verb for Check {
             (checked.total, checked)
         };
         if context.output.json {
-            let headers: Vec<_> = checked.headers.iter().map(|h| header::json(post, h)).collect();
-            let root = context.root.display().to_string();
-            context.output.json(&json!({
-                "v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "unread": count,
-                "messages": headers, "unreadable": header::unreadable_json(&checked.unreadable),
-            }));
+            context.output.json(&view::check::Check::of(context.place(), post, &me, count, &checked));
         } else if self.count {
             context.output.line(&count.to_string());
         } else {

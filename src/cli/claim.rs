@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::check::Which;
@@ -16,6 +15,7 @@ use crate::mailbox::claim::Terms;
 use crate::message::visible;
 use crate::post::{Failure, Me, Outcome, Post, Told};
 use crate::span;
+use crate::view::claim as view;
 
 /// Take a message with a lease: only you can finish it until the lease ends
 ///
@@ -59,21 +59,15 @@ impl Verb for Claim {
         put_away.iter().for_each(shown::tell_put_away);
         let Some(claimed) = claimed else {
             if context.output.json {
-                context.output.json(&json!({"v": 1, "claim": null, "messages": []}));
+                context.output.json(&view::Claim::NOTHING);
                 return Err(Fail::Code(Failure::Nothing));
             }
             return Err(context.nothing("nothing to claim"));
         };
-        let queue = post.name_of(claimed.queue.as_str()).to_owned();
-        let terms = &claimed.terms;
         if context.output.json {
-            let message = shown::json(post, &claimed.opened);
-            context.output.json(&json!({
-                "v": 1,
-                "claim": {"token": claimed.token.to_string(), "queue": queue, "until": terms.ends, "attempt": terms.attempt},
-                "messages": [message],
-            }));
+            context.output.json(&view::Claim::of(post, &claimed));
         } else {
+            let terms = &claimed.terms;
             let remark =
                 format!("claimed as {} until {}, attempt {}", claimed.token, terms.ends, terms.attempt);
             let shown = Shown {
@@ -184,9 +178,9 @@ fn end(
 }
 
 fn told(context: &mut Context, word: &str, token: &str, terms: Option<&Terms>) -> Result<(), Fail> {
-    let until = terms.map(|t| t.ends.clone());
+    let until = terms.map(|t| t.ends.as_str());
     if context.output.json {
-        context.output.json(&json!({"v": 1, "token": token, "state": word, "until": until}));
+        context.output.json(&view::ClaimState { token, state: word, until });
     } else if !context.output.quiet {
         let until = until.map(|u| format!(" until {u}")).unwrap_or_default();
         context.output.line(&format!("{word} {token}{until}"));

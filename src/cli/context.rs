@@ -13,6 +13,7 @@ use crate::room::Room;
 use crate::rooms::Located;
 use crate::session::Session;
 use crate::surroundings::{Surroundings, Wanted, bound_root, room, sessions};
+use crate::view::check::Place;
 
 /// What every verb is handed.
 #[derive(Debug)]
@@ -164,6 +165,11 @@ impl Context {
     pub(super) fn nothing_in_tree(&mut self) -> Fail {
         self.output.remark("nothing is finished");
         Fail::Code(Failure::Nothing)
+    }
+
+    /// The room of this command, for a document.
+    pub(super) fn place(&self) -> Place {
+        Place { room: self.room.clone(), root: self.root.display().to_string() }
     }
 
     /// How a room is named to people: by its name if it has one, always with its directory.

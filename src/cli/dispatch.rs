@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use clap::Args;
-use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::context::{Context, for_good};
@@ -25,6 +24,7 @@ use crate::name::MailboxId;
 use crate::post::{Failure, HOPS_VARIABLE, Post, THREAD_VARIABLE};
 use crate::process::marked::MARK;
 use crate::staff::{Staff, equip, left_out};
+use crate::view::run as view;
 use crate::workflow::carrier::{Carried, Carrier, Carrying};
 use crate::workflow::runs::project_of;
 
@@ -225,7 +225,7 @@ fn dry_run(context: &mut Context, dispatcher: &Dispatcher<'_>) -> Result<(), Fai
     }
     for (agent, file) in &waiting {
         if context.output.json {
-            context.output.json(&json!({"v": 1, "event": "would_start", "agent": agent, "file": file}));
+            context.output.json(&view::Dispatch::would_start(agent, file));
         } else {
             context.output.line(&format!("would start {} for {}", visible::line(agent), visible::line(file)));
         }
@@ -235,21 +235,8 @@ fn dry_run(context: &mut Context, dispatcher: &Dispatcher<'_>) -> Result<(), Fai
 
 fn tell(context: &mut Context, event: &Event<'_, Carried>) {
     if context.output.json {
-        let document = match event {
-            Event::Started { agent, file, waiting } => {
-                json!({"v": 1, "event": "started", "agent": agent, "file": file, "waiting": waiting})
-            }
-            Event::Ended { run } => {
-                let mut value = as_json(run);
-                value["event"] = "ended".into();
-                value
-            }
-            Event::Nothing { agent, why } => json!({"v": 1, "event": "nothing", "agent": agent, "why": why}),
-            Event::Waits { agent, why } => json!({"v": 1, "event": "waits", "agent": agent, "why": why}),
-            Event::Background { news } => super::follow::document(news),
-            Event::Going { .. } => return,
-        };
-        return context.output.json(&document);
+        view::Dispatch::of(event).iter().for_each(|document| context.output.json(document));
+        return;
     }
     match event {
         Event::Started { agent, file, .. } => {
@@ -290,10 +277,6 @@ pub(super) fn line(run: &Run) -> String {
     )
 }
 
-pub(super) fn as_json(run: &Run) -> Value {
-    serde_json::to_value(run).unwrap_or_default()
-}
-
 /// Work on one message with its agent, to the end (what `dispatch` starts)
 #[derive(Debug, Args)]
 pub(super) struct Supervise {
@@ -318,7 +301,7 @@ impl Verb for Supervise {
         // Whoever started this may be stopped or gone; the run does not wait until it listens.
         let _ = rustix::fs::fcntl_setfl(std::io::stdout(), rustix::fs::OFlags::NONBLOCK);
         let tell = |run: &Run| {
-            let _ = writeln!(std::io::stdout(), "{}", as_json(run));
+            let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string(run).unwrap_or_default());
         };
         match supervisor::supervise(post, &me, &agent, &staff.settings, project_of, &self.file, &tell)? {
             Outcome::NotNow => Err(Fail::Code(Failure::Nothing)),

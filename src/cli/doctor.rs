@@ -1,7 +1,6 @@
 //! `postroom doctor`.
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
@@ -11,6 +10,7 @@ use crate::doctor::{self, Finding, Grade};
 use crate::message::visible;
 use crate::post::Failure;
 use crate::room::Room;
+use crate::view;
 
 /// Check every rule of the format on this room; --fix mends
 ///
@@ -63,11 +63,7 @@ impl Doctor {
         let room = context.room_shown();
         let output = &mut context.output;
         if output.json {
-            let list: Vec<_> = findings
-                .iter()
-                .map(|f| json!({"grade": f.grade.word(), "rule": f.rule, "path": f.path, "what": f.what, "fixed": f.fixed}))
-                .collect();
-            return output.json(&json!({"v": 1, "root": root, "faults": faults, "findings": list}));
+            return output.json(&view::rooms::Doctor::of(&root, faults, findings));
         }
         for finding in findings {
             let style = match finding.grade {

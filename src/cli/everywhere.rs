@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
 use super::check::Which;
 use super::context::Context;
 use super::fail::Fail;
@@ -13,6 +11,8 @@ use crate::message::visible;
 use crate::post::{Caller, Checked, Error, Everywhere, Failure, Listed, Me, Names, Post};
 use crate::post::{Looked, There, Unread, line};
 use crate::span;
+use crate::view::check::{CheckAll, WaitAll};
+use crate::view::names::NamesAll;
 
 fn everywhere(context: &Context) -> Result<Everywhere, Fail> {
     // The mailbox of an agent's session, or of a variable, is in one room.
@@ -24,7 +24,7 @@ pub(super) fn check(context: &mut Context, which: &Which, limit: usize, count: b
     let looked = everywhere(context)?.check(|post| which.filter(post), limit)?;
     let total: usize = mailboxes(&looked).map(|(.., checked)| checked.total).sum();
     if context.output.json {
-        show_json(context, &looked, "unread", total.into());
+        context.output.json(&CheckAll::of(&looked, total));
     } else if count {
         context.output.line(&total.to_string());
     } else {
@@ -45,7 +45,7 @@ pub(super) fn wait(
     let looked = everywhere(context)?.wait(|post| which.filter(post), limit, timeout)?;
     let came = has_headers(&looked);
     if context.output.json {
-        show_json(context, &looked, "timed_out", (!came).into());
+        context.output.json(&WaitAll::of(&looked, !came));
     } else {
         show(context, &looked);
     }
@@ -53,16 +53,13 @@ pub(super) fn wait(
 }
 
 pub(super) fn names(context: &mut Context, which: &Names) -> Result<(), Fail> {
-    let Looked { found, failed } = everywhere(context)?.look(|post| post.names(which))?;
-    let any = found.iter().any(|there| !there.what.is_empty());
+    let looked = everywhere(context)?.look(|post| post.names(which))?;
+    let any = looked.found.iter().any(|there| !there.what.is_empty());
     if context.output.json {
-        let names = |names: &[Listed]| names.iter().map(names::json).collect::<Vec<_>>();
-        let rooms: Vec<Value> =
-            found.iter().map(|t| json!({"room": t.room.as_str(), "names": names(&t.what)})).collect();
-        context.output.json(&json!({"v": 1, "rooms": rooms, "failed": failed_json(&failed)}));
+        context.output.json(&NamesAll::of(&looked));
     } else {
         let mut all = vec![];
-        for There { room, what } in found {
+        for There { room, what } in looked.found {
             let address = |listed: Listed| Listed { name: format!("{}@{room}", listed.name), ..listed };
             all.extend(what.into_iter().map(address));
         }
@@ -73,7 +70,7 @@ pub(super) fn names(context: &mut Context, which: &Names) -> Result<(), Fail> {
             all.iter().for_each(|listed| context.output.line(&line::of_name(listed)));
         }
     }
-    end(context, &failed, any, "nobody fits in any room")
+    end(context, &looked.failed, any, "nobody fits in any room")
 }
 
 fn mailboxes(looked: &Looked<Unread>) -> impl Iterator<Item = (String, &Post, &Me, &Checked)> {
@@ -109,30 +106,6 @@ fn show(context: &mut Context, looked: &Looked<Unread>) {
         }
         checked.unreadable.iter().for_each(header::unreadable);
     }
-}
-
-fn show_json(context: &mut Context, looked: &Looked<Unread>, key: &str, value: Value) {
-    let mailboxes: Vec<Value> = looked
-        .found
-        .iter()
-        .flat_map(|There { room, what }| {
-            let root = what.post.room().path().display().to_string();
-            what.mailboxes.iter().map(move |(me, checked)| {
-                let headers: Vec<_> = checked.headers.iter().map(|h| header::json(&what.post, h)).collect();
-                json!({
-                    "room": room.as_str(), "root": root, "mailbox": me.id.as_str(), "name": me.name, "unread": checked.total,
-                    "messages": headers, "unreadable": header::unreadable_json(&checked.unreadable),
-                })
-            })
-        })
-        .collect();
-    context
-        .output
-        .json(&json!({"v": 1, key: value, "mailboxes": mailboxes, "failed": failed_json(&looked.failed)}));
-}
-
-fn failed_json(failed: &[There<Error>]) -> Vec<Value> {
-    failed.iter().map(|t| json!({"room": t.room.as_str(), "why": t.what.to_string()})).collect()
 }
 
 /// Ends a look: a room that could not be looked into is told, and nothing found elsewhere is then no answer.

@@ -3,14 +3,13 @@
 use std::io;
 use std::process::ExitCode;
 
-use serde_json::json;
-
 use super::context::Context;
 use super::output::{Output, note};
 use crate::message::visible;
 use crate::post::{self, Failure};
 use crate::staff;
 use crate::surroundings::{self, sandbox_hint};
+use crate::view::answer::{Error, Wrong};
 
 /// Why a verb did not end with 0.
 #[derive(Debug)]
@@ -112,7 +111,7 @@ pub(super) fn from_clap(e: &clap::Error, json: bool) -> ExitCode {
 fn say(code: Failure, message: &str, hints: &[String], json: bool) -> ExitCode {
     if json {
         let mut output = Output::new(true, false);
-        output.json(&json!({"v": 1, "error": {"code": code as u8, "message": message, "hints": hints}}));
+        output.json(&Error { error: Wrong { code: code as u8, message, hints } });
         if output.flush().is_ok() {
             return exit(code);
         }

@@ -1,16 +1,16 @@
 //! `postroom failed`: dead letters.
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{CYAN, DIM, PLAIN, RED};
-use super::shown::{self, Shown};
+use super::shown::Shown;
 use crate::mailbox::Folder;
 use crate::message::{file_name, visible};
 use crate::post::{DeadLetter, Failure};
+use crate::view::claim as view;
 
 /// Show dead letters, and try them again
 #[derive(Debug, Args)]
@@ -42,8 +42,7 @@ impl Verb for Failed {
             What::List => {
                 let letters = post.dead_letters(&me)?;
                 if context.output.json {
-                    let list: Vec<Value> = letters.iter().map(letter_json).collect();
-                    context.output.json(&json!({"v": 1, "mailbox": me.id.as_str(), "failed": list}));
+                    context.output.json(&view::FailedList::of(&me, &letters));
                 }
                 if letters.is_empty() {
                     return if context.output.json {
@@ -62,9 +61,14 @@ impl Verb for Failed {
                     let subject = letter.envelope.as_ref().map_or_else(unreadable, |e| e.subject.clone());
                     if context.output.terminal {
                         let tries = format!("{tries} attempts");
-                        context.output.row(&[(CYAN, id), (DIM, tries), (RED, why(letter)), (PLAIN, subject)]);
+                        context.output.row(&[
+                            (CYAN, id),
+                            (DIM, tries),
+                            (RED, letter.reason().to_owned()),
+                            (PLAIN, subject),
+                        ]);
                     } else {
-                        let (why, subject) = (visible::line(&why(letter)), visible::line(&subject));
+                        let (why, subject) = (visible::line(letter.reason()), visible::line(&subject));
                         context.output.line(&format!("{id} attempts={tries} {why}: {subject}"));
                     }
                 }
@@ -76,8 +80,7 @@ impl Verb for Failed {
                     post.dead_letters(&me)?.into_iter().find(|l| l.name == opened.name).map(|l| l.attempts);
                 let attempts = attempts.unwrap_or_default();
                 if context.output.json {
-                    let message = shown::json(post, &opened);
-                    context.output.json(&json!({"v": 1, "message": message, "attempts": attempts}));
+                    context.output.json(&view::FailedShow::of(post, &opened, &attempts));
                     return Ok(());
                 }
                 let shown = Shown {
@@ -111,7 +114,7 @@ impl Verb for Failed {
                 let again = names.iter().map(|name| post.retry(&me, name)).collect::<Result<Vec<_>, _>>()?;
                 context.done = true;
                 if context.output.json {
-                    context.output.json(&json!({"v": 1, "retried": again}));
+                    context.output.json(&view::FailedRetry { retried: again });
                 } else if !context.output.quiet {
                     ids.iter()
                         .for_each(|id| context.output.line(&format!("unread again {}", visible::line(id))));
@@ -124,21 +127,4 @@ impl Verb for Failed {
 
 fn short(letter: &DeadLetter) -> String {
     visible::line(file_name::short(&letter.name).unwrap_or(&letter.name))
-}
-
-fn why(letter: &DeadLetter) -> String {
-    letter
-        .attempts
-        .iter()
-        .rev()
-        .find(|a| !a.why.is_empty())
-        .map_or("no reason given", |a| a.why.as_str())
-        .to_owned()
-}
-
-fn letter_json(letter: &DeadLetter) -> Value {
-    json!({
-        "id": letter.envelope.as_ref().ok().map(|e| e.id.to_string()), "subject": letter.envelope.as_ref().ok().map(|e| e.subject.clone()),
-        "file": letter.name, "reason": why(letter), "tries": letter.tries, "attempts": letter.attempts,
-    })
 }

@@ -6,7 +6,6 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::context::Context;
@@ -19,6 +18,7 @@ use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{Failure, Post};
 use crate::staff::{Staff, left_out};
+use crate::view;
 use crate::workflow::carrier::{Carried, Carrier, Carrying, look_at};
 use crate::workflow::engine::Status;
 use crate::workflow::follow::{LiveRun, LiveStep, News};
@@ -52,16 +52,6 @@ pub(super) fn remarks(carried: &Carried) {
         .for_each(|remark| note(&format!("postroom: {}: {}", carried.run, visible::line(remark))));
 }
 
-/// The same as a document.
-pub(super) fn document(carried: &Carried) -> Value {
-    let steps: Vec<Value> =
-        carried.changes.iter().map(|(step, how)| json!({"step": step, "how": how})).collect();
-    json!({
-        "v": 1, "event": "carried", "run": carried.run, "status": carried.status.word(),
-        "settled": carried.settled, "total": carried.total, "changes": steps, "remarks": carried.remarks,
-    })
-}
-
 /// Dispatches until a run is over, and shows how it gets on; gives how it ended.
 pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<Status, Fail> {
     let staff = staff::gather(post)?;
@@ -92,7 +82,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
                 }
                 if !is_drawn && is_news(carried) {
                     match context.output.json {
-                        true => context.output.json(&document(carried)),
+                        true => context.output.json(&view::run::Dispatch::carried(carried)),
                         false => context.output.line(&line(carried)),
                     }
                     let _ = context.output.flush();

@@ -1,13 +1,13 @@
 //! `postroom group`.
 
 use clap::{Args, Subcommand};
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use crate::message::visible;
 use crate::post::Failure;
+use crate::view;
 
 /// Named sets of mailboxes: `send @reviewers`; `@all` is everyone
 #[derive(Debug, Args)]
@@ -45,10 +45,8 @@ impl Verb for Group {
         let changed = !matches!(self.what, What::List);
         context.done = changed;
         if context.output.json {
-            let groups: serde_json::Map<_, _> =
-                groups.into_iter().map(|(name, members)| (name, json!(members))).collect();
             let nothing = groups.is_empty() && !changed;
-            context.output.json(&json!({"v": 1, "groups": groups}));
+            context.output.json(&view::names::Groups::of(&groups));
             return if nothing { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
         }
         if groups.is_empty() && !changed {

@@ -1,7 +1,6 @@
 //! A header: one unread message on one line, for `check` and `wait`.
 
 use anstyle::Style;
-use serde_json::{Value, json};
 
 use super::output::{BOLD, CYAN, DIM, Output, PLAIN, RED, YELLOW, note};
 use crate::clock::Timestamp;
@@ -55,27 +54,4 @@ pub(super) fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style,
 /// How long ago.
 pub(super) fn age(now: Timestamp, then: Timestamp) -> String {
     span::short(now.since(then))
-}
-
-pub(super) fn json(post: &Post, header: &Header) -> Value {
-    let envelope = &header.envelope;
-    json!({
-        "id": envelope.id.as_str(),
-        "from": {"id": envelope.from, "name": &post.sender_shown(envelope)},
-        "to": envelope.to,
-        "subject": envelope.subject,
-        "time": header.time.to_string(),
-        "priority": envelope.priority.word(),
-        "channel": envelope.channel,
-        "reply_to": envelope.reply_to.as_ref().map(|id| id.as_str()),
-        "protocol": envelope.native.protocol().word(),
-        "extra": envelope.extra.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect::<serde_json::Map<_, _>>(),
-        "remarks": header.remarks,
-        "file": header.name,
-        "size": header.size,
-    })
-}
-
-pub(super) fn unreadable_json(broken: &[Unreadable]) -> Vec<Value> {
-    broken.iter().map(|b| json!({"file": b.name, "why": b.why})).collect()
 }

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rustix::io::Errno;
-use serde_json::{Value, json};
 
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
-use super::scene::{Scene, said_shown, said_word, trust_shown};
+use super::scene::{Scene, said_shown};
 use super::spawn::known;
 use super::surroundings::ThisProcess;
 use super::{Verb, installed, surroundings};
@@ -22,6 +21,7 @@ use crate::message::visible;
 use crate::name::Name;
 use crate::post::{self, Error, Failure, Post};
 use crate::surroundings::project_dir;
+use crate::view::install as view;
 
 /// Give an agent program its skill, hooks, MCP server and permissions
 ///
@@ -200,22 +200,19 @@ fn standing_name(post: &Post, name: &str) -> Result<(), Fail> {
 
 impl Install {
     fn tell(&self, context: &mut Context, scene: &Scene, ledger: &Ledger, files: &[(PathBuf, Done)]) {
-        let (said, trust) = scene.witness();
+        let witness = scene.witness();
         if context.output.json {
-            let list: Vec<Value> = files.iter().map(|(path, done)| file_json(path, *done)).collect();
-            context.output.json(&json!({
-                "v": 1, "program": scene.spec.word, "scope": scene.scope(), "version": scene.version_shown(), "files": list,
-                "server": said_word(&said), "trust": trust.as_ref().map(trust_shown), "then": scene.spec.then,
-            }));
-            return;
+            let (which, version) = ((scene.spec.word, scene.scope(), scene.spec.then), scene.version_shown());
+            return context.output.json(&view::Install::of(which, version, files, &witness));
         }
+        let (said, trust) = witness;
         if context.output.quiet {
             return;
         }
         for (path, done) in files.iter().filter(|(_, done)| *done == Done::Written) {
             let backup =
                 ledger.backup(path).map(|at| format!(" (as it was: {})", at.display())).unwrap_or_default();
-            context.output.line(&format!("{} {}{backup}", done_word(*done), path.display()));
+            context.output.line(&format!("{} {}{backup}", done.word(), path.display()));
         }
         if files.iter().all(|(_, done)| *done == Done::AsItWas) {
             context.output.line("everything was in its place already");
@@ -234,7 +231,7 @@ impl Install {
         }
         match &trust {
             Some(Trust::Trusted) => context.output.line("its hooks are trusted"),
-            Some(trust) => context.output.line(&format!("{}; {}", trust_shown(trust), scene.spec.then)),
+            Some(trust) => context.output.line(&format!("{trust}; {}", scene.spec.then)),
             None if !scene.spec.then.is_empty() => context.output.line(scene.spec.then),
             None => {}
         }
@@ -263,28 +260,11 @@ impl Verb for Uninstall {
         }
         context.done = true;
         if context.output.json {
-            let list: Vec<Value> = done.iter().map(|(path, done)| file_json(path, *done)).collect();
-            context.output.json(&json!({"v": 1, "program": spec.word, "files": list}));
+            context.output.json(&view::Uninstall::of(spec.word, &done));
         } else if !context.output.quiet {
-            done.iter().for_each(|(path, done)| {
-                context.output.line(&format!("{} {}", done_word(*done), path.display()))
-            });
+            done.iter()
+                .for_each(|(path, done)| context.output.line(&format!("{} {}", done.word(), path.display())));
         }
         Ok(())
-    }
-}
-
-fn file_json(path: &Path, done: Done) -> Value {
-    json!({"path": path, "done": done_word(done)})
-}
-
-fn done_word(done: Done) -> &'static str {
-    match done {
-        Done::Written => "written",
-        Done::AsItWas => "in place",
-        Done::Restored => "restored",
-        Done::TakenOut => "taken out",
-        Done::Kept => "kept",
-        Done::Left => "left, changed by hand:",
     }
 }

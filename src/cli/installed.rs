@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
-
 use super::context::Context;
 use super::fail::Fail;
-use super::scene::{Scene, said_shown, said_word, trust_shown};
+use super::scene::{Scene, said_shown};
 use super::surroundings;
 use crate::agents::change::State;
 use crate::agents::ledger::{self, Ledger};
@@ -15,6 +13,7 @@ use crate::agents::programs::Program;
 use crate::agents::witness::{Said, Trust};
 use crate::message::visible;
 use crate::post::Failure;
+use crate::view::install as view;
 
 /// What the files of one program say, and the program itself.
 struct Looked {
@@ -45,13 +44,13 @@ pub(super) fn look(
         let looked = Looked::at(scene);
         good &= looked.is_good();
         if context.output.json {
-            list.push(looked.document());
+            list.push(looked.view());
         } else {
             looked.lines().iter().for_each(|line| context.output.line(line));
         }
     }
     if context.output.json {
-        context.output.json(&json!({"v": 1, "programs": list}));
+        context.output.json(&view::InstallCheck { programs: list });
     }
     if good { Ok(()) } else { Err(Fail::Code(Failure::Nothing)) }
 }
@@ -61,7 +60,7 @@ impl Looked {
         let pieces = scene.site.pieces(scene.spec).into_iter();
         let states: Vec<(Piece, String, State)> = pieces
             .map(|piece| match ledger::state(&piece) {
-                Ok(state) => (piece, state_word(state).to_owned(), state),
+                Ok(state) => (piece, state.word().to_owned(), state),
                 Err(e) => (piece, e.to_string(), State::Drifted),
             })
             .collect();
@@ -79,18 +78,18 @@ impl Looked {
         self.whole == State::Current && self.trust.as_ref().is_none_or(|trust| *trust == Trust::Trusted)
     }
 
-    fn document(&self) -> Value {
-        let file = |(piece, word, _): &(Piece, String, State)| json!({"path": piece.path, "state": word});
-        let files: Vec<Value> = self.states.iter().map(file).collect();
-        json!({
-            "program": self.scene.spec.word, "scope": self.scene.scope(), "state": state_word(self.whole),
-            "version": self.scene.version_shown(), "files": files, "server": said_word(&self.said),
-            "trust": self.trust.as_ref().map(trust_shown),
-        })
+    fn view(&self) -> view::CheckedProgram {
+        let file = |(piece, word, _): &(Piece, String, State)| view::CheckedFile {
+            path: piece.path.display().to_string(),
+            state: word.clone(),
+        };
+        let (which, version) = ((self.scene.spec.word, self.scene.scope()), self.scene.version_shown());
+        let files = self.states.iter().map(file).collect();
+        view::CheckedProgram::of(which, self.whole, version, files, (&self.said, self.trust.as_ref()))
     }
 
     fn lines(&self) -> Vec<String> {
-        let (spec, state, version) = (self.scene.spec, state_word(self.whole), self.scene.version_shown());
+        let (spec, state, version) = (self.scene.spec, self.whole.word(), self.scene.version_shown());
         let more = match self.whole {
             State::Missing => String::new(),
             _ => format!(": {}", said_shown(&self.said)),
@@ -102,15 +101,7 @@ impl Looked {
         for (piece, word, _) in self.states.iter().filter(odd) {
             lines.push(format!("  {} {}", visible::line(word), piece.path.display()));
         }
-        lines.extend(self.trust.as_ref().map(|trust| format!("  {}", trust_shown(trust))));
+        lines.extend(self.trust.as_ref().map(|trust| format!("  {trust}")));
         lines
-    }
-}
-
-fn state_word(state: State) -> &'static str {
-    match state {
-        State::Current => "current",
-        State::Drifted => "drifted",
-        State::Missing => "missing",
     }
 }

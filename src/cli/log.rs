@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::Value;
 
 use super::Verb;
 use super::context::Context;
@@ -12,6 +11,7 @@ use super::output::{BOLD, DIM};
 use crate::journal::{self, Event};
 use crate::message::visible;
 use crate::post::Post;
+use crate::view;
 use crate::wait::Watch;
 
 /// Show what happened in the room
@@ -60,8 +60,7 @@ impl Verb for Log {
 pub(super) fn show(context: &mut Context, post: &Post, event: &Event) {
     let output = &mut context.output;
     if output.json {
-        let value = serde_json::to_value(event).unwrap_or(Value::Null);
-        return output.json(&value);
+        return output.json(&view::trace::Event::of(event));
     }
     let short = crate::name::MessageId::found(&event.id).ok().and_then(|id| id.short());
     let what =

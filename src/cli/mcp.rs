@@ -4,7 +4,6 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
@@ -15,6 +14,7 @@ use crate::mailbox::Dir;
 use crate::mcp::{self, Desk, Door};
 use crate::post::Failure;
 use crate::random;
+use crate::view::answer::Listening;
 
 const FOLDER: &str = "mcp";
 const TOKEN: &str = "token";
@@ -61,7 +61,7 @@ impl Verb for Mcp {
         let at = listener.local_addr().map_err(failed)?;
         let url = format!("http://{at}/mcp");
         if context.output.json {
-            context.output.json(&json!({"v": 1, "url": url, "token_file": file.display().to_string()}));
+            context.output.json(&Listening { url: &url, token_file: file.display().to_string() });
         } else {
             context.output.line(&format!("url: {url}"));
             context.output.line(&format!("token: in {}", file.display()));

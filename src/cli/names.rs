@@ -1,7 +1,6 @@
 //! `postroom names`.
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::context::Context;
 use super::fail::Fail;
@@ -12,6 +11,7 @@ use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
 use crate::message::visible;
 use crate::post::{self, Failure, Listed, line};
+use crate::view;
 
 /// Show who exists, what waits for them, and who is there
 ///
@@ -41,8 +41,7 @@ impl Verb for Names {
         let names = post.names(&which)?;
         let now = context.clock().now();
         if context.output.json {
-            let list: Vec<Value> = names.iter().map(json).collect();
-            context.output.json(&json!({"v": 1, "room": context.room, "root": context.root.display().to_string(), "names": list}));
+            context.output.json(&view::names::Names::of(context.place(), &names));
             return if names.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
         }
         if names.is_empty() {
@@ -88,18 +87,4 @@ pub(super) fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
             (PLAIN, listed.about.clone().unwrap_or_default()),
         ]);
     }
-}
-
-pub(super) fn json(listed: &Listed) -> Value {
-    let (presence, since) = match listed.presence {
-        Some(Presence::Alive) => (Some("alive"), None),
-        Some(Presence::SilentSince(time)) => (Some("silent"), Some(time.to_string())),
-        Some(Presence::NeverSeen) => (Some("never_seen"), None),
-        None => (None, None),
-    };
-    json!({
-        "name": listed.name, "aliases": listed.aliases, "id": listed.id.as_str(), "protocol": listed.protocol, "harness": listed.harness,
-        "about": listed.about, "unread": listed.unread.map(|u| u.0), "oldest": listed.unread.and_then(|u| u.1).map(|t| t.to_string()),
-        "presence": presence, "silent_since": since,
-    })
 }

@@ -9,6 +9,8 @@ use anstyle::{AnsiColor, Style};
 use super::fail::Fail;
 use crate::message::visible;
 use crate::post::Failure;
+use crate::view::answer::Text;
+use crate::view::{Document, Versioned};
 
 /// Standard output, with what is known of it.
 #[derive(Debug)]
@@ -56,13 +58,13 @@ impl Output {
     }
 
     /// One document on one line.
-    pub(super) fn json(&mut self, value: &serde_json::Value) {
-        self.line(&visible::json(value));
+    pub(super) fn json(&mut self, document: &impl Document) {
+        self.line(&visible::json(&Versioned::of(document)));
     }
 
     /// Text that is the whole result of a command: as it is, or as one document.
     pub(super) fn result(&mut self, text: &str) {
-        if self.json { self.json(&serde_json::json!({"v": 1, "text": text})) } else { self.text(text) }
+        if self.json { self.json(&Text { text }) } else { self.text(text) }
     }
 
     /// Cells on one line, two spaces between them, cut where the terminal ends.

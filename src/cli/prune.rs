@@ -4,7 +4,6 @@ use std::io::{self, BufRead, IsTerminal};
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::Verb;
 use super::context::Context;
@@ -14,6 +13,7 @@ use crate::message::visible;
 use crate::name::Name;
 use crate::post::{Doomed, Error, Failure, Post, Trashed, Wanted};
 use crate::span;
+use crate::view::prune as view;
 use crate::workflow::pruning::Workflows;
 
 /// Remove mailboxes that you name, or old finished mail
@@ -105,8 +105,7 @@ impl Verb for Undo {
         let Some(id) = &self.id else {
             let all = post.trashed()?;
             if context.output.json {
-                let list: Vec<Value> = all.iter().map(trashed).collect();
-                context.output.json(&json!({"v": 1, "trash": list}));
+                context.output.json(&view::Trash::of(&all, None));
             } else {
                 for bag in &all {
                     let age = span::short(context.clock().now().since(bag.at));
@@ -126,22 +125,12 @@ impl Verb for Undo {
         let back = post.undo(by, id, name.transpose()?.as_ref(), &Workflows)?;
         context.done = true;
         if context.output.json {
-            context.output.json(&json!({"v": 1, "restored": trashed(&back)}));
+            context.output.json(&view::Undo::of(&back));
         } else if !context.output.quiet {
             context.output.line(&format!("brought back {}", contents(&back)));
         }
         Ok(())
     }
-}
-
-fn trashed(bag: &Trashed) -> Value {
-    json!({
-        "id": bag.id,
-        "at": bag.at.to_string(),
-        "mailboxes": bag.mailboxes,
-        "runs": bag.runs,
-        "messages": bag.messages,
-    })
 }
 
 /// What a bag of the trash holds, in words.
@@ -178,8 +167,7 @@ impl Prune {
             context.done = true;
         }
         if context.output.json {
-            let list: Vec<Value> = all.iter().map(trashed).collect();
-            context.output.json(&json!({"v": 1, "removed": self.yes, "trash": list}));
+            context.output.json(&view::Trash::of(&all, Some(self.yes)));
         } else if !context.output.quiet {
             let word = if self.yes { "removed" } else { "would remove" };
             all.iter()
@@ -205,12 +193,7 @@ impl Prune {
         let undo = done.clone().flatten();
         let done = done.is_some();
         if context.output.json {
-            let list: Vec<Value> = plan.iter().map(document).collect();
-            let mut told = json!({"v": 1, "removed": done, "items": list});
-            if let Some(id) = undo {
-                told["undo"] = id.into();
-            }
-            context.output.json(&told);
+            context.output.json(&view::Prune::of(plan, done, undo.as_deref()));
         } else if !context.output.quiet {
             let word = if done { "removed" } else { "would remove" };
             summary(post, plan).iter().for_each(|line| context.output.line(&format!("{word} {line}")));
@@ -253,16 +236,4 @@ fn summary(post: &Post, plan: &[Doomed]) -> Vec<String> {
         format!("{} from {}/{folder}", messages_of(count), visible::line(post.name_of(&id)))
     }));
     lines
-}
-
-fn document(doomed: &Doomed) -> Value {
-    match doomed {
-        Doomed::Mailbox { id, name, unread, messages } => {
-            json!({"mailbox": id.as_str(), "name": name, "unread": unread, "messages": messages})
-        }
-        Doomed::Run { id, messages } => json!({"run": id.as_str(), "messages": messages}),
-        Doomed::Message { id, folder, name } => {
-            json!({"mailbox": id.as_str(), "folder": folder.word(), "file": name})
-        }
-    }
 }

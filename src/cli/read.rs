@@ -1,7 +1,6 @@
 //! `postroom read`.
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::Verb;
 use super::context::Context;
@@ -9,6 +8,8 @@ use super::fail::Fail;
 use super::shown::{self, Shown, tell};
 use crate::mailbox::Folder;
 use crate::post::{Failure, Me, Opened, Post};
+use crate::view::check as view;
+use crate::view::message::Message;
 
 /// Show messages and archive each once it was written out
 ///
@@ -45,8 +46,7 @@ impl Verb for Read {
                 None => {
                     super::check::mention_elsewhere(context, &me)?;
                     if context.output.json {
-                        let document = document(context, &me, vec![]);
-                        context.output.json(&document);
+                        context.output.json(&document(context, post, &me, &[]));
                         return Err(Fail::Code(Failure::Nothing));
                     }
                     return Err(context.nothing(&format!("no unread mail for {}", me.shown())));
@@ -58,9 +58,7 @@ impl Verb for Read {
             all.push(post.open_message(&me, id, self.keep)?);
         }
         if context.output.json {
-            let messages: Vec<Value> = all.iter().map(|o| shown::json(post, o)).collect();
-            let document = document(context, &me, messages);
-            context.output.json(&document);
+            context.output.json(&document(context, post, &me, &all));
             context.output.flush().map_err(Fail::Output)?;
             return all.iter().try_for_each(|opened| self.consume(post, &me, opened));
         }
@@ -77,9 +75,9 @@ impl Verb for Read {
     }
 }
 
-fn document(context: &Context, me: &Me, messages: Vec<Value>) -> Value {
-    let root = context.root.display().to_string();
-    json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": messages})
+fn document<'a>(context: &Context, post: &Post, me: &'a Me, all: &'a [Opened]) -> view::Read<'a> {
+    let messages = all.iter().map(|opened| Message::of(post, opened)).collect();
+    view::Read { place: context.place(), mailbox: me.id.as_str(), messages }
 }
 
 impl Read {

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 
 use super::Verb;
 use super::context::Context;
@@ -17,6 +16,7 @@ use crate::post::{Caller, Error, Failure, Names, Post};
 use crate::repository::Repository;
 use crate::room;
 use crate::rooms::{Link, Rooms};
+use crate::view::rooms as view;
 
 /// Show your rooms: whose they are, what waits in them, what runs
 ///
@@ -70,6 +70,12 @@ impl Listed {
         !self.repositories.is_empty() && self.repositories.iter().all(Link::is_gone)
     }
 
+    fn view(&self, rooms: &Rooms) -> view::Room<'_> {
+        let (unread, running) = self.counts.unzip();
+        let (name, root) = (self.name.as_str(), rooms.named(&self.name).root.display().to_string());
+        view::Room { name, root, repositories: self.paths(), gone: self.is_abandoned(), unread, running }
+    }
+
     fn paths(&self) -> Vec<String> {
         self.repositories.iter().map(|link| link.path.display().to_string()).collect()
     }
@@ -115,11 +121,8 @@ fn all(context: &Context, rooms: &Rooms) -> Result<Vec<Listed>, Fail> {
 fn list(context: &mut Context, rooms: &Rooms) -> Result<(), Fail> {
     let all = all(context, rooms)?;
     if context.output.json {
-        let list: Vec<Value> = all.iter().map(|one| {
-            json!({"name": one.name.as_str(), "root": rooms.named(&one.name).root.display().to_string(), "repositories": one.paths(),
-                "gone": one.is_abandoned(), "unread": one.counts.map(|c| c.0), "running": one.counts.map(|c| c.1)})
-        }).collect();
-        context.output.json(&json!({"v": 1, "rooms": list}));
+        let room = |one| Listed::view(one, rooms);
+        context.output.json(&view::Rooms { rooms: all.iter().map(room).collect() });
         return if all.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
     }
     if all.is_empty() {
@@ -162,7 +165,7 @@ fn relink(context: &mut Context, rooms: &Rooms, name: &str, path: &std::path::Pa
     context.done = true;
     let path = repository.common.display().to_string();
     if context.output.json {
-        context.output.json(&json!({"v": 1, "room": name.as_str(), "repository": path}));
+        context.output.json(&view::Relink { room: name.as_str(), repository: &path });
     } else if !context.output.quiet {
         context.output.line(&format!("{name} is the room of {}", visible::line(&path)));
     }
@@ -183,9 +186,11 @@ fn prune(context: &mut Context, rooms: &Rooms, yes: bool) -> Result<(), Fail> {
     }
     context.done = yes;
     if context.output.json {
-        let list: Vec<Value> =
-            done.iter().map(|(one, to)| json!({"name": one.name.as_str(), "trash": to})).collect();
-        context.output.json(&json!({"v": 1, "done": yes, "rooms": list}));
+        let rooms = done.iter().map(|(one, to)| {
+            let trash = to.as_ref().map(|to| to.display().to_string());
+            view::GoneRoom { name: one.name.as_str(), trash }
+        });
+        context.output.json(&view::RoomsPrune { done: yes, rooms: rooms.collect() });
         return Ok(());
     }
     for (one, to) in &done {

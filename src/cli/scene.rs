@@ -115,28 +115,10 @@ fn lasting_path() -> Result<PathBuf, Fail> {
     Err(Fail::told(Failure::NotDone, why, "run it again, or put postroom on the search path"))
 }
 
-pub(super) fn said_word(said: &Said) -> Option<bool> {
-    match said {
-        Said::Yes => Some(true),
-        Said::No(_) => Some(false),
-        Said::Nothing => None,
-    }
-}
-
 pub(super) fn said_shown(said: &Said) -> String {
     match said {
         Said::Yes => "it sees the server of postroom".to_owned(),
         Said::No(why) => format!("it does not see the server of postroom ({why})"),
         Said::Nothing => "it was not asked".to_owned(),
-    }
-}
-
-pub(super) fn trust_shown(trust: &Trust) -> String {
-    match trust {
-        Trust::Trusted => "its hooks are trusted".to_owned(),
-        Trust::Asked { open, all } => {
-            format!("{open} of {all} hooks are not trusted yet, so they do not run")
-        }
-        Trust::Unknown(why) => format!("whether its hooks are trusted is not known ({why})"),
     }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::Verb;
 use super::context::Context;
@@ -14,6 +13,7 @@ use crate::clock::Timestamp;
 use crate::message::visible;
 use crate::post::{Failure, Hit, Line, Post, Query};
 use crate::span;
+use crate::view;
 
 /// Search the text of all mail in the room
 ///
@@ -61,8 +61,7 @@ impl Verb for Search {
             !more
         })?;
         if context.output.json {
-            let list: Vec<Value> = hits.iter().map(|hit| document(post, hit)).collect();
-            context.output.json(&json!({"v": 1, "hits": list, "more": more}));
+            context.output.json(&view::trace::Search::of(post, &hits, more));
         } else {
             hits.iter().for_each(|hit| show(context, post, hit));
             if more {
@@ -121,13 +120,4 @@ fn window(line: &Line, around: usize) -> (String, &str, String) {
     let before = if from == 0 { left.trim_start().to_owned() } else { format!("…{}", &left[from..]) };
     let after = if to == right.len() { right.trim_end().to_owned() } else { format!("{}…", &right[..to]) };
     (before, found, after)
-}
-
-fn document(post: &Post, hit: &Hit) -> Value {
-    let mut value = header::json(post, &hit.copy.header);
-    value["mailbox"] =
-        json!({"id": hit.copy.mailbox.as_str(), "name": post.name_of(hit.copy.mailbox.as_str())});
-    value["folder"] = json!(hit.copy.folder.word());
-    value["lines"] = hit.lines.iter().map(|line| json!({"line": line.number, "text": line.text})).collect();
-    value
 }

@@ -3,20 +3,19 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{GREEN, YELLOW, note};
 use super::text::Text;
-use super::trace::state_shown;
 use crate::message::envelope::check_value;
 use crate::message::{Priority, visible};
 use crate::name::MessageId;
 use crate::post::{Error, Failure, Fate, Letter, Me, Outcome, Post, Receipt, Until, line};
 use crate::span;
 use crate::surroundings::sandbox_hint;
+use crate::view::send as view;
 
 /// Send a message to one or several names
 ///
@@ -185,10 +184,12 @@ fn await_fates(
             Fate::TimedOut(state) => (state, Some(Failure::Nothing)),
         };
         end = end.or(code);
-        let shown = state.as_ref().map_or_else(|| "no evidence".to_owned(), |state| state_shown(post, state));
+        let shown =
+            state.as_ref().map_or_else(|| "no evidence".to_owned(), |state| line::of_state(post, state));
         let (id, to) = (receipt.id.short().unwrap_or_default(), visible::line(&receipt.name));
         if context.output.json {
-            context.output.json(&json!({"v": 1, "id": receipt.id.as_str(), "to": receipt.name, "reached": code.is_none(), "state": shown}));
+            let (id, to) = (receipt.id.as_str(), receipt.name.as_str());
+            context.output.json(&view::Fate { id, to, reached: code.is_none(), state: &shown });
         } else {
             context.output.line(&format!("{id} for {to}: {shown}"));
         }
@@ -205,8 +206,7 @@ pub(super) fn tell<'a>(
     context.done = receipts.iter().all(|r| matches!(r.outcome, Outcome::Queued | Outcome::Already(_)));
     let output = &mut context.output;
     if output.json {
-        let list: Vec<Value> = receipts.iter().map(|receipt| json(receipt)).collect();
-        output.json(&json!({"v": 1, "receipts": list}));
+        output.json(&view::Receipts::of(&receipts));
     }
     let mut worst = None;
     for receipt in receipts {
@@ -232,17 +232,4 @@ pub(super) fn tell<'a>(
         }
     }
     worst.map_or(Ok(()), |code| Err(Fail::Code(code)))
-}
-
-fn json(receipt: &Receipt) -> Value {
-    let (state, detail) = match &receipt.outcome {
-        Outcome::Queued => ("queued", None),
-        Outcome::Already(folder) => ("sent_before", Some(folder.word().to_owned())),
-        Outcome::Unproven(why) => ("unproven", Some(why.clone())),
-        Outcome::Failed(e) => ("failed", Some(e.to_string())),
-    };
-    json!({
-        "id": receipt.id.as_str(), "to": {"id": receipt.to.id().map(|id| id.as_str()), "name": receipt.name}, "subject": receipt.subject,
-        "state": state, "detail": detail, "file": receipt.file,
-    })
 }

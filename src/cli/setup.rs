@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
@@ -14,6 +13,7 @@ use crate::mailbox::disk::network;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{self, NewMailbox, Why};
+use crate::view;
 
 /// Make your mailbox and claim its name
 ///
@@ -76,13 +76,10 @@ impl Verb for Setup {
         }
         let prompt = self.child.then(|| prompt(context, &setup));
         let room = context.room_shown();
-        let root = context.root.display().to_string();
+        let place = context.place();
         let output = &mut context.output;
         if output.json {
-            output.json(&json!({
-                "v": 1, "name": setup.name, "id": setup.id.as_str(), "room": context.room, "root": root, "created": setup.created,
-                "bound": setup.bound.is_some(), "unread": setup.unread, "prompt": prompt,
-            }));
+            output.json(&view::names::Setup::of(place, &setup, prompt.as_deref()));
             return Ok(());
         }
         if output.quiet {

@@ -1,8 +1,6 @@
-//! A message as the command line shows it: fenced text, or JSON.
+//! A message as the command line shows it: fenced text.
 
 use std::path::PathBuf;
-
-use serde_json::{Value, json};
 
 use super::context::Context;
 use super::output::note;
@@ -61,30 +59,6 @@ impl Shown {
         };
         fence::render(&facts, body, &fence::nonce(body, random::number), extent, context.output.terminal)
     }
-}
-
-/// A message as JSON, body included.
-pub(super) fn json(post: &Post, opened: &Opened) -> Value {
-    let envelope = &opened.message.envelope;
-    let mut shown = json!({
-        "id": envelope.id.as_str(),
-        "from": {"id": envelope.from, "name": &post.sender_shown(envelope), "verified": false},
-        "to": envelope.to,
-        "subject": envelope.subject,
-        "time": opened.time.to_string(),
-        "priority": envelope.priority.word(),
-        "channel": envelope.channel,
-        "reply_to": envelope.reply_to.as_ref().map(|id| id.as_str()),
-        "protocol": envelope.native.protocol().word(),
-        "extra": envelope.extra.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect::<serde_json::Map<_, _>>(),
-        "was": opened.folder.word(),
-        "file": opened.name,
-        "body": opened.message.body,
-    });
-    if !envelope.doubts.is_empty() {
-        shown["doubts"] = envelope.doubts.clone().into();
-    }
-    shown
 }
 
 /// Says that a file could not be read and was put away, or left alone where nothing is put away.

@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use clap::Args;
-use serde_json::json;
 
 use super::context::Context;
 use super::fail::Fail;
@@ -13,6 +12,7 @@ use super::{Verb, header, surroundings};
 use crate::agents::programs;
 use crate::message::visible;
 use crate::post::{Failure, Letter, NewMailbox, SPAWN};
+use crate::view;
 
 /// Open a new agent with a mailbox, a name and a first message
 ///
@@ -75,10 +75,9 @@ impl Verb for Spawn {
         let line = format!("{} {}", set.join(" "), line.join(" "));
         if context.output.json {
             context.done = true;
-            context.output.json(&json!({
-                "v": 1, "name": child.name, "id": child.id.as_str(), "message": receipts.first().map(|r| r.id.as_str()),
-                "opened": opened, "command": line,
-            }));
+            let (name, id, message) =
+                (&child.name, child.id.as_str(), receipts.first().map(|r| r.id.as_str()));
+            context.output.json(&view::send::Spawn { name, id, message, opened, command: &line });
             return Ok(());
         }
         let told = tell(context, &receipts);

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, DIM, PLAIN};
 use crate::message::visible;
-use crate::post::{Failure, Figures, Post, STEPS, quantile};
+use crate::post::{Failure, STEPS, quantile};
 use crate::span;
+use crate::view;
 
 /// Show how much mail there was, how long it waited and how long it was worked on
 ///
@@ -29,8 +29,7 @@ impl Verb for Stats {
         post.names_are_known()?;
         let figures = post.stats(self.since)?;
         if context.output.json {
-            let list: Vec<Value> = figures.iter().map(|f| document(post, f)).collect();
-            context.output.json(&json!({"v": 1, "seconds": self.since.as_secs(), "mailboxes": list}));
+            context.output.json(&view::rooms::Stats::of(post, self.since, &figures));
             return if figures.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
         }
         if figures.is_empty() {
@@ -82,13 +81,4 @@ fn sparkline(values: &[usize]) -> String {
     let most = values.iter().copied().max().unwrap_or(0);
     let bar = |value: usize| if value == 0 { ' ' } else { BARS[(value * 7).div_ceil(most.max(1)).min(7)] };
     values.iter().map(|v| bar(*v)).collect()
-}
-
-fn document(post: &Post, f: &Figures) -> Value {
-    let ms = |sorted: &[Duration], share| quantile(sorted, share).map(|d| d.as_millis() as u64);
-    json!({
-        "mailbox": {"id": f.mailbox, "name": post.name_of(&f.mailbox)}, "received": f.received, "sent": f.sent, "finished": f.finished,
-        "failed": f.failed, "waiting_ms": {"p50": ms(&f.waiting, 0.5), "p90": ms(&f.waiting, 0.9)},
-        "processing_ms": {"p50": ms(&f.processing, 0.5), "p90": ms(&f.processing, 0.9)}, "arrivals": f.arrivals,
-    })
 }

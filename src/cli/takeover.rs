@@ -1,12 +1,12 @@
 //! `postroom takeover`.
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use crate::message::visible;
+use crate::view;
 
 /// Become an existing mailbox: bind this session to it
 ///
@@ -28,9 +28,8 @@ impl Verb for Takeover {
         context.done = true;
         let name = visible::line(&taken.name);
         if context.output.json {
-            context.output.json(
-                &json!({"v": 1, "name": taken.name, "id": taken.id.as_str(), "bound": taken.bound.is_some()}),
-            );
+            let (id, bound) = (taken.id.as_str(), taken.bound.is_some());
+            context.output.json(&view::names::Takeover { name: &taken.name, id, bound });
         } else if !context.output.quiet {
             context.output.line(&format!("name: {name}"));
             context.output.line(&format!("id: {}", taken.id));

@@ -1,15 +1,14 @@
 //! `postroom thread` and `postroom sent`.
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, DIM, PLAIN};
-use super::trace::state_shown;
 use crate::message::visible;
 use crate::post::{Failure, line};
+use crate::view::trace as view;
 
 /// Show a whole conversation, over all mailboxes, as a tree
 #[derive(Debug, Args)]
@@ -32,14 +31,7 @@ impl Verb for Thread {
         let (post, me) = context.post_and_maybe_me()?;
         let branches = post.thread(me.as_ref(), &self.id)?;
         if context.output.json {
-            let list: Vec<_> = branches
-                .iter()
-                .map(|b| {
-                    let n = &b.node;
-                    json!({"depth": b.depth, "id": n.id, "reply_to": n.reply_to, "from": n.from, "to": n.to, "subject": n.subject, "time": n.time})
-                })
-                .collect();
-            context.output.json(&json!({"v": 1, "messages": list}));
+            context.output.json(&view::Thread::of(&branches));
             return Ok(());
         }
         for branch in &branches {
@@ -60,27 +52,15 @@ impl Verb for Sent {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         let sent = post.sent(&me, self.limit)?;
-        let state = |s: &crate::post::Sent| {
-            s.state
-                .as_ref()
-                .map_or_else(|| "gone from that mailbox; no evidence".to_owned(), |s| state_shown(post, s))
-        };
         if context.output.json {
-            let list: Vec<_> = sent
-                .iter()
-                .map(|s| {
-                    let to = json!({"id": s.to, "name": post.name_of(&s.to)});
-                    json!({"id": s.id, "to": to, "subject": s.subject, "time": s.time, "state": s.state.as_ref().map(|s| s.word()), "detail": state(s)})
-                })
-                .collect();
-            context.output.json(&json!({"v": 1, "sent": list}));
+            context.output.json(&view::Sent::of(post, &sent));
             return if sent.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
         }
         if sent.is_empty() {
             return Err(context.nothing(&format!("{} sent nothing", me.shown())));
         }
         for s in &sent {
-            let (id, to, state) = (line::brief(&s.id), post.name_of(&s.to), state(s));
+            let (id, to, state) = (line::brief(&s.id), post.name_of(&s.to), line::of_sent(post, s));
             if context.output.terminal {
                 context.output.row(&[
                     (CYAN, id),

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
@@ -15,6 +14,7 @@ use super::tree_shared::Shared;
 use crate::message::tree::Status as State;
 use crate::message::visible;
 use crate::post::{Failure, TreeStatus, clean_up, tree_status};
+use crate::view::tree as view;
 
 /// Look at a .claude tree, archive what is finished, read and change its shared files
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ impl Status {
     fn run(self, context: &mut Context, claude: &Path) -> Result<(), Fail> {
         let status = tree_status(claude, self.limit)?;
         if context.output.json {
-            context.output.json(&json(&claude.display().to_string(), &status));
+            context.output.json(&view::TreeStatus::of(claude.display().to_string(), &status));
         } else {
             show(context, &status);
         }
@@ -136,42 +136,6 @@ fn colour(status: State) -> anstyle::Style {
     }
 }
 
-fn json(claude: &str, status: &TreeStatus) -> serde_json::Value {
-    let agents: Vec<_> = status
-        .agents
-        .iter()
-        .map(|a| {
-            let counts: serde_json::Map<_, _> =
-                State::ALL.iter().zip(a.counts).map(|(s, n)| (s.word().to_owned(), n.into())).collect();
-            json!({
-                "agent": a.agent, "messages": counts, "responses": a.responses, "median_seconds": a.median,
-                "oldest_pending": a.oldest.map(|t| t.to_string()), "piles_up": a.piles_up,
-            })
-        })
-        .collect();
-    let latest: Vec<_> = status
-        .latest
-        .iter()
-        .map(|m| {
-            json!({
-                "agent": m.agent, "id": m.id, "from": m.from, "status": m.status.word(), "subject": m.subject,
-                "time": m.time.map(|t| t.to_string()), "duration_seconds": m.duration, "waits": m.waits,
-            })
-        })
-        .collect();
-    let shared: serde_json::Map<_, _> = status
-        .shared
-        .iter()
-        .map(|(file, fields)| {
-            let fields: serde_json::Map<_, _> =
-                fields.iter().map(|(k, v)| (k.clone(), v.as_str().into())).collect();
-            (file.clone(), fields.into())
-        })
-        .collect();
-    let faults: Vec<_> = status.faults.iter().map(|(file, why)| json!({"file": file, "why": why})).collect();
-    json!({"v": 1, "tree": claude, "agents": agents, "latest": latest, "shared": shared, "faults": faults})
-}
-
 /// Archive finished chains
 ///
 /// A chain is a request with its response. It goes to .claude/archive/ when both are completed and no open message
@@ -188,11 +152,7 @@ impl Cleanup {
         let chains = clean_up(claude, self.dry_run)?;
         context.done = true;
         if context.output.json {
-            let list: Vec<_> = chains
-                .iter()
-                .map(|chain| json!({"agent": chain.agent.as_str(), "id": chain.id, "request": chain.request, "responses": chain.responses}))
-                .collect();
-            context.output.json(&json!({"v": 1, "dry_run": self.dry_run, "archived": list}));
+            context.output.json(&view::TreeCleanup::of(self.dry_run, &chains));
         } else if !context.output.quiet {
             let verb = if self.dry_run { "would archive" } else { "archived" };
             for chain in &chains {

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
 
 use super::context::Context;
 use super::fail::Fail;
 use crate::message::visible;
 use crate::post::{self, Failure};
+use crate::view::tree as view;
 
 /// Read and change shared files; no update is lost
 ///
@@ -59,7 +59,7 @@ impl Shared {
             Deed::Get { file: None, .. } => {
                 let files = shared.files()?;
                 match context.output.json {
-                    true => context.output.json(&json!({"v": 1, "files": files})),
+                    true => context.output.json(&view::SharedFiles { files: &files }),
                     false => files.iter().for_each(|file| context.output.line(&visible::line(file))),
                 }
                 if files.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) }
@@ -78,7 +78,10 @@ impl Shared {
                     ));
                 };
                 match context.output.json {
-                    true => context.output.json(&json!({"v": 1, "file": file, "part": part, "text": text})),
+                    true => {
+                        let (file, part, text) = (file.as_str(), part.as_deref(), text.as_str());
+                        context.output.json(&view::SharedText { file, part, text });
+                    }
                     false => {
                         let shown = if context.output.terminal { visible::text(&text) } else { text };
                         context.output.text(&shown);
@@ -104,7 +107,7 @@ impl Shared {
 fn done(context: &mut Context) -> Result<(), Fail> {
     context.done = true;
     if context.output.json {
-        context.output.json(&json!({"v": 1, "done": true}));
+        context.output.json(&view::SharedDone { done: true });
     }
     Ok(())
 }

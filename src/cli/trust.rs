@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::context::Context;
 use super::fail::Fail;
@@ -13,6 +12,7 @@ use crate::message::visible;
 use crate::person;
 use crate::post::{Error, Failure};
 use crate::trust::{self, Choice, Item, Key, Look, Record, State, What, plain};
+use crate::view::trust::{TrustItems, TrustRecord, TrustSaid};
 
 /// How many files are named of those that an agent program reads.
 const NAMED: usize = 12;
@@ -65,7 +65,8 @@ impl Verb for Trust {
                 return Err(context.nothing(&format!("{shown} was not trusted")));
             }
             store.keep(&dir, &after).map_err(fail)?;
-            return done(context, "revoked", "not trusted any more", &dir);
+            let said = TrustSaid { revoked: Some(dir.display().to_string()), ..TrustSaid::default() };
+            return done(context, &said, "not trusted any more", &shown);
         }
         // Before the question: what changes while the person looks is not covered.
         let items = Look::at(&dir).items().and_then(|items| choice.of(items)).map_err(fail)?;
@@ -73,9 +74,7 @@ impl Verb for Trust {
         if self.export {
             let record = after.text(&dir);
             match context.output.json {
-                true => context
-                    .output
-                    .json(&json!({"v": 1, "directory": dir.display().to_string(), "record": record})),
+                true => context.output.json(&TrustRecord { directory: dir.display().to_string(), record }),
                 false => context.output.text(&record),
             }
             return Ok(());
@@ -89,7 +88,8 @@ impl Verb for Trust {
         if before != after {
             store.keep(&dir, &after).map_err(fail)?;
         }
-        done(context, "trusted", "trusted", &dir)
+        let said = TrustSaid { trusted: Some(dir.display().to_string()), ..TrustSaid::default() };
+        done(context, &said, "trusted", &shown)
     }
 }
 
@@ -97,8 +97,7 @@ impl Verb for Trust {
 fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
     let output = &mut context.output;
     if output.json {
-        let items: Vec<Value> = items.iter().map(|item| document(item, &before.state(item))).collect();
-        return output.json(&json!({"v": 1, "directory": dir.display().to_string(), "items": items}));
+        return output.json(&TrustItems::of(dir, before, items));
     }
     if output.quiet {
         return;
@@ -114,7 +113,7 @@ fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
             State::Changed(_) => YELLOW,
             State::Unchanged => PLAIN,
         };
-        let head = output.paint(style, &format!("{} {}", word(&state), visible::line(&item.key.to_string())));
+        let head = output.paint(style, &format!("{} {}", state.word(), visible::line(&item.key.to_string())));
         output.line(&head);
         if state == State::Unchanged {
             continue;
@@ -192,44 +191,12 @@ fn shortened(line: &str) -> String {
     }
 }
 
-fn word(state: &State) -> &'static str {
-    match state {
-        State::New => "new",
-        State::Changed(_) => "changed",
-        State::Unchanged => "unchanged",
-    }
-}
-
-fn document(item: &Item, state: &State) -> Value {
-    let mut value = match &item.what {
-        What::Limits => json!({}),
-        What::Agent { command, directory, access, variables, reads } => json!({
-            "runs": command, "directory": directory, "access": access, "variables": variables, "reads": reads,
-        }),
-        What::Workflow { agents, commands, faults } => {
-            let steps = commands.iter().map(|(step, command)| json!({"step": step, "runs": command}));
-            json!({"agents": agents, "commands": steps.collect::<Vec<_>>(), "faults": faults})
-        }
-    };
-    value["item"] = item.key.to_string().into();
-    value["state"] = word(state).into();
-    value["fingerprint"] = item.fingerprint().into();
-    if !matches!(item.what, What::Workflow { .. }) {
-        value["description"] = json!(item.description);
-    }
-    if let State::Changed(changes) = state {
-        value["difference"] = json!(changes);
-    }
-    value
-}
-
 /// Says what was done.
-fn done(context: &mut Context, key: &str, words: &str, dir: &Path) -> Result<(), Fail> {
+fn done(context: &mut Context, said: &TrustSaid, words: &str, dir: &str) -> Result<(), Fail> {
     context.done = true;
-    let dir = dir.display().to_string();
     match context.output.json {
-        true => context.output.json(&json!({"v": 1, key: dir})),
-        false if !context.output.quiet => context.output.line(&format!("{words}: {}", visible::line(&dir))),
+        true => context.output.json(said),
+        false if !context.output.quiet => context.output.line(&format!("{words}: {dir}")),
         false => {}
     }
     Ok(())

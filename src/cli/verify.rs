@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
@@ -12,6 +11,7 @@ use super::output::{GREEN, RED};
 use crate::mailbox::Dir;
 use crate::message::{Protocol, protocol, visible};
 use crate::post::Failure;
+use crate::view::rooms as view;
 
 /// Say whether files are valid messages, of which protocol, and what is wrong
 ///
@@ -29,7 +29,7 @@ const LIMIT: u64 = 64 * 1024 * 1024;
 impl Verb for Verify {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let mut wrong = false;
-        let mut list = vec![];
+        let mut files = vec![];
         for path in &self.files {
             let (protocol, doubts, fault) = match read(path).map(|bytes| protocol::verify(&bytes)) {
                 Ok((protocol, Ok(doubts))) => (protocol, doubts, None),
@@ -60,14 +60,11 @@ impl Verb for Verify {
             if !context.output.json && !context.output.quiet {
                 context.output.line(&line);
             }
-            let mut document = json!({"file": path.display().to_string(), "valid": fault.is_none(), "protocol": word, "why": fault});
-            if !doubts.is_empty() {
-                document["doubts"] = json!(doubts);
-            }
-            list.push(document);
+            let (file, valid) = (path.display().to_string(), fault.is_none());
+            files.push(view::VerifiedFile { file, valid, protocol: word, why: fault, doubts });
         }
         if context.output.json {
-            context.output.json(&json!({"v": 1, "files": list}));
+            context.output.json(&view::Verify { files });
         }
         if wrong { Err(Fail::Code(Failure::Refused)) } else { Ok(()) }
     }

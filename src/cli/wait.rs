@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
 
 use super::check::Which;
 use super::context::Context;
@@ -11,6 +10,7 @@ use super::fail::Fail;
 use super::{Verb, everywhere, header};
 use crate::post::{Awaited, Checked, Failure};
 use crate::span;
+use crate::view::check as view;
 
 /// Block until mail is there, then show its headers
 ///
@@ -51,9 +51,7 @@ impl Verb for Wait {
         let checked = match post.wait(&me, &filter, self.limit.max(1), self.timeout, None)? {
             Awaited::Mail(checked) => checked,
             Awaited::TimedOut(left) if context.output.json => {
-                let unreadable = header::unreadable_json(&left.unreadable);
-                let root = context.root.display().to_string();
-                context.output.json(&json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": [], "timed_out": true, "unreadable": unreadable}));
+                context.output.json(&view::Wait::timed_out(context.place(), &me, &left));
                 return Err(Fail::Code(nothing(&left)));
             }
             Awaited::TimedOut(left) => {
@@ -66,9 +64,7 @@ impl Verb for Wait {
             }
         };
         if context.output.json {
-            let headers: Vec<_> = checked.headers.iter().map(|h| header::json(post, h)).collect();
-            let root = context.root.display().to_string();
-            context.output.json(&json!({"v": 1, "room": context.room, "root": root, "mailbox": me.id.as_str(), "messages": headers, "timed_out": false}));
+            context.output.json(&view::Wait::mail(context.place(), post, &me, &checked));
         } else {
             let now = context.clock().now();
             header::show(&mut context.output, post, &checked, now);

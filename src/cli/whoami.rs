@@ -1,12 +1,12 @@
 //! `postroom whoami`.
 
 use clap::Args;
-use serde_json::json;
 
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use crate::message::visible;
+use crate::view;
 
 /// Show who this command acts as and why, and in which room
 #[derive(Debug, Args)]
@@ -16,12 +16,8 @@ impl Verb for Whoami {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         let unread = post.count(&me)?;
-        let root = context.root.display().to_string();
         if context.output.json {
-            context.output.json(&json!({
-                "v": 1, "name": me.name, "id": me.id.as_str(), "why": me.why.word(), "room": context.room, "root": root,
-                "unread": unread,
-            }));
+            context.output.json(&view::names::Whoami::of(context.place(), &me, unread));
             return Ok(());
         }
         let room = context.room_shown();

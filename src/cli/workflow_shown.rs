@@ -1,13 +1,12 @@
 //! `postroom workflow list`, `show`, `graph`, `check`: what there is and how it stands. Nothing is changed.
 
-use serde_json::{Value, json};
-
 use super::context::Context;
 use super::fail::Fail;
 use super::workflow::meant;
-use super::workflows::{Found, all, find};
+use super::workflows::{all, find};
 use crate::message::visible;
 use crate::post::{Failure, Post};
+use crate::view::{Versioned, workflow as view};
 use crate::workflow::carrier::{look_at, shown};
 use crate::workflow::engine::{Engine, StepState};
 use crate::workflow::problem::Problem;
@@ -35,22 +34,20 @@ pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
         })
         .collect();
     if context.output.json {
-        let workflow = |found: &Found| {
-            let parsed = found.parsed();
-            let about = parsed.as_ref().map(|definition| definition.about.clone()).unwrap_or_default();
-            let problems = parsed.err().map(|problems| problems.len()).unwrap_or_default();
-            let file = found.file.as_ref().map(|file| file.display().to_string());
-            json!({"name": found.name, "about": about, "file": file, "problems": problems})
-        };
-        let runs: Vec<Value> = engines
-            .iter()
-            .map(|(id, engine)| match (engine, &post) {
-                (Some(engine), Some(post)) => document(post, engine, id),
-                _ => json!({"v": 1, "run": id, "status": "unreadable"}),
+        let workflows = workflows.iter().map(|found| {
+            let (about, problems) = match found.parsed() {
+                Ok(definition) => (definition.about, 0),
+                Err(problems) => (String::new(), problems.len()),
+            };
+            view::ListedWorkflow { name: &found.name, about, file: found.path(), problems }
+        });
+        let runs = engines.iter().map(|(run, engine)| {
+            Versioned::of(match (engine, &post) {
+                (Some(engine), Some(post)) => view::ListedRun::Run(document(post, engine, run)),
+                _ => view::ListedRun::Unreadable { run, status: "unreadable" },
             })
-            .collect();
-        let workflows: Vec<Value> = workflows.iter().map(workflow).collect();
-        context.output.json(&json!({"v": 1, "workflows": workflows, "runs": runs}));
+        });
+        context.output.json(&view::WorkflowList { workflows: workflows.collect(), runs: runs.collect() });
         return Ok(());
     }
     for found in &workflows {
@@ -91,44 +88,10 @@ pub(super) fn summary(engine: &Engine) -> String {
     format!("{} {settled}/{}", engine.status().word(), engine.steps().len())
 }
 
-/// A run as a document (docs/json.md).
-pub(super) fn document(post: &Post, engine: &Engine, run: &str) -> Value {
+/// A run as a document.
+pub(super) fn document<'a>(post: &Post, engine: &'a Engine, run: &'a str) -> view::Run<'a> {
     let record = Runs::existing(post.room()).ok().flatten().and_then(|runs| runs.record(run));
-    let archive = post.room().path().join(run).join("archive");
-    let steps: Vec<Value> = engine
-        .definition()
-        .steps
-        .iter()
-        .zip(engine.steps())
-        .enumerate()
-        .map(|(index, (step, state))| {
-            let items: Vec<Value> = state
-                .items
-                .iter()
-                .map(|item| {
-                    let file = Some(&item.file).filter(|file| !file.is_empty());
-                    json!({
-                        "agent": item.agent, "attempt": item.attempt + 1, "done": item.outcome == Some(Ok(())),
-                        "failure": item.outcome.as_ref().and_then(|outcome| outcome.as_ref().err()),
-                        "file": file.map(|file| archive.join(file).display().to_string()),
-                        "result": item.text.as_deref().filter(|_| item.outcome == Some(Ok(()))),
-                    })
-                })
-                .collect();
-            json!({
-                "step": step.name, "about": step.about, "status": state.phase.word(), "how": shown(engine, index),
-                "round": state.round + 1, "items": items,
-            })
-        })
-        .collect();
-    let settled = engine.settled();
-    json!({
-        "v": 1, "run": run, "workflow": engine.definition().name, "status": engine.status().word(),
-        "settled": settled, "total": engine.steps().len(), "inputs": engine.facts().inputs,
-        "started": record.as_ref().map(|record| record.started.clone()), "by": record.as_ref().map(|record| record.by.clone()),
-        "state": record.map(|record| record.desk.join("shared").join("workflows").join(format!("{run}.md")).display().to_string()),
-        "steps": steps,
-    })
+    view::Run::of(post.room().path(), engine, run, record)
 }
 
 pub(super) fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> Result<(), Fail> {
@@ -177,9 +140,8 @@ fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail
     let texts: Vec<&str> =
         engine.steps()[index].items.iter().filter_map(|item| item.text.as_deref()).collect();
     if context.output.json {
-        context.output.json(
-            &json!({"v": 1, "step": step, "status": engine.steps()[index].phase.word(), "results": texts}),
-        );
+        let status = engine.steps()[index].phase.word();
+        context.output.json(&view::StepResult { step, status, results: texts.clone() });
     } else {
         for text in &texts {
             let shown = if context.output.terminal { visible::text(text) } else { (*text).to_owned() };
@@ -198,8 +160,8 @@ pub(super) fn draw(context: &mut Context, name: &str, mermaid: bool, yaml: bool)
         // As it is, right or wrong: it is there to be copied, and an error points into it.
         match context.output.json {
             true => {
-                let file = found.file.as_ref().map(|file| file.display().to_string());
-                context.output.json(&json!({"v": 1, "name": found.name, "file": file, "yaml": found.text}));
+                let (name, file, yaml) = (&found.name, found.path(), &found.text);
+                context.output.json(&view::Definition { name, file, yaml });
             }
             false if context.output.terminal => context.output.text(&visible::text(&found.text)),
             false => context.output.text(&found.text),
@@ -209,9 +171,10 @@ pub(super) fn draw(context: &mut Context, name: &str, mermaid: bool, yaml: bool)
     let definition = found.definition()?;
     let (for_mermaid, drawn) = (graph::mermaid(&definition), graph::drawn(&definition));
     match context.output.json {
-        true => context
-            .output
-            .json(&json!({"v": 1, "name": definition.name, "mermaid": for_mermaid, "text": drawn})),
+        true => {
+            let (name, mermaid, text) = (&definition.name, &for_mermaid, &drawn);
+            context.output.json(&view::Graph { name, mermaid, text });
+        }
         false => context.output.text(if mermaid { &for_mermaid } else { &drawn }),
     }
     Ok(())
@@ -234,14 +197,7 @@ pub(super) fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
         }
     };
     if context.output.json {
-        let list: Vec<Value> = problems
-            .iter()
-            .map(|p| json!({"line": p.place.line, "column": p.place.column, "message": p.message}))
-            .collect();
-        context.output.json(&json!({
-            "v": 1, "name": found.name, "file": found.file.as_ref().map(|file| file.display().to_string()),
-            "ok": problems.is_empty(), "steps": steps, "problems": list,
-        }));
+        context.output.json(&view::WorkflowCheck::of(&found.name, found.path(), steps, &problems));
     } else {
         for problem in &problems {
             context.output.line(&visible::line(&found.line(problem)));

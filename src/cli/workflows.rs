@@ -35,6 +35,11 @@ impl Found {
         }
     }
 
+    /// Its path, for a document; a shipped one has none.
+    pub(super) fn path(&self) -> Option<String> {
+        self.file.as_ref().map(|file| file.display().to_string())
+    }
+
     /// Whether it is called so that it can be run.
     pub(super) fn is_named(&self) -> bool {
         reading::is_name(&self.name)

@@ -9,17 +9,16 @@ use std::time::Duration;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::desk::Desk;
 use super::evidence::Deeds;
 use super::letters;
-use crate::mailbox::presence::Presence;
-use crate::mailbox::reading::{Header, Unreadable};
-use crate::message::{Priority, visible};
+use crate::message::visible;
 use crate::name::MessageId;
 use crate::post::{self, Awaited, Error, Filter, NewMailbox, Post, line};
 use crate::room;
+use crate::view::{ToolResult, mcp as view};
 use crate::wait::Stop;
 
 /// How many headers are shown.
@@ -38,8 +37,9 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(text: impl Into<String>, value: Value) -> Self {
-        Self { text: text.into(), value, failed: false }
+    pub(super) fn new(text: impl Into<String>, result: &impl ToolResult) -> Self {
+        // Only a map whose keys are not text could fail, and no result has one.
+        Self { text: text.into(), value: serde_json::to_value(result).unwrap_or_default(), failed: false }
     }
 
     fn failure(message: &str, next: &[String]) -> Self {
@@ -135,9 +135,7 @@ fn setup(desk: &Desk, wanted: Setup) -> post::Result<Answer> {
     };
     let note = note.map(|note| format!("{note} {name}"));
     note.iter().for_each(|note| text.push_str(&format!("\n{note}")));
-    let mut value = json!({"name": made.name, "id": made.id.as_str(), "unread": made.unread, "bound": made.bound.is_some()});
-    put(&mut value, "note", note);
-    Ok(Answer::new(text, value))
+    Ok(Answer::new(text, &view::Setup::of(&made, note)))
 }
 
 #[derive(Debug, Deserialize)]
@@ -152,18 +150,8 @@ fn names(desk: &Desk, wanted: Names) -> post::Result<Answer> {
     let which = post::Names { patterns: wanted.pattern.into_iter().collect(), about: wanted.about };
     let list = post.names(&which)?;
     let lines: Vec<String> = list.iter().map(line::of_name).collect();
-    let values: Vec<Value> = list
-        .iter()
-        .map(|listed| {
-            let alive = listed.presence == Some(Presence::Alive);
-            let unread = listed.unread.map(|(count, _)| count);
-            let mut value = json!({"name": visible::line(&listed.name), "unread": unread, "alive": alive});
-            put(&mut value, "about", listed.about.as_deref().map(visible::line));
-            value
-        })
-        .collect();
     let text = if lines.is_empty() { "nobody fits".to_owned() } else { lines.join("\n") };
-    Ok(Answer::new(text, json!({"names": values})))
+    Ok(Answer::new(text, &view::Names::of(&list)))
 }
 
 #[derive(Debug, Deserialize)]
@@ -211,9 +199,7 @@ fn check(desk: &Desk, wanted: &Check) -> post::Result<Answer> {
     if lines.is_empty() {
         lines.push(format!("no unread mail for {}", visible::line(me.shown())));
     }
-    let mut value = json!({"unread": checked.total, "messages": headers(&post, &checked.headers)});
-    put_unreadable(&mut value, &checked.unreadable);
-    Ok(Answer::new(lines.join("\n"), value))
+    Ok(Answer::new(lines.join("\n"), &view::Check::of(&post, &checked)))
 }
 
 fn wait(desk: &Desk, wanted: &Wait, stop: &Stop) -> post::Result<Answer> {
@@ -224,8 +210,7 @@ fn wait(desk: &Desk, wanted: &Wait, stop: &Stop) -> post::Result<Answer> {
     match post.wait_until_stopped(&me, &filter, HEADERS, patience, stop)? {
         Awaited::Mail(checked) => {
             let lines: Vec<String> = checked.headers.iter().map(|h| line::of_header(&post, h)).collect();
-            let value = json!({"timed_out": false, "messages": headers(&post, &checked.headers)});
-            Ok(Answer::new(lines.join("\n"), value))
+            Ok(Answer::new(lines.join("\n"), &view::Wait::mail(&post, &checked)))
         }
         Awaited::TimedOut(left) => {
             let mut lines = vec![format!(
@@ -234,39 +219,8 @@ fn wait(desk: &Desk, wanted: &Wait, stop: &Stop) -> post::Result<Answer> {
                 patience.as_secs()
             )];
             lines.extend(left.unreadable.iter().map(line::of_unreadable));
-            let mut value = json!({"timed_out": true, "messages": []});
-            put_unreadable(&mut value, &left.unreadable);
-            Ok(Answer::new(lines.join("\n"), value))
+            Ok(Answer::new(lines.join("\n"), &view::Wait::timed_out(&left)))
         }
-    }
-}
-
-/// Headers as values; what is as usual is left out. A model sees them, so what is invisible is made visible.
-fn headers(post: &Post, headers: &[Header]) -> Vec<Value> {
-    let value = |header: &Header| {
-        let envelope = &header.envelope;
-        let mut value = json!({
-            "id": visible::line(&envelope.called(&header.name)), "from": visible::line(&post.sender_shown(envelope)),
-            "subject": visible::line(&envelope.subject), "time": header.time.to_string(),
-        });
-        let priority = (envelope.priority != Priority::Normal).then(|| envelope.priority.word().to_owned());
-        put(&mut value, "priority", priority);
-        put(&mut value, "channel", envelope.channel.as_deref().map(visible::line));
-        put(&mut value, "reply_to", envelope.reply_to.as_ref().map(|id| visible::line(id.as_str())));
-        value
-    };
-    headers.iter().map(value).collect()
-}
-
-fn put_unreadable(value: &mut Value, unreadable: &[Unreadable]) {
-    if !unreadable.is_empty() {
-        value["unreadable"] = unreadable.iter().map(line::of_unreadable).collect();
-    }
-}
-
-pub(super) fn put(value: &mut Value, key: &str, content: Option<String>) {
-    if let Some(content) = content {
-        value[key] = content.into();
     }
 }
 

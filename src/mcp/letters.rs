@@ -1,9 +1,8 @@
 //! The tools that show, send and file messages.
 
 use serde::Deserialize;
-use serde_json::json;
 
-use super::calls::{Answer, bad, next_steps, put};
+use super::calls::{Answer, bad, next_steps};
 use super::desk::Desk;
 use super::evidence::Deeds;
 use crate::mailbox::Folder;
@@ -12,6 +11,7 @@ use crate::message::{Priority, visible};
 use crate::name::MessageId;
 use crate::post::{self, Error, Letter, Me, Opened, Outcome, Post, Receipt, line};
 use crate::random;
+use crate::view::mcp as view;
 
 /// What is shown of a body; agents' programs cut what is longer.
 const LONG: usize = 16 * 1024;
@@ -39,7 +39,7 @@ pub(super) fn read(desk: &Desk, wanted: &Read, deeds: &Deeds) -> post::Result<An
     let Some(opened) = opened else {
         remarks.push(format!("no unread mail for {}", visible::line(me.shown())));
         let text = remarks.join("\n");
-        return Ok(Answer::new(text.clone(), json!({"text": text})));
+        return Ok(Answer::new(text.as_str(), &view::Read { id: None, text: &text }));
     };
     remarks.push(framed(&post, &me, wanted, &opened));
     let (text, id) = (remarks.join("\n"), opened.message.envelope.called(&opened.name));
@@ -48,7 +48,7 @@ pub(super) fn read(desk: &Desk, wanted: &Read, deeds: &Deeds) -> post::Result<An
         // Nobody can be told any more if it fails: the message is then unread, and will be shown again.
         deeds.add(move || drop(desk.post_and_me().and_then(|(post, me)| post.shown(&me, &opened))));
     }
-    Ok(Answer::new(text.clone(), json!({"id": id, "text": text})))
+    Ok(Answer::new(text.as_str(), &view::Read { id: Some(id), text: &text }))
 }
 
 /// A message as `postroom read` shows it to an agent.
@@ -141,27 +141,15 @@ fn priority<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Priority, D::Er
 
 fn receipts(receipts: &[Receipt]) -> Answer {
     let mut lines = vec![];
-    let mut values = vec![];
     let mut failed = false;
     for receipt in receipts {
         lines.push(line::of_receipt(receipt));
-        let state = match &receipt.outcome {
-            Outcome::Queued => "queued",
-            Outcome::Already(_) => "sent_before",
-            Outcome::Unproven(_) => "unproven",
-            Outcome::Failed(e) => {
-                failed = true;
-                lines.extend(next_steps(e).iter().map(|hint| format!("  {}", visible::text(hint))));
-                "failed"
-            }
-        };
-        let mut value = json!({"id": receipt.id.as_str(), "to": receipt.name, "state": state});
-        if let Outcome::Unproven(_) | Outcome::Already(_) = receipt.outcome {
-            put(&mut value, "detail", Some(line::of_receipt_in_two(receipt).1));
+        if let Outcome::Failed(e) = &receipt.outcome {
+            failed = true;
+            lines.extend(next_steps(e).iter().map(|hint| format!("  {}", visible::text(hint))));
         }
-        values.push(value);
     }
-    let mut answer = Answer::new(lines.join("\n"), json!({"receipts": values}));
+    let mut answer = Answer::new(lines.join("\n"), &view::Receipts::of(receipts));
     answer.failed = failed;
     answer
 }
@@ -185,5 +173,5 @@ pub(super) fn archive(desk: &Desk, wanted: &Archive) -> post::Result<Answer> {
             visible::line(id)
         ));
     }
-    Ok(Answer::new(lines.join("\n"), json!({"archived": wanted.ids})))
+    Ok(Answer::new(lines.join("\n"), &view::Archive { archived: &wanted.ids }))
 }

@@ -1,6 +1,7 @@
 //! The methods of the protocol. Every verb runs on a thread of its own, so that a wait holds up nothing; it is stopped
 //! when its request is cancelled.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -89,9 +90,12 @@ fn stop() -> Result<Stop, ErrorData> {
 
 fn known(uri: &str) -> Result<Which, ErrorData> {
     Which::parse(uri).ok_or_else(|| {
-        let text = "there is no such resource; there are postroom://inbox and postroom://thread/ID";
-        ErrorData::resource_not_found(text, Some(serde_json::json!({"uri": uri})))
+        not_found("there is no such resource; there are postroom://inbox and postroom://thread/ID", uri)
     })
+}
+
+fn not_found(text: impl Into<Cow<'static, str>>, uri: &str) -> ErrorData {
+    ErrorData::resource_not_found(text, Some([("uri", uri)].into_iter().collect()))
 }
 
 fn lost(e: tokio::task::JoinError) -> ErrorData {
@@ -181,10 +185,8 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let (desk, which, uri) = (self.desk(&context).await, known(&request.uri)?, request.uri);
         let text = spawn_blocking(move || which.text(&desk)).await.map_err(lost)?;
-        let text = text.map_err(|e| {
-            let said = [vec![e.to_string()], calls::next_steps(&e)].concat().join("; ");
-            ErrorData::resource_not_found(said, Some(serde_json::json!({"uri": uri})))
-        })?;
+        let text = text
+            .map_err(|e| not_found([vec![e.to_string()], calls::next_steps(&e)].concat().join("; "), &uri))?;
         Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]).into())
     }
 

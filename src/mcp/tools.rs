@@ -1,6 +1,6 @@
 //! The tools, as a client is told of them. Every client reads all of this at every start, so it is short: under 6,000
-//! bytes together, which a test counts. The schemas are written out here because what is made of types says more than
-//! a model needs.
+//! bytes together, which a test counts. The schemas are written out here, and nowhere else, because what is made of types
+//! says more than a model needs; a test compares those of results with the types.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub fn definitions() -> Vec<Tool> {
                 &[],
             ),
             shape(
-                json!({"name": {"type": TEXT}, "id": {"type": TEXT}, "unread": {"type": "integer"}, "bound": {"type": "boolean"}}),
+                json!({"name": {"type": TEXT}, "id": {"type": TEXT}, "unread": {"type": ["integer", "null"]}, "bound": {"type": "boolean"}}),
                 &["name", "id", "unread", "bound"],
             ),
             true,
@@ -152,6 +152,8 @@ fn shape(properties: Value, required: &[&str]) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     #[test]
@@ -161,5 +163,24 @@ mod tests {
         let text = serde_json::to_string(&tools).unwrap();
         assert!(text.len() < 6000, "{} bytes", text.len());
         println!("{} bytes", text.len());
+    }
+
+    /// The schemas above are short forms of those of the results.
+    #[test]
+    fn what_tools_promise_is_what_their_results_hold() {
+        let results: HashMap<_, _> = crate::view::of_tools().into_iter().collect();
+        for tool in definitions() {
+            let result = match tool.name.as_ref() {
+                "send" | "reply" => "mcp-receipts".to_owned(),
+                name => format!("mcp-{name}"),
+            };
+            let (promised, held) = (json!(tool.output_schema), &results[result.as_str()]);
+            for (key, schema) in promised["properties"].as_object().unwrap() {
+                assert_eq!(schema["type"], held["properties"][key]["type"], "{}: {key}", tool.name);
+            }
+            for key in promised["required"].as_array().unwrap() {
+                assert!(held["required"].as_array().unwrap().contains(key), "{}: {key}", tool.name);
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! visible escapes such as `\u{1b}`, so that a reader sees that something was there. Emoji and scripts are written with
 //! such characters, too: they stay where they change what is drawn ([`is_drawn_with`]), and nowhere else.
 
+use serde::Serialize;
 use unicode_normalization::char::canonical_combining_class;
 
 use crate::invisible::{is_emoji, is_invisible};
@@ -129,9 +130,10 @@ pub fn cut(text: &str, bytes: usize) -> String {
 }
 
 /// A document on one line. A terminal might obey what JSON leaves raw, so that is escaped as well.
-pub fn json(value: &serde_json::Value) -> String {
+pub fn json(document: &impl Serialize) -> String {
     let (mut text, mut units) = (String::new(), [0u16; 2]);
-    for c in value.to_string().chars() {
+    // Only a map whose keys are not text could fail, and no document has one.
+    for c in serde_json::to_string(document).unwrap_or_default().chars() {
         match is_unsafe(c) {
             true => {
                 c.encode_utf16(&mut units).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}")))

@@ -52,6 +52,14 @@ pub struct DeadLetter {
     pub tries: u32,
 }
 
+impl DeadLetter {
+    /// The last reason that anybody gave.
+    pub fn reason(&self) -> &str {
+        let given = self.attempts.iter().rev().find(|attempt| !attempt.why.is_empty());
+        given.map_or("no reason given", |attempt| attempt.why.as_str())
+    }
+}
+
 impl Post {
     /// Gives back the messages of a mailbox whose leases are over. A room of a newer format is left alone.
     pub(super) fn return_expired(&self, mailbox: &Mailbox) -> Result<()> {

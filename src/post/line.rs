@@ -1,7 +1,7 @@
 //! Lines: one thing on one line, stable for scripts and cheap for models. The command line without a terminal and the
 //! MCP server say the same.
 
-use super::{Branch, Listed, Outcome, Post, Receipt};
+use super::{Branch, Listed, Outcome, Post, Receipt, Sent, State};
 use crate::mailbox::presence::Presence;
 use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::{Priority, visible};
@@ -103,6 +103,30 @@ pub fn who(post: &Post, branch: &Branch) -> String {
 /// A time without its fractions.
 pub fn second(time: &str) -> String {
     time.get(..19).map_or(time.to_owned(), |t| format!("{t}Z"))
+}
+
+/// Where a copy of a message is and what became of it, in words.
+pub fn of_state(post: &Post, state: &State) -> String {
+    match state {
+        State::Queued => "queued, unread".to_owned(),
+        State::Claimed(terms) => {
+            let owner = visible::line(post.name_of(&terms.owner));
+            format!("claimed by {owner} until {}, attempt {}", visible::line(&terms.ends), terms.attempt)
+        }
+        State::Working => "in progress".to_owned(),
+        State::Shown(time) => format!("shown {}", visible::line(time)),
+        State::Done(time) => format!("done {}", visible::line(time)),
+        State::Answered(time) => format!("answered {}", visible::line(time)),
+        State::Filed(time) => format!("filed away unread {}", visible::line(time)),
+        State::Failed(why) => format!("failed: {}", visible::line(why)),
+        State::NoEvidence => "archived; no evidence how".to_owned(),
+    }
+}
+
+/// What became of a message that was sent, in words.
+pub fn of_sent(post: &Post, sent: &Sent) -> String {
+    let gone = || "gone from that mailbox; no evidence".to_owned();
+    sent.state.as_ref().map_or_else(gone, |state| of_state(post, state))
 }
 
 /// An id as it is shown: its eight digits, else all of it.

@@ -98,6 +98,16 @@ pub enum State {
     Unchanged,
 }
 
+impl State {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Changed(_) => "changed",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
 impl Record {
     fn parse(text: &str) -> Self {
         Self { entries: text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect() }
@@ -108,7 +118,7 @@ impl Record {
         let shown = visible::line(&project.display().to_string());
         let mut text = format!("# ~/.config/postroom/trusted/{}: trust in {shown}\n", file_of(project));
         for entry in &self.entries {
-            text.push_str(&visible::json(&serde_json::json!(entry)));
+            text.push_str(&visible::json(entry));
             text.push('\n');
         }
         text

@@ -1,4 +1,4 @@
-//! `--json`: one document per command with the keys of docs/json.md, for errors as well.
+//! `--json`: one document per command, for errors as well.
 
 use serde_json::{Value, json};
 

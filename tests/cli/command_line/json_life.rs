@@ -1,5 +1,5 @@
-//! The documents of claims, questions, groups, threads, traces, searches, takeovers, prunes and figures: their keys
-//! are those of docs/json.md, when there is something to tell and when there is nothing.
+//! The documents of claims, questions, groups, threads, traces, searches, takeovers, prunes and figures, when there is
+//! something to tell and when there is nothing. The builder holds each against its schema.
 
 use serde_json::{Value, json};
 
@@ -7,69 +7,46 @@ use crate::command_line::json::{HEADER, carries, has};
 use crate::support::room::TestRoom;
 use crate::support::taken::{claim, claim_json};
 
-/// The first word of each row of the table in docs/json.md, and the keys that the row names in backticks.
-fn documented() -> Vec<(String, String)> {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/json.md")).unwrap();
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
-    rows.map(|(verbs, keys)| (verbs.to_owned(), keys.to_owned())).collect()
-}
-
-/// Insists on the version, on these keys, and on their being in the documentation of this verb.
-#[track_caller]
-fn documents(verb: &str, document: &Value, keys: &[&str]) {
-    has(document, keys);
-    let rows = documented();
-    let told: String = rows
-        .iter()
-        .filter(|(verbs, _)| verbs.contains(&format!("`{verb}")))
-        .map(|(_, keys)| keys.as_str())
-        .collect();
-    for key in document.as_object().unwrap().keys().filter(|key| *key != "v") {
-        let known = told.contains(&format!("`{key}`")) || ["mailbox", "room", "root"].contains(&key.as_str());
-        assert!(known, "`{key}` of {verb} is not in docs/json.md: {document}");
-    }
-}
-
 #[test]
 fn claims_and_dead_letters_have_their_documented_keys() {
     let room = TestRoom::with(&["alice", "bob"]);
     room.send("alice", "bob", "job");
     let taken = claim_json(&room, "bob", &[]);
-    documents("claim", &taken, &["claim", "messages"]);
+    has(&taken, &["claim", "messages"]);
     carries(&taken["claim"], &["token", "queue", "until", "attempt"]);
     carries(&taken["messages"][0], &HEADER);
     carries(&taken["messages"][0], &["was", "body"]);
     let token = taken["claim"]["token"].as_str().unwrap();
     let renewed = room.by("bob", ["claim", "--renew", token, "--json"]).json();
-    documents("claim", &renewed, &["token", "state", "until"]);
+    has(&renewed, &["token", "state", "until"]);
     assert_eq!((&renewed["state"], &renewed["token"]), (&"renewed".into(), &token.into()));
     assert!(renewed["until"].is_string());
     let released = room.by("bob", ["release", token, "--json"]).json();
-    documents("claim", &released, &["token", "state", "until"]);
+    has(&released, &["token", "state", "until"]);
     assert_eq!((&released["state"], &released["until"]), (&"released".into(), &Value::Null));
 
     let token = claim(&room, "bob", &[]);
     let failed = room.by("bob", ["fail", &token, "--reason", "x", "--json"]).json();
     assert_eq!(failed["state"], "failed");
     let list = room.by("bob", ["--json", "failed", "list"]).json();
-    documents("failed list", &list, &["failed"]);
+    has(&list, &["failed"]);
     carries(&list["failed"][0], &["id", "subject", "file", "reason", "attempts"]);
     let id = list["failed"][0]["id"].as_str().unwrap();
     let shown = room.by("bob", ["--json", "failed", "show", id]).json();
-    documents("failed list", &shown, &["message", "attempts"]);
+    has(&shown, &["message", "attempts"]);
     carries(&shown["message"], &["was", "body"]);
     carries(&shown["attempts"][0], &["time", "token", "owner", "how"]);
     let retried = room.by("bob", ["--json", "failed", "retry", id]).json();
-    documents("failed list", &retried, &["retried"]);
+    has(&retried, &["retried"]);
     assert_eq!(retried["retried"], json!([id]));
 
     let token = claim(&room, "bob", &[]);
     let answered = room.by("bob", ["done", &token, "-m", "x", "--json"]).json();
-    documents("send", &answered, &["receipts"]);
+    has(&answered, &["receipts"]);
     carries(&answered["receipts"][0], &["id", "to", "subject", "state", "detail", "file"]);
     room.send("alice", "bob", "another");
     let done = room.by("bob", ["done", &claim(&room, "bob", &[]), "--json"]).json();
-    documents("claim", &done, &["token", "state", "until"]);
+    has(&done, &["token", "state", "until"]);
     assert_eq!(done["state"], "done");
 }
 
@@ -78,7 +55,7 @@ fn questions_have_their_documented_keys() {
     let room = TestRoom::with(&["alice", "bob"]);
     let asked = room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "0", "--json"]).exits(1);
     let told: Value = serde_json::from_str(&asked.out).unwrap();
-    documents("ask", &told, &["id", "timed_out", "bounced", "state", "messages"]);
+    has(&told, &["id", "timed_out", "bounced", "state", "messages"]);
     assert_eq!((&told["timed_out"], &told["messages"]), (&true.into(), &json!([])));
     let asking = room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "60", "--json"]).start();
     crate::support::until::until("the question", || room.files("bob", "inbox").len() == 2);
@@ -87,7 +64,7 @@ fn questions_have_their_documented_keys() {
     }
     let output = asking.wait_with_output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    documents("ask", &told, &["id", "timed_out", "bounced", "messages"]);
+    has(&told, &["id", "timed_out", "bounced", "messages"]);
     carries(&told["messages"][0], &HEADER);
     assert_eq!(told["messages"][0]["body"], "Because.");
 }
@@ -98,28 +75,28 @@ fn looks_have_their_documented_keys() {
     let id = room.send("alice", "bob", "job");
     room.by("bob", ["reply", &id, "-m", "x"]).succeeds();
     let groups = room.run(["--json", "group", "add", "team", "bob"]).json();
-    documents("group", &groups, &["groups"]);
+    has(&groups, &["groups"]);
     assert_eq!(groups["groups"], json!({"team": ["bob"]}));
 
     let thread = room.by("alice", ["thread", &id, "--json"]).json();
-    documents("thread", &thread, &["messages"]);
+    has(&thread, &["messages"]);
     carries(&thread["messages"][1], &["depth", "id", "reply_to", "from", "to", "subject", "time"]);
     assert_eq!((&thread["messages"][0]["depth"], &thread["messages"][1]["depth"]), (&0.into(), &1.into()));
     assert_eq!(thread["messages"][1]["reply_to"], thread["messages"][0]["id"]);
 
     let sent = room.by("alice", ["sent", "--json"]).json();
-    documents("sent", &sent, &["sent"]);
+    has(&sent, &["sent"]);
     carries(&sent["sent"][0], &["id", "to", "subject", "time", "state", "detail"]);
     carries(&sent["sent"][0]["to"], &["id", "name"]);
 
     let trace = room.by("alice", ["trace", &id, "--json"]).json();
-    documents("trace", &trace, &["id", "subject", "from", "copies", "answers", "events"]);
+    has(&trace, &["id", "subject", "from", "copies", "answers", "events"]);
     carries(&trace["copies"][0], &["mailbox", "folder", "file", "state", "detail", "attempts"]);
     carries(&trace["answers"][0], &["id", "from"]);
     carries(&trace["events"][0], &["v", "time", "event", "by"]);
 
     let search = room.run(["search", "job", "--json"]).json();
-    documents("search", &search, &["hits", "more"]);
+    has(&search, &["hits", "more"]);
     let hit = &search["hits"][0];
     carries(hit, &HEADER);
     carries(hit, &["size", "mailbox", "folder", "lines"]);
@@ -127,19 +104,19 @@ fn looks_have_their_documented_keys() {
     carries(lines, &["line", "text"]);
 
     let stats = room.run(["stats", "--json"]).json();
-    documents("stats", &stats, &["seconds", "mailboxes"]);
+    has(&stats, &["seconds", "mailboxes"]);
     let figures =
         ["mailbox", "received", "sent", "finished", "failed", "waiting_ms", "processing_ms", "arrivals"];
     carries(&stats["mailboxes"][0], &figures);
     carries(&stats["mailboxes"][0]["waiting_ms"], &["p50", "p90"]);
 
     let taken = room.run(["takeover", "bob", "--force", "--json"]).env("CODEX_THREAD_ID", "t").json();
-    documents("takeover", &taken, &["name", "id", "bound"]);
+    has(&taken, &["name", "id", "bound"]);
     assert_eq!(taken["bound"], true);
     let pruned = room.by("alice", ["prune", "--archived", "0s", "--json", "--yes"]).json();
-    documents("prune", &pruned, &["removed", "items", "undo"]);
+    has(&pruned, &["removed", "items", "undo"]);
     let back = room.by("alice", ["undo", pruned["undo"].as_str().unwrap(), "--json"]).json();
-    documents("undo", &back, &["restored"]);
+    has(&back, &["restored"]);
     carries(&back["restored"], &["id", "at", "mailboxes", "runs", "messages"]);
     carries(&pruned["items"][0], &["mailbox", "folder", "file"]);
     let pruned = room.by("alice", ["prune", "bob", "--json", "--yes"]).json();
@@ -230,30 +207,30 @@ fn trees_and_adopted_mailboxes_have_their_documented_keys() {
     let site = room.around().join("site");
     std::fs::create_dir(&site).unwrap();
     let made = room.run(["setup", "explore", "--json", "--tree"]).arg(&site).json();
-    documents("adopt", &made, &["adopted"]);
+    has(&made, &["adopted"]);
     carries(&made["adopted"][0], &["name", "protocol", "inbox", "state", "id"]);
     let again = room.run(["adopt", "--json"]).arg(&site).json();
     assert_eq!(again["adopted"][0]["state"], "already here");
     room.send("alice", "explore", "find it");
     let status = room.run(["tree", "status", "--json", "--tree"]).arg(&site).json();
-    documents("tree status", &status, &["tree", "agents", "latest", "shared", "faults"]);
+    has(&status, &["tree", "agents", "latest", "shared", "faults"]);
     carries(&status["agents"][0], &["agent", "messages", "responses"]);
     assert_eq!(status["agents"][0]["messages"]["pending"], 1);
     carries(&status["latest"][0], &["agent", "id", "from", "status", "subject", "time", "duration_seconds"]);
     let id = status["latest"][0]["id"].as_str().unwrap();
     room.by("explore", ["reply", id, "-m", "here"]).succeeds();
     let cleaned = room.run(["tree", "cleanup", "--json", "--tree"]).arg(&site).json();
-    documents("tree cleanup", &cleaned, &["dry_run", "archived"]);
+    has(&cleaned, &["dry_run", "archived"]);
     carries(&cleaned["archived"][0], &["agent", "id", "request", "responses"]);
     let shared = |arguments: &[&str]| {
         room.run(["tree", "shared", "--json"].into_iter().chain(arguments.iter().copied()))
             .within(&site)
             .json()
     };
-    documents("tree shared get", &shared(&["get"]), &["files"]);
-    documents("tree shared set", &shared(&["set", "workflow-state", "current_step", "-1"]), &["done"]);
+    has(&shared(&["get"]), &["files"]);
+    has(&shared(&["set", "workflow-state", "current_step", "-1"]), &["done"]);
     let part = shared(&["get", "workflow-state", "current_step"]);
-    documents("tree shared get", &part, &["file", "part", "text"]);
+    has(&part, &["file", "part", "text"]);
     assert_eq!(part["text"], "-1");
     assert_eq!(room.by("alice", ["check", "--json"]).json()["messages"][0]["protocol"], "maildir");
 }

@@ -7,6 +7,7 @@ pub(crate) mod help;
 pub(crate) mod json;
 pub(crate) mod json_life;
 pub(crate) mod log;
+pub(crate) mod schemas;
 pub(crate) mod shell;
 pub(crate) mod shell_mixed;
 pub(crate) mod stats;

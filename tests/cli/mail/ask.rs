@@ -20,21 +20,12 @@ fn asking(room: &TestRoom, from: &str, to: &str, text: &str, more: &[&str]) -> (
     (child, new[17..25].to_owned())
 }
 
-fn end(child: Child) -> Ran {
-    let output = child.wait_with_output().unwrap();
-    Ran {
-        code: output.status.code().unwrap(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
 #[test]
 fn a_question_ends_with_its_answer() {
     let room = TestRoom::with(&["alice", "bob"]);
     let (asking, id) = asking(&room, "alice", "bob", "why?", &[]);
     room.by("bob", ["reply", &id]).input("Because.\n").succeeds();
-    let ran = end(asking);
+    let ran = Ran::end(asking);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @r"
     message: <uuid>
@@ -57,7 +48,7 @@ fn an_answer_by_done_is_one_too() {
     let (asking, _) = asking(&room, "alice", "bob", "why?", &[]);
     let token = claim(&room, "bob", &[]);
     room.by("bob", ["done", &token, "-m", "Because."]).succeeds();
-    let ran = end(asking);
+    let ran = Ran::end(asking);
     assert!(ran.code == 0 && ran.out.contains("\nBecause.\n"), "{ran:?}");
 }
 
@@ -69,7 +60,7 @@ fn an_answer_by_hand_is_one_too() {
     let answer = by_hand(&room.id("bob"), "answer-abcd1234", "re: why?", "By hand.\n");
     let answer = answer.replacen("---\n\n", &format!("reply_to: {}\n---\n\n", whole.as_str().unwrap()), 1);
     room.place("alice", "answer.md", answer);
-    let ran = end(asking);
+    let ran = Ran::end(asking);
     assert!(ran.code == 0 && ran.out.contains("By hand.\n"), "{ran:?}");
 }
 
@@ -81,7 +72,7 @@ fn other_mail_is_no_answer_and_stays_unread() {
     room.send("bob", "alice", "by the way");
     room.by("carol", ["reply", &other, "-m", "answer to the other"]).succeeds();
     room.by("bob", ["reply", &id, "-m", "the answer"]).succeeds();
-    let ran = end(asking);
+    let ran = Ran::end(asking);
     assert!(ran.code == 0 && ran.out.contains("\nthe answer\n"), "{ran:?}");
     assert_eq!(room.by("alice", ["check", "--count"]).succeeds().out, "2\n");
 }
@@ -95,7 +86,7 @@ fn several_questions_of_one_mailbox_are_not_crossed() {
         room.by("bob", ["reply", id, "-m", &format!("a{n}")]).succeeds();
     }
     for (n, (child, id)) in asked.into_iter().enumerate() {
-        let told: Value = serde_json::from_str(&end(child).out).unwrap();
+        let told: Value = serde_json::from_str(&Ran::end(child).out).unwrap();
         assert_eq!(told["messages"][0]["body"], format!("a{n}").as_str());
         assert!(told["id"].as_str().unwrap().starts_with(&id) && told["timed_out"] == false, "{told}");
     }
@@ -132,7 +123,7 @@ fn where_the_question_is_may_be_a_claim_or_the_archive() {
         let arguments: Vec<&str> =
             arguments.into_iter().chain((state.contains("filed")).then_some(id.as_str())).collect();
         room.by("bob", arguments.clone()).succeeds();
-        let ran = end(child);
+        let ran = Ran::end(child);
         assert!(ran.code == 1 && ran.out.contains(state), "{arguments:?}: {ran:?}");
         for token in room.files("bob", "claimed") {
             room.by("bob", ["done", &token]).succeeds();
@@ -146,7 +137,7 @@ fn a_question_that_was_given_up_is_not_answered() {
     let (asking, _) = asking(&room, "alice", "bob", "do it", &[]);
     let token = claim(&room, "bob", &[]);
     room.by("bob", ["fail", &token, "--reason", "no such file"]).succeeds();
-    let ran = end(asking);
+    let ran = Ran::end(asking);
     assert!(ran.out.contains("no such file"), "it is told at once: {ran:?}");
     assert_ne!(ran.code, 0, "and a script can tell it from an answer: {ran:?}");
 }
@@ -196,7 +187,7 @@ fn an_answer_that_nobody_can_see_is_not_consumed() {
         if let Some(file) = room.files("bob", "inbox").first() {
             room.by("bob", ["reply", &file[17..25], "-m", "the answer"]).succeeds();
         }
-        assert_ne!(end(child).code, 0, "{nowhere}");
+        assert_ne!(Ran::end(child).code, 0, "{nowhere}");
         assert!(
             room.files("alice", "archive").is_empty(),
             "{nowhere}: the answer was archived and nobody saw it"
@@ -217,7 +208,7 @@ fn a_long_answer_is_cut_like_any_message_and_whole_with_full() {
     for (more, whole) in [(vec![], false), (vec!["--full"], true)] {
         let (asking, id) = asking(&room, "alice", "bob", "tell me", &more);
         room.by("bob", ["reply", &id]).input(&text).succeeds();
-        let out = end(asking).out;
+        let out = Ran::end(asking).out;
         assert_eq!(out.contains(&text), whole, "{} bytes", out.len());
         if let Some((_, rest)) = out.split_once("all of it: ") {
             assert!(std::path::Path::new(rest.split_once("]\n").unwrap().0).exists(), "{out:.400}");
@@ -233,5 +224,5 @@ fn whoever_asks_is_alive_while_it_waits() {
     let names = room.run(["names"]).succeeds().out;
     assert!(names.lines().any(|line| line.starts_with("alice ") && line.ends_with(" alive")), "{names}");
     room.by("bob", ["reply", &id, "-m", "x"]).succeeds();
-    assert_eq!(end(asking).code, 0);
+    assert_eq!(Ran::end(asking).code, 0);
 }

@@ -17,15 +17,6 @@ fn sending(room: &TestRoom, arguments: &[&str]) -> Child {
     child
 }
 
-fn end(child: Child) -> Ran {
-    let output = child.wait_with_output().unwrap();
-    Ran {
-        code: output.status.code().unwrap(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
 /// The digits of the only unread message.
 fn digits(room: &TestRoom, name: &str) -> String {
     let files = room.files(name, "inbox");
@@ -38,7 +29,7 @@ fn the_receipt_comes_first_and_then_what_became_of_it() {
     let room = TestRoom::with(&["alice", "bob"]);
     let waiting = sending(&room, &["bob", "-m", "job", "--wait-for", "shown", "--timeout", "60"]);
     room.by("bob", ["read"]).succeeds();
-    let ran = end(waiting);
+    let ran = Ran::end(waiting);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @r"
     queued <id> for bob: job
@@ -68,7 +59,7 @@ fn each_end_is_told_for_what_it_is() {
             "fail" => room.by("bob", [deed, &claim(&room, "bob", &[]), "--reason", "hopeless"]).succeeds(),
             _ => room.by("bob", [deed, &claim(&room, "bob", &[])]).succeeds(),
         };
-        let ran = end(waiting);
+        let ran = Ran::end(waiting);
         assert!(ran.code == code && ran.out.contains(says), "{wanted} {deed}: {ran:?}");
         for token in room.files("bob", "claimed") {
             room.by("bob", ["done", &token]).succeeds();
@@ -103,7 +94,7 @@ fn a_claim_is_noticed_at_once() {
     let waiting = sending(&room, &["bob", "-m", "job", "--wait-for", "shown", "--timeout", "60"]);
     slowly(&room, "renameat2", "claim");
     let taken = Instant::now();
-    assert_eq!(end(waiting).code, 0);
+    assert_eq!(Ran::end(waiting).code, 0);
     assert!(taken.elapsed() < Duration::from_secs(3), "after {:?}", taken.elapsed());
     room.by("bob", ["done", &room.files("bob", "claimed")[0]]).succeeds();
 }
@@ -117,7 +108,7 @@ fn what_is_filed_away_slowly_is_not_taken_for_shown() {
     let room = TestRoom::with(&["alice", "bob"]);
     let waiting = sending(&room, &["bob", "-m", "job", "--wait-for", "shown", "--timeout", "60"]);
     slowly(&room, "fsync", &format!("archive {}", digits(&room, "bob")));
-    let ran = end(waiting);
+    let ran = Ran::end(waiting);
     assert!(ran.code == 4 && ran.out.contains(" for bob: filed away unread "), "{ran:?}");
 }
 
@@ -130,7 +121,7 @@ fn a_claim_is_not_the_end_of_a_wait_for_done() {
     let token = claim(&room, "bob", &[]);
     room.by("bob", ["release", &token]).succeeds();
     room.by("bob", ["read"]).succeeds();
-    let ran = end(waiting);
+    let ran = Ran::end(waiting);
     assert!(ran.code == 0 && ran.out.contains(" for bob: shown "), "{ran:?}");
 }
 
@@ -141,7 +132,7 @@ fn a_reply_is_waited_for_and_left_unread() {
     room.send("carol", "alice", "something else");
     let id = digits(&room, "bob");
     room.by("bob", ["reply", &id, "-m", "Because."]).succeeds();
-    let ran = end(waiting);
+    let ran = Ran::end(waiting);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.out.lines().nth(1).unwrap().starts_with(&format!("{id} for bob: ")), "{ran:?}");
     assert_eq!(
@@ -157,7 +148,7 @@ fn a_reply_of_one_is_no_reply_of_the_other() {
     let arguments = ["bob", "carol", "-m", "both?", "--wait-for", "reply", "--timeout", "3"];
     let waiting = sending(&room, &arguments);
     room.by("bob", ["reply", &digits(&room, "bob"), "-m", "yes"]).succeeds();
-    let ran = end(waiting);
+    let ran = Ran::end(waiting);
     assert_eq!(ran.code, 1, "carol never answered: {ran:?}");
     assert!(ran.out.contains(" for carol: queued, unread\n"), "{ran:?}");
 }
@@ -169,7 +160,7 @@ fn all_copies_are_waited_for() {
     let waiting = sending(&room, &["@team", "-m", "both", "--wait-for", "shown", "--timeout", "60"]);
     room.by("carol", ["read"]).succeeds();
     room.by("bob", ["read"]).succeeds();
-    let ran = end(waiting);
+    let ran = Ran::end(waiting);
     assert_eq!(ran.code, 0, "{ran:?}");
     for name in ["bob", "carol"] {
         assert!(ran.out.contains(&format!(" for {name}: shown ")), "{ran:?}");
@@ -198,7 +189,7 @@ fn a_reply_that_is_a_bounce_is_a_failure() {
     let waiting = sending(&room, &["bob", "-m", "job", "--wait-for", "reply", "--timeout", "60"]);
     let token = claim(&room, "bob", &[]);
     room.by("bob", ["fail", &token, "--reason", "hopeless"]).succeeds();
-    let ran = end(waiting);
+    let ran = Ran::end(waiting);
     assert_eq!(ran.code, 4, "{ran:?}");
     assert!(ran.out.contains("failed: hopeless"), "{ran:?}");
 }
@@ -208,7 +199,7 @@ fn it_is_told_as_documents_too() {
     let room = TestRoom::with(&["alice", "bob"]);
     let waiting = sending(&room, &["bob", "-m", "job", "--wait-for", "shown", "--timeout", "60", "--json"]);
     room.by("bob", ["read"]).succeeds();
-    let ran = end(waiting);
+    let ran = Ran::end(waiting);
     let documents: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(documents.len(), 2, "{ran:?}");
     let (receipt, fate) = (&documents[0]["receipts"][0], &documents[1]);
@@ -245,6 +236,6 @@ fn mail_that_was_moved_by_hand_is_consumed_and_nobody_knows_how() {
     let file = room.files("bob", "inbox").pop().unwrap();
     std::fs::rename(room.folder("bob", "inbox").join(&file), room.folder("bob", "archive").join(&file))
         .unwrap();
-    let ran = end(waiting);
+    let ran = Ran::end(waiting);
     assert!(ran.code == 0 && ran.out.contains(" for bob: archived; no evidence how\n"), "{ran:?}");
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::room::TestRoom;
+use crate::support::schemas::insist_on_tool;
 
 /// A server on pipes, and what it said.
 pub(crate) struct Client {
@@ -120,6 +121,7 @@ impl Client {
         let answer = self.asks("tools/call", json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
         assert_eq!(result["isError"], false, "{answer}");
+        insist_on_tool(tool, &result["structuredContent"]);
         (result["content"][0]["text"].as_str().unwrap().to_owned(), result["structuredContent"].clone())
     }
 

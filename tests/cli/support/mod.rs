@@ -15,6 +15,7 @@ pub(crate) mod page;
 pub(crate) mod picture;
 pub(crate) mod project;
 pub(crate) mod room;
+pub(crate) mod schemas;
 pub(crate) mod seat;
 pub(crate) mod staffed;
 pub(crate) mod taken;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use crate::support::hand::{age, tighten};
 use crate::support::picture::{Tree, tree};
-use crate::support::seat;
+use crate::support::{schemas, seat};
 
 /// A room in a directory of its own. On drop the doctor looks at it and must find nothing.
 pub(crate) struct TestRoom {
@@ -28,6 +28,8 @@ pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
+    /// With `--json`: the names of the documents that it printed, each of which fits its schema.
+    pub(crate) documents: Vec<String>,
 }
 
 impl TestRoom {
@@ -249,7 +251,9 @@ impl Run {
     }
 
     /// Runs it to its end.
+    #[track_caller]
     pub(crate) fn ends(self) -> Ran {
+        let arguments = self.arguments();
         let mut command = seat::apart(self.command);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -261,23 +265,23 @@ impl Run {
         });
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
-        Ran {
-            code: output.status.code().unwrap_or_else(|| panic!("ended by a signal: {}", output.status)),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
+        Ran::of_output(&arguments, output)
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        self.command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect()
     }
 
     /// Runs it to its end at a terminal, as a person does.
     pub(crate) fn by_person(self) -> Ran {
         let (code, out, err) = seat::run(&self.command, &self.input, true);
-        Ran { code, out, err }
+        Ran::of(&self.arguments(), code, out, err)
     }
 
     /// Runs it at the terminal of a person who says no to every question.
     pub(crate) fn by_doubter(self) -> Ran {
         let (code, out, err) = seat::run(&self.command, &self.input, false);
-        Ran { code, out, err }
+        Ran::of(&self.arguments(), code, out, err)
     }
 
     /// Runs it and insists on exit 0.
@@ -301,6 +305,25 @@ impl Run {
 }
 
 impl Ran {
+    /// What a command did that was started before.
+    #[track_caller]
+    pub(crate) fn end(child: Child) -> Self {
+        Self::of_output(&[], child.wait_with_output().unwrap())
+    }
+
+    #[track_caller]
+    fn of_output(arguments: &[String], output: Output) -> Self {
+        let code = output.status.code().unwrap_or_else(|| panic!("ended by a signal: {}", output.status));
+        let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        Self::of(arguments, code, out, err)
+    }
+
+    #[track_caller]
+    fn of(arguments: &[String], code: i32, out: String, err: String) -> Self {
+        let documents = schemas::insist(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), &out);
+        Self { code, out, err, documents }
+    }
+
     /// Insists on this exit code.
     #[track_caller]
     pub(crate) fn with(self, code: i32) -> Self {

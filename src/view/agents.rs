@@ -1,0 +1,100 @@
+//! Agents: who works for which mailbox, and who was woken.
+
+use serde::Serialize;
+
+use crate::dispatch::supervisor;
+use crate::name::MailboxId;
+
+/// An agent that can be started.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Agent<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The preset that says how it is started.
+    pub preset: &'a str,
+    /// The program.
+    pub program: String,
+    /// Whether the program is there.
+    pub found: bool,
+    /// What the program says of its version; null if it says nothing.
+    pub version: Option<String>,
+    /// The id of its mailbox; null if it has none.
+    pub mailbox: Option<&'a str>,
+    /// The directory in which it works.
+    pub cwd: String,
+    /// What it may do: `read`, `edit` or `full`.
+    #[cfg_attr(test, schemars(extend("enum" = ["read", "edit", "full"])))]
+    pub access: &'static str,
+    /// The model that it is to use; null for its own choice.
+    pub model: Option<&'a str>,
+    /// How many seconds a run may take.
+    pub time_limit: u64,
+    /// How often a message is tried again.
+    pub retries: u32,
+    /// How many runs it may have at once.
+    pub concurrency: usize,
+    /// What it can do.
+    pub about: Option<&'a str>,
+}
+
+impl<'a> Agent<'a> {
+    pub fn of(
+        agent: &'a supervisor::Agent,
+        id: Option<&'a MailboxId>,
+        program: String,
+        found: bool,
+        version: Option<String>,
+    ) -> Self {
+        let settings = &agent.settings;
+        Self {
+            name: &agent.name,
+            preset: &settings.preset,
+            program,
+            found,
+            version,
+            mailbox: id.map(MailboxId::as_str),
+            cwd: agent.cwd.display().to_string(),
+            access: settings.access.word(),
+            model: settings.model.as_deref(),
+            time_limit: settings.time_limit.as_secs(),
+            retries: settings.retries,
+            concurrency: settings.concurrency,
+            about: settings.about.as_deref(),
+        }
+    }
+}
+
+/// An agent that is left out until a person has looked at it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Untrusted<'a> {
+    /// What `trust` calls it.
+    pub item: String,
+    /// The agent.
+    pub agent: &'a str,
+    /// The repository or the room that would run it.
+    pub directory: String,
+}
+
+/// Who works for which mailbox, printed by `agents`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Agents<'a> {
+    /// Agents that can be started.
+    pub agents: Vec<Agent<'a>>,
+    /// Agents that are left out until a person has looked at them.
+    pub untrusted: Vec<Untrusted<'a>>,
+}
+
+/// A session that was woken, printed by `attend`, one document per line.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Attend<'a> {
+    /// The name of its mailbox.
+    pub woken: &'a str,
+    /// Its program.
+    pub program: &'a str,
+    /// How many messages it was woken for.
+    pub messages: usize,
+}

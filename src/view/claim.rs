@@ -1,0 +1,157 @@
+//! A mailbox as a work queue: claims, how each attempt ended, and dead letters.
+
+use serde::Serialize;
+
+use super::Versioned;
+use super::message::Message;
+use crate::mailbox::claim;
+use crate::post::{Claimed, DeadLetter, Me, Opened, Post};
+
+/// A claim that is held.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Held<'a> {
+    /// What `done`, `release`, `fail` and `claim --renew` take.
+    pub token: String,
+    /// The name of the mailbox that the message was taken from.
+    pub queue: &'a str,
+    /// When the lease ends.
+    pub until: &'a str,
+    /// Which attempt this is, counted from 1.
+    pub attempt: u32,
+}
+
+/// A message that was taken with a lease, printed by `claim`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Claim<'a> {
+    /// The claim; null if there was nothing to take.
+    pub claim: Option<Held<'a>>,
+    /// The message; empty if there was nothing to take.
+    pub messages: Vec<Message<'a>>,
+}
+
+impl<'a> Claim<'a> {
+    pub const NOTHING: Self = Self { claim: None, messages: vec![] };
+
+    pub fn of(post: &'a Post, claimed: &'a Claimed) -> Self {
+        let claim = Held {
+            token: claimed.token.to_string(),
+            queue: post.name_of(claimed.queue.as_str()),
+            until: &claimed.terms.ends,
+            attempt: claimed.terms.attempt,
+        };
+        Self { claim: Some(claim), messages: vec![Message::of(post, &claimed.opened)] }
+    }
+}
+
+/// What became of a claim, printed by `claim --renew`, `release`, `fail`, and `done` without an answer.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ClaimState<'a> {
+    /// The token of the claim.
+    pub token: &'a str,
+    /// `renewed`, `done`, `released` or `failed`.
+    #[cfg_attr(test, schemars(extend("enum" = ["renewed", "done", "released", "failed"])))]
+    pub state: &'a str,
+    /// When the lease ends; null if the claim has ended.
+    pub until: Option<&'a str>,
+}
+
+/// How one attempt at a message ended.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Attempt<'a> {
+    /// When it ended.
+    pub time: &'a str,
+    /// The token of its claim.
+    pub token: &'a str,
+    /// The mailbox that held the claim.
+    pub owner: &'a str,
+    /// `expired`, `failed`, `released` or `retried`.
+    pub how: &'a str,
+    /// Why; left out if no reason was given.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub why: &'a str,
+}
+
+impl<'a> Attempt<'a> {
+    pub fn all(attempts: &'a [claim::Attempt]) -> Vec<Versioned<Self>> {
+        let of = |claim::Attempt { v: _, time, token, owner, how, why }: &'a claim::Attempt| {
+            Versioned::of(Self { time, token, owner, how, why })
+        };
+        attempts.iter().map(of).collect()
+    }
+}
+
+/// A dead letter.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailedMessage<'a> {
+    /// The id of the message; null if it cannot be read.
+    pub id: Option<&'a str>,
+    /// Its subject; null if it cannot be read.
+    pub subject: Option<&'a str>,
+    /// The name of its file.
+    pub file: &'a str,
+    /// Why it was given up.
+    pub reason: &'a str,
+    /// How often it was tried.
+    pub tries: u32,
+    /// How each attempt ended.
+    pub attempts: Vec<Versioned<Attempt<'a>>>,
+}
+
+impl<'a> FailedMessage<'a> {
+    fn of(letter: &'a DeadLetter) -> Self {
+        let envelope = letter.envelope.as_ref().ok();
+        Self {
+            id: envelope.map(|envelope| envelope.id.as_str()),
+            subject: envelope.map(|envelope| envelope.subject.as_str()),
+            file: &letter.name,
+            reason: letter.reason(),
+            tries: letter.tries,
+            attempts: Attempt::all(&letter.attempts),
+        }
+    }
+}
+
+/// The dead letters of a mailbox, printed by `failed list`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailedList<'a> {
+    /// The id of the mailbox.
+    pub mailbox: &'a str,
+    /// The dead letters.
+    pub failed: Vec<FailedMessage<'a>>,
+}
+
+impl<'a> FailedList<'a> {
+    pub fn of(me: &'a Me, letters: &'a [DeadLetter]) -> Self {
+        Self { mailbox: me.id.as_str(), failed: letters.iter().map(FailedMessage::of).collect() }
+    }
+}
+
+/// A dead letter with its body, printed by `failed show`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailedShow<'a> {
+    /// The message.
+    pub message: Message<'a>,
+    /// How each attempt ended.
+    pub attempts: Vec<Versioned<Attempt<'a>>>,
+}
+
+impl<'a> FailedShow<'a> {
+    pub fn of(post: &Post, opened: &'a Opened, attempts: &'a [claim::Attempt]) -> Self {
+        Self { message: Message::of(post, opened), attempts: Attempt::all(attempts) }
+    }
+}
+
+/// Dead letters that are unread again, printed by `failed retry`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailedRetry {
+    /// Their ids.
+    pub retried: Vec<String>,
+}

@@ -1,0 +1,138 @@
+//! Installations: the files of Postroom in the settings of an agent program.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::agents::change;
+use crate::agents::ledger::Done;
+use crate::agents::witness::{Said, Trust};
+
+/// A file of an installation, and what was done to it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InstalledFile {
+    /// Its path.
+    pub path: String,
+    /// `written`, `in place`, `restored`, `taken out`, `kept`, or `left, changed by hand:`.
+    pub done: &'static str,
+}
+
+impl InstalledFile {
+    fn all(files: &[(PathBuf, Done)]) -> Vec<Self> {
+        files
+            .iter()
+            .map(|(path, done)| Self { path: path.display().to_string(), done: done.word() })
+            .collect()
+    }
+}
+
+/// What was installed for an agent program, printed by `install`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Install<'a> {
+    /// The program.
+    pub program: &'a str,
+    /// For all of the user's work, or for a project: `user` or `project`.
+    #[cfg_attr(test, schemars(extend("enum" = ["user", "project"])))]
+    pub scope: &'a str,
+    /// Its version, in words.
+    pub version: String,
+    /// The files.
+    pub files: Vec<InstalledFile>,
+    /// Whether the program sees the server of Postroom; null if it was not asked.
+    pub server: Option<bool>,
+    /// Whether the program trusts the hooks, in words; null if it knows no such thing.
+    pub trust: Option<String>,
+    /// What the person has to do next; empty if nothing.
+    pub then: &'a str,
+}
+
+impl<'a> Install<'a> {
+    pub fn of(
+        (program, scope, then): (&'a str, &'a str, &'a str),
+        version: String,
+        files: &[(PathBuf, Done)],
+        (said, trust): &(Said, Option<Trust>),
+    ) -> Self {
+        let (files, server) = (InstalledFile::all(files), sees_server(said));
+        Self { program, scope, version, files, server, trust: trust.as_ref().map(Trust::to_string), then }
+    }
+}
+
+fn sees_server(said: &Said) -> Option<bool> {
+    match said {
+        Said::Yes => Some(true),
+        Said::No(_) => Some(false),
+        Said::Nothing => None,
+    }
+}
+
+/// A file of an installation, and whether it is as it should be.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CheckedFile {
+    /// Its path.
+    pub path: String,
+    /// `current`, `drifted` or `missing`, or why it cannot be looked at.
+    pub state: String,
+}
+
+/// What is installed for one program.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CheckedProgram {
+    /// The program.
+    pub program: &'static str,
+    /// For all of the user's work, or for a project: `user` or `project`.
+    #[cfg_attr(test, schemars(extend("enum" = ["user", "project"])))]
+    pub scope: &'static str,
+    /// Whether all is as it should be.
+    #[cfg_attr(test, schemars(extend("enum" = ["current", "drifted", "missing"])))]
+    pub state: &'static str,
+    /// Its version, in words.
+    pub version: String,
+    /// The files.
+    pub files: Vec<CheckedFile>,
+    /// Whether the program sees the server of Postroom; null if it was not asked.
+    pub server: Option<bool>,
+    /// Whether the program trusts the hooks, in words; null if it knows no such thing.
+    pub trust: Option<String>,
+}
+
+impl CheckedProgram {
+    pub fn of(
+        (program, scope): (&'static str, &'static str),
+        state: change::State,
+        version: String,
+        files: Vec<CheckedFile>,
+        (said, trust): (&Said, Option<&Trust>),
+    ) -> Self {
+        let (state, server) = (state.word(), sees_server(said));
+        Self { program, scope, state, version, files, server, trust: trust.map(Trust::to_string) }
+    }
+}
+
+/// What is installed, printed by `install --check`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InstallCheck {
+    /// The programs.
+    pub programs: Vec<CheckedProgram>,
+}
+
+/// What was taken out again, printed by `uninstall`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Uninstall<'a> {
+    /// The program.
+    pub program: &'a str,
+    /// The files.
+    pub files: Vec<InstalledFile>,
+}
+
+impl<'a> Uninstall<'a> {
+    pub fn of(program: &'a str, files: &[(PathBuf, Done)]) -> Self {
+        Self { program, files: InstalledFile::all(files) }
+    }
+}

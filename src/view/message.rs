@@ -1,0 +1,180 @@
+//! Messages as they are shown: their headers, and whole with the body.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+
+use crate::mailbox::reading;
+use crate::post::{Opened, Post};
+
+/// A mailbox: its id, and the name that people know it by.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Party<'a> {
+    /// The id of the mailbox.
+    pub id: &'a str,
+    /// Its name, or the id again if it has none.
+    pub name: Cow<'a, str>,
+}
+
+impl<'a> Party<'a> {
+    pub fn of(post: &'a Post, id: &'a str) -> Self {
+        Self { id, name: post.name_of(id).into() }
+    }
+}
+
+/// The sender of a message that is shown whole.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Sender<'a> {
+    /// The id that the message gives.
+    pub id: &'a str,
+    /// The name of that mailbox, with its room if it is in another one.
+    pub name: String,
+    /// Whether the sender is proven. Always false: nothing is signed yet.
+    pub verified: bool,
+}
+
+/// What every message says of itself, with its sender in the form `F`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Envelope<'a, F> {
+    /// The id of the message.
+    pub id: &'a str,
+    /// The sender.
+    pub from: F,
+    /// The id of the mailbox that it was written for.
+    pub to: &'a str,
+    /// The subject.
+    pub subject: &'a str,
+    /// When it was sent.
+    pub time: String,
+    /// How urgent it is.
+    #[cfg_attr(test, schemars(extend("enum" = crate::message::Priority::ALL.map(|priority| priority.word()))))]
+    pub priority: &'static str,
+    /// The conversation it belongs to.
+    pub channel: Option<&'a str>,
+    /// The id of the message that it answers.
+    pub reply_to: Option<&'a str>,
+    /// The protocol in which it is written.
+    #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.word()))))]
+    pub protocol: &'static str,
+    /// Fields that Postroom does not know.
+    pub extra: Pairs<'a, &'a str>,
+}
+
+impl<'a, F> Envelope<'a, F> {
+    fn of(envelope: &'a crate::message::Envelope, from: F, time: String) -> Self {
+        Self {
+            id: envelope.id.as_str(),
+            from,
+            to: &envelope.to,
+            subject: &envelope.subject,
+            time,
+            priority: envelope.priority.word(),
+            channel: envelope.channel.as_deref(),
+            reply_to: envelope.reply_to.as_ref().map(|id| id.as_str()),
+            protocol: envelope.native.protocol().word(),
+            extra: Pairs::of(&envelope.extra),
+        }
+    }
+}
+
+/// The header of a message.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Header<'a> {
+    #[serde(flatten)]
+    pub envelope: Envelope<'a, Party<'a>>,
+    /// What a reader should know: `superseded` if a newer request of the same sender and channel waits, or a reply says no
+    /// more than that; `waits for step N of WORKFLOW`; `doubtful: …` for each guess (docs/format.md §3.4).
+    pub remarks: &'a [String],
+    /// The name of its file.
+    pub file: &'a str,
+    /// The size of its file in bytes.
+    pub size: u64,
+}
+
+impl<'a> Header<'a> {
+    pub fn of(post: &'a Post, header: &'a reading::Header) -> Self {
+        let envelope = &header.envelope;
+        let from = Party { id: &envelope.from, name: post.sender_shown(envelope).into() };
+        Self {
+            envelope: Envelope::of(envelope, from, header.time.to_string()),
+            remarks: &header.remarks,
+            file: &header.name,
+            size: header.size,
+        }
+    }
+
+    pub fn all(post: &'a Post, headers: &'a [reading::Header]) -> Vec<Self> {
+        headers.iter().map(|header| Self::of(post, header)).collect()
+    }
+}
+
+/// A message with its body.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Message<'a> {
+    #[serde(flatten)]
+    pub envelope: Envelope<'a, Sender<'a>>,
+    /// The folder it was in when it was opened: `inbox`, `archive`, `failed`, `quarantine`, `claimed` or `in_progress`.
+    pub was: &'static str,
+    /// The name of its file.
+    pub file: &'a str,
+    /// The whole text.
+    pub body: &'a str,
+    /// What a reader has to guess about it; left out if nothing.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub doubts: &'a [String],
+}
+
+impl<'a> Message<'a> {
+    pub fn of(post: &Post, opened: &'a Opened) -> Self {
+        let envelope = &opened.message.envelope;
+        let from = Sender { id: &envelope.from, name: post.sender_shown(envelope), verified: false };
+        Self {
+            envelope: Envelope::of(envelope, from, opened.time.to_string()),
+            was: opened.folder.word(),
+            file: &opened.name,
+            body: &opened.message.body,
+            doubts: &envelope.doubts,
+        }
+    }
+}
+
+/// A file that cannot be read as a message, or does not fit.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BadFile<'a> {
+    /// Its name, or its path in a tree.
+    pub file: &'a str,
+    /// What is wrong.
+    pub why: &'a str,
+}
+
+impl<'a> BadFile<'a> {
+    pub fn all(broken: &'a [reading::Unreadable]) -> Vec<Self> {
+        broken.iter().map(|broken| Self { file: &broken.name, why: &broken.why }).collect()
+    }
+}
+
+/// Keys with their values, as an object in their own order. Keys must differ.
+#[derive(Debug)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(inline))]
+pub struct Pairs<'a, V>(
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, V>"))] pub Vec<(&'a str, V)>,
+);
+
+impl<'a> Pairs<'a, &'a str> {
+    pub fn of(pairs: &'a [(String, String)]) -> Self {
+        Self(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect())
+    }
+}
+
+impl<V: Serialize> Serialize for Pairs<'_, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}

@@ -1,0 +1,238 @@
+//! Who is here: names, mailboxes that were made, taken over or adopted, and groups.
+
+use serde::Serialize;
+
+use super::check::{FailedRoom, Place};
+use super::message::Pairs;
+use crate::mailbox::presence::Presence;
+use crate::post::{self, Adoption, Looked, Me};
+
+/// A mailbox that was made or found again, printed by `setup`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Setup<'a> {
+    /// What others call it.
+    pub name: &'a str,
+    /// The id of the mailbox.
+    pub id: &'a str,
+    #[serde(flatten)]
+    pub place: Place,
+    /// Whether this call gave the name.
+    pub created: bool,
+    /// Whether the mailbox is bound to this agent session or terminal.
+    pub bound: bool,
+    /// How many messages are unread; null if that cannot be known.
+    pub unread: Option<usize>,
+    /// What to tell the new agent; with `--child` only.
+    pub prompt: Option<&'a str>,
+}
+
+impl<'a> Setup<'a> {
+    pub fn of(place: Place, made: &'a post::Setup, prompt: Option<&'a str>) -> Self {
+        let post::Setup { name, id, created, bound, unread } = made;
+        let (id, bound) = (id.as_str(), bound.is_some());
+        Self { name, id, place, created: *created, bound, unread: *unread, prompt }
+    }
+}
+
+/// A mailbox that this session has become, printed by `takeover`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Takeover<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its id.
+    pub id: &'a str,
+    /// Whether it is bound to this agent session or terminal.
+    pub bound: bool,
+}
+
+/// The mailbox that a command acts as, printed by `whoami`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Whoami<'a> {
+    /// Its name.
+    pub name: Option<&'a str>,
+    /// Its id.
+    pub id: &'a str,
+    /// What says so, in words.
+    pub why: &'static str,
+    #[serde(flatten)]
+    pub place: Place,
+    /// How many messages are unread.
+    pub unread: usize,
+}
+
+impl<'a> Whoami<'a> {
+    pub fn of(place: Place, me: &'a Me, unread: usize) -> Self {
+        Self { name: me.name.as_deref(), id: me.id.as_str(), why: me.why.word(), place, unread }
+    }
+}
+
+/// Whether the holder of a mailbox is there.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Presences {
+    Alive,
+    Silent,
+    NeverSeen,
+}
+
+/// One name.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Listed<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// Other names of the same mailbox.
+    pub aliases: &'a [String],
+    /// The id of the mailbox.
+    pub id: &'a str,
+    /// Its protocol.
+    #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.word()))))]
+    pub protocol: &'a str,
+    /// The program that set it up.
+    pub harness: &'a str,
+    /// What this agent can do.
+    pub about: Option<&'a str>,
+    /// How many messages are unread; null if it cannot be looked at.
+    pub unread: Option<usize>,
+    /// Since when the oldest of them waits.
+    pub oldest: Option<String>,
+    /// Whether its holder is there; null if it cannot be looked at.
+    pub presence: Option<Presences>,
+    /// When a silent holder was seen last.
+    pub silent_since: Option<String>,
+}
+
+impl<'a> Listed<'a> {
+    fn of(listed: &'a post::Listed) -> Self {
+        let (presence, silent_since) = match listed.presence {
+            Some(Presence::Alive) => (Some(Presences::Alive), None),
+            Some(Presence::SilentSince(time)) => (Some(Presences::Silent), Some(time.to_string())),
+            Some(Presence::NeverSeen) => (Some(Presences::NeverSeen), None),
+            None => (None, None),
+        };
+        Self {
+            name: &listed.name,
+            aliases: &listed.aliases,
+            id: listed.id.as_str(),
+            protocol: &listed.protocol,
+            harness: &listed.harness,
+            about: listed.about.as_deref(),
+            unread: listed.unread.map(|(count, _)| count),
+            oldest: listed.unread.and_then(|(_, oldest)| oldest).map(|time| time.to_string()),
+            presence,
+            silent_since,
+        }
+    }
+
+    fn all(names: &'a [post::Listed]) -> Vec<Self> {
+        names.iter().map(Self::of).collect()
+    }
+}
+
+/// The names of a room, printed by `names`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Names<'a> {
+    #[serde(flatten)]
+    pub place: Place,
+    /// The names.
+    pub names: Vec<Listed<'a>>,
+}
+
+impl<'a> Names<'a> {
+    pub fn of(place: Place, names: &'a [post::Listed]) -> Self {
+        Self { place, names: Listed::all(names) }
+    }
+}
+
+/// The names of one of several rooms.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RoomNames<'a> {
+    /// The name of the room.
+    pub room: &'a str,
+    /// The names in it.
+    pub names: Vec<Listed<'a>>,
+}
+
+/// The names of all rooms, printed by `names --all`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NamesAll<'a> {
+    /// The rooms.
+    pub rooms: Vec<RoomNames<'a>>,
+    /// Rooms that could not be looked into.
+    pub failed: Vec<FailedRoom<'a>>,
+}
+
+impl<'a> NamesAll<'a> {
+    pub fn of(looked: &'a Looked<Vec<post::Listed>>) -> Self {
+        let rooms = looked.found.iter();
+        let rooms = rooms.map(|t| RoomNames { room: t.room.as_str(), names: Listed::all(&t.what) });
+        Self { rooms: rooms.collect(), failed: FailedRoom::all(&looked.failed) }
+    }
+}
+
+/// What became of a mailbox in another place.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Adopted<'a> {
+    /// The name that it was to get.
+    pub name: &'a str,
+    /// Its protocol.
+    #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.word()))))]
+    pub protocol: &'static str,
+    /// The directory of its inbox.
+    pub inbox: String,
+    /// `adopted`, `already here`, `taken` or `bad name`; for the last two the exit code is 4.
+    #[cfg_attr(test, schemars(extend("enum" = ["adopted", "already here", "taken", "bad name"])))]
+    pub state: &'static str,
+    /// Its id here; null if it could not be named.
+    pub id: Option<&'a str>,
+}
+
+impl<'a> Adopted<'a> {
+    pub fn of(one: &'a post::Adopted) -> Self {
+        let (state, id) = match &one.state {
+            Adoption::New(id) => ("adopted", Some(id.as_str())),
+            Adoption::Already(id) => ("already here", Some(id.as_str())),
+            Adoption::Taken(_) => ("taken", None),
+            Adoption::BadName(_) => ("bad name", None),
+        };
+        Self {
+            name: &one.name,
+            protocol: one.protocol.word(),
+            inbox: one.inbox.display().to_string(),
+            state,
+            id,
+        }
+    }
+}
+
+/// Mailboxes in another place, printed by `adopt` and `setup --tree`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Adoptions<'a> {
+    /// The mailboxes.
+    pub adopted: Vec<Adopted<'a>>,
+}
+
+/// All groups, printed by `group`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Groups<'a> {
+    /// The members of each group, by its name.
+    pub groups: Pairs<'a, &'a [String]>,
+}
+
+impl<'a> Groups<'a> {
+    pub fn of(groups: &'a [(String, Vec<String>)]) -> Self {
+        Self {
+            groups: Pairs(groups.iter().map(|(name, members)| (name.as_str(), members.as_slice())).collect()),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Rooms as a whole: the list of them, their figures, and what the doctor found.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::message::Party;
+use crate::doctor::Finding;
+use crate::post::{Figures, Post, quantile};
+
+/// One room.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Room<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its directory.
+    pub root: String,
+    /// The common directories of the git repositories that it belongs to.
+    pub repositories: Vec<String>,
+    /// Whether it belongs to repositories of which none is there.
+    pub gone: bool,
+    /// How many messages are unread; null if it cannot be looked into.
+    pub unread: Option<usize>,
+    /// How many runs of agents go on; null if it cannot be looked into.
+    pub running: Option<usize>,
+}
+
+/// The rooms of this user, printed by `rooms`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Rooms<'a> {
+    /// The rooms.
+    pub rooms: Vec<Room<'a>>,
+}
+
+/// A room that was given to a repository, printed by `rooms relink`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Relink<'a> {
+    /// The name of the room.
+    pub room: &'a str,
+    /// The common directory of the repository.
+    pub repository: &'a str,
+}
+
+/// A room whose repository is gone.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GoneRoom<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Where it is now; null if it was not moved.
+    pub trash: Option<String>,
+}
+
+/// Rooms whose repository is gone, printed by `rooms prune`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RoomsPrune<'a> {
+    /// False: it only says what it would move.
+    pub done: bool,
+    /// The rooms.
+    pub rooms: Vec<GoneRoom<'a>>,
+}
+
+/// The median and the ninth decile of spans of time.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Quantiles {
+    /// The median, in milliseconds; null if there were none.
+    pub p50: Option<u64>,
+    /// The ninth decile, in milliseconds; null if there were none.
+    pub p90: Option<u64>,
+}
+
+impl Quantiles {
+    fn of(sorted: &[Duration]) -> Self {
+        let ms = |share| quantile(sorted, share).map(|span| span.as_millis() as u64);
+        Self { p50: ms(0.5), p90: ms(0.9) }
+    }
+}
+
+/// The figures of a mailbox.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MailboxStats<'a> {
+    /// The mailbox.
+    pub mailbox: Party<'a>,
+    /// How many messages came.
+    pub received: usize,
+    /// How many it sent.
+    pub sent: usize,
+    /// How many were read or done.
+    pub finished: usize,
+    /// How many were given up.
+    pub failed: usize,
+    /// How long messages waited before they were shown or claimed.
+    pub waiting_ms: Quantiles,
+    /// How long they were worked on, from claimed to done.
+    pub processing_ms: Quantiles,
+    /// How many came in each of equal parts of the time, the newest last.
+    pub arrivals: &'a [usize],
+}
+
+/// How much mail there was, printed by `stats`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Stats<'a> {
+    /// The length of the time that was looked at.
+    pub seconds: u64,
+    /// The mailboxes in which something happened.
+    pub mailboxes: Vec<MailboxStats<'a>>,
+}
+
+impl<'a> Stats<'a> {
+    pub fn of(post: &'a Post, since: Duration, figures: &'a [Figures]) -> Self {
+        let mailbox = |figures: &'a Figures| MailboxStats {
+            mailbox: Party::of(post, &figures.mailbox),
+            received: figures.received,
+            sent: figures.sent,
+            finished: figures.finished,
+            failed: figures.failed,
+            waiting_ms: Quantiles::of(&figures.waiting),
+            processing_ms: Quantiles::of(&figures.processing),
+            arrivals: &figures.arrivals,
+        };
+        Self { seconds: since.as_secs(), mailboxes: figures.iter().map(mailbox).collect() }
+    }
+}
+
+/// A rule that does not hold.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DoctorFinding<'a> {
+    /// How bad it is: `fault`, `note` or `litter`.
+    #[cfg_attr(test, schemars(extend("enum" = ["fault", "note", "litter"])))]
+    pub grade: &'static str,
+    /// The section of docs/format.md.
+    pub rule: &'static str,
+    /// The file or directory.
+    pub path: &'a str,
+    /// What is wrong.
+    pub what: &'a str,
+    /// Whether it was repaired.
+    pub fixed: bool,
+}
+
+/// What is wrong with a room, printed by `doctor`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Doctor<'a> {
+    /// The directory of the room.
+    pub root: &'a str,
+    /// How many faults are left.
+    pub faults: usize,
+    /// Everything that was found.
+    pub findings: Vec<DoctorFinding<'a>>,
+}
+
+impl<'a> Doctor<'a> {
+    pub fn of(root: &'a str, faults: usize, findings: &'a [Finding]) -> Self {
+        let finding = |Finding { grade, rule, path, what, fixed }: &'a Finding| DoctorFinding {
+            grade: grade.word(),
+            rule,
+            path,
+            what,
+            fixed: *fixed,
+        };
+        Self { root, faults, findings: findings.iter().map(finding).collect() }
+    }
+}
+
+/// A file that was looked at.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct VerifiedFile {
+    /// Its path as it was given.
+    pub file: String,
+    /// Whether it is a valid message.
+    pub valid: bool,
+    /// Its protocol; null if that cannot be told.
+    pub protocol: Option<&'static str>,
+    /// What is wrong; null if it is valid.
+    pub why: Option<String>,
+    /// What a reader has to guess; left out if nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
+}
+
+/// Whether files are valid messages, printed by `verify`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Verify {
+    /// The files.
+    pub files: Vec<VerifiedFile>,
+}

@@ -1,0 +1,237 @@
+//! Runs of agents: what `dispatch` does as it happens, and what `runs` remembers.
+
+use serde::Serialize;
+
+use super::Versioned;
+use crate::dispatch::dispatcher;
+use crate::dispatch::runs;
+use crate::workflow::carrier;
+
+/// One start of an agent. A text that is not known is empty.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Run<'a> {
+    /// The id of the run.
+    pub id: &'a str,
+    /// The mailbox that was worked for.
+    pub mailbox: &'a str,
+    /// The name of the agent.
+    pub agent: &'a str,
+    /// The id of the message that it worked on.
+    pub message: &'a str,
+    /// The file of that message.
+    pub file: &'a str,
+    /// The sender of that message.
+    pub from: &'a str,
+    /// Files of messages that were worked on with it; left out if there are none.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub also: &'a [String],
+    /// The number of the thread that the message belongs to.
+    pub thread: &'a str,
+    /// Which attempt this is, counted from 1.
+    pub attempt: u32,
+    /// How often the message may be tried again.
+    pub retries: u32,
+    /// When it began.
+    pub started: &'a str,
+    /// When it began, in milliseconds since the machine was started.
+    pub started_ms: u64,
+    /// The id of that start of the machine.
+    pub boot: &'a str,
+    /// When it ended; empty while it runs.
+    pub ended: &'a str,
+    /// `running`; `done`; `again`: it failed and the message will be tried again; or `failed`.
+    #[cfg_attr(test, schemars(extend("enum" = ["running", "done", "again", "failed"])))]
+    pub state: &'static str,
+    /// Why it failed.
+    pub why: &'a str,
+    /// What it was last seen doing.
+    pub activity: &'a str,
+    /// The session of the agent program.
+    pub session: &'a str,
+    /// What it cost in dollars; null if that is not known.
+    pub cost: Option<f64>,
+}
+
+impl<'a> From<&'a runs::Run> for Run<'a> {
+    fn from(run: &'a runs::Run) -> Self {
+        Self {
+            id: &run.id,
+            mailbox: &run.mailbox,
+            agent: &run.agent,
+            message: &run.message,
+            file: &run.file,
+            from: &run.from,
+            also: &run.also,
+            thread: &run.thread,
+            attempt: run.attempt,
+            retries: run.retries,
+            started: &run.started,
+            started_ms: run.started_ms,
+            boot: &run.boot,
+            ended: &run.ended,
+            state: run.state.word(),
+            why: &run.why,
+            activity: &run.activity,
+            session: &run.session,
+            cost: run.cost,
+        }
+    }
+}
+
+/// The newest runs, oldest first, printed by `runs`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Runs<'a> {
+    /// The runs.
+    pub runs: Vec<Versioned<Run<'a>>>,
+}
+
+impl<'a> Runs<'a> {
+    pub fn of(runs: &'a [runs::Run]) -> Self {
+        Self { runs: runs.iter().map(|run| Versioned::of(run.into())).collect() }
+    }
+}
+
+/// One run with all that it printed, printed by `runs` with an id.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunOutput<'a> {
+    #[serde(flatten)]
+    pub run: Run<'a>,
+    /// Its standard output.
+    pub out: &'a str,
+    /// Its standard error.
+    pub err: &'a str,
+}
+
+/// A step whose state changed.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Change<'a> {
+    /// The step.
+    pub step: &'a str,
+    /// Its state, in words.
+    pub how: &'a str,
+}
+
+/// A run of a workflow that was carried on.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Carried<'a> {
+    /// The id of the run.
+    pub run: &'a str,
+    /// `in_progress`, `completed`, `failed` or `cancelled`.
+    pub status: &'static str,
+    /// How many steps have ended.
+    pub settled: usize,
+    /// How many steps there are.
+    pub total: usize,
+    /// Steps whose state changed.
+    pub changes: Vec<Change<'a>>,
+    /// What a person should know.
+    pub remarks: &'a [String],
+}
+
+/// The end of a run of an agent.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Ended<'a> {
+    #[serde(flatten)]
+    pub run: Run<'a>,
+    /// The kind of event.
+    pub event: EndedWord,
+}
+
+/// The tag of [`Ended`]; it comes after the run.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(inline))]
+#[serde(rename_all = "snake_case")]
+pub enum EndedWord {
+    Ended,
+}
+
+/// Something that a dispatcher did or found, except that a run ended.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Happened<'a> {
+    /// An agent was started.
+    Started {
+        /// The agent.
+        agent: &'a str,
+        /// The file of the message.
+        file: &'a str,
+        /// How many messages wait for agents, this one included.
+        waiting: usize,
+    },
+    /// An agent would be started, with `--dry-run`.
+    WouldStart {
+        /// The agent.
+        agent: &'a str,
+        /// The file of the message.
+        file: &'a str,
+    },
+    /// No run came of a start.
+    Nothing {
+        /// The agent.
+        agent: &'a str,
+        /// What is wrong; null if another process was quicker.
+        why: Option<&'a str>,
+    },
+    /// A message starts nobody, because it is doubtful, cannot be read, or waits for an earlier step.
+    Waits {
+        /// The agent.
+        agent: &'a str,
+        /// Why.
+        why: &'a str,
+    },
+    /// A run of a workflow was carried on.
+    Carried(Carried<'a>),
+}
+
+/// An event of a dispatcher, printed by `dispatch` and `workflow run --follow`, one document per line.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Dispatch<'a> {
+    Happened(Happened<'a>),
+    Ended(Box<Ended<'a>>),
+}
+
+impl<'a> Dispatch<'a> {
+    /// The document of an event; progress has none.
+    pub fn of(event: &dispatcher::Event<'a, carrier::Carried>) -> Option<Self> {
+        use dispatcher::Event;
+        let happened = match *event {
+            Event::Started { agent, file, waiting } => Happened::Started { agent, file, waiting },
+            Event::Nothing { agent, why } => Happened::Nothing { agent, why },
+            Event::Waits { agent, why } => Happened::Waits { agent, why },
+            Event::Background { news } => return Some(Self::carried(news)),
+            Event::Ended { run } => {
+                return Some(Self::Ended(Box::new(Ended { run: run.into(), event: EndedWord::Ended })));
+            }
+            Event::Going { .. } => return None,
+        };
+        Some(Self::Happened(happened))
+    }
+
+    pub fn would_start(agent: &'a str, file: &'a str) -> Self {
+        Self::Happened(Happened::WouldStart { agent, file })
+    }
+
+    pub fn carried(carried: &'a carrier::Carried) -> Self {
+        let carrier::Carried { run, status, settled, total, changes, remarks, .. } = carried;
+        let changes = changes.iter().map(|(step, how)| Change { step, how }).collect();
+        let (settled, total) = (*settled, *total);
+        Self::Happened(Happened::Carried(Carried {
+            run,
+            status: status.word(),
+            settled,
+            total,
+            changes,
+            remarks,
+        }))
+    }
+}
