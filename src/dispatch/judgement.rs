@@ -9,7 +9,7 @@ use super::work::Work;
 use crate::message::fence::{self, Extent, Facts};
 use crate::message::visible;
 use crate::process::child::{self, Ended, Next};
-use crate::process::marked::MARK;
+use crate::process::marked::{self, MARK};
 use crate::process::output::Found;
 use crate::process::presets::Parts;
 use crate::random;
@@ -76,9 +76,12 @@ impl Supervisor<'_> {
         command.env(LEADING, &run.thread);
         let clock = self.post.room().clock();
         let mut renewed = clock.boot();
-        let look = |found: &Found| match self.keep_up(run, found.activity.as_deref(), &mut renewed) {
-            true => Next::GoOn,
-            false => Next::Stop,
+        let look = |group: u32, found: &Found| {
+            marked::note(&self.open.id, group, || self.runs.dir_of(&self.open.id));
+            match self.keep_up(run, found.activity.as_deref(), &mut renewed) {
+                true => Next::GoOn,
+                false => Next::Stop,
+            }
         };
         let limit = agent.settings.time_limit;
         let prompt = self.prompt(work).into_bytes();

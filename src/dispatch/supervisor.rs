@@ -14,6 +14,7 @@ use super::recovery::recover;
 use super::runs::{Open, Run, Runs, State};
 use super::work::Work;
 use crate::clock::Timestamp;
+use crate::os::Supervisor as Supervising;
 use crate::post::{Answered, Error, Me, Post, Result};
 use crate::process::marked;
 use crate::process::presets::Preset;
@@ -167,7 +168,7 @@ impl Supervisor<'_> {
         (self.tell)(run);
         let told = self.start(run, &left);
         // Whatever the agent left behind, wherever it went, is no part of the next run.
-        marked::end_all(&self.open.id);
+        marked::end(&self.open.id, Supervising::Me, || self.runs.dir_of(&self.open.id));
         if let Some(cost) = run.cost {
             let _ = self.runs.count_cost(self.me.id.as_str(), self.now(), cost);
         }

@@ -14,6 +14,7 @@ use super::mail;
 use super::runs::Runs;
 use crate::message::visible;
 use crate::name::{MailboxId, MessageId};
+use crate::os::Supervisor;
 use crate::post::{Post, Result};
 use crate::process::child::{self, Next};
 use crate::process::marked;
@@ -40,7 +41,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
     let AskKind::Command { gate, text } = &ask.kind else { return Ok(false) };
     let Some(Gate::Command { command: words, timeout }) = step.gates.get(*gate) else { return Ok(false) };
     let mark = mark(&id);
-    marked::end(&mark);
+    marked::end(&mark, Supervisor::Dead, || runs.gates(run));
     let (verdict, why) = match words.split_first() {
         None => (false, "it names no program".to_owned()),
         Some((program, arguments)) => {
@@ -50,9 +51,18 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
             let files = (runs.log_of_gate(run, &id, "out")?, runs.log_of_gate(run, &id, "err")?);
             let clock = post.room().clock();
             let preset = Preset::of_text();
-            match child::run(&mut command, text.clone().into_bytes(), &preset, files, *timeout, clock, |_| {
-                Next::GoOn
-            }) {
+            match child::run(
+                &mut command,
+                text.clone().into_bytes(),
+                &preset,
+                files,
+                *timeout,
+                clock,
+                |group, _| {
+                    marked::note(&mark, group, || runs.gates(run));
+                    Next::GoOn
+                },
+            ) {
                 Ok(ended) => {
                     let said = last(&format!("{}\n{}", ended.other_tail.trim(), ended.tail.trim()));
                     let how = match (ended.timed_out, ended.code, ended.signal) {
@@ -69,7 +79,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
             }
         }
     };
-    marked::end_all(&mark);
+    marked::end(&mark, Supervisor::Me, || runs.gates(run));
     let me = post.by_id(&mailbox)?;
     let letter = mail::note(&format!("{}: gate", step.name), &id, why.trim(), !verdict);
     post.note_to_self(&me, &letter, &MessageId::derived(format!("verdict {id}").as_bytes()))?;
@@ -81,7 +91,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
 /// Ends the command of a gate that nobody waits for any more; its process then comes to a verdict by itself.
 pub(super) fn end(runs: &Runs, run: &str, id: &MessageId) {
     if matches!(runs.gate(run, id), Ok(None)) {
-        marked::end(&mark(id));
+        marked::end(&mark(id), Supervisor::Lives, || runs.gates(run));
     } else {
         runs.forget_gate(run, id);
     }

@@ -7,7 +7,7 @@ use std::io::Write;
 use rustix::fs::{self, AtFlags, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::flags::{exclusive, fsync, no_replace};
+use super::flags::{exclusive, fsync, is_unknown, rename_new};
 use super::{Dir, FILE_MODE};
 use crate::mailbox::fault::{Durability, Error, IfAny, Result};
 use crate::random;
@@ -15,8 +15,9 @@ use crate::random;
 impl Dir {
     /// Writes and syncs a new file where no reader looks.
     pub fn stage(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let synced =
-            self.create(name, bytes).and_then(|(file, _)| fsync(&file).map_err(|e| self.fault("sync", name, e)));
+        let synced = self
+            .create(name, bytes)
+            .and_then(|(file, _)| fsync(&file).map_err(|e| self.fault("sync", name, e)));
         if synced.is_err() {
             let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
         }
@@ -95,16 +96,13 @@ impl Dir {
     /// Gives a file its new name. `false`: and it still has its old one, because some file systems know no NOREPLACE, and
     /// a hard link refuses a taken name just as surely.
     fn renames(&self, name: &OsStr, to: &Dir, new: &str) -> Result<bool> {
-        let (doing, e) = match retry_on_intr(|| fs::renameat_with(&self.fd, name, &to.fd, new, no_replace()))
-        {
+        let (doing, e) = match retry_on_intr(|| rename_new(self, name, to, new)) {
             Ok(()) => return Ok(true),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                match fs::linkat(&self.fd, name, &to.fd, new, AtFlags::empty()) {
-                    Ok(()) => return Ok(false),
-                    Err(e) => ("link", e),
-                }
-            }
-            Err(e) => ("move", e),
+            Err(e) if !is_unknown(e) => ("move", e),
+            Err(_) => match fs::linkat(&self.fd, name, &to.fd, new, AtFlags::empty()) {
+                Ok(()) => return Ok(false),
+                Err(e) => ("link", e),
+            },
         };
         Err(match e {
             Errno::EXIST => Error::Exists { path: to.path.join(new) },
