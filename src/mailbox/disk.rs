@@ -233,12 +233,17 @@ impl Dir {
         match rename_new(self, OsStr::new(name), to, new) {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) => Err(Error::Exists { path: to.path.join(new) }),
-            // Without NOREPLACE a directory can still only replace an empty one.
-            Err(e) if is_unknown(e) => {
-                fs::renameat(&self.fd, name, &to.fd, new).map_err(|e| self.fault("move", name, e))
-            }
+            Err(e) if is_unknown(e) => self.rename_plainly(OsStr::new(name), to, new),
             Err(e) => Err(self.fault("move", name, e)),
         }
+    }
+
+    /// Renames a directory where no rename refuses to replace: it can still only replace an empty one.
+    fn rename_plainly(&self, name: &OsStr, to: &Dir, new: &str) -> Result<()> {
+        fs::renameat(&self.fd, name, &to.fd, new).map_err(|e| match e {
+            Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR => Error::Exists { path: to.path.join(new) },
+            e => self.fault("move", name, e),
+        })
     }
 
     pub fn remove(&self, name: &str) -> Result<()> {

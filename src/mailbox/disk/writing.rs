@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 
-use rustix::fs::{self, AtFlags, Mode, OFlags, Stat};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::flags::{exclusive, fsync, is_unknown, rename_new};
@@ -101,6 +101,10 @@ impl Dir {
             Err(e) if !is_unknown(e) => ("move", e),
             Err(_) => match fs::linkat(&self.fd, name, &to.fd, new, AtFlags::empty()) {
                 Ok(()) => return Ok(false),
+                // A directory has no second name.
+                Err(Errno::PERM) if self.is_directory(name) => {
+                    return self.rename_plainly(name, to, new).map(|()| true);
+                }
                 Err(e) => ("link", e),
             },
         };
@@ -108,6 +112,11 @@ impl Dir {
             Errno::EXIST => Error::Exists { path: to.path.join(new) },
             e => self.fault(doing, name, e),
         })
+    }
+
+    fn is_directory(&self, name: &OsStr) -> bool {
+        fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
     }
 
     /// Puts new content in the place of a file, whole or not at all, and durable.
