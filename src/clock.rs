@@ -3,11 +3,11 @@
 //! nobody can set back; wall time is only shown and put into names.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+
+use crate::os;
 
 /// Where a program gets its time from.
 pub trait Clock: Send + Sync + fmt::Debug {
@@ -21,9 +21,6 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn host(&self) -> String;
 }
 
-/// Where the kernel says which boot this is.
-pub const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
 /// The machine's own clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
@@ -35,18 +32,12 @@ impl Clock for SystemClock {
     }
 
     fn boot(&self) -> Duration {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let now = os::boot_time();
         Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
     }
 
     fn boot_id(&self) -> std::io::Result<String> {
-        // The kernel hands it out in one piece; asking for the size and the end of the file would double the calls.
-        let mut text = [0; 64];
-        let read = match File::open(BOOT_ID).and_then(|mut file| file.read(&mut text)) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => 0,
-            other => other?,
-        };
-        Ok(str::from_utf8(&text[..read]).unwrap_or_default().trim().to_owned())
+        os::boot_id()
     }
 
     fn host(&self) -> String {

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::mailbox::{Dir, Error};
+use crate::mailbox::{Dir, Error, IfAny};
 use crate::room::Room;
 
 pub const FOLDER: &str = ".journal";
@@ -56,15 +56,9 @@ impl Event {
         }
         let now = room.clock().now();
         self.time = now.precise();
-        let Ok(mut line) = serde_json::to_vec(&self) else {
-            return;
-        };
+        let Ok(mut line) = serde_json::to_vec(&self) else { return };
         line.push(b'\n');
-        let folder = match room.root().sub(FOLDER) {
-            Err(e) if e.is_missing() => room.root().make_sub(FOLDER),
-            other => other,
-        };
-        if let Ok(folder) = folder {
+        if let Ok(folder) = room.root().make_sub(FOLDER) {
             let _ = folder.append(&file_of(now), &line);
         }
     }
@@ -76,17 +70,9 @@ fn file_of(time: Timestamp) -> String {
 
 /// The days there are, oldest first.
 pub fn days(room: &Room) -> Result<Vec<String>, Error> {
-    let Some(folder) = folder(room)? else {
-        return Ok(vec![]);
-    };
-    let mut days = vec![];
-    folder.scan(|name, _| {
-        if let Some(day) = str::from_utf8(name).ok().and_then(|n| n.strip_suffix(".jsonl")) {
-            days.push(day.to_owned());
-        }
-    })?;
-    days.sort();
-    Ok(days)
+    let Some(folder) = folder(room)? else { return Ok(vec![]) };
+    let names = folder.names(|_, _| true)?;
+    Ok(names.iter().filter_map(|name| name.strip_suffix(".jsonl")).map(str::to_owned).collect())
 }
 
 /// The events of one day after the first `skip` bytes, and how many bytes there are now. A line that is
@@ -106,13 +92,9 @@ pub fn events(room: &Room, day: &str, skip: usize) -> Result<(Vec<Event>, usize)
 
 /// What a day's file holds, and how many bytes of it come before that.
 fn read_day(folder: &Dir, day: &str) -> Result<Option<(Vec<u8>, usize)>, Error> {
-    match folder.open_file(&format!("{day}.jsonl")) {
-        Err(e) if e.is_missing() => Ok(None),
-        other => {
-            let (bytes, before) = other?.tail(DAY_LIMIT)?;
-            Ok(Some((bytes, usize::try_from(before).unwrap_or(usize::MAX))))
-        }
-    }
+    let Some(file) = folder.open_file(&format!("{day}.jsonl")).if_any()? else { return Ok(None) };
+    let (bytes, before) = file.tail(DAY_LIMIT)?;
+    Ok(Some((bytes, usize::try_from(before).unwrap_or(usize::MAX))))
 }
 
 /// The events of all days whose lines contain one of these texts, oldest first. Nothing else is parsed: a journal is
@@ -156,8 +138,5 @@ pub fn prune(room: &Room) -> Result<usize, Error> {
 }
 
 fn folder(room: &Room) -> Result<Option<Dir>, Error> {
-    match room.root().sub(FOLDER) {
-        Err(e) if e.is_missing() => Ok(None),
-        other => other.map(Some),
-    }
+    room.root().sub(FOLDER).if_any()
 }

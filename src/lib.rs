@@ -25,6 +25,7 @@ pub mod mailbox;
 pub mod mcp;
 pub mod message;
 pub mod name;
+pub mod os;
 pub mod person;
 pub mod post;
 pub mod process;

@@ -6,19 +6,15 @@
 //! namespace the parents cannot all be seen, so there the person also types the name of what it is about. What this cannot
 //! stop is in docs/security.md.
 
-use std::path::Path;
-
 use thiserror::Error as ThisError;
 
 use crate::agents::programs;
+use crate::os::{self, Ancestor};
 use crate::process::Process;
-use crate::process::marked::{self, Ancestor, MARK};
+use crate::process::marked::MARK;
 
 /// Programs that run scripts: their first argument says what they are.
 const INTERPRETERS: [&str; 8] = ["node", "nodejs", "bun", "deno", "sh", "bash", "dash", "python3"];
-
-/// The first namespace of PIDs, by the number that every kernel gives it (`PROC_PID_INIT_INO`).
-const INITIAL: &str = "pid:[4026531836]";
 
 /// A person at a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,18 +58,16 @@ pub fn look(by_agent: bool) -> Result<Person, NoPerson> {
         return Err(NoPerson::Session);
     }
     below_no_agent()?;
-    let (number, in_foreground) = marked::terminal().map_err(unseen)?;
-    let terminal = terminal_called(number).ok_or(NoPerson::NoTerminal)?;
-    if !in_foreground {
+    let terminal = os::terminal().map_err(unseen)?.ok_or(NoPerson::NoTerminal)?;
+    if !terminal.in_foreground {
         return Err(NoPerson::Background);
     }
-    let space = std::fs::read_link("/proc/self/ns/pid").map_err(unseen)?;
-    Ok(Person { terminal, nested: space != Path::new(INITIAL) })
+    Ok(Person { terminal: terminal.name, nested: !os::sees_all_ancestors().map_err(unseen)? })
 }
 
 /// Refuses a command that an agent program, or a part of a run, has started.
 fn below_no_agent() -> Result<(), NoPerson> {
-    match marked::ancestors().map_err(unseen)?.iter().find_map(agent) {
+    match os::ancestors(MARK).map_err(unseen)?.iter().find_map(agent) {
         Some(what) => Err(NoPerson::Below { what }),
         None => Ok(()),
     }
@@ -95,9 +89,8 @@ pub struct Seat {
 impl Seat {
     /// The seat of this command. An agent may be the one that sits there.
     pub fn of_this_command() -> Option<Self> {
-        let device = marked::terminal().ok()?.0;
-        let leader = || Process::of(marked::session_leader().ok()?);
-        if device == 0 { None } else { Some(Self { device, leader: leader()? }) }
+        let device = os::terminal().ok()??.device;
+        Some(Self { device, leader: Process::of(os::session_leader().ok()?)? })
     }
 
     /// Whether a person types here, as far as can be seen: an agent has an identity of its own.
@@ -140,18 +133,6 @@ fn stem(word: &str) -> &str {
     [".exe", ".js", ".mjs", ".cjs"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
-/// The file of the terminal with a device number as `/proc` shows it; `None`: there is none.
-fn terminal_called(number: u32) -> Option<String> {
-    let (major, minor) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xfff00));
-    Some(match major {
-        0 => return None,
-        136..=143 => format!("/dev/pts/{}", (major - 136) * 256 + minor),
-        4 if minor < 64 => format!("/dev/tty{minor}"),
-        4 => format!("/dev/ttyS{}", minor - 64),
-        _ => format!("terminal {major}:{minor}"),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,15 +169,6 @@ mod tests {
         ] {
             assert_eq!(agent(&process(name, words)), None, "{words}");
         }
-    }
-
-    #[test]
-    fn a_terminal_has_its_name() {
-        assert_eq!(terminal_called(0), None);
-        assert_eq!(terminal_called(34_819).as_deref(), Some("/dev/pts/3"));
-        assert_eq!(terminal_called((137 << 8) | 1).as_deref(), Some("/dev/pts/257"));
-        assert_eq!(terminal_called(0x401).as_deref(), Some("/dev/tty1"));
-        assert_eq!(terminal_called(0x440).as_deref(), Some("/dev/ttyS0"));
     }
 
     #[test]

@@ -3,14 +3,15 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::os;
 
 /// Sixteen random bytes.
 pub fn bytes() -> [u8; 16] {
     let mut bytes = [0u8; 16];
-    // The kernel's generator fails only before boot has finished; the clock is then the best there is.
-    if getrandom(&mut bytes, GetRandomFlags::empty()) != Ok(bytes.len()) {
+    // The clock is then the best there is.
+    if !os::random(&mut bytes) {
         let now = clock_gettime(ClockId::Monotonic);
         bytes[..8].copy_from_slice(&now.tv_sec.to_ne_bytes());
         bytes[8..].copy_from_slice(&now.tv_nsec.to_ne_bytes());

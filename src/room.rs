@@ -22,7 +22,7 @@ use rustix::fs::FileType;
 use thiserror::Error as ThisError;
 
 use crate::clock::Clock;
-use crate::mailbox::{self, Dir};
+use crate::mailbox::{self, Dir, IfAny};
 use crate::name::MailboxId;
 use crate::registry;
 use crate::settings::{self, Limits, RoomSettings};
@@ -110,9 +110,8 @@ impl Room {
     /// Opens the room at `path` to look at it; nothing in it is changed, not even a mode.
     pub fn look(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         check_path(path)?;
-        let root = match Dir::look(path) {
-            Err(e) if e.is_missing() => return Err(Error::NoRoom { path: path.to_owned() }),
-            other => other?,
+        let Some(root) = Dir::look(path).if_any()? else {
+            return Err(Error::NoRoom { path: path.to_owned() });
         };
         let format = match root.read(VERSION_FILE, 64)? {
             // Any directory may be named by mistake; only one that looks like a room is treated as one.

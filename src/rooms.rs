@@ -193,13 +193,8 @@ impl Rooms {
     /// The names of all rooms there are here, sorted.
     pub fn names(&self) -> Result<Vec<RoomName>> {
         let Some(rooms) = Dir::look(&self.dir).if_any()? else { return Ok(vec![]) };
-        let mut names = vec![];
-        rooms.scan(|name, kind| {
-            let name = str::from_utf8(name).ok().and_then(|name| RoomName::parse(name).ok());
-            names.extend(name.filter(|_| kind == rustix::fs::FileType::Directory));
-        })?;
-        names.sort_by(|a, b| a.as_str().cmp(b.as_str()));
-        Ok(names)
+        let names = rooms.names(|_, kind| kind == rustix::fs::FileType::Directory)?;
+        Ok(names.iter().filter_map(|name| RoomName::parse(name).ok()).collect())
     }
 
     /// The same with `tmp`, where the seed's own shell engine keeps its mail.
@@ -219,12 +214,8 @@ impl Rooms {
     /// Every repository that has a room, by path.
     pub fn links(&self) -> Result<Vec<Link>> {
         let Some(links) = Dir::look(&self.dir.join(LINKS)).if_any()? else { return Ok(vec![]) };
-        let mut names = vec![];
-        links.scan(|name, _| {
-            names.extend(str::from_utf8(name).ok().filter(|name| name.starts_with('p')).map(str::to_owned))
-        })?;
         let mut found = vec![];
-        for name in names {
+        for name in links.names(|name, _| name.starts_with('p'))? {
             found.extend(self.link(&name)?);
         }
         found.sort_by(|a, b| (&a.room, &a.path).cmp(&(&b.room, &b.path)));
@@ -249,9 +240,7 @@ impl Rooms {
 
     fn forget(&self, room: &str) -> Result<()> {
         let Some(links) = Dir::open(&self.dir.join(LINKS)).if_any()? else { return Ok(()) };
-        let mut keys = vec![];
-        links.scan(|name, _| keys.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
-        for key in keys {
+        for key in links.names(|_, _| true)? {
             if self.link(&key)?.is_some_and(|link| link.room == room) {
                 links.remove(&key).if_any()?;
             }

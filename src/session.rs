@@ -114,10 +114,7 @@ impl Session {
     pub fn forget(&self, room: &Room) -> Result<(), Error> {
         let Some(folder) = folder(room)? else { return Ok(()) };
         for name in [told::file(self), self.file()] {
-            match folder.remove(&name) {
-                Err(e) if !e.is_missing() => return Err(e),
-                _ => {}
-            }
+            folder.remove(&name).if_any()?;
         }
         Ok(())
     }
@@ -139,10 +136,8 @@ pub fn silent(room: &Room, now: Timestamp, seconds: i64) -> Result<Vec<Bound>, E
 
 fn recorded(room: &Room, wanted: impl Fn(&str) -> bool) -> Result<Vec<Bound>, Error> {
     let Some(folder) = folder(room)? else { return Ok(vec![]) };
-    let mut names = vec![];
-    folder.scan(|name, _| names.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
-    names.retain(|name| name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit()) && wanted(name));
-    names.sort();
+    let is_session = |name: &str| name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    let names = folder.names(|name, _| is_session(name) && wanted(name))?;
     let all = names.iter().filter_map(|name| parse(&folder.read(name, LIMIT).ok()??));
     Ok(all.filter(|bound| bound.root == room.path()).collect())
 }

@@ -56,13 +56,8 @@ impl Found {
 
     fn read(&self) -> Result<Option<(String, Stat)>> {
         let path = || self.path.clone();
-        let opened = match self.dir()?.open_file(&self.name()?) {
-            Err(e) if e.is_missing() => return Ok(None),
-            opened => opened?,
-        };
-        let stat = opened.stat;
-        let text = String::from_utf8(opened.read_all(LIMIT)?);
-        Ok(Some((text.map_err(|_| Error::NotText { path: path() })?, stat)))
+        let Some((bytes, stat)) = self.dir()?.read_known(&self.name()?, LIMIT)? else { return Ok(None) };
+        Ok(Some((String::from_utf8(bytes).map_err(|_| Error::NotText { path: path() })?, stat)))
     }
 
     pub(super) fn text(&self) -> Option<&str> {
@@ -116,15 +111,8 @@ impl Found {
             return Ok(());
         }
         let (dir, start) = (self.dir()?, format!(".{}.", self.name()?));
-        let mut left = vec![];
-        dir.scan(|name, _| {
-            let name = str::from_utf8(name).ok();
-            let is_staged = |end: &str| end.len() == 16 && end.bytes().all(|digit| digit.is_ascii_hexdigit());
-            left.extend(
-                name.filter(|name| name.strip_prefix(&start).is_some_and(is_staged)).map(str::to_owned),
-            );
-        })?;
-        for name in left {
+        let is_staged = |end: &str| end.len() == 16 && end.bytes().all(|digit| digit.is_ascii_hexdigit());
+        for name in dir.names(|name, _| name.strip_prefix(&start).is_some_and(is_staged))? {
             let bytes = match dir.read(&name, LIMIT) {
                 Err(e) if e.errno().is_some() => return Err(e.into()),
                 // A link, a directory or somebody else's file.

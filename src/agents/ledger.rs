@@ -20,7 +20,7 @@ use super::pieces::{Form, Piece};
 pub use super::record::With;
 use super::record::{Record, digest, name};
 use crate::mailbox::lock::Lock;
-use crate::mailbox::{self, Dir};
+use crate::mailbox::{self, Dir, IfAny};
 
 const FOLDER: &str = ".installed";
 const LOCK: &str = "lock";
@@ -105,10 +105,7 @@ impl Ledger {
 
     /// The ledger, if there is one; makes nothing and changes nothing.
     pub fn look(state: &Path) -> Result<Option<Self>> {
-        match Dir::look(&state.join(FOLDER)) {
-            Err(e) if e.is_missing() => Ok(None),
-            dir => Ok(Some(Self { dir: dir? })),
-        }
+        Ok(Dir::look(&state.join(FOLDER)).if_any()?.map(|dir| Self { dir }))
     }
 
     /// Keeps others from installing at the same time.
@@ -212,10 +209,7 @@ impl Ledger {
         }
         self.sweep(plans.iter().flat_map(|(record, ..)| record.made.clone()).collect(), &staying)?;
         for (record, ..) in plans {
-            match self.dir.remove(&name(&record.path)) {
-                Err(e) if !e.is_missing() => return Err(e.into()),
-                _ => {}
-            }
+            self.dir.remove(&name(&record.path)).if_any()?;
         }
         self.dir.sync()?;
         done.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -278,10 +272,7 @@ impl Ledger {
     }
 
     fn all(&self) -> Result<Vec<Record>> {
-        let mut names = vec![];
-        self.dir.scan(|name, _| names.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
-        names.retain(|name| name.ends_with(".json") && !name.starts_with('.'));
-        names.sort();
+        let names = self.dir.names(|name, _| name.ends_with(".json") && !name.starts_with('.'))?;
         names.iter().filter_map(|name| self.read(name).transpose()).collect()
     }
 }

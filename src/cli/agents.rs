@@ -84,7 +84,7 @@ fn version(path: &std::path::Path) -> Option<String> {
         (nowhere()?, nowhere()?),
         Duration::from_secs(10),
         &SystemClock,
-        |_| Next::GoOn,
+        |_, _| Next::GoOn,
     );
     let text = ended.ok()?.found.ok()?.text;
     let line = text.lines().find(|line| line.chars().any(|c| c.is_ascii_digit()))?.trim().to_owned();

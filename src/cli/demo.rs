@@ -5,7 +5,7 @@
 )]
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -136,17 +136,8 @@ impl Stage<'_> {
 
     /// A waiter counts as waiting once it has a watch open.
     fn until_watching(&self, child: &mut Child) -> Result<(), Fail> {
-        let fds = PathBuf::from(format!("/proc/{}/fd", child.id()));
-        let watching = |fds: &Path| {
-            let Ok(list) = std::fs::read_dir(fds) else {
-                return false;
-            };
-            list.flatten().any(|fd| {
-                std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains("inotify"))
-            })
-        };
         for _ in 0..500 {
-            if watching(&fds) || !matches!(child.try_wait(), Ok(None)) {
+            if crate::os::is_watching(child.id()) || !matches!(child.try_wait(), Ok(None)) {
                 return Ok(());
             }
             crate::mailbox::pause(Duration::from_millis(4));

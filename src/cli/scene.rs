@@ -106,10 +106,9 @@ fn lasting_path() -> Result<PathBuf, Fail> {
     if let Some(path) = surroundings::on_path("postroom").filter(|path| path.is_absolute()) {
         return Ok(path);
     }
-    let why = match surroundings::myself() {
-        // Below /proc it means another program to each process that reads it.
-        Ok(own) if !own.starts_with("/proc") => return Ok(own),
-        Ok(_) => "the file of this program was replaced or cannot be looked at".to_owned(),
+    let why = match surroundings::own_path() {
+        Ok(Some(own)) => return Ok(own),
+        Ok(None) => "the file of this program was replaced or cannot be looked at".to_owned(),
         Err(e) => format!("the file of this program cannot be found: {e}"),
     };
     Err(Fail::told(Failure::NotDone, why, "run it again, or put postroom on the search path"))

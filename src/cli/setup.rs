@@ -9,7 +9,6 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{GREEN, Output, note, quoted};
 use super::surroundings;
-use crate::mailbox::disk::network;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{self, NewMailbox, Why};
@@ -69,7 +68,9 @@ impl Verb for Setup {
             NewMailbox { name, aliases: self.alias, about: self.about, child: self.child, workspace };
         let setup = post.setup(&wanted)?;
         context.done = true;
-        if let Some(kind) = network(&context.root).filter(|_| setup.created && !context.output.quiet) {
+        if let Some(kind) =
+            crate::os::network(&context.root).filter(|_| setup.created && !context.output.quiet)
+        {
             note(&format!(
                 "postroom: this room lies on a network disk ({kind}); postroom doctor tells what that means"
             ));

@@ -5,7 +5,6 @@
 use std::env;
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::fail::Fail;
@@ -74,9 +73,13 @@ pub(super) fn in_tmux() -> bool {
 pub(super) fn myself() -> io::Result<PathBuf> {
     // After an upgrade its name leads to another file, or to none; what runs goes on with what it began with.
     let named = env::current_exe()?;
-    let own = PathBuf::from("/proc/self/exe");
-    let number = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino())).ok();
-    Ok(if number(&own).is_some() && number(&own) != number(&named) { own } else { named })
+    Ok(crate::os::replaced_program(&named).unwrap_or(named))
+}
+
+/// The path of this program, if it still leads to it.
+pub(super) fn own_path() -> io::Result<Option<PathBuf>> {
+    let named = env::current_exe()?;
+    Ok(Some(named).filter(|named| crate::os::replaced_program(named).is_none()))
 }
 
 /// The process that started this command, which is the agent or its shell.

@@ -10,7 +10,7 @@ use crate::message::fence::{self, Extent, Facts};
 use crate::message::visible;
 use crate::post::{HOPS_VARIABLE, THREAD_VARIABLE};
 use crate::process::child::{self, Ended, Next};
-use crate::process::marked::MARK;
+use crate::process::marked::{self, MARK};
 use crate::process::output::Found;
 use crate::process::presets::Parts;
 use crate::random;
@@ -81,7 +81,10 @@ fn start_once(
     command.env(MARK, &job.open.id).env(HOPS_VARIABLE, hops.to_string());
     command.env(THREAD_VARIABLE, &run.thread);
     let clock = job.post.room().clock();
-    let look = |found: &Found| look(run, found.activity.as_deref());
+    let look = |group: u32, found: &Found| {
+        marked::note(&job.open.id, group, || job.runs.dir_of(&job.open.id));
+        look(run, found.activity.as_deref())
+    };
     let limit = agent.settings.time_limit;
     let prompt = prompt(job, work).into_bytes();
     child::run(&mut command, prompt, &agent.preset, files, limit, clock, look).map_err(|e| match e.kind() {
@@ -162,7 +165,7 @@ fn prompt(job: &Job<'_>, work: &[&Work]) -> String {
                 .to_owned()
         }
         (false, 1) => format!(
-            "Your last message of this run is sent to {sender} as the answer. Do not send it yourjob. Nobody can \
+            "Your last message of this run is sent to {sender} as the answer. Do not send it yourself. Nobody can \
              answer questions meanwhile; if something is missing, say so in it."
         ),
         (false, _) => format!(

@@ -10,6 +10,7 @@ use super::ending::Ending;
 use super::runs::{Run, RunState, Runs};
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Hold;
+use crate::os::Supervisor;
 use crate::post::{Answered, Error, Held, Me, Post, Result, SET_BACK};
 use crate::process::marked;
 
@@ -52,7 +53,7 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
             continue;
         }
         if run.state == RunState::Running {
-            if !marked::end(&id) {
+            if !marked::end(&id, Supervisor::Dead, || runs.dir_of(&id)) {
                 recovered.stuck = true;
                 continue;
             }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{Clock, Timestamp};
 use crate::mailbox::fault::Result;
 use crate::mailbox::lock::{Hold, Lock};
-use crate::mailbox::{Dir, pause};
+use crate::mailbox::{Dir, IfAny, pause};
 use crate::name::MailboxId;
 use crate::process::output::is_session;
 use crate::random;
@@ -168,10 +168,7 @@ impl Runs {
 
     /// One run; `None`: nothing is recorded of it that can be understood.
     pub fn get(&self, id: &str) -> Result<Option<Run>> {
-        let bytes = match self.dir_of(id).and_then(|dir| dir.read(RECORD, LIMIT)) {
-            Err(e) if e.is_missing() => None,
-            other => other?,
-        };
+        let bytes = self.dir_of(id).and_then(|dir| dir.read(RECORD, LIMIT)).if_any()?.flatten();
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
@@ -189,10 +186,7 @@ impl Runs {
     }
 
     pub(super) fn names(&self, folder: &str) -> Result<Vec<String>> {
-        let dir = match self.dir.sub(folder) {
-            Err(e) if e.is_missing() => return Ok(vec![]),
-            other => other?,
-        };
+        let Some(dir) = self.dir.sub(folder).if_any()? else { return Ok(vec![]) };
         let mut names = vec![];
         dir.scan_once(|name, _| {
             names.extend(str::from_utf8(name).ok().filter(|n| !n.starts_with('.')).map(str::to_owned))
@@ -204,11 +198,8 @@ impl Runs {
     pub fn output(&self, id: &str, limit: u64) -> Result<(Vec<u8>, Vec<u8>)> {
         let dir = self.dir_of(id)?;
         let read = |name: &str| -> Result<Vec<u8>> {
-            match dir.open_file(name) {
-                Ok(mut opened) => opened.head(usize::try_from(limit).unwrap_or(usize::MAX)),
-                Err(e) if e.is_missing() => Ok(vec![]),
-                Err(e) => Err(e),
-            }
+            let Some(mut opened) = dir.open_file(name).if_any()? else { return Ok(vec![]) };
+            opened.head(usize::try_from(limit).unwrap_or(usize::MAX))
         };
         let both =
             |name: &str| -> Result<Vec<u8>> { Ok([read(name)?, read(&format!("{name}-again"))?].concat()) };
@@ -271,11 +262,8 @@ impl Runs {
     }
 
     pub fn kept_answer(&self, mailbox: &str, file: &str) -> Result<Option<String>> {
-        let bytes = match self.dir.sub("answers").and_then(|dir| dir.read(&key(mailbox, file), u64::MAX / 2))
-        {
-            Err(e) if e.is_missing() => None,
-            other => other?,
-        };
+        let read = |dir: Dir| dir.read(&key(mailbox, file), u64::MAX / 2);
+        let bytes = self.dir.sub("answers").and_then(read).if_any()?.flatten();
         Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 

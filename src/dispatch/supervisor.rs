@@ -21,6 +21,7 @@ use super::runs::{Run, RunState, Runs, key};
 use super::work::{Job, Work, needs_no_answer};
 use crate::mailbox::Folder;
 use crate::message::Envelope;
+use crate::os;
 use crate::post::{Error, Me, Post, Result};
 use crate::process::child::Next;
 use crate::process::marked;
@@ -236,7 +237,7 @@ impl<'a> Supervisor<'a> {
         let mut look = |run: &mut Run, activity: Option<&str>| self.keep_up(run, activity, &mut renewed);
         let ended = judgement::start(job, run, &left, &mut look);
         // Whatever the agent left behind, wherever it went, is no part of the next run.
-        marked::end_all(&job.open.id);
+        marked::end(&job.open.id, os::Supervisor::Me, || job.runs.dir_of(&job.open.id));
         if let Some(cost) = run.cost {
             let _ = job.runs.count_cost(job.me.id.as_str(), job.now(), cost);
         }

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 
 use rustix::fs::FileType;
 
-use super::{Doctor, Grade, entries, stat_if_any};
+use super::{Doctor, Grade, entries};
 use crate::mailbox::claim;
 use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::workspace::{self, MAILBOX};
-use crate::mailbox::{Dir, Error, Folder, Maildir, Token};
+use crate::mailbox::{Dir, Error, Folder, IfAny, Maildir, Token};
 use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId};
 
@@ -42,7 +42,7 @@ impl Doctor<'_> {
         let mut ids = HashMap::new();
         for (name, kind) in entries(dir)? {
             let path = dir.path().join(&name).display().to_string();
-            if let Some(stat) = stat_if_any(dir, &name)? {
+            if let Some(stat) = dir.stat(&name).if_any()? {
                 self.modes(dir, &name, &stat);
             }
             match (name.as_str(), kind) {
@@ -137,7 +137,7 @@ impl Doctor<'_> {
             let mut there = false;
             for folder in mailbox.folders()? {
                 there |= match mailbox.folder_if_any(folder)? {
-                    Some(folder) => stat_if_any(&folder, &name)?.is_some(),
+                    Some(folder) => folder.stat(&name).if_any()?.is_some(),
                     None => false,
                 };
             }
@@ -168,10 +168,7 @@ impl Doctor<'_> {
     fn answers_by_hand(&mut self, mailbox: &Maildir) -> Result<(), Error> {
         let own = mailbox.dir().sub(MAILBOX)?;
         for folder in ["inbox", "scratch", "archive"] {
-            let dir = match own.sub(folder) {
-                Err(e) if e.is_missing() => continue,
-                other => other?,
-            };
+            let Some(dir) = own.sub(folder).if_any()? else { continue };
             for (name, _) in entries(&dir)?.iter().filter(|(name, _)| name.starts_with('.')) {
                 self.litter(&dir, name);
             }
@@ -205,7 +202,7 @@ impl Doctor<'_> {
         }
         for name in &listing.names {
             let path = dir.path().join(name).display().to_string();
-            if let Some(stat) = stat_if_any(&dir, name)? {
+            if let Some(stat) = dir.stat(name).if_any()? {
                 self.modes(&dir, name, &stat);
             }
             match mailbox.message(folder, name, self.room.limits().body_bytes) {
@@ -234,7 +231,7 @@ impl Doctor<'_> {
             if matches!(folder, Folder::Claimed(_))
                 && (name == "claim.json" || name.starts_with(".claim.json."))
             {
-                if let Some(stat) = stat_if_any(&dir, &name)? {
+                if let Some(stat) = dir.stat(&name).if_any()? {
                     self.modes(&dir, &name, &stat);
                 }
                 continue;

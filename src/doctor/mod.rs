@@ -76,7 +76,7 @@ pub fn examine(room: &Room, fix: bool, mut progress: impl FnMut(&str)) -> Result
         let before = doctor.findings.len();
         doctor.mailbox(id)?;
         // Pruned meanwhile: nothing is left to be said about it.
-        if doctor.findings.len() > before && stat_if_any(room.root(), id.as_str())?.is_none() {
+        if doctor.findings.len() > before && room.root().stat(id.as_str()).if_any()?.is_none() {
             doctor.findings.truncate(before);
         }
     }
@@ -145,7 +145,7 @@ impl Doctor<'_> {
     /// A staging file or directory: litter, removed once it is old.
     fn litter(&mut self, dir: &Dir, name: &str) {
         let path = dir.path().join(name).display().to_string();
-        let stat = match stat_if_any(dir, name) {
+        let stat = match dir.stat(name).if_any() {
             Ok(Some(stat)) => stat,
             Ok(None) => return,
             Err(e) => {
@@ -180,12 +180,4 @@ fn entries(dir: &Dir) -> Result<Vec<(String, FileType)>, Error> {
     dir.scan(|name, kind| all.push((String::from_utf8_lossy(name).into_owned(), kind)))?;
     all.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(all)
-}
-
-/// What lies under a name; `None`: it has gone meanwhile.
-fn stat_if_any(dir: &Dir, name: &str) -> Result<Option<Stat>, Error> {
-    match dir.stat(name) {
-        Err(e) if e.is_missing() => Ok(None),
-        other => other.map(Some),
-    }
 }

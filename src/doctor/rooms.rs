@@ -2,12 +2,13 @@
 
 use rustix::fs::FileType;
 
-use super::{Doctor, Grade, entries, stat_if_any};
+use super::{Doctor, Grade, entries};
 use crate::dispatch::runs;
 use crate::journal;
-use crate::mailbox::disk::{check_above, network};
-use crate::mailbox::{Dir, Error};
+use crate::mailbox::disk::check_above;
+use crate::mailbox::{Dir, Error, IfAny};
 use crate::name::MailboxId;
+use crate::os::network;
 use crate::registry::Registry;
 use crate::room::Extent;
 
@@ -40,7 +41,7 @@ impl Doctor<'_> {
         let mut mailboxes = vec![];
         for (name, kind) in entries(root)? {
             let path = root.path().join(&name).display().to_string();
-            let Some(stat) = stat_if_any(root, &name)? else { continue };
+            let Some(stat) = root.stat(&name).if_any()? else { continue };
             match (MailboxId::parse(&name), kind) {
                 _ if KNOWN.contains(&name.as_str()) => self.modes(root, &name, &stat),
                 (Ok(id), FileType::Directory) if self.is_mailbox(&id) => {
@@ -97,16 +98,11 @@ impl Doctor<'_> {
     }
 
     fn folder(&self, name: &str) -> Result<Option<Dir>, Error> {
-        match self.room.root().sub(name) {
-            Err(e) if e.is_missing() => Ok(None),
-            other => other.map(Some),
-        }
+        self.room.root().sub_if_any(name)
     }
 
     fn staging(&mut self) -> Result<(), Error> {
-        let Some(folder) = self.folder(".staging")? else {
-            return Ok(());
-        };
+        let Some(folder) = self.folder(".staging")? else { return Ok(()) };
         for (name, _) in entries(&folder)? {
             self.litter(&folder, &name);
         }
@@ -117,7 +113,7 @@ impl Doctor<'_> {
     fn dispatched(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
         for (name, kind) in entries(folder)? {
             let path = folder.path().join(&name).display().to_string();
-            let Some(stat) = stat_if_any(folder, &name)? else { continue };
+            let Some(stat) = folder.stat(&name).if_any()? else { continue };
             match kind {
                 FileType::RegularFile if depth == 2 && name == "last" => {}
                 FileType::RegularFile if name.starts_with('.') && !name.ends_with(".lock") => {
@@ -126,9 +122,8 @@ impl Doctor<'_> {
                 FileType::RegularFile => self.modes(folder, &name, &stat),
                 FileType::Directory if depth < 2 => {
                     self.modes(folder, &name, &stat);
-                    match folder.sub(&name) {
-                        Err(e) if e.is_missing() => {}
-                        other => self.dispatched(&other?, depth + 1)?,
+                    if let Some(below) = folder.sub_if_any(&name)? {
+                        self.dispatched(&below, depth + 1)?;
                     }
                 }
                 FileType::Directory => {}
@@ -141,14 +136,12 @@ impl Doctor<'_> {
     }
 
     fn journal(&mut self) -> Result<(), Error> {
-        let Some(folder) = self.folder(".journal")? else {
-            return Ok(());
-        };
+        let Some(folder) = self.folder(".journal")? else { return Ok(()) };
         for (name, kind) in entries(&folder)? {
             let path = folder.path().join(&name).display().to_string();
             if kind != FileType::RegularFile {
                 self.find(Grade::Fault, "§1.3", path, "is not a regular file");
-            } else if let Some(stat) = stat_if_any(&folder, &name)? {
+            } else if let Some(stat) = folder.stat(&name).if_any()? {
                 self.modes(&folder, &name, &stat);
             }
         }

@@ -2,8 +2,8 @@
 
 use rustix::fs::FileType;
 
-use super::{Doctor, Grade, entries, stat_if_any};
-use crate::mailbox::{Dir, Error};
+use super::{Doctor, Grade, entries};
+use crate::mailbox::{Dir, Error, IfAny};
 use crate::workflow::runs::{FOLDER, Runs};
 
 impl Doctor<'_> {
@@ -21,7 +21,7 @@ impl Doctor<'_> {
                     "says that a run is in progress of which nothing is kept that can be read".to_owned(),
                     || runs.set_open(&run, false),
                 );
-            } else if stat_if_any(self.room.root(), &run)?.is_none() {
+            } else if self.room.root().stat(&run).if_any()?.is_none() {
                 self.find(
                     Grade::Fault,
                     "§14.1",
@@ -37,17 +37,16 @@ impl Doctor<'_> {
     fn kept(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
         for (name, kind) in entries(folder)? {
             let path = folder.path().join(&name).display().to_string();
-            let Some(stat) = stat_if_any(folder, &name)? else { continue };
+            let Some(stat) = folder.stat(&name).if_any()? else { continue };
             match kind {
                 FileType::RegularFile if name.starts_with('.') => self.litter(folder, &name),
                 FileType::RegularFile => self.modes(folder, &name, &stat),
                 FileType::Directory => {
                     self.modes(folder, &name, &stat);
-                    if depth < 4 {
-                        match folder.sub(&name) {
-                            Err(e) if e.is_missing() => {}
-                            other => self.kept(&other?, depth + 1)?,
-                        }
+                    if depth < 4
+                        && let Some(below) = folder.sub_if_any(&name)?
+                    {
+                        self.kept(&below, depth + 1)?;
                     }
                 }
                 _ => {

@@ -21,7 +21,8 @@ use super::folder::{Folder, Token};
 use super::lock::Lock;
 use super::maildir::Maildir;
 use super::reading::mtime;
-use crate::clock::{BOOT_ID, Clock, Timestamp};
+use crate::clock::{Clock, Timestamp};
+use crate::os;
 
 const FOLDER: &str = "claimed";
 pub(super) const TERMS: &str = "claim.json";
@@ -92,13 +93,17 @@ impl Terms {
             // Another machine's boot says nothing here; its wall clock must do.
             return Ok(Timestamp::parse(&self.ends).is_none_or(|end| end < clock.now()));
         }
-        Ok(self.boot != boot_of(clock)? || clock.boot().as_millis() >= u128::from(self.until_ms))
+        // Where no boot has an id, its clock may have begun anew, and then wall time must do. `ends` is cut to seconds twice.
+        let wall = |end: Timestamp| self.boot.is_empty() && end.plus(Duration::from_secs(2)) < clock.now();
+        Ok(self.boot != boot_of(clock)?
+            || clock.boot().as_millis() >= u128::from(self.until_ms)
+            || Timestamp::parse(&self.ends).is_some_and(wall))
     }
 }
 
 /// An error while looking must not pass for another boot: every claim would be over.
 pub fn boot_of(clock: &dyn Clock) -> Result<String> {
-    clock.boot_id().map_err(|e| Error::std("read", BOOT_ID.as_ref(), e))
+    clock.boot_id().map_err(|e| Error::std("read", os::BOOT_ID.as_ref(), e))
 }
 
 /// How one attempt ended.
@@ -232,12 +237,8 @@ impl Maildir {
     /// A claim whose terms did not survive a power cut: its owner did not either.
     fn return_without_terms(&self, token: Token, clock: &dyn Clock) -> Result<Vec<String>> {
         let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(vec![]) };
-        let mut names = vec![];
-        own.scan(|name, kind| {
-            if kind == FileType::RegularFile && self.is_message(name) {
-                names.extend(str::from_utf8(name).ok().map(str::to_owned));
-            }
-        })?;
+        let names =
+            own.names(|name, kind| kind == FileType::RegularFile && self.is_message(name.as_bytes()))?;
         // Terms are written before the message comes in. Whoever looked before they were, and finds a message now,
         // has met a claimer at work and not one whose terms are lost.
         if self.terms(token)?.is_some() {
@@ -307,10 +308,8 @@ impl Maildir {
     /// How the claim under a token ended, as far as it was noted.
     pub fn end_of(&self, token: Token) -> Result<Option<Attempt>> {
         let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(None) };
-        let mut names = vec![];
-        folder.scan(|name, _| names.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
         let wanted = token.to_string();
-        for name in names {
+        for name in folder.names(|_, _| true)? {
             if let Some(attempt) = self.attempts(&name)?.into_iter().find(|a| a.token == wanted) {
                 return Ok(Some(attempt));
             }
@@ -340,55 +339,5 @@ impl Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::SystemClock;
-    use crate::mailbox::maildir::fresh as mailbox;
-
-    const NAME: &str = "20260101T000000Z-abcdef01-x.md";
-
-    fn note(mailbox: &Maildir, how: &str) {
-        let terms = Terms::new("alice-1", NAME, 1, Duration::ZERO, &SystemClock).unwrap();
-        mailbox.note_attempt(NAME, &Attempt::of(Token::fresh(), &terms, how, "", &SystemClock)).unwrap();
-    }
-
-    #[test]
-    #[allow(clippy::disallowed_methods, reason = "a full disk cuts a line off")]
-    fn an_attempt_after_a_line_that_was_cut_off_counts() {
-        let (_temp, mailbox) = mailbox();
-        note(&mailbox, "failed");
-        note(&mailbox, "failed");
-        let path = mailbox.dir().path().join(ATTEMPTS).join(NAME);
-        let bytes = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &bytes[..bytes.len() - 10]).unwrap();
-        assert_eq!(mailbox.tries(NAME).unwrap(), 1);
-        note(&mailbox, "failed");
-        assert_eq!(mailbox.tries(NAME).unwrap(), 2);
-        note(&mailbox, "expired");
-        assert_eq!(mailbox.tries(NAME).unwrap(), 3);
-    }
-
-    /// A renewal that succeeds has the message, even if another process finds the old lease over.
-    #[test]
-    #[allow(clippy::disallowed_methods, reason = "a test places its message by hand")]
-    fn a_lease_is_renewed_or_over_and_never_both() {
-        let (_temp, mailbox) = mailbox();
-        for _ in 0..200 {
-            std::fs::write(mailbox.path(Folder::Inbox, NAME), "x").unwrap();
-            let over = Terms::new("alice-1", NAME, 1, Duration::ZERO, &SystemClock).unwrap();
-            let token = mailbox.claim(NAME, &over).unwrap().unwrap();
-            let longer = Terms::new("alice-1", NAME, 1, Duration::from_secs(60), &SystemClock).unwrap();
-            let (renewed, returned) = std::thread::scope(|scope| {
-                let other = scope.spawn(|| mailbox.return_expired(&SystemClock).unwrap());
-                let renewed = mailbox.renew(token, &longer).unwrap();
-                (renewed, other.join().unwrap())
-            });
-            assert_eq!(renewed, returned.is_empty(), "{returned:?}");
-            if renewed {
-                mailbox.settle(token, NAME, Folder::Inbox).unwrap().unwrap();
-            }
-            assert!(mailbox.tokens().unwrap().is_empty());
-            std::fs::remove_file(mailbox.path(Folder::Inbox, NAME)).unwrap();
-        }
-    }
-}
+#[path = "claim_tests.rs"]
+mod tests;

@@ -33,9 +33,8 @@ use rustix::io::{Errno, retry_on_intr};
 pub use above::check_above;
 pub use reading::glimpse;
 pub use swap::Swapped;
-pub use whereabouts::{is_dated_by_this_machine, network};
 
-use self::flags::{dir_flags, file_flags, fsync, no_replace};
+use self::flags::{dir_flags, file_flags, fsync, is_unknown, rename_new};
 use super::fault::{Error, IfAny, Result};
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -231,15 +230,20 @@ impl Dir {
 
     /// Renames a directory that lies below this one, never onto another.
     pub fn rename_dir(&self, name: &str, to: &Dir, new: &str) -> Result<()> {
-        match fs::renameat_with(&self.fd, name, &to.fd, new, no_replace()) {
+        match rename_new(self, OsStr::new(name), to, new) {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) => Err(Error::Exists { path: to.path.join(new) }),
-            // Without NOREPLACE a directory can still only replace an empty one.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                fs::renameat(&self.fd, name, &to.fd, new).map_err(|e| self.fault("move", name, e))
-            }
+            Err(e) if is_unknown(e) => self.rename_plainly(OsStr::new(name), to, new),
             Err(e) => Err(self.fault("move", name, e)),
         }
+    }
+
+    /// Renames a directory where no rename refuses to replace: it can still only replace an empty one.
+    fn rename_plainly(&self, name: &OsStr, to: &Dir, new: &str) -> Result<()> {
+        fs::renameat(&self.fd, name, &to.fd, new).map_err(|e| match e {
+            Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR => Error::Exists { path: to.path.join(new) },
+            e => self.fault("move", name, e),
+        })
     }
 
     pub fn remove(&self, name: &str) -> Result<()> {

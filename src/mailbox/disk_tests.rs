@@ -108,3 +108,17 @@ fn replacing_leaves_no_litter_and_touching_makes_a_file() {
     names.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(names, [("r".to_owned(), FileType::RegularFile), ("seen".to_owned(), FileType::RegularFile)]);
 }
+
+#[test]
+fn where_no_rename_refuses_to_replace_a_taken_name_is_told_of_a_directory_too() {
+    let (_temp, dir) = room();
+    dir.make_sub("a").unwrap();
+    dir.make_sub("b").unwrap().write_new("f", b"x").unwrap();
+    dir.write_new("c", b"x").unwrap();
+    for taken in ["b", "c"] {
+        let moved = dir.rename_plainly("a".as_ref(), &dir, taken);
+        assert!(matches!(moved, Err(Error::Exists { .. })), "{taken}: {moved:?}");
+    }
+    dir.rename_plainly("a".as_ref(), &dir, "d").unwrap();
+    assert!(dir.is_directory("d".as_ref()) && !dir.is_directory("c".as_ref()));
+}

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::disk::Dir;
-use super::fault::Result;
+use super::fault::{IfAny, Result};
 use super::maildir::Maildir;
 use crate::random;
 
@@ -81,10 +81,7 @@ impl Maildir {
 
     /// A folder that may not have been needed yet.
     pub fn folder_if_any(&self, folder: Folder) -> Result<Option<Dir>> {
-        match self.folder(folder) {
-            Err(e) if e.is_missing() => Ok(None),
-            other => other.map(Some),
-        }
+        self.folder(folder).if_any()
     }
 
     /// A folder, made and durable.
@@ -109,12 +106,8 @@ impl Maildir {
     /// The claims there are.
     pub fn tokens(&self) -> Result<Vec<Token>> {
         let mut tokens = vec![];
-        match self.dir().sub("claimed") {
-            Err(e) if e.is_missing() => return Ok(tokens),
-            other => {
-                other?.scan_once(|name, _| tokens.extend(str::from_utf8(name).ok().and_then(Token::parse)))?
-            }
-        }
+        let Some(claimed) = self.dir().sub_if_any("claimed")? else { return Ok(tokens) };
+        claimed.scan_once(|name, _| tokens.extend(str::from_utf8(name).ok().and_then(Token::parse)))?;
         tokens.sort();
         Ok(tokens)
     }

@@ -12,7 +12,7 @@ use rustix::fs::{self, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::disk::Dir;
-use super::fault::{Error, Result};
+use super::fault::{Error, IfAny, Result};
 
 /// The lock around every change of who is in a room: the registry, the groups, and which mailboxes there are.
 pub const ROOM: &str = ".registry.lock";
@@ -47,11 +47,7 @@ impl Dir {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(self.fd(), ".", flags, Mode::empty()))
             .map_err(|e| Error::io("open", self.path(), e))?;
-        match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)) {
-            Ok(()) => Ok(Some(Lock(File::from(fd)))),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(e) => Err(Error::io("lock", self.path(), e)),
-        }
+        Ok(flocked(self.path(), &fd, Hold::Alone)?.then(|| Lock(File::from(fd))))
     }
 
     /// Takes the lock if nobody holds it.
@@ -67,16 +63,7 @@ impl Dir {
         if stat.st_mode & 0o777 != 0o600 {
             fs::fchmod(&fd, Mode::RUSR | Mode::WUSR).map_err(|e| self.fault("set the mode of", name, e))?;
         }
-        let operation = match hold {
-            Hold::Alone => FlockOperation::NonBlockingLockExclusive,
-            Hold::Together => FlockOperation::NonBlockingLockShared,
-        };
-        match retry_on_intr(|| fs::flock(&fd, operation)) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Ok(None),
-            Err(e) => return Err(self.fault("lock", name, e)),
-        }
-        self.still(name, fd, &stat)
+        if flocked(&self.path().join(name), &fd, hold)? { self.still(name, fd, &stat) } else { Ok(None) }
     }
 
     /// Takes a lock whose holder may be dead. The file is not made, and not opened for writing: whoever watches the
@@ -88,25 +75,32 @@ impl Dir {
             other => other.map_err(|e| self.fault("open", name, e))?,
         };
         let stat = fs::fstat(&fd).map_err(|e| self.fault("look at", name, e))?;
-        match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)) {
-            Ok(()) => self.still(name, fd, &stat),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(e) => Err(self.fault("lock", name, e)),
+        if flocked(&self.path().join(name), &fd, Hold::Alone)? {
+            self.still(name, fd, &stat)
+        } else {
+            Ok(None)
         }
     }
 
     /// Someone may have removed the file between open and lock: then it is a lock on nothing.
     fn still(&self, name: &str, fd: OwnedFd, stat: &fs::Stat) -> Result<Option<Lock>> {
-        match self.stat(name) {
-            Ok(now) if (now.st_ino, now.st_dev) == (stat.st_ino, stat.st_dev) => {
-                Ok(Some(Lock(File::from(fd))))
-            }
-            Ok(_) => Ok(None),
-            Err(e) if e.is_missing() => Ok(None),
-            Err(e) => Err(e),
-        }
+        let is_same = |now: fs::Stat| (now.st_ino, now.st_dev) == (stat.st_ino, stat.st_dev);
+        Ok(self.stat(name).if_any()?.is_some_and(is_same).then(|| Lock(File::from(fd))))
     }
 }
+
+/// Whether an open file is locked now; `false`: somebody else holds it.
+fn flocked(path: &Path, fd: &OwnedFd, hold: Hold) -> Result<bool> {
+    let operation = match hold {
+        Hold::Alone => FlockOperation::NonBlockingLockExclusive,
+        Hold::Together => FlockOperation::NonBlockingLockShared,
+    };
+    match retry_on_intr(|| fs::flock(fd, operation)) {
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        other => other.map(|()| true).map_err(|e| Error::io("lock", path, e)),
+    }
+}
+
 /// Tries again and again, for a bounded time.
 fn patiently(path: &Path, mut attempt: impl FnMut() -> Result<Option<Lock>>) -> Result<Lock> {
     let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::disk;
-use super::fault::{Error, Result};
+use super::fault::{Error, IfAny, Result};
 use super::folder::Folder;
 use super::maildir::{Layout, Maildir};
 use super::place::{Place, PlaceFault};
@@ -175,14 +175,9 @@ impl Maildir {
             Layout::Native => ("tmp", name.to_owned()),
             Layout::Workspace => (Folder::Inbox.word(), format!(".{name}.")),
         };
-        let dir = match self.dir().sub(folder) {
-            Err(e) if e.is_missing() => return Ok(false),
-            other => other?,
-        };
-        let mut staged = vec![];
-        dir.scan(|name, _| staged.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
-        for name in staged.iter().filter(|name| name.starts_with(&start)) {
-            match dir.stat(name) {
+        let Some(dir) = self.dir().sub(folder).if_any()? else { return Ok(false) };
+        for name in dir.names(|name, _| name.starts_with(&start))? {
+            match dir.stat(&name) {
                 Ok(own) if (own.st_ino, own.st_dev) == (stat.st_ino, stat.st_dev) => {
                     return Ok(stat.st_nlink == 2);
                 }
@@ -243,10 +238,7 @@ pub(super) fn is_growing(stat: &rustix::fs::Stat, now: Timestamp) -> bool {
 /// Whether nobody writes to a file any more, after a moment's wait if that is not sure: a copy by hand shows its parts. `false`:
 /// it is still growing, or gone.
 pub(super) fn is_stable(dir: &disk::Dir, name: &str) -> Result<bool> {
-    let look = || match dir.stat(name) {
-        Err(e) if e.is_missing() => Ok(None),
-        other => other.map(Some),
-    };
+    let look = || dir.stat(name).if_any();
     let Some(mut stat) = look()? else { return Ok(false) };
     // The times of files are those of the kernel's clock, whatever a command is told that time it is.
     if !is_growing(&stat, SystemClock.now()) {

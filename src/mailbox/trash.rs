@@ -18,7 +18,7 @@ use rustix::fs::FileType;
 
 use super::claim::ATTEMPTS;
 use super::disk::Dir;
-use super::fault::{Error, Result};
+use super::fault::{Error, IfAny, Result};
 use super::folder::Folder;
 use super::maildir::Maildir;
 use crate::clock::Timestamp;
@@ -119,18 +119,14 @@ impl Bag {
 
     /// Forgets a mailbox that was not pruned after all.
     pub fn forget(&self, id: &MailboxId) -> Result<()> {
-        match self.dir.made_sub(MAILBOXES)?.remove(&format!("{id}.json")) {
-            Err(e) if !e.is_missing() => Err(e),
-            _ => Ok(()),
-        }
+        self.dir.made_sub(MAILBOXES)?.remove(&format!("{id}.json")).if_any().map(|_| ())
     }
 
     /// Moves a mailbox here; `None` if it has no directory. Durable on return.
     pub fn take_mailbox(&self, root: &Dir, id: &MailboxId) -> Result<Option<Maildir>> {
         let mailboxes = self.dir.made_sub(MAILBOXES)?;
-        match root.rename_dir(id.as_str(), &mailboxes, id.as_str()) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
+        if root.rename_dir(id.as_str(), &mailboxes, id.as_str()).if_any()?.is_none() {
+            return Ok(None);
         }
         mailboxes.sync()?;
         root.sync()?;
@@ -289,10 +285,5 @@ fn merge(from: &Dir, to: &Dir) -> Result<()> {
 }
 
 fn names(dir: &Dir, wanted: FileType) -> Result<Vec<String>> {
-    let mut names = vec![];
-    dir.scan(|name, kind| {
-        names.extend(str::from_utf8(name).ok().filter(|_| kind == wanted).map(str::to_owned));
-    })?;
-    names.sort();
-    Ok(names)
+    dir.names(|_, kind| kind == wanted)
 }

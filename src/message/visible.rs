@@ -105,9 +105,7 @@ pub fn clip(text: &str, width: usize) -> String {
             let mut keep = at;
             let mut room = used - c.width().unwrap_or(0);
             while room >= width.max(1) {
-                let Some((before, last)) = clean[..keep].char_indices().next_back() else {
-                    break;
-                };
+                let Some((before, last)) = clean[..keep].char_indices().next_back() else { break };
                 room -= last.width().unwrap_or(0);
                 keep = before;
             }

@@ -10,7 +10,7 @@ use crate::journal::Event;
 use crate::mailbox::disk::Swapped;
 use crate::mailbox::tree::Tree;
 use crate::mailbox::workspace::{self, MAILBOX};
-use crate::mailbox::{Dir, Folder, Maildir};
+use crate::mailbox::{Dir, Folder, IfAny, Maildir};
 use crate::message::Protocol;
 use crate::message::envelope::check_value;
 use crate::name::{MailboxId, MessageId, Name};
@@ -162,11 +162,8 @@ impl Post {
             Some(MAILBOX | TREE) => path.parent().unwrap_or(path),
             _ => path,
         };
-        let dir = match Dir::outside(project) {
-            Err(e) if e.is_missing() => {
-                return Err(Error::NothingToAdopt { path: path.display().to_string() });
-            }
-            other => other?,
+        let Some(dir) = Dir::outside(project).if_any()? else {
+            return Err(Error::NothingToAdopt { path: path.display().to_string() });
         };
         let mut found = vec![];
         let inbox = workspace::inbox_of(project);
@@ -210,10 +207,7 @@ impl Post {
 
 /// Whether there is a directory, reached without links: what is something else could never be written to.
 fn is_directory(path: &Path) -> Result<bool> {
-    match Dir::outside(path) {
-        Err(e) if e.is_missing() => Ok(false),
-        other => Ok(other.map(|_| true)?),
-    }
+    Ok(Dir::outside(path).if_any()?.is_some())
 }
 
 /// Adds the lines to `.gitignore` that are not in it yet.
@@ -223,14 +217,8 @@ fn ignore(project: &Dir) -> Result<()> {
         ["inboxes", "outboxes", "shared", "archive", ".postroom"].map(|part| format!("/{TREE}/{part}/"));
     for _ in 0..8 {
         // Bytes, because what others wrote there need not be UTF-8.
-        let (before, stat) = match project.open_file(FILE) {
-            Err(e) if e.is_missing() => (vec![], None),
-            opened => {
-                let opened = opened?;
-                let stat = opened.stat;
-                (opened.read_all(1024 * 1024)?, Some(stat))
-            }
-        };
+        let (before, stat) = project.read_known(FILE, 1024 * 1024)?.unzip();
+        let before = before.unwrap_or_default();
         let mut text = before.clone();
         let has = |line: &&String| text.split(|b| *b == b'\n').any(|l| l.trim_ascii() == line.as_bytes());
         let missing: Vec<&String> = lines.iter().filter(|line| !has(line)).collect();
@@ -271,17 +259,11 @@ pub(super) fn agents(tree: &Tree) -> Result<Vec<Found>> {
 
 /// The mailboxes of a root of the native protocol, under the names that its registry gives them.
 fn rooms(root: &Dir) -> Result<Vec<Found>> {
-    let mut ids = vec![];
-    root.scan(|name, kind| {
-        if kind == FileType::Directory {
-            ids.extend(str::from_utf8(name).ok().and_then(|name| MailboxId::parse(name).ok()));
-        }
-    })?;
+    let mut ids = super::locate::mailbox_ids(root)?;
     let is_folder = |path: &str| {
         root.stat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
     };
     ids.retain(|id| ["inbox", "tmp"].iter().all(|folder| is_folder(&format!("{id}/{folder}"))));
-    ids.sort();
     let registry = match Registry::load(root) {
         Err(registry::Error::Disk(e)) => return Err(e.into()),
         // A file that is not a registry has no names.

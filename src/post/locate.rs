@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{Error, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::reading::Header;
-use crate::mailbox::{Folder, Mailbox};
+use crate::mailbox::{Dir, Folder, Mailbox};
 use crate::message::file_name;
 use crate::name::{MailboxId, MessageId};
 
@@ -24,16 +24,16 @@ impl Copy {
     }
 }
 
+/// Every directory of a root that may be a mailbox, sorted.
+pub(super) fn mailbox_ids(root: &Dir) -> Result<Vec<MailboxId>> {
+    let names = root.names(|_, kind| kind == rustix::fs::FileType::Directory)?;
+    Ok(names.iter().filter_map(|name| MailboxId::parse(name).ok()).collect())
+}
+
 impl Post {
     /// Every directory of the room that may be a mailbox.
     pub(super) fn mailbox_ids(&self) -> Result<Vec<MailboxId>> {
-        let mut ids = vec![];
-        self.room.root().scan(|name, kind| {
-            if kind == rustix::fs::FileType::Directory {
-                ids.extend(str::from_utf8(name).ok().and_then(|name| MailboxId::parse(name).ok()));
-            }
-        })?;
-        Ok(ids)
+        mailbox_ids(self.room.root())
     }
 
     /// Every mailbox of the room that can be opened, one's own first. Each is opened when its turn comes: there may

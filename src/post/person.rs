@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Post, Result};
 use crate::hex;
-use crate::mailbox::{self, Dir};
+use crate::mailbox::{self, Dir, IfAny};
 use crate::name::{MailboxId, MessageId};
 use crate::person::{self, Person};
 
@@ -76,10 +76,7 @@ impl Post {
     /// What the person has said about a request.
     pub fn said(&self, request: &MessageId) -> Result<Option<Said>> {
         let Some(place) = &self.caller.approvals else { return Ok(None) };
-        let dir = match Dir::open(place) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
-        };
+        let Some(dir) = Dir::open(place).if_any()? else { return Ok(None) };
         let limit = self.room.limits().body_bytes.saturating_mul(6).saturating_add(4096);
         let Some(bytes) = dir.read(&file_of(request), limit)? else { return Ok(None) };
         let said: Said = serde_json::from_slice(&bytes).map_err(|e| Error::Unreadable {

@@ -298,9 +298,7 @@ fn begun(folder: &Dir, asked: &MessageId) -> Result<Option<MessageId>> {
 
 /// The answer is delivered; what was noted about it is litter now, and harmless if it stays.
 fn forget(me: &Me, asked: &MessageId) {
-    let Ok(folder) = me.mailbox.dir().sub(FOLDER) else {
-        return;
-    };
+    let Ok(folder) = me.mailbox.dir().sub(FOLDER) else { return };
     while let Ok(Some(id)) = begun(&folder, asked) {
         if folder.remove(&format!("{}.{id}", key(asked))).is_err() {
             return;

@@ -6,7 +6,7 @@
 use super::send::Sender;
 use super::{Error, Letter, Me, Post, Receipt, Result, Why};
 use crate::journal::Event;
-use crate::mailbox::{Folder, Maildir, trash};
+use crate::mailbox::{Folder, IfAny, Maildir, trash};
 use crate::name::{MailboxId, MessageId, Name};
 use crate::registry::{self, Editing, Entry, Registry};
 use crate::room::Extent;
@@ -83,14 +83,8 @@ impl Post {
 
     /// Paths of unread messages in the order of their names; a mailbox that is not there has none.
     pub fn list_by_id(&self, id: &MailboxId) -> Result<Vec<std::path::PathBuf>> {
-        let mailbox = match Maildir::open(self.room.root(), id) {
-            Err(e) if e.is_missing() => return Ok(vec![]),
-            other => other?,
-        };
-        let mut names = match mailbox.list(Folder::Inbox, usize::MAX) {
-            Err(e) if e.is_missing() => return Ok(vec![]),
-            other => other?.names,
-        };
+        let Some(mailbox) = Maildir::open(self.room.root(), id).if_any()? else { return Ok(vec![]) };
+        let mut names = mailbox.list(Folder::Inbox, usize::MAX).if_any()?.unwrap_or_default().names;
         names.sort();
         Ok(names.iter().map(|name| mailbox.path(Folder::Inbox, name)).collect())
     }

@@ -295,9 +295,7 @@ impl Post {
     }
 
     pub(super) fn check_quota(&self, recipient: &MailboxId) -> Result<()> {
-        let Some(limit) = self.room.limits().mailbox_messages else {
-            return Ok(());
-        };
+        let Some(limit) = self.room.limits().mailbox_messages else { return Ok(()) };
         let count = self.mailbox(recipient)?.list(Folder::Inbox, 0)?.total;
         if count < limit {
             return Ok(());

@@ -5,8 +5,6 @@
 
 use std::path::PathBuf;
 
-use rustix::fs::FileType;
-
 use super::takeover::holder;
 use super::{Error, Post, Result, Why};
 use crate::journal::Event;
@@ -236,17 +234,7 @@ impl Post {
 
     /// A mailbox that has this name on its card and no entry: what an interrupted setup or a lost registry left.
     fn orphan(&self, registry: &Registry, name: &Name) -> Result<Option<MailboxId>> {
-        let mut ids = vec![];
-        self.room.root().scan(|entry, kind| {
-            if kind == FileType::Directory
-                && let Some(id) = str::from_utf8(entry).ok().and_then(|t| MailboxId::parse(t).ok())
-                && registry.by_id(&id).is_none()
-            {
-                ids.push(id);
-            }
-        })?;
-        ids.sort();
-        for id in ids {
+        for id in self.mailbox_ids()?.into_iter().filter(|id| registry.by_id(id).is_none()) {
             if self.carded_name(&id)?.is_some_and(|carded| carded == *name) {
                 return Ok(Some(id));
             }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Post, Result, Why};
 use crate::journal::Event;
-use crate::mailbox::Maildir;
 use crate::mailbox::presence::Presence;
+use crate::mailbox::{IfAny, Maildir};
 use crate::name::MailboxId;
 use crate::session::Session;
 
@@ -72,10 +72,7 @@ impl Post {
 
     /// Refuses a session whose mailbox was taken over by another.
     pub(super) fn check_holder(&self, session: &Session, id: &MailboxId) -> Result<()> {
-        let mailbox = match Maildir::open(self.room.root(), id) {
-            Err(e) if e.is_missing() => return Ok(()),
-            other => other?,
-        };
+        let Some(mailbox) = Maildir::open(self.room.root(), id).if_any()? else { return Ok(()) };
         match holder(&mailbox)? {
             Some(other) if !other.is(session) => Err(Error::TakenOver {
                 name: self.name_of(id.as_str()).to_owned(),

@@ -6,7 +6,6 @@
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -14,13 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::output::{Found, Reading};
 use super::presets::Preset;
 use crate::clock::Clock;
-use crate::mailbox::pause;
+use crate::os::{Handle, await_end};
 
 /// How much of an output is kept in its file.
 const KEPT: usize = 64 * 1024 * 1024;
@@ -58,7 +56,7 @@ pub enum Next {
     Stop,
 }
 
-/// Runs a command to its end. `look` is called again and again with what is known so far.
+/// Runs a command to its end. `look` is called at once, and again and again, with its group and what is known so far.
 pub fn run(
     command: &mut Command,
     prompt: Vec<u8>,
@@ -66,19 +64,16 @@ pub fn run(
     (out, err): (File, File),
     limit: Duration,
     clock: &dyn Clock,
-    mut look: impl FnMut(&Found) -> Next,
+    mut look: impl FnMut(u32, &Found) -> Next,
 ) -> io::Result<Ended> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
-    let ending = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let (process, group) = (Handle::of_child(&child), Pid::from_child(&child));
     let end_group = |signal: Signal| {
-        if let Some(group) = group {
-            let _ = kill_process_group(group, signal);
-        }
+        let _ = kill_process_group(group, signal);
         // It may have gone into another group.
-        if let Some(ending) = &ending {
-            let _ = pidfd_send_signal(ending, signal);
+        if let Some(process) = &process {
+            process.signal(signal);
         }
     };
     if let Some(mut stdin) = child.stdin.take() {
@@ -108,7 +103,7 @@ pub fn run(
                 asked_to_end = Some(now);
                 end_group(Signal::TERM);
             }
-            None if look(lock(&reading).found()) == Next::Stop => {
+            None if look(child.id(), lock(&reading).found()) == Next::Stop => {
                 overtaken = true;
                 asked_to_end = Some(now);
                 end_group(Signal::TERM);
@@ -116,7 +111,8 @@ pub fn run(
             Some(since) if now.saturating_sub(since) >= GRACE => end_group(Signal::KILL),
             _ => {}
         }
-        wait(ending.as_ref(), limit.saturating_sub(now.saturating_sub(start)));
+        let left = limit.saturating_sub(now.saturating_sub(start));
+        await_end(process.as_ref(), LOOK.min(left.max(Duration::from_millis(20))));
     };
     drain(&readers);
     // Whatever is left in the group holds pipes and locks that nobody reads or needs.
@@ -135,14 +131,6 @@ pub fn run(
         tail,
         other_tail,
     })
-}
-
-/// Sleeps until the process ends, it is time to look, or the time that is left is over.
-fn wait(ending: Option<&OwnedFd>, left: Duration) {
-    let limit = LOOK.min(left.max(Duration::from_millis(20)));
-    let Some(fd) = ending else { return pause(Duration::from_millis(20)) };
-    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(limit.subsec_nanos()) };
-    let _ = poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&timeout));
 }
 
 /// Copies what comes into a file, up to a bound, and into a reading. `open` is let go at its end.
@@ -192,7 +180,7 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
         let preset = Preset::of_text();
-        run(&mut command, b"prompt\n".to_vec(), &preset, (out, err), limit, &SystemClock, |_| Next::GoOn)
+        run(&mut command, b"prompt\n".to_vec(), &preset, (out, err), limit, &SystemClock, |_, _| Next::GoOn)
             .unwrap()
     }
 

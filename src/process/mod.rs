@@ -12,17 +12,14 @@ pub mod presets;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Process {
     pub pid: u64,
-    /// When it began, in the kernel's ticks since boot, which tells it from a later one with the same number.
+    /// When it began, in the kernel's ticks since boot, which tells it from a later one with the same number; 0 if nobody says.
     pub started: u64,
 }
 
 impl Process {
     /// The process with this number, if there is one.
     pub fn of(pid: u64) -> Option<Self> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the program's own word and may hold anything, so fields count from its end.
-        let started = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
-        Some(Self { pid, started })
+        Some(Self { pid, started: crate::os::started(pid)? })
     }
 
     /// Whether it was recorded, and is not running any more.

@@ -144,9 +144,7 @@ impl Covered {
     }
 
     fn link(&mut self, path: &Path, rest: Option<&str>, depth: usize, lines: &mut Vec<String>) -> Result<()> {
-        let Ok(real) = std::fs::canonicalize(path) else {
-            return self.add(path, "link", "nowhere", lines);
-        };
+        let Ok(real) = std::fs::canonicalize(path) else { return self.add(path, "link", "nowhere", lines) };
         if real.to_str().is_none() {
             return Err(uncovered(path));
         }

@@ -176,13 +176,8 @@ fn lexical(path: &Path) -> PathBuf {
 fn names(dir: &Dir, folder: &str, ends: &[&str], beside: &str) -> Result<Vec<String>> {
     let Some(_) = sub(dir, beside)? else { return Ok(vec![]) };
     let Some(folder) = sub(dir, folder)? else { return Ok(vec![]) };
-    let mut names = vec![];
-    folder.scan(|name, kind| {
-        let name = str::from_utf8(name).ok().filter(|_| kind == FileType::RegularFile);
-        names.extend(name.filter(|name| ends.iter().any(|end| name.ends_with(end))).map(str::to_owned));
-    })?;
-    names.sort();
-    Ok(names)
+    let is_wanted = |name: &str| ends.iter().any(|end| name.ends_with(end));
+    Ok(folder.names(|name, kind| kind == FileType::RegularFile && is_wanted(name))?)
 }
 
 /// A folder below a directory. In a room a file is called `.postroom`, and behind a link is nothing of the project's.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::item::{Item, Key};
 use super::{Result, difference};
 use crate::hex;
-use crate::mailbox::Dir;
+use crate::mailbox::{Dir, IfAny};
 use crate::message::visible;
 
 /// The longest description that is kept for a difference.
@@ -39,10 +39,7 @@ impl Store {
 
     /// What was said about a project; nothing if there is no record.
     pub fn record(&self, project: &Path) -> Result<Record> {
-        let dir = match Dir::open(&self.path) {
-            Err(e) if e.is_missing() => return Ok(Record::default()),
-            other => other?,
-        };
+        let Some(dir) = Dir::open(&self.path).if_any()? else { return Ok(Record::default()) };
         Ok(match dir.read(&file_of(project), LIMIT)? {
             Some(text) => Record::parse(&String::from_utf8_lossy(&text)),
             None => Record::default(),
@@ -57,10 +54,7 @@ impl Store {
             dir.sync_parents()?;
             return Ok(());
         }
-        let dir = match Dir::open(&self.path) {
-            Err(e) if e.is_missing() => return Ok(()),
-            other => other?,
-        };
+        let Some(dir) = Dir::open(&self.path).if_any()? else { return Ok(()) };
         match dir.remove(&file_of(project)) {
             Err(e) if e.is_missing() => Ok(()),
             // What was taken back stays so, also after a power cut.

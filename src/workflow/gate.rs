@@ -15,6 +15,7 @@ use super::run_mail;
 use super::runs::Runs;
 use crate::message::visible;
 use crate::name::{MailboxId, MessageId};
+use crate::os::Supervisor;
 use crate::post::{Post, Result};
 use crate::process::child::{self, Next};
 use crate::process::marked;
@@ -41,7 +42,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
     let AskKind::Command { gate, text } = &ask.kind else { return Ok(false) };
     let Some(Gate::Command { command: words, timeout }) = step.gates.get(*gate) else { return Ok(false) };
     let mark = mark(&id);
-    marked::end(&mark);
+    marked::end(&mark, Supervisor::Dead, || runs.gates(run));
     let (verdict, why) = match words.split_first() {
         None => (false, "it names no program".to_owned()),
         Some((program, arguments)) => {
@@ -51,9 +52,18 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
             let files = (runs.log_of_gate(run, &id, "out")?, runs.log_of_gate(run, &id, "err")?);
             let clock = post.room().clock();
             let preset = Preset::of_text();
-            match child::run(&mut command, text.clone().into_bytes(), &preset, files, *timeout, clock, |_| {
-                Next::GoOn
-            }) {
+            match child::run(
+                &mut command,
+                text.clone().into_bytes(),
+                &preset,
+                files,
+                *timeout,
+                clock,
+                |group, _| {
+                    marked::note(&mark, group, || runs.gates(run));
+                    Next::GoOn
+                },
+            ) {
                 Ok(ended) => {
                     let said = last(&format!("{}\n{}", ended.other_tail.trim(), ended.tail.trim()));
                     let how = match (ended.timed_out, ended.code, ended.signal) {
@@ -70,7 +80,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
             }
         }
     };
-    marked::end_all(&mark);
+    marked::end(&mark, Supervisor::Me, || runs.gates(run));
     let me = post.other(&mailbox)?;
     let letter = mail::note(&format!("{}: gate", step.name), &id, why.trim(), !verdict);
     run_mail::note_to_self(post, &me, &letter, &MessageId::derived(format!("verdict {id}").as_bytes()))?;
@@ -82,7 +92,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
 /// Ends the command of a gate that nobody waits for any more; its process then comes to a verdict by itself.
 pub(super) fn end(runs: &Runs, run: &str, id: &MessageId) {
     if matches!(runs.gate(run, id), Ok(None)) {
-        marked::end(&mark(id));
+        marked::end(&mark(id), Supervisor::Lives, || runs.gates(run));
     } else {
         runs.forget_gate(run, id);
     }

@@ -37,11 +37,8 @@ impl RunsToPrune for Workflows {
         if runs.is_open(run) {
             return Err(not_over("it is in progress".to_owned()));
         }
-        let mailbox = match post.room().root().sub(run) {
-            // A prune was interrupted here.
-            Err(e) if e.is_missing() => return Ok((began, 0)),
-            other => other?,
-        };
+        // Else a prune was interrupted here.
+        let Some(mailbox) = post.room().root().sub_if_any(run)? else { return Ok((began, 0)) };
         if look_at(post, &runs, run)?.status() == Status::InProgress {
             return Err(not_over("it is in progress".to_owned()));
         }

@@ -163,9 +163,7 @@ impl Reader<'_> {
         let inputs = get("inputs").map(|node| self.inputs(node)).unwrap_or_default();
         let parallel = get("parallel").and_then(|node| self.count(node, "parallel", 1..=ITEMS));
         let bytes = get("result_bytes").and_then(|node| self.count(node, "result_bytes", 256..=1024 * 1024));
-        let Some(node) = get("steps") else {
-            return self.wrong(document.place, "a workflow has `steps`");
-        };
+        let Some(node) = get("steps") else { return self.wrong(document.place, "a workflow has `steps`") };
         let steps = self.steps(node)?;
         Some(Definition {
             name: name.to_owned(),

@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use crate::clock::Timestamp;
-use crate::mailbox::Dir;
 use crate::mailbox::fault::Result;
 use crate::mailbox::lock::{Hold, Lock};
 use crate::mailbox::trash::Bag;
+use crate::mailbox::{Dir, IfAny};
 use crate::name::{MailboxId, MessageId};
 use crate::post::SentStep;
 use crate::room::Room;
@@ -98,10 +98,7 @@ impl Runs {
 
     /// The same for a look, if there ever was a run here.
     pub fn existing(room: &Room) -> Result<Option<Self>> {
-        match room.root().sub(FOLDER) {
-            Err(e) if e.is_missing() => Ok(None),
-            other => Ok(Some(Self { dir: other? })),
-        }
+        Ok(room.root().sub_if_any(FOLDER)?.map(|dir| Self { dir }))
     }
 
     /// The directory for the state of runs in a room without a tree.
@@ -153,10 +150,7 @@ impl Runs {
     }
 
     fn names(&self, folder: &str) -> Result<Vec<String>> {
-        let dir = match self.dir.sub(folder) {
-            Err(e) if e.is_missing() => return Ok(vec![]),
-            other => other?,
-        };
+        let Some(dir) = self.dir.sub(folder).if_any()? else { return Ok(vec![]) };
         let mut names = vec![];
         dir.scan_once(|name, _| {
             let name = str::from_utf8(name).ok().filter(|name| MailboxId::parse(name).is_ok());
@@ -265,12 +259,17 @@ impl Runs {
 
     /// The right to run a gate; `None`: its process lives.
     pub fn gate(&self, run: &str, id: &MessageId) -> Result<Option<Lock>> {
-        self.dir_of(run)?.made_sub("gates")?.try_lock(id.as_str(), Hold::Alone)
+        self.gates(run)?.try_lock(id.as_str(), Hold::Alone)
+    }
+
+    /// What gates of a run leave while they are at work.
+    pub(super) fn gates(&self, run: &str) -> Result<Dir> {
+        self.dir_of(run)?.made_sub("gates")
     }
 
     /// A file for what a gate prints.
     pub fn log_of_gate(&self, run: &str, id: &MessageId, what: &str) -> Result<std::fs::File> {
-        let (gates, name) = (self.dir_of(run)?.made_sub("gates")?, format!("{id}.{what}"));
+        let (gates, name) = (self.gates(run)?, format!("{id}.{what}"));
         // A gate whose process was killed has left its own.
         let _ = gates.remove(&name);
         gates.log_file(&name)
@@ -283,9 +282,8 @@ impl Runs {
 }
 
 fn move_run(from: &Dir, run: &str, to: &Dir) -> Result<()> {
-    match from.rename_dir(run, to, run) {
-        Err(e) if e.is_missing() => return Ok(()),
-        other => other?,
+    if from.rename_dir(run, to, run).if_any()?.is_none() {
+        return Ok(());
     }
     to.sync()?;
     from.sync()

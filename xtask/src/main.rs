@@ -12,6 +12,7 @@
 mod agents;
 mod bench;
 mod figures;
+mod portable;
 mod repo;
 mod report;
 mod run;
@@ -29,7 +30,11 @@ type Task = fn(&[String]) -> Result<(), String>;
 
 /// Name, what it does, and the function: help and dispatch are the same table.
 const TASKS: [(&str, &str, Task); 4] = [
-    ("test", "everything that continuous integration runs", test::run),
+    (
+        "test",
+        "[--portable]: everything that continuous integration runs; or the suite on the portable layer",
+        test::run,
+    ),
     (
         "torture",
         "[ID…] [--tier 0|1|2 [--write]] [--soak MINUTES]: kill, errno, power cut, races on the release binary",

@@ -26,6 +26,14 @@ pub(crate) fn quietly(command: &mut Command) -> Result<(), String> {
     judge(&line, output.status)
 }
 
+/// Like [`run`], and returns what it says on standard output instead of printing it.
+pub(crate) fn unseen(command: &mut Command) -> Result<String, String> {
+    let line = announce(command);
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|source| format!("cannot run `{line}`: {source}"))?;
+    judge(&line, output.status).map(|()| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// Like [`run`], and returns the lines of standard output beside the verdict.
 pub(crate) fn teed(command: &mut Command) -> (Vec<String>, Result<(), String>) {
     let line = announce(command);

@@ -10,18 +10,29 @@ use std::path::Path;
 use crate::repo::Repo;
 use crate::report::{Outcome, Report};
 use crate::run::run as execute;
-use crate::{tidy, tools, torture};
+use crate::{portable, tidy, tools, torture};
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
-    if let Some(argument) = args.first() {
-        return Err(format!("`cargo xtask test` runs everything and takes no argument such as `{argument}`"));
-    }
+    let portable = match args {
+        [] => false,
+        [word] if word == "--portable" => true,
+        [.., argument] => {
+            return Err(format!(
+                "`cargo xtask test` runs everything and takes no argument such as `{argument}`"
+            ));
+        }
+    };
     let repo = Repo::open()?;
     let skipped = repo.skipped_file();
     forget(&skipped)?;
 
     let mut report = Report::default();
     report.step("tools", "what the tests need", |report| tools::install(&repo, report));
+    if portable {
+        report.step("tests", "the suite on the portable layer", |_| portable::test(&repo, &skipped).into());
+        report.step("torture", "tier 0 on the portable layer", |_| portable::torture(&repo, &skipped).into());
+        return end(report, &skipped);
+    }
     report.step("fmt", "the layout of the code", |_| fmt(&repo));
     report.step("clippy", "lints, and the boundaries of clippy.toml", |_| clippy(&repo));
     report.step("build", "the release binary", |_| torture::build(&repo).into());
@@ -30,8 +41,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     report.step("deny", "licences, bans, sources; not advisories, which need a network", |_| deny(&repo));
     report.step("tidy", "what no lint checks", |_| tidy::check(&repo.root).into());
     report.step("torture", "tier 0 and the proof", |_| torture::prove(&repo, Some(&skipped)).into());
-    report.skipped_tests = recorded(&skipped);
+    end(report, &skipped)
+}
 
+fn end(mut report: Report, skipped: &Path) -> Result<(), String> {
+    report.skipped_tests = recorded(skipped);
     print!("{report}");
     if report.failed() { Err(String::new()) } else { Ok(()) }
 }
@@ -54,9 +68,11 @@ fn clippy(repo: &Repo) -> Outcome {
     if verdict.is_ok() && repo.has_test(torture::TARGET) {
         verdict = execute(repo.cargo().args(["clippy", "--test", torture::TARGET]).args(deny_warnings));
     }
-    // What is a feature can be left out.
-    if verdict.is_ok() {
-        verdict = execute(repo.cargo().args(["clippy", "--no-default-features"]).args(deny_warnings));
+    // What is a feature can be left out, and other Unixes have another layer below.
+    for features in [["--no-default-features"].as_slice(), &["--features", "portable"]] {
+        if verdict.is_ok() {
+            verdict = execute(repo.cargo().arg("clippy").args(features).args(deny_warnings));
+        }
     }
     verdict.into()
 }
@@ -122,5 +138,7 @@ mod tests {
     #[test]
     fn an_argument_is_refused_before_anything_runs() {
         assert!(run(&["--quick".to_owned()]).unwrap_err().contains("--quick"));
+        let two = ["--portable", "--quick"].map(str::to_owned);
+        assert!(run(&two).is_err());
     }
 }

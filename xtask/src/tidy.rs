@@ -9,6 +9,7 @@ mod graph;
 mod links;
 mod markdown;
 mod pages;
+mod platform;
 mod source;
 mod text;
 
@@ -69,6 +70,7 @@ fn findings(files: &[File], private: &[String]) -> Vec<Finding> {
     findings.extend(links::findings(files));
     findings.extend(pages::findings(files));
     findings.extend(graph::findings(files));
+    findings.extend(platform::findings(files));
     findings.sort();
     findings
 }
@@ -109,6 +111,7 @@ mod tests {
             ("src/lib.rs", "//! Trailing space. \n"),
             ("README.md", "[nowhere](nowhere.md)\n"),
             ("CHANGELOG.md", "# Changelog\n"),
+            ("src/lib.rs", "//! The library.\nuse rustix::fs::inotify;\n"),
         ] {
             let directory = tree(&TIDY);
             fs::write(directory.path().join(untidy.0), untidy.1).unwrap();

@@ -2,28 +2,38 @@
 //!
 //! With the feature `mutations` each of them can be left out, so that a test sees whether that would be noticed.
 
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
 
-use rustix::fs::{OFlags, RenameFlags};
+use rustix::fs::OFlags;
+use rustix::io::{Errno, Result};
+
+use super::Dir;
+use crate::os;
 
 /// The one sync of a file or a directory.
 #[cfg_attr(feature = "mutations", track_caller)]
-pub(super) fn fsync(fd: impl AsFd) -> rustix::io::Result<()> {
+pub(super) fn fsync(fd: impl AsFd) -> Result<()> {
     #[cfg(feature = "mutations")]
     if super::mutation::leaves_out("sync") {
         return Ok(());
     }
-    rustix::fs::fsync(fd)
+    os::sync(fd)
 }
 
-/// What keeps a rename from replacing.
+/// A rename that never replaces. Some systems and disks know none ([`is_unknown`]).
 #[cfg_attr(feature = "mutations", track_caller)]
-pub(super) fn no_replace() -> RenameFlags {
+pub(super) fn rename_new(from: &Dir, name: &OsStr, to: &Dir, new: &str) -> Result<()> {
     #[cfg(feature = "mutations")]
     if super::mutation::leaves_out("no-replace") {
-        return RenameFlags::empty();
+        return rustix::fs::renameat(&from.fd, name, &to.fd, new);
     }
-    RenameFlags::NOREPLACE
+    os::rename_new(&from.fd, name, &to.fd, new)
+}
+
+/// Whether a call failed because there is no such call here.
+pub(super) fn is_unknown(e: Errno) -> bool {
+    matches!(e, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }
 
 /// What keeps a new file from being one that is there.

@@ -7,12 +7,13 @@
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-use rustix::fs::{self, Mode, OFlags, ResolveFlags};
+use rustix::fs::{self, Mode};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::Dir;
+use super::flags::dir_flags;
 use crate::mailbox::fault::{Durability, Error, Result};
-use crate::random;
+use crate::{os, random};
 
 impl Dir {
     /// Opens a directory outside the room by its absolute path, through no link at all.
@@ -21,20 +22,10 @@ impl Dir {
         if !path.is_absolute() || !plain {
             return Err(Error::io("open", path, Errno::INVAL));
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = retry_on_intr(|| {
-            fs::openat2(
-                fs::CWD,
-                path,
-                flags,
-                Mode::empty(),
-                ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-            )
-        });
-        let fd = match opened {
+        let fd = match os::open_without_links(path, dir_flags()) {
             Ok(fd) => fd,
-            // Old kernels and some sandboxes lack the call; and it does not say which component is none to go through.
-            Err(Errno::NOSYS | Errno::PERM | Errno::LOOP | Errno::NOTDIR) => step_by_step(path, flags)?,
+            // Some systems, old kernels and some sandboxes lack the call; and it does not say which component is none to go through.
+            Err(Errno::NOSYS | Errno::PERM | Errno::LOOP | Errno::NOTDIR) => step_by_step(path)?,
             Err(e) => return Err(Error::io("open", path, e)),
         };
         Self::of(fd, path)
@@ -66,13 +57,13 @@ impl Dir {
     }
 }
 
-fn step_by_step(path: &Path, flags: OFlags) -> Result<OwnedFd> {
-    let mut at =
-        retry_on_intr(|| fs::open("/", flags, Mode::empty())).map_err(|e| Error::io("open", path, e))?;
+fn step_by_step(path: &Path) -> Result<OwnedFd> {
+    let mut at = retry_on_intr(|| fs::open("/", dir_flags(), Mode::empty()))
+        .map_err(|e| Error::io("open", path, e))?;
     let mut so_far = std::path::PathBuf::from("/");
     for component in path.components().filter(|c| matches!(c, Component::Normal(_))) {
         so_far.push(component);
-        at = match retry_on_intr(|| fs::openat(&at, component.as_os_str(), flags, Mode::empty())) {
+        at = match retry_on_intr(|| fs::openat(&at, component.as_os_str(), dir_flags(), Mode::empty())) {
             Ok(fd) => fd,
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 return Err(Error::not_a_directory(fs::CWD, &so_far, so_far.clone()));
@@ -104,9 +95,8 @@ mod tests {
             assert!(Dir::outside(&path.join(bad)).is_err(), "{bad}");
         }
         assert!(Dir::outside(Path::new("a")).is_err());
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        assert!(step_by_step(&path.join("a/b"), flags).is_ok());
-        assert!(step_by_step(&path.join("link/b"), flags).is_err());
+        assert!(step_by_step(&path.join("a/b")).is_ok());
+        assert!(step_by_step(&path.join("link/b")).is_err());
     }
 
     #[test]

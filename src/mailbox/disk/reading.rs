@@ -1,17 +1,16 @@
 //! Reading: files and directories as they are, without following a link or waiting on anything.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::io::Read;
 use std::path::Path;
 
-use rustix::fs::{self, AtFlags, FileType, Mode, RawDir};
+use rustix::fs::{self, FileType, Mode, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::flags::{dir_flags, file_flags};
 use super::{Dir, FILE_MODE, Opened, check_owner, check_regular};
-use crate::mailbox::fault::{Error, Result};
+use crate::mailbox::fault::{Error, IfAny, Result};
+use crate::os;
 
 impl Dir {
     /// Opens a regular file of this user for reading, without following a link or waiting on a FIFO.
@@ -46,59 +45,41 @@ impl Dir {
 
     /// The whole of a small file. `None` if it is not there.
     pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
-        match self.open_file(name) {
-            Ok(opened) => opened.read_all(limit).map(Some),
-            Err(e) if e.is_missing() => Ok(None),
-            Err(e) => Err(e),
-        }
+        self.open_file(name).if_any()?.map(|opened| opened.read_all(limit)).transpose()
+    }
+
+    /// The whole of a small file, and what was known of it when it was opened. `None` if it is not there.
+    pub fn read_known(&self, name: &str, limit: u64) -> Result<Option<(Vec<u8>, Stat)>> {
+        let Some(opened) = self.open_file(name).if_any()? else { return Ok(None) };
+        let stat = opened.stat;
+        Ok(Some((opened.read_all(limit)?, stat)))
     }
 
     /// The last bytes of a file, at most `limit`. `None` if it is not there.
     pub fn tail(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
-        let mut opened = match self.open_file(name) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
-        };
-        let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
-        let start = SeekFrom::Start(size.saturating_sub(limit));
-        opened.file.seek(start).map_err(|e| Error::std("read", &opened.path, e))?;
-        opened.head(usize::try_from(limit.min(size)).unwrap_or(usize::MAX)).map(Some)
+        self.open_file(name).if_any()?.map(|opened| opened.tail(limit).map(|(bytes, _)| bytes)).transpose()
     }
 
-    /// Shows every entry but `.` and `..` to `see`, in no order, straight from the kernel's buffer.
+    /// Shows every entry but `.` and `..` to `see`, in no order.
     pub fn scan(&self, see: impl FnMut(&[u8], FileType)) -> Result<()> {
         let fd = retry_on_intr(|| fs::openat(&self.fd, ".", dir_flags(), Mode::empty()))
             .map_err(|e| Error::io("open", &self.path, e))?;
-        self.scan_by(&fd, see)
+        os::entries(fd, see).map_err(|e| Error::io("list", &self.path, e))
     }
 
-    /// The same for a directory that was opened for nothing else, and needs no descriptor of its own for it.
+    /// The names that are wanted and UTF-8, sorted.
+    pub fn names(&self, wanted: impl Fn(&str, FileType) -> bool) -> Result<Vec<String>> {
+        let mut names = vec![];
+        self.scan(|name, kind| {
+            names.extend(str::from_utf8(name).ok().filter(|name| wanted(name, kind)).map(str::to_owned));
+        })?;
+        names.sort();
+        Ok(names)
+    }
+
+    /// [`Dir::scan`] of a directory that was opened for nothing else, and needs no descriptor of its own for it.
     pub fn scan_once(self, see: impl FnMut(&[u8], FileType)) -> Result<()> {
-        self.scan_by(&self.fd, see)
-    }
-
-    fn scan_by(&self, fd: &OwnedFd, mut see: impl FnMut(&[u8], FileType)) -> Result<()> {
-        let mut buffer = vec![MaybeUninit::uninit(); 64 * 1024];
-        let mut entries = RawDir::new(fd, &mut buffer);
-        while let Some(entry) = entries.next() {
-            let entry = match entry {
-                Err(Errno::INTR) => continue,
-                // Removed while it was open: there is nothing in it.
-                Err(Errno::NOENT) => return Ok(()),
-                other => other.map_err(|e| Error::io("list", &self.path, e))?,
-            };
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
-            let kind = match entry.file_type() {
-                FileType::Unknown => fs::statat(&self.fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
-                known => known,
-            };
-            see(name, kind);
-        }
-        Ok(())
+        os::entries(&self.fd, see).map_err(|e| Error::io("list", &self.path, e))
     }
 }
 

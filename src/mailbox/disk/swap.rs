@@ -4,16 +4,13 @@
 //! out of the way in one step, compared, and put back if it is something else; nothing that somebody wrote is ever removed.
 //! A new file keeps the mode, the group and the access list of the old one.
 
-use rustix::fs::{self, Mode, RenameFlags, Stat};
+use rustix::fs::{self, Mode, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::Dir;
-use super::flags::fsync;
+use super::flags::{fsync, is_unknown};
 use crate::mailbox::fault::{Error, Result};
-use crate::random;
-
-/// The attribute that holds what a mode cannot say about who may read a file.
-const ACCESS_LIST: &str = "system.posix_acl_access";
+use crate::{os, random};
 
 /// What became of a change of a file that others may change too.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,15 +49,10 @@ impl Dir {
         if !is_same(&self.stat(name)?, was.1) {
             return Ok(Swapped::Changed);
         }
-        let exchange = |doing| {
-            retry_on_intr(|| fs::renameat_with(self.fd(), staged, self.fd(), name, RenameFlags::EXCHANGE))
-                .map_err(|e| self.fault(doing, name, e))
-        };
+        let exchange = |doing| os::exchange(self.fd(), staged, name).map_err(|e| self.fault(doing, name, e));
         match exchange("replace") {
             Ok(()) => {}
-            Err(e) if matches!(e.errno(), Some(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) => {
-                return self.swap_by_look(name, staged, was);
-            }
+            Err(e) if e.errno().is_some_and(is_unknown) => return self.swap_by_look(name, staged, was),
             Err(e) => return Err(e),
         }
         // What was displaced has the staged name now; if it is not what was read, it goes back. The look comes after the sync:
@@ -130,7 +122,8 @@ impl Dir {
 
     /// Stages new content for a file, with the access that people have to it now.
     fn stage_like(&self, staged: &str, bytes: &[u8], name: &str, read: &Stat) -> Result<Stat> {
-        let acl = self.access_list(name)?;
+        let acl = os::access_list(&self.open_file(name)?.file)
+            .map_err(|e| self.fault("read the access list of", name, e))?;
         let make = || {
             let (file, made) = self.create(staged, bytes)?;
             let fault = |doing| move |e| self.fault(doing, staged, e);
@@ -143,15 +136,7 @@ impl Dir {
                     Err(e) => return Err(fault("set the group of")(e)),
                 }
             }
-            let listed = match &acl {
-                Some(acl) => fs::fsetxattr(&file, ACCESS_LIST, acl, fs::XattrFlags::empty()),
-                // The directory may have given it one.
-                None => fs::fremovexattr(&file, ACCESS_LIST),
-            };
-            match listed {
-                Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) if acl.is_none() => {}
-                other => other.map_err(fault("set the access list of"))?,
-            }
+            os::set_access_list(&file, acl.as_deref()).map_err(fault("set the access list of"))?;
             if mode != made.st_mode & 0o777 {
                 fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(fault("set the mode of"))?;
             }
@@ -159,24 +144,6 @@ impl Dir {
             fs::fstat(&file).map_err(fault("look at"))
         };
         make().inspect_err(|_| drop(self.remove(staged)))
-    }
-
-    /// The access list of a file, if it has more than a mode.
-    fn access_list(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let opened = self.open_file(name)?;
-        let read = || {
-            // Nearly no file has one, and the kernel clears as much memory as it is offered. So the first question offers none.
-            fs::fgetxattr(&opened.file, ACCESS_LIST, &mut [0_u8; 0])?;
-            let mut acl = vec![0; 64 * 1024];
-            let length = fs::fgetxattr(&opened.file, ACCESS_LIST, &mut acl)?;
-            acl.truncate(length);
-            Ok(acl)
-        };
-        match read() {
-            Ok(acl) => Ok(Some(acl)),
-            Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
-            Err(e) => Err(self.fault("read the access list of", name, e)),
-        }
     }
 }
 
@@ -204,9 +171,7 @@ mod tests {
 
     /// A file as it is read before a change.
     fn read(dir: &Dir, name: &str) -> (Vec<u8>, Stat) {
-        let opened = dir.open_file(name).unwrap();
-        let stat = opened.stat;
-        (opened.read_all(1024).unwrap(), stat)
+        dir.read_known(name, 1024).unwrap().unwrap()
     }
 
     #[test]

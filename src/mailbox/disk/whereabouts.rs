@@ -1,50 +1,15 @@
-//! What can be told at a glance: whether anything lies in a directory, whether its path still leads to it, what kind of
-//! disk it is on, and the end of a long file.
+//! What can be told at a glance: whether anything is in a directory, whether its path still leads to it, and the end of a long
+//! file.
 
-use std::io::{Read, Seek, SeekFrom};
-use std::mem::MaybeUninit;
-use std::path::Path;
+use std::io::{Seek, SeekFrom};
 
-use rustix::fs::{self, FileType, Mode, RawDir};
+use rustix::fs::{self, FileType, Mode};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::flags::dir_flags;
 use super::{Dir, Opened};
-use crate::mailbox::fault::{Error, Result};
-
-/// The kind of network disk that a path leads to, if it does (format.md §1.4). A watch hears nothing there of what
-/// other machines write.
-pub fn network(path: &Path) -> Option<&'static str> {
-    let kind = retry_on_intr(|| fs::statfs(path)).ok()?.f_type;
-    // The type of the field differs between platforms; the numbers are all of 32 bits.
-    match kind as u32 {
-        0x6969 => Some("NFS"),
-        0x517b | 0xfe53_4d42 | 0xff53_4d42 => Some("SMB"),
-        0x0102_1997 => Some("9p"),
-        0x6573_5546 => Some("FUSE"),
-        0x5346_414f | 0x6b41_4653 => Some("AFS"),
-        0x00c3_6400 => Some("Ceph"),
-        _ => None,
-    }
-}
-
-/// Whether files are dated by the clock of this machine: on the disks that are known to be its own. Whoever else keeps a
-/// disk has a clock of its own.
-pub fn is_dated_by_this_machine(path: &Path) -> bool {
-    // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS, ZFS, bcachefs, ramfs, overlayfs (what is written lies in its upper layer).
-    const OWN: [u32; 9] = [
-        0xef53,
-        0x5846_5342,
-        0x9123_683e,
-        0x0102_1994,
-        0xf2f5_2010,
-        0x2fc1_2fc1,
-        0xca45_1a4e,
-        0x8584_58f6,
-        0x794c_7630,
-    ];
-    retry_on_intr(|| fs::statfs(path)).is_ok_and(|kind| OWN.contains(&(kind.f_type as u32)))
-}
+use crate::mailbox::fault::{Error, IfAny, Result};
+use crate::os;
 
 impl Dir {
     /// Whether nothing lies here; one look into the kernel's buffer, however much there is.
@@ -56,18 +21,7 @@ impl Dir {
     pub fn is_empty_at(&self, below: &str) -> Result<bool> {
         let fd = retry_on_intr(|| fs::openat(&self.fd, below, dir_flags(), Mode::empty()))
             .map_err(|e| Error::io("open", &self.path.join(below), e))?;
-        let mut buffer = [MaybeUninit::uninit(); 1024];
-        let mut entries = RawDir::new(fd, &mut buffer);
-        while let Some(entry) = entries.next() {
-            match entry {
-                Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
-                Ok(_) => return Ok(false),
-                Err(Errno::INTR) => {}
-                Err(Errno::NOENT) => return Ok(true),
-                Err(e) => return Err(Error::io("list", &self.path, e)),
-            }
-        }
-        Ok(true)
+        os::is_empty(fd).map_err(|e| Error::io("list", &self.path, e))
     }
 
     /// How many directories lie in a directory below; none if it is not there. Not every file system tells at a glance.
@@ -84,9 +38,8 @@ impl Dir {
 
     /// How many links a file has now, not as a cache remembers it.
     pub fn links(&self, name: &str) -> Result<u32> {
-        let flags = fs::AtFlags::SYMLINK_NOFOLLOW | fs::AtFlags::STATX_FORCE_SYNC;
-        match fs::statx(&self.fd, name, flags, fs::StatxFlags::NLINK) {
-            Ok(stat) => Ok(stat.stx_nlink),
+        match os::links(&self.fd, name) {
+            Ok(links) => Ok(links),
             Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => {
                 Ok(u32::try_from(self.stat(name)?.st_nlink).unwrap_or(u32::MAX))
             }
@@ -96,10 +49,7 @@ impl Dir {
 
     /// The directory `name` below this one, if it is there.
     pub fn sub_if_any(&self, name: &str) -> Result<Option<Self>> {
-        match self.sub(name) {
-            Err(e) if e.is_missing() => Ok(None),
-            other => other.map(Some),
-        }
+        self.sub(name).if_any()
     }
 
     /// The directory `name` beside this one, wherever this one is now.
@@ -123,12 +73,9 @@ impl Opened {
     pub fn tail(mut self, limit: u64) -> Result<(Vec<u8>, u64)> {
         let size = u64::try_from(self.stat.st_size).unwrap_or(0);
         let start = size.saturating_sub(limit);
-        let mut bytes = vec![];
-        let read = self.file.seek(SeekFrom::Start(start)).and_then(|_| {
-            // What is appended meanwhile belongs to the next look.
-            (&self.file).take(size - start).read_to_end(&mut bytes)
-        });
-        read.map(|_| (bytes, start)).map_err(|e| Error::std("read", &self.path, e))
+        self.file.seek(SeekFrom::Start(start)).map_err(|e| Error::std("read", &self.path, e))?;
+        // What is appended meanwhile belongs to the next look.
+        Ok((self.head(usize::try_from(size - start).unwrap_or(usize::MAX))?, start))
     }
 }
 

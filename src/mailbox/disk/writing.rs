@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 
-use rustix::fs::{self, AtFlags, Mode, OFlags, Stat};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::flags::{exclusive, fsync, no_replace};
+use super::flags::{exclusive, fsync, is_unknown, rename_new};
 use super::{Dir, FILE_MODE};
 use crate::mailbox::fault::{Durability, Error, IfAny, Result};
 use crate::random;
@@ -96,21 +96,27 @@ impl Dir {
     /// Gives a file its new name. `false`: and it still has its old one, because some file systems know no NOREPLACE, and
     /// a hard link refuses a taken name just as surely.
     fn renames(&self, name: &OsStr, to: &Dir, new: &str) -> Result<bool> {
-        let (doing, e) = match retry_on_intr(|| fs::renameat_with(&self.fd, name, &to.fd, new, no_replace()))
-        {
+        let (doing, e) = match retry_on_intr(|| rename_new(self, name, to, new)) {
             Ok(()) => return Ok(true),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                match fs::linkat(&self.fd, name, &to.fd, new, AtFlags::empty()) {
-                    Ok(()) => return Ok(false),
-                    Err(e) => ("link", e),
+            Err(e) if !is_unknown(e) => ("move", e),
+            Err(_) => match fs::linkat(&self.fd, name, &to.fd, new, AtFlags::empty()) {
+                Ok(()) => return Ok(false),
+                // A directory has no second name.
+                Err(Errno::PERM) if self.is_directory(name) => {
+                    return self.rename_plainly(name, to, new).map(|()| true);
                 }
-            }
-            Err(e) => ("move", e),
+                Err(e) => ("link", e),
+            },
         };
         Err(match e {
             Errno::EXIST => Error::Exists { path: to.path.join(new) },
             e => self.fault(doing, name, e),
         })
+    }
+
+    fn is_directory(&self, name: &OsStr) -> bool {
+        fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
     }
 
     /// Puts new content in the place of a file, whole or not at all, and durable.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::{Layout, Maildir};
 use crate::mailbox::delivery::DeliveryOutcome;
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::{Durability, Error, Result};
+use crate::mailbox::fault::{Durability, Error, IfAny, Result};
 use crate::mailbox::folder::Folder;
 use crate::message::{FileName, any, file_name, frontmatter};
 use crate::name::MessageId;
@@ -163,10 +163,7 @@ impl Maildir {
     /// The names in a folder that carry the digits of an id.
     pub fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
         let mut names = vec![];
-        let dir = match self.folder(folder) {
-            Err(e) if e.is_missing() => return Ok(names),
-            other => other?,
-        };
+        let Some(dir) = self.folder(folder).if_any()? else { return Ok(names) };
         dir.scan_once(|name, _| names.extend(self.if_twin(name, id)))?;
         Ok(names)
     }

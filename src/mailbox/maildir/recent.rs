@@ -10,10 +10,10 @@ use rustix::fs::{FileType, Stat};
 
 use super::Maildir;
 use crate::clock::Timestamp;
-use crate::mailbox::disk::is_dated_by_this_machine;
 use crate::mailbox::fault::Result;
 use crate::mailbox::folder::Folder;
 use crate::mailbox::reading::mtime;
+use crate::os::is_dated_by_this_machine;
 
 /// How far the clocks of two senders, or of two machines at one disk, may be apart; and how coarse a disk may be that keeps
 /// no fraction of a second.
@@ -25,13 +25,11 @@ const TICKS: Duration = Duration::from_millis(100);
 impl Maildir {
     pub(super) fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>> {
         let Some(dir) = self.folder_if_any(folder)? else { return Ok(vec![]) };
-        let (sent, mut names) = (since.minus(APART), vec![]);
+        let sent = since.minus(APART);
         let stamp = sent.compact();
-        dir.scan(|name, kind| {
-            let old = is_dated(name) && name < stamp.as_bytes();
-            if kind == FileType::RegularFile && !old && self.is_message(name) {
-                names.extend(str::from_utf8(name).map(str::to_owned));
-            }
+        let mut names = dir.names(|name, kind| {
+            let old = is_dated(name.as_bytes()) && *name < *stamp;
+            kind == FileType::RegularFile && !old && self.is_message(name.as_bytes())
         })?;
         let local = !names.is_empty() && is_dated_by_this_machine(dir.path());
         let is_older = |name: &str, stat: Stat| match is_dated(name.as_bytes()) {
@@ -40,7 +38,6 @@ impl Maildir {
         };
         // What cannot be looked at is left to whoever opens it.
         names.retain(|name| !dir.stat(name).is_ok_and(|stat| is_older(name, stat)));
-        names.sort();
         Ok(names)
     }
 }

@@ -276,9 +276,8 @@ impl Agent {
         if from == Folder::Archive && self.inbox.stat(name).is_err_and(|e| e.is_missing()) {
             let Some(away) = self.tree.tray(Tray::ArchivedInbox, &self.id)? else { return Ok(None) };
             let Some(file) = away.to_move(name).if_any()? else { return Ok(None) };
-            match away.publish(name, &self.inbox, name) {
-                Err(e) if e.is_missing() => return Ok(None),
-                other => other?,
+            if away.publish(name, &self.inbox, name).if_any()?.is_none() {
+                return Ok(None);
             }
             self.inbox.sync_moved(&file)?;
         }
@@ -346,12 +345,7 @@ pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> Result<Option<(Task, Ve
     if !file_name::is_message(name.as_bytes()) || name.contains('/') {
         return Ok(None);
     }
-    let opened = match dir.open_file(name) {
-        Err(e) if e.is_missing() => return Ok(None),
-        other => other?,
-    };
-    let stat = opened.stat;
-    let bytes = opened.read_all(limit)?;
+    let Some((bytes, stat)) = dir.read_known(name, limit)? else { return Ok(None) };
     match tree::parse_named(&bytes, name.strip_suffix(".md").unwrap_or(name)) {
         Ok(task) => Ok(Some((task, bytes, stat))),
         Err(source) => Err(Error::Unreadable { path: dir.path().join(name), source }),

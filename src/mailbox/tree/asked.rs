@@ -71,11 +71,8 @@ impl Mailbox {
             }
         }
         for (name, note, written) in self.asked()? {
-            let tree = match Tree::open(Path::new(&note.tree)) {
-                // A tree that is gone answers nothing.
-                Err(e) if e.is_missing() => continue,
-                other => other?,
-            };
+            // A tree that is gone answers nothing.
+            let Some(tree) = Tree::open(Path::new(&note.tree)).if_any()? else { continue };
             let Ok(agent) = MailboxId::parse(&note.agent) else { continue };
             let id = match note.id.is_empty() {
                 false => Some(note.id),
@@ -125,12 +122,8 @@ impl Mailbox {
     /// The notes, each with its name and when it was written.
     fn asked(&self) -> Result<Vec<(String, Note, Timestamp)>> {
         let Some(notes) = self.notes()? else { return Ok(vec![]) };
-        let mut names = vec![];
-        notes.scan(|name, _| {
-            names.extend(str::from_utf8(name).ok().filter(|n| !n.starts_with('.')).map(str::to_owned))
-        })?;
         let mut found = vec![];
-        for name in names {
+        for name in notes.names(|name, _| !name.starts_with('.'))? {
             let Some(opened) = notes.open_file(&name).if_any()? else { continue };
             let written = mtime(&opened.stat);
             let bytes = opened.read_all(64 * 1024)?;

@@ -17,7 +17,7 @@ use super::facts::Tray;
 use super::{Error, Held, LIMIT, Result, Tree};
 use crate::clock::Timestamp;
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::{self, Durability};
+use crate::mailbox::fault::{self, Durability, IfAny};
 use crate::message::file_name;
 use crate::message::tree::{self, Status, Task};
 use crate::message::workspace::file_name_of;
@@ -172,9 +172,8 @@ fn is_taken(trays: &[(Tray, Dir)], id: &str) -> fault::Result<bool> {
             Tray::Inbox | Tray::ArchivedInbox => &request,
             Tray::Outbox | Tray::ArchivedOutbox => &response,
         };
-        match dir.stat(name) {
-            Err(e) if e.is_missing() => {}
-            other => return other.map(|_| true),
+        if dir.stat(name).if_any()?.is_some() {
+            return Ok(true);
         }
     }
     Ok(false)

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Facts, Seen, Tray};
 use super::{LIMIT, Tree};
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault;
+use crate::mailbox::fault::{self, IfAny};
 use crate::message::{file_name, tree};
 use crate::name::MailboxId;
 
@@ -61,10 +61,7 @@ impl Tree {
         let mut look = None;
         let mut new = HashMap::with_capacity(names.len());
         for name in names {
-            let stat = match dir.stat(&name) {
-                Err(e) if e.is_missing() => continue,
-                other => other?,
-            };
+            let Some(stat) = dir.stat(&name).if_any()? else { continue };
             let mark = mark(&stat);
             let known = match old.remove(&name).filter(|entry| entry.mark == mark) {
                 Some(entry) => {
@@ -146,10 +143,7 @@ fn messages(dir: &Dir, strange: &mut Vec<(OsString, &'static str)>) -> fault::Re
 
 /// Reads a message and marks what was read. `None`: it has gone meanwhile.
 fn read(dir: &Dir, name: &str) -> fault::Result<Option<(Known, Mark)>> {
-    let opened = match dir.open_file(name) {
-        Err(e) if e.is_missing() => return Ok(None),
-        other => other?,
-    };
+    let Some(opened) = dir.open_file(name).if_any()? else { return Ok(None) };
     let mark = mark(&opened.stat);
     let bytes = opened.read_all(LIMIT)?;
     let task = tree::parse_named(&bytes, name.strip_suffix(".md").unwrap_or(name));

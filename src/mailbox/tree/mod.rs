@@ -44,7 +44,7 @@ use rustix::fs::FileType;
 use thiserror::Error as ThisError;
 
 use super::disk::Dir;
-use super::fault;
+use super::fault::{self, IfAny};
 use super::lock::Lock;
 use crate::message::{ParseError, Unwritable, frontmatter, yaml};
 use crate::name::{BadName, MailboxId};
@@ -259,10 +259,8 @@ impl Tree {
     fn walk(&self, way: &[&str]) -> fault::Result<Option<Dir>> {
         let mut at: Option<Dir> = None;
         for step in way {
-            match at.as_ref().unwrap_or(&self.dir).sub(step) {
-                Err(e) if e.is_missing() => return Ok(None),
-                other => at = Some(other?),
-            }
+            let Some(next) = at.as_ref().unwrap_or(&self.dir).sub(step).if_any()? else { return Ok(None) };
+            at = Some(next);
         }
         Ok(at)
     }

@@ -89,14 +89,8 @@ impl Tree {
         let dir = self.dir.made_sub("shared")?;
         let path = || dir.path().join(&name);
         self.persist(path, || {
-            let (bytes, stat) = match dir.open_file(&name) {
-                Err(e) if e.is_missing() => (vec![], None),
-                other => {
-                    let opened = other?;
-                    let stat = opened.stat;
-                    (opened.read_all(LIMIT)?, Some(stat))
-                }
-            };
+            let (bytes, stat) = dir.read_known(&name, LIMIT)?.unzip();
+            let bytes = bytes.unwrap_or_default();
             let before = text(&dir, &name, &bytes)?;
             let after = change(before).map_err(|source| Error::Unreadable { path: path(), source })?;
             let done = match stat {

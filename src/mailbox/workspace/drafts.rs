@@ -13,7 +13,7 @@ use super::MAILBOX;
 use crate::mailbox::Mailbox;
 use crate::mailbox::delivery::{Delivery, envelope_in, restore};
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::Result;
+use crate::mailbox::fault::{IfAny, Result};
 use crate::message::workspace::{self, Kind, file_name_of};
 use crate::message::{Envelope, Native, any};
 
@@ -69,10 +69,7 @@ impl Mailbox {
                 }
             },
         };
-        let scratch = match dir.sub("scratch") {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other?,
-        };
+        let Some(scratch) = dir.sub("scratch").if_any()? else { return Ok(None) };
         Ok(scratch.read(&file_name_of(request), LIMIT)?.and_then(|bytes| envelope_in(&bytes)))
     }
 

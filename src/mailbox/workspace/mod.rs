@@ -53,10 +53,7 @@ pub fn make(workspace: &Path) -> Result<()> {
 
 /// What cannot be read at the place where a mailbox of the room is answered by workspaces.
 pub fn faults_at(dir: Dir, id: &MailboxId, limit: u64, now: Timestamp) -> Result<Vec<PlaceFault>> {
-    match unreadable_faults(&Maildir::workspace(dir, id), limit, now) {
-        Err(e) if e.is_missing() => Ok(vec![]),
-        other => other,
-    }
+    Ok(unreadable_faults(&Maildir::workspace(dir, id), limit, now).if_any()?.unwrap_or_default())
 }
 
 /// The longest message that is opened for its priority.

@@ -4,7 +4,7 @@
 //! `<root>/<mailbox>/shown/<file>.<time>`: an empty file for each. It may be deleted; then a request is shown again.
 
 use super::{Workspace, is_request};
-use crate::mailbox::fault::Result;
+use crate::mailbox::fault::{IfAny, Result};
 use crate::mailbox::folder::Folder;
 use crate::mailbox::reading::{Header, mtime};
 use crate::message::envelope::Envelope;
@@ -24,12 +24,8 @@ impl Workspace {
 
     /// The names that were not shown yet; the others are requests that wait for an answer.
     pub(super) fn not_shown(&self, names: Vec<String>) -> Result<Vec<String>> {
-        let shown = match self.home.dir().sub(FOLDER) {
-            Err(e) if e.is_missing() => return Ok(names),
-            other => other?,
-        };
-        let mut marks = vec![];
-        shown.scan(|name, _| marks.extend(str::from_utf8(name).ok().map(str::to_owned)))?;
+        let Some(shown) = self.home.dir().sub(FOLDER).if_any()? else { return Ok(names) };
+        let marks = shown.names(|_, _| true)?;
         let (mut left, mut used) = (vec![], vec![]);
         for name in names {
             match self.mark(&name)? {
@@ -46,13 +42,8 @@ impl Workspace {
 
     /// A request and its reply have one name, so the time of the file is part of the mark. `None`: it is gone.
     fn mark(&self, name: &str) -> Result<Option<String>> {
-        match self.folders.folder(Folder::Inbox)?.stat(name) {
-            Err(e) if e.is_missing() => Ok(None),
-            other => {
-                let stat = other?;
-                Ok(Some(format!("{name}.{}.{}", mtime(&stat).seconds(), stat.st_mtime_nsec)))
-            }
-        }
+        let Some(stat) = self.folders.folder(Folder::Inbox)?.stat(name).if_any()? else { return Ok(None) };
+        Ok(Some(format!("{name}.{}.{}", mtime(&stat).seconds(), stat.st_mtime_nsec)))
     }
 }
 

@@ -3,11 +3,16 @@
 use std::io::Write;
 use std::process::Child;
 
-/// Returns once a process has a watch open. A condition that can be seen is looked at, never slept for.
+/// Returns once a process has a watch open. A condition that can be seen is looked at, never slept for. With the portable layer
+/// there is no watch: then it sleeps between two looks.
 pub(crate) fn until_watching(child: &Child) {
-    let descriptors = format!("/proc/{}/fd", child.id());
+    let place = format!("/proc/{}", child.id());
+    if cfg!(feature = "portable") {
+        let sleeps = |at: String| ["nanosleep", "poll", "futex"].iter().any(|call| at.contains(call));
+        return until("a sleep", || std::fs::read_to_string(format!("{place}/wchan")).is_ok_and(sleeps));
+    }
     until("a watch", || {
-        std::fs::read_dir(&descriptors).is_ok_and(|list| {
+        std::fs::read_dir(format!("{place}/fd")).is_ok_and(|list| {
             list.flatten().any(|fd| {
                 std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains("inotify"))
             })
