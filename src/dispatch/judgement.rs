@@ -162,7 +162,7 @@ fn prompt(job: &Job<'_>, work: &[&Work]) -> String {
                 .to_owned()
         }
         (false, 1) => format!(
-            "Your last message of this run is sent to {sender} as the answer. Do not send it yourjob. Nobody can \
+            "Your last message of this run is sent to {sender} as the answer. Do not send it yourself. Nobody can \
              answer questions meanwhile; if something is missing, say so in it."
         ),
         (false, _) => format!(
