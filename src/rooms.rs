@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The same path is the same room. The same directory at another path is a repository that was moved, and its room goes with it. A
-//! copy is another repository. Only a setup gives a repository a room; until then the room is one that is not there.
+//! copy is another repository. `setup`, `install`, `rooms relink` and the `mb_*` functions that write give a repository its room;
+//! until then the room is one that is not there.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The disk: the only door to files. Nothing else in Postroom opens, renames, links, syncs or removes.
+//! The disk: the only door to files. Nothing else in Postroom creates, renames, links, syncs or removes.
 //!
 //! A [`Dir`] is an open directory; everything happens relative to it, one checked path component at a time,
 //! and never through a symbolic link. What is made is 0700 or 0600 whatever the umask; what is found

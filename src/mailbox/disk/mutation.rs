@@ -1,7 +1,7 @@
 //! Mutations: one sync or one no-replace flag left out, to see whether the torture battery notices it (D4).
 //!
 //! Compiled only with the feature `mutations`, which nothing but that test asks for. `POSTROOM_MUTATION` names what is
-//! left out, as `sync src/mailbox/maildir.rs:160`; `POSTROOM_MUTATION_SITES` names a file to which every place that is
+//! left out, as `sync src/mailbox/maildir/mod.rs:160`; `POSTROOM_MUTATION_SITES` names a file to which every place that is
 //! reached is appended, in the same words.
 
 use std::io::Write;
