@@ -115,8 +115,8 @@ pub fn run(
         await_end(process.as_ref(), LOOK.min(left.max(Duration::from_millis(20))));
     };
     drain(&readers);
-    // Whatever is left in the group holds pipes and locks that nobody reads or needs.
-    end_group(Signal::KILL);
+    // Whatever is left in the group holds pipes and locks that nobody reads or needs. The process itself is no more.
+    let _ = kill_process_group(group, Signal::KILL);
     drain(&readers);
     let (out_tail, err_tail) = (lock(&reading).tail(), lock(&said).tail());
     let (tail, other_tail) =

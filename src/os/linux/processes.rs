@@ -24,7 +24,7 @@ const INITIAL: &str = "pid:[4026531836]";
 pub struct Handle(OwnedFd);
 
 impl Handle {
-    /// `None`: this system has no handle on a child, and its group must do.
+    /// A child that was not waited for yet.
     pub fn of_child(child: &Child) -> Option<Self> {
         pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok().map(Self)
     }

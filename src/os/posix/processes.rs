@@ -18,9 +18,9 @@ use crate::os::{Ancestor, Supervisor, Terminal};
 pub struct Handle(Pid);
 
 impl Handle {
-    /// `None`: this system has no handle on a child, and its group must do. After it was waited for, its number may be another's.
-    pub fn of_child(_: &Child) -> Option<Self> {
-        None
+    /// A child that was not waited for yet: its number is its own until then.
+    pub fn of_child(child: &Child) -> Option<Self> {
+        Some(Self(Pid::from_child(child)))
     }
 
     pub fn signal(&self, signal: Signal) {
