@@ -1,4 +1,4 @@
-//! What a verb can fail with: one error, its exit code, and what to type next.
+//! Errors of the verbs: one type, with the exit code and the next command to type.
 
 use thiserror::Error as ThisError;
 
@@ -152,13 +152,13 @@ impl Error {
     pub(super) fn from_registry(e: &registry::Error) -> Self {
         match e {
             registry::Error::Ambiguous { .. } => Self::AmbiguousName { reason: e.to_string() },
-            // The disk failed, not the registry: it may be readable the next time.
+            // The disk failed, not the registry: the next read may succeed.
             registry::Error::Disk(mailbox::Error::Io { .. }) => Self::Failing { why: e.to_string() },
             e => Self::Registry(e.to_string()),
         }
     }
 
-    /// Whether the disk failed, so that nobody can say what is there.
+    /// Whether the disk failed, so that the state of the mail is unknown.
     pub(super) fn hides_mail(&self) -> bool {
         match self {
             Self::Failing { .. } => true,
@@ -167,7 +167,7 @@ impl Error {
         }
     }
 
-    /// Every error is named here, so that the compiler asks for the exit code of a new one.
+    /// Lists every error, so that the compiler demands an exit code for a new one.
     pub fn code(&self) -> Failure {
         match self {
             Self::UnknownName { .. }

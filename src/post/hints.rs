@@ -1,12 +1,12 @@
-//! Hints: what to type next after each error. An agent gives up at the first confusing error; a line that works
-//! when it is pasted keeps it going.
+//! Hints: the next command to type after each error. An agent gives up at the first confusing error; a command that
+//! works when pasted keeps it going.
 
 use super::Error;
 use crate::mailbox::fault;
 use crate::room;
 
 impl Error {
-    /// What to type next, most useful first.
+    /// The next commands to type, most useful first.
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::UnknownName { nearest, all, .. } => names_hint(nearest, all),
@@ -161,7 +161,7 @@ impl Error {
         }
     }
 
-    /// Whether the system forbade a write, as an agent's sandbox does.
+    /// Whether the system forbade a write, as a sandbox does.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Disk(e) | Self::Room(room::Error::Disk(e)) if e.is_forbidden())
     }
