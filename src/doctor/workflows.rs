@@ -1,4 +1,4 @@
-//! The doctor on what is kept of runs of workflows (format.md §14).
+//! The doctor's checks of the stored workflow runs (format.md §14).
 
 use rustix::fs::FileType;
 
@@ -33,7 +33,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Owners and modes of everything below; what begins with a dot was being written.
+    /// Checks owners and modes of everything below; a name with a leading dot was being written.
     fn kept(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
         for (name, kind) in entries(folder)? {
             let path = folder.path().join(&name).display().to_string();
