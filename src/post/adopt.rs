@@ -70,7 +70,7 @@ impl Post {
         self.adopt_all(found.into_iter().map(named).collect())
     }
 
-    /// Registers the mailboxes that were found, if possible.
+    /// Registers the mailboxes that were found, each if possible.
     pub(super) fn adopt_all(&self, found: Vec<Found>) -> Result<Vec<Adopted>> {
         let mut editing = Editing::begin(self.room.root())?;
         let (mut adopted, mut new) = (vec![], vec![]);

@@ -146,7 +146,7 @@ impl Post {
         }
     }
 
-    /// Mail that is new to any session of this mailbox.
+    /// As [`Post::news`], for the given session of this mailbox.
     pub fn news_for(&self, me: &Me, session: &Session, mark: Mark) -> Result<Option<News>> {
         // News that cannot be recorded is not given: it would be repeated each time.
         if self.room.may_write().is_err() {

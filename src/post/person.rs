@@ -43,7 +43,7 @@ impl Post {
             }
     }
 
-    /// Whether a gate with this name asks the person.
+    /// Whether a gate addressed to this name asks the person.
     pub fn asks_person(&self, name: &str) -> bool {
         name.eq_ignore_ascii_case(USER) || self.addressee(name).is_ok_and(|id| self.is_persons(&id))
     }

@@ -220,7 +220,7 @@ impl Post {
         for part in plan.chunk_by(Doomed::goes_with).flat_map(|folder| folder.chunks(AT_ONCE)) {
             match &part[0] {
                 Doomed::Mailbox { id, name, unread, .. } => self.prune_mailbox(by, bag, id, name, *unread)?,
-                // Late answers are unread, and nobody waits for them.
+                // Any number of unread messages: late answers, for which nobody waits.
                 Doomed::Run { id, .. } => workflows.remove(self, id.as_str(), bag, &mut || {
                     self.prune_mailbox(by, bag, id, id.as_str(), usize::MAX)
                 })?,

@@ -41,7 +41,7 @@ impl Post {
         let start = Timestamp::from_parts(now.seconds().saturating_sub(seconds), 0);
         let mut counted = Counted { start, span, ..Counted::default() };
         for day in journal::days(&self.room)? {
-            // The day before the span tells when something that ended within it began.
+            // Earlier days tell when something that ended within the span began.
             for event in journal::events(&self.room, &day, 0)?.0 {
                 if let Some(time) = Timestamp::parse(&event.time) {
                     counted.take(&event, time);

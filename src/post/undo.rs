@@ -83,7 +83,7 @@ impl Post {
         };
         let what = self.trashed_in(bag)?;
         self.return_mailboxes(by, bag, name)?;
-        // The mailboxes registered just now count for their mail too.
+        // With the mailboxes registered just now, because their mail comes back next.
         let post = self.again()?;
         for (id, folder, names) in bag.mail()? {
             post.mailbox(&id)?.bring_back(&folder, &names, bag)?;

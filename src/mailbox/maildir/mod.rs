@@ -165,7 +165,7 @@ impl Maildir {
             return Ok(how);
         }
         match (inbox.remove(name), in_place) {
-            // Even a very slow prune then removes no acknowledged message.
+            // The prune took too long to wait for; the message is withdrawn, so the prune removes nothing acknowledged.
             (Ok(()), Err(e)) => Err(e),
             (Err(e), Ok(_)) if e.is_missing() => Err(Error::Pruned { path: self.dir.path().to_owned() }),
             (Ok(()), Ok(_)) => Err(Error::Pruned { path: self.dir.path().to_owned() }),

@@ -32,7 +32,7 @@ pub struct Chain {
     pub responses: Vec<String>,
 }
 
-/// The ids that open messages refer to.
+/// The ids and runs that open messages refer to.
 #[derive(Debug, Default)]
 struct Open {
     ids: HashSet<String>,
