@@ -161,7 +161,7 @@ fn linked(file: &Path) -> Result<PathBuf, Error> {
     let broken = |why: &str| Error::Broken { path: file.to_owned(), why: why.to_owned() };
     let text = read(file)?.ok_or_else(|| broken("is gone"))?;
     let path = text.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii).filter(|path| !path.is_empty());
-    let path = path.ok_or_else(|| broken("says no `gitdir:`"))?;
+    let path = path.ok_or_else(|| broken("has no `gitdir:`"))?;
     let dir = file.parent().unwrap_or(file).join(OsStr::from_bytes(path));
     resolve(file, &dir)
 }
@@ -177,7 +177,7 @@ fn resolve(file: &Path, dir: &Path) -> Result<PathBuf, Error> {
         None => real(file, dir)?,
     };
     if !is_git_dir(&common) {
-        let why = format!("leads to {}, which is no repository", common.display());
+        let why = format!("leads to {}, which is not a repository", common.display());
         return Err(Error::Broken { path: file.to_owned(), why });
     }
     let modules = common.ancestors().filter(|above| above.file_name() == Some(OsStr::new("modules")));
@@ -324,7 +324,7 @@ mod tests {
         for (text, why) in [
             ("gitdir: ../gone\n", "not there"),
             ("hello\n", "no `gitdir:`"),
-            ("gitdir: .\n", "no repository"),
+            ("gitdir: .\n", "not a repository"),
         ] {
             disk.file("broken/.git", text);
             let error = Repository::around(&disk.path("broken"), None).unwrap_err().to_string();

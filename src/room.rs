@@ -41,7 +41,7 @@ const MARKS: [&str; 3] = [VERSION_FILE, registry::FILE, registry::LOCK];
 pub enum Error {
     #[error("there is no room at {}", .path.display())]
     NoRoom { path: PathBuf },
-    #[error("{} is no room, and has other directories in it", .path.display())]
+    #[error("{} is not a room, and contains other directories", .path.display())]
     NotEmpty { path: PathBuf },
     #[error("the path of a room must be absolute and plain: {}", .path.display())]
     BadPath { path: PathBuf },

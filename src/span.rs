@@ -7,7 +7,7 @@ const LIMIT: f64 = 10.0 * 366.0 * 86_400.0;
 
 /// Reads a span.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no span of time; try 45s, 30m, 12h, 7d or 2w");
+    let wrong = || format!("`{text}` is not a span of time; try 45s, 30m, 12h, 7d or 2w");
     let (number, unit) = match text.char_indices().next_back() {
         Some((at, c)) if c.is_ascii_alphabetic() => (&text[..at], c),
         _ => (text, 's'),

@@ -59,7 +59,7 @@ impl Doctor<'_> {
                 ("quarantine", FileType::Directory) => {
                     let count = entries(&dir.sub("quarantine")?)?.len();
                     if count > 0 {
-                        self.find(Grade::Note, "§5.3", path, format!("holds {count} that could not be read"));
+                        self.find(Grade::Note, "§5.3", path, format!("holds unreadable files: {count}"));
                     }
                 }
                 (_, FileType::Symlink) => {
@@ -69,15 +69,14 @@ impl Doctor<'_> {
                     let holder = dir.read("holder", CARD_LIMIT)?.unwrap_or_default();
                     let said = serde_json::from_slice::<serde_json::Value>(&holder).ok();
                     if said.is_none_or(|said| !said["program"].is_string() || !said["session"].is_string()) {
-                        let what =
-                            "does not say whose session this mailbox is, so it counts as nobody's".to_owned();
+                        let what = "names no session, so this mailbox has no holder".to_owned();
                         self.mend(Grade::Note, "§7.1", path, what, || dir.remove("holder"));
                     }
                 }
                 (known, FileType::RegularFile) if KNOWN.contains(&known) => {}
                 (staged, FileType::RegularFile) if staged.starts_with('.') => self.litter(dir, &name),
                 _ => {
-                    self.find(Grade::Note, "§2.2", path, "is nothing that Postroom knows");
+                    self.find(Grade::Note, "§2.2", path, "is unknown to Postroom");
                 }
             }
         }
@@ -90,7 +89,7 @@ impl Doctor<'_> {
         for (name, kind) in entries(&claimed)? {
             let path = claimed.path().join(&name).display().to_string();
             let Some(token) = Token::parse(&name).filter(|_| kind == FileType::Directory) else {
-                self.find(Grade::Note, "§5.5", path, "is no claim");
+                self.find(Grade::Note, "§5.5", path, "is not a claim");
                 continue;
             };
             let Some(own) = mailbox.folder_if_any(Folder::Claimed(token))? else { continue };

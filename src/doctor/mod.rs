@@ -115,7 +115,7 @@ impl Doctor<'_> {
         if fix {
             match cure() {
                 Ok(()) => finding.fixed = true,
-                Err(e) => finding.what = format!("{} (not mended: {e})", finding.what),
+                Err(e) => finding.what = format!("{} (not repaired: {e})", finding.what),
             }
         }
     }

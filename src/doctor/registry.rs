@@ -30,7 +30,7 @@ impl Doctor<'_> {
                 Grade::Note,
                 "§6.2",
                 path.clone(),
-                format!("the entry `{name}` is not one that can be acted on"),
+                format!("the entry `{name}` is invalid and ignored"),
             );
         }
         let known: Vec<MailboxId> = registry.entries.iter().map(|entry| entry.id.clone()).collect();
@@ -117,7 +117,7 @@ impl Doctor<'_> {
     fn place(&mut self, entry: &Entry, protocol: &str, path: &str) {
         let Ok(home) = Maildir::open(self.room.root(), &entry.id) else { return };
         let found = match Protocol::parse(protocol) {
-            None => Err(format!("`{}` has the protocol `{protocol}`, which is none", entry.name)),
+            None => Err(format!("`{}` has the protocol `{protocol}`, which is unknown", entry.name)),
             Some(protocol) => Mailbox::elsewhere(home, protocol, Path::new(&entry.inbox))
                 .map_err(|e| format!("the messages of `{}` cannot be reached: {e}", entry.name)),
         };

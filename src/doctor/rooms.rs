@@ -66,7 +66,7 @@ impl Doctor<'_> {
                     );
                 }
                 _ => {
-                    self.find(Grade::Note, "§1.1", path, "is nothing that Postroom knows");
+                    self.find(Grade::Note, "§1.1", path, "is unknown to Postroom");
                 }
             }
         }

@@ -18,16 +18,11 @@ impl Doctor<'_> {
                     Grade::Fault,
                     "§14.1",
                     path,
-                    "says that a run is in progress of which nothing is kept that can be read".to_owned(),
+                    "marks a run as in progress, but no stored state of it can be read".to_owned(),
                     || runs.set_open(&run, false),
                 );
             } else if stat_if_any(self.room.root(), &run)?.is_none() {
-                self.find(
-                    Grade::Fault,
-                    "§14.1",
-                    path,
-                    "says that a run is in progress whose mailbox is gone",
-                );
+                self.find(Grade::Fault, "§14.1", path, "marks a run as in progress, but its mailbox is gone");
             }
         }
         Ok(())

@@ -25,9 +25,9 @@ pub enum Error {
     NotADirectory { path: PathBuf, what: &'static str },
     #[error("{} belongs to another user (uid {owner})", .path.display())]
     OtherOwner { path: PathBuf, owner: u32 },
-    #[error("{} is writable by others and not sticky, so anyone could swap what lies in it", .path.display())]
+    #[error("{} is writable by others and not sticky, so anyone could replace its contents", .path.display())]
     LooseParent { path: PathBuf },
-    #[error("{} belongs to another user (uid {owner}), who could swap what lies in it", .path.display())]
+    #[error("{} belongs to another user (uid {owner}), who could replace its contents", .path.display())]
     OtherParent { path: PathBuf, owner: u32 },
     #[error("{} has a second hard link", .path.display())]
     HardLink { path: PathBuf },
@@ -41,7 +41,7 @@ pub enum Error {
     Unwritable(#[from] Unwritable),
     #[error("no mail can go to {}: {why}", crate::message::visible::clip(.path, 200))]
     Destination { path: String, why: String },
-    #[error("{} was changed by somebody else again and again; nothing was changed here", .path.display())]
+    #[error("{} keeps being changed by others; nothing was written", .path.display())]
     Busy { path: PathBuf },
     #[error("{} was pruned meanwhile; nothing was delivered", .path.display())]
     Pruned { path: PathBuf },

@@ -38,7 +38,7 @@ pub fn parse_named(bytes: &[u8], name: &str) -> Result<Message, ParseError> {
             let at = split.header.as_ptr() as usize - text.as_ptr() as usize;
             let named = format!("{}REQUEST_ID: {name}\n{}", &text[..at], &text[at..]);
             let mut message = parse(named.as_bytes())?;
-            message.envelope.doubts.push("`REQUEST_ID` is missing; it is called like its file".to_owned());
+            message.envelope.doubts.push("`REQUEST_ID` is missing; the file name is used".to_owned());
             Ok(message)
         }
         other => other,

@@ -189,7 +189,7 @@ fn id(header: &Header<'_>, name: Option<&str>, doubts: &mut Vec<String>) -> Resu
         (Some(id), _) => Ok(id.to_owned()),
         (None, Some(name)) if header.text("status").is_some() || header.text("msg_id").is_none() => {
             MessageId::found(name).map_err(|_| missing)?;
-            doubts.push(format!("`id` is missing; it is called {}", liberal::shown(name)));
+            doubts.push(format!("`id` is missing; {} is used", liberal::shown(name)));
             Ok(name.to_owned())
         }
         _ => Err(missing),

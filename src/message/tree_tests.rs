@@ -123,7 +123,7 @@ fn a_missing_id_is_the_name_of_the_file() {
     let task = parse_named(text.as_bytes(), "note-7").unwrap();
     assert_eq!(
         (task.id.as_str(), task.doubts),
-        ("note-7", vec!["`id` is missing; it is called note-7".to_owned()])
+        ("note-7", vec!["`id` is missing; note-7 is used".to_owned()])
     );
     // A message of another protocol is not a task, whatever the name of its file.
     for other in ["from: a\nmsg_id: 12345678\nto: b\n", "x: y\n", "from: a\n"] {

@@ -126,7 +126,7 @@ impl Post {
 
     fn unreadable(&self, held: &Held) -> Error {
         let path = held.mailbox.path(Folder::Claimed(held.token), &held.terms.file).display().to_string();
-        Error::Unreadable { path, why: "nobody can be answered".to_owned() }
+        Error::Unreadable { path, why: "its sender is unknown".to_owned() }
     }
 
     fn bounce(&self, held: &Held, envelope: &Envelope, why: &str) -> Result<Receipt> {

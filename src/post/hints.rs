@@ -64,7 +64,7 @@ impl Error {
                 if all.is_empty() {
                     "there are no groups yet".into()
                 } else {
-                    format!("there are: @{}", all.join(", @"))
+                    format!("groups here: @{}", all.join(", @"))
                 },
                 format!("postroom group add {name} MEMBER…"),
             ],
@@ -135,7 +135,7 @@ impl Error {
             }
             Self::IdTaken { .. } => vec!["leave --id out, or give another".into()],
             Self::Answered { .. } => {
-                vec!["postroom done TOKEN takes that one; postroom send NAME says more than it".into()]
+                vec!["postroom done TOKEN accepts that response; postroom send NAME adds to it".into()]
             }
             Self::Room(room::Error::NoRoom { .. }) => {
                 vec!["postroom setup NAME      makes the room and your mailbox in it".into()]
@@ -174,8 +174,8 @@ fn names_hint(nearest: &[String], all: &[String]) -> Vec<String> {
     }
     match all.len() {
         0 => hints.push("nobody has a mailbox here yet: postroom setup NAME".into()),
-        1..=20 => hints.push(format!("here are: {}", all.join(", "))),
-        n => hints.push(format!("here are {n} names: postroom names")),
+        1..=20 => hints.push(format!("names here: {}", all.join(", "))),
+        n => hints.push(format!("{n} names here: postroom names")),
     }
     hints
 }

@@ -211,7 +211,7 @@ impl Tree {
                 let text = String::from_utf8_lossy(name);
                 let why = match (kind, MailboxId::parse(&text)) {
                     _ if name.starts_with(b".") => None,
-                    (FileType::Directory, Err(why)) => Some(format!("no agent can be called so: {why}")),
+                    (FileType::Directory, Err(why)) => Some(format!("not a valid agent name: {why}")),
                     (FileType::Symlink, _) => Some(format!("it is {}", fault::kind(kind))),
                     _ => None,
                 };

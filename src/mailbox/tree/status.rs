@@ -133,6 +133,6 @@ impl Agent {
 }
 
 fn left_over(dir: &Dir, name: &str) -> PlaceFault {
-    let why = "is left of an interrupted change; look into it, then remove it".to_owned();
+    let why = "is left over from an interrupted change; check it, then remove it".to_owned();
     PlaceFault { path: dir.path().join(name), why, rule: "§11.3", is_litter: true }
 }
