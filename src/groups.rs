@@ -1,7 +1,7 @@
 //! Groups: named sets of mailboxes, in `<root>/groups.json` (format.md §6.4).
 //!
-//! A member is a mailbox id or another group, written `@name`. `@all` is everyone in the registry and is never
-//! stored. Whoever changes the file holds the registry's lock.
+//! A member is a mailbox id or another group, written `@name`. `@all` is everyone in the registry and is never stored.
+//! A writer of the file holds the registry's lock.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::name::{MailboxId, fold};
 
 pub const FILE: &str = "groups.json";
 
-/// The group that is always there.
+/// The group that always exists.
 pub const ALL: &str = "all";
 
 const LIMIT: u64 = 4 * 1024 * 1024;
@@ -31,7 +31,7 @@ pub enum Error {
 pub struct Groups(pub BTreeMap<String, Vec<String>>);
 
 impl Groups {
-    /// Reads the groups of a room; an absent file is no groups.
+    /// Reads the groups of a room; without a file there are none.
     pub fn load(root: &Dir) -> Result<Self, Error> {
         let Some(bytes) = root.read(FILE, LIMIT)? else { return Ok(Self::default()) };
         let path = || root.path().join(FILE).display().to_string();
@@ -53,14 +53,14 @@ impl Groups {
         if lines.is_empty() { "{\n}\n".to_owned() } else { format!("{{\n{}\n}}\n", lines.join(",\n")) }
     }
 
-    /// The name of a group as it is stored: exactly, else without case.
+    /// The stored name of a group: an exact match first, else one without case.
     pub fn key(&self, name: &str) -> Option<String> {
         let folded = fold(name);
         let exact = self.0.get_key_value(name).map(|(key, _)| key.clone());
         exact.or_else(|| self.0.keys().find(|key| fold(key) == folded).cloned())
     }
 
-    /// The mailboxes of a group, those of the groups in it included, each once.
+    /// The mailboxes of a group and of the groups in it, each once.
     pub fn mailboxes(&self, name: &str) -> Vec<MailboxId> {
         let mut ids = vec![];
         self.walk(name, |member| {
@@ -73,7 +73,7 @@ impl Groups {
         ids
     }
 
-    /// Whether a group contains itself, at whatever depth.
+    /// Whether a group contains itself, at any depth.
     pub fn contains_itself(&self, name: &str) -> bool {
         let itself = format!("@{name}");
         let mut found = false;
@@ -81,7 +81,7 @@ impl Groups {
         found
     }
 
-    /// Shows the members of a group, and of all groups in it where they stand, each group once.
+    /// Calls `see` with each member of a group and of the groups in it, in order, each group once.
     fn walk(&self, name: &str, mut see: impl FnMut(&str)) {
         let mut seen = vec![name];
         let mut open: Vec<&str> = self.members(name).rev().collect();
@@ -100,7 +100,7 @@ impl Groups {
         self.0.get(name).map(Vec::as_slice).unwrap_or_default().iter().map(String::as_str)
     }
 
-    /// Takes a member out of every group, and what is empty then with it; gives what was taken out of which group.
+    /// Removes a member from every group, and groups that become empty; returns each removed member with its group.
     pub fn forget(&mut self, member: &str) -> Vec<(String, String)> {
         let mut gone = vec![member.to_owned()];
         let mut taken = vec![];
@@ -121,7 +121,7 @@ impl Groups {
         taken
     }
 
-    /// Puts back what [`Groups::forget`] took out.
+    /// Restores what [`Groups::forget`] removed.
     pub fn restore(&mut self, taken: Vec<(String, String)>) {
         for (name, member) in taken {
             let group = self.0.entry(name).or_default();

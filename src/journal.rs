@@ -1,7 +1,7 @@
-//! The journal: what happened, for people. One line of JSON per event in `<root>/.journal/<day>.jsonl`.
+//! The journal: a history for people. One line of JSON per event in `<root>/.journal/<day>.jsonl`.
 //!
-//! Each line is one appending write after the fact, without sync; a failure is ignored, and nothing ever
-//! depends on a line being there. `trace` and `log` read it and say so when it has no evidence.
+//! Each line is one appending write after the event, without sync. A failed write is ignored, and nothing depends on a
+//! line being there. `trace` and `log` read the journal and say so when it has no evidence.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,15 +11,15 @@ use crate::room::Room;
 
 pub const FOLDER: &str = ".journal";
 
-/// The longest day that is read; a longer one is cut from the front, because the newest matters.
+/// The most bytes that are read of one day. A longer day is cut at the front, because the newest events matter.
 const DAY_LIMIT: u64 = 256 * 1024 * 1024;
 
-/// One event. Fields that do not apply are left out; readers ignore fields they do not know.
+/// One event. Fields that do not apply are omitted; readers ignore unknown fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     #[serde(default)]
     pub v: u32,
-    /// When, in UTC with milliseconds.
+    /// Time in UTC, with milliseconds.
     #[serde(default)]
     pub time: String,
     /// One word: `sent`, `shown`, `archived`, `setup`, …
@@ -31,7 +31,7 @@ pub struct Event {
     pub id: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub to: String,
-    /// The mailbox it happened in, where that is not the one that acted.
+    /// The mailbox it happened in, if that is not the one that acted.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub mailbox: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -68,37 +68,36 @@ fn file_of(time: Timestamp) -> String {
     format!("{}.jsonl", time.day())
 }
 
-/// The days there are, oldest first.
+/// All days that have a file, oldest first.
 pub fn days(room: &Room) -> Result<Vec<String>, Error> {
     let Some(folder) = folder(room)? else { return Ok(vec![]) };
     let names = folder.names(|_, _| true)?;
     Ok(names.iter().filter_map(|name| name.strip_suffix(".jsonl")).map(str::to_owned).collect())
 }
 
-/// The events of one day after the first `skip` bytes, and how many bytes there are now. A line that is
-/// not an event is passed over.
+/// The events of one day after the first `skip` bytes, and the number of bytes now. Lines that are not events are skipped.
 pub fn events(room: &Room, day: &str, skip: usize) -> Result<(Vec<Event>, usize), Error> {
     let Some((bytes, before)) = folder(room)?.map(|f| read_day(&f, day)).transpose()?.flatten() else {
         return Ok((vec![], 0));
     };
     let skip = skip.max(before);
     let fresh = bytes.get(skip - before..).unwrap_or_default();
-    // A line that is still being written is left for the next look.
+    // A line that is still being written is left for the next read.
     let whole = fresh.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     let events =
         fresh[..whole].split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
     Ok((events, skip + whole))
 }
 
-/// What a day's file holds, and how many bytes of it come before that.
+/// The content of a day's file, and the number of bytes cut off before it.
 fn read_day(folder: &Dir, day: &str) -> Result<Option<(Vec<u8>, usize)>, Error> {
     let Some(file) = folder.open_file(&format!("{day}.jsonl")).if_any()? else { return Ok(None) };
     let (bytes, before) = file.tail(DAY_LIMIT)?;
     Ok(Some((bytes, usize::try_from(before).unwrap_or(usize::MAX))))
 }
 
-/// The events of all days whose lines contain one of these texts, oldest first. Nothing else is parsed: a journal is
-/// long, and little of it is asked for at a time.
+/// All events whose lines contain one of these texts, oldest first. Other lines are not parsed: a journal is long, and
+/// a query needs little of it.
 pub fn mentions(room: &Room, texts: &[&str]) -> Result<Vec<Event>, Error> {
     let Some(folder) = folder(room)? else { return Ok(vec![]) };
     let mut found = vec![];
@@ -111,7 +110,7 @@ pub fn mentions(room: &Room, texts: &[&str]) -> Result<Vec<Event>, Error> {
     Ok(found)
 }
 
-/// The newest `limit` events, oldest of them first.
+/// The newest `limit` events, in order of time.
 pub fn latest(room: &Room, limit: usize) -> Result<Vec<Event>, Error> {
     let mut found: Vec<Event> = vec![];
     for day in days(room)?.iter().rev() {
@@ -125,7 +124,7 @@ pub fn latest(room: &Room, limit: usize) -> Result<Vec<Event>, Error> {
     Ok(found.split_off(found.len().saturating_sub(limit)))
 }
 
-/// Removes the days that are older than the room keeps them.
+/// Removes days that are older than the room keeps.
 pub fn prune(room: &Room) -> Result<usize, Error> {
     let Some(folder) = folder(room)? else { return Ok(0) };
     let keep = i64::from(room.limits().journal_days) * 86_400;

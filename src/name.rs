@@ -1,9 +1,9 @@
-//! Names and ids: the only strings of a user that Postroom acts on, and checked before it does.
+//! Names and ids: the only strings from users that Postroom acts on, checked before use.
 //!
-//! A [`Name`] is for people: letters of any script, compared without case, never a path. A [`MailboxId`]
-//! is a path component, so it obeys the narrow rule of format.md §2.1. A [`MessageId`] is what `msg_id`
-//! holds; only eight hex digits of it ever reach a file name. All three exist only in checked form; what a
-//! caller does with a refused string is its own affair.
+//! A [`Name`] is for people: letters of any script, compared without case, never a path. A [`MailboxId`] is a path
+//! component, so it obeys the narrow rule of format.md §2.1. A [`MessageId`] is the value of `msg_id`; only eight hex
+//! digits of it ever reach a file name. All three exist only in checked form; the caller decides what to do with a
+//! refused string.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub enum BadName {
     FewHexDigits,
 }
 
-/// A character as a person can see it.
+/// A character in a form that a person can see.
 fn in_words(c: char) -> String {
     match c {
         ' ' => "a space".to_owned(),
@@ -50,8 +50,7 @@ impl MailboxId {
         Ok(Self(text.to_owned()))
     }
 
-    /// An id that reads like its name and differs from every other: `bob-3f2a9c1d`. `random` are eight hex
-    /// digits the caller drew.
+    /// An id that reads like its name and is unique: `bob-3f2a9c1d`. `random` is eight hex digits from the caller.
     pub fn mint(name: &Name, random: &str) -> Result<Self, BadName> {
         let slug: String = name.as_str().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
         let stem = if slug.is_empty() { "mailbox".to_owned() } else { slug.to_ascii_lowercase() };
@@ -63,7 +62,7 @@ impl MailboxId {
     }
 }
 
-/// What names a room on the command line: the same rule as a mailbox id, because it becomes a directory.
+/// The name of a room on the command line. It follows the rule for mailbox ids, because it becomes a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomName(String);
 
@@ -92,7 +91,7 @@ fn check_component(text: &str, limit: usize) -> Result<(), BadName> {
     Ok(())
 }
 
-/// The value of `msg_id`. Fresh ones are random UUIDs; a given one needs eight hex digits for its file name.
+/// The value of `msg_id`. Fresh ids are random UUIDs; an id from a user needs eight hex digits for its file name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageId(String);
 
@@ -102,7 +101,7 @@ impl MessageId {
         Self::from_bytes(crate::random::bytes())
     }
 
-    /// The id that these bytes make.
+    /// The id made of these bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
     }
@@ -114,7 +113,7 @@ impl MessageId {
         if id.short().is_none() { Err(BadName::FewHexDigits) } else { Ok(id) }
     }
 
-    /// An id found in a message: wider, because others may write what they like into their own field.
+    /// An id found in a message. The rule is wider, because other programs write any text into this field.
     pub fn found(text: &str) -> Result<Self, BadName> {
         if text.is_empty() {
             return Err(BadName::Empty);
@@ -128,7 +127,7 @@ impl MessageId {
         }
     }
 
-    /// An id that is the same whenever the same thing is done again.
+    /// An id derived from `what`: repeating an action gives the same id.
     pub fn derived(what: &[u8]) -> Self {
         let digest: [u8; 32] = Sha256::digest(what).into();
         let mut bytes = [0u8; 16];
@@ -136,14 +135,14 @@ impl MessageId {
         Self::from_bytes(bytes)
     }
 
-    /// The id whose digits are those of a workspace request: the same 32, with dashes.
+    /// The id made of the 32 digits of a workspace request, with dashes.
     pub fn of_request(request: &str) -> Option<Self> {
         let digits = request.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         let parts = [request.get(..8)?, request.get(8..12)?, request.get(12..16)?, request.get(16..20)?];
         (digits && request.len() == 32).then(|| Self(format!("{}-{}", parts.join("-"), &request[20..])))
     }
 
-    /// The request id with the digits of this one; an id that is none of ours has one that is derived from it.
+    /// The request id with the digits of this id; for an id that Postroom did not draw, one derived from it.
     pub fn request(&self) -> String {
         let digits: String = self.0.chars().filter(|c| *c != '-').collect();
         match Self::of_request(&digits) {
@@ -152,30 +151,30 @@ impl MessageId {
         }
     }
 
-    /// Whether a person means this id: all of it, or from four hex digits on the beginning of one that Postroom drew.
+    /// Whether `reference` means this id: the whole id or, for an id that Postroom drew, a prefix of at least four hex digits.
     pub fn is_called(&self, reference: &str) -> bool {
         let wanted = reference.to_ascii_lowercase();
         let digits = wanted.bytes().filter(u8::is_ascii_hexdigit).count();
-        // A task that was filed by hand is called by its own id, without its inbox.
+        // A task filed by hand may be named by its own id, without its inbox.
         let task = self.0.split_once('@').is_some_and(|(id, _)| id == reference);
         self.0.eq_ignore_ascii_case(reference)
             || task
             || digits >= 4 && self.is_generated() && self.0.to_ascii_lowercase().starts_with(&wanted)
     }
 
-    /// Whether it has the form of the ids that Postroom draws.
+    /// Whether it has the form of ids drawn by Postroom.
     fn is_generated(&self) -> bool {
         uuid::Uuid::try_parse(&self.0).is_ok_and(|id| id.hyphenated().to_string() == self.0)
     }
 
-    /// The first eight hex digits in lower case, as the file name carries them (format.md §3.2).
+    /// The first eight hex digits in lower case, as in the file name (format.md §3.2).
     pub fn short(&self) -> Option<String> {
         let hex: String = self.0.chars().filter(char::is_ascii_hexdigit).take(8).collect();
         (hex.len() == 8).then(|| hex.to_ascii_lowercase())
     }
 
-    /// The same for showing. A task that was filed by hand is called by its own id and its inbox; its digits are those
-    /// of a day, which it shares with others.
+    /// The short form for display. A task filed by hand is shown by its own id and its inbox, because its digits are a
+    /// date, which it shares with other tasks.
     pub fn brief(&self) -> Option<String> {
         self.short().filter(|_| !self.0.contains('@'))
     }
@@ -193,7 +192,7 @@ impl Name {
     pub const LIMIT: usize = 64;
 
     pub fn parse(text: &str) -> Result<Self, BadName> {
-        // The byte bound keeps normalisation from being handed a megabyte.
+        // The byte limit keeps megabytes of text out of the normalisation.
         if text.len() > Self::LIMIT * 16 {
             return Err(BadName::TooLong { limit: Self::LIMIT });
         }
@@ -227,12 +226,12 @@ fn allowed_in_name(c: char) -> bool {
     !is_invisible(c) && (c.is_alphanumeric() || is_combining_mark(c))
 }
 
-/// The form under which two names are the same: compatibility-normalised, without case.
+/// The form in which names are compared: compatibility-normalised, without case.
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    // By way of capitals, where the two small sigmas are one letter and a sharp s is two of them.
+    // By way of capitals: there the two small sigmas are one letter, and a sharp s is two.
     let small = text.nfkc().flat_map(char::to_lowercase);
     small.flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
@@ -248,7 +247,7 @@ macro_rules! shown_as_text {
 }
 shown_as_text!(MailboxId, RoomName, MessageId, Name);
 
-/// A name, and then those that take its place where it is taken: `web`, `web-2`, `web-3` …
+/// A name, then the alternatives if it is taken: `web`, `web-2`, `web-3` …
 pub fn with_numbers(name: &str) -> impl Iterator<Item = String> {
     std::iter::once(name.to_owned()).chain((2..10_000).map(move |number| format!("{name}-{number}")))
 }

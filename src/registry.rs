@@ -1,8 +1,8 @@
-//! The registry: who exists. `<root>/registry.json`, one entry per line, in the exact shape of format.md §6.
+//! The registry: the mailboxes that exist. `<root>/registry.json`, one entry per line, in the exact form of format.md §6.
 //!
-//! Any valid JSON object is read; the canonical form is written, by rename, under the lock
-//! `.registry.lock`. Entries that do not fit (others may write what they like) are kept as they are and
-//! never acted on. Each mailbox keeps its own entry in `card.json`, so a lost registry can be rebuilt.
+//! Any valid JSON object is read. The canonical form is written, by rename, under the lock `.registry.lock`. Invalid
+//! entries (other programs may write anything) are kept as they are and never used. Each mailbox keeps its own entry in
+//! `card.json`, so a lost registry can be rebuilt.
 
 mod entry;
 
@@ -39,7 +39,7 @@ pub enum Error {
     Disk(#[from] mailbox::Error),
 }
 
-/// The names of an object and what stands behind each, in order.
+/// The keys of an object and their raw values, in order.
 struct Lines<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Lines<'a> {
@@ -70,12 +70,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Lines<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     pub entries: Vec<Entry>,
-    /// Entries of others that cannot be acted on, written back as they were.
+    /// Invalid entries from other programs, written back unchanged.
     pub strange: Vec<(String, Value)>,
 }
 
 impl Registry {
-    /// Reads the registry of a room; an absent one is empty.
+    /// Reads the registry of a room; without a file it is empty.
     pub fn load(root: &Dir) -> Result<Self, Error> {
         match Self::read(root) {
             // Other engines write the first registry in place while they hold the lock.
@@ -104,7 +104,7 @@ impl Registry {
         let mut places: HashMap<&str, usize> = HashMap::with_capacity(lines.len());
         let mut kept: Vec<(&str, &RawValue)> = Vec::with_capacity(lines.len());
         for (name, line) in &lines {
-            // Of two with one name the last is true, in the place of the first.
+            // The last of two entries with one name wins, in the position of the first.
             match places.insert(name, kept.len()) {
                 None => kept.push((name, line)),
                 Some(place) => {
@@ -122,7 +122,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// The canonical form: line-wise, because others read it with `sed`.
+    /// The canonical form, one entry per line, because other programs read it with `sed`.
     pub fn render(&self) -> String {
         let entries = self.entries.iter().map(|e| (&e.name, e.value()));
         let strange = self.strange.iter().map(|(name, value)| (name, value.clone()));
@@ -137,7 +137,7 @@ impl Registry {
         self.entries.iter().find(|e| e.id == *id)
     }
 
-    /// Sets the entry of a mailbox. Other engines may have given its id more names; their entries stay.
+    /// Sets the entry of a mailbox. Entries that give its id other names (from other engines) stay.
     pub fn set(&mut self, entry: Entry) {
         match self.entries.iter_mut().find(|e| e.id == entry.id) {
             Some(old) => *old = entry,
@@ -145,18 +145,18 @@ impl Registry {
         }
     }
 
-    /// What people call a mailbox: its name, else its id.
+    /// The display name of a mailbox: its name, else its id.
     pub fn name_of<'a>(&'a self, id: &'a str) -> &'a str {
         self.entries.iter().find(|e| e.id.as_str() == id).map_or(id, |e| e.name.as_str())
     }
 
-    /// All by their names and aliases, for whoever looks many up.
+    /// All entries by name and alias, for callers with many look-ups.
     pub fn by_names(&self) -> HashMap<&str, &Entry> {
-        // Backwards, so that the first of two stays, as in a look-up.
+        // Backwards, so that the first of two entries wins, as in `lookup`.
         self.entries.iter().rev().flat_map(|entry| entry.names().map(move |name| (name, entry))).collect()
     }
 
-    /// Looks a name up: exactly, then without case and Unicode form.
+    /// Looks a name up: first exactly, then without case and Unicode form.
     pub fn lookup(&self, name: &str) -> Result<Option<&Entry>, Error> {
         if let Some(entry) = self.entries.iter().find(|e| e.names().any(|n| n == name)) {
             return Ok(Some(entry));
@@ -171,11 +171,11 @@ impl Registry {
         }
     }
 
-    /// Whether a name is taken by anyone but `id`, in whatever case or form: as a name, an alias, an id, or an
-    /// entry that only others understand.
+    /// Whether a name is taken by anyone but `id`, in any case or form: as a name, an alias, an id, or an entry that
+    /// only other programs understand.
     pub fn is_taken(&self, name: &str, id: Option<&MailboxId>) -> bool {
         let wanted = fold(name);
-        // The sender of what nobody signed is called so, and must be nobody.
+        // Unsigned messages show this name as their sender, so no mailbox may have it.
         if wanted == UNKNOWN {
             return true;
         }
@@ -184,9 +184,9 @@ impl Registry {
             || self.strange.iter().any(|(n, _)| fold(n) == wanted)
     }
 
-    /// Names that are like this one, nearest first.
+    /// Names similar to this one, nearest first.
     pub fn nearest(&self, name: &str) -> Vec<String> {
-        // A hostile name may be a megabyte; no neighbour of it is worth the search.
+        // A hostile name may be a megabyte; it gets no search.
         if name.len() > 256 {
             return vec![];
         }
@@ -202,9 +202,9 @@ impl Registry {
         near.into_iter().take(3).map(|(_, n)| n.to_owned()).collect()
     }
 
-    /// Three names like this one that nobody has.
+    /// Three free names similar to this one.
     pub fn suggestions(&self, name: &Name) -> Vec<String> {
-        // A name of full length leaves no place for a number.
+        // A name of full length leaves no space for a number.
         let stem: String = name.as_str().chars().take(Name::LIMIT - 6).collect();
         let stem = stem.trim_end_matches('.');
         with_numbers(stem)
@@ -215,7 +215,7 @@ impl Registry {
     }
 }
 
-/// The registry while its lock is held, so that what was read is still true when it is written.
+/// The registry while its lock is held, so that it does not change between read and write.
 #[derive(Debug)]
 pub struct Editing<'a> {
     root: &'a Dir,
@@ -236,7 +236,7 @@ impl<'a> Editing<'a> {
     }
 }
 
-/// Waits until nobody holds the registry's lock, at most a second. Makes no lock file: this is for readers.
+/// Waits until the registry's lock is free, at most a second. Makes no lock file, because readers call it.
 fn when_unlocked(root: &Dir) -> Result<Option<Lock>, Error> {
     for _ in 0..100 {
         if root.stat(LOCK).is_err_and(|e| e.is_missing()) {

@@ -1,8 +1,8 @@
-//! A git repository: whose files a directory belongs to. Found by reading `.git` and `commondir`; git is never run.
+//! A git repository: finds the one a directory belongs to. Reads `.git` and `commondir`, and never runs git.
 //!
-//! Worktrees share the common directory of their repository, and a submodule has that of its superproject. Passed over: what
-//! belongs to another user, what lies in the home directory itself (dotfiles) or in `/`, and a `.git` that is no repository. A
-//! `.git` file that leads nowhere is an error: without it nobody can say whose files these are.
+//! Worktrees share the common directory of their repository, and a submodule has that of its superproject. Skipped: a
+//! repository of another user, one at the home directory itself (dotfiles) or at `/`, and a `.git` that is not a
+//! repository. A `.git` file that leads nowhere is an error, because the repository is then unknown.
 #![allow(clippy::disallowed_methods, reason = "only reads, and only what git wrote")]
 
 use std::ffi::OsStr;
@@ -36,18 +36,18 @@ pub struct Repository {
     pub identity: Identity,
 }
 
-/// What a directory keeps when it is moved on its disk, and no copy of it has.
+/// The identity of a directory: it survives a move within its disk, and a copy does not have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     pub device: u64,
     pub inode: u64,
-    /// When it was made, in nanoseconds, where the file system knows that: the number of a removed one is given again.
+    /// Creation time in nanoseconds, if the file system has it: the inode number of a removed directory is reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub born: Option<u64>,
 }
 
 impl Repository {
-    /// The repository that a directory belongs to. `here` is whole and without links, as the system gives it.
+    /// The repository that a directory belongs to. `here` is absolute and without links, as the system returns it.
     pub fn around(here: &Path, home: Option<&Path>) -> Result<Option<Self>, Error> {
         for dir in here.ancestors() {
             if dir.parent().is_none() || Some(dir) == home {
@@ -68,7 +68,7 @@ impl Repository {
         Ok(None)
     }
 
-    /// A common directory, unless it is another user's.
+    /// The repository with this common directory, unless it belongs to another user.
     fn at(common: PathBuf) -> Result<Option<Self>, Error> {
         let meta = fs::metadata(&common).map_err(|source| Error::Io { path: common.clone(), source })?;
         Ok(Self::with(common, &meta))
@@ -83,12 +83,12 @@ impl Repository {
         Some(Self { common, identity: Identity { device: meta.dev(), inode: meta.ino(), born } })
     }
 
-    /// Whether there is surely nothing at a path.
+    /// Whether there is certainly nothing at a path.
     pub fn is_nothing_at(path: &Path) -> bool {
         path.symlink_metadata().is_err_and(|e| is_missing(&e))
     }
 
-    /// What people call it: the directory around a `.git` or `.bare`, else its own name without `.git`.
+    /// Its display name: the directory around a `.git` or `.bare`, else its own name without `.git`.
     pub fn title(&self) -> &str {
         fn name(path: &Path) -> Option<&str> {
             path.file_name().and_then(OsStr::to_str)
@@ -100,7 +100,7 @@ impl Repository {
     }
 }
 
-/// The common directory of the repository whose top is this directory, if it is one, with what was seen of it.
+/// The common directory of this user's repository whose top is `dir`, with its metadata if known; `None` if there is none.
 fn common_of(dir: &Path) -> Result<Option<(PathBuf, Option<Metadata>)>, Error> {
     let git = dir.join(".git");
     let found = match fs::symlink_metadata(&git) {
@@ -129,8 +129,8 @@ fn common_of(dir: &Path) -> Result<Option<(PathBuf, Option<Metadata>)>, Error> {
     Ok(Some((common, None)))
 }
 
-/// The repository around another one, if it says that the inner one is its submodule. Most submodules have a `.git` file, which tells;
-/// those that old versions of git made, and those that were cloned by hand, have a directory.
+/// The repository around `dir`, if it lists `dir` as its submodule. Most submodules have a `.git` file, which says so;
+/// those cloned by hand or made by old versions of git have a directory.
 fn superproject<'a>(dir: &'a Path, home: Option<&Path>) -> Result<Option<&'a Path>, Error> {
     let mut around = dir.ancestors().skip(1).filter(|above| above.parent().is_some() && Some(*above) != home);
     let above = loop {
@@ -138,7 +138,7 @@ fn superproject<'a>(dir: &'a Path, home: Option<&Path>) -> Result<Option<&'a Pat
         let git = above.join(".git");
         match git.symlink_metadata() {
             Ok(_) => break above,
-            // What may not be looked into is somebody else's.
+            // A file that we may not read belongs to somebody else.
             Err(e) if is_missing(&e) || e.kind() == io::ErrorKind::PermissionDenied => {}
             Err(source) => return Err(Error::Io { path: git, source }),
         }
@@ -156,20 +156,20 @@ fn superproject<'a>(dir: &'a Path, home: Option<&Path>) -> Result<Option<&'a Pat
     Ok(text.split(|byte| *byte == b'\n').any(is_own).then_some(above))
 }
 
-/// What a `.git` file leads to.
+/// The target of a `.git` file.
 fn linked(file: &Path) -> Result<PathBuf, Error> {
     let broken = |why: &str| Error::Broken { path: file.to_owned(), why: why.to_owned() };
     let text = read(file)?.ok_or_else(|| broken("is gone"))?;
     let path = text.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii).filter(|path| !path.is_empty());
-    let path = path.ok_or_else(|| broken("says no `gitdir:`"))?;
+    let path = path.ok_or_else(|| broken("has no `gitdir:`"))?;
     let dir = file.parent().unwrap_or(file).join(OsStr::from_bytes(path));
     resolve(file, &dir)
 }
 
-/// The common directory of a git directory: that of its worktrees, and of the superproject.
+/// The common directory of a git directory, shared with its worktrees and its superproject.
 fn resolve(file: &Path, dir: &Path) -> Result<PathBuf, Error> {
     let common = match read(&dir.join("commondir"))? {
-        // As git writes it for a worktree; every part of a path costs a look.
+        // The form that git writes for a worktree. It is short-cut because every part of a path costs a system call.
         Some(path) if path == b"../.." && dir.parent().is_some_and(|p| p.ends_with("worktrees")) => {
             real(file, dir.parent().and_then(Path::parent).unwrap_or(dir))?
         }
@@ -177,7 +177,7 @@ fn resolve(file: &Path, dir: &Path) -> Result<PathBuf, Error> {
         None => real(file, dir)?,
     };
     if !is_git_dir(&common) {
-        let why = format!("leads to {}, which is no repository", common.display());
+        let why = format!("leads to {}, which is not a repository", common.display());
         return Err(Error::Broken { path: file.to_owned(), why });
     }
     let modules = common.ancestors().filter(|above| above.file_name() == Some(OsStr::new("modules")));
@@ -194,7 +194,7 @@ fn is_git_dir(dir: &Path) -> bool {
     dir.join("HEAD").symlink_metadata().is_ok()
 }
 
-/// Whether a directory is called like a bare repository and is one.
+/// Whether a directory is named like a bare repository and is one.
 fn is_bare(dir: &Path) -> bool {
     let name = dir.file_name().and_then(OsStr::to_str).unwrap_or_default();
     (name == ".bare" || name.ends_with(".git")) && is_git_dir(dir) && dir.join("objects").is_dir()
@@ -210,7 +210,7 @@ fn real(file: &Path, path: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-/// A small file of git's. `None`: it is not there.
+/// Reads a small file of git. `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let io = |e: fault::Error| {
         let source = e.errno().map_or_else(|| io::Error::other(e.to_string()), io::Error::from);
@@ -324,7 +324,7 @@ mod tests {
         for (text, why) in [
             ("gitdir: ../gone\n", "not there"),
             ("hello\n", "no `gitdir:`"),
-            ("gitdir: .\n", "no repository"),
+            ("gitdir: .\n", "not a repository"),
         ] {
             disk.file("broken/.git", text);
             let error = Repository::around(&disk.path("broken"), None).unwrap_err().to_string();

@@ -41,7 +41,7 @@ const MARKS: [&str; 3] = [VERSION_FILE, registry::FILE, registry::LOCK];
 pub enum Error {
     #[error("there is no room at {}", .path.display())]
     NoRoom { path: PathBuf },
-    #[error("{} is no room, and has other directories in it", .path.display())]
+    #[error("{} is not a room, and contains other directories", .path.display())]
     NotEmpty { path: PathBuf },
     #[error("the path of a room must be absolute and plain: {}", .path.display())]
     BadPath { path: PathBuf },
@@ -55,27 +55,27 @@ pub enum Error {
     Disk(#[from] mailbox::Error),
 }
 
-/// What a directory without a version file is.
+/// The kind of a directory without a version file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// A room that was made by hand or by another engine.
+    /// A room made by hand or by another engine.
     Room,
     /// No mark of a room and no directory: a room may be made here.
     Vacant,
-    /// Each directory may be the first mailbox of another engine, which makes the folders one by one.
+    /// Any of its directories may be another engine's first mailbox, whose folders are made one by one.
     Unclear,
     /// Something else.
     Foreign,
 }
 
-/// How much of a mailbox is there.
+/// How complete a mailbox is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Nothing, or a directory of something else.
     Absent,
-    /// Some folders are missing: other engines make them when they need them.
+    /// Some folders are missing: other engines make them on demand.
     Part,
-    /// All of it. Also what is not a directory: opening it gives the right error.
+    /// Complete. Also a name that is not a directory: opening it gives the right error.
     Whole,
 }
 
@@ -86,12 +86,12 @@ pub struct Room {
     settings: RoomSettings,
     clock: Arc<dyn Clock>,
     format: u32,
-    /// Where sessions are bound; `None`: nothing tells where this user's state is.
+    /// Where sessions are bound; `None` if this user's state directory is unknown.
     sessions: Option<PathBuf>,
 }
 
 impl Room {
-    /// The same room for a user whose sessions are bound there.
+    /// Sets the directory in which this user's sessions are bound.
     pub fn with_sessions(self, sessions: Option<PathBuf>) -> Self {
         Self { sessions, ..self }
     }
@@ -107,14 +107,14 @@ impl Room {
         Ok(room)
     }
 
-    /// Opens the room at `path` to look at it; nothing in it is changed, not even a mode.
+    /// Opens the room at `path` read-only; it changes nothing in the room, not even a mode.
     pub fn look(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         check_path(path)?;
         let Some(root) = Dir::look(path).if_any()? else {
             return Err(Error::NoRoom { path: path.to_owned() });
         };
         let format = match root.read(VERSION_FILE, 64)? {
-            // Any directory may be named by mistake; only one that looks like a room is treated as one.
+            // A user may name any directory by mistake; only one that looks like a room is accepted.
             None if standing(&root)? != Standing::Room => {
                 return Err(Error::NoRoom { path: path.to_owned() });
             }
@@ -154,18 +154,18 @@ impl Room {
         Self::open(path, clock)
     }
 
-    /// Refuses a room that somebody else could move away, by any directory above it. Opening one looks only at the
-    /// directory that it is in: every command pays for that.
+    /// Refuses a room that another user could move away, by any directory above it. `open` checks only the parent
+    /// directory, because every command pays for that.
     pub fn check_above(path: &Path) -> Result<(), Error> {
         Ok(mailbox::disk::check_above(path)?)
     }
 
-    /// Whether this directory is no room yet, and may become one.
+    /// Whether this directory is not yet a room, and may become one.
     pub fn is_vacant(path: &Path) -> Result<bool, Error> {
         Ok(standing(&Dir::look(path)?)? == Standing::Vacant)
     }
 
-    /// How much of a mailbox is there; nothing is opened.
+    /// How complete a mailbox is; opens nothing.
     pub fn extent(&self, id: &MailboxId) -> Extent {
         let is_missing = |path: String| self.root.stat(&path).is_err_and(|e| e.is_missing());
         let lacks = |name: &str| is_missing(format!("{id}/{name}"));
@@ -198,7 +198,7 @@ impl Room {
         self.clock.as_ref()
     }
 
-    /// The clock for whoever opens the same room again.
+    /// The clock, for opening the same room again.
     pub fn shared_clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
     }
@@ -207,7 +207,7 @@ impl Room {
         self.format
     }
 
-    /// Refuses to change a room whose format this program does not know.
+    /// Refuses changes to a room whose format this program does not know.
     pub fn may_write(&self) -> Result<(), Error> {
         if self.format <= FORMAT {
             return Ok(());
@@ -235,13 +235,13 @@ fn standing(root: &Dir) -> Result<Standing, Error> {
     if ids.is_empty() && !foreign {
         return Ok(Standing::Vacant);
     }
-    // Somebody else may have begun a room here since the first look.
+    // Another process may have begun a room here since the first look.
     if is_marked(root)? {
         return Ok(Standing::Room);
     }
     for id in &ids {
         let odd = !is_dir(root, &format!("{id}/tmp"))? && !root.is_empty_at(id.as_str())?;
-        // What is in it may be the inbox that was missing at the first look.
+        // The directory may contain the inbox that was missing at the first look.
         if odd && is_dir(root, &format!("{id}/inbox"))? {
             return Ok(Standing::Room);
         }

@@ -1,4 +1,4 @@
-//! The rooms of this person: `…/postroom/rooms/NAME/`, and which repository has which.
+//! The rooms of this person: `…/postroom/rooms/NAME/`, and the room of each repository.
 //!
 //! ```text
 //! rooms/NAME/                a room
@@ -7,9 +7,9 @@
 //!      /.lock                held while a room is given to a repository
 //! ```
 //!
-//! The same path is the same room. The same directory at another path is a repository that was moved, and its room goes with it. A
-//! copy is another repository. `setup`, `install`, `rooms relink` and the `mb_*` functions that write give a repository its room;
-//! until then the room is one that is not there.
+//! A path keeps its room. A known directory at a new path is a repository that was moved, and keeps its room too. A copy is another
+//! repository. `setup`, `install`, `rooms relink` and the `mb_*` functions that write give a repository its room; until then the root
+//! of its room does not exist.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ type Result<T> = std::result::Result<T, Error>;
 /// The root of the seed's own shell engine: the room called `tmp`.
 pub const SEED_ROOT: &str = "/tmp/agent-mailbox";
 
-/// The room of everything that is in no repository.
+/// The room for everything outside a repository.
 pub const MAIN: &str = "main";
 
 const RESERVED: [&str; 2] = [MAIN, "tmp"];
@@ -34,13 +34,13 @@ const LINKS: &str = ".repositories";
 const LOCK: &str = ".lock";
 const TRASH: &str = ".trash";
 
-/// Where the rooms are.
+/// The directory of the rooms.
 #[derive(Debug, Clone)]
 pub struct Rooms {
     dir: PathBuf,
 }
 
-/// Which room a repository has.
+/// The link from a repository to its room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     v: u32,
@@ -51,25 +51,25 @@ pub struct Link {
     identity: Identity,
 }
 
-/// The room that a command is about.
+/// The room that a command refers to.
 #[derive(Debug, Clone)]
 pub struct Located {
     pub root: PathBuf,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// Where its repository was before.
+    /// The earlier path of its repository.
     pub moved_from: Option<PathBuf>,
-    /// A repository that has no room yet: the root is one that is not there.
+    /// A repository without a room: the root does not exist yet.
     waiting: Option<(Rooms, Repository)>,
 }
 
 impl Located {
-    /// A directory that was named.
+    /// A room at a directory that the caller named.
     pub fn at(root: PathBuf) -> Self {
         Self { root, name: None, moved_from: None, waiting: None }
     }
 
-    /// Gives the repository its room, if it has none.
+    /// Gives the repository a room, if it has none.
     pub fn assign(&mut self) -> Result<()> {
         if let Some((rooms, repository)) = self.waiting.take() {
             let name = rooms.assign(&repository)?;
@@ -78,7 +78,7 @@ impl Located {
         Ok(())
     }
 
-    /// Looks whether somebody has given the repository its room meanwhile.
+    /// Checks whether the repository was given a room meanwhile.
     pub fn look_again(&mut self) -> Result<()> {
         if let Some((rooms, repository)) = &self.waiting {
             *self = rooms.of(repository)?;
@@ -86,7 +86,7 @@ impl Located {
         Ok(())
     }
 
-    /// Whether a repository has to be given a room first.
+    /// Whether the repository must be given a room first.
     pub fn is_waiting(&self) -> bool {
         self.waiting.is_some()
     }
@@ -124,9 +124,9 @@ impl Rooms {
         if let Some(link) = self.link(&by_identity(&repository.identity))?
             && link.identity == repository.identity
         {
-            // Where it still is in its old place too, it is only seen by another way.
+            // If the old path still exists, this is the same directory by another path.
             let moved_from = link.is_gone().then(|| link.path.clone());
-            // So that it is told once; who cannot write here is told again.
+            // Recorded so that the move is reported once. If this write fails, it is reported again.
             let _ = self.note(repository, &link.room);
             return Ok(Located { moved_from, ..self.linked(&link)? });
         }
@@ -141,12 +141,12 @@ impl Rooms {
         Ok(self.named(&name))
     }
 
-    /// A link that says no room. Nobody may take that for a repository without one.
+    /// The error for a link that names no room. It must not count as a repository without a room.
     fn broken(&self, key: &str, why: &str) -> Error {
         Error::Content { path: self.dir.join(LINKS).join(key), why: why.to_owned() }
     }
 
-    /// Gives a repository a room of its own, once.
+    /// Gives a repository its own room, once.
     fn assign(&self, repository: &Repository) -> Result<RoomName> {
         let rooms = Dir::make(&self.dir)?;
         rooms.sync_parents()?;
@@ -170,7 +170,7 @@ impl Rooms {
         Err(Error::Exists { path: self.dir.join(base) })
     }
 
-    /// Gives a room to the repository that has it from now on, and takes it from the one that had it.
+    /// Gives a room to a repository, and takes it from the repository that had it.
     pub fn relink(&self, name: &RoomName, repository: &Repository) -> Result<()> {
         let rooms = Dir::make(&self.dir)?;
         let _lock = rooms.lock(LOCK)?;
@@ -178,7 +178,7 @@ impl Rooms {
         self.note(repository, name.as_str())
     }
 
-    /// Puts a room into the trash beside the rooms, and says where it is now.
+    /// Moves a room into the trash beside the rooms, and returns its new path.
     pub fn throw_away(&self, name: &RoomName) -> Result<PathBuf> {
         let rooms = Dir::open(&self.dir)?;
         let _lock = rooms.lock(LOCK)?;
@@ -191,16 +191,16 @@ impl Rooms {
         Ok(trash.path().join(new))
     }
 
-    /// The names of all rooms there are here, sorted.
+    /// The names of all rooms here, sorted.
     pub fn names(&self) -> Result<Vec<RoomName>> {
         let Some(rooms) = Dir::look(&self.dir).if_any()? else { return Ok(vec![]) };
         let names = rooms.names(|_, kind| kind == rustix::fs::FileType::Directory)?;
         Ok(names.iter().filter_map(|name| RoomName::parse(name).ok()).collect())
     }
 
-    /// The same with `tmp`, where the seed's own shell engine keeps its mail.
+    /// All rooms, with `tmp`, where the seed's own shell engine keeps its mail.
     pub fn all(&self) -> Result<Vec<RoomName>> {
-        // Anybody on this machine may have it.
+        // Any user of this machine may own it.
         let is_another = |e: Error| e.is_missing() || matches!(e, Error::OtherOwner { .. });
         let is_ours = !Dir::look(Path::new(SEED_ROOT)).is_err_and(is_another);
         let seed = RoomName::parse("tmp").ok().filter(|_| is_ours);
@@ -229,7 +229,7 @@ impl Rooms {
         parsed.map_err(|e| self.broken(key, &e.to_string()))
     }
 
-    /// Notes which room a repository has; durable on return.
+    /// Records the room of a repository; durable on return.
     fn note(&self, repository: &Repository, room: &str) -> Result<()> {
         let links = Dir::open(&self.dir)?.made_sub(LINKS)?;
         let Repository { common: path, identity } = repository.clone();
@@ -251,7 +251,8 @@ impl Rooms {
 }
 
 impl Link {
-    /// Whether nothing is where its repository was. What cannot be looked at is not gone, and another clone there has the room.
+    /// Whether there is nothing at the path of its repository. A path that cannot be read is not gone, and another
+    /// clone there keeps the room.
     pub fn is_gone(&self) -> bool {
         Repository::is_nothing_at(&self.path)
     }
@@ -265,7 +266,7 @@ fn by_identity(identity: &Identity) -> String {
     format!("i{:x}-{:x}", identity.device, identity.inode)
 }
 
-/// A name for the room of a directory that is called so.
+/// A room name for a directory with this title.
 fn slug(title: &str) -> String {
     let mut slug = String::new();
     for c in title.chars().map(|c| c.to_ascii_lowercase()) {

@@ -1,8 +1,8 @@
-//! Sessions: which mailbox of which room an agent's session is bound to, in `…/postroom/sessions/<hash>`.
+//! Sessions: the mailbox and room that an agent's session is bound to, in `…/postroom/sessions/<hash>`.
 //!
-//! A binding is recorded by `setup` (and by hooks). It comes before the environment and the working directory: an agent that goes
-//! elsewhere stays who it is. The file repeats program and session id, and a file that says another session is no binding. Beside
-//! it, [`told::Told`] is what that session has heard of its mail.
+//! `setup` and hooks record a binding. It takes precedence over the environment and the working directory, so an agent
+//! that changes directory keeps its identity. The file repeats program and session id; a file of another session is not
+//! a binding. Beside it, [`told::Told`] records which mail that session has seen.
 
 pub mod told;
 
@@ -23,9 +23,9 @@ const LIMIT: u64 = 1024 * 1024;
 /// One session of one agent program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// The program's word: `claude`, `codex`, `copilot`.
+    /// The program's short name: `claude`, `codex`, `copilot`.
     pub program: String,
-    /// What the program calls the session; never trusted as a path.
+    /// The program's id for the session; never trusted as a path.
     pub id: String,
 }
 
@@ -48,7 +48,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A session with what is recorded of it.
+/// A session and its record.
 #[derive(Debug)]
 pub struct Bound {
     pub session: Session,
@@ -56,7 +56,7 @@ pub struct Bound {
     pub root: PathBuf,
     pub mailbox: MailboxId,
     pub process: Process,
-    /// Its program said that it is over.
+    /// Its program reported that it ended.
     pub ended: bool,
 }
 
@@ -70,13 +70,13 @@ impl Session {
         Ok(self.bound(room)?.map(|bound| bound.mailbox))
     }
 
-    /// What is recorded of this session in a room.
+    /// The record of this session in a room.
     pub fn bound(&self, room: &Room) -> Result<Option<Bound>, Error> {
         let Some(sessions) = room.sessions() else { return Ok(None) };
         Ok(self.binding(sessions)?.filter(|bound| bound.root == room.path()))
     }
 
-    /// The same in whichever room, with three calls.
+    /// The record of this session in any room; costs three system calls.
     pub fn binding(&self, sessions: &Path) -> Result<Option<Bound>, Error> {
         let bytes = glimpse(&sessions.join(self.file()))?;
         Ok(bytes.and_then(|bytes| parse(&bytes)).filter(|bound| bound.session == *self))
@@ -87,7 +87,7 @@ impl Session {
         self.record(room, mailbox, Process::default(), false)
     }
 
-    /// The same, with the process that a hook saw and whether the session is over.
+    /// Binds this session, and records the process that a hook saw and whether the session ended.
     pub fn record(
         &self,
         room: &Room,
@@ -110,7 +110,7 @@ impl Session {
         folder.replace(&self.file(), &text)
     }
 
-    /// Removes what is recorded of this session.
+    /// Removes the record of this session.
     pub fn forget(&self, room: &Room) -> Result<(), Error> {
         let Some(folder) = folder(room)? else { return Ok(()) };
         for name in [told::file(self), self.file()] {
@@ -120,14 +120,14 @@ impl Session {
     }
 }
 
-/// All sessions of a program that are recorded in a room.
+/// All recorded sessions of a program in a room.
 pub fn all(room: &Room, program: &str) -> Result<Vec<Bound>, Error> {
     let mut all = recorded(room, |_| true)?;
     all.retain(|bound| bound.session.program == program);
     Ok(all)
 }
 
-/// Sessions of which nothing was written for so many seconds, neither that they are bound nor what they heard.
+/// Sessions whose binding and notices were not written for so many seconds.
 pub fn silent(room: &Room, now: Timestamp, seconds: i64) -> Result<Vec<Bound>, Error> {
     let Some(folder) = folder(room)? else { return Ok(vec![]) };
     let is_old = |name: &str| folder.stat(name).map_or(true, |stat| now.seconds() - stat.st_mtime > seconds);
@@ -146,16 +146,16 @@ fn folder(room: &Room) -> Result<Option<Dir>, Error> {
     room.sessions().map_or(Ok(None), |path| Dir::open(path).if_any())
 }
 
-/// Makes what is recorded durable.
+/// Makes the records durable.
 pub fn sync(room: &Room) -> Result<(), Error> {
     made(room)?.sync()
 }
 
-/// The directory, made and durable.
+/// The directory of the sessions, made if missing, and durable.
 fn made(room: &Room) -> Result<Dir, Error> {
     let path = room.sessions().unwrap_or(room.path());
     let folder = Dir::make(path)?;
-    // The command that made it may have been interrupted before that was durable.
+    // The command that made it may have been interrupted before the sync.
     folder.sync_parents()?;
     Ok(folder)
 }

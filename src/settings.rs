@@ -1,8 +1,8 @@
-//! Settings: what a `postroom.toml` may say. Pure; whoever finds the file hands its text in.
+//! Settings: the content of a `postroom.toml`. Pure; the caller finds the file and passes its text.
 //!
-//! A file above the working directory is the project's and names its room; the file in a room's own root
-//! holds the limits of that room, because every sender must obey the same ones. An unknown key is an
-//! error with line and column.
+//! A file above the working directory belongs to the project and names its room. The file in a room's root holds the
+//! limits of that room, because every sender must obey the same limits. An unknown key is an error with line and
+//! column.
 
 pub mod agents;
 
@@ -17,7 +17,7 @@ use crate::name::{BadName, RoomName};
 /// The file's name, in a project and in a room.
 pub const FILE: &str = "postroom.toml";
 
-/// The largest file that is read: room for some thousands of agents.
+/// The largest file that is read: enough for some thousands of agents.
 pub const LARGEST: u64 = 1024 * 1024;
 
 /// Why a file is refused.
@@ -29,11 +29,11 @@ pub enum Error {
     Room { path: String, why: BadName },
 }
 
-/// What a project's file says.
+/// The content of a project's file.
 #[derive(Debug, Default, PartialEq)]
 pub struct Project {
     pub room: Option<RoomName>,
-    /// Who works for which mailbox; run only after the person said so once.
+    /// The program that works for each mailbox; run only after the person approved it once.
     pub agents: Agents,
     pub dispatch: Option<DispatchSettings>,
 }
@@ -63,7 +63,7 @@ impl Project {
 pub struct Limits {
     /// The longest body that is sent or read.
     pub body_bytes: u64,
-    /// How many unread messages a mailbox takes; absent means any number, and costs no count.
+    /// The most unread messages of a mailbox; `None` means no limit, and costs no count.
     pub mailbox_messages: Option<usize>,
     /// How long the journal is kept.
     pub journal_days: u32,
@@ -75,14 +75,15 @@ impl Default for Limits {
     }
 }
 
-/// What the file in a room's root says.
+/// The content of the file in a room's root.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoomSettings {
     pub limits: Limits,
-    /// Directories that a workspace message may name for its reply, beside the inboxes that are known.
+    /// Directories that a workspace message may name for its reply, besides the known inboxes.
     pub reply_destinations: Vec<PathBuf>,
-    /// Who works for which mailbox of this room; run only after the person said so once, because agents write in rooms.
+    /// The program that works for each mailbox of this room. Run only after the person approved it once, because agents
+    /// write in rooms.
     pub agents: Agents,
     pub dispatch: Option<DispatchSettings>,
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// The longest span that is taken: ten years.
+/// The longest span that is accepted: ten years.
 const LIMIT: f64 = 10.0 * 366.0 * 86_400.0;
 
 /// Reads a span.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no span of time; try 45s, 30m, 12h, 7d or 2w");
+    let wrong = || format!("`{text}` is not a span of time; try 45s, 30m, 12h, 7d or 2w");
     let (number, unit) = match text.char_indices().next_back() {
         Some((at, c)) if c.is_ascii_alphabetic() => (&text[..at], c),
         _ => (text, 's'),
@@ -24,7 +24,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     if (0.0..=LIMIT).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
 }
 
-/// Reads a span that must say its unit, where a mistaken one would cost something.
+/// Reads a span that must have a unit, where a wrong guess would cost something.
 pub fn parse_with_unit(text: &str) -> Result<Duration, String> {
     match text.ends_with(|c: char| c.is_ascii_alphabetic()) {
         true => parse(text),
@@ -32,7 +32,7 @@ pub fn parse_with_unit(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A span in its largest unit that says something: `3m`, `2h`, `5d`.
+/// A span in its largest useful unit: `3m`, `2h`, `5d`.
 pub fn short(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
@@ -43,7 +43,7 @@ pub fn short(span: Duration) -> String {
     }
 }
 
-/// A span for a table of measurements: `12ms`, `3.4s`, then as [`short`].
+/// A span for a table of measurements: `12ms`, `3.4s`, longer ones as in [`short`].
 pub fn measured(span: Duration) -> String {
     match span.as_millis() {
         ms @ 0..1000 => format!("{ms}ms"),

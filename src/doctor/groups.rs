@@ -1,4 +1,4 @@
-//! The doctor on the groups: no group contains itself, and every member leads somewhere.
+//! The doctor's checks of groups: no group contains itself, and every member exists.
 
 use super::{Doctor, Grade};
 use crate::groups::{self, Groups};
@@ -32,7 +32,7 @@ impl Doctor<'_> {
                     let what = format!("the group `@{name}` has the member `{member}`, which is not there");
                     self.mend(Grade::Note, "§6.4", path.clone(), what, || {
                         let _lock = root.lock(registry::LOCK)?;
-                        // Read again under the lock; what cannot be read any more is found at the next look.
+                        // Read again under the lock. If it became unreadable, the next check reports that.
                         let Ok(mut now) = Groups::load(root) else { return Ok(()) };
                         now.forget(member);
                         match now.save(root) {
@@ -46,7 +46,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// A file that cannot be read as what it should be: kept under another name, out of the way.
+    /// Moves an unreadable file aside, under another name.
     pub(super) fn keep_broken(&mut self, file: &'static str, rule: &'static str, why: String) {
         let room = self.room;
         let path = room.path().join(file).display().to_string();

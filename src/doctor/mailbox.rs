@@ -1,4 +1,4 @@
-//! The doctor on one mailbox: its directories, and every message in them.
+//! The doctor's checks of one mailbox: its directories, and every message in them.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use crate::mailbox::{Dir, Error, Folder, IfAny, Maildir, Token};
 use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId};
 
-/// What lies in a mailbox beside its folders.
+/// Entries of a mailbox besides its folders.
 const KNOWN: [&str; 6] = ["card.json", "project", "seen", ".alive", ".deliver.lock", ".answer.lock"];
 
 impl Doctor<'_> {
@@ -48,7 +48,7 @@ impl Doctor<'_> {
             match (name.as_str(), kind) {
                 ("tmp", FileType::Directory) => self.all_litter(&dir.sub("tmp")?)?,
                 ("answering", FileType::Directory) => self.all_litter(&dir.sub("answering")?)?,
-                // Each of these only says that something was shown; none is ever in the way.
+                // These files only record that something was shown; they never do harm.
                 ("shown", FileType::Directory) => {}
                 (".mailbox", FileType::Directory) => self.answers_by_hand(&mailbox)?,
                 ("inbox", FileType::Directory) => self.messages(&mailbox, Folder::Inbox, &mut ids)?,
@@ -59,7 +59,7 @@ impl Doctor<'_> {
                 ("quarantine", FileType::Directory) => {
                     let count = entries(&dir.sub("quarantine")?)?.len();
                     if count > 0 {
-                        self.find(Grade::Note, "§5.3", path, format!("holds {count} that could not be read"));
+                        self.find(Grade::Note, "§5.3", path, format!("holds unreadable files: {count}"));
                     }
                 }
                 (_, FileType::Symlink) => {
@@ -69,28 +69,27 @@ impl Doctor<'_> {
                     let holder = dir.read("holder", CARD_LIMIT)?.unwrap_or_default();
                     let said = serde_json::from_slice::<serde_json::Value>(&holder).ok();
                     if said.is_none_or(|said| !said["program"].is_string() || !said["session"].is_string()) {
-                        let what =
-                            "does not say whose session this mailbox is, so it counts as nobody's".to_owned();
+                        let what = "names no session, so this mailbox has no holder".to_owned();
                         self.mend(Grade::Note, "§7.1", path, what, || dir.remove("holder"));
                     }
                 }
                 (known, FileType::RegularFile) if KNOWN.contains(&known) => {}
                 (staged, FileType::RegularFile) if staged.starts_with('.') => self.litter(dir, &name),
                 _ => {
-                    self.find(Grade::Note, "§2.2", path, "is nothing that Postroom knows");
+                    self.find(Grade::Note, "§2.2", path, "is unknown to Postroom");
                 }
             }
         }
         Ok(())
     }
 
-    /// Every claim has terms and one message, or is being made or cleared.
+    /// Checks that every claim has terms and one message, unless it is being made or cleared.
     fn claims(&mut self, mailbox: &Maildir, ids: &mut HashMap<MessageId, String>) -> Result<(), Error> {
         let claimed = mailbox.dir().sub("claimed")?;
         for (name, kind) in entries(&claimed)? {
             let path = claimed.path().join(&name).display().to_string();
             let Some(token) = Token::parse(&name).filter(|_| kind == FileType::Directory) else {
-                self.find(Grade::Note, "§5.5", path, "is no claim");
+                self.find(Grade::Note, "§5.5", path, "is not a claim");
                 continue;
             };
             let Some(own) = mailbox.folder_if_any(Folder::Claimed(token))? else { continue };
@@ -130,7 +129,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Attempts belong to a message that is still there.
+    /// Checks that attempts belong to a message that still exists.
     fn attempts(&mut self, mailbox: &Maildir) -> Result<(), Error> {
         let dir = mailbox.dir().sub(claim::ATTEMPTS)?;
         for (name, _) in entries(&dir)? {
@@ -164,7 +163,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// What a workspace answers lies in `.mailbox/inbox/` until the next command carries it over.
+    /// Answers from a workspace stay in `.mailbox/inbox/` until the next command delivers them.
     fn answers_by_hand(&mut self, mailbox: &Maildir) -> Result<(), Error> {
         let own = mailbox.dir().sub(MAILBOX)?;
         for folder in ["inbox", "scratch", "archive"] {
@@ -221,13 +220,13 @@ impl Doctor<'_> {
                 Err(broken) if broken.passing => {
                     self.find(Grade::Fault, "§5.3", path, broken.why);
                 }
-                // It may be growing.
+                // It may still be growing.
                 Err(_) => {}
             }
         }
         let others = entries(&dir)?.into_iter().filter(|(name, _)| !file_name::is_message(name.as_bytes()));
         for (name, _) in others {
-            // The terms of a claim, and new ones on their way.
+            // The terms of a claim, and their staging file.
             if matches!(folder, Folder::Claimed(_))
                 && (name == "claim.json" || name.starts_with(".claim.json."))
             {
@@ -247,7 +246,7 @@ impl Doctor<'_> {
     }
 
     fn envelope(&mut self, id: &MailboxId, envelope: &Envelope, name: &str, path: &str) {
-        // The other protocols address otherwise, and have no digits or priority in a name.
+        // Other protocols address differently, and have no digits or priority in the file name.
         if !envelope.is_native() {
             return;
         }
@@ -278,13 +277,13 @@ impl Doctor<'_> {
         if folder == Folder::Inbox {
             self.mend(Grade::Fault, "§5.3", path, what, || mailbox.quarantine(name));
         } else {
-            // An archive is never changed; whatever it holds was readable once.
+            // An archive is never changed; its files were readable once.
             self.find(Grade::Fault, "§5.3", path, what);
         }
     }
 }
 
-/// Whether two files are there at once: a message that was moved during the look is seen twice.
+/// Whether both files exist at once: a message that moves during the check is seen twice.
 fn are_both_there(one: &str, other: &str) -> bool {
     let there = |path: &str| std::path::Path::new(path).symlink_metadata().is_ok();
     there(one) && there(other)

@@ -1,8 +1,8 @@
-//! The doctor: checks every rule of docs/format.md on a live directory, and mends what can be mended.
+//! The doctor: checks every rule of docs/format.md on a live directory, and repairs what it can.
 //!
-//! Looking changes nothing. With `fix`, old staging files go, what cannot be read goes to quarantine, modes
-//! are tightened, missing directories are made, and a lost or broken registry is rebuilt from the cards;
-//! nothing that could be a message is ever removed. Every test of Postroom ends with a look of the doctor.
+//! A check changes nothing. With `fix`, the doctor removes old staging files, moves unreadable files to quarantine,
+//! tightens modes, makes missing directories, and rebuilds a lost or broken registry from the cards. It never removes
+//! anything that could be a message. Every test of Postroom ends with a check by the doctor.
 
 mod groups;
 mod mailbox;
@@ -19,17 +19,17 @@ use crate::mailbox::reading::mtime;
 use crate::mailbox::{Dir, Error, IfAny};
 use crate::room::Room;
 
-/// A staging file may belong to a sender that is still at work; after this long it does not.
+/// A younger staging file may belong to a sender that is still at work.
 const LITTER: Duration = Duration::from_secs(36 * 3600);
 
-/// How bad it is.
+/// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
-    /// Left by a process that was interrupted; goes by itself when it is old.
+    /// Left by an interrupted process; removed once it is old.
     Litter,
     /// Worth knowing; nothing is broken.
     Note,
-    /// A rule of the format does not hold.
+    /// A rule of the format is broken.
     Fault,
 }
 
@@ -43,28 +43,28 @@ impl Grade {
     }
 }
 
-/// One thing that was found.
+/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub grade: Grade,
-    /// The section of docs/format.md that it is about.
+    /// The section of docs/format.md that it refers to.
     pub rule: &'static str,
     pub path: String,
     pub what: String,
     pub fixed: bool,
 }
 
-/// One look at a room.
+/// One check of a room.
 #[derive(Debug)]
 pub struct Doctor<'a> {
     room: &'a Room,
     fix: bool,
     findings: Vec<Finding>,
-    /// Findings that are mended when the registry is written.
+    /// Findings that are repaired when the registry is written.
     to_commit: Vec<usize>,
 }
 
-/// Looks at a whole room. `progress` is told the name of each mailbox before it is looked into.
+/// Checks a whole room. Calls `progress` with each mailbox's name before it checks that mailbox.
 pub fn examine(room: &Room, fix: bool, mut progress: impl FnMut(&str)) -> Result<Vec<Finding>, Error> {
     let mut doctor =
         Doctor { room, fix: fix && room.may_write().is_ok(), findings: vec![], to_commit: vec![] };
@@ -75,7 +75,7 @@ pub fn examine(room: &Room, fix: bool, mut progress: impl FnMut(&str)) -> Result
         progress(id.as_str());
         let before = doctor.findings.len();
         doctor.mailbox(id)?;
-        // Pruned meanwhile: nothing is left to be said about it.
+        // Pruned meanwhile: its findings no longer apply.
         if doctor.findings.len() > before && room.root().stat(id.as_str()).if_any()?.is_none() {
             doctor.findings.truncate(before);
         }
@@ -101,7 +101,7 @@ impl Doctor<'_> {
         &mut self.findings[last]
     }
 
-    /// Records something, and mends it if that is wanted and works.
+    /// Records a finding, and repairs it if `fix` is set and the repair works.
     fn mend(
         &mut self,
         grade: Grade,
@@ -115,12 +115,12 @@ impl Doctor<'_> {
         if fix {
             match cure() {
                 Ok(()) => finding.fixed = true,
-                Err(e) => finding.what = format!("{} (not mended: {e})", finding.what),
+                Err(e) => finding.what = format!("{} (not repaired: {e})", finding.what),
             }
         }
     }
 
-    /// Owner and mode of one entry (format.md §1.2).
+    /// Checks owner and mode of one entry (format.md §1.2).
     fn modes(&mut self, dir: &Dir, name: &str, stat: &Stat) {
         let path = dir.path().join(name).display().to_string();
         if stat.st_uid != rustix::process::geteuid().as_raw() {
@@ -134,7 +134,7 @@ impl Doctor<'_> {
         };
         let mode = stat.st_mode & 0o7777;
         if mode != wanted {
-            // A file placed by hand has the mode of its writer's umask; the directory around it keeps it private.
+            // A file written by hand has the mode of its writer's umask; the directory around it keeps it private.
             let grade = if wanted == 0o600 && mode & 0o600 == 0o600 { Grade::Note } else { Grade::Fault };
             self.mend(grade, "§1.2", path, format!("has mode {mode:04o}, not {wanted:04o}"), || {
                 dir.tighten(name, stat)
@@ -142,7 +142,7 @@ impl Doctor<'_> {
         }
     }
 
-    /// A staging file or directory: litter, removed once it is old.
+    /// Reports a staging file or directory as litter, and removes it once it is old.
     fn litter(&mut self, dir: &Dir, name: &str) {
         let path = dir.path().join(name).display().to_string();
         let stat = match dir.stat(name).if_any() {
@@ -167,14 +167,14 @@ impl Doctor<'_> {
             || {
                 let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
                 let removed = if is_dir { dir.remove_tree(name) } else { dir.remove(name) };
-                // Another doctor may have been quicker.
+                // Another doctor may have been faster.
                 removed.if_any().map(drop)
             },
         );
     }
 }
 
-/// The entries of a directory, sorted; names that are not UTF-8 are shown as well as they can be.
+/// The entries of a directory, sorted; names that are not UTF-8 are shown lossily.
 fn entries(dir: &Dir) -> Result<Vec<(String, FileType)>, Error> {
     let mut all = vec![];
     dir.scan(|name, kind| all.push((String::from_utf8_lossy(name).into_owned(), kind)))?;

@@ -1,4 +1,4 @@
-//! The doctor on the registry: every name leads to a mailbox, every mailbox with a card has its name.
+//! The doctor's checks of the registry: every name leads to a mailbox, and every mailbox with a card is registered.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ impl Doctor<'_> {
             Err(registry::Error::Disk(e)) => return Err(e),
             Err(e) => (Registry::default(), Some(e.to_string())),
         };
-        // Before anything is changed: what cannot be read now would be missing from what is built.
+        // Read before any change: a card that cannot be read now would be missing from the rebuilt registry.
         let cards = self.cards(&registry, mailboxes)?;
         if let Some(why) = broken {
             self.keep_broken("registry.json", "§6.3", why);
@@ -30,27 +30,27 @@ impl Doctor<'_> {
                 Grade::Note,
                 "§6.2",
                 path.clone(),
-                format!("the entry `{name}` is not one that can be acted on"),
+                format!("the entry `{name}` is invalid and ignored"),
             );
         }
         let known: Vec<MailboxId> = registry.entries.iter().map(|entry| entry.id.clone()).collect();
         let mut changed = self.entries(&mut registry, &path);
         changed |= self.unregistered(&mut registry, cards, &path);
         if self.fix && changed {
-            // Read again under the lock: somebody may have registered in the meantime.
+            // Read again under the lock: a mailbox may have been registered in the meantime.
             let mut editing = match Editing::begin(root) {
                 Ok(editing) => editing,
                 Err(registry::Error::Disk(e)) => return Err(e),
                 Err(_) => return Ok(()),
             };
             for entry in registry.entries {
-                // Other engines give one id several names.
+                // Other engines may give one id several names.
                 let same = |e: &&mut Entry| (&e.id, &e.name) == (&entry.id, &entry.name);
                 let taken = editing.registry.is_taken(&entry.name, Some(&entry.id));
                 match editing.registry.entries.iter_mut().find(same) {
-                    // Everything but the inbox is what somebody says now.
+                    // Only the inbox is repaired; the other fields keep their current values.
                     Some(now) => now.inbox = entry.inbox,
-                    // Renamed or pruned since the first look.
+                    // Renamed or pruned since the first read.
                     None if known.contains(&entry.id) => {}
                     None if root.stat(entry.id.as_str()).is_err_and(|e| e.is_missing()) => {}
                     None if taken => {}
@@ -66,7 +66,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Whether each entry is what it says; `true` if one was mended.
+    /// Checks each entry; `true` if one was repaired.
     fn entries(&mut self, registry: &mut Registry, path: &str) -> bool {
         let mut changed = false;
         let mut names: HashMap<String, MailboxId> = HashMap::new();
@@ -98,7 +98,7 @@ impl Doctor<'_> {
                 let (id, card) = (entry.id.clone(), entry.card());
                 let what = format!("`{}` has no mailbox {id}", entry.name);
                 self.mend(Grade::Fault, "§6.1", path.to_owned(), what, || match Editing::begin(root) {
-                    // Pruned since the first look.
+                    // Pruned since the first read.
                     Ok(editing) if editing.registry.by_id(&id).is_none() => Ok(()),
                     Ok(_editing) => {
                         // A prune was interrupted.
@@ -113,11 +113,11 @@ impl Doctor<'_> {
         changed
     }
 
-    /// Whether the messages of a mailbox that lies elsewhere are where the registry says.
+    /// Checks that the messages of a mailbox outside the room are where the registry says.
     fn place(&mut self, entry: &Entry, protocol: &str, path: &str) {
         let Ok(home) = Maildir::open(self.room.root(), &entry.id) else { return };
         let found = match Protocol::parse(protocol) {
-            None => Err(format!("`{}` has the protocol `{protocol}`, which is none", entry.name)),
+            None => Err(format!("`{}` has the protocol `{protocol}`, which is unknown", entry.name)),
             Some(protocol) => Mailbox::elsewhere(home, protocol, Path::new(&entry.inbox))
                 .map_err(|e| format!("the messages of `{}` cannot be reached: {e}", entry.name)),
         };
@@ -126,7 +126,7 @@ impl Doctor<'_> {
         }
     }
 
-    /// What lies in a mailbox elsewhere is reported and left alone.
+    /// Reports faults in a mailbox outside the room, and leaves its files alone.
     fn foreign(&mut self, mailbox: &Mailbox) -> Result<(), String> {
         let found = mailbox.faults(self.room.limits().body_bytes, self.now()).map_err(|e| e.to_string())?;
         for fault in found {
@@ -137,11 +137,11 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Mailboxes whose card has a name that the registry lost.
+    /// Registers mailboxes that have a card with a name, but no entry.
     fn unregistered(&mut self, registry: &mut Registry, cards: Vec<Entry>, path: &str) -> bool {
         let mut changed = false;
         for mut entry in cards {
-            // A home that an interrupted adoption left: its messages have a name already, and one inbox has one.
+            // An interrupted adoption left this home. Its messages already have a name, and an inbox has only one.
             if registry.entries.iter().any(|other| other.inbox == entry.inbox) {
                 continue;
             }
@@ -161,7 +161,7 @@ impl Doctor<'_> {
         changed
     }
 
-    /// What the mailboxes without an entry say of themselves.
+    /// The entries on the cards of mailboxes that have no entry.
     fn cards(&mut self, registry: &Registry, mailboxes: &[MailboxId]) -> Result<Vec<Entry>, Error> {
         let mut cards = vec![];
         for id in mailboxes.iter().filter(|id| registry.by_id(id).is_none()) {

@@ -1,4 +1,4 @@
-//! The doctor on the root of a room: what may lie there, and how.
+//! The doctor's checks of the root of a room: which entries may be there, and with which modes.
 
 use rustix::fs::FileType;
 
@@ -12,7 +12,7 @@ use crate::os::network;
 use crate::registry::Registry;
 use crate::room::Extent;
 
-/// Files and directories of a root that have a meaning.
+/// Entries of a root that have a meaning.
 const KNOWN: [&str; 10] = [
     ".postroom",
     "postroom.toml",
@@ -27,7 +27,7 @@ const KNOWN: [&str; 10] = [
 ];
 
 impl Doctor<'_> {
-    /// Looks at the root and gives the ids of the mailboxes in it.
+    /// Checks the root and returns the ids of the mailboxes in it.
     pub(super) fn room_itself(&mut self) -> Result<Vec<MailboxId>, Error> {
         let root = self.room.root();
         if let Some(kind) = network(root.path()) {
@@ -67,7 +67,7 @@ impl Doctor<'_> {
                     );
                 }
                 _ => {
-                    self.find(Grade::Note, "§1.1", path, "is nothing that Postroom knows");
+                    self.find(Grade::Note, "§1.1", path, "is unknown to Postroom");
                 }
             }
         }
@@ -80,7 +80,7 @@ impl Doctor<'_> {
         Ok(mailboxes)
     }
 
-    /// Whether somebody else could move the room away (§1.2).
+    /// Checks that no other user can move the room away (§1.2).
     fn above(&mut self) {
         let root = self.room.path();
         let Err(e) = check_above(root) else { return };
@@ -91,7 +91,7 @@ impl Doctor<'_> {
         self.find(Grade::Fault, "§1.2", root.display().to_string(), format!("can be moved away: {e}{cure}"));
     }
 
-    /// Whether a directory is a mailbox, or has to become one because it is registered.
+    /// Whether a directory is a mailbox, or must become one because it is registered.
     fn is_mailbox(&self, id: &MailboxId) -> bool {
         self.room.extent(id) != Extent::Absent
             || Registry::load(self.room.root()).is_ok_and(|registry| registry.by_id(id).is_some())
@@ -109,7 +109,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// What the dispatcher keeps (§7.4). What an agent wrote into the directory of its run is its own.
+    /// Checks the dispatcher's files (§7.4). Files that an agent wrote into the directory of its run are its own.
     fn dispatched(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
         for (name, kind) in entries(folder)? {
             let path = folder.path().join(&name).display().to_string();

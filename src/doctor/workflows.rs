@@ -1,4 +1,4 @@
-//! The doctor on what is kept of runs of workflows (format.md §14).
+//! The doctor's checks of the stored workflow runs (format.md §14).
 
 use rustix::fs::FileType;
 
@@ -18,7 +18,7 @@ impl Doctor<'_> {
                     Grade::Fault,
                     "§14.1",
                     path,
-                    "says that a run is in progress of which nothing is kept that can be read".to_owned(),
+                    "marks a run as in progress, but no stored state of it can be read".to_owned(),
                     || runs.set_open(&run, false),
                 );
             } else if self.room.root().stat(&run).if_any()?.is_none() {
@@ -26,14 +26,14 @@ impl Doctor<'_> {
                     Grade::Fault,
                     "§14.1",
                     path,
-                    "says that a run is in progress whose mailbox is gone",
+                    "marks a run as in progress, but its mailbox is gone",
                 );
             }
         }
         Ok(())
     }
 
-    /// Owners and modes of everything below; what begins with a dot was being written.
+    /// Checks owners and modes of everything below; a name with a leading dot was being written.
     fn kept(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
         for (name, kind) in entries(folder)? {
             let path = folder.path().join(&name).display().to_string();

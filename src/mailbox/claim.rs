@@ -6,8 +6,8 @@
 //!     /attempts/<message>           one line per attempt that did not end well
 //! ```
 //!
-//! The token is the fence. Whoever moves the message out of `claimed/<token>/` has decided its fate: the
-//! owner that finishes it, or anyone who finds the lease over and returns it. The other finds nothing.
+//! The token is the fence. The process that moves the message out of `claimed/<token>/` decides its fate: the owner
+//! that finishes it, or any process that finds the lease expired and returns it. The other one finds nothing.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -28,36 +28,36 @@ const FOLDER: &str = "claimed";
 pub(super) const TERMS: &str = "claim.json";
 pub const ATTEMPTS: &str = "attempts";
 
-/// The longest file of terms that is read, and the last part of attempts.
+/// The longest terms that are read, and the most bytes of attempts, from the end.
 pub const LIMIT: u64 = 1024 * 1024;
 
-/// How many bytes of a reason are kept: it is for people, and it is read whenever the message is taken.
+/// The most bytes of a reason: it is for people, and it is read at every claim of the message.
 const REASON: usize = 4000;
 
-/// A claim that was begun and has no message: after this long its owner is not between two steps any more.
+/// A claim without a message that is this old is abandoned: its owner is no longer between two steps.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-/// What a claim says of itself.
+/// The terms of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     pub v: u32,
     /// The mailbox that claimed.
     pub owner: String,
     pub host: String,
-    /// The boot of that host: after another, nobody is at work any more.
+    /// The boot of that host: after a reboot the owner is gone.
     pub boot: String,
-    /// The end of the lease in milliseconds since that boot, which nobody can set back.
+    /// The end of the lease in milliseconds since that boot, a clock that nobody can set back.
     pub until_ms: u64,
-    /// The same in wall time: for people, and for other hosts on a shared disk.
+    /// The end of the lease in wall time: for people, and for other hosts on a shared disk.
     pub ends: String,
     /// Counted from 1.
     pub attempt: u32,
     /// The name of the message.
     pub file: String,
-    /// The dispatcher's run that works on it; empty for a claim that was made by hand.
+    /// The dispatcher's run that works on it; empty for a claim made by hand.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run: String,
-    /// In a tree: it is on an answer, which goes back to being one when the claim ends without success.
+    /// In a tree: the message is an answer, and becomes one again when the claim ends without success.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_answer: bool,
 }
@@ -80,7 +80,7 @@ impl Terms {
         Ok(terms)
     }
 
-    /// Lets the lease end this long from now.
+    /// Sets the end of the lease to this long from now.
     pub fn extend(&mut self, lease: Duration, clock: &dyn Clock) {
         let end = clock.boot() + lease;
         self.until_ms = u64::try_from(end.as_millis()).unwrap_or(u64::MAX);
@@ -90,7 +90,7 @@ impl Terms {
 
     pub fn is_over(&self, clock: &dyn Clock) -> Result<bool> {
         if self.host != clock.host() {
-            // Another machine's boot says nothing here; its wall clock must do.
+            // The boot of another machine means nothing here; use its wall clock.
             return Ok(Timestamp::parse(&self.ends).is_none_or(|end| end < clock.now()));
         }
         // Where no boot has an id, its clock may have begun anew, and then wall time must do. `ends` is cut to seconds twice.
@@ -101,12 +101,12 @@ impl Terms {
     }
 }
 
-/// An error while looking must not pass for another boot: every claim would be over.
+/// An error must not count as another boot: every claim would be expired.
 pub fn boot_of(clock: &dyn Clock) -> Result<String> {
     clock.boot_id().map_err(|e| Error::std("read", os::BOOT_ID.as_ref(), e))
 }
 
-/// How one attempt ended.
+/// The end of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     pub v: u32,
@@ -120,7 +120,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// How an attempt under these terms ended.
+    /// The end of an attempt under these terms.
     pub fn of(token: Token, terms: &Terms, how: &str, why: &str, clock: &dyn Clock) -> Self {
         Self {
             v: 1,
@@ -134,7 +134,7 @@ impl Attempt {
 }
 
 impl Maildir {
-    /// Takes a message out of the inbox; `None` if somebody else was quicker.
+    /// Moves a message out of the inbox into a claim; `None` if another process was faster.
     pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
         let inbox = self.folder(Folder::Inbox)?;
         let Some(file) = inbox.to_move(name).if_any()? else { return Ok(None) };
@@ -142,7 +142,7 @@ impl Maildir {
         let claimed = self.made_folder(FOLDER)?;
         let own = claimed.make_new(&token.to_string())?;
         own.write_new(TERMS, &json(terms))?;
-        // The directory must outlive a power cut before a message may be in it.
+        // The directory must be durable before a message may be in it.
         claimed.sync()?;
         match inbox.publish(name, &own, name) {
             Ok(()) => {
@@ -160,14 +160,13 @@ impl Maildir {
         }
     }
 
-    /// The terms of a claim; `None` if there is no such claim, or none with terms.
+    /// The terms of a claim; `None` if there is no such claim, or it has no terms.
     pub fn terms(&self, token: Token) -> Result<Option<Terms>> {
         let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(None) };
         Ok(own.read(TERMS, LIMIT)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
-    /// Puts new terms in the place of the old. `false`: the message is not in the claim any more, so somebody else has
-    /// decided.
+    /// Replaces the terms. `false` if the message is no longer in the claim: another process has decided its fate.
     pub fn renew(&self, token: Token, terms: &Terms) -> Result<bool> {
         let Some(_turn) = self.hold_claim(token)? else { return Ok(false) };
         let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(false) };
@@ -177,14 +176,14 @@ impl Maildir {
         }
     }
 
-    /// Keeps everybody else from renewing or ending a claim. `None`: there is no such claim. A claim may end only while it is
-    /// held, so its holder can first tell others how it ends.
+    /// Keeps all other processes from renewing or ending a claim. `None` if there is no such claim. A claim may end
+    /// only under this lock, so its holder can first notify others of the end.
     pub fn hold_claim(&self, token: Token) -> Result<Option<Lock>> {
         self.folder_if_any(Folder::Claimed(token))?.map(|own| own.hold()).transpose()
     }
 
-    /// Moves a claimed message on and ends the claim; gives the name it has then. `None`: it is not there any more,
-    /// so somebody else has decided. Durable on return.
+    /// Moves a claimed message on and ends the claim; returns its new name. `None` if it is gone: another process has
+    /// decided its fate. Durable on return.
     pub fn settle(&self, token: Token, name: &str, to: Folder) -> Result<Option<String>> {
         let moved = match self.shift(name, Folder::Claimed(token), to) {
             Err(e) if e.is_missing() => None,
@@ -194,13 +193,13 @@ impl Maildir {
             self.carry_attempts(name, new)?;
         }
         match self.clear(token) {
-            // What is decided is decided; the next look clears what is left.
+            // The fate is decided; the next look clears the rest.
             Err(e) if moved.is_none() => Err(e),
             _ => Ok(moved),
         }
     }
 
-    /// Attempts go with their message when its name changes.
+    /// Moves the attempts along when their message is renamed.
     pub fn carry_attempts(&self, name: &str, new: &str) -> Result<()> {
         let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(()) };
         match folder.publish(name, &folder, new) {
@@ -209,7 +208,7 @@ impl Maildir {
         }
     }
 
-    /// Gives back every message whose lease is over, and says which.
+    /// Returns every message whose lease has expired to the inbox; returns their names.
     pub fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>> {
         let mut returned = vec![];
         for token in self.tokens()? {
@@ -222,7 +221,7 @@ impl Maildir {
         Ok(returned)
     }
 
-    /// Gives a message back unless its owner renews or ends the claim at this moment.
+    /// Returns a message, unless its owner is just renewing or ending the claim.
     fn return_over(&self, token: Token, clock: &dyn Clock) -> Result<Option<String>> {
         let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(None) };
         let Some(_turn) = own.try_hold()? else { return Ok(None) };
@@ -234,13 +233,13 @@ impl Maildir {
         self.settle(token, &terms.file, Folder::Inbox)
     }
 
-    /// A claim whose terms did not survive a power cut: its owner did not either.
+    /// A claim whose terms did not survive a power cut: its owner did not survive it either.
     fn return_without_terms(&self, token: Token, clock: &dyn Clock) -> Result<Vec<String>> {
         let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(vec![]) };
         let names =
             own.names(|name, kind| kind == FileType::RegularFile && self.is_message(name.as_bytes()))?;
-        // Terms are written before the message comes in. Whoever looked before they were, and finds a message now,
-        // has met a claimer at work and not one whose terms are lost.
+        // Terms are written before the message moves in. If the first look came before both, the terms are there now, and
+        // the claimer is at work.
         if self.terms(token)?.is_some() {
             return Ok(vec![]);
         }
@@ -256,7 +255,7 @@ impl Maildir {
         Ok(returned)
     }
 
-    /// Removes what is left of a claim. Others may be doing the same.
+    /// Removes the rest of a claim. Other processes may be doing the same.
     pub(super) fn clear(&self, token: Token) -> Result<()> {
         let gone = |result: Result<()>| match result {
             Err(e) if e.is_missing() => Ok(()),
@@ -265,7 +264,7 @@ impl Maildir {
         let Some(claimed) = self.sub_if_any(FOLDER)? else { return Ok(()) };
         gone(claimed.sub(&token.to_string()).and_then(|own| own.remove(TERMS)))?;
         match claimed.remove_dir(&token.to_string()) {
-            // Something is in it still, and is worth more than a tidy directory.
+            // It still contains something, which matters more than a tidy directory.
             Err(e) if e.is_not_empty() => Ok(()),
             other => gone(other),
         }
@@ -275,13 +274,12 @@ impl Maildir {
         self.dir().sub_if_any(name)
     }
 
-    /// Appends to the attempts of a message; durable on return. Each claim is counted once, however often its
-    /// end is noted.
+    /// Appends to the attempts of a message; durable on return. Each claim counts once, however often its end is recorded.
     pub fn note_attempt(&self, name: &str, attempt: &Attempt) -> Result<()> {
         let mut line = json(attempt);
         line.push(b'\n');
         let folder = self.made_folder(ATTEMPTS)?;
-        // After a line that a full disk cut off, this one begins anew.
+        // A full disk may have cut off the last line; start a new one.
         if folder.tail(name, 1)?.is_some_and(|last| last.last().is_some_and(|byte| *byte != b'\n')) {
             line.insert(0, b'\n');
         }
@@ -290,7 +288,7 @@ impl Maildir {
         folder.sync()
     }
 
-    /// The attempts of a message so far, each claim once. Of very many the last count.
+    /// The attempts of a message so far, each claim once. If there are very many, only the last ones.
     pub fn attempts(&self, name: &str) -> Result<Vec<Attempt>> {
         let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(vec![]) };
         let Some(bytes) = folder.tail(name, LIMIT)? else { return Ok(vec![]) };
@@ -305,7 +303,7 @@ impl Maildir {
         Ok(attempts)
     }
 
-    /// How the claim under a token ended, as far as it was noted.
+    /// How the claim with this token ended, if that was recorded.
     pub fn end_of(&self, token: Token) -> Result<Option<Attempt>> {
         let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(None) };
         let wanted = token.to_string();
@@ -317,7 +315,7 @@ impl Maildir {
         Ok(None)
     }
 
-    /// How often a message was tried in vain since somebody last asked for another try.
+    /// The number of failed tries since the last explicit retry.
     pub fn tries(&self, name: &str) -> Result<u32> {
         let attempts = self.attempts(name)?;
         let since = attempts.iter().rposition(|a| a.how == "retried").map_or(0, |at| at + 1);

@@ -1,4 +1,4 @@
-//! Collecting: mail that was put where a sender who knows only one protocol had to put it (format.md §9.3).
+//! Collecting: finds mail in the places where a sender that knows only one protocol puts it (format.md §9.3).
 //!
 //! ```text
 //! <root>/<id>/inbox/           of a mailbox whose messages lie elsewhere: seed 001's engine delivers here
@@ -6,7 +6,7 @@
 //! <tree>/inboxes/<name>/       of a name outside that tree: an agent there wrote to it by hand
 //! ```
 //!
-//! A [`Stray`] is delivered in the mailbox's own protocol under an id that a second run finds again, and only then put away.
+//! A [`Stray`] is delivered in the mailbox's own protocol, under an id that a second run finds again, and only then put away.
 
 use std::io;
 use std::path::Path;
@@ -27,7 +27,7 @@ use crate::message::envelope::subject_of;
 use crate::message::{Envelope, Message, Native, any};
 use crate::name::{MailboxId, MessageId};
 
-/// Where a stray lies, so that it can be put away.
+/// The location of a stray, for putting it away.
 enum Source {
     Folder(Arc<Maildir>, String),
     Tree(super::tree::Agent, String),
@@ -37,10 +37,10 @@ impl Source {
     fn put_away(self) -> Result<()> {
         match self {
             Self::Folder(source, name) => source.shift(&name, Folder::Inbox, Folder::Archive).map(drop),
-            // It stays there, in progress, so that later steps go on waiting until it is answered.
+            // It stays there, in progress, so that later steps wait until it is answered.
             Self::Tree(agent, name) => match agent.begin(&name)? {
                 true => Ok(()),
-                // An answer is no task, and nothing waits for it.
+                // An answer is not a task, and nothing waits for it.
                 false => agent.put_away(&name),
             },
         }
@@ -48,7 +48,7 @@ impl Source {
 }
 
 impl Mailbox {
-    /// What was written by hand: mail of this mailbox in places of other protocols, and answers to its open questions.
+    /// Mail written by hand: mail of this mailbox in places of other protocols, and answers to its open questions.
     pub fn by_hand<'a>(&'a self, directory: &dyn Directory, clock: &dyn Clock) -> Result<ByHand<'a>> {
         let mut found = vec![];
         if !self.is_home() {
@@ -62,7 +62,7 @@ impl Mailbox {
             }
         }
         self.strays_in_trees(directory, &mut found)?;
-        // Its own place comes last: what others carry over meanwhile is seen there.
+        // Its own place comes last, so that mail collected by others meanwhile is seen there.
         let ByHand { strays, answered } = self.collect(directory.limit(), clock.now())?;
         for Stray { message, put_away } in strays {
             found.push(Stray { message: self.at_home(message, directory)?, put_away });
@@ -85,7 +85,7 @@ impl Mailbox {
             if !is_stable(&source.folder(Folder::Inbox)?, &name)? {
                 continue;
             }
-            // What cannot be read is left where it lies; the doctor reports it.
+            // Unreadable files stay in place; the doctor reports them.
             let read = source.message(Folder::Inbox, &name, directory.limit());
             let message = match or_bare(read, clock.now(), || source_text(&source, &name)) {
                 Ok(Some((message, _))) => self.at_home(of_its_own(message, &source, &name)?, directory)?,
@@ -100,9 +100,9 @@ impl Mailbox {
         Ok(())
     }
 
-    /// What agents of trees wrote by hand to one of the names of this mailbox, which is in no such tree.
+    /// Mail that agents of trees wrote by hand to a name of this mailbox, which is not in such a tree.
     fn strays_in_trees<'a>(&'a self, directory: &dyn Directory, found: &mut Vec<Stray<'a>>) -> Result<()> {
-        // An agent of one tree is called like agents of others, and their mail is not its own.
+        // Agents of several trees may share a name, and the mail of one is not the other's.
         for path in directory.trees().into_iter().filter(|_| self.tree().is_none()) {
             for name in directory.names_of(self.id()) {
                 let Ok(agent) = MailboxId::parse(&name) else { continue };
@@ -111,7 +111,7 @@ impl Mailbox {
                     continue;
                 }
                 let tree = match Tree::open(&path) {
-                    // One project that is not what it was stops nobody else; the doctor reports it.
+                    // One broken project stops nobody else; the doctor reports it.
                     Err(e) if !matches!(e, Error::Io { .. }) => break,
                     other => other?,
                 };
@@ -127,7 +127,7 @@ impl Mailbox {
                         }
                         _ => continue,
                     };
-                    // What an orchestrator copied here is carried from the outbox it was copied from.
+                    // A response that an orchestrator copied here is collected from its outbox.
                     if tree.has_response(message.envelope.reply_to.as_ref())? {
                         agent.put_away(&file)?;
                         continue;
@@ -141,11 +141,11 @@ impl Mailbox {
         Ok(())
     }
 
-    /// A stray as this mailbox knows it: who sent it, what it answers, and the way back.
+    /// A stray as this mailbox knows it: with sender, question and reply route.
     fn at_home(&self, message: Message, directory: &dyn Directory) -> Result<Message> {
         let Message { mut envelope, body } = message;
         self.identify(&mut envelope, directory)?;
-        // By hand, a name is easily written where an id belongs.
+        // By hand, a name is easily written in place of an id.
         if let Some(id) = directory.resolve(&envelope.from)? {
             envelope.from = id.to_string();
         }
@@ -156,15 +156,15 @@ impl Mailbox {
                     restore(&asked, &mut envelope, untitled);
                     envelope.reply_to = envelope.reply_to.map(|_| asked.id);
                 }
-                // The exchange keeps its id, however many rounds it has.
+                // The exchange keeps its id over any number of rounds.
                 if envelope.id.request() != request {
                     envelope.extra.push((REQUEST.to_owned(), request));
                 }
-                // The way back to a sender that the room does not know.
+                // The reply route to a sender that the room does not know.
                 let known = directory.resolve(&envelope.from)?.is_some();
                 envelope.extra.extend(reply.filter(|_| !known).map(|path| (REPLY_PATH.to_owned(), path)));
             }
-            // The writer of a task knows it by this, and by nothing else.
+            // The writer of a task knows it only by this id.
             Native::Tree { id, .. } => envelope.extra.push((REQUEST.to_owned(), id)),
             Native::Maildir => self.restore_from_draft(&mut envelope, untitled)?,
         }
@@ -180,7 +180,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Reads the envelope of a message as this room knows it.
+    /// Reads the envelope of a message, completed from this room.
     pub fn read_header(
         &self,
         folder: Folder,
@@ -200,7 +200,7 @@ impl Mailbox {
         read.map(|mut header| {
             self.know(&mut header.envelope, directory).map_err(|e| Unreadable::passing(name, &e))?;
             if let Some(doubt) = header.envelope.doubts.first() {
-                // One is enough to look at it with care, and leaves its line to the subject.
+                // One doubt is enough for care, and leaves space for the subject.
                 let more = header.envelope.doubts.len() - 1;
                 let more = if more > 0 { format!(" (+{more})") } else { String::new() };
                 header.remarks.push(format!("doubtful: {doubt}{more}"));
@@ -210,7 +210,7 @@ impl Mailbox {
         .transpose()
     }
 
-    /// Reads a whole message as this room knows it.
+    /// Reads a whole message, completed from this room.
     pub fn read_message(
         &self,
         folder: Folder,
@@ -241,7 +241,7 @@ impl Mailbox {
         Unreadable { left_alone: !self.has_quarantine(), ..broken }
     }
 
-    /// Puts in what the room knows about a message: who sent it, and what a hand left out.
+    /// Completes a message from the room: its sender, and fields left out by hand.
     pub fn know(&self, envelope: &mut Envelope, directory: &dyn Directory) -> Result<()> {
         self.identify(envelope, directory)?;
         if let Some(at) = envelope.extra.iter().position(|(key, _)| key == DOUBT) {
@@ -251,7 +251,7 @@ impl Mailbox {
     }
 }
 
-/// A file without frontmatter that has stayed as it is for a while is a note from somebody unknown.
+/// Accepts a file without frontmatter that has not changed for a while as a note from an unknown sender.
 fn or_bare(
     read: Reading<(Message, Timestamp)>,
     now: Timestamp,
@@ -260,7 +260,7 @@ fn or_bare(
     match read {
         Err(broken) if broken.is_bare && broken.is_settled(now) => {
             let time = broken.time.unwrap_or(now);
-            // Two notes with the same words are two.
+            // Two notes with the same text are two messages.
             let about = format!("{} {}", broken.name, time.precise());
             let note = text().and_then(|text| any::note(text.as_bytes(), &about).ok());
             note.map(|message| Some((message, time))).ok_or(broken)
@@ -269,7 +269,7 @@ fn or_bare(
     }
 }
 
-/// Somebody who writes by hand may say the same again: a message that has no id of its own is known by its words and its file.
+/// A person may write the same text twice, so a message without an id gets one from its text and its file.
 fn of_its_own(mut message: Message, source: &Maildir, name: &str) -> Result<Message> {
     let inbox = source.folder(Folder::Inbox)?;
     let Some(bytes) = inbox.read(name, u64::MAX / 2)? else { return Ok(message) };
@@ -284,7 +284,7 @@ fn source_text(source: &Maildir, name: &str) -> Option<String> {
     super::Place::text(source, Folder::Inbox, name)
 }
 
-/// Whether a directory lies there; what is missing is none, and what cannot be looked at is an error.
+/// Whether this is a directory; `false` if it is missing, and an error if it cannot be read.
 pub fn is_dir(path: &Path) -> Result<bool> {
     match path.symlink_metadata() {
         Ok(found) => Ok(found.is_dir()),
@@ -293,7 +293,7 @@ pub fn is_dir(path: &Path) -> Result<bool> {
     }
 }
 
-/// A task that an agent wrote into the inbox of a name outside its tree.
+/// A task that an agent wrote to the inbox of a name outside its tree.
 fn from_tree(message: Message, tree: &Path, inbox: &str, directory: &dyn Directory) -> Result<Message> {
     let Message { mut envelope, body } = message;
     let sender = tree.join("inboxes").join(&envelope.from).display().to_string();

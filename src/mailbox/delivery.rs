@@ -1,7 +1,7 @@
-//! Delivery: one message on its way into one mailbox, in whichever protocol that mailbox has.
+//! Delivery: one message into one mailbox, in the protocol of that mailbox.
 //!
-//! The message is an [`Envelope`] and a body that know no protocol. The recipient's protocol decides what is written and
-//! where ([`super::Place::deliver`]); the sender's mailbox keeps what it needs to find an answer that is written by hand.
+//! The message is an [`Envelope`] and a body, which know no protocol. The recipient's protocol decides what is written
+//! and where ([`super::Place::deliver`]). The sender's mailbox keeps the data that finds an answer written by hand.
 
 use std::path::PathBuf;
 
@@ -14,41 +14,41 @@ use crate::message::liberal::UNKNOWN;
 use crate::message::{Envelope, Native, any};
 use crate::name::MailboxId;
 
-/// Fields in which a message of another protocol keeps the way back to its asker.
+/// The field in which a message of another protocol keeps the reply path of its asker.
 pub const REPLY_PATH: &str = "reply_path";
 pub const REQUEST: &str = "request";
-/// The inbox of a tree that a message for somebody outside it was put into.
+/// The inbox of a tree that contained a message for a mailbox outside the tree.
 pub const TREE_INBOX: &str = "tree_inbox";
 
-/// The field that names the room of a sender, if that is another than the recipient's.
+/// The field that names the sender's room, if that is not the recipient's.
 pub const FROM_ROOM: &str = "from_room";
 
-/// What the reader of a message had to guess, when it is carried over into another protocol.
+/// The doubts of a message's reader, kept when it moves to another protocol.
 pub const DOUBT: &str = "doubt";
 
-/// What is to be delivered.
+/// A message to deliver.
 #[derive(Debug, Clone, Copy)]
 pub struct Delivery<'a> {
     pub envelope: &'a Envelope,
     pub body: &'a str,
-    /// Whose mailbox an answer goes to; none: no answer can come.
+    /// The mailbox that an answer goes to; `None` if no answer is possible.
     pub sender: Option<&'a Mailbox>,
-    /// For an answer: the way back that its question named.
+    /// For an answer: the reply route from its question.
     pub route: Option<&'a ReplyRoute>,
-    /// It answers a question; what comes back to an answer is another question.
+    /// It answers a question; a reply to an answer is a new question.
     pub is_answer: bool,
-    /// Fields of the question that its answer has too, where its protocol does not restore them when it is read.
+    /// Fields copied from the question to its answer, if the answer's protocol does not restore them on reading.
     pub inherited: &'a [(String, String)],
     /// The id may have been delivered before, so the mailbox is searched for it first.
     pub retry: bool,
-    /// For an answer that nobody can have sent before its question, nor under another subject: the file of the question.
-    /// Then the archive is searched by the names the answer can have instead of being listed.
+    /// The file of the question, for an answer that cannot be older than it, nor have had another subject. Then the
+    /// archive is searched by the possible names of the answer instead of being listed.
     pub question: Option<&'a str>,
     pub now: Timestamp,
 }
 
 impl Delivery<'_> {
-    /// What the exchange is called in the workspace protocol.
+    /// The id of the exchange in the workspace protocol.
     pub(super) fn request(&self) -> String {
         let first = self.envelope.reply_to.as_ref().unwrap_or(&self.envelope.id);
         let known = self.route.and_then(|route| route.request.clone());
@@ -56,39 +56,39 @@ impl Delivery<'_> {
     }
 }
 
-/// What became of a delivery that was not refused.
+/// The outcome of a delivery that was not refused.
 #[derive(Debug)]
 pub enum DeliveryOutcome {
-    /// It lies in the inbox now, under this name; `beside`: with a number, because its own is taken.
+    /// It is in the inbox under this name; `beside`: with a number, because its own name is taken.
     Delivered { how: Durability, name: String, beside: bool },
-    /// The same message was there already.
+    /// This message was already there.
     Already { folder: Folder, name: String },
-    /// The id is taken by another message.
+    /// Another message has the id.
     Taken { path: PathBuf },
 }
 
-/// Where an answer goes, and what its exchange is called there.
+/// The destination of an answer, and the id of its exchange there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyRoute {
     pub to: ReplyTarget,
-    /// Absent: derived from the question's id.
+    /// `None`: derived from the question's id.
     pub request: Option<String>,
-    /// The file the answer is delivered as; absent: the request's own in the recipient's inbox.
+    /// The file for the answer; `None`: the request's own in the recipient's inbox.
     pub path: Option<String>,
-    /// The inbox in the asker's tree that the question was carried out of.
+    /// The inbox in the asker's tree that the question came from.
     pub inbox: Option<String>,
 }
 
-/// Who is answered.
+/// The recipient of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyTarget {
     Mailbox(MailboxId),
-    /// A file in an inbox of no mailbox of the room.
+    /// A file in an inbox of no mailbox of this room.
     Path(String),
 }
 
 impl ReplyRoute {
-    /// The way back from a question that lies in `worker`. `None`: its sender has no mailbox here.
+    /// The reply route of a question in `worker`. `None` if its sender has no mailbox here.
     pub fn of(asked: &Envelope, worker: &Mailbox, directory: &dyn Directory) -> Result<Option<Self>> {
         let kept = asked.extra(REQUEST).map(str::to_owned);
         let inbox = asked.extra(TREE_INBOX).map(str::to_owned);
@@ -102,13 +102,13 @@ impl ReplyRoute {
                 let to = ReplyTarget::Path(path.to_owned());
                 return Ok(Some(Self { to, request: Some(request), path: Some(path.to_owned()), inbox }));
             };
-            // An agent that wrote by hand knows its task by an id that only an extra field has a place for.
+            // An agent that wrote by hand knows its task by an id that only an extra field can hold.
             let in_tree = directory.open(&owner)?.tree().is_some();
             let request = kept.filter(|_| in_tree).unwrap_or(request);
             let path = Some(path.to_owned());
             return Ok(Some(Self { to: ReplyTarget::Mailbox(owner), request: Some(request), path, inbox }));
         }
-        // Nobody is called so, even if somebody took the name by hand.
+        // No mailbox has this name, even if somebody took it by hand.
         if asked.from == UNKNOWN {
             return Ok(None);
         }
@@ -127,7 +127,8 @@ impl ReplyRoute {
     }
 }
 
-/// Whether an inbox in the asker's tree was emptied for a mailbox outside the tree: it is nobody's, and called like that mailbox.
+/// Whether this inbox in the asker's tree holds mail for a mailbox outside the tree: it has that mailbox's name, and is
+/// no agent's.
 fn is_outside(inbox: &str, worker: &MailboxId, asker: &MailboxId, directory: &dyn Directory) -> Result<bool> {
     if !directory.names_of(worker).iter().any(|name| name == inbox) {
         return Ok(false);
@@ -138,16 +139,15 @@ fn is_outside(inbox: &str, worker: &MailboxId, asker: &MailboxId, directory: &dy
     Ok(directory.owner_of(&path)?.is_none())
 }
 
-/// The extra fields of a question that its answer has too.
+/// The extra fields that an answer copies from its question.
 pub fn inherited(asked: &Envelope) -> impl Iterator<Item = (String, String)> {
-    // How many automatic steps there were is counted anew by each answer; the rest is about the question alone.
+    // Each answer counts the automatic steps anew; the other fields concern only the question.
     const OWN: [&str; 9] =
         ["bounce", "hops", DOUBT, REQUEST, REPLY_PATH, TREE_INBOX, FROM_ROOM, "error", "duration_seconds"];
     asked.extra.iter().filter(|(key, _)| !OWN.contains(&key.as_str())).cloned()
 }
 
-/// Gives an answer what its protocol has no place for, from the question it answers. `untitled`: its subject is no more than
-/// its first line.
+/// Restores fields of an answer that its protocol cannot hold, from its question. `untitled`: its subject is only its first line.
 pub fn restore(asked: &Envelope, answer: &mut Envelope, untitled: bool) {
     if untitled {
         answer.subject = crate::message::envelope::subject_of_answer(&asked.subject);
@@ -165,7 +165,7 @@ pub fn restore(asked: &Envelope, answer: &mut Envelope, untitled: bool) {
     }
 }
 
-/// The envelope of a file, whichever protocol it is written in; `None` if it is no message.
+/// The envelope of a file in any protocol; `None` if it is not a message.
 pub(super) fn envelope_in(bytes: &[u8]) -> Option<Envelope> {
     any::parse(bytes).ok().map(|message| message.envelope)
 }

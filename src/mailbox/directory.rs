@@ -1,5 +1,5 @@
-//! The directory: who is where, as the room knows it. Two protocols name people by paths and by names of their own, and
-//! ask here whose those are. An error while looking is an error, never "nobody".
+//! The directory: where each mailbox is, as the room knows it. Two protocols identify mailboxes by their own paths and
+//! names, and look up the owners here. A failed look-up is an error, never "nobody".
 
 use std::path::{Path, PathBuf};
 
@@ -11,26 +11,26 @@ use crate::message::workspace::Kind;
 use crate::message::{Envelope, Native};
 use crate::name::MailboxId;
 
-/// What a protocol may ask about the room.
+/// The questions that a protocol may ask about the room.
 pub trait Directory {
-    /// Opens a mailbox, wherever its messages lie.
+    /// Opens a mailbox, wherever its messages are.
     fn open(&self, id: &MailboxId) -> Result<Mailbox>;
     /// The mailbox with this name or id.
     fn resolve(&self, text: &str) -> Result<Option<MailboxId>>;
-    /// The mailbox in whose inbox a path lies, or whose inbox it is.
+    /// The mailbox with this inbox, or whose inbox contains this path.
     fn owner_of(&self, path: &str) -> Result<Option<MailboxId>>;
-    /// Whether replies may be put into a directory that is no `.mailbox/inbox`.
+    /// Whether replies may be put into a directory that is not a `.mailbox/inbox`.
     fn may_receive(&self, dir: &Path) -> bool;
-    /// The `.claude` directories in which mailboxes of the room lie.
+    /// The `.claude` directories that contain mailboxes of the room.
     fn trees(&self) -> Vec<PathBuf>;
-    /// What a mailbox is called: its name, aliases and id.
+    /// The name, aliases and id of a mailbox.
     fn names_of(&self, id: &MailboxId) -> Vec<String>;
     /// The longest message that is read.
     fn limit(&self) -> u64;
 }
 
 impl Mailbox {
-    /// Puts ids in the place of paths and names in a message of this mailbox: who sent it, and to whom.
+    /// Replaces paths and names by ids in a message of this mailbox: its sender and its recipient.
     pub(super) fn identify(&self, envelope: &mut Envelope, directory: &dyn Directory) -> Result<()> {
         // A sender from another room is not the mailbox of that name here.
         let is_foreign = envelope.extra(FROM_ROOM).is_some();
@@ -38,7 +38,7 @@ impl Mailbox {
             Native::Tree { .. } if is_foreign => {}
             Native::Maildir => return Ok(()),
             Native::Tree { .. } => {
-                // Agents of a tree are called by their names there; everybody else by id, or by name.
+                // A tree calls its own agents by name, all others by id or name.
                 let near = self.tree().map(|agent| agent.tree().inbox_path(&envelope.from));
                 let inside = match near.as_deref().and_then(Path::to_str) {
                     Some(inbox) => directory.owner_of(inbox)?,
@@ -51,7 +51,7 @@ impl Mailbox {
                 envelope.from = known.map_or_else(|| envelope.from.clone(), |id| id.to_string());
             }
             Native::Workspace { kind, receiver, reply, .. } => {
-                // A path may be written as it is seen from the workspace.
+                // A path may be relative to the workspace.
                 for path in reply.iter_mut().chain([&mut *receiver]) {
                     if let Some(whole) = self.whole_path(path) {
                         *path = whole;
@@ -59,8 +59,8 @@ impl Mailbox {
                 }
                 let owner =
                     |path: &Option<String>| path.as_deref().map_or(Ok(None), |p| directory.owner_of(p));
-                // In the form of the seed that copies both paths, a reply names the reader's own inbox. The paths change
-                // places, so that another round goes back to its sender.
+                // In the seed's form that copies both paths, a reply names the reader's own inbox. The paths are
+                // swapped, so that another round goes back to its sender.
                 if *kind == Kind::Reply
                     && owner(reply)?.as_ref() == Some(self.id())
                     && let Some(own) = reply.as_mut()

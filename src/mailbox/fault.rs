@@ -1,4 +1,4 @@
-//! What can go wrong at the disk: one error that carries the path and what was being done.
+//! Errors of the disk: one type, with the path and the failed operation.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -25,9 +25,9 @@ pub enum Error {
     NotADirectory { path: PathBuf, what: &'static str },
     #[error("{} belongs to another user (uid {owner})", .path.display())]
     OtherOwner { path: PathBuf, owner: u32 },
-    #[error("{} is writable by others and not sticky, so anyone could swap what lies in it", .path.display())]
+    #[error("{} is writable by others and not sticky, so anyone could replace its contents", .path.display())]
     LooseParent { path: PathBuf },
-    #[error("{} belongs to another user (uid {owner}), who could swap what lies in it", .path.display())]
+    #[error("{} belongs to another user (uid {owner}), who could replace its contents", .path.display())]
     OtherParent { path: PathBuf, owner: u32 },
     #[error("{} has a second hard link", .path.display())]
     HardLink { path: PathBuf },
@@ -41,7 +41,7 @@ pub enum Error {
     Unwritable(#[from] Unwritable),
     #[error("no mail can go to {}: {why}", crate::message::visible::clip(.path, 200))]
     Destination { path: String, why: String },
-    #[error("{} was changed by somebody else again and again; nothing was changed here", .path.display())]
+    #[error("{} keeps being changed by others; nothing was written", .path.display())]
     Busy { path: PathBuf },
     #[error("{} was pruned meanwhile; nothing was delivered", .path.display())]
     Pruned { path: PathBuf },
@@ -49,11 +49,11 @@ pub enum Error {
     Locked { path: PathBuf, seconds: u64 },
 }
 
-/// Whether a file that is visible survives a power cut.
+/// Whether a visible file survives a power cut.
 #[derive(Debug)]
 pub enum Durability {
     Proven,
-    /// The directory could not be synced, or the staged file could not be removed from beside it.
+    /// The directory could not be synced, or the staging file beside it could not be removed.
     Unproven(Error),
 }
 
@@ -65,7 +65,7 @@ impl Durability {
         }
     }
 
-    /// For a caller to whom only what is durable is there.
+    /// For a caller that needs durability: `Unproven` becomes an error.
     pub fn proven(self) -> Result<()> {
         match self {
             Self::Proven => Ok(()),
@@ -98,23 +98,23 @@ impl Error {
         }
     }
 
-    /// Whether the file or directory simply is not there.
+    /// Whether the file or directory does not exist.
     pub fn is_missing(&self) -> bool {
         self.errno() == Some(Errno::NOENT)
     }
 
-    /// Whether the disk failed this time, so that nobody can say what is there.
+    /// Whether the disk failed for now, so that the state is unknown.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Io { .. }) && !self.is_missing() && !self.is_forbidden()
     }
 
-    /// Whether the system forbade it, as an agent's sandbox does.
+    /// Whether the system forbade it, as a sandbox does.
     pub fn is_forbidden(&self) -> bool {
         matches!(self.errno(), Some(Errno::ACCESS | Errno::PERM | Errno::ROFS))
     }
 }
 
-/// "Not there" as an answer instead of an error. Every other error stays one.
+/// Turns "not there" into `None`. Every other error stays an error.
 pub trait IfAny<T> {
     fn if_any(self) -> Result<Option<T>>;
 }
@@ -128,7 +128,7 @@ impl<T> IfAny<T> for Result<T> {
     }
 }
 
-/// What a file is, in words.
+/// The kind of a file, in words.
 pub(super) fn kind(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a regular file",

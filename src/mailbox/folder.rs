@@ -1,4 +1,4 @@
-//! The folders of a mailbox: where a message lies is its state.
+//! The folders of a mailbox: the folder of a message is its state.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use super::fault::{IfAny, Result};
 use super::maildir::Maildir;
 use crate::random;
 
-/// The fence of a claim: whoever holds it may finish the message, and nobody else.
+/// The fence of a claim: only the holder of this token may finish the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(u64);
 
@@ -17,7 +17,7 @@ impl Token {
         Self(random::number())
     }
 
-    /// Sixteen hex digits, as they are shown and as the directory is called.
+    /// Sixteen hex digits, as shown and as in the directory's name.
     pub fn parse(text: &str) -> Option<Self> {
         let plain =
             text.len() == 16 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
@@ -39,12 +39,12 @@ pub enum Folder {
     Failed,
     Quarantine,
     Claimed(Token),
-    /// In progress under nobody's claim of ours: only in a `.claude` tree, where others may say so too.
+    /// In progress without a claim of ours: only in a `.claude` tree, where other programs may set that too.
     Working,
 }
 
 impl Folder {
-    /// The folders of finished and unread mail; claims come and go beside them.
+    /// The folders of finished and unread mail; claims come and go besides them.
     pub const LASTING: [Self; 3] = [Self::Inbox, Self::Archive, Self::Failed];
 
     pub fn word(self) -> &'static str {
@@ -79,20 +79,20 @@ impl Maildir {
         }
     }
 
-    /// A folder that may not have been needed yet.
+    /// A folder that may not exist yet.
     pub fn folder_if_any(&self, folder: Folder) -> Result<Option<Dir>> {
         self.folder(folder).if_any()
     }
 
-    /// A folder, made and durable.
+    /// A folder, made if missing, and durable.
     pub fn made_folder(&self, name: &str) -> Result<Dir> {
         let folder = match self.dir().sub(name) {
             Err(e) if e.is_missing() => self.dir().make_new(name)?,
-            // Nobody puts anything into a folder before its place here is durable.
+            // Nothing is put into a folder before the folder itself is durable.
             Ok(folder) if !folder.is_empty()? => return Ok(folder),
             other => other?,
         };
-        // Whoever made it may have been interrupted before this.
+        // The process that made it may have been interrupted before this sync.
         self.dir().sync()?;
         Ok(folder)
     }
@@ -103,7 +103,7 @@ impl Maildir {
         Ok(Folder::LASTING.into_iter().chain(claimed).collect())
     }
 
-    /// The claims there are.
+    /// The tokens of all claims.
     pub fn tokens(&self) -> Result<Vec<Token>> {
         let mut tokens = vec![];
         let Some(claimed) = self.dir().sub_if_any("claimed")? else { return Ok(tokens) };
@@ -113,7 +113,7 @@ impl Maildir {
     }
 }
 
-/// What the two protocols whose state is a directory do alike.
+/// The methods that the two protocols with a directory as state have in common.
 macro_rules! by_folders {
     ($self:ident => $folders:expr) => {
         fn path(&$self, folder: Folder, name: &str) -> std::path::PathBuf {

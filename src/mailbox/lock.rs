@@ -1,7 +1,7 @@
 //! Locks: an flock(2) on a file that is never renamed or removed while anyone may hold it.
 //!
-//! A lock is released when its [`Lock`] is dropped or its process dies, however it dies. Waiting for one is
-//! bounded, because a stopped holder must not stop everybody else for ever.
+//! A lock is released when its [`Lock`] is dropped or its process dies in any way. Waiting is bounded, because a
+//! stopped holder must not block everybody else forever.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -14,17 +14,17 @@ use rustix::io::{Errno, retry_on_intr};
 use super::disk::Dir;
 use super::fault::{Error, IfAny, Result};
 
-/// The lock around every change of who is in a room: the registry, the groups, and which mailboxes there are.
+/// The lock for every change of a room's members: the registry, the groups, and the set of mailboxes.
 pub const ROOM: &str = ".registry.lock";
 
 /// How long a command waits for a lock before it gives up (exit 5).
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A held lock. Processes that are started meanwhile do not hold it.
+/// A held lock. Child processes do not inherit it.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "open, it is the lock")] File);
 
-/// How a lock is shared.
+/// Whether a lock is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     Alone,
@@ -66,8 +66,8 @@ impl Dir {
         if flocked(&self.path().join(name), &fd, hold)? { self.still(name, fd, &stat) } else { Ok(None) }
     }
 
-    /// Takes a lock whose holder may be dead. The file is not made, and not opened for writing: whoever watches the
-    /// directory for files that were closed hears of their holders only.
+    /// Takes a lock whose holder may be dead. It does not make the file, nor open it for writing: a watcher of closed
+    /// files in this directory must see only the real holders.
     pub fn try_left_lock(&self, name: &str) -> Result<Option<Lock>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = match retry_on_intr(|| fs::openat(self.fd(), name, flags, Mode::empty())) {
@@ -82,14 +82,14 @@ impl Dir {
         }
     }
 
-    /// Someone may have removed the file between open and lock: then it is a lock on nothing.
+    /// Another process may have removed the file between open and lock: then the lock has no effect.
     fn still(&self, name: &str, fd: OwnedFd, stat: &fs::Stat) -> Result<Option<Lock>> {
         let is_same = |now: fs::Stat| (now.st_ino, now.st_dev) == (stat.st_ino, stat.st_dev);
         Ok(self.stat(name).if_any()?.is_some_and(is_same).then(|| Lock(File::from(fd))))
     }
 }
 
-/// Whether an open file is locked now; `false`: somebody else holds it.
+/// Whether an open file is locked now; `false` if another process holds it.
 fn flocked(path: &Path, fd: &OwnedFd, hold: Hold) -> Result<bool> {
     let operation = match hold {
         Hold::Alone => FlockOperation::NonBlockingLockExclusive,
@@ -101,7 +101,7 @@ fn flocked(path: &Path, fd: &OwnedFd, hold: Hold) -> Result<bool> {
     }
 }
 
-/// Tries again and again, for a bounded time.
+/// Retries for a bounded time.
 fn patiently(path: &Path, mut attempt: impl FnMut() -> Result<Option<Lock>>) -> Result<Lock> {
     let (mut waited, mut pause) = (Duration::ZERO, Duration::from_millis(1));
     loop {

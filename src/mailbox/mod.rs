@@ -1,9 +1,11 @@
-//! Where messages lie, and their whole life there. `disk` is the only door to rename, link and fsync; `lock` waits for others.
+//! Mailboxes: where messages are stored, and their whole life there. Only `disk` renames, links and syncs; `lock` waits
+//! for other processes.
 //!
-//! A [`Mailbox`] has a home in the room and a [`Place`] where its messages lie: `maildir`, `workspace` and `tree` are the places of the
-//! three protocols behind one interface. `folder`, `claim` and `reading` are what the two protocols share whose state is a
-//! directory. `delivery` is a message on its way, `collect` mail that was put where another protocol had it put, and `directory`
-//! what a protocol may ask about the room. `trash` keeps what was pruned. Nothing here knows a terminal or a verb.
+//! A [`Mailbox`] has a home in the room and a [`Place`] for its messages: `maildir`, `workspace` and `tree` are the
+//! places of the three protocols behind one interface. `folder`, `claim` and `reading` are shared by the two protocols
+//! whose state is a directory. `delivery` is one message to one mailbox, `collect` finds mail that was put into a place
+//! of another protocol, and `directory` is the protocols' view of the room. `trash` keeps pruned mail. Nothing here
+//! knows a terminal or a verb.
 
 pub mod claim;
 pub mod collect;
@@ -33,10 +35,10 @@ pub use place::Place;
 
 use std::time::Duration;
 
-/// The longest file that is looked at again to say what is wrong with it.
+/// The longest file that is read again to explain its fault.
 const TEXT_LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Lets a bounded time pass; the one place where mail waits for something that no watch can tell.
+/// Pauses for a bounded time; the only place where mail waits for something that no watch can report.
 #[allow(clippy::disallowed_methods, reason = "polling for a lock and for a file system without a watch")]
 pub(crate) fn pause(duration: Duration) {
     std::thread::sleep(duration);

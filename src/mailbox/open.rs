@@ -1,9 +1,10 @@
-//! A mailbox: its home in the room, and the place where its messages lie.
+//! A mailbox: its home in the room, and the place of its messages.
 //!
-//! Every name of a room has a home `<root>/<id>/`: who was seen, whose session it is, locks, an inbox for senders who know
-//! no other protocol, and in `.mailbox/` what it needs to be answered by hand in the other two (format.md §9). The messages of a
-//! mailbox of the native protocol lie there too; those of a workspace lie in its `.mailbox`, those of an agent in its `.claude`
-//! tree, those of another room in that room. A mailbox is used as its [`Place`].
+//! Every name of a room has a home `<root>/<id>/`. It holds the last-seen time, the session that holds the mailbox,
+//! locks, an inbox for senders that know no other protocol, and in `.mailbox/` the data for answers by hand in the
+//! other two (format.md §9). The messages of a native mailbox are there too; those of a workspace are in its
+//! `.mailbox`, those of an agent in its `.claude` tree, those of another room in that room. A mailbox is used as its
+//! [`Place`].
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -35,12 +36,13 @@ enum Lies {
 }
 
 impl Mailbox {
-    /// A mailbox whose messages lie at its home.
+    /// A mailbox with its messages at its home.
     pub fn native(home: Maildir) -> Self {
         Self { home: Arc::new(home), lies: Lies::AtHome }
     }
 
-    /// A mailbox whose messages lie in an inbox elsewhere, in the layout of its protocol. Missing: nothing is there.
+    /// A mailbox with its messages in an inbox elsewhere, in the layout of its protocol. A missing inbox is an error
+    /// that says so.
     pub fn elsewhere(home: Maildir, protocol: Protocol, inbox: &Path) -> Result<Self> {
         let wrong = || Error::NotADirectory { path: inbox.to_owned(), what: "no inbox of its protocol" };
         let above = inbox.parent().ok_or_else(wrong)?;
@@ -80,7 +82,7 @@ impl Mailbox {
         self.home.dir()
     }
 
-    /// Whether its messages lie at its home.
+    /// Whether its messages are at its home.
     pub(super) fn is_home(&self) -> bool {
         matches!(self.lies, Lies::AtHome)
     }
@@ -105,12 +107,12 @@ impl Mailbox {
         path(self).is_some() && path(self) == path(other)
     }
 
-    /// The project whose shared files tell how its work goes, if it has one.
+    /// The project whose shared files show the progress of its work, if it has one.
     pub fn desk(&self) -> Option<PathBuf> {
         self.tree().map(|agent| agent.tree().path().to_owned())
     }
 
-    /// The directories in which its mail arrives, answers by hand included.
+    /// The directories where its mail arrives, including answers by hand.
     pub fn arrival_dirs(&self) -> Result<Vec<PathBuf>> {
         let mut dirs = vec![self.inbox()];
         if !self.is_home() {

@@ -1,8 +1,8 @@
-//! A place: where the messages of a mailbox lie, and the whole life of a message there in one protocol.
+//! A place: the storage of a mailbox's messages, and the whole life of a message there in one protocol.
 //!
-//! [`Maildir`](super::Maildir), [`Workspace`](super::workspace::Workspace) and [`Agent`](super::tree::Agent) are places. Everything
-//! above composes these methods and never asks which of the three it has. Where a protocol has no such thing, the method's
-//! default says so.
+//! [`Maildir`](super::Maildir), [`Workspace`](super::workspace::Workspace) and [`Agent`](super::tree::Agent) are
+//! places. The code above composes these methods and never asks which of the three it has. If a protocol lacks a
+//! feature, the method's default says so.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,18 +19,18 @@ use crate::clock::{Clock, Timestamp};
 use crate::message::{Envelope, Message, Priority, Protocol};
 use crate::name::MessageId;
 
-/// The outcome of a look into a folder: the first names in order, and how many there are in all.
+/// A listing of a folder: the first names in order, and the total number.
 #[derive(Debug, Default)]
 pub struct Listing {
     pub names: Vec<String>,
     pub total: usize,
-    /// Entries called like a message that are no regular files, or whose names are not UTF-8.
+    /// Entries named like a message that are not regular files, or whose names are not UTF-8.
     pub strange: Vec<(OsString, &'static str)>,
-    /// What is known to be no message, where a look into the file came before the list.
+    /// Files that are known not to be messages, if the listing opened them.
     pub broken: Vec<String>,
-    /// Which of the names are answers that were routed here for information.
+    /// The names that are answers routed here for information.
     pub answers: Vec<String>,
-    /// Messages that may not be begun yet, and what each waits for.
+    /// Messages that may not be started yet, and what each waits for.
     pub held_back: Vec<(String, String)>,
 }
 
@@ -41,67 +41,67 @@ pub struct Urgency {
     pub since: Timestamp,
     /// Waiting raises its priority.
     pub ages: bool,
-    /// Its reader had to guess at something, so no agent is started for it.
+    /// Its reader had to guess something, so no agent is started for it.
     pub is_doubtful: bool,
 }
 
-/// An answer that is kept where it was given, before it is carried to its asker.
+/// An answer that is stored with its question, before it is delivered to its asker.
 #[derive(Debug, Clone)]
 pub struct KeptAnswer {
-    /// The same for everyone who carries it, and each time.
+    /// Does not depend on the process that delivers it, nor on the time.
     pub id: MessageId,
     pub message: Message,
     /// The answer says that the question failed, and why.
     pub failed: Option<String>,
-    /// Whether it was there before, in other words.
+    /// Whether it existed before, with another text.
     pub is_older: bool,
     pub path: PathBuf,
-    /// Who it is for, as it says.
+    /// The recipient, as the answer names it.
     pub to: String,
 }
 
-/// What is wrong with a file, for the doctor.
+/// A fault of a file, for the doctor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlaceFault {
     pub path: PathBuf,
     pub why: String,
     pub rule: &'static str,
-    /// Left over from an interrupted change; it may be all that is left of somebody's file.
+    /// Left over from an interrupted change; it may be the only copy of a user's file.
     pub is_litter: bool,
 }
 
-/// One message of another protocol that has to be filed in this mailbox's own, and the way to put it aside then.
+/// A message of another protocol that must be delivered in this mailbox's own, and the way to put it aside afterwards.
 pub struct Stray<'a> {
     pub message: Message,
     pub put_away: Box<dyn FnOnce() -> Result<()> + 'a>,
 }
 
-/// What was written into a mailbox by hand.
+/// Mail written into a mailbox by hand.
 #[derive(Debug, Default)]
 pub struct ByHand<'a> {
-    /// Messages of other protocols, which have to be filed as its own.
+    /// Messages of other protocols, to be delivered in its own.
     pub strays: Vec<Stray<'a>>,
-    /// Questions that are open although their answer lies here.
+    /// Open questions whose answer is here.
     pub answered: Vec<(Folder, String)>,
 }
 
-/// An inbox that is longer is not opened message by message for what only envelopes tell.
+/// In a longer inbox, messages are not opened one by one for facts that only envelopes have.
 const SHORT: usize = 64;
 
-/// What a file says, or why it cannot be read; `None`: it has gone meanwhile.
+/// The content of a file, or why it cannot be read; `None` if it has gone meanwhile.
 pub type Reading<T> = std::result::Result<Option<T>, Unreadable>;
 
 pub trait Place: std::fmt::Debug {
     fn protocol(&self) -> Protocol;
 
-    // Where things are.
+    // Locations.
 
     /// The directory of unread mail.
     fn inbox(&self) -> PathBuf;
     fn path(&self, folder: Folder, name: &str) -> PathBuf;
     /// Every folder that may hold messages now, claims included, in the order in which mail moves through them.
     fn folders(&self) -> Result<Vec<Folder>>;
-    /// Directories whose files are to be searched, each with the folder it stands for.
+    /// Directories to search, each with the folder it stands for.
     fn search_dirs(&self) -> Result<Vec<(Folder, Dir)>>;
     /// The folder of a message that was found in one of those directories.
     fn folder_of(&self, found: Folder, _envelope: &Envelope) -> Folder {
@@ -110,7 +110,7 @@ pub trait Place: std::fmt::Debug {
     /// Whether a file of this name is a message.
     fn is_message(&self, name: &[u8]) -> bool;
 
-    // Looking.
+    // Listing and reading.
 
     /// The first `limit` names of a folder, in the order in which they would be shown.
     fn list(&self, folder: Folder, limit: usize) -> Result<Listing>;
@@ -118,32 +118,32 @@ pub trait Place: std::fmt::Debug {
     fn arrivals(&self, limit: usize) -> Result<Listing> {
         self.list(Folder::Inbox, limit)
     }
-    /// Whether the first names of [`Place::arrivals`] are the first to be shown; else all have to be opened for that.
+    /// Whether the first names of [`Place::arrivals`] are the first to be shown; if not, all have to be opened to order them.
     fn lists_in_order(&self) -> bool {
         true
     }
     /// Unread headers in their final order, with remarks.
     fn arrange(&self, headers: Vec<Header>) -> Result<Vec<Header>>;
-    /// Unread mail that nobody was shown and that may be begun, in no particular order.
+    /// Unread mail that was not shown yet and may be started, in no particular order.
     fn unseen(&self, limit: usize) -> Result<Listing>;
-    /// Unread mail that may be begun, in the order in which it is to be taken.
+    /// Unread mail that may be started, in the order to take it.
     fn next(&self, limit: usize) -> Result<Listing>;
-    /// The same without what was shown and waits for its answer.
+    /// As [`Place::next`], without mail that was shown and waits for its answer.
     fn next_unseen(&self, limit: usize) -> Result<Listing> {
         self.next(limit)
     }
-    /// How many messages are unread, and when the oldest came.
+    /// The number of unread messages, and the time of the oldest.
     fn unread(&self) -> Result<(usize, Option<Timestamp>)>;
     fn header(&self, folder: Folder, name: &str, limit: u64) -> Reading<Header>;
-    /// A whole message, and when it was written.
+    /// A whole message, and its time of writing.
     fn message(&self, folder: Folder, name: &str, limit: u64) -> Reading<(Message, Timestamp)>;
-    /// A whole file as text, however it is written; for saying what is wrong with it.
+    /// A whole file as text, in any format; for explaining its fault.
     fn text(&self, folder: Folder, name: &str) -> Option<String>;
     /// The files of a folder that may hold the message with this id.
     fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>>;
-    /// The messages of a folder that may have come since a time.
+    /// The messages of a folder that may have arrived since a time.
     fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>>;
-    /// The envelopes of requests here that belong to a run of a workflow.
+    /// The envelopes of requests here that belong to a workflow run.
     fn of_run(&self, run: &str, limit: u64) -> Result<Vec<Envelope>> {
         let listing = self.list(Folder::Inbox, SHORT)?;
         let mut found = vec![];
@@ -158,16 +158,16 @@ pub trait Place: std::fmt::Debug {
         found.retain(|envelope| envelope.extra("workflow") == Some(run));
         Ok(found)
     }
-    /// How soon a waiting message is due; `None`: it has gone, or is no message.
+    /// The urgency of a waiting message; `None` if it has gone, or is not a message.
     fn urgency(&self, name: &str) -> Result<Option<Urgency>>;
-    /// Waits for somebody who may be writing to an unread file. `false`: it is still growing.
+    /// Waits for a possible writer of an unread file. `false` if it is still growing.
     fn is_whole(&self, name: &str) -> Result<bool>;
 
     // Into the mailbox.
 
-    /// Delivers a message; once, if it may be a retry.
+    /// Delivers a message; only once, if it may be a retry.
     fn deliver(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome>;
-    /// What was written here by hand and has to be worked in.
+    /// Mail written here by hand that must be collected.
     fn collect(&self, _limit: u64, _now: Timestamp) -> Result<ByHand<'_>> {
         Ok(ByHand::default())
     }
@@ -178,19 +178,19 @@ pub trait Place: std::fmt::Debug {
     fn awaits_answer(&self, _envelope: &Envelope) -> bool {
         false
     }
-    /// Notes that a message was shown, which ends it where nothing more is due. The name it has then; `None`: it is gone.
+    /// Records that a message was shown, which ends it if nothing more is due. Returns its new name; `None` if it is gone.
     fn consume(&self, name: &str, envelope: &Envelope, terms: &Terms) -> Result<Option<String>>;
-    /// Archives a message that is named by its whole id with one look and one change. `None`: look for it otherwise.
+    /// Archives a message named by its whole id, with one read and one change. `None`: search for it in another way.
     fn archive_named(&self, _reference: &str) -> Result<Option<Archived>> {
         Ok(None)
     }
-    /// Moves a message to another folder and gives its name there; `None` if it is no longer where it was. Durable.
+    /// Moves a message to another folder and returns its name there; `None` if it is gone. Durable on return.
     fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>>;
-    /// Takes back a message that nobody has begun; `false`: it is not unread any more.
+    /// Withdraws a message that nobody has started; `false` if it is no longer unread.
     fn withdraw(&self, name: &str) -> Result<bool> {
         Ok(self.shift(name, Folder::Inbox, Folder::Archive)?.is_some())
     }
-    /// Finished mail that came to its folder before a time; a place that cleans up otherwise has none.
+    /// Finished mail that came to its folder before a time; none, if this place cleans up in another way.
     fn older(&self, _folder: Folder, _than: Timestamp) -> Result<Vec<String>> {
         Ok(vec![])
     }
@@ -198,13 +198,13 @@ pub trait Place: std::fmt::Debug {
     fn throw_away(&self, _folder: Folder, _names: &[&str], _bag: &Bag) -> Result<()> {
         Ok(())
     }
-    /// Moves what the trash has of one folder back. Durable on return.
+    /// Moves mail of one folder back from the trash. Durable on return.
     fn bring_back(&self, _folder: &str, _names: &[String], _bag: &Bag) -> Result<()> {
         Ok(())
     }
-    /// Makes the move of a message to this folder survive a power cut.
+    /// Makes the move of a message to this folder durable.
     fn sync_moved(&self, folder: Folder, name: &str) -> Result<()>;
-    /// Puts away what cannot be read; `false`: it is left alone, because quarantine is for rooms.
+    /// Moves an unreadable file to quarantine; `false` if it stays in place, because only rooms have a quarantine.
     fn quarantine(&self, _name: &OsString) -> Result<bool> {
         Ok(false)
     }
@@ -217,11 +217,11 @@ pub trait Place: std::fmt::Debug {
     fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>>;
     fn tokens(&self) -> Result<Vec<Token>>;
     fn terms(&self, token: Token) -> Result<Option<Terms>>;
-    /// Puts new terms in the place of the old. `false`: its message is not in the claim any more.
+    /// Replaces the terms. `false` if its message is no longer in the claim.
     fn renew(&self, token: Token, terms: &Terms) -> Result<bool>;
-    /// Keeps everybody else from renewing or ending a claim; `None`: there is no such claim.
+    /// Keeps all other processes from renewing or ending a claim; `None` if there is no such claim.
     fn hold_claim(&self, token: Token) -> Result<Option<Lock>>;
-    /// Ends a claim; `why` is written where the protocol has a place for it. `None`: somebody else has decided.
+    /// Ends a claim; `why` is written if the protocol has a place for it. `None` if another process has decided.
     fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>>;
     fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>>;
     fn note_attempt(&self, name: &str, attempt: &Attempt) -> Result<()>;
@@ -234,11 +234,11 @@ pub trait Place: std::fmt::Debug {
 
     // Answers.
 
-    /// Whether answers are kept where they are given.
+    /// Whether answers are stored with their questions.
     fn keeps_answers(&self) -> bool {
         false
     }
-    /// Keeps an answer where the protocol has a place for it, once. An answer that is there already counts instead.
+    /// Stores an answer, if the protocol has a place for it, once. An existing answer counts instead.
     fn keep_answer(
         &self,
         _name: &str,
@@ -247,32 +247,32 @@ pub trait Place: std::fmt::Debug {
     ) -> Result<Option<KeptAnswer>> {
         Ok(None)
     }
-    /// The answer that lies here for a question, written by hand or before.
+    /// The stored answer to a question, written by hand or earlier.
     fn kept_answer(&self, _asked: &Envelope) -> Result<Option<KeptAnswer>> {
         Ok(None)
     }
-    /// Brings a question that was answered into its last state. `false`: it is not where it was.
+    /// Brings an answered question into its final state. `false` if it is no longer where it was.
     fn finish(&self, folder: Folder, name: &str, failed: Option<&str>) -> Result<bool> {
         let to = if failed.is_some() { Folder::Failed } else { Folder::Archive };
-        // An answer on the way does not end a claim.
+        // An answer alone does not end a claim.
         Ok(folder == Folder::Inbox && self.shift(name, folder, to)?.is_some())
     }
-    /// Puts a failed question aside where it would hold back what comes after it.
+    /// Puts a failed question aside if it would hold back later ones.
     fn set_aside(&self, _name: &str) -> Result<()> {
         Ok(())
     }
-    /// When a finished message was answered, or that it is done, as far as this place tells by itself.
+    /// When a finished message was answered, or that it is done, as far as this place knows.
     fn evidence(&self, _envelope: &Envelope) -> Option<Evidence> {
         None
     }
 
     // The doctor.
 
-    /// What cannot be read or does not fit together; everything is left alone.
+    /// Unreadable or inconsistent files; everything stays in place.
     fn faults(&self, limit: u64, now: Timestamp) -> Result<Vec<PlaceFault>>;
 }
 
-/// What somebody says to a question.
+/// An answer to a question.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerDraft<'a> {
     pub subject: Option<&'a str>,
@@ -280,12 +280,12 @@ pub struct AnswerDraft<'a> {
     pub priority: Priority,
     pub channel: Option<&'a str>,
     pub extra: &'a [(String, String)],
-    /// It could not be done, and why.
+    /// Why the request failed, if it did.
     pub failed: Option<&'a str>,
     pub now: Timestamp,
 }
 
-/// What became of a message that was to be archived.
+/// The outcome of archiving a message.
 #[derive(Debug)]
 pub struct Archived {
     pub name: String,
@@ -297,11 +297,11 @@ pub struct Archived {
 pub enum ArchivedHow {
     Now,
     Before,
-    /// Somebody has it under a claim.
+    /// It is under a claim.
     Claimed,
 }
 
-/// What a finished message says about its end.
+/// Evidence about the end of a finished message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evidence {
     Answered(String),

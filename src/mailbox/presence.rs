@@ -1,5 +1,5 @@
-//! Presence: whether the agent of a mailbox seems to be there. Never *dead*, because inside agents' sandboxes
-//! process ids mean nothing: a held lock or a recent sign is life, everything else is silence.
+//! Presence: whether the agent of a mailbox seems to be there. It is never called *dead*, because process ids mean
+//! nothing inside agents' sandboxes: a held lock or a recent sign is life, everything else is silence.
 
 use std::time::Duration;
 
@@ -21,17 +21,17 @@ pub enum Presence {
 }
 
 impl Maildir {
-    /// Says that this mailbox's agent was here. Nothing depends on it, so failure is no matter.
+    /// Records that this mailbox's agent was here. Nothing depends on it, so errors are ignored.
     pub fn mark_seen(&self) {
         let _ = self.dir().touch("seen");
     }
 
-    /// Held by a resident process as long as it lives.
+    /// The lock that a resident process holds while it lives.
     pub fn stay_alive(&self) -> Option<Lock> {
         self.dir().try_lock(".alive", Hold::Together).ok().flatten()
     }
 
-    /// Whether a process waits for its mail this moment.
+    /// Whether a process is waiting for its mail now.
     pub fn is_waited_on(&self) -> Result<bool> {
         match self.dir().stat(".alive") {
             Err(e) if e.is_missing() => Ok(false),

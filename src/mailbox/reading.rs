@@ -1,7 +1,7 @@
-//! Reading: one message out of a folder, its envelope alone or whole.
+//! Reading: one message from a folder, its envelope alone or whole.
 //!
-//! A file that cannot be read is told apart from a disk that failed: the first is broken and may be put
-//! aside, the second is passing, and the file stays where it is.
+//! A broken file is distinguished from a failing disk: a broken file may be put aside; after a disk failure, which is
+//! transient, the file stays in place.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::message::any::{self, Head};
 use crate::message::{Envelope, Message, ParseError, frontmatter};
 
-/// A file placed by hand may still be growing; until it is this old nobody calls it broken.
+/// A file placed by hand may still be growing; before this age it is not called broken.
 pub const GROWING: Duration = Duration::from_secs(5);
 
-/// A file that somebody may be writing is whole when nobody has written to it for this long.
+/// A file is complete when it was not written to for this long.
 const STABLE: Duration = Duration::from_millis(250);
 
-/// What is known of a message without its body.
+/// A message without its body.
 #[derive(Debug, Clone)]
 pub struct Header {
     pub name: String,
     pub envelope: Envelope,
     pub time: Timestamp,
     pub size: u64,
-    /// What is worth knowing before it is read: superseded, waiting for an earlier step, doubtful.
+    /// Remarks to show before reading: superseded, waiting for an earlier step, doubtful.
     pub remarks: Vec<String>,
 }
 
@@ -43,40 +43,40 @@ impl Header {
 pub struct Unreadable {
     pub name: String,
     pub why: String,
-    /// When it was last written, if that much could be seen.
+    /// The time of its last write, if that could be read.
     pub time: Option<Timestamp>,
-    /// The disk failed, not the file: it may be readable the next time, so it stays where it is.
+    /// The disk failed, not the file: the next read may succeed, so it stays in place.
     pub passing: bool,
-    /// Quarantine is for rooms: elsewhere it is told of and left where it is.
+    /// Only rooms have a quarantine: elsewhere the file is reported and stays in place.
     pub left_alone: bool,
     /// It has no frontmatter at all, and may be a plain note.
     pub is_bare: bool,
 }
 
 impl Unreadable {
-    /// What a parser says of a file.
+    /// From a parser's error.
     pub(super) fn parsed(name: &str, e: &ParseError, time: Option<Timestamp>) -> Self {
         let is_bare = matches!(e, ParseError::NoFrontmatter);
         let (name, why) = (name.to_owned(), e.to_string());
         Self { name, why, time, passing: false, left_alone: false, is_bare }
     }
 
-    /// Something called like a message that is none.
+    /// An entry named like a message that is not one.
     pub fn strange(name: String, what: &str, left_alone: bool) -> Self {
         Self { name, why: format!("it is {what}"), time: None, passing: false, left_alone, is_bare: false }
     }
 
-    /// A failure of the disk that says nothing about the file.
+    /// A failure of the disk, not of the file.
     pub(super) fn passing(name: &str, e: &Error) -> Self {
         Self::failing(name, e.to_string())
     }
 
-    /// Something that is needed to understand it could not be looked at.
+    /// Data needed to understand it could not be read.
     pub fn failing(name: &str, why: String) -> Self {
         Self { name: name.to_owned(), why, time: None, passing: true, left_alone: false, is_bare: false }
     }
 
-    /// That the disk failed, for a caller that cannot go on without the file.
+    /// The failure of the disk as an error, for a caller that needs the file.
     pub(super) fn failure(self, path: &Path) -> Error {
         Error::std("read", path, std::io::Error::other(self.why))
     }
@@ -91,7 +91,7 @@ impl Unreadable {
 }
 
 impl Maildir {
-    /// Reads the envelope of a message and not its body. `Ok(None)`: it has gone meanwhile.
+    /// Reads the envelope of a message, without its body. `Ok(None)` if it has gone meanwhile.
     pub fn header(
         &self,
         folder: Folder,
@@ -115,7 +115,7 @@ impl Maildir {
             match any::parse_head(&bytes, whole) {
                 Ok(Head::Envelope(envelope)) => return Ok(Some(found(envelope))),
                 Ok(Head::ReadOn) => {}
-                // The name of the file may say what is missing.
+                // The name of the file may supply the missing field.
                 Ok(Head::ReadAll) | Err(ParseError::Missing { .. }) => {
                     let rest = usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(bytes.len());
                     bytes.extend(opened.head(rest + 1).map_err(|e| self.unreadable(folder, name, &e))?);
@@ -128,7 +128,7 @@ impl Maildir {
         Err(broken(ParseError::HeaderTooLong))
     }
 
-    /// Reads a whole message. `Ok(None)`: it has gone meanwhile.
+    /// Reads a whole message. `Ok(None)` if it has gone meanwhile.
     pub fn message(
         &self,
         folder: Folder,
@@ -150,14 +150,14 @@ impl Maildir {
         folder: Folder,
         name: &str,
     ) -> std::result::Result<Option<disk::Opened>, Unreadable> {
-        // A folder that cannot be opened, whatever it is just now, says nothing about what lies in it.
+        // If a folder cannot be opened, its files are not to blame.
         let elsewhere = |e: Error| Unreadable::passing(name, &e);
         let Some(dir) = self.folder_if_any(folder).map_err(elsewhere)? else { return Ok(None) };
         let opened = match dir.open_file(name) {
             Err(e) if e.is_missing() => return Ok(None),
             other => other.map_err(|e| self.unreadable(folder, name, &e))?,
         };
-        // Some file systems answer from a cache for a while; only a second link that is there now counts.
+        // Some file systems answer from a cache for a while; only a second link that exists now counts.
         if opened.stat.st_nlink > 1
             && dir.links(name).map_err(elsewhere)? > 1
             && !self.is_staged(name, &opened.stat).map_err(elsewhere)?
@@ -168,8 +168,8 @@ impl Maildir {
         Ok(Some(opened))
     }
 
-    /// Whether the second link of a message is its own staging file, left by a publisher that had to
-    /// link and could not unlink, or was killed before it.
+    /// Whether the second link of a message is its own staging file, left by a publisher that had to link and could not
+    /// unlink, or was killed before it.
     fn is_staged(&self, name: &str, stat: &rustix::fs::Stat) -> Result<bool> {
         let (folder, start) = match self.layout() {
             Layout::Native => ("tmp", name.to_owned()),
@@ -190,7 +190,7 @@ impl Maildir {
 
     fn unreadable(&self, folder: Folder, name: &str, e: &Error) -> Unreadable {
         let stat = self.folder(folder).and_then(|dir| dir.stat(name)).ok();
-        // No descriptors, a failing disk: that is no fault of the file. A mode without read permission is.
+        // No descriptors, a failing disk: not a fault of the file. A mode without read permission is.
         let barred = e.is_forbidden() && stat.as_ref().is_some_and(|s| s.st_mode & 0o400 == 0);
         let passing = matches!(e, Error::Io { .. }) && !barred;
         let time = stat.map(|s| mtime(&s));
@@ -198,7 +198,7 @@ impl Maildir {
     }
 }
 
-/// What cannot be read in a place where everything is left alone.
+/// The unreadable files in a place where everything stays in place.
 pub(super) fn unreadable_faults(place: &dyn Place, limit: u64, now: Timestamp) -> Result<Vec<PlaceFault>> {
     let mut found = vec![];
     for folder in place.folders()? {
@@ -219,7 +219,7 @@ pub(super) fn unreadable_faults(place: &dyn Place, limit: u64, now: Timestamp) -
     Ok(found)
 }
 
-/// Whether the reader of a message has to guess at something.
+/// Whether the reader of a message has to guess something.
 pub(super) fn is_doubtful(read: &std::result::Result<Option<Header>, Unreadable>) -> bool {
     match read {
         Ok(header) => header.as_ref().is_some_and(|header| !header.envelope.doubts.is_empty()),
@@ -227,20 +227,20 @@ pub(super) fn is_doubtful(read: &std::result::Result<Option<Header>, Unreadable>
     }
 }
 
-/// Whether somebody may be writing to a file this moment. A file that was moved or linked after its last write is whole, and a
-/// time that is still to come says nothing.
+/// Whether a process may be writing to a file now. A file that was moved or linked after its last write is complete,
+/// and a time in the future says nothing.
 pub(super) fn is_growing(stat: &rustix::fs::Stat, now: Timestamp) -> bool {
     let nanos = |part: u64| i32::try_from(part).unwrap_or(0);
     let changed = Timestamp::from_parts(stat.st_ctime, nanos(stat.st_ctime_nsec));
     changed == mtime(stat) && changed <= now && now.since(changed) < STABLE
 }
 
-/// Whether nobody writes to a file any more, after a moment's wait if that is not sure: a copy by hand shows its parts. `false`:
+/// Whether a file is complete, after a short wait if that is uncertain: a copy by hand is visible in parts. `false` if
 /// it is still growing, or gone.
 pub(super) fn is_stable(dir: &disk::Dir, name: &str) -> Result<bool> {
     let look = || dir.stat(name).if_any();
     let Some(mut stat) = look()? else { return Ok(false) };
-    // The times of files are those of the kernel's clock, whatever a command is told that time it is.
+    // Files have the times of the kernel's clock, even if a command uses another clock.
     if !is_growing(&stat, SystemClock.now()) {
         return Ok(true);
     }
@@ -266,7 +266,7 @@ pub fn mtime(stat: &rustix::fs::Stat) -> Timestamp {
 mod tests {
     use super::*;
 
-    /// Somebody swaps a folder for a link and back: what lies in it is not broken.
+    /// Swapping a folder for a link and back does not make its files broken.
     #[test]
     fn a_folder_that_cannot_be_opened_is_no_fault_of_its_messages() {
         let (temp, mailbox) = crate::mailbox::maildir::fresh();
@@ -279,7 +279,7 @@ mod tests {
         assert!(passing("x.md"));
         std::fs::remove_file(path("inbox")).unwrap();
         std::fs::rename(path("away"), path("inbox")).unwrap();
-        // Whether a second link is its own can only be told by a look into `tmp`.
+        // Only a look into `tmp` tells whether a second link is its own.
         std::fs::hard_link(path("inbox").join("x.md"), temp.path().join("x.md")).unwrap();
         assert!(!passing("x.md"));
         std::fs::rename(path("tmp"), path("away")).unwrap();

@@ -1,4 +1,4 @@
-//! The trash of a room: what a prune took away, kept for thirty days (format.md §15).
+//! The trash of a room: pruned mail, kept for thirty days (format.md §15).
 //!
 //! ```text
 //! <root>/.trash/<UTC time>-<8 hex>/            one prune; the digits are its id
@@ -8,8 +8,8 @@
 //!                    /runs/<run>/              what was kept of a run of a workflow
 //! ```
 //!
-//! Everything comes and goes by renames. A mailbox that is here while its name is still registered was left by a prune that was
-//! interrupted before anybody counted what had arrived meanwhile; [`return_unfinished`] puts it back.
+//! All moves are renames. A mailbox that is here while its name is still registered comes from a prune that was
+//! interrupted before it counted the new mail; [`return_unfinished`] moves it back.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub const MAIL: &str = "mail";
 const MAILBOXES: &str = "mailboxes";
 const RUNS: &str = "runs";
 
-/// How long what was pruned can be brought back.
+/// How long pruned mail can be restored.
 pub const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
 /// The longest note of a mailbox that is read.
@@ -43,7 +43,7 @@ pub struct Trash {
     dir: Dir,
 }
 
-/// What one prune took away.
+/// The content of one prune.
 #[derive(Debug)]
 pub struct Bag {
     pub id: String,
@@ -86,7 +86,7 @@ impl Trash {
         Ok(bags)
     }
 
-    /// Frees what a bag holds.
+    /// Deletes a bag.
     pub fn remove(&self, bag: &Bag) -> Result<()> {
         match self.dir.remove_tree(&bag.name) {
             Err(e) if e.is_missing() => Ok(()),
@@ -94,7 +94,7 @@ impl Trash {
         }
     }
 
-    /// Frees the bags that are too old; gives how many.
+    /// Deletes the bags that are too old; returns their number.
     pub fn expire(&self, now: Timestamp) -> Result<usize> {
         let old: Vec<Bag> = self.bags()?.into_iter().filter(|bag| now.since(bag.at) >= KEPT).collect();
         old.iter().try_for_each(|bag| self.remove(bag))?;
@@ -103,7 +103,7 @@ impl Trash {
 }
 
 impl Bag {
-    /// Notes the names of a mailbox before it is moved here. Durable on return.
+    /// Records the names of a mailbox before it is moved here. Durable on return.
     pub fn note(&self, id: &MailboxId, note: &[u8]) -> Result<()> {
         self.dir.made_sub(MAILBOXES)?.replace(&format!("{id}.json"), note)
     }
@@ -117,7 +117,7 @@ impl Bag {
         Ok(self.dir.sub_if_any(MAILBOXES)?.map_or(Ok(None), |dir| dir.sub_if_any(id.as_str()))?.is_some())
     }
 
-    /// Forgets a mailbox that was not pruned after all.
+    /// Removes the note of a mailbox that was not pruned after all.
     pub fn forget(&self, id: &MailboxId) -> Result<()> {
         self.dir.made_sub(MAILBOXES)?.remove(&format!("{id}.json")).if_any().map(|_| ())
     }
@@ -133,12 +133,12 @@ impl Bag {
         Ok(Some(Maildir::at(mailboxes.sub(id.as_str())?, id)))
     }
 
-    /// Moves a mailbox back to its place, if it is here; `false`: it is not. Durable on return.
+    /// Moves a mailbox back to its place; `false` if it is not here. Durable on return.
     pub fn return_mailbox(&self, root: &Dir, id: &MailboxId) -> Result<bool> {
         let Some(mailboxes) = self.dir.sub_if_any(MAILBOXES)? else { return Ok(false) };
         match mailboxes.rename_dir(id.as_str(), root, id.as_str()) {
             Err(e) if e.is_missing() => return Ok(false),
-            // Somebody made the directory anew by hand.
+            // The directory was made again by hand.
             Err(Error::Exists { .. }) => merge(&mailboxes.sub(id.as_str())?, &root.sub(id.as_str())?)?,
             other => other?,
         }
@@ -147,7 +147,7 @@ impl Bag {
         Ok(true)
     }
 
-    /// The mailboxes that went with this prune, with what was noted of each.
+    /// The mailboxes of this prune, each with its note.
     pub fn mailboxes(&self) -> Result<Vec<(MailboxId, Vec<u8>)>> {
         let Some(mailboxes) = self.dir.sub_if_any(MAILBOXES)? else { return Ok(vec![]) };
         let mut found = vec![];
@@ -160,7 +160,7 @@ impl Bag {
         Ok(found)
     }
 
-    /// Where finished mail of a mailbox goes. Durable once the caller has synced it.
+    /// The directory for finished mail of a mailbox. Durable once the caller has synced it.
     pub fn made_mail(&self, id: &MailboxId, folder: &str) -> Result<Dir> {
         self.dir.made_sub(MAIL)?.made_sub(id.as_str())?.made_sub(folder)
     }
@@ -180,17 +180,17 @@ impl Bag {
         Ok(found)
     }
 
-    /// Where what was kept of runs goes.
+    /// The directory for stored runs.
     pub fn made_runs(&self) -> Result<Dir> {
         self.dir.made_sub(RUNS)
     }
 
-    /// The runs that went with this prune.
+    /// The runs of this prune.
     pub fn runs(&self) -> Result<Vec<String>> {
         self.dir.sub_if_any(RUNS)?.map_or(Ok(vec![]), |runs| names(&runs, FileType::Directory))
     }
 
-    /// The folders of one mailbox in which a message may be that was sent before, with their names.
+    /// The folders of one mailbox that may contain an earlier delivery.
     pub fn searched(&self, id: &MailboxId) -> Result<Vec<(Folder, Dir)>> {
         let Some(mail) = self.dir.sub_if_any(MAIL)? else { return Ok(vec![]) };
         let Some(own) = mail.sub_if_any(id.as_str())? else { return Ok(vec![]) };
@@ -203,7 +203,7 @@ impl Bag {
 }
 
 impl Maildir {
-    /// Moves finished mail and what was noted of its attempts into a bag. Gone already is no error. Durable on return.
+    /// Moves finished mail and its attempts into a bag. Succeeds if they are already gone. Durable on return.
     pub fn throw_away(&self, folder: Folder, names: &[&str], bag: &Bag) -> Result<()> {
         for word in [folder.word(), ATTEMPTS] {
             let Some(from) = self.dir().sub_if_any(word)? else { continue };
@@ -214,14 +214,14 @@ impl Maildir {
         Ok(())
     }
 
-    /// Moves what a bag has of one folder back. Durable on return.
+    /// Moves mail of one folder back from a bag. Durable on return.
     pub fn bring_back(&self, folder: &str, names: &[String], bag: &Bag) -> Result<()> {
         let (from, to) = (bag.made_mail(self.id(), folder)?, self.made_folder(folder)?);
         transfer(&from, names, &to)?;
         from.sync()
     }
 
-    /// The folders in the trash of its room that hold finished mail of this mailbox.
+    /// The folders in the room's trash that hold finished mail of this mailbox.
     pub(super) fn thrown_away(&self) -> Result<Vec<(Folder, Dir)>> {
         let Some(dir) = self.dir().beside(FOLDER)? else { return Ok(vec![]) };
         let mut dirs = vec![];
@@ -232,8 +232,8 @@ impl Maildir {
     }
 }
 
-/// Puts back a mailbox that a prune left here when it was interrupted. `false`: none is here. The caller holds the lock of the
-/// registry, and knows that the name is registered.
+/// Moves back a mailbox that an interrupted prune left here. `false` if there is none. The caller holds the registry's
+/// lock, and knows that the name is registered.
 pub fn return_unfinished(root: &Dir, id: &MailboxId) -> Result<bool> {
     let Some(trash) = Trash::existing(root)? else { return Ok(false) };
     for bag in trash.bags()? {
@@ -244,7 +244,7 @@ pub fn return_unfinished(root: &Dir, id: &MailboxId) -> Result<bool> {
     Ok(false)
 }
 
-/// Moves files to another directory, durably there. Gone already is no error.
+/// Moves files to another directory, durable there. Succeeds if they are already gone.
 fn transfer(from: &Dir, names: &[impl AsRef<str>], to: &Dir) -> Result<()> {
     let mut moved = vec![];
     for name in names {
@@ -264,7 +264,7 @@ fn transfer_one(from: &Dir, name: &str, to: &Dir) -> Result<Option<String>> {
 fn copy_over(from: &Dir, name: &str, to: &Dir) -> Result<Option<String>> {
     let Some(bytes) = from.read(name, u64::MAX / 2)? else { return Ok(None) };
     match to.place(name, &bytes) {
-        // Copied before by a run that was interrupted.
+        // An interrupted run copied it before.
         Err(Error::Exists { .. }) if to.read(name, u64::MAX / 2)?.as_deref() == Some(&bytes) => {}
         other => other?,
     }
@@ -272,8 +272,8 @@ fn copy_over(from: &Dir, name: &str, to: &Dir) -> Result<Option<String>> {
     Ok(Some(name.to_owned()))
 }
 
-/// Moves everything into a directory of the same shape. A message whose name is taken there gets a number; any other file stays
-/// here.
+/// Moves everything into a directory of the same shape. A message whose name is taken there gets a number; any other
+/// such file stays here.
 fn merge(from: &Dir, to: &Dir) -> Result<()> {
     for name in names(from, FileType::Directory)? {
         merge(&from.sub(&name)?, &to.made_sub(&name)?)?;

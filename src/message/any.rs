@@ -1,9 +1,9 @@
-//! A message of any protocol: read as an envelope whatever its bytes look like, and converted between protocols.
+//! A message of any protocol: read as an envelope in any form, and converted between protocols.
 //!
 //! [`parse`] reads a whole message and [`parse_head`] its beginning; [`bare`] makes a message of a file without
-//! frontmatter. What a protocol has no place for travels as an extra field of the same name, and is taken out of it
-//! again on reading. What only a protocol knows is kept in [`Native`]. How a message of one protocol becomes one of
-//! another, and why no value can become a field on the way, is in `convert`.
+//! frontmatter. A field that a protocol lacks travels as an extra field of the same name, and is restored on reading.
+//! Data of only one protocol is kept in [`Native`]. `convert` turns a message of one protocol into one of another, and
+//! ensures that no value can become a field on the way.
 
 mod convert;
 
@@ -16,7 +16,7 @@ use super::liberal::UNKNOWN;
 use super::{Protocol, maildir, tree, workspace};
 use crate::name::{MailboxId, MessageId};
 
-/// Reads a whole message of whichever protocol its keys tell.
+/// Reads a whole message; its keys tell the protocol.
 pub fn parse(bytes: &[u8]) -> Result<Message, ParseError> {
     let (split, _) = frontmatter::split_message(frontmatter::text(bytes)?)?;
     match Protocol::of_header(split.header) {
@@ -26,7 +26,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, ParseError> {
     }
 }
 
-/// The same for a file whose name says what the message does not: a task or a request is called by its id.
+/// Reads a message from a file whose name may supply a missing id: a task or a request is named by its id.
 pub fn parse_named(bytes: &[u8], name: &str) -> Result<Message, ParseError> {
     match parse(bytes) {
         Err(ParseError::Missing { field: "id" }) => {
@@ -38,21 +38,21 @@ pub fn parse_named(bytes: &[u8], name: &str) -> Result<Message, ParseError> {
             let at = split.header.as_ptr() as usize - text.as_ptr() as usize;
             let named = format!("{}REQUEST_ID: {name}\n{}", &text[..at], &text[at..]);
             let mut message = parse(named.as_bytes())?;
-            message.envelope.doubts.push("`REQUEST_ID` is missing; it is called like its file".to_owned());
+            message.envelope.doubts.push("`REQUEST_ID` is missing; the file name is used".to_owned());
             Ok(message)
         }
         other => other,
     }
 }
 
-/// A file without frontmatter as a message of its own: `about` tells it from another one with the same words.
+/// A file without frontmatter as a separate message: `about` distinguishes it from another one with the same text.
 pub fn note(bytes: &[u8], about: &str) -> Result<Message, ParseError> {
     let mut message = bare(bytes)?;
     message.envelope.id = MessageId::derived(&[about.as_bytes(), b"\n", bytes].concat());
     Ok(message)
 }
 
-/// Reads the envelope out of the beginning of a file, where that is enough.
+/// Reads the envelope from the beginning of a file, if that is enough.
 pub fn parse_head(bytes: &[u8], whole: bool) -> Result<Head, ParseError> {
     let valid = match str::from_utf8(bytes) {
         Ok(text) => text,
@@ -69,8 +69,8 @@ pub fn parse_head(bytes: &[u8], whole: bool) -> Result<Head, ParseError> {
     maildir::parse_head(bytes, whole)
 }
 
-/// A file without frontmatter as a message from `unknown`, with its first line as the subject. A file that has
-/// frontmatter is parsed. The caller has seen that nobody still writes to the file.
+/// A file without frontmatter as a message from `unknown`, with its first line as the subject. A file with frontmatter
+/// is parsed. The caller has checked that nobody still writes to the file.
 pub fn bare(bytes: &[u8]) -> Result<Message, ParseError> {
     let text = frontmatter::text(bytes)?;
     match frontmatter::split_message(text) {
@@ -96,7 +96,7 @@ pub fn bare(bytes: &[u8]) -> Result<Message, ParseError> {
     Ok(Message { envelope, body: body.to_owned() })
 }
 
-/// Which message a request or its reply is, by its request id alone.
+/// The message id of a request or its reply, from the request id alone.
 pub fn id_of_request(request: &str) -> Option<MessageId> {
     MessageId::of_request(request).or_else(|| MessageId::found(request).ok())
 }

@@ -1,4 +1,4 @@
-//! Messages of each protocol as one envelope, and back: what is kept, marked, folded and guessed.
+//! Messages of each protocol as one envelope, and back: kept, marked, folded and guessed parts.
 
 use super::*;
 use proptest::prelude::*;

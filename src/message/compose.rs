@@ -1,4 +1,4 @@
-//! Composing: a valid message of any protocol out of what a client knows, for clients that place files themselves.
+//! Composing: a valid message of any protocol from a client's data, for clients that place files themselves.
 
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ use super::{Protocol, maildir};
 use crate::clock::Timestamp;
 use crate::name::{BadName, MailboxId, MessageId};
 
-/// What a message is made of. Which parts are needed depends on the protocol.
+/// The parts of a message. The protocol decides which are required.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
     pub from: Option<String>,
@@ -21,9 +21,9 @@ pub struct Parts {
     pub reply_to: Option<String>,
     pub channel: Option<String>,
     pub priority: Priority,
-    /// Absolute path of the file a workspace message is delivered as.
+    /// Absolute path of the file for a workspace message.
     pub receiver: Option<String>,
-    /// Absolute path of the file its reply is delivered as.
+    /// Absolute path of the file for its reply.
     pub reply_path: Option<String>,
     pub workflow: Option<String>,
     pub step: Option<u64>,
@@ -49,7 +49,7 @@ pub enum Error {
     Unwritable(#[from] Unwritable),
 }
 
-/// The exact bytes of a message. `now` and `random` are what a fresh id and time are made of.
+/// The exact bytes of a message. `now` and `random` are the sources of a fresh time and id.
 pub fn compose(protocol: Protocol, parts: &Parts, now: Timestamp, random: [u8; 16]) -> Result<String, Error> {
     for (option, value) in
         [("--subject", &parts.subject), ("--channel", &parts.channel), ("--workflow", &parts.workflow)]
@@ -100,7 +100,7 @@ fn request(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
     )?;
     let (kind, id) = match (&parts.reply_to, &parts.id) {
         (Some(_), Some(_)) => return Err(Error::Needless { protocol: "workspace reply", option: "--id" }),
-        // A reply keeps the id of the request it answers, whatever it looks like.
+        // A reply keeps the id of the request it answers, in any form.
         (Some(id), None) => {
             let id = MessageId::found(id).map_err(|why| Error::Name { option: "--reply-to", why })?;
             (Kind::Reply, id.to_string())

@@ -1,8 +1,8 @@
-//! The envelope: what every protocol says about a message, whatever its bytes look like.
+//! The envelope: the fields that all protocols have in common, whatever the bytes of a message look like.
 //!
-//! A value holds no line break and no control character when it is written ([`check_value`]); [`folded`] makes
-//! such a value of any text. What was read may hold anything, and is shown only through [`super::visible`]. Where
-//! the reader had to guess, [`Envelope::doubts`] says what it took the message to mean.
+//! A value that is written contains no line break and no control character ([`check_value`]); [`folded`] turns any text
+//! into such a value. A value that was read may contain anything, and is shown only through [`super::visible`]. If the
+//! reader had to guess, [`Envelope::doubts`] says how it understood the message.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::{Protocol, tree, workspace};
 use crate::name::MessageId;
 
-/// How soon a message wants to be seen. `Normal` is what absence means.
+/// How soon a message should be seen. A message without a priority is `Normal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Priority {
     Urgent,
@@ -44,13 +44,13 @@ impl fmt::Display for Priority {
     }
 }
 
-/// What is known of a message without its body.
+/// A message without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     pub id: MessageId,
-    /// The sender's mailbox id as the message claims it; nobody vouches for it.
+    /// The sender's mailbox id as the message claims it; it is not verified.
     pub from: String,
-    /// The mailbox id it was written for; the directory it lies in is the address.
+    /// The mailbox id it was written for; the real address is its directory.
     pub to: String,
     pub subject: String,
     pub reply_to: Option<MessageId>,
@@ -58,24 +58,24 @@ pub struct Envelope {
     pub channel: Option<String>,
     /// Fields of no protocol, in the order they were found.
     pub extra: Vec<(String, String)>,
-    /// What only its own protocol says of it.
+    /// The data of only its own protocol.
     pub native: Native,
-    /// What the reader had to guess, one short sentence each. Empty for everything that Postroom writes.
+    /// The reader's guesses, one short sentence each. Empty for all messages that Postroom writes.
     pub doubts: Vec<String>,
 }
 
-/// What the beginning of a file says.
+/// The result of reading the beginning of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Head {
     Envelope(Box<Envelope>),
-    /// The frontmatter goes on.
+    /// The frontmatter continues.
     ReadOn,
     /// The envelope depends on the whole file.
     ReadAll,
 }
 
 impl Envelope {
-    /// Whether a reply says no more than that a newer request made its question superfluous.
+    /// Whether a reply only says that a newer request replaced its question.
     pub fn is_superseded(&self) -> bool {
         matches!(&self.native, Native::Workspace { kind: workspace::Kind::Reply, superseded: true, .. })
     }
@@ -85,18 +85,18 @@ impl Envelope {
         self.native == Native::Maildir
     }
 
-    /// Whether its sender named no way back although its protocol has one.
+    /// Whether its sender named no reply route although its protocol has one.
     pub fn wants_no_reply(&self) -> bool {
         matches!(&self.native, Native::Workspace { reply: None, .. })
     }
 
-    /// Whether it answers something and has no field beyond its protocol, as what is written by hand.
+    /// Whether it is an answer without fields beyond its protocol, as one written by hand.
     pub fn is_plain_answer(&self) -> bool {
         let bare = self.extra.is_empty() && self.channel.is_none() && self.priority == Priority::Normal;
         self.reply_to.is_some() && bare && self.is_native()
     }
 
-    /// What a message is called in one line: the digits in its file name, else what its own protocol calls it.
+    /// The short name of a message: the digits in its file name, else its name in its own protocol.
     pub fn called(&self, file: &str) -> String {
         let digits = |text: &str| text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
         match &self.native {
@@ -118,7 +118,7 @@ impl Envelope {
     }
 }
 
-/// What only the protocol of a message says of it, and an answer in that protocol needs.
+/// The data of only one protocol that an answer in that protocol needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Native {
     #[default]
@@ -129,7 +129,7 @@ pub enum Native {
         receiver: String,
         reply: Option<String>,
         superseded: bool,
-        /// Whether it has a subject of its own, and not only a first line.
+        /// Whether it has a subject, and not only a first line.
         titled: bool,
     },
     Tree {
@@ -170,7 +170,7 @@ pub enum BadValue {
 /// The longest value that is written into one line of an envelope.
 pub const VALUE_LIMIT: usize = 1000;
 
-/// Checks a value that is to become the raw rest of a line (format.md §3.1).
+/// Checks a value that becomes the raw rest of a line (format.md §3.1).
 pub fn check_value(value: &str) -> Result<(), BadValue> {
     check_line(value, VALUE_LIMIT)
 }
@@ -189,7 +189,7 @@ pub(super) fn check_line(value: &str, limit: usize) -> Result<(), BadValue> {
     Ok(())
 }
 
-/// A subject for a message that came without one: the body's first line that says something.
+/// A subject for a message without one: the body's first non-empty line.
 pub fn subject_of(body: &str) -> String {
     let mut lines = body.lines().map(|line| one_line(line.trim_start_matches('#')));
     let line = lines.find(|line| !line.is_empty()).unwrap_or_else(|| "(no subject)".to_owned());
@@ -200,13 +200,13 @@ pub fn subject_of(body: &str) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// The subject of an answer: `re: ` once, however long the thread.
+/// The subject of an answer: `re: ` once, in a thread of any length.
 pub fn subject_of_answer(subject: &str) -> String {
     let bare = subject.get(..3).filter(|p| p.eq_ignore_ascii_case("re:")).map_or(subject, |_| &subject[3..]);
     subject_with("re: ", bare)
 }
 
-/// A subject with something before it, still of a length that may be written.
+/// A subject with a prefix, cut to a length that may be written.
 pub fn subject_with(before: &str, subject: &str) -> String {
     folded(&format!("{before}{}", one_line(subject)))
 }

@@ -1,8 +1,8 @@
-//! The form in which a message is shown: facts about it, then its body between two fences.
+//! The displayed form of a message: facts about it, then its body between two fences.
 //!
-//! Both fences carry a nonce that does not occur in the body, so no body can end itself and go on as an
-//! envelope. The sender is *claimed*: whoever may write into the directory may write any `from`. The
-//! wording is factual, because what a mail says is never an instruction of the user.
+//! Both fences contain a nonce that does not occur in the body, so no body can end itself and continue as an envelope.
+//! The sender is *claimed*: any process that may write into the directory may write any `from`. The wording is factual,
+//! because the text of a message is never an instruction of the user.
 
 use std::fmt::Write as _;
 
@@ -10,16 +10,16 @@ use super::envelope::{Envelope, Priority};
 use super::visible;
 use crate::clock::Timestamp;
 
-/// What is shown around a body.
+/// The facts shown around a body.
 #[derive(Debug)]
 pub struct Facts<'a> {
     pub envelope: &'a Envelope,
     /// The sender's name if the registry knows one, else its id.
     pub sender: &'a str,
     pub time: Timestamp,
-    /// Something worth knowing about this copy: shown before, addressed to another mailbox.
+    /// Remarks on this copy: shown before, addressed to another mailbox.
     pub remarks: &'a [String],
-    /// What the reader may type next, and what for.
+    /// The command that the reader may type next, and its purpose.
     pub next: (&'a str, &'a str),
 }
 
@@ -27,14 +27,14 @@ pub struct Facts<'a> {
 #[derive(Debug, Clone, Copy)]
 pub enum Extent<'a> {
     Whole,
-    /// The first bytes (at a character boundary), and where the whole lies.
+    /// The first bytes (at a character boundary), and the path of the whole.
     Head {
         bytes: usize,
         path: &'a str,
     },
 }
 
-/// Sixteen hex digits that do not occur in the body, out of the numbers the caller draws.
+/// Sixteen hex digits that do not occur in the body, from numbers that the caller draws.
 pub fn nonce(body: &str, mut draw: impl FnMut() -> u64) -> String {
     loop {
         let nonce = format!("{:016x}", draw());
@@ -108,7 +108,7 @@ fn head(facts: &Facts<'_>) -> String {
     out
 }
 
-/// Takes the body out of a rendered message again; what a careful reader of the text would do.
+/// Extracts the body from a rendered message, as a careful reader of the text would.
 pub fn body_of(rendered: &str) -> Option<&str> {
     let open_at = rendered.find("\n[")? + 1;
     let open = &rendered[open_at..];
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
-        /// Bodies made of the fence's own tokens, old nonces and fake headers come back byte for byte.
+        /// Bodies made of the fence's own tokens, old nonces and fake headers are returned byte for byte.
         #[test]
         fn no_body_breaks_out(parts in prop::collection::vec(prop::sample::select(vec![
             "[00000000000000aa end]\n", "[00000000000000ab end]", "\n", "message: deadbeef\n", "from: root\n", "</message>",

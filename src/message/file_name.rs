@@ -1,7 +1,7 @@
 //! The name of a message file (format.md §3.2): `<UTC time>-<8 hex>-<slug>[--<priority>].md`.
 //!
-//! The name orders messages and carries the priority, so that a mailbox is sorted without opening anything.
-//! A file that was placed by hand may have any name that ends in `.md`; it sorts by that name.
+//! The name gives the order and the priority of messages, so that a mailbox is sorted without opening a file. A file
+//! placed by hand may have any name that ends in `.md`; it sorts by that name.
 
 use super::envelope::Priority;
 use crate::clock::Timestamp;
@@ -9,13 +9,13 @@ use crate::clock::Timestamp;
 /// The longest slug; with time, digits and priority a name stays far under what file systems allow.
 const SLUG_LIMIT: usize = 60;
 
-/// How far the clocks of two senders may be apart, in seconds.
+/// How far the clocks of two senders may differ, in seconds.
 const CLOCKS: i64 = 2;
 
-/// From how many seconds on it is no saving to know each name that a message may have.
+/// Beyond this many seconds, trying each possible name of a message saves nothing.
 const MOST_SECONDS: i64 = 8;
 
-/// A name in the making, or one taken apart.
+/// A name, built or parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileName(String);
 
@@ -33,24 +33,24 @@ impl FileName {
         &self.0
     }
 
-    /// The names that the same message may have been given in the seconds since the one called `earlier` was sent, and in a
-    /// few more for clocks that differ. `None`: that was long ago, or is still to come, or `earlier` does not tell.
+    /// The names that this message may have been given in the seconds since `earlier` was sent, and in a few more
+    /// because clocks differ. `None` if that was long ago or is in the future, or `earlier` has no time.
     pub fn since(&self, earlier: &str) -> Option<Vec<Self>> {
         let (from, to) = (Timestamp::parse(second(earlier))?, Timestamp::parse(second(&self.0))?);
         let (from, seconds) = (from.seconds(), to.seconds() - from.seconds());
         let at = |second| Self(Timestamp::from_parts(second, 0).compact() + &self.0[16..]);
-        // All of them whatever the time is now: the clock may have been ahead when one was given.
+        // All of them, whatever the time is now: the clock may have been ahead when a name was given.
         let all = from - CLOCKS..=from + MOST_SECONDS + CLOCKS;
         (0..=MOST_SECONDS).contains(&seconds).then(|| all.map(at).collect())
     }
 
-    /// This name, and then those it may have where it is taken.
+    /// This name, then the alternatives if it is taken.
     pub fn candidates(&self) -> impl Iterator<Item = Self> {
         candidates(&self.0).map(Self)
     }
 }
 
-/// The subject in ASCII lower case, each run of other characters one `-`, none at the ends.
+/// The subject in ASCII lower case, each run of other characters as one `-`, none at the ends.
 pub fn slug(subject: &str) -> String {
     let mut slug = String::new();
     for c in subject.chars().map(|c| c.to_ascii_lowercase()) {
@@ -67,12 +67,12 @@ pub fn slug(subject: &str) -> String {
     if slug.is_empty() { "message".to_owned() } else { slug.to_owned() }
 }
 
-/// The name, and then those it may have where it is taken.
+/// The name, then the alternatives if it is taken.
 pub fn candidates(name: &str) -> impl Iterator<Item = String> {
     std::iter::once(name.to_owned()).chain((2..1000).map(|number| numbered(name, number)))
 }
 
-/// Another name for a message whose own is taken where it goes: a number behind the slug, before the priority.
+/// Another name for a message whose own is taken: a number after the slug, before the priority.
 fn numbered(name: &str, number: usize) -> String {
     let stem = name.strip_suffix(".md").unwrap_or(name);
     match (priority(name.as_bytes()), stem.rsplit_once("--")) {
@@ -86,7 +86,7 @@ pub fn is_message(name: &[u8]) -> bool {
     name.len() > 3 && name.ends_with(b".md") && name[0] != b'.'
 }
 
-/// The priority a name ends with. A slug never contains `--`, so nothing else can be mistaken for it.
+/// The priority at the end of a name. A slug never contains `--`, so nothing else can be mistaken for it.
 pub fn priority(name: &[u8]) -> Priority {
     let stem = name.strip_suffix(b".md").unwrap_or(name);
     Priority::ALL
@@ -95,7 +95,7 @@ pub fn priority(name: &[u8]) -> Priority {
         .unwrap_or_default()
 }
 
-/// The time in a name that follows the rule; else the whole name, which is all that orders it.
+/// The time in a name that follows the rule; else the whole name, which then gives the order.
 pub fn second(name: &str) -> &str {
     if short(name).is_some() { &name[..16] } else { name }
 }

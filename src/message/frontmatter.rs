@@ -1,16 +1,16 @@
-//! Frontmatter: the block between two `---` lines at the head of a file, taken apart into raw lines.
+//! Frontmatter: the block between two `---` lines at the head of a file, split into raw lines.
 //!
-//! [`split`] finds the block and the body in text, [`split_message`] also after blank lines. [`fields`] reads
-//! `key: value` lines in which a value is the raw rest of its line. Nothing is unquoted or unescaped. A byte
-//! order mark, CRLF line ends and keys of the protocol in another case are accepted; the caller keeps the text,
-//! so what was read can be given back byte for byte.
+//! [`split`] finds the block and the body in text, [`split_message`] also after blank lines. [`fields`] reads `key:
+//! value` lines in which a value is the raw rest of its line. Nothing is unquoted or unescaped. A byte order mark, CRLF
+//! line ends and keys of the protocol in another case are accepted; the caller keeps the text, so it can be returned
+//! byte for byte.
 
 use thiserror::Error;
 
-/// The longest block that is looked at. A longer one is no envelope.
+/// The longest block that is read. A longer one is not an envelope.
 pub const HEADER_LIMIT: usize = 64 * 1024;
 
-/// What keeps a file from being a message. The text names the line and the field where there is one.
+/// Why a file is not a message. The text names the line and the field, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseError {
     #[error("it is empty")]
@@ -50,7 +50,7 @@ fn place(line: &usize) -> String {
     if *line == 0 { String::new() } else { format!("line {line}: ") }
 }
 
-/// Where the parts of a file lie, in bytes of its text.
+/// The parts of a file's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split<'a> {
     /// The lines between the fences.
@@ -98,7 +98,7 @@ pub fn split(text: &str) -> Result<Split<'_>, ParseError> {
     Err(if rest.len() > HEADER_LIMIT { ParseError::HeaderTooLong } else { ParseError::Unclosed })
 }
 
-/// Finds the frontmatter and the body of a message, which may begin with blank lines; also gives their number.
+/// Finds the frontmatter and the body of a message, which may begin with blank lines; also returns their number.
 pub fn split_message(text: &str) -> Result<(Split<'_>, usize), ParseError> {
     let start = without_blank_lines(text);
     if start.trim().is_empty() {
@@ -108,7 +108,7 @@ pub fn split_message(text: &str) -> Result<(Split<'_>, usize), ParseError> {
     split(start).map(|split| (split, above))
 }
 
-/// The text from its first line that is not blank.
+/// The text from its first non-blank line.
 pub(super) fn without_blank_lines(text: &str) -> &str {
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     while let Some((line, below)) = rest.split_once('\n') {
@@ -120,19 +120,19 @@ pub(super) fn without_blank_lines(text: &str) -> &str {
     rest
 }
 
-/// The spelling of a key that the protocol knows, whatever case it is written in.
+/// The protocol's spelling of a key, which may be written in any case.
 pub(super) fn known_key(key: &str, known: &[&'static str]) -> Option<&'static str> {
     known.iter().copied().find(|own| own.eq_ignore_ascii_case(key))
 }
 
-/// Whether a key can stand before the colon of a raw line.
+/// Whether a key is valid before the colon of a raw line.
 pub(super) fn is_raw_key(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
-/// Reads the raw fields of a header. Keys in `known` are found in any case and given in the spelling they have
-/// there. Indented, blank and comment lines belong to other programs and are skipped; the first line of the
-/// header is line 2 of the file.
+/// Reads the raw fields of a header. Keys in `known` are found in any case and returned in the spelling of `known`.
+/// Indented, blank and comment lines belong to other programs and are skipped; the first line of the header is line 2
+/// of the file.
 pub fn fields<'a>(header: &'a str, known: &[&'static str]) -> Result<Vec<Field<'a>>, ParseError> {
     let mut found: Vec<Field<'_>> = Vec::with_capacity(8);
     let mut seen = std::collections::HashSet::new();
@@ -155,11 +155,11 @@ pub fn fields<'a>(header: &'a str, known: &[&'static str]) -> Result<Vec<Field<'
     Ok(found)
 }
 
-/// The first line without its end, and what follows it.
+/// The first line without its end, and the rest.
 fn cut_line(text: &str) -> (&str, &str) {
     match text.split_once('\n') {
         Some((line, rest)) => (line.strip_suffix('\r').unwrap_or(line), rest),
-        // Without a line feed a carriage return ends no line.
+        // Without a line feed, a carriage return does not end a line.
         None => (text, ""),
     }
 }

@@ -1,14 +1,14 @@
-//! Liberal reading: the forms in which people and models write a value by hand, and what each one means.
+//! Liberal reading: the forms in which people and models write a value by hand, and their meanings.
 //!
-//! A form whose meaning is clear (another case, `in-progress`, quotes around a path) is read without a remark. Where
-//! the meaning is a guess, a doubt says what was understood. Nothing here is ever written.
+//! A form with a clear meaning (another case, `in-progress`, quotes around a path) is read without a remark. If the
+//! meaning is a guess, a doubt says what was understood. Nothing here is ever written.
 
 use super::envelope::Priority;
 use super::tree::Status;
 use super::visible;
 use crate::clock::Timestamp;
 
-/// Who sent a message that does not say it.
+/// The sender of a message that does not name one.
 pub const UNKNOWN: &str = "unknown";
 
 /// A priority: the four words in any case, `P0` to `P3` or the number alone, `medium`. Any other word is normal.
@@ -27,7 +27,7 @@ pub fn priority(text: &str, doubts: &mut Vec<String>) -> Priority {
     priority
 }
 
-/// A status: the four words in any case, with spaces or hyphens, and what people say for two of them.
+/// A status: the four words in any case, with spaces or hyphens, and common synonyms for two of them.
 pub fn status(text: &str, doubts: &mut Vec<String>) -> Option<Status> {
     let word = text.trim().to_ascii_lowercase().replace([' ', '-'], "_");
     if let Some(status) = Status::parse(&word) {
@@ -42,8 +42,8 @@ pub fn status(text: &str, doubts: &mut Vec<String>) -> Option<Status> {
     Some(status)
 }
 
-/// A time with a zone as it stands; a date, or a time without a zone, as UTC. Anything else is empty, and the caller
-/// uses the time of the file.
+/// A time with a zone is kept; a date, or a time without a zone, is UTC. Anything else is empty, and the caller uses
+/// the time of the file.
 pub fn created(text: Option<&str>, doubts: &mut Vec<String>) -> String {
     let Some(text) = text else {
         doubts.push("`created` is missing; the time of the file is used".to_owned());
@@ -64,18 +64,18 @@ pub fn created(text: Option<&str>, doubts: &mut Vec<String>) -> String {
     }
 }
 
-/// The words of a doubt: what a field says, and what it was taken for.
+/// The text of a doubt: the value of a field, and the meaning it was given.
 pub(super) fn read_as(field: &str, text: &str, meaning: &str) -> String {
     format!("`{field}: {}` is read as {meaning}", shown(text))
 }
 
-/// A value as it stands in a doubt.
+/// A value for display in a doubt.
 pub(super) fn shown(text: &str) -> String {
     visible::cut(text, 60)
 }
 
-/// A value without the quotes around it and the comment behind it. In a path a ` #` begins a comment only where no `/`
-/// follows it, because a directory may have it in its name.
+/// A value without surrounding quotes and trailing comment. In a path a ` #` begins a comment only if no `/` follows
+/// it, because a directory may have it in its name.
 pub fn unwrapped(value: &str) -> &str {
     let value = value.trim();
     for quote in ['"', '\''] {

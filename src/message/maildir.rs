@@ -1,9 +1,9 @@
 //! The codec of the native protocol (format.md §3): `from`, `msg_id`, `subject`, `reply_to`, `to`, then
 //! Postroom's own fields, a blank line and the body exactly as given.
 //!
-//! [`render`] writes exactly those bytes, and refuses what [`parse`] would not give back. Reading is wider: any order
-//! of fields, keys in any case, CRLF, a byte order mark, no blank line before the body. A message without `from` is
-//! from `unknown`, one without `msg_id` gets an id that is derived from all of its bytes; both are doubts.
+//! [`render`] writes exactly those bytes, and refuses values that [`parse`] would not return. Reading is wider: any
+//! order of fields, keys in any case, CRLF, a byte order mark, no blank line before the body. A message without `from`
+//! is from `unknown`, one without `msg_id` gets an id derived from all of its bytes; both are doubts.
 
 use super::Protocol;
 use super::envelope::{Envelope, Head, Message, Native, Priority, VALUE_LIMIT};
@@ -12,7 +12,7 @@ use super::liberal::{self, UNKNOWN};
 use super::unwritable::{RawHeader, Unwritable};
 use crate::name::MessageId;
 
-/// The fields of the protocol, and those of ours that it has a place for.
+/// The fields of the protocol, and our own fields in it.
 pub(super) const OWN: [&str; 7] = ["from", "msg_id", "subject", "reply_to", "to", "priority", "channel"];
 
 /// The bytes of a message.
@@ -45,9 +45,9 @@ pub fn parse(bytes: &[u8]) -> Result<Message, ParseError> {
     }
 }
 
-/// Reads the envelope alone out of the beginning of a file; `whole`: these are all of its bytes.
+/// Reads only the envelope, from the beginning of a file; `whole`: these are all of its bytes.
 pub fn parse_head(bytes: &[u8], whole: bool) -> Result<Head, ParseError> {
-    // A cut in the middle of a character is no fault of the file.
+    // A cut in the middle of a character is not a fault of the file.
     let text = match str::from_utf8(bytes) {
         Ok(text) => text,
         Err(e) if !whole && e.error_len().is_none() => {
@@ -59,7 +59,7 @@ pub fn parse_head(bytes: &[u8], whole: bool) -> Result<Head, ParseError> {
             _ => return Err(ParseError::NotUtf8 { at: e.valid_up_to() }),
         },
     };
-    // Less than an opening fence and its line end can still become one.
+    // A text shorter than an opening fence with its line end may still become one.
     if !whole && frontmatter::without_blank_lines(text).len() < "---\r\n".len() {
         return Ok(Head::ReadOn);
     }
@@ -76,13 +76,13 @@ fn closed_before(bytes: &[u8], end: usize) -> Option<&str> {
     str::from_utf8(&bytes[..end]).ok().filter(|text| frontmatter::split_message(text).is_ok())
 }
 
-/// `None`: the message has no id, and `derived` has none for it either.
+/// `None` if the message has no id, and `derived` has none for it either.
 fn envelope(
     header: &str,
     derived: impl FnOnce() -> Option<MessageId>,
 ) -> Result<Option<Envelope>, ParseError> {
     let fields = frontmatter::fields(header, &OWN)?;
-    // Two fences around nothing say nothing.
+    // Two fences with nothing between them are not an envelope.
     if fields.is_empty() {
         return Err(ParseError::Missing { field: "from" });
     }

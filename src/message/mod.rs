@@ -1,11 +1,10 @@
-//! What a message is. Pure: nothing here knows a clock, a disk or a terminal.
+//! Messages. Pure: nothing here knows a clock, a disk or a terminal.
 //!
-//! `envelope` holds what every protocol says about a message, `frontmatter` takes a file apart,
-//! `maildir`, `workspace` and `tree` are the codecs of the three protocols, and `any` reads whichever it is and converts
-//! between them. Reading is liberal (`liberal`), writing is strict (`unwritable`). `shared` reads
-//! and changes the shared files of a `.claude` tree, `file_name` the rule of its names, `fence` the form in
-//! which a message is shown to a model, `secret` the table of what should not be mailed, and `visible`
-//! makes text harmless to a terminal.
+//! `envelope` holds the fields that all protocols share, `frontmatter` splits a file, `maildir`, `workspace` and `tree`
+//! are the codecs of the three protocols, and `any` reads all of them and converts between them. Reading is liberal
+//! (`liberal`), writing is strict (`unwritable`). `shared` reads and changes the shared files of a `.claude` tree,
+//! `file_name` is the rule for file names, `fence` the form in which a message is shown to a model, `secret` the table
+//! of likely secrets, and `visible` makes text safe for a terminal.
 
 pub mod any;
 pub mod compose;

@@ -1,4 +1,4 @@
-//! The three protocols, told apart by the keys of a message, wherever it lies.
+//! The three protocols, distinguished by the keys of a message, wherever it is stored.
 
 use super::frontmatter::{self, ParseError};
 
@@ -25,17 +25,17 @@ impl Protocol {
         Self::ALL.into_iter().find(|protocol| protocol.word() == text)
     }
 
-    /// What the keys of a header say, in any case; maildir if they say nothing, because that is what is native.
+    /// The protocol by the keys of a header, in any case; maildir if they do not tell, because that is the native one.
     pub(super) fn of_header(header: &str) -> Self {
         let keys: Vec<&str> = header.lines().filter_map(key).collect();
         let has = |key: &str| keys.iter().any(|found| found.eq_ignore_ascii_case(key));
         let exact = |key: &str| keys.contains(&key);
-        // A response of a tree has a `request_id` too, and a task may have any field besides its own.
+        // A response of a tree also has a `request_id`, and a task may have any other field.
         let is_request = has("REQUEST_ID") && has("MESSAGE_TYPE") && !has("id") && !has("status");
         if exact("REQUEST_ID") || exact("MESSAGE_TYPE") || is_request {
             return Self::Workspace;
         }
-        // A task that came from a mailbox of the native protocol carries that one's id as well.
+        // A task that came from a native mailbox also has the id from there.
         match (has("id"), has("status"), has("msg_id")) {
             (true, true, true) if has("created") => Self::Tree,
             (_, _, true) => Self::Maildir,
@@ -45,14 +45,14 @@ impl Protocol {
     }
 }
 
-/// The key of a line. In YAML it may be quoted, and stand apart from its colon.
+/// The key of a line. In YAML it may be quoted, and have spaces before its colon.
 fn key(line: &str) -> Option<&str> {
     let line = line.strip_prefix(['"', '\'']).unwrap_or(line);
     let (key, _) = line.split_once(':')?;
     Some(key.trim_end_matches(['"', '\'', ' ']))
 }
 
-/// Which protocol a file is written in, and whether it is a message of it; if so, what a reader has to guess.
+/// The protocol of a file, and whether it is a valid message; if so, the guesses that a reader has to make.
 pub fn verify(bytes: &[u8]) -> (Option<Protocol>, Result<Vec<String>, ParseError>) {
     let split = match frontmatter::text(bytes).and_then(frontmatter::split_message) {
         Ok((split, _)) => split,

@@ -1,6 +1,5 @@
-//! Likely secrets: one table of fixed prefixes (format.md §7.3). Mail is kept for ever and read by models,
-//! so a key in a body is refused unless the sender insists. The table knows shapes, not meanings: it stops
-//! accidents, not intent.
+//! Likely secrets: one table of fixed prefixes (format.md §7.3). Mail is kept forever and read by models, so a key in a
+//! body is refused unless the sender insists. The table knows shapes, not meanings: it stops accidents, not intent.
 
 /// One shape: a prefix, and at least `tail` characters of a key's alphabet right after it.
 struct Shape {
@@ -39,21 +38,21 @@ const SHAPES: &[Shape] = &[
     shape("AGE-SECRET-KEY-1", 50, "an age key"),
 ];
 
-/// What a body seems to hold, and on which line.
+/// A likely secret in a body, and its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Secret {
     pub what: &'static str,
     pub line: usize,
 }
 
-/// The first likely secret of a text. One pass that stops only where a word begins.
+/// The first likely secret of a text. One pass that tests only the beginnings of words.
 pub fn find(text: &str) -> Option<Secret> {
     let bytes = text.as_bytes();
     let mut inside_word = false;
     for at in 0..bytes.len() {
         let starts = !inside_word;
         inside_word = bytes[at].is_ascii_alphanumeric();
-        // In the middle of a longer word a prefix is chance.
+        // In the middle of a longer word a prefix is a coincidence.
         if starts && let Some(what) = begins(&bytes[at..]) {
             return Some(Secret { what, line: 1 + bytes[..at].iter().filter(|b| **b == b'\n').count() });
         }
@@ -62,7 +61,7 @@ pub fn find(text: &str) -> Option<Secret> {
 }
 
 fn begins(bytes: &[u8]) -> Option<&'static str> {
-    // First bytes of all prefixes; nearly every word of a letter ends here.
+    // First bytes of all prefixes; nearly every word is rejected here.
     if !matches!(bytes[0], b'A' | b'a' | b'd' | b'g' | b'h' | b'n' | b'p' | b'r' | b's' | b'x' | b'y' | b'-')
     {
         return None;

@@ -1,8 +1,8 @@
 //! A file of shared state: frontmatter with scalars and lists, and sections under headings (protocols: tree §3.5).
 //!
-//! [`get`] reads one part, [`set`] changes one scalar, [`append`] adds an item to a list or a line to a section. What
-//! is changed is the text as it stands: comments, quoting, order and line ends of everything else are kept. A file
-//! without frontmatter has sections only. Whoever calls this sees to it that nobody else writes meanwhile.
+//! [`get`] reads one part, [`set`] changes one scalar, [`append`] adds an item to a list or a line to a section.
+//! Changes are made in place: comments, quoting, order and line ends of everything else are kept. A file without
+//! frontmatter has sections only. The caller ensures that nobody else writes meanwhile.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use granit_parser::{Event, Parser};
 use super::frontmatter::{self, ParseError};
 use super::yaml;
 
-/// The value of a key of the frontmatter, a list by lines; else the text of the section with this heading.
+/// The value of a key of the frontmatter, a list as lines; else the text of the section with this heading.
 pub fn get(text: &str, key: &str) -> Result<Option<String>, ParseError> {
     if let Some(header) = header(text)? {
         let block = &text[header.clone()];
@@ -21,7 +21,7 @@ pub fn get(text: &str, key: &str) -> Result<Option<String>, ParseError> {
                 (Some(_), _) if is_bare(lines) => String::new(),
                 (Some(value), _) => value,
                 (None, Some(List { items: Some(items), .. })) => items.join("\n"),
-                // A map, or a list of more than plain values: as it stands.
+                // A map, or a list of more than plain values: returned verbatim.
                 (None, _) => lines.split_once(':').map_or(lines, |(_, value)| value).trim().to_owned(),
             }));
         }
@@ -44,15 +44,15 @@ pub fn set(text: &str, key: &str, value: &str) -> Result<String, ParseError> {
     Ok(splice(text, at, &changed))
 }
 
-/// The text with an item more in the list `key` of the frontmatter, or with a line more at the end of the section
-/// `key`, which is added if there is none.
+/// The text with one more item in the list `key` of the frontmatter, or with one more line at the end of the section
+/// `key`, which is added if it is missing.
 pub fn append(text: &str, key: &str, line: &str) -> Result<String, ParseError> {
     if let Some(header) = header(text)? {
         let block = &text[header.clone()];
         if let Some((field, lines)) = field(block, key)? {
             let changed =
                 splice(block, lines.clone(), &with_item(&block[lines], &field, line, line_end(text))?);
-            // What the change did to its neighbours is seen by reading it again.
+            // Read again to see whether the change affected other fields.
             let (before, after) = (yaml::fields(block)?, yaml::fields(&changed)?);
             let same = before.len() == after.len()
                 && before
@@ -77,7 +77,7 @@ fn title(name: &str) -> &str {
     name.trim().trim_start_matches('#').trim()
 }
 
-/// Where the lines between the fences lie. `None`: the file has no frontmatter.
+/// The range of the lines between the fences. `None` if the file has no frontmatter.
 fn header(text: &str) -> Result<Option<Range<usize>>, ParseError> {
     match frontmatter::split(text) {
         Ok(split) => {
@@ -114,7 +114,7 @@ fn field(block: &str, key: &str) -> Result<Option<(yaml::Field, Range<usize>)>, 
     Ok(Some((fields[index].clone(), start..end)))
 }
 
-/// What is known of a list: its items if all of them are plain values, and where a `[…]` ends.
+/// A parsed list: its items if all of them are plain values, and the end of a `[…]`.
 struct List {
     items: Option<Vec<String>>,
     bracket: Option<usize>,
@@ -157,7 +157,7 @@ fn is_bare(lines: &str) -> bool {
     rest.all(|line| line.is_empty() || line.starts_with('#'))
 }
 
-/// The lines of a list with an item more, in the form that the list has.
+/// The lines of a list with one more item, in the form of the list.
 fn with_item(lines: &str, field: &yaml::Field, item: &str, eol: &str) -> Result<String, ParseError> {
     let not_a_list = || bad(field.line, &field.key, "not a list");
     let known = match list(lines) {
@@ -166,7 +166,7 @@ fn with_item(lines: &str, field: &yaml::Field, item: &str, eol: &str) -> Result<
         None => return Err(not_a_list()),
     };
     let changed = if let Some(at) = known.bracket {
-        // Within brackets a comma ends an item, so it is always quoted; JSON's strings are YAML's.
+        // Within brackets a comma ends an item, so it is always quoted; JSON strings are valid YAML.
         let quoted = serde_json::Value::from(item).to_string();
         let empty = lines[..at].trim_end().ends_with(['[', ',']);
         splice(lines, at..at, &format!("{}{quoted}", if empty { "" } else { ", " }))
@@ -216,7 +216,7 @@ fn added(block: &str, key: &str, value: &str, eol: &str) -> Result<String, Parse
     }
 }
 
-/// Where the text under a heading lies: up to the next heading that is not below it.
+/// The range of the text under a heading: up to the next heading of the same or a higher level.
 fn section(text: &str, from: usize, name: &str) -> Option<Range<usize>> {
     let wanted = title(name);
     let headings = headings(text, from);
@@ -228,7 +228,7 @@ fn section(text: &str, from: usize, name: &str) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// The headings outside fenced code: where the line begins, where it ends, its level and its title.
+/// The headings outside fenced code: start and end of the line, level and title.
 fn headings(text: &str, from: usize) -> Vec<(usize, usize, usize, &str)> {
     let mut found = vec![];
     let mut fence: Option<&str> = None;
@@ -257,7 +257,7 @@ fn headings(text: &str, from: usize) -> Vec<(usize, usize, usize, &str)> {
     found
 }
 
-/// The text with a line more at the end of a section, before the blank lines that end it.
+/// The text with one more line at the end of a section, before its trailing blank lines.
 fn with_line(text: &str, from: usize, name: &str, line: &str) -> String {
     let eol = line_end(text);
     let line = line.lines().collect::<Vec<_>>().join(eol);

@@ -1,4 +1,4 @@
-//! Tests of shared state: what is read, and that a change touches nothing else.
+//! Tests of shared state: reading, and that a change touches nothing else.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! The step of a task within its workflow run: a decimal number, because `1.5` is how a step gets between 1 and 2.
+//! The step of a task within its workflow run: a decimal number, so that `1.5` fits between 1 and 2.
 //!
 //! Steps compare as numbers: 1 < 1.5 < 2 < 10. Up to six decimals are kept; `1.50` and `1.5` are one step, and it is
 //! written as `1.5`.

@@ -1,7 +1,7 @@
 //! The codec of the tree protocol: a task for an agent, or its response, with YAML frontmatter.
 //!
-//! `id`, `from`, `to`, `status` and `created` are always written; [`render`] refuses what [`parse`] would not give back.
-//! Reading is wider ([`super::liberal`]): only `id` has to be there, and what was guessed is in [`Task::doubts`]. A change
+//! `id`, `from`, `to`, `status` and `created` are always written; [`render`] refuses values that [`parse`] would not
+//! return. Reading is wider ([`super::liberal`]): only `id` is required, and guesses are in [`Task::doubts`]. A change
 //! of status rewrites that one field and leaves every other byte as it was ([`set_status`]).
 
 mod header;
@@ -20,7 +20,7 @@ use crate::name::MessageId;
 use header::Header;
 pub use write::render;
 
-/// Where a task is in its life.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -60,7 +60,7 @@ pub struct Task {
     pub from: String,
     pub to: String,
     pub status: Status,
-    /// ISO 8601 with a zone; empty where a message that was read has no usable time.
+    /// ISO 8601 with a zone; empty if a message that was read has no usable time.
     pub created: String,
     pub priority: Priority,
     pub context: Option<String>,
@@ -70,10 +70,10 @@ pub struct Task {
     pub request_id: Option<String>,
     pub duration_seconds: Option<u64>,
     pub error: Option<String>,
-    /// Scalar fields of others, in the order they were found.
+    /// Scalar fields of other programs, in the order they were found.
     pub extra: Vec<(String, String)>,
     pub body: String,
-    /// What the reader had to guess.
+    /// The reader's guesses.
     pub doubts: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ pub(super) const OWN: [&str; 12] = [
     "error",
 ];
 
-/// Fields of ours that other protocols have a place for; read in any case, like those of the protocol.
+/// Our own fields that other protocols have; read in any case, like those of the protocol.
 const OURS: [&str; 3] = ["msg_id", "reply_to", "channel"];
 
 const KNOWN: [&str; 15] = {
@@ -111,7 +111,7 @@ pub fn parse(bytes: &[u8]) -> Result<Task, ParseError> {
     parse_with(bytes, None)
 }
 
-/// Reads a message that is called `id` where it does not say so itself, as its file name does.
+/// Reads a message; `id`, from its file name, is used if it has none itself.
 pub fn parse_named(bytes: &[u8], id: &str) -> Result<Task, ParseError> {
     parse_with(bytes, Some(id))
 }
@@ -126,7 +126,7 @@ fn task(split: Split<'_>, name: Option<&str>) -> Result<Task, ParseError> {
     let mut doubts = header.doubts.clone();
     let status = status(&header, &mut doubts)?;
     let id = id(&header, name, &mut doubts)?;
-    // What names a message must be able to stand on a line of its own, wherever it goes from here.
+    // An id must fit on a line of its own, because it may be written to other protocols.
     for key in ["id", "request_id"] {
         if let (Some(field), Some(value)) = (header.field(key), header.text(key)) {
             MessageId::found(value).map_err(|why| bad(field, &why.to_string()))?;
@@ -167,7 +167,7 @@ fn task(split: Split<'_>, name: Option<&str>) -> Result<Task, ParseError> {
     })
 }
 
-/// The status. Without one a header is still that of a task if it says which, or from whom to whom.
+/// The status. A header without one is still a task if it has an id, or sender and recipient.
 fn status(header: &Header<'_>, doubts: &mut Vec<String>) -> Result<Status, ParseError> {
     let has = |key: &str| header.text(key).is_some();
     match (header.field("status"), header.text("status")) {
@@ -182,14 +182,14 @@ fn status(header: &Header<'_>, doubts: &mut Vec<String>) -> Result<Status, Parse
     }
 }
 
-/// The id, else the name that the caller has for it; but what carries the id of another protocol is a message of that.
+/// The id, else the caller's name for it; but a message with the id of another protocol belongs to that protocol.
 fn id(header: &Header<'_>, name: Option<&str>, doubts: &mut Vec<String>) -> Result<String, ParseError> {
     let missing = ParseError::Missing { field: "id" };
     match (header.text("id"), name) {
         (Some(id), _) => Ok(id.to_owned()),
         (None, Some(name)) if header.text("status").is_some() || header.text("msg_id").is_none() => {
             MessageId::found(name).map_err(|_| missing)?;
-            doubts.push(format!("`id` is missing; it is called {}", liberal::shown(name)));
+            doubts.push(format!("`id` is missing; {} is used", liberal::shown(name)));
             Ok(name.to_owned())
         }
         _ => Err(missing),
@@ -205,13 +205,13 @@ fn number<T: std::str::FromStr>(header: &Header<'_>, key: &str, doubts: &mut Vec
     number
 }
 
-/// The whole text with another status, and every other byte as it was.
+/// The whole text with another status; every other byte is kept.
 pub fn set_status(text: &str, status: Status) -> Result<String, ParseError> {
     changed(text, |header| header.with("status", status.word()))
 }
 
-/// The whole text with another status and, where it can be written, what went wrong. What is completed loses the `error`
-/// of an earlier try. The status is what counts: where the `error` that is there cannot be changed in place, it stays.
+/// The whole text with another status and, if it can be written, the error. A completed task loses the `error` of an
+/// earlier try. The status matters most: an `error` that cannot be changed in place stays.
 pub fn change(text: &str, status: Status, error: Option<&str>) -> Result<String, ParseError> {
     let with_status = set_status(text, status)?;
     let result = match error {
@@ -231,7 +231,7 @@ fn changed(
 ) -> Result<String, ParseError> {
     let (split, above) = frontmatter::split_message(text)?;
     let changed = Header::read(split.header).and_then(|header| change(&header));
-    // The header is a part of the text, so its place is where it lies in it.
+    // The header is a slice of the text, so the pointers give its offset.
     let start = split.header.as_ptr() as usize - text.as_ptr() as usize;
     let changed = changed.map_err(|e| e.moved_down(above))?;
     Ok(format!("{}{changed}{}", &text[..start], &text[start + split.header.len()..]))

@@ -1,8 +1,8 @@
-//! Tasks as the seed and as people write them: what is read, changed in place, and refused.
+//! Tasks as the seed and as people write them: reading, changes in place, and refusals.
 
 use super::*;
 
-/// The request of the seed, comments and all.
+/// The request of the seed, with its comments.
 const SEED: &str = "---\nid: 2025-01-01-001\nfrom: explore\nto: skill-writer\npriority: normal # low | normal | high | urgent\n\
     status: pending # pending | in_progress | completed | failed\ncreated: 2025-01-01T12:00:00Z\n\
     context: \"Creating skill from exploration findings\"\nworkflow: create-skill-from-research\nstep: 2\n---\n\n## Request\n\nCreate a skill.\n";
@@ -65,7 +65,7 @@ fn errors_name_line_and_field() {
     assert_eq!(error("from: explore", "just text"), "line 3: not of the form `key: value`");
 }
 
-/// The seed with one text in the place of another, read; and its doubts.
+/// The seed with one text replaced by another, read; and its doubts.
 fn read(from: &str, to: &str) -> (Task, Vec<String>) {
     let task = parse(SEED.replacen(from, to, 1).as_bytes()).unwrap();
     let doubts = task.doubts.clone();
@@ -123,9 +123,9 @@ fn a_missing_id_is_the_name_of_the_file() {
     let task = parse_named(text.as_bytes(), "note-7").unwrap();
     assert_eq!(
         (task.id.as_str(), task.doubts),
-        ("note-7", vec!["`id` is missing; it is called note-7".to_owned()])
+        ("note-7", vec!["`id` is missing; note-7 is used".to_owned()])
     );
-    // A message of another protocol is not a task, whatever its file is called.
+    // A message of another protocol is not a task, whatever the name of its file.
     for other in ["from: a\nmsg_id: 12345678\nto: b\n", "x: y\n", "from: a\n"] {
         assert!(parse_named(format!("---\n{other}---\n").as_bytes(), "note-7").is_err(), "{other}");
     }

@@ -1,7 +1,7 @@
 //! Strict writing: why a protocol cannot hold a value, and the header of the two raw protocols, checked line by line.
 //!
-//! A codec renders only what its own parser reads back unchanged. Everything else is an [`Unwritable`] that names
-//! the field; to make it fit is the task of the conversion ([`super::any`]), never of the codec.
+//! A codec renders only values that its own parser reads back unchanged. Everything else is an [`Unwritable`] that
+//! names the field; the conversion ([`super::any`]) makes it fit, never the codec.
 
 use std::collections::HashSet;
 
@@ -52,12 +52,12 @@ impl Unwritable {
     }
 }
 
-/// The header of a maildir or workspace message in the making.
+/// The header of a maildir or workspace message under construction.
 pub(super) struct RawHeader {
     protocol: Protocol,
-    /// Fields of the protocol; no extra may be called so, in any case.
+    /// Fields of the protocol; no extra field may have such a name, in any case.
     own: &'static [&'static str],
-    /// Extras that are read in any case, and so are written in this one only.
+    /// Extra fields that are read in any case, and so are written only in this one.
     spelled: &'static [&'static str],
     seen: HashSet<String>,
     out: String,
@@ -73,7 +73,7 @@ impl RawHeader {
         Self { protocol, own, spelled, seen: HashSet::new(), out }
     }
 
-    /// A field of the protocol that says something.
+    /// A field of the protocol with a non-empty value.
     pub(super) fn field(&mut self, key: &str, value: &str) -> Result<(), Unwritable> {
         self.long_field(key, value, VALUE_LIMIT)
     }

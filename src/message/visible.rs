@@ -1,8 +1,8 @@
-//! Text made harmless to look at: what a message holds never reaches a terminal as a control.
+//! Text made safe to show: the content of a message never reaches a terminal as a control.
 //!
-//! [`line`] gives one line, [`text`] keeps line breaks. Controls and everything that draws nothing (`invisible`) become
-//! visible escapes such as `\u{1b}`, so that a reader sees that something was there. Emoji and scripts are written with
-//! such characters, too: they stay where they change what is drawn ([`is_drawn_with`]), and nowhere else.
+//! [`line`] returns one line, [`text`] keeps line breaks. Controls and all characters that draw nothing (`invisible`)
+//! become visible escapes such as `\u{1b}`, so that a reader sees that something was there. Emoji and some scripts need
+//! such characters: they stay where they change the drawing ([`is_drawn_with`]), and nowhere else.
 
 use serde::Serialize;
 use unicode_normalization::char::canonical_combining_class;
@@ -40,7 +40,8 @@ pub fn text(text: &str) -> String {
     })
 }
 
-/// The text with escapes for what is unsafe; `own` writes a character its own way, knowing the next, and says that it did.
+/// The text with escapes for unsafe characters. `own` may write a character itself, with a look at the next one; it
+/// returns whether it did.
 fn shown(text: &str, own: impl Fn(char, Option<char>, &mut String) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = [None; 2];
@@ -53,15 +54,15 @@ fn shown(text: &str, own: impl Fn(char, Option<char>, &mut String) -> bool) -> S
             false if escaped => out.extend(c.escape_unicode()),
             false => out.push(c),
         }
-        // What is shown as an escape is drawn with nothing.
+        // A character shown as an escape does not affect the drawing of the next.
         before = [before[1], (!escaped).then_some(c)];
     }
     out
 }
 
-/// Whether an invisible character changes how its neighbours are drawn: a selector right after an emoji or in a keycap, a
-/// joiner between two emoji or after a virama, a non-joiner after a virama or between letters of the Arabic script. So at
-/// most one follows a character, and none a letter of most scripts.
+/// Whether an invisible character changes how its neighbours are drawn: a selector right after an emoji or in a keycap,
+/// a joiner between two emoji or after a virama, a non-joiner after a virama or between letters of the Arabic script.
+/// So at most one follows a character, and none a letter of most scripts.
 fn is_drawn_with(before: [Option<char>; 2], c: char, next: Option<char>) -> bool {
     let [earlier, Some(last)] = before else { return false };
     let is_virama = || canonical_combining_class(last) == 9;
@@ -82,19 +83,19 @@ fn is_arabic(c: char) -> bool {
     c.is_alphabetic() && matches!(c, '\u{620}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{8a0}'..='\u{8ff}')
 }
 
-/// How many columns a line takes.
+/// The number of columns of a line.
 pub fn columns(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(line(text).as_str())
 }
 
-/// A line filled up, or cut, to exactly `width` columns.
+/// A line padded, or cut, to exactly `width` columns.
 pub fn pad(text: &str, width: usize) -> String {
     let text = clip(text, width);
     let fill = width.saturating_sub(columns(&text));
     format!("{text}{}", " ".repeat(fill))
 }
 
-/// One line of at most `width` columns, the last of them an ellipsis when something was left out.
+/// One line of at most `width` columns; ends with an ellipsis if something was cut.
 pub fn clip(text: &str, width: usize) -> String {
     use unicode_width::UnicodeWidthChar;
     let clean = line(text);
@@ -116,7 +117,7 @@ pub fn clip(text: &str, width: usize) -> String {
     clean
 }
 
-/// One line of at most so many bytes, the last of them an ellipsis when something was left out.
+/// One line of at most so many bytes; ends with an ellipsis if something was cut.
 pub fn cut(text: &str, bytes: usize) -> String {
     let mut clean = line(text);
     if clean.len() > bytes {
@@ -127,7 +128,7 @@ pub fn cut(text: &str, bytes: usize) -> String {
     clean
 }
 
-/// A document on one line. A terminal might obey what JSON leaves raw, so that is escaped as well.
+/// A document on one line. JSON leaves some characters raw that a terminal might obey, so these are escaped too.
 pub fn json(document: &impl Serialize) -> String {
     let (mut text, mut units) = (String::new(), [0u16; 2]);
     // Only a map whose keys are not text could fail, and no document has one.
@@ -142,7 +143,7 @@ pub fn json(document: &impl Serialize) -> String {
     text
 }
 
-/// Whether a terminal or a reader could be misled by this character, wherever it stands.
+/// Whether this character could mislead a terminal or a reader, in any position.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || is_invisible(c)
 }

@@ -1,9 +1,9 @@
 //! The codec of the workspace protocol: a request or a reply between two `.mailbox` directories.
 //!
 //! `REQUEST_ID`, `MESSAGE_TYPE`, `CHANNEL_ID`, `RECEIVER_INBOX_PATH`, `REPLY_INBOX_PATH`, a blank line, the body. A
-//! value is the raw rest of its line. [`render`] refuses what [`parse`] would not give back. Reading is wider: any id
-//! without white space, keys in any case, quotes and comments around ids, types and paths, and no `REPLY_INBOX_PATH`,
-//! which means that no reply is wanted. An id is echoed exactly and is never a path: [`file_name_of`] is.
+//! value is the raw rest of its line. [`render`] refuses values that [`parse`] would not return. Reading is wider: any
+//! id without white space, keys in any case, quotes and comments around ids, types and paths. A missing
+//! `REPLY_INBOX_PATH` means that no reply is wanted. An id is echoed exactly and is never a path: [`file_name_of`] is.
 
 use super::Protocol;
 use super::frontmatter::{self, Field, ParseError};
@@ -11,7 +11,7 @@ use super::liberal::unwrapped;
 use super::unwritable::{RawHeader, Unwritable, Why};
 use crate::name::{MailboxId, MessageId};
 
-/// What a message is in its exchange.
+/// The role of a message in its exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     New,
@@ -30,18 +30,18 @@ impl Kind {
 /// A message of the workspace protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Kept through the whole exchange.
+    /// Stays the same through the whole exchange.
     pub id: String,
     pub kind: Kind,
     pub channel: Option<String>,
-    /// The file this message is delivered as.
+    /// The file for this message.
     pub receiver: String,
-    /// The file the next reply is delivered as; absent: none is wanted.
+    /// The file for the next reply; `None` if none is wanted.
     pub reply: Option<String>,
-    /// Fields of others, in the order they were found.
+    /// Fields of other programs, in the order they were found.
     pub extra: Vec<(String, String)>,
     pub body: String,
-    /// What the reader had to guess.
+    /// The reader's guesses.
     pub doubts: Vec<String>,
 }
 
@@ -49,22 +49,22 @@ pub struct Request {
 pub(super) const OWN: [&str; 5] =
     ["REQUEST_ID", "MESSAGE_TYPE", "CHANNEL_ID", "RECEIVER_INBOX_PATH", "REPLY_INBOX_PATH"];
 
-/// Fields of ours that other protocols have a place for; read in any case as well.
+/// Our own fields that other protocols have; also read in any case.
 pub(super) const OURS: [&str; 4] = ["msg_id", "subject", "reply_to", "priority"];
 
-/// As long as a path can be on Linux.
+/// The longest path on Linux.
 const PATH_LIMIT: usize = 4096;
 
-/// The body of a reply to a message that a newer one made superfluous.
+/// The body of a reply to a request that a newer one replaced.
 pub const SUPERSEDED: &str = "\"\"\n";
 
 impl Request {
-    /// Whether a reply says no more than that it was superseded.
+    /// Whether a reply only says that its request was superseded.
     pub fn is_superseded(&self) -> bool {
         matches!(self.body.trim(), "" | "\"\"")
     }
 
-    /// The answer to this message: the paths change places, the rest is kept.
+    /// The answer to this message: the paths are swapped, the rest is kept.
     pub fn answer(&self, body: &str) -> Option<Self> {
         Some(Self {
             id: self.id.clone(),
@@ -79,7 +79,7 @@ impl Request {
     }
 }
 
-/// The file name of a request: its id where that is safe as a path component, else 32 hex digits derived from it.
+/// The file name of a request: its id if that is safe as a path component, else 32 hex digits derived from it.
 pub fn file_name_of(request: &str) -> String {
     match MailboxId::parse(request) {
         Ok(id) => id.to_string(),
@@ -106,7 +106,7 @@ pub fn render(request: &Request) -> Result<String, Unwritable> {
     header.finish(&request.body)
 }
 
-/// Refuses a value that a reader would take quotes or a comment off.
+/// Refuses a value from which a reader would remove quotes or a comment.
 fn bare(field: &str, value: &str) -> Result<(), Unwritable> {
     match unwrapped(value) == value.trim() {
         true => Ok(()),

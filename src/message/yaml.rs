@@ -1,9 +1,9 @@
 //! YAML frontmatter: the fields of a tree message or a shared file, read and changed in place.
 //!
-//! [`fields`] gives the top-level keys with their scalars and where these stand; anchors, aliases, tags, a second
-//! document and deep nesting are refused, because no protocol needs them and each has been an attack.
-//! [`set`] changes one scalar and leaves every other byte as it was: comments, quoting, order, line ends. A header that
-//! is not YAML can be read with [`lines`].
+//! [`fields`] returns the top-level keys with their scalars and positions. Anchors, aliases, tags, a second document
+//! and deep nesting are refused, because no protocol needs them and each has been used in attacks. [`set`] changes one
+//! scalar and leaves every other byte as it was: comments, quoting, order, line ends. A header that is not YAML can be
+//! read with [`lines`].
 
 pub mod lines;
 
@@ -14,7 +14,7 @@ use granit_parser::{Event, Parser, ScalarStyle};
 
 use super::frontmatter::ParseError;
 
-/// How deep lists and maps may nest.
+/// The deepest nesting of lists and maps.
 const DEPTH: usize = 16;
 
 /// One top-level key.
@@ -30,7 +30,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// What it says; `None` for a list, a map, and a key without a value, which YAML reads as `~`.
+    /// Its text; `None` for a list, a map, and a key without a value, which YAML reads as `~`.
     pub fn text(&self) -> Option<&str> {
         let nothing = |value: &&str| self.style == ScalarStyle::Plain && matches!(*value, "" | "~");
         self.value.as_deref().filter(|value| !nothing(value))
@@ -80,7 +80,7 @@ pub fn fields(header: &str) -> Result<Vec<Field>, ParseError> {
     }
 }
 
-/// The header with one scalar changed and every other byte as it was. `None`: there is no such key.
+/// The header with one scalar changed; every other byte is kept. `None` if there is no such key.
 pub fn set(header: &str, key: &str, value: &str) -> Result<Option<String>, ParseError> {
     let before = fields(header)?;
     let Some(field) = before.iter().find(|field| field.key == key) else { return Ok(None) };
@@ -95,12 +95,12 @@ pub fn set(header: &str, key: &str, value: &str) -> Result<Option<String>, Parse
         _ => return Err(bad(line, key, "a text of several lines, which is not changed in place")),
     };
     let changed = if field.span.is_empty() {
-        // An empty value has no place of its own: it goes behind the colon of its key.
+        // An empty value has no position: the new one goes after the colon of its key.
         let start: usize = header.split_inclusive('\n').take(line - 2).map(str::len).sum();
         let Some(colon) = header[start..].find(':').map(|at| start + at + 1) else { return Ok(None) };
         let rest = &header[colon..];
         let bare = rest.trim_start_matches(' ');
-        // Spaces that end the line go; those before a comment are what keeps it one.
+        // Trailing spaces go; those before a comment stay, because without them it is not a comment.
         let rest = if bare.starts_with(['\r', '\n']) || bare.is_empty() { bare } else { rest };
         format!("{} {text}{rest}", &header[..colon])
     } else {
@@ -117,7 +117,7 @@ pub fn set(header: &str, key: &str, value: &str) -> Result<Option<String>, Parse
     }
 }
 
-/// A value as YAML, quoted only where it would otherwise be read as something else.
+/// A value as YAML, quoted only if it would otherwise be read as something else.
 pub fn scalar(value: &str) -> String {
     let plain = |c: char| {
         c.is_alphanumeric()
@@ -141,7 +141,7 @@ fn quoted(value: &str) -> String {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            // What YAML does not call printable.
+            // Characters that are not printable in YAML.
             c if c.is_control()
                 || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') =>
             {
@@ -158,7 +158,7 @@ fn bad(line: usize, field: &str, why: &str) -> ParseError {
     ParseError::BadValue { line, field: field.chars().take(64).collect(), why: why.to_owned() }
 }
 
-/// Events of a header with what is hostile taken out.
+/// The events of a header, without hostile ones.
 struct Reader<'a> {
     parser: Parser<'a, granit_parser::StrInput<'a>>,
 }
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
         let (event, span) = match self.parser.next_event() {
             Some(Ok(next)) => next,
             Some(Err(e)) => {
-                // The parser has no words for a list or map that ends too early.
+                // The parser has no text for a list or map that ends too early.
                 let why = Some(e.info()).filter(|why| !why.is_empty());
                 let why = why.unwrap_or_else(|| "something is begun and not ended".into());
                 return Err(bad(e.marker().line() + 1, "yaml", &why));
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         Ok((event, line, offset(span.start)..offset(span.end)))
     }
 
-    /// Passes over the rest of a list or map that has just begun.
+    /// Skips the rest of a list or map that has just begun.
     fn skip(&mut self) -> Result<(), ParseError> {
         let mut depth = 1;
         while depth > 0 {

@@ -1,8 +1,8 @@
-//! Addresses: `NAME` is somebody of this room, `NAME@ROOM` of another room of this user.
+//! Addresses: `NAME` is a mailbox of this room, `NAME@ROOM` one of another room of this user.
 //!
-//! Mail to another room is one delivery there, by that room's rules. `from` stays an id, and [`FROM_ROOM`] names the room it is of;
-//! what answers it is delivered in that room. A room needs a name for that: one that is only a directory can be written to by nobody
-//! elsewhere.
+//! Mail to another room is one delivery there, by that room's rules. `from` stays an id, and [`FROM_ROOM`] names the
+//! sender's room; answers are delivered in that room. This needs a room with a name: a room that is only a directory
+//! cannot be addressed from elsewhere.
 
 use super::send::Sender;
 use super::{Caller, Error, Post, Result};
@@ -10,10 +10,10 @@ use crate::mailbox::{Directory, Mailbox};
 use crate::message::Envelope;
 use crate::name::{BadName, MailboxId, RoomName};
 
-/// The field that names the room of a sender, if that is another than the recipient's.
+/// The field that names the sender's room, if that is not the recipient's.
 pub const FROM_ROOM: &str = crate::mailbox::delivery::FROM_ROOM;
 
-/// Somebody of another room.
+/// A mailbox of another room.
 pub(super) struct InOtherRoom {
     pub(super) post: Post,
     pub(super) room: RoomName,
@@ -21,7 +21,7 @@ pub(super) struct InOtherRoom {
 }
 
 impl Post {
-    /// What this room is called, if it has a name.
+    /// The name of this room, if it has one.
     pub fn room_name(&self) -> Option<String> {
         self.caller.rooms.as_ref()?.at(self.room.path().to_owned()).name
     }
@@ -37,7 +37,7 @@ impl Post {
         }
     }
 
-    /// Refuses an address of nobody.
+    /// Refuses an address that leads to no mailbox.
     pub fn check_address(&self, address: &str) -> Result<()> {
         match self.elsewhere(address)? {
             Some(_) => Ok(()),
@@ -45,7 +45,7 @@ impl Post {
         }
     }
 
-    /// Takes `NAME@ROOM` apart. `None`: it is somebody of this room, or a group.
+    /// Splits `NAME@ROOM`. `None` for a mailbox of this room, or a group.
     pub(super) fn elsewhere(&self, address: &str) -> Result<Option<InOtherRoom>> {
         let Some((name, room)) = address.rsplit_once('@').filter(|(name, _)| !name.is_empty()) else {
             return Ok(None);
@@ -78,19 +78,19 @@ impl Post {
         self.there(&name).map(Some)
     }
 
-    /// A mailbox of this room as those of a room see it that a message goes to.
+    /// A mailbox of this room as sender, in the form for the room that the message goes to.
     pub(super) fn sender<'a>(&self, mailbox: &'a Mailbox, there: Option<&Self>) -> Sender<'a> {
         let room = there.and_then(|_| self.room_name());
         Sender { id: mailbox.id(), mailbox: Some(mailbox), room }
     }
 
-    /// In a workspace a sender is known by the path of its answers.
+    /// In a workspace a sender is identified by the path for its answers.
     fn called_by_path(&self, from: &str) -> Option<String> {
         let inbox = from.starts_with('/').then(|| format!("{from}/.mailbox/inbox/x"))?;
         self.owner_of(&inbox).ok()?.map(|id| self.name_of(id.as_str()).to_owned())
     }
 
-    /// What people call the sender of a message: by its name, and its room if that is another one.
+    /// The display name of a message's sender, with its room if that is another one.
     pub fn sender_shown(&self, envelope: &Envelope) -> String {
         match envelope.extra(FROM_ROOM) {
             None => self.name_of(&envelope.from).to_owned(),

@@ -1,5 +1,5 @@
-//! Adopting: mailboxes that lie elsewhere get a name and a home in this room, whatever their protocol. Nothing in
-//! them is changed. Run again, it finds them adopted.
+//! Adopting: gives existing mailboxes outside the room, of any protocol, a name and a home in this room. It changes
+//! nothing in them. A second run reports them as adopted.
 
 use std::path::{Path, PathBuf};
 
@@ -33,9 +33,9 @@ pub struct Adopted {
 pub enum Adoption {
     New(MailboxId),
     Already(MailboxId),
-    /// Somebody else has the name; these are free.
+    /// Another mailbox has the name; these names are free.
     Taken(Vec<String>),
-    /// It cannot be called so.
+    /// The name is not valid.
     BadName(String),
 }
 
@@ -43,9 +43,9 @@ pub enum Adoption {
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     pub(super) name: String,
-    /// Another name, if it is free.
+    /// A second name, used if it is free.
     pub(super) alias: Option<String>,
-    /// The id it has where it lies, if it has one.
+    /// Its id in its own room, if it has one.
     pub(super) id: Option<MailboxId>,
     pub(super) protocol: Protocol,
     pub(super) inbox: PathBuf,
@@ -53,7 +53,7 @@ pub(super) struct Found {
 }
 
 impl Post {
-    /// Gives every mailbox at `path` a name here: a room, a workspace, a `.claude` tree. `prefix` goes before each name.
+    /// Gives each mailbox at `path` (a room, a workspace, a `.claude` tree) a name here. `prefix` goes before each name.
     pub fn adopt(&self, path: &Path, prefix: Option<&str>) -> Result<Vec<Adopted>> {
         self.room.may_write()?;
         let found = self.look_for_mailboxes(path)?;
@@ -61,7 +61,7 @@ impl Post {
             return Err(Error::NothingToAdopt { path: path.display().to_string() });
         }
         let named = |found: Found| match prefix {
-            // The short name goes on to work where nobody else has it.
+            // The short name keeps working if no other mailbox has it.
             Some(prefix) => {
                 Found { name: format!("{prefix}.{}", found.name), alias: Some(found.name), ..found }
             }
@@ -70,7 +70,7 @@ impl Post {
         self.adopt_all(found.into_iter().map(named).collect())
     }
 
-    /// Registers mailboxes that were found, each that can be.
+    /// Registers the mailboxes that were found, each if possible.
     pub(super) fn adopt_all(&self, found: Vec<Found>) -> Result<Vec<Adopted>> {
         let mut editing = Editing::begin(self.room.root())?;
         let (mut adopted, mut new) = (vec![], vec![]);
@@ -100,7 +100,7 @@ impl Post {
             return Ok(Adoption::Already(entry.id.clone()));
         }
         let at_home = self.room.path() == found.inbox.ancestors().nth(2).unwrap_or(Path::new(""));
-        // In this very room it may be the home of a mailbox whose messages lie elsewhere.
+        // In this same room, it may be the home of a mailbox whose messages are elsewhere.
         if let Some(entry) = found.id.as_ref().filter(|_| at_home).and_then(|id| registry.by_id(id)) {
             return Ok(Adoption::Already(entry.id.clone()));
         }
@@ -133,10 +133,10 @@ impl Post {
         Ok(Adoption::New(id))
     }
 
-    /// An entry for a mailbox whose messages lie in `inbox`.
+    /// An entry for a mailbox whose messages are in `inbox`.
     pub(super) fn entry_of(&self, name: &Name, protocol: Protocol, inbox: String) -> Result<Entry> {
         check_value(&inbox).map_err(|why| Error::BadValue { field: "the path of the inbox", why })?;
-        // Derived from the path: a second try after an interruption comes to the same home.
+        // Derived from the path, so that a retry after an interruption finds the same home.
         let digits = MessageId::derived(inbox.as_bytes()).short().unwrap_or_else(random::hex);
         let id = MailboxId::mint(name, &digits).map_err(|why| Error::BadName {
             what: "the name",
@@ -157,7 +157,7 @@ impl Post {
     }
 
     fn look_for_mailboxes(&self, path: &Path) -> Result<Vec<Found>> {
-        // The directory of the protocol itself may be named as well as the one it lies in.
+        // The user may name the directory of the protocol itself, or its parent.
         let project = match path.file_name().and_then(|name| name.to_str()) {
             Some(MAILBOX | TREE) => path.parent().unwrap_or(path),
             _ => path,
@@ -185,12 +185,12 @@ impl Post {
         Ok(found)
     }
 
-    /// Lays out a `.claude` tree in a project and names its agents here. `ignored`: what is in it is kept out of the
+    /// Creates a `.claude` tree in a project and registers its agents here. `ignored` keeps its files out of the
     /// project's history.
     pub fn setup_tree(&self, project: &Path, names: &[String], ignored: bool) -> Result<Vec<Adopted>> {
         self.room.may_write()?;
         let bad = |text: &String, why| Error::BadName { what: "the agent", text: text.clone(), why };
-        // What cannot be a folder or cannot be a name is refused before anything is made.
+        // Names that cannot be a folder or a mailbox name are refused before anything is made.
         let checked = |name: &String| {
             Name::parse(name).and_then(|_| MailboxId::parse(name)).map_err(|why| bad(name, why))
         };
@@ -205,18 +205,18 @@ impl Post {
     }
 }
 
-/// Whether there is a directory, reached without links: what is something else could never be written to.
+/// Whether this is a directory, reached without links: nothing else could be written to.
 fn is_directory(path: &Path) -> Result<bool> {
     Ok(Dir::outside(path).if_any()?.is_some())
 }
 
-/// Adds the lines to `.gitignore` that are not in it yet.
+/// Adds the missing lines to `.gitignore`.
 fn ignore(project: &Dir) -> Result<()> {
     const FILE: &str = ".gitignore";
     let lines =
         ["inboxes", "outboxes", "shared", "archive", ".postroom"].map(|part| format!("/{TREE}/{part}/"));
     for _ in 0..8 {
-        // Bytes, because what others wrote there need not be UTF-8.
+        // Bytes, because the existing text need not be UTF-8.
         let (before, stat) = project.read_known(FILE, 1024 * 1024)?.unzip();
         let before = before.unwrap_or_default();
         let mut text = before.clone();
@@ -235,7 +235,7 @@ fn ignore(project: &Dir) -> Result<()> {
         };
         match done {
             Ok(Swapped::Done) => return Ok(()),
-            // Changed, taken away or made by somebody else meanwhile.
+            // Changed, removed or made by another process meanwhile.
             Ok(Swapped::Changed) | Err(crate::mailbox::Error::Exists { .. }) => {}
             Err(e) if e.is_missing() => {}
             Err(e) => return Err(e.into()),
@@ -244,7 +244,7 @@ fn ignore(project: &Dir) -> Result<()> {
     Err(Error::Disk(crate::mailbox::Error::Busy { path: project.path().join(FILE) }))
 }
 
-/// The agents of a tree, with what their own files say they can do.
+/// The agents of a tree, with the descriptions from their own files.
 pub(super) fn agents(tree: &Tree) -> Result<Vec<Found>> {
     let found = |agent: MailboxId| Found {
         name: agent.to_string(),
@@ -257,7 +257,7 @@ pub(super) fn agents(tree: &Tree) -> Result<Vec<Found>> {
     Ok(tree.agents()?.into_iter().map(found).collect())
 }
 
-/// The mailboxes of a root of the native protocol, under the names that its registry gives them.
+/// The mailboxes of a native root, under the names in its registry.
 fn rooms(root: &Dir) -> Result<Vec<Found>> {
     let mut ids = super::locate::mailbox_ids(root)?;
     let is_folder = |path: &str| {

@@ -1,5 +1,5 @@
-//! Whether a message was answered already: by its agent itself, or by an attempt that did not live to say so. Bounded:
-//! only what came since the message was taken, or since it was sent, is opened.
+//! Finds out whether a message was already answered: by its agent itself, or by an attempt that was interrupted.
+//! Bounded: only mail since the message was claimed, or since it was sent, is opened.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::mailbox::{Folder, Mailbox};
 use crate::message::Envelope;
 use crate::name::MailboxId;
 
-/// What is known of an answer.
+/// The evidence of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
     No,
     Yes,
-    /// The answer says that it could not be done, and why.
+    /// The answer says that the request failed, and why.
     Failed(String),
 }
 
-/// How far a clock may have been set back since a time that another process wrote down.
+/// How far the clock may have been set back since another process recorded a time.
 pub const SET_BACK: Duration = Duration::from_secs(2);
 
 impl Post {
@@ -36,7 +36,7 @@ impl Post {
         }
     }
 
-    /// Whether `me` has answered a message since a time. A time that was written down is to be given [`SET_BACK`] earlier.
+    /// Whether `me` has answered a message since a time. Subtract [`SET_BACK`] from a recorded time.
     pub fn is_answered(&self, me: &Me, asked: &Envelope, since: Timestamp) -> Result<Answered> {
         if me.mailbox.keeps_answers() {
             return Ok(match me.mailbox.kept_answer(asked)? {
@@ -52,7 +52,7 @@ impl Post {
             Ok(false) => Ok(Answered::No),
             Err(Error::Disk(e)) if e.is_passing() => Err(e.into()),
             Err(e @ Error::Failing { .. }) => Err(e),
-            // A sender whose mailbox is none to look into must not keep an agent from its other work.
+            // A sender's unusable mailbox must not keep an agent from its other work.
             Err(_) => Ok(Answered::No),
         }
     }
@@ -95,13 +95,13 @@ impl Post {
             && !is_bounce(&envelope))
     }
 
-    /// What is wrong with an unread file; `None`: nothing, or it may be growing still.
+    /// The fault of an unread file; `None` if there is none, or the file may still be growing.
     pub fn why_unreadable(&self, me: &Me, file: &str) -> Option<String> {
         let broken = self.header(&me.mailbox, Folder::Inbox, file).err()?;
         (broken.passing || broken.is_settled(self.now())).then_some(broken.why)
     }
 
-    /// The folder that a file of a mailbox lies in, if it is there.
+    /// The folder of a mailbox that contains a file, if any does.
     pub fn lies_in(&self, me: &Me, file: &str) -> Result<Option<Folder>> {
         match self.find(me, file) {
             Ok(found) => Ok(Some(found.folder)),

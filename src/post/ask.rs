@@ -1,5 +1,5 @@
-//! Ask: send, wait for the answer, and say where the question is when none came. And waiting for what becomes of
-//! a message that was sent.
+//! Ask: sends a question, waits for the answer, and reports the state of the question if none came. Also waits for the
+//! fate of a sent message.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use crate::wait::Watch;
 pub struct Asked {
     pub receipt: Receipt,
     pub answer: Option<Opened>,
-    /// The answer says that the question was given up.
+    /// The answer says that processing of the question was given up.
     pub bounced: bool,
-    /// Where the question was when the time was over.
+    /// The state of the question at the timeout.
     pub state: Option<State>,
 }
 
-/// What a sender may wait for.
+/// The event that a sender may wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     Shown,
@@ -33,7 +33,7 @@ pub enum Until {
 #[derive(Debug)]
 pub enum Fate {
     Reached(State),
-    /// It can no longer come to that: it failed, or was filed away unread.
+    /// It cannot happen any more: the message failed, or was archived unread.
     Missed(State),
     TimedOut(Option<State>),
 }
@@ -50,7 +50,7 @@ impl Post {
         if matches!(receipt.outcome, Outcome::Failed(_)) {
             return Ok(Asked { receipt, answer: None, bounced: false, state: None });
         }
-        // Whoever works on a queue answers in its own name, so any sender will do.
+        // The worker of a queue answers in its own name, so an answer from any sender counts.
         let answer = self.await_answer(me, &receipt, None, timeout)?;
         let state = match answer {
             Some(_) => None,
@@ -60,7 +60,7 @@ impl Post {
         Ok(Asked { receipt, answer, bounced, state })
     }
 
-    /// Where a message is that was sent; `None` if it cannot be found.
+    /// The state of a sent message; `None` if it cannot be found.
     fn state_of_sent(&self, receipt: &Receipt) -> Result<Option<State>> {
         match &receipt.to {
             Destination::Here(to) => self.state_of(receipt.id.as_str(), to.as_str()),
@@ -90,8 +90,8 @@ impl Post {
         Ok(None)
     }
 
-    /// Why a message was given up whose bounce is there. The bounce is sent before the message leaves its claim, so the
-    /// reason may be written a moment later.
+    /// The reason for a bounce that has arrived. The bounce is sent before the message leaves its claim, so the reason
+    /// may be recorded a moment later.
     fn given_up(&self, receipt: &Receipt) -> Result<State> {
         let clock = self.room.clock();
         let start = clock.boot();
@@ -104,8 +104,8 @@ impl Post {
         Ok(State::Failed("it was given up; the bounce says why".to_owned()))
     }
 
-    /// Blocks until a message that was sent has come so far. `alone`: no other copy of it was sent, so that an
-    /// answer from anyone is one to this copy.
+    /// Blocks until a sent message has reached this state. `alone`: no other copy was sent, so an answer from anyone is
+    /// for this copy.
     pub fn await_fate(
         &self,
         me: &Me,
@@ -132,7 +132,7 @@ impl Post {
         };
         let mut unexplained = None;
         loop {
-            // It leaves the inbox with whatever happens to it, and that is the one place it is sure to be.
+            // Every change of its state moves it out of the inbox, the one place where it certainly was.
             let mut watch = Watch::on_leaving(&inbox);
             let now = state()?;
             let waited = clock.boot().saturating_sub(start);
@@ -142,14 +142,14 @@ impl Post {
                 Some(State::Filed(_) | State::Failed(_)) => {
                     return Ok(Fate::Missed(now.unwrap_or(State::NoEvidence)));
                 }
-                // The journal's line comes after the move; a moment later nothing will explain it any more.
+                // The journal's line follows the move. After this delay no explanation will come.
                 Some(State::NoEvidence)
                     if clock.boot() > *unexplained.get_or_insert(clock.boot()) + GRACE =>
                 {
                     return Ok(reached(now));
                 }
                 Some(State::NoEvidence) => watch = Watch::polling(Duration::from_millis(50)),
-                // Claimed and not done yet: no watch tells when, so it is looked at again and again.
+                // Claimed and not done: no event tells the end, so the state is polled.
                 Some(State::Claimed(_) | State::Working) => watch = Watch::polling(Duration::from_secs(1)),
                 Some(State::Queued) | None => {}
             }
@@ -161,7 +161,7 @@ impl Post {
     }
 }
 
-/// How long after a message moved the journal may still say why.
+/// How long after a move the journal may still record the reason.
 const GRACE: Duration = Duration::from_secs(2);
 
 fn reached(state: Option<State>) -> Fate {

@@ -1,7 +1,7 @@
-//! Candidates of a search: the files of all mailboxes, handed out to workers in batches.
+//! Candidates of a search: the files of all mailboxes, given to workers in batches.
 //!
-//! A worker that finds no files lists the next mailbox itself, and others take from what it found. So the names of no
-//! more mailboxes are in memory, and no more folders are open, than there are workers, however large the room is.
+//! A worker that finds no files lists the next mailbox itself, and the others share its result. So in a room of any
+//! size, memory holds the names of at most one mailbox per worker, and at most as many folders are open.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ pub(super) struct Batch {
     files: Vec<File>,
 }
 
-/// Where a batch stands among all: the number of its mailbox, its own number there, and whether it is the last one.
+/// The position of a batch: the number of its mailbox, its number in that mailbox, and whether it is the last one there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Turn {
     mailbox: usize,
@@ -43,7 +43,7 @@ struct File {
     place: usize,
 }
 
-/// What is left of a mailbox.
+/// The remaining files of a mailbox.
 struct Listed {
     turn: Turn,
     places: Arc<Vec<Place>>,
@@ -65,12 +65,12 @@ struct State {
 }
 
 impl Turn {
-    /// Both numbers, to be compared with what is due.
+    /// Both numbers, to compare with the next one due.
     pub(super) fn place(self) -> (usize, usize) {
         (self.mailbox, self.part)
     }
 
-    /// The numbers of the batch that comes after this one.
+    /// The position of the next batch.
     pub(super) fn next(self) -> (usize, usize) {
         if self.is_last { (self.mailbox + 1, 0) } else { (self.mailbox, self.part + 1) }
     }
@@ -134,7 +134,7 @@ impl State {
     }
 }
 
-/// Lists a mailbox, in order of names, which is of time. One that is gone has no files.
+/// Lists a mailbox by name, which is by time. A mailbox that is gone has no files.
 fn list(post: &Post, number: usize, id: &MailboxId) -> Result<Listed> {
     let (mut places, mut files) = (vec![], vec![]);
     let mailbox = match post.mailbox(id) {

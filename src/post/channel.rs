@@ -1,13 +1,13 @@
-//! Answering a whole channel of a workspace: the newest request gets the text, each older one a reply that says it was
-//! superseded. None is skipped, each is one delivery, and older ones go first: whoever is interrupted and runs it
-//! again finds the newest still unanswered, and answers nothing twice.
+//! Answers a whole channel of a workspace: the newest request gets the text, each older one a reply that says it was
+//! superseded. None is skipped, each is one delivery, and older ones go first. So a second run after an interruption
+//! finds the newest still unanswered, and answers nothing twice.
 
 use super::{Answer, Error, Filter, Letter, Me, Outcome, Post, Result};
 use crate::message::workspace::SUPERSEDED;
 use crate::name::MailboxId;
 
 impl Post {
-    /// Answers every pending request of a channel; `from`: only those of one sender.
+    /// Answers every pending request of a channel; with `from`, only those of one sender.
     pub fn reply_channel(
         &self,
         me: &Me,
@@ -25,7 +25,7 @@ impl Post {
         match senders.as_slice() {
             [] => return Err(Error::EmptyChannel { channel: channel.to_owned() }),
             [_] => {}
-            // One text for several conversations would tell each what was said in the others.
+            // One text for several conversations would leak the content of one into another.
             many => {
                 let names = many.iter().map(|id| self.name_of(id).to_owned()).collect();
                 return Err(Error::ManySenders { channel: channel.to_owned(), names });
@@ -49,7 +49,7 @@ impl Post {
                     break;
                 }
                 Ok(answer) => answers.push(answer),
-                // The newest comes last; it must not be answered while an older one is not.
+                // The newest comes last; it must not be answered while an older one is unanswered.
                 Err(e) => return Ok((answers, Some(e))),
             }
         }

@@ -1,5 +1,5 @@
-//! Check: the headers of unread mail, most urgent first, then in order of arrival. Consumes nothing, reads no
-//! body, and opens no more messages than it shows.
+//! Check: the headers of unread mail, most urgent first, then in order of arrival. It consumes nothing, reads no body,
+//! and opens no more messages than it shows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::message::Envelope;
 use crate::name::{MailboxId, MessageId};
 use crate::room::{self, Room};
 
-/// Which messages are meant. Empty means all.
+/// Selects messages. Empty means all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     pub from: Option<MailboxId>,
@@ -39,15 +39,15 @@ impl Filter {
     }
 }
 
-/// What a look into the inbox found.
+/// The result of a check of the inbox.
 #[derive(Debug, Default)]
 pub struct Checked {
     pub headers: Vec<Header>,
-    /// How many messages are unread (with a filter: how many fit).
+    /// Number of unread messages (with a filter: of those that fit).
     pub total: usize,
-    /// How many of them are not among the headers.
+    /// Number of unread messages without a header here.
     pub more: usize,
-    /// What lies there and cannot be read; left where it is.
+    /// Files that cannot be read; they stay in place.
     pub unreadable: Vec<Unreadable>,
 }
 
@@ -61,7 +61,7 @@ impl Post {
 
     fn unread_mail(&self, me: &Me, filter: &Filter, limit: usize) -> Result<Checked> {
         self.refresh(&me.mailbox)?;
-        // A filter asks for what only the envelope says, so then every name is a candidate.
+        // A filter tests fields of the envelope, so every name is a candidate.
         let ordered = me.mailbox.lists_in_order() && filter.is_empty();
         let mut walk = Walk::new(if ordered { limit } else { usize::MAX }, |ask| me.mailbox.arrivals(ask));
         let mut checked = Checked::default();
@@ -76,7 +76,7 @@ impl Post {
             for (name, is_message) in broken.chain(listing.names.into_iter().map(|name| (name, true))) {
                 match self.header(&me.mailbox, Folder::Inbox, &name) {
                     Ok(Some(header)) if filter.fits(&header) => {
-                        // If it was broken, the disk failed a moment ago.
+                        // If it was listed as broken, the disk failed a moment ago.
                         healed += usize::from(!is_message);
                         checked.headers.push(header);
                     }
@@ -93,7 +93,7 @@ impl Post {
                 true => (listing.total + healed).saturating_sub(broken_names),
                 false => checked.headers.len(),
             };
-            // Unreadable files among the first must not hide good mail behind them.
+            // Unreadable files at the front must not hide good mail behind them.
             if checked.headers.len() >= limit {
                 break;
             }
@@ -104,7 +104,7 @@ impl Post {
         Ok(checked)
     }
 
-    /// How many messages are unread, as `check` without a limit lists them.
+    /// The number of unread messages, as `check` without a limit lists them.
     pub fn count(&self, me: &Me) -> Result<usize> {
         let checked = self.unread_mail(me, &Filter::default(), usize::MAX)?;
         match checked.unreadable.into_iter().find(|broken| broken.passing) {
@@ -114,11 +114,11 @@ impl Post {
     }
 }
 
-/// How many headers `check` shows if it is not told.
+/// The default number of headers in `check`.
 pub const HEADERS: usize = 50;
 
-/// How much mail waits for the same id in another room: the seed's own root, say. A room that is none counts as nothing,
-/// but not one that cannot be looked into this time.
+/// The amount of mail for the same id in another room, for example the seed's own root. A directory that is not a room
+/// counts as zero, but a failure to read a room is an error.
 pub fn waiting_elsewhere(
     id: &MailboxId,
     here: &Path,

@@ -1,7 +1,7 @@
 //! Claims: take a message with a lease. How a claim ends is in end.rs.
 //!
-//! Many agents may claim from one mailbox, which makes it a work queue. The token of a claim is its fence:
-//! a stale owner finds nothing under it. Every look at a mailbox returns what is over ([`Post::return_expired`]).
+//! Many agents may claim from one mailbox, which makes it a work queue. The token of a claim is its fence: a stale
+//! owner finds nothing under it. Every look at a mailbox returns expired claims ([`Post::return_expired`]).
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use crate::mailbox::{Folder, Mailbox, Token};
 use crate::message::Envelope;
 use crate::name::MailboxId;
 
-/// How long the command line claims for.
+/// The lease of the command line's claims.
 pub const LEASE: Duration = Duration::from_secs(30 * 60);
 
-/// How many messages are looked at before more are asked for.
+/// How many messages a walk lists first.
 pub(super) const FIRST: usize = 16;
 
 /// The field that marks a bounce, so that no bounce is ever bounced.
 pub const BOUNCE: &str = "bounce";
 
-/// A message that was taken.
+/// A claimed message.
 #[derive(Debug)]
 pub struct Claimed {
     pub token: Token,
     pub terms: Terms,
-    /// The mailbox it was taken from.
+    /// The mailbox it was claimed from.
     pub queue: MailboxId,
     pub opened: Opened,
 }
@@ -45,15 +45,15 @@ pub struct Held {
 #[derive(Debug)]
 pub struct DeadLetter {
     pub name: String,
-    /// Or why it cannot be read.
+    /// The error, if it cannot be read.
     pub envelope: std::result::Result<Envelope, String>,
     pub attempts: Vec<Attempt>,
-    /// How often it was tried in vain.
+    /// Number of failed attempts.
     pub tries: u32,
 }
 
 impl DeadLetter {
-    /// The last reason that anybody gave.
+    /// The last reason given.
     pub fn reason(&self) -> &str {
         let given = self.attempts.iter().rev().find(|attempt| !attempt.why.is_empty());
         given.map_or("no reason given", |attempt| attempt.why.as_str())
@@ -61,7 +61,7 @@ impl DeadLetter {
 }
 
 impl Post {
-    /// Gives back the messages of a mailbox whose leases are over. A room of a newer format is left alone.
+    /// Returns the messages of a mailbox whose leases have expired. A room of a newer format is left alone.
     pub(super) fn return_expired(&self, mailbox: &Mailbox) -> Result<()> {
         if self.room.may_write().is_err() {
             return Ok(());
@@ -73,7 +73,7 @@ impl Post {
         Ok(())
     }
 
-    /// Takes the next message that fits, or the one that `reference` names; `None` if there is none to take.
+    /// Claims the next message that fits, or the one that `reference` names; `None` if there is none.
     pub fn claim(
         &self,
         me: &Me,
@@ -117,14 +117,14 @@ impl Post {
         failing.map_or(Ok((None, put_away)), Err)
     }
 
-    /// Takes one waiting message for a run of the dispatcher, by its file; `None` if it does not wait any more.
+    /// Claims one waiting message for a run of the dispatcher, by its file; `None` if it no longer waits.
     pub fn claim_for_run(&self, me: &Me, file: &str, lease: Duration, run: &str) -> Result<Option<Claimed>> {
         self.room.may_write()?;
         self.refresh(&me.mailbox)?;
         self.take(me, me, file, &Filter::default(), (lease, run), &mut vec![])
     }
 
-    /// Takes one message, if it can be read, fits, and is still there.
+    /// Claims one message, if it can be read, fits, and is still there.
     fn take(
         &self,
         me: &Me,
@@ -145,19 +145,18 @@ impl Post {
                 return Ok(None);
             }
         };
-        // What is doubtful is for somebody who can ask, and starts no agent.
+        // A doubtful message needs somebody who can ask back, so it starts no agent.
         if !filter.fits_envelope(&message.envelope) || !run.is_empty() && !message.envelope.doubts.is_empty()
         {
             return Ok(None);
         }
-        // Its attempts are its own affair, and stop nobody who takes another.
+        // An error in one message's attempts must not stop the claim of another.
         let tries = from.mailbox.tries(name).map_err(|e| Error::Failing { why: e.to_string() })?;
         let attempt = tries + 1;
         let mut terms = Terms::new(me.id.as_str(), name, attempt, lease, self.room.clock())?;
         run.clone_into(&mut terms.run);
         let Some(token) = from.mailbox.claim(name, &terms)? else { return Ok(None) };
-        // Between the look and the claim another message may have come under the same name: what counts is what
-        // was taken.
+        // Between the look and the claim another message may have arrived under the same name. The claimed one counts.
         let (message, time) = match self.message(&from.mailbox, Folder::Claimed(token), name) {
             Ok(Some((taken, at))) if taken.envelope.id == message.envelope.id => (taken, at),
             Err(broken) if broken.passing => {
@@ -181,12 +180,12 @@ impl Post {
         Ok(Some(Claimed { token, terms, queue: from.id.clone(), opened }))
     }
 
-    /// The claim under a token, wherever in the room it is: one's own mailbox first.
+    /// The claim with this token, anywhere in the room: the caller's own mailbox first.
     pub fn held(&self, me: &Me, token: &str) -> Result<Held> {
         let lost =
             |why: Option<String>| Error::NoClaim { token: crate::message::visible::clip(token, 40), why };
         let token = Token::parse(token).ok_or_else(|| lost(None))?;
-        // Nearly always it is one's own, and then nobody asks who else there is.
+        // Nearly always it is the caller's own; then no other mailbox is searched.
         if let Some(terms) = me.mailbox.terms(token)? {
             return self.own_claim(me, self.mailbox(&me.id)?, token, terms);
         }
@@ -196,7 +195,7 @@ impl Post {
                 return self.own_claim(me, mailbox, token, terms);
             }
         }
-        // Only whoever lost a claim pays for the look at how it ended.
+        // Only a caller that lost its claim pays for this search.
         for mailbox in self.all_mailboxes(Some(me))? {
             if let Some(end) = mailbox?.end_of(token)? {
                 return Err(lost(Some(format!("it ended at {}: {}", end.time, end.how))));
@@ -210,14 +209,14 @@ impl Post {
             let owner = self.name_of(&terms.owner).to_owned();
             return Err(Error::ForeignClaim { token: token.to_string(), owner });
         }
-        // A run of the dispatcher works for the person by settings that the person trusts.
+        // A run of the dispatcher works for the person, by settings that the person trusts.
         if terms.run.is_empty() {
             self.may_open(mailbox.id())?;
         }
         Ok(Held { token, terms, mailbox })
     }
 
-    /// Lets a lease last longer.
+    /// Extends a lease.
     pub fn renew(&self, held: &Held, lease: Duration) -> Result<Terms> {
         self.room.may_write()?;
         let mut terms = held.terms.clone();
@@ -235,7 +234,7 @@ impl Post {
         }
     }
 
-    /// What this mailbox gave up, oldest first.
+    /// The messages that this mailbox gave up, oldest first.
     pub fn dead_letters(&self, me: &Me) -> Result<Vec<DeadLetter>> {
         let mut names = me.mailbox.list(Folder::Failed, usize::MAX)?.names;
         names.sort();
@@ -243,7 +242,7 @@ impl Post {
         for name in names {
             let envelope = match self.header(&me.mailbox, Folder::Failed, &name) {
                 Ok(Some(header)) => Ok(header.envelope),
-                // Somebody tries it again.
+                // It is being retried.
                 Ok(None) => continue,
                 Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
                 Err(broken) => Err(broken.why),
@@ -254,7 +253,7 @@ impl Post {
         Ok(letters)
     }
 
-    /// Puts a dead letter back among the unread, its tries counted anew.
+    /// Moves a dead letter back to the unread mail, with a new count of tries.
     pub fn retry(&self, me: &Me, reference: &str) -> Result<String> {
         self.room.may_write()?;
         let found = self.find_in(me, reference, Folder::Failed)?;
@@ -279,7 +278,7 @@ impl Post {
     }
 }
 
-/// Whether a message only says that another was given up.
+/// Whether a message only reports that another was given up.
 pub(super) fn is_bounce(envelope: &Envelope) -> bool {
     envelope.extra.iter().any(|(key, _)| key == BOUNCE)
 }

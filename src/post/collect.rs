@@ -1,6 +1,6 @@
-//! Collecting: brings a mailbox up to date before it is looked into. Claims whose lease is over come back, mail that lies in a place
-//! of another protocol is delivered in the mailbox's own, and answers that were written by hand reach their askers. Doing it twice
-//! delivers nothing twice.
+//! Collecting: brings a mailbox up to date before it is read. Expired claims return, mail in a place of another
+//! protocol is delivered in the mailbox's own, and answers written by hand reach their askers. A second run delivers
+//! nothing twice.
 
 use super::{Error, Letter, Me, Outcome, Post, Result};
 use crate::journal::Event;
@@ -14,7 +14,7 @@ use crate::message::{Envelope, Message, any};
 use crate::name::MessageId;
 
 impl Post {
-    /// The same for a caller that looks into a mailbox without a verb of its own.
+    /// Collects for a caller that reads a mailbox outside of the verbs.
     pub fn look_into(&self, me: &Me) -> Result<()> {
         self.refresh(&me.mailbox)
     }
@@ -27,7 +27,7 @@ impl Post {
         for request in mailbox.pending_requests(self.now())? {
             let inbox = request.inbox.display().to_string();
             let worker = match self.owner_of(&inbox)? {
-                // An inbox that was made by hand gets its name now.
+                // An inbox made by hand gets its name now.
                 None if self.adopt_new_inboxes()? => self.owner_of(&inbox)?,
                 owner => owner,
             };
@@ -52,7 +52,7 @@ impl Post {
                 mailbox.answered(&request)?;
             }
         }
-        // Last, because the list that follows goes on from what this has seen.
+        // Last, because the list that follows continues from its result.
         let ByHand { strays, answered } = mailbox.by_hand(self, self.room.clock())?;
         for stray in strays {
             self.take_in(mailbox, stray)?;
@@ -63,7 +63,7 @@ impl Post {
         Ok(())
     }
 
-    /// Carries the answer that was written by hand to a request to its asker, and ends the request. `false`: there is none yet, or it
+    /// Delivers an answer written by hand to its asker, and ends the request. `false` if there is no answer yet, or it
     /// has to wait.
     fn bring(&self, worker: &Mailbox, folder: Folder, file: &str) -> Result<bool> {
         let asked = match self.header(worker, folder, file) {
@@ -74,17 +74,17 @@ impl Post {
         };
         let answer = match worker.kept_answer(&asked) {
             Ok(Some(answer)) => answer,
-            // What cannot be read is reported by the doctor and `tree status`, and stops nobody.
+            // The doctor and `tree status` report an unreadable file; it stops nobody.
             Ok(None) | Err(crate::mailbox::Error::Content { .. }) => return Ok(false),
             Err(e) => return Err(e.into()),
         };
         match self.carry_answer(worker, &asked, &answer).map(|receipt| receipt.outcome) {
             Ok(Outcome::Failed(e)) | Err(e) => match e {
                 Error::Disk(_) | Error::Failing { .. } | Error::Room(_) => return Err(e),
-                // Too long, or the mailbox is full: it waits in its outbox, and keeps nobody from the rest of their mail.
+                // Too long, or the mailbox is full: the answer waits in its outbox, and does not hold up other mail.
                 _ => return Ok(false),
             },
-            // It is there, and finds itself when it is carried again; until then its question is not finished.
+            // It is delivered, and the next run recognises it; until then its question is not finished.
             Ok(Outcome::Unproven(why)) => return Err(Error::Failing { why }),
             Ok(Outcome::Queued | Outcome::Already(_)) => {}
         }
@@ -98,13 +98,13 @@ impl Post {
         Ok(true)
     }
 
-    /// Ends the task in a tree that a message was carried out of, when the message ends without an answer. Comes before that end:
-    /// what fails here is tried again with it.
+    /// Ends the task in a tree that a message came from, when the message ends without an answer. Runs before that end,
+    /// so a failure here is retried with it.
     pub(super) fn end_source(&self, mailbox: &Mailbox, asked: &Envelope, failed: bool) -> Result<()> {
         let (Some(inbox), Some(request)) = (asked.extra(TREE_INBOX), asked.extra(REQUEST)) else {
             return Ok(());
         };
-        // Anybody can write these fields; only a message of this mailbox was carried out of an inbox of its name.
+        // Anybody can write these fields; only a message of this mailbox came from an inbox of its name.
         if !self.names_of(mailbox.id()).iter().any(|name| name == inbox) {
             return Ok(());
         }
@@ -113,7 +113,7 @@ impl Post {
             if is_dir(&inbox_path)? && self.owner_of(&inbox_path.display().to_string())?.is_none() {
                 match Tree::open(&path).and_then(|tree| Ok(tree.end_outside(inbox, request, failed)?)) {
                     Err(e) if e.is_passing() => return Err(e.into()),
-                    // A tree that is not what it was, or a task that somebody broke, stops nobody; `tree status` shows it.
+                    // A replaced tree or a broken task stops nobody; `tree status` shows it.
                     _ => {}
                 }
             }
@@ -121,12 +121,12 @@ impl Post {
         Ok(())
     }
 
-    /// Delivers one message in the protocol of its mailbox, then puts it aside where it lay.
+    /// Delivers one message in the protocol of its mailbox, then moves the original aside.
     fn take_in(&self, mailbox: &Mailbox, stray: Stray<'_>) -> Result<()> {
         let Message { mut envelope, body } = stray.message;
         self.complete_answer(&mut envelope, &body)?;
         envelope.to = mailbox.id().to_string();
-        // What its reader had to guess is said wherever it goes.
+        // The doubts of the reader go with the message.
         if !envelope.doubts.is_empty() {
             envelope.extra.push((DOUBT.to_owned(), envelope.doubts.join("; ")));
         }
@@ -134,7 +134,7 @@ impl Post {
         let sender = self.resolve(&envelope.from)?.map(|from| self.mailbox(&from)).transpose()?;
         let mut put = self.put_stray(mailbox, sender.as_ref(), &envelope, &body)?;
         if matches!(put, DeliveryOutcome::Taken { .. }) {
-            // Another message under an id that was used before: by hand that is easily done, and no reason to lose it.
+            // Another message under a used id: that happens easily by hand, and is not a reason to lose it.
             envelope.id = MessageId::derived(format!("{} {body}", envelope.id).as_bytes());
             put = self.put_stray(mailbox, sender.as_ref(), &envelope, &body)?;
         }
@@ -181,8 +181,8 @@ impl Post {
         Ok(mailbox.deliver(&delivery)?)
     }
 
-    /// Completes an answer that was written by hand and has nothing beyond its protocol, from its question, which lies with the one
-    /// who answered. That takes a look at all names there, so it is not done for a list.
+    /// Completes an answer that was written by hand with only the fields of its protocol, from its question in the
+    /// mailbox of the answerer. This lists all names there, so it is not done for a list.
     pub(super) fn complete_answer(&self, envelope: &mut Envelope, body: &str) -> Result<()> {
         let Some(id) = envelope.reply_to.clone().filter(|_| envelope.is_plain_answer()) else {
             return Ok(());
@@ -196,7 +196,7 @@ impl Post {
     }
 }
 
-/// The extra fields of an answer: its own, and of its question those that it does not set itself.
+/// The extra fields of an answer: its own, and those of its question that it does not set itself.
 pub(super) fn inherited(own: &Letter, asked: &Envelope) -> Vec<(String, String)> {
     let is_own = |key: &str| own.extra.iter().any(|(k, _)| k == key);
     crate::mailbox::delivery::inherited(asked).filter(|(key, _)| !is_own(key)).collect()

@@ -1,4 +1,4 @@
-//! Who is where: what the registry knows, for protocols that name people by paths and names of their own.
+//! Look-ups in the registry, for protocols that identify mailboxes by their own paths and names.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,12 @@ use crate::registry::{self, Entry, Registry};
 use crate::room::Extent;
 
 impl Post {
-    /// A mailbox with its home open: its messages lie there, or where the registry says.
+    /// A mailbox with its home open: its messages are there, or where the registry says.
     pub(super) fn placed(&self, home: Maildir) -> Result<Mailbox> {
         let card;
         let entry = match self.registered() {
             Ok(registry) => registry.by_id(home.id()),
-            // Without a registry a mailbox is where its own card says.
+            // Without a registry, the mailbox's own card says where it is.
             Err(e @ registry::Error::Disk(_)) => return Err(Error::from_registry(e)),
             Err(_) => {
                 card = home.dir().read("card.json", CARD_LIMIT)?.and_then(|card| Registry::parse(&card).ok());
@@ -36,7 +36,7 @@ impl Post {
         }
     }
 
-    /// The id of a mailbox that is there. An error while looking is an error.
+    /// The id of an existing mailbox. A failed look-up is an error.
     pub(super) fn existing_id(&self, text: &str) -> Result<Option<MailboxId>> {
         let Ok(id) = MailboxId::parse(text) else { return Ok(None) };
         // Another engine may have registered it without making its directory.
@@ -56,7 +56,7 @@ impl Post {
         self.registered().map(|registry| registry.entries.as_slice()).unwrap_or_default()
     }
 
-    /// The trees in which mailboxes of this room lie.
+    /// The trees that contain mailboxes of this room.
     pub(super) fn known_trees(&self) -> Vec<PathBuf> {
         let of_tree = |entry: &&Entry| entry.text("protocol") == Some(Protocol::Tree.word());
         let claude = |entry: &Entry| Path::new(&entry.inbox).ancestors().nth(2).map(Path::to_owned);
@@ -66,8 +66,7 @@ impl Post {
         trees
     }
 
-    /// Gives inboxes that were made by hand their names here: those of known trees, and of the tree around the working directory.
-    /// `true`: there were some.
+    /// Registers inboxes made by hand: in known trees, and in the tree around the working directory. `true` if there were some.
     pub fn adopt_new_inboxes(&self) -> Result<bool> {
         let mut new = vec![];
         let near = self.caller.tree.and_then(|find| find());
@@ -98,7 +97,7 @@ impl Directory for Post {
 
     fn resolve(&self, text: &str) -> mailbox::fault::Result<Option<MailboxId>> {
         match Post::resolve(self, text) {
-            // Two mailboxes of one name: nobody can say which is meant.
+            // Two mailboxes have this name, so it is unclear which one is meant.
             Err(Error::AmbiguousName { .. }) => Ok(None),
             other => other.map_err(into_disk),
         }
@@ -146,7 +145,7 @@ impl Directory for Post {
     }
 }
 
-/// An error of a verb as one of the disk, for what lies below the verbs.
+/// Turns an error of a verb into one of the disk, for the layers below the verbs.
 fn into_disk(e: Error) -> mailbox::Error {
     match e {
         Error::Disk(e) => e,

@@ -1,4 +1,4 @@
-//! The end of a claim: its message is done, given back, or given up, and whoever asked is told.
+//! The end of a claim: the message is done, returned, or given up, and its sender gets the result.
 
 use super::claim::{BOUNCE, Held, is_bounce};
 use super::reply::answered_before;
@@ -10,19 +10,19 @@ use crate::mailbox::lock::Lock;
 use crate::message::Envelope;
 use crate::name::MessageId;
 
-/// Who learned of a failure.
+/// Whether the sender was notified of a failure.
 #[derive(Debug)]
 pub enum Told {
     Sent(Receipt),
-    /// There is nobody to be told.
+    /// There is no sender to notify.
     Nobody,
-    /// Its sender cannot be told, however often it is tried.
+    /// The sender cannot be notified; a retry would not help.
     CannotBe(Error),
 }
 
 impl Post {
-    /// Finishes a claimed message, with an answer to its sender if there is one: one that is given, or one that lies where its
-    /// protocol keeps it. The answer is durable before the message is done.
+    /// Finishes a claimed message. Its sender gets an answer, if one is given or its protocol keeps one. The answer is
+    /// durable before the message is done.
     pub fn done(&self, me: &Me, held: &Held, answer: Option<Letter>) -> Result<Option<Receipt>> {
         self.room.may_write()?;
         let (asked, _turn) = self.begin_end(held)?;
@@ -42,19 +42,19 @@ impl Post {
             },
             (None, None) => (None, None),
         };
-        // An answer that is there and may not survive a power cut finds itself when this is run again.
+        // An answer that may not survive a power cut is recognised when this runs again.
         if let Some(Receipt { outcome: Outcome::Failed(_) | Outcome::Unproven(_), .. }) = &receipt {
             return Ok(receipt);
         }
         match failed {
-            // An answer that says `failed` fails its question, even if it is called done.
+            // An answer that says `failed` fails its question, even if the command was `done`.
             Some(why) => self.settle(me, held, asked.as_ref(), Folder::Failed, ("failed", &why))?,
             None => self.settle(me, held, asked.as_ref(), Folder::Archive, ("done", ""))?,
         }
         Ok(receipt)
     }
 
-    /// Gives a claimed message back, at once and without counting it as a failure.
+    /// Returns a claimed message at once, without counting it as a failure.
     pub fn release(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
         self.room.may_write()?;
         let (asked, _turn) = self.begin_end(held)?;
@@ -62,7 +62,7 @@ impl Post {
         self.settle(me, held, asked.as_ref(), Folder::Inbox, ("released", why))
     }
 
-    /// Gives a claimed message back after it failed: the attempt counts, and it may be tried again.
+    /// Returns a claimed message after a failure: the attempt counts, and it may be tried again.
     pub fn give_back(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
         self.room.may_write()?;
         let (asked, _turn) = self.begin_end(held)?;
@@ -70,8 +70,9 @@ impl Post {
         self.settle(me, held, asked.as_ref(), Folder::Inbox, ("again", why))
     }
 
-    /// Gives a claimed message up: its sender is told, and then it goes to `failed/`. A bounce is never bounced, and nobody can be
-    /// told whose message cannot be read. A sender that could not be told this time is an error, and the message stays claimed.
+    /// Gives a claimed message up: notifies its sender, then moves it to `failed/`. A bounce is never bounced, and the
+    /// sender of an unreadable message is unknown. If the notice fails for now, that is an error, and the message stays
+    /// claimed.
     pub fn fail(&self, me: &Me, held: &Held, why: &str) -> Result<Told> {
         self.room.may_write()?;
         let (asked, _turn) = self.begin_end(held)?;
@@ -84,7 +85,7 @@ impl Post {
         Ok(told)
     }
 
-    /// Tells the sender of a message that it failed; what the agent wrote itself is what the sender is told.
+    /// Notifies the sender of a message that it failed; the agent's own text, if any, is the notice.
     fn tell_failure(&self, held: &Held, asked: &Envelope, why: &str) -> Result<Told> {
         let letter = Letter { body: format!("{why}\n"), extra: one_hop_more(asked), ..Letter::default() };
         let told = match self.keep_answer(&held.mailbox, &found(held), asked, &letter, Some(why))? {
@@ -99,25 +100,25 @@ impl Post {
         }
     }
 
-    /// Gives a claimed message up without a word to its sender, who knows.
+    /// Gives a claimed message up without a notice to its sender, who knows.
     pub(crate) fn give_up(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
         let (asked, _turn) = self.begin_end(held)?;
         self.note_end(held, "failed", why)?;
         self.settle(me, held, asked.as_ref(), Folder::Failed, ("failed", why))
     }
 
-    /// Begins to end a claim: from here on nobody else can, so the sender may be told before the message moves.
+    /// Begins to end a claim. From here on no other process can end it, so the sender may be notified before the message moves.
     fn begin_end(&self, held: &Held) -> Result<(Option<Envelope>, Lock)> {
         let turn = held.mailbox.hold_claim(held.token)?.ok_or_else(|| self.gone(held))?;
         Ok((self.asked(held)?, turn))
     }
 
-    /// The envelope of a claimed message; `None`: it cannot be read.
+    /// The envelope of a claimed message; `None` if it cannot be read.
     fn asked(&self, held: &Held) -> Result<Option<Envelope>> {
         match self.header(&held.mailbox, Folder::Claimed(held.token), &held.terms.file) {
             Ok(Some(header)) => Ok(Some(header.envelope)),
             Ok(None) => Err(self.gone(held)),
-            // The disk failed, not the file: its sender can be told another time.
+            // The disk failed, not the file: its sender can be notified later.
             Err(broken) if broken.passing => Err(Error::Failing { why: broken.why }),
             Err(_) => Ok(None),
         }
@@ -125,7 +126,7 @@ impl Post {
 
     fn unreadable(&self, held: &Held) -> Error {
         let path = held.mailbox.path(Folder::Claimed(held.token), &held.terms.file).display().to_string();
-        Error::Unreadable { path, why: "nobody can be answered".to_owned() }
+        Error::Unreadable { path, why: "its sender is unknown".to_owned() }
     }
 
     fn bounce(&self, held: &Held, envelope: &Envelope, why: &str) -> Result<Receipt> {
@@ -157,7 +158,7 @@ impl Post {
         let origin = self.origin(asked)?;
         let home = origin.as_ref().unwrap_or(self);
         let letter = home.letter_back(&held.mailbox, asked, letter)?;
-        // One claim has one answer: run again after an interruption, it finds itself.
+        // One claim has one answer: a second run after an interruption recognises it by this id.
         let derived = || MessageId::derived(format!("answer {}", held.token).as_bytes());
         let id = letter.id.clone().unwrap_or_else(derived);
         home.send_back(&self.sender(&me.mailbox, origin.as_ref()), &letter, &id, true)
@@ -196,7 +197,7 @@ impl Post {
     }
 }
 
-/// An automatic answer is one step further than its question.
+/// An automatic answer is one hop further than its question.
 fn one_hop_more(asked: &Envelope) -> Vec<(String, String)> {
     let hops = asked.extra(HOPS).and_then(|hops| hops.parse::<u32>().ok());
     hops.map(|hops| (HOPS.to_owned(), hops.saturating_add(1).to_string())).into_iter().collect()
@@ -206,7 +207,7 @@ fn found(held: &Held) -> Found {
     Found { folder: Folder::Claimed(held.token), name: held.terms.file.clone() }
 }
 
-/// Whether an error will be the same however often it is tried: nobody is there to be told.
+/// Whether an error is permanent: there is nobody to notify.
 fn is_final(e: &Error) -> bool {
     use crate::mailbox::Error as Disk;
     if let Error::Disk(e) = e {

@@ -1,4 +1,4 @@
-//! What a verb can fail with: one error, its exit code, and what to type next.
+//! Errors of the verbs: one type, with the exit code and the next command to type.
 
 use thiserror::Error as ThisError;
 
@@ -26,17 +26,17 @@ pub enum Failure {
 pub enum Error {
     #[error("nobody here is called `{name}`")]
     UnknownName { name: String, nearest: Vec<String>, all: Vec<String> },
-    #[error("{one} and {other} both have an agent `{name}`, and mail does not say whose it is")]
+    #[error("{one} and {other} both have an agent `{name}`, so it is unclear which one is meant")]
     TwoProjects { name: String, one: String, other: String },
     #[error("nobody in any room is called `{name}`")]
     NobodyAnywhere { name: String },
-    #[error("this command has no mailbox to act as")]
+    #[error("this command has no identity")]
     WhoAmI,
     #[error("{source_of_name} says `{name}`, but nobody here is called that")]
     NotMe { source_of_name: &'static str, name: String, nearest: Vec<String> },
     #[error("the mailbox of `{name}` ({id}) is not in the room")]
     NoMailbox { id: String, name: String },
-    #[error("the sender `{from}` has no mailbox here, so nobody can be answered")]
+    #[error("the sender `{from}` has no mailbox here, so no reply is possible")]
     NoSender { from: String },
     #[error("no message begins with `{reference}`")]
     NoMessage { reference: String },
@@ -50,7 +50,7 @@ pub enum Error {
     BadPattern { why: String },
     #[error("`{name}` is alive: it was here within the last ten minutes")]
     HolderAlive { name: String },
-    #[error("the mailbox of `{name}` was taken over by {by} at {since}; this session holds it no more")]
+    #[error("the mailbox of `{name}` was taken over by {by} at {since}; this session no longer holds it")]
     TakenOver { name: String, by: String, since: String },
     #[error("`{name}` is your own mailbox")]
     OwnMailbox { name: String },
@@ -62,7 +62,7 @@ pub enum Error {
     NotInTrash { id: String },
     #[error("the name `{name}` was taken meanwhile")]
     UndoTaken { name: String, bag: String },
-    #[error("the messages of `{name}` have the name `{other}` by now")]
+    #[error("the messages of `{name}` are now registered as `{other}`")]
     InboxTaken { name: String, other: String },
     #[error("there is no group `@{name}`")]
     UnknownGroup { name: String, all: Vec<String> },
@@ -78,7 +78,7 @@ pub enum Error {
     NoClaim { token: String, why: Option<String> },
     #[error("the claim {token} belongs to `{owner}`")]
     ForeignClaim { token: String, owner: String },
-    #[error("the messages of `{name}` are not where they were: {path} is no mailbox")]
+    #[error("the messages of `{name}` are missing: {path} is not a mailbox")]
     NoPlace { name: String, path: String },
     #[error("there is no mailbox of any protocol at {path}")]
     NothingToAdopt { path: String },
@@ -86,7 +86,7 @@ pub enum Error {
     EmptyChannel { channel: String },
     #[error("the channel `{channel}` has requests of several senders: {}", .names.join(", "))]
     ManySenders { channel: String, names: Vec<String> },
-    #[error("the message wants no reply")]
+    #[error("the message does not ask for a reply")]
     NoReplyWanted,
     #[error("{file}, line {line}: `{field}`: {why}")]
     Field { file: String, line: usize, field: &'static str, why: String },
@@ -129,7 +129,7 @@ pub enum Error {
     AmbiguousName { reason: String },
     #[error("only a person at a terminal can do this: {0}")]
     NoPerson(#[from] NoPerson),
-    #[error("you have answered the request {id} in other words")]
+    #[error("you already answered the request {id} with another text")]
     SaidBefore { id: String },
     #[error("neither XDG_CONFIG_HOME nor HOME says where your settings are")]
     NoSettings,
@@ -152,13 +152,13 @@ impl Error {
     pub(super) fn from_registry(e: &registry::Error) -> Self {
         match e {
             registry::Error::Ambiguous { .. } => Self::AmbiguousName { reason: e.to_string() },
-            // The disk failed, not the registry: it may be readable the next time.
+            // The disk failed, not the registry: the next read may succeed.
             registry::Error::Disk(mailbox::Error::Io { .. }) => Self::Failing { why: e.to_string() },
             e => Self::Registry(e.to_string()),
         }
     }
 
-    /// Whether the disk failed, so that nobody can say what is there.
+    /// Whether the disk failed, so that the state of the mail is unknown.
     pub(super) fn hides_mail(&self) -> bool {
         match self {
             Self::Failing { .. } => true,
@@ -167,7 +167,7 @@ impl Error {
         }
     }
 
-    /// Every error is named here, so that the compiler asks for the exit code of a new one.
+    /// Lists every error, so that the compiler demands an exit code for a new one.
     pub fn code(&self) -> Failure {
         match self {
             Self::UnknownName { .. }

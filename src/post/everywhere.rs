@@ -1,7 +1,7 @@
 //! Everywhere: the person's mail in all rooms of this machine.
 //!
-//! In each room that is the mailbox of the name that was given, else that of this terminal and `user`. A room that cannot be looked
-//! into is told beside what the others have, and never taken for an empty one.
+//! In each room that is the mailbox of the given name, else those of this terminal and of `user`. A room that cannot be
+//! read is reported beside the results of the others, and never counts as empty.
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
@@ -24,14 +24,14 @@ pub struct Everywhere {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Something in one of the rooms.
+/// A result from one room.
 #[derive(Debug)]
 pub struct There<T> {
     pub room: RoomName,
     pub what: T,
 }
 
-/// A look into all rooms.
+/// The results from all rooms.
 #[derive(Debug)]
 pub struct Looked<T> {
     pub found: Vec<There<T>>,
@@ -52,7 +52,7 @@ impl Unread {
 }
 
 impl Everywhere {
-    /// Opens each room and looks. A directory that is to become a room has nothing.
+    /// Opens each room and calls `look`. A directory that may become a room is skipped.
     pub fn look<T>(&self, look: impl Fn(Post) -> Result<T>) -> Result<Looked<T>> {
         let mut looked = Looked { found: vec![], failed: vec![] };
         for room in self.rooms.all()? {
@@ -67,8 +67,8 @@ impl Everywhere {
         Ok(looked)
     }
 
-    /// The person's unread mail: the first `limit` headers of each mailbox that fit. A sender that is not known in a room has sent
-    /// nothing there. An error if nobody anywhere has a name that was given.
+    /// The person's unread mail: the first `limit` headers of each mailbox that fit. A sender unknown in a room has
+    /// sent nothing there. An error if no room has a mailbox of the given name.
     pub fn check(&self, filter: impl Fn(&Post) -> Result<Filter>, limit: usize) -> Result<Looked<Unread>> {
         let (any_room, known_sender, unknown) = (Cell::new(false), Cell::new(false), RefCell::default());
         let looked = self.look(|post| {
@@ -99,7 +99,7 @@ impl Everywhere {
         }
     }
 
-    /// Waits until there is some, at most `timeout`. What is returned has no headers if the time is over.
+    /// Waits for mail, at most `timeout`. After a timeout the result has no headers.
     pub fn wait(
         &self,
         filter: impl Fn(&Post) -> Result<Filter>,
@@ -107,7 +107,7 @@ impl Everywhere {
         timeout: Duration,
     ) -> Result<Looked<Unread>> {
         let filter = |post: &Post| {
-            // Who stays must not be led elsewhere by somebody who may move the room away.
+            // A long wait must not be redirected by a user who may move the room away.
             if !timeout.is_zero() {
                 Room::check_above(post.room.path())?;
             }
@@ -115,7 +115,7 @@ impl Everywhere {
         };
         let start = self.clock.boot();
         loop {
-            // Watched first, then looked at. What is made in between is found by the next look, which is never far.
+            // Watched first, then read. Directories made in between are found by the next look, which comes soon.
             let mut watch = Watch::on(self.arrival_dirs()?);
             let looked = self.check(filter, limit)?;
             let waited = self.clock.boot().saturating_sub(start);
@@ -126,7 +126,7 @@ impl Everywhere {
         }
     }
 
-    /// Where mail of the person may arrive, and where a room or a mailbox may be made.
+    /// The directories where the person's mail may arrive, or a room or mailbox may be made.
     fn arrival_dirs(&self) -> Result<Vec<PathBuf>> {
         let looked = self.look(|post| {
             let mut dirs = vec![post.room.path().to_owned()];
@@ -141,7 +141,7 @@ impl Everywhere {
 }
 
 impl Post {
-    /// The mailboxes of the person in this room: that of the name which was given, else that of this terminal and `user`.
+    /// The mailboxes of the person in this room: that of the given name, else those of this terminal and of `user`.
     fn persons(&self) -> Result<Vec<Me>> {
         let mut ids = vec![];
         match &self.caller.flag {

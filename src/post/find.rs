@@ -1,11 +1,11 @@
-//! Finding a message by what a person or an agent types: any unambiguous beginning of its id, from four hex
-//! digits on, or its file name. One's own mailbox is searched, unread mail first.
+//! Finds a message by the text that a person or an agent types: an unambiguous prefix of its id, of at least four hex
+//! digits, or its file name. Searches the caller's own mailbox, unread mail first.
 
 use super::{Error, Me, Post, Result};
 use crate::mailbox::Folder;
 use crate::message::file_name;
 
-/// Where a message lies.
+/// The location of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub folder: Folder,
@@ -16,8 +16,8 @@ impl Post {
     /// The one message of this mailbox that `reference` names.
     pub fn find(&self, me: &Me, reference: &str) -> Result<Found> {
         match self.find_anywhere(me, reference) {
-            // It may lie where a sender of another protocol had to put it; and one that is moved from a folder to one that was looked
-            // at before is found by a second look.
+            // It may be where a sender of another protocol had to put it. A second look finds a message that moved into
+            // a folder which was already searched.
             Err(Error::NoMessage { .. }) => {
                 self.refresh(&me.mailbox)?;
                 self.find_anywhere(me, reference)
@@ -27,10 +27,10 @@ impl Post {
     }
 
     fn find_anywhere(&self, me: &Me, reference: &str) -> Result<Found> {
-        // What is unread comes first: an old message with the same beginning is not meant.
+        // Unread mail comes first: an old message with the same prefix is not meant.
         match self.find_first(me, reference, [Folder::Inbox, Folder::Archive]) {
             Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => self.find_elsewhere(me, reference),
-            // Several answers to one request have its name; those that came later have a number too, and are called by it.
+            // Several answers to one request have its name. Later ones also have a number, and are named with it.
             Ok(found) if found.folder == Folder::Inbox && is_numbered(&found.name, reference) => {
                 match self.find_in(me, reference, Folder::Archive) {
                     Ok(older) if !is_numbered(&older.name, reference) => Ok(older),
@@ -41,10 +41,10 @@ impl Post {
         }
     }
 
-    /// What is claimed or given up is found last.
+    /// Searches claimed and failed messages last.
     fn find_elsewhere(&self, me: &Me, reference: &str) -> Result<Found> {
         let seen = [Folder::Inbox, Folder::Archive];
-        // What cannot be read is found too, so that it can be said what is wrong with it.
+        // Unreadable files are found too, so that the fault can be reported.
         let left = me.mailbox.folders()?.into_iter().filter(|folder| !seen.contains(folder));
         let broken = (!me.mailbox.has_quarantine()).then_some(Folder::Quarantine);
         for folder in left.chain(broken) {
@@ -87,21 +87,21 @@ impl Post {
     fn matches(&self, me: &Me, folder: Folder, reference: &str) -> Result<Vec<String>> {
         let hex = digits(reference);
         let plain = reference.bytes().all(|b| b.is_ascii_hexdigit());
-        // Digits alone, as `check` shows them, are told by the name; anything else asks the envelope.
+        // Short digits, as `check` shows them, are compared with the file name; anything else needs the envelope.
         let by_name = plain && (4..=8).contains(&hex.len());
         let (mut sure, mut maybe) = (vec![], vec![]);
         for name in me.mailbox.list(folder, usize::MAX)?.names {
-            // A whole id is no beginning of another one: 100 is not 1000.
+            // A whole id is not a prefix of another one: 100 is not 1000.
             if name.strip_suffix(".md") == Some(reference) {
                 return Ok(vec![name]);
             }
             match file_name::short(&name) {
-                // A whole name means that file and no other whose name begins so.
+                // A whole name means that file only, not one with this prefix.
                 _ if name == reference => return Ok(vec![name]),
-                // A request is called by its id, and so is a task.
+                // A request is named by its id, and so is a task.
                 None if reference.len() >= 4 && name.starts_with(reference) => sure.push(name),
                 Some(short) if by_name && short.starts_with(&hex) => sure.push(name),
-                // The digits of an id's beginning are the beginning of its digits.
+                // The digits of an id's prefix are a prefix of its digits.
                 Some(short) if by_name || !(hex.starts_with(short) || short.starts_with(&hex)) => {}
                 _ => maybe.push(name),
             }
@@ -133,7 +133,7 @@ impl Post {
     }
 }
 
-/// Whether the name of a file in a workspace ends with a number that the reference does not have.
+/// Whether the name of a file in a workspace ends with a number that the reference lacks.
 fn is_numbered(name: &str, reference: &str) -> bool {
     let number = name.rsplit_once('.').map(|(_, number)| number);
     name != reference && number.is_some_and(|number| number.parse::<u32>().is_ok())

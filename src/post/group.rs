@@ -1,4 +1,4 @@
-//! The verbs of groups: add, remove, list, and who is meant by `@name`.
+//! The verbs of groups: add, remove, list, and the recipients of `@name`.
 
 use super::{Error, Me, Post, Result};
 use crate::groups::{self, ALL, Groups};
@@ -30,7 +30,7 @@ impl Post {
         groups.0.into_iter().map(|(name, members)| (name, members.iter().map(shown).collect())).collect()
     }
 
-    /// Adds members to a group, making it if there is none. Gives the groups there are now.
+    /// Adds members to a group, and makes it if there is none. Returns all groups.
     pub fn group_add(&self, name: &str, members: &[String]) -> Result<Vec<(String, Vec<String>)>> {
         let name = group_name(name)?;
         let new = members.iter().map(|m| self.member(m)).collect::<Result<Vec<_>>>()?;
@@ -51,10 +51,10 @@ impl Post {
         })
     }
 
-    /// Takes members out of a group; without members, the group itself goes. Gives the groups that are left.
+    /// Removes members from a group; without members, removes the group. Returns the remaining groups.
     pub fn group_remove(&self, name: &str, members: &[String]) -> Result<Vec<(String, Vec<String>)>> {
         let name = group_name(name)?;
-        // Whoever is gone from the room can still be taken out by id.
+        // A mailbox that has left the room can still be removed by id.
         let leaving: Vec<String> =
             members.iter().map(|m| self.member(m).unwrap_or_else(|_| m.clone())).collect();
         self.change_groups(|groups| {
@@ -75,7 +75,7 @@ impl Post {
         })
     }
 
-    /// The mailboxes that a recipient stands for: its own, or the members of a group without the sender.
+    /// The mailboxes of a recipient: its own, or the members of a group without the sender.
     pub(super) fn recipients(&self, me: &Me, name: &str) -> Result<Vec<MailboxId>> {
         let Some(group) = name.strip_prefix('@') else { return Ok(vec![self.addressee(name)?]) };
         let mut ids = if fold(group) == ALL {
@@ -95,7 +95,7 @@ impl Post {
         }
     }
 
-    /// Whether a mailbox that was registered when this command began is not any more.
+    /// Whether a mailbox was registered when this command began, and is not now.
     fn is_pruned(&self, now: &Editing<'_>, id: &MailboxId) -> bool {
         now.registry.by_id(id).is_none() && self.registered().is_ok_and(|before| before.by_id(id).is_some())
     }
@@ -110,7 +110,7 @@ impl Post {
         let mut groups = Groups::load(root)?;
         let before = groups.clone();
         change(&mut groups)?;
-        // Pruned since it was looked up.
+        // Pruned since the look-up.
         let new = |member: &&String| !before.0.values().any(|members| members.contains(*member));
         let mut added = groups.0.values().flatten().filter(|member| !member.starts_with('@')).filter(new);
         if let Some(gone) =

@@ -1,14 +1,15 @@
-//! Handback: the tasks that other agents began this one with. A result may be sent in parts, so an answered task stays one.
+//! Handback: the tasks that other agents started this agent with. A result may be sent in parts, so an answered task
+//! remains a task.
 
 use super::{Answered, Error, Me, Post, Result, SET_BACK};
 use crate::mailbox::Folder;
 use crate::mailbox::reading::Header;
 use crate::message::file_name;
 
-/// How the subject of a first message begins.
+/// The prefix of a first message's subject.
 pub const SPAWN: &str = "spawn:";
 
-/// First messages, read or not, each list with the oldest first.
+/// First messages, read or not, oldest first in each list.
 #[derive(Debug, Default)]
 pub struct TasksGiven {
     pub open: Vec<Header>,
@@ -16,7 +17,7 @@ pub struct TasksGiven {
 }
 
 impl TasksGiven {
-    /// Which tasks a result may be for: those that `id` begins, else those without an answer, else the most recent.
+    /// The tasks that a result may be for: those with the prefix `id`, else those without an answer, else the most recent.
     pub fn meant(&self, id: Option<&str>) -> Vec<&Header> {
         let Some(id) = id else {
             return match self.open.is_empty() {
@@ -40,7 +41,7 @@ impl Post {
         let mut tasks = TasksGiven::default();
         for folder in me.mailbox.folders()?.into_iter().filter(|folder| *folder != Folder::Failed) {
             for name in me.mailbox.list(folder, usize::MAX)?.names {
-                // Where the subject is part of the name, nothing else need be opened.
+                // If the name contains the subject, other files need not be opened.
                 if file_name::short(&name).is_some() && !name.contains("-spawn") {
                     continue;
                 }

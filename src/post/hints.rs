@@ -1,12 +1,12 @@
-//! Hints: what to type next after each error. An agent gives up at the first confusing error; a line that works
-//! when it is pasted keeps it going.
+//! Hints: the next command to type after each error. An agent gives up at the first confusing error; a command that
+//! works when pasted keeps it going.
 
 use super::Error;
 use crate::mailbox::fault;
 use crate::room;
 
 impl Error {
-    /// What to type next, most useful first.
+    /// The next commands to type, most useful first.
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::UnknownName { nearest, all, .. } => names_hint(nearest, all),
@@ -64,7 +64,7 @@ impl Error {
                 if all.is_empty() {
                     "there are no groups yet".into()
                 } else {
-                    format!("there are: @{}", all.join(", @"))
+                    format!("groups here: @{}", all.join(", @"))
                 },
                 format!("postroom group add {name} MEMBER…"),
             ],
@@ -135,7 +135,7 @@ impl Error {
             }
             Self::IdTaken { .. } => vec!["leave --id out, or give another".into()],
             Self::Answered { .. } => {
-                vec!["postroom done TOKEN takes that one; postroom send NAME says more than it".into()]
+                vec!["postroom done TOKEN accepts that response; postroom send NAME adds to it".into()]
             }
             Self::Room(room::Error::NoRoom { .. }) => {
                 vec!["postroom setup NAME      makes the room and your mailbox in it".into()]
@@ -161,7 +161,7 @@ impl Error {
         }
     }
 
-    /// Whether the system forbade a write, as an agent's sandbox does.
+    /// Whether the system forbade a write, as a sandbox does.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Disk(e) | Self::Room(room::Error::Disk(e)) if e.is_forbidden())
     }
@@ -174,8 +174,8 @@ fn names_hint(nearest: &[String], all: &[String]) -> Vec<String> {
     }
     match all.len() {
         0 => hints.push("nobody has a mailbox here yet: postroom setup NAME".into()),
-        1..=20 => hints.push(format!("here are: {}", all.join(", "))),
-        n => hints.push(format!("here are {n} names: postroom names")),
+        1..=20 => hints.push(format!("names here: {}", all.join(", "))),
+        n => hints.push(format!("{n} names here: postroom names")),
     }
     hints
 }

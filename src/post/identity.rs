@@ -1,7 +1,7 @@
-//! Who a command acts as: the flag, else what this agent session is bound to, else the environment, else what this terminal is
-//! bound to in this room.
+//! The identity of a command: from the flag, else the binding of this agent session, else the environment, else the
+//! binding of this terminal in this room.
 //!
-//! Never guessed, never minted by accident, and never read out of text that a model produced.
+//! It is never guessed, never created by accident, and never read from text that a model wrote.
 
 use super::{Error, Post, Result};
 use crate::mailbox::workspace::MAILBOX;
@@ -10,7 +10,7 @@ use crate::name::{MailboxId, Name};
 use crate::person::Seat;
 use crate::session::Session;
 
-/// The program of a binding that is a terminal's.
+/// The program in the binding of a terminal.
 pub(super) const TERMINAL: &str = "terminal";
 
 /// The mailbox a command acts as.
@@ -23,14 +23,14 @@ pub struct Me {
     pub mailbox: Mailbox,
 }
 
-/// What said so.
+/// The source of an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     Flag,
     Environment,
     Session,
     Terminal,
-    /// The caller named an id itself: the seed's shell interface, and looks into other mailboxes.
+    /// The caller gave an id itself: the seed's shell interface, and reads of other mailboxes.
     Id,
 }
 
@@ -47,18 +47,18 @@ impl Why {
 }
 
 impl Me {
-    /// What people call this mailbox.
+    /// The display name of this mailbox.
     pub fn shown(&self) -> &str {
         self.name.as_deref().unwrap_or(self.id.as_str())
     }
 }
 
 impl Post {
-    /// The mailbox this command acts as; its time of last sight is set.
+    /// The mailbox this command acts as; updates its last-seen time.
     pub fn me(&self) -> Result<Me> {
         let (id, why) = self.my_id()?.ok_or(Error::WhoAmI)?;
         let mailbox = self.mailbox(&id)?;
-        // A room of a newer format is only looked at.
+        // A room of a newer format is only read.
         if self.room.may_write().is_ok() {
             mailbox.home().mark_seen();
         }
@@ -66,20 +66,20 @@ impl Post {
         Ok(Me { id, name, why, mailbox })
     }
 
-    /// The mailbox of an agent that this command works for.
+    /// The mailbox of the agent that this command works for.
     pub fn act_as(&self, name: &str) -> Result<Me> {
         self.other(&self.addressee(name)?)
     }
 
-    /// Whether nothing waits in the home of a mailbox, nothing is claimed there, and nothing is carried over to it. Told
-    /// at a glance, for whoever looks after many; whether its messages lie elsewhere is for the caller to know.
+    /// Whether the home of a mailbox has no unread mail, no claims, and nothing to collect. Cheap, for callers with
+    /// many mailboxes. The caller must know whether its messages are elsewhere.
     pub fn is_still(&self, id: &MailboxId) -> bool {
         let root = self.room.root();
         if !root.is_empty_at(&format!("{id}/{}", Folder::Inbox.word())).unwrap_or(false) {
             return false;
         }
-        // Three directories are always there (format.md §2.2). Where they are all, others need not be looked for, and to
-        // look for what is not there costs most.
+        // Three directories always exist (format.md §2.2). If there are no more, the others need not be looked up;
+        // look-ups of missing names cost most.
         if root.dirs_at(id.as_str()) == Some(3) {
             return true;
         }
@@ -87,13 +87,13 @@ impl Post {
             && root.stat(&format!("{id}/{MAILBOX}")).is_err_and(|e| e.is_missing())
     }
 
-    /// Another mailbox, looked into as if one were it.
+    /// Another mailbox, opened as if it were the caller's.
     pub fn other(&self, id: &MailboxId) -> Result<Me> {
         let name = self.registered().ok().and_then(|r| r.by_id(id)).map(|e| e.name.clone());
         Ok(Me { id: id.clone(), name, why: Why::Id, mailbox: self.mailbox(id)? })
     }
 
-    /// Which id this command acts as, if anything says so, whether or not there is such a mailbox.
+    /// The id this command acts as, if it has an identity; the mailbox need not exist.
     pub(super) fn my_id(&self) -> Result<Option<(MailboxId, Why)>> {
         if let Some(name) = &self.caller.flag {
             let id = self.resolve_or_adopt(name)?.ok_or_else(|| self.not_me(Why::Flag, name))?;
@@ -127,7 +127,7 @@ impl Post {
         Ok(Some((Session { program: TERMINAL.to_owned(), id }, seat)))
     }
 
-    /// Lets the commands that are typed in this terminal act as a mailbox. `false`: no person is at one.
+    /// Binds this terminal to a mailbox, for the commands typed in it. `false` if no person is at a terminal.
     pub(super) fn bind_terminal(&self, id: &MailboxId) -> Result<bool> {
         let Some((terminal, seat)) = self.terminal()?.filter(|(_, seat)| seat.is_a_persons()) else {
             return Ok(false);
@@ -136,7 +136,7 @@ impl Post {
         Ok(true)
     }
 
-    /// A name, else the id of a mailbox that is there.
+    /// Resolves a name, else the id of an existing mailbox.
     pub(super) fn resolve(&self, text: &str) -> Result<Option<MailboxId>> {
         match self.registered() {
             Ok(registry) => match registry.lookup(text)? {
@@ -151,7 +151,7 @@ impl Post {
         }
     }
 
-    /// The same for a name that a person typed: it may be that of an inbox that was made by hand a moment ago.
+    /// Resolves a name that a person typed: it may be that of an inbox made by hand a moment ago.
     fn resolve_or_adopt(&self, text: &str) -> Result<Option<MailboxId>> {
         match self.resolve(text)? {
             None if self.adopt_new_inboxes()? => self.resolve(text),
@@ -159,7 +159,7 @@ impl Post {
         }
     }
 
-    /// The mailbox of a recipient or of a filter: named, never guessed.
+    /// The mailbox of a recipient or a filter: by name, never guessed.
     pub fn addressee(&self, name: &str) -> Result<MailboxId> {
         self.resolve_or_adopt(name)?.ok_or_else(|| self.unknown(name))
     }

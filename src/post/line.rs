@@ -1,5 +1,5 @@
-//! Lines: one thing on one line, stable for scripts and cheap for models. The command line without a terminal and the
-//! MCP server say the same.
+//! Lines: one item per line, stable for scripts and cheap for models. The MCP server and the command line without a
+//! terminal print the same lines.
 
 use super::{Branch, Listed, Outcome, Post, Receipt, Sent, State};
 use crate::mailbox::presence::Presence;
@@ -7,7 +7,7 @@ use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::{Priority, visible};
 use crate::name::MessageId;
 
-/// The longest line of a header, in bytes: whoever wrote a message decides no more than this of what a look costs.
+/// The longest line of a header, in bytes. It bounds the cost of a check, however long a sender's fields are.
 const LONGEST: usize = 200;
 
 /// The longest name, channel or id in such a line.
@@ -27,7 +27,7 @@ pub fn of_header(post: &Post, header: &Header) -> String {
     visible::cut(&line, LONGEST)
 }
 
-/// What is worth knowing about a message before it is read.
+/// The marks of a message, shown before it is read.
 pub fn marks(header: &Header) -> impl Iterator<Item = String> {
     let envelope = &header.envelope;
     let priority = (envelope.priority != Priority::Normal).then(|| envelope.priority.to_string());
@@ -94,7 +94,7 @@ pub fn of_branch(post: &Post, branch: &Branch) -> String {
     )
 }
 
-/// From whom to whom.
+/// Sender and recipients.
 pub fn who(post: &Post, branch: &Branch) -> String {
     let to: Vec<&str> = branch.node.to.iter().map(|id| post.name_of(id)).collect();
     format!("{} → {}", post.name_of(&branch.node.from), to.join(", "))
@@ -123,24 +123,24 @@ pub fn of_state(post: &Post, state: &State) -> String {
     }
 }
 
-/// What became of a message that was sent, in words.
+/// The fate of a sent message, in words.
 pub fn of_sent(post: &Post, sent: &Sent) -> String {
     let gone = || "gone from that mailbox; no evidence".to_owned();
     sent.state.as_ref().map_or_else(gone, |state| of_state(post, state))
 }
 
-/// An id as it is shown: its eight digits, else all of it.
+/// An id for display: its eight digits, else all of it.
 pub fn brief(id: &str) -> String {
     MessageId::found(id).ok().and_then(|id| id.brief()).unwrap_or_else(|| visible::line(id))
 }
 
-/// `queued ID for NAME: SUBJECT`, or what else became of it.
+/// `queued ID for NAME: SUBJECT`, or another outcome.
 pub fn of_receipt(receipt: &Receipt) -> String {
     let (verdict, rest) = of_receipt_in_two(receipt);
     format!("{verdict} {rest}")
 }
 
-/// The same, with the verdict apart so that it can be painted.
+/// The line of [`of_receipt`], with the verdict apart so that it can be coloured.
 pub fn of_receipt_in_two(receipt: &Receipt) -> (&'static str, String) {
     let (short, to) = (receipt.id.short().unwrap_or_default(), visible::line(&receipt.name));
     match &receipt.outcome {

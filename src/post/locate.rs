@@ -1,5 +1,4 @@
-//! Locating: where in the whole room a message lies. By file names first; only names that carry the right
-//! digits are opened.
+//! Locating: finds a message in the whole room. Compares file names first, and opens only those with the right digits.
 
 use std::collections::BTreeMap;
 
@@ -36,23 +35,23 @@ impl Post {
         mailbox_ids(self.room.root())
     }
 
-    /// Every mailbox of the room that can be opened, one's own first. Each is opened when its turn comes: there may
-    /// be more of them than a process may hold open.
+    /// Every mailbox of the room that can be opened, the caller's own first. Each is opened only when it is needed:
+    /// there may be more of them than a process may hold open.
     pub(super) fn all_mailboxes(&self, me: Option<&Me>) -> Result<impl Iterator<Item = Result<Mailbox>>> {
         let own = me.map(|me| me.id.clone());
         let mut ids = self.mailbox_ids()?;
         ids.retain(|id| Some(id) != own.as_ref());
         let ids = own.clone().into_iter().chain(ids);
         Ok(ids.filter_map(move |id| match self.mailbox(&id) {
-            // The disk failed, or it is one's own: what lies there cannot be denied.
+            // The disk failed, or it is the caller's own: its mail must not count as absent.
             Err(e) if e.hides_mail() => Some(Err(e)),
             Err(_) if Some(&id) != own.as_ref() => None,
             other => Some(other),
         }))
     }
 
-    /// All copies of the one message that `reference` names, anywhere in the room; an exact id needs no
-    /// more than the names that carry its digits.
+    /// All copies of the one message that `reference` names, anywhere in the room; an exact id opens only the names
+    /// with its digits.
     pub fn locate(&self, me: Option<&Me>, reference: &str) -> Result<(MessageId, Vec<Copy>)> {
         let mut found: BTreeMap<MessageId, Vec<Copy>> = BTreeMap::new();
         let mut wanted = reference.to_owned();
@@ -63,7 +62,7 @@ impl Post {
                     found.entry(copy.header.envelope.id.clone()).or_default().push(copy);
                 }
             }
-            // Digits look into one's own mailbox first; what is found there is meant, and only that from here on.
+            // Digits are looked up in the caller's own mailbox first; a message found there is the one meant.
             if me.is_some_and(|me| me.id == *mailbox.id())
                 && found.len() == 1
                 && let Some(id) = found.keys().next()
@@ -82,7 +81,7 @@ impl Post {
         }
     }
 
-    /// Shows the readable headers of the room to `see`, but for files that are known already.
+    /// Calls `see` with each readable header of the room, except those of known files.
     pub(super) fn every_header(
         &self,
         is_known: impl Fn(&str, &str) -> bool,

@@ -1,7 +1,7 @@
-//! The verbs of mail: what everything above (command line, MCP, views) calls.
+//! The verbs of mail, called by everything above (command line, MCP, views).
 //!
-//! A [`Post`] is one room seen by one caller. Each verb has its file; none of them prints, asks or reads
-//! the environment. Order within a verb is always: check everything, act, record it in the journal.
+//! A [`Post`] is one room seen by one caller. Each verb has its file; none of them prints, asks or reads the
+//! environment. The order within a verb is always: check everything, act, record it in the journal.
 
 mod address;
 mod adopt;
@@ -92,7 +92,7 @@ pub use tree::{Chain, Shared, TreeStatus, clean_up, tree_status};
 pub use undo::Trashed;
 pub use wait::Awaited;
 
-/// Who calls, as far as flags, environment and agent session say. Filled in by the view.
+/// The caller, from flags, environment and agent session. Filled in by the view.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
     /// `--as`: a name, else an id.
@@ -105,25 +105,25 @@ pub struct Caller {
     pub sessions: Option<PathBuf>,
     /// The rooms of this user.
     pub rooms: Option<Rooms>,
-    /// The agent program's word, for the registry.
+    /// The agent program's short name, for the registry.
     pub harness: String,
-    /// The process that is to be remembered as the agent; a note for people, never evidence.
+    /// The process to record as the agent; a note for people, never evidence.
     pub pid: u64,
-    /// Inside a run of the dispatcher: how many automatic steps led to it.
+    /// Inside a run of the dispatcher: the number of automatic steps that led to it.
     pub hops: Option<u32>,
     /// The number of the thread that led to it.
     pub thread: Option<String>,
     /// Finds the `.claude` tree around the working directory.
     pub tree: Option<fn() -> Option<PathBuf>>,
-    /// The environment has the mark of an agent.
+    /// The environment marks the caller as an agent.
     pub by_agent: bool,
     /// The command may act as the mailbox that its terminal is bound to.
     pub terminal: bool,
-    /// Lets a person type a name at the terminal; `false`: it was not typed.
+    /// Asks a person to type a name at the terminal; `false` if it was not typed.
     pub typed: Option<fn(&str) -> bool>,
-    /// Notes a step of a run of a workflow that somebody other than the run sent.
+    /// Records a step of a workflow run that was not sent by the run itself.
     pub step_sent: Option<fn(&Room, &str, &SentStep)>,
-    /// Where it is recorded what the person said about requests.
+    /// The directory that records the person's decisions about requests.
     pub approvals: Option<PathBuf>,
 }
 
@@ -132,11 +132,11 @@ pub struct Caller {
 pub struct Post {
     room: Room,
     registry: std::result::Result<Registry, registry::Error>,
-    /// The registry after inboxes that were made by hand got their names.
+    /// The registry after inboxes made by hand were registered.
     renewed: OnceLock<Registry>,
-    /// The person at this command, once seen.
+    /// The person at this command, once verified.
     person: OnceLock<Person>,
-    /// The watch of the last wait, which is over.
+    /// The watch of the last wait, to be closed later.
     last_watch: Mutex<Option<Watch>>,
     caller: Caller,
 }
@@ -147,7 +147,7 @@ impl Post {
         Ok(Self::of(Room::open(root, clock)?, caller))
     }
 
-    /// Opens a room, making it if there is none: only for verbs that set something up.
+    /// Opens a room, and makes it if there is none: only for verbs that set something up.
     pub fn open_or_make(root: &Path, caller: Caller, clock: Arc<dyn Clock>) -> Result<Self> {
         Ok(Self::of(Room::open_or_make(root, clock)?, caller))
     }
@@ -170,12 +170,12 @@ impl Post {
         &self.room
     }
 
-    /// This room and caller, with what was registered since.
+    /// This room and caller, with the current registry.
     pub fn again(&self) -> Result<Self> {
         Self::open(self.room.path(), self.caller.clone(), self.room.shared_clock())
     }
 
-    /// How many automatic steps led to what this command sends.
+    /// The number of automatic steps that led to the messages of this command.
     pub fn hops(&self) -> Option<u32> {
         self.caller.hops
     }
@@ -192,8 +192,8 @@ impl Post {
         }
     }
 
-    /// Fails if the disk kept the registry from being read: what shows names would show ids. Without a registry, or with a
-    /// broken one, ids are all there is.
+    /// Fails if the disk kept the registry from being read: names would be shown as ids. Without a registry, or with a
+    /// broken one, ids are correct.
     pub fn names_are_known(&self) -> Result<()> {
         match self.registry() {
             Err(e) if e.hides_mail() => Err(e),
@@ -201,7 +201,7 @@ impl Post {
         }
     }
 
-    /// What people call a mailbox, as far as the registry can be read.
+    /// The display name of a mailbox: its id, if the registry cannot be read.
     pub fn name_of<'a>(&'a self, id: &'a str) -> &'a str {
         self.registered().map_or(id, |registry| registry.name_of(id))
     }
@@ -210,12 +210,12 @@ impl Post {
         self.room.clock().now()
     }
 
-    /// A mailbox, wherever its messages lie.
+    /// A mailbox, wherever its messages are.
     pub(crate) fn mailbox(&self, id: &MailboxId) -> Result<Mailbox> {
         self.placed(self.home(id)?)
     }
 
-    /// The home of a mailbox in this room. What another engine registered or made in part is completed.
+    /// The home of a mailbox in this room. It is completed if another engine only registered it or made a part of it.
     fn home(&self, id: &MailboxId) -> Result<Maildir> {
         let is_known = self.registered().is_ok_and(|registry| registry.by_id(id).is_some());
         let has_folders = || self.room.root().dirs_at(id.as_str()).is_some_and(|dirs| dirs >= 3);
@@ -224,7 +224,7 @@ impl Post {
             Extent::Whole => Some(Maildir::open(self.room.root(), id)),
             Extent::Part if self.room.may_write().is_err() => Some(Maildir::open(self.room.root(), id)),
             Extent::Part | Extent::Absent => match self.make_home(id) {
-                // It is being removed this moment.
+                // It is being removed right now.
                 Err(Error::Disk(e)) if e.is_missing() => None,
                 made => made?.map(Ok),
             },
@@ -236,12 +236,12 @@ impl Post {
         }
     }
 
-    /// The envelope of a message, as this room knows it.
+    /// The envelope of a message, completed from this room.
     pub(crate) fn header(&self, mailbox: &Mailbox, folder: Folder, name: &str) -> Reading<Header> {
         mailbox.read_header(folder, name, self, self.now())
     }
 
-    /// A whole message, as this room knows it.
+    /// A whole message, completed from this room.
     pub(crate) fn message(
         &self,
         mailbox: &Mailbox,

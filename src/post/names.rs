@@ -1,4 +1,4 @@
-//! Names: who exists, and what waits for each of them.
+//! Names: the mailboxes that exist, and the unread mail of each.
 
 use super::{Post, Result};
 use crate::clock::Timestamp;
@@ -15,23 +15,23 @@ pub struct Listed {
     pub protocol: String,
     pub harness: String,
     pub about: Option<String>,
-    /// Its unread mail and the time of the oldest; `None` if its directory cannot be looked into.
+    /// Number of unread messages and the time of the oldest; `None` if its directory cannot be read.
     pub unread: Option<(usize, Option<Timestamp>)>,
-    /// `None` likewise.
+    /// `None` if its directory cannot be read.
     pub presence: Option<Presence>,
 }
 
-/// Who is meant. Empty means everyone.
+/// Selects mailboxes. Empty means all.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    /// Names, in which `*` stands for anything but a dot, `**` for anything, and `?` for one character.
+    /// Names, where `*` matches anything but a dot, `**` anything, and `?` one character.
     pub patterns: Vec<String>,
-    /// Words that what an agent says it can do must hold, in any order and case.
+    /// Words that the agent's description must contain, in any order and case.
     pub about: Option<String>,
 }
 
 impl Names {
-    /// Whether a mailbox is meant.
+    /// Whether a mailbox is selected.
     pub fn fits(&self, entry: &Entry) -> bool {
         let called = |pattern: &String| {
             let pattern: Vec<char> = fold(pattern).chars().collect();
@@ -48,7 +48,7 @@ impl Names {
     }
 }
 
-/// Whether a name fits a pattern. A dot separates the levels of a role, and only `**` reaches over it.
+/// Whether a name matches a pattern. A dot separates the levels of a role, and only `**` matches it.
 fn glob(pattern: &[char], name: &[char]) -> bool {
     match pattern {
         [] => name.is_empty(),
@@ -63,7 +63,7 @@ fn glob(pattern: &[char], name: &[char]) -> bool {
 }
 
 impl Post {
-    /// Everyone in the registry who is meant, in its order. Costs one look into each mailbox and opens no message.
+    /// The selected entries of the registry, in its order. Lists each mailbox once and opens no message.
     pub fn names(&self, which: &Names) -> Result<Vec<Listed>> {
         let registry = self.registry()?;
         Ok(registry

@@ -1,8 +1,8 @@
-//! Notices: what a session hears of its mail without asking. Each message is told once, held for once and woken for
-//! once (`session::told`); nothing here reads a body, and an empty inbox costs one look.
+//! Notices: news of its mail that a session gets without asking. A session is notified once of each message, kept from
+//! stopping once and woken once (`session::told`). Nothing here reads a body, and an empty inbox costs one look.
 //!
-//! A session belongs to a mailbox because the environment says so, because it was bound, or because the person gave its
-//! program a standing name; a name that another living session holds is left to that one.
+//! A session gets its mailbox from the environment, from its binding, or from the standing name that the person gave
+//! its program. A name that another living session holds stays with that session.
 
 use super::identity::TERMINAL;
 use super::{Error, Me, Post, Result, Why};
@@ -13,25 +13,25 @@ use crate::process::Process;
 use crate::session::told::{Mark, Told};
 use crate::session::{self, Session};
 
-/// Headers that one notice looks at; the rest is counted.
+/// Headers that one notice reads; the rest is counted.
 const HEADERS: usize = 8;
 
-/// After how many seconds of silence a session that holds nothing is forgotten: thirty days.
+/// A session that holds no mailbox is forgotten after so many seconds of silence: thirty days.
 const FORGOTTEN: i64 = 30 * 24 * 3600;
 
-/// Whose a session is.
+/// The mailbox of a session.
 #[derive(Debug)]
 pub enum Attached {
     Mailbox(Box<Me>),
-    /// The name that it would have is held by another session.
+    /// Another session holds the name that it would have.
     Held {
         name: String,
     },
-    /// Nothing says who it is.
+    /// It has no identity.
     Nobody,
 }
 
-/// Mail that a session has not heard of.
+/// Mail that is new to a session.
 #[derive(Debug)]
 pub struct News {
     /// Headers of the first of them.
@@ -43,7 +43,7 @@ pub struct News {
 }
 
 impl Post {
-    /// The mailbox of the caller's session, binding it where that is due. `name`: whose it is if nothing else says so.
+    /// The mailbox of the caller's session, which is bound if needed. `name` is used if nothing else identifies it.
     pub fn attach(&self, name: Option<&str>, process: Option<Process>) -> Result<Attached> {
         let Some(session) = &self.caller.session else { return self.attach_without_session(name) };
         let wanted = match self.my_id() {
@@ -53,7 +53,7 @@ impl Post {
                 return Ok(Attached::Mailbox(Box::new(me)));
             }
             Ok(Some((id, _))) => id,
-            // Whoever lost a mailbox to another session does not get it back by a hook.
+            // A session that lost its mailbox to another does not get it back through a hook.
             Err(Error::TakenOver { name, .. }) => return Ok(Attached::Held { name }),
             Ok(None) => match name {
                 Some(name) => self.addressee(name)?,
@@ -61,7 +61,7 @@ impl Post {
             },
             Err(e) => return Err(e),
         };
-        // A spawned session is said to be itself at every hook; it is bound once.
+        // A spawned session gives its identity at every hook; it is bound once.
         if session.mailbox(&self.room)?.as_ref() == Some(&wanted) {
             match self.check_holder(session, &wanted) {
                 Ok(()) => {
@@ -104,7 +104,7 @@ impl Post {
         Ok(me)
     }
 
-    /// A session that was bound by a command has no process yet, and one that goes on is not over.
+    /// Completes a binding: one made by a command has no process yet, and a session that continues has not ended.
     fn refresh_binding(&self, session: &Session, me: &Me, process: Option<Process>) -> Result<()> {
         let Some(process) = process.filter(|_| self.room.may_write().is_ok()) else { return Ok(()) };
         let bound = session.bound(&self.room)?;
@@ -114,7 +114,7 @@ impl Post {
         Ok(())
     }
 
-    /// Whether a session may have a mailbox: nobody holds it, or who did is gone.
+    /// Whether a session may have a mailbox: it has no holder, or its holder is gone.
     fn is_free(&self, session: &Session, me: &Me) -> Result<bool> {
         let Some(holder) = self.holder_of(me)? else { return Ok(true) };
         if holder == *session {
@@ -128,7 +128,7 @@ impl Post {
         Ok(bound.is_none_or(|b| b.ended || b.process.is_gone() || b.process.pid == 0 && is_silent))
     }
 
-    /// Notes that the caller's session is over; its mailbox is free for the next.
+    /// Records the end of the caller's session; its mailbox is free for the next.
     pub fn detach(&self) -> Result<()> {
         let Some(session) = &self.caller.session else { return Ok(()) };
         self.room.may_write()?;
@@ -138,7 +138,7 @@ impl Post {
         Ok(())
     }
 
-    /// What the caller's session has not heard of. It has after this call, if anything is returned.
+    /// Mail that is new to the caller's session. Returned mail is recorded as known.
     pub fn news(&self, me: &Me, mark: Mark) -> Result<Option<News>> {
         match &self.caller.session {
             Some(session) => self.news_for(me, session, mark),
@@ -146,9 +146,9 @@ impl Post {
         }
     }
 
-    /// The same for any session of this mailbox.
+    /// As [`Post::news`], for the given session of this mailbox.
     pub fn news_for(&self, me: &Me, session: &Session, mark: Mark) -> Result<Option<News>> {
-        // What cannot be noted is not told: it would be told again and again.
+        // News that cannot be recorded is not given: it would be repeated each time.
         if self.room.may_write().is_err() {
             return Ok(None);
         }
@@ -175,13 +175,13 @@ impl Post {
         Ok(Some(News { headers, count: fresh.len(), names: fresh }))
     }
 
-    /// Whether a session would be woken.
+    /// Whether there is mail that would wake a session.
     pub fn is_news(&self, me: &Me, session: &Session) -> Result<bool> {
         self.refresh(&me.mailbox)?;
         Ok(!self.unheard(me, session, Mark::Woken)?.0.is_empty() && !me.mailbox.home().is_waited_on()?)
     }
 
-    /// Takes a wake-up back that did not reach its session.
+    /// Undoes a wake-up that did not reach its session.
     pub fn not_woken(&self, me: &Me, session: &Session, news: &News) -> Result<()> {
         let unread = self.unread(me)?;
         let _lock = Told::lock(&self.room)?;
@@ -191,14 +191,14 @@ impl Post {
         Ok(told.write(&self.room, session, &unread)?)
     }
 
-    /// Unread messages without a mark, all unread ones, and what was told.
+    /// Unread messages without a mark, all unread ones, and the session's record.
     fn unheard(&self, me: &Me, session: &Session, mark: Mark) -> Result<(Vec<String>, Vec<String>, Told)> {
         let unread = self.unread(me)?;
         if unread.is_empty() {
             return Ok((vec![], unread, Told::default()));
         }
         let told = Told::read(&self.room, session)?;
-        // Who has seen a header need not be woken for it.
+        // A session that has seen a header need not be woken for it.
         let heard = |name: &String| {
             told.has(name, mark)
                 || mark == Mark::Woken && (told.has(name, Mark::Told) || told.has(name, Mark::Held))
@@ -206,30 +206,30 @@ impl Post {
         Ok((unread.iter().filter(|name| !heard(name)).cloned().collect(), unread, told))
     }
 
-    /// The files of unread mail, the most urgent first.
+    /// The files of unread mail, most urgent first.
     fn unread(&self, me: &Me) -> Result<Vec<String>> {
         Ok(me.mailbox.unseen(usize::MAX)?.names)
     }
 
-    /// How many messages a notice would speak of.
+    /// The number of messages that a notice would mention.
     pub fn unread_count(&self, me: &Me) -> Result<usize> {
         self.refresh(&me.mailbox)?;
         Ok(self.unread(me)?.len())
     }
 
-    /// Headers that a command of the session has just shown are told; nothing depends on it.
+    /// Marks headers that a command of the session has just shown as known; a failure does no harm.
     pub(super) fn note_told(&self, me: &Me, headers: &[Header]) {
         if me.why == Why::Id || headers.is_empty() || self.room.may_write().is_err() {
             return;
         }
-        // Where a program's shell does not know its session, the mailbox does.
+        // If a program's shell does not know its session, the mailbox does.
         let holder = || {
             let holder = self.holder_of(me).ok().flatten();
             holder.filter(|h| h.program == self.caller.harness && !h.id.is_empty())
         };
         let Some(session) = self.caller.session.clone().or_else(holder) else { return };
         let note = || -> Result<()> {
-            // Only a session that has hooks is told anything.
+            // Only a session with hooks gets notices.
             if session.bound(&self.room)?.is_none_or(|bound| bound.mailbox != me.id) {
                 return Ok(());
             }
@@ -242,7 +242,7 @@ impl Post {
         let _ = note();
     }
 
-    /// Sessions of a program that are not over and hold their mailbox, with the mailbox.
+    /// Sessions of a program that have not ended and hold their mailbox, with the mailbox.
     pub fn sessions(&self, program: &str) -> Result<Vec<(Session, Me)>> {
         let mut found = vec![];
         for bound in session::all(&self.room, program)?.into_iter().filter(|bound| !bound.ended) {
@@ -255,11 +255,11 @@ impl Post {
         Ok(found)
     }
 
-    /// Removes what is recorded of sessions that are silent for long and hold no mailbox any more: each run of a program is
-    /// a session, so there would be ever more of them. Whoever still holds a mailbox may come back after any time.
+    /// Removes the records of sessions that were silent for long and hold no mailbox: each run of a program is a
+    /// session, so the records would grow without end. A session that still holds a mailbox may return at any time.
     pub(super) fn forget_old_sessions(&self) {
         let Ok(old) = session::silent(&self.room, self.now(), FORGOTTEN) else { return };
-        // A terminal holds no mailbox, and may be open for long.
+        // A terminal holds no mailbox, and may stay open for long.
         let is_open = |bound: &session::Bound| bound.session.program == TERMINAL && !bound.process.is_gone();
         for bound in old.into_iter().filter(|bound| !is_open(bound)) {
             let holder = match self.other(&bound.mailbox) {
@@ -267,17 +267,17 @@ impl Post {
                 Err(Error::NoMailbox { .. } | Error::NoPlace { .. }) => Ok(None),
                 Err(e) => Err(e),
             };
-            // What cannot be looked at may be held.
+            // A mailbox that cannot be read may be held.
             if holder.is_ok_and(|holder| holder.is_none_or(|holder| holder != bound.session)) {
                 let _ = bound.session.forget(&self.room);
             }
         }
     }
 
-    /// The directories in which mail of a mailbox may arrive, in whatever protocol.
+    /// The directories in which mail of a mailbox may arrive, in any protocol.
     pub fn watched(&self, me: &Me) -> Result<Vec<std::path::PathBuf>> {
         let mut dirs = me.mailbox.arrival_dirs()?;
-        // An agent of a tree may write by hand to somebody who is not in it.
+        // An agent of a tree may write by hand to a mailbox outside of the tree.
         for inboxes in
             self.known_trees().into_iter().map(|tree| tree.join("inboxes")).filter(|dir| dir.is_dir())
         {

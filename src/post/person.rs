@@ -1,9 +1,9 @@
-//! The person's mailbox, `user`, and the person's word about a request.
+//! The person's mailbox, `user`, and the person's decision about a request.
 //!
-//! Only a person opens or answers the mail of `user` ([`crate::person`]); what an agent sends as `user` says `via`. A word counts
-//! for a gate only if a person's command has recorded it in `<approvals>/<hash of the request's id>`, which is outside of
-//! every room: agents in a sandbox cannot write there. A record is made once and never changes, because a run that is computed again
-//! must come to the same end.
+//! Only a person opens or answers the mail of `user` ([`crate::person`]); messages that an agent sends as `user` have
+//! the field `via`. A decision counts for a gate only if a person's command recorded it in `<approvals>/<hash of the
+//! request's id>`. That is outside of every room, so agents in a sandbox cannot write there. A record is made once and
+//! never changes, because a run that is computed again must reach the same end.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,10 +16,10 @@ use crate::person::{self, Person};
 /// The name of the person's mailbox.
 pub const USER: &str = "user";
 
-/// The field that names the agent which sent something as `user`.
+/// The field that names the agent that sent a message as `user`.
 pub const VIA: &str = "via";
 
-/// What a person said about a request, and from where.
+/// A person's decision about a request, and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
     pub v: u32,
@@ -33,7 +33,7 @@ pub struct Said {
 }
 
 impl Post {
-    /// Whether this is the mailbox of the person. Where the registry cannot be read, what may be is.
+    /// Whether this is the mailbox of the person. If the registry cannot be read, any mailbox that may be counts.
     pub fn is_persons(&self, id: &MailboxId) -> bool {
         let is_user = |name: &str| name.eq_ignore_ascii_case(USER);
         is_user(id.as_str())
@@ -43,12 +43,12 @@ impl Post {
             }
     }
 
-    /// Whether a gate that asks this name asks the person.
+    /// Whether a gate addressed to this name asks the person.
     pub fn asks_person(&self, name: &str) -> bool {
         name.eq_ignore_ascii_case(USER) || self.addressee(name).is_ok_and(|id| self.is_persons(&id))
     }
 
-    /// The person at this command, who was seen before or types `name` if that is needed.
+    /// The person at this command: already verified, or types `name` if needed.
     pub fn person(&self, name: &str) -> Result<&Person> {
         if let Some(person) = self.person.get() {
             return Ok(person);
@@ -58,12 +58,12 @@ impl Post {
         Ok(self.person.get_or_init(|| person))
     }
 
-    /// Refuses the mail of the person to anybody else.
+    /// Refuses the person's mail to all other callers.
     pub(super) fn may_open(&self, id: &MailboxId) -> Result<()> {
         if self.is_persons(id) { self.person(USER).map(drop) } else { Ok(()) }
     }
 
-    /// Who really sends what is sent as `user`, if it is not the person.
+    /// The agent that sends as `user`, if the sender is not the person.
     pub(super) fn via(&self) -> Option<String> {
         if self.person.get().is_some() || person::look(self.caller.by_agent).is_ok() {
             return None;
@@ -73,7 +73,7 @@ impl Post {
         Some(bound.map_or_else(|| self.caller.harness.clone(), |id| self.name_of(id.as_str()).to_owned()))
     }
 
-    /// What the person has said about a request.
+    /// The person's decision about a request.
     pub fn said(&self, request: &MessageId) -> Result<Option<Said>> {
         let Some(place) = &self.caller.approvals else { return Ok(None) };
         let Some(dir) = Dir::open(place).if_any()? else { return Ok(None) };
@@ -86,7 +86,7 @@ impl Post {
         Ok(Some(said).filter(|said| said.request == request.as_str()))
     }
 
-    /// Records what the person says; durable on return. Another word than before is refused.
+    /// Records the person's decision; durable on return. A different later decision is refused.
     pub fn say(&self, request: &MessageId, run: &str, answer: &str) -> Result<()> {
         let terminal = self.person(run)?.terminal.clone();
         let said = Said {
@@ -102,7 +102,7 @@ impl Post {
         let dir = Dir::make(place)?;
         match dir.place(&file_of(request), &serde_json::to_vec(&said).unwrap_or_default()) {
             Err(mailbox::Error::Exists { .. }) => match self.said(request)? {
-                // The command that wrote it may have been interrupted before it was durable.
+                // The command that wrote it may have been interrupted before the sync.
                 Some(before) if before.answer == answer => dir.sync()?,
                 _ => return Err(Error::SaidBefore { id: request.to_string() }),
             },

@@ -1,8 +1,8 @@
-//! Prune: moves mailboxes that are named, old finished mail, and runs of workflows as a whole into the trash of the room.
+//! Prune: moves named mailboxes, old finished mail, and whole workflow runs into the trash of the room.
 //!
-//! It says first what it would do, and never touches unread mail unless told. A sender that has a mailbox open while it is pruned
-//! is not believed to have delivered: see [`Maildir::publish`]. Interrupted at any point, it leaves each mailbox in its place or
-//! in the trash, where the next command that needs it finds it ([`trash::return_unfinished`]).
+//! It first shows a plan, and never touches unread mail unless asked to. A sender that has a mailbox open while it is
+//! pruned must not report a delivery: see [`Maildir::publish`]. After an interruption at any point, each mailbox is in
+//! its place or in the trash, where the next command that needs it finds it ([`trash::return_unfinished`]).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::registry::{Editing, Registry};
 /// How many messages are moved between two reports of progress.
 const AT_ONCE: usize = 500;
 
-/// Runs of workflows, as far as a prune has to know them. They are made of mail and so stand above it: they are handed in.
+/// The functions of workflow runs that a prune needs. Runs are built on mail, so they are passed in.
 pub trait RunsToPrune {
-    /// The mailboxes of the room that are those of runs.
+    /// The mailboxes of the room that belong to runs.
     fn mailboxes(&self, post: &Post) -> Result<BTreeSet<String>>;
-    /// Since when a run is over, and how many messages it has; refused: it is in progress, or nobody can tell how it stands.
+    /// When a run ended, and its number of messages. An error if it is in progress, or its state is unknown.
     fn over(&self, post: &Post, run: &str) -> Result<(Timestamp, usize)>;
-    /// Moves a run that is over into the trash; `mailbox` moves its mailbox.
+    /// Moves a finished run into the trash; `mailbox` moves its mailbox.
     fn remove(
         &self,
         post: &Post,
@@ -35,11 +35,11 @@ pub trait RunsToPrune {
         bag: &Bag,
         mailbox: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()>;
-    /// Brings back what is kept of the runs in a bag.
+    /// Restores the stored runs in a bag.
     fn bring_back(&self, post: &Post, bag: &Bag) -> Result<()>;
 }
 
-/// What is to go.
+/// Selects what to prune.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Mailboxes, by name.
@@ -48,13 +48,13 @@ pub struct Wanted {
     pub archived: Option<Duration>,
     /// Dead letters older than this.
     pub failed: Option<Duration>,
-    /// Look for old mail only here; else everywhere.
+    /// Only look for old mail in this mailbox; `None`: in all.
     pub only: Option<String>,
-    /// Mailboxes go even with unread mail in them.
+    /// Also prune mailboxes with unread mail.
     pub unread: bool,
 }
 
-/// One thing that would go.
+/// One item of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doomed {
     Mailbox {
@@ -63,7 +63,7 @@ pub enum Doomed {
         unread: usize,
         messages: usize,
     },
-    /// A run of a workflow that is over, as a whole.
+    /// A whole finished workflow run.
     Run {
         id: MailboxId,
         messages: usize,
@@ -100,7 +100,7 @@ impl Doomed {
 }
 
 impl Post {
-    /// What a prune would remove, in the order it would.
+    /// The plan of a prune, in its order.
     pub fn prune_plan(
         &self,
         me: Option<&Me>,
@@ -121,7 +121,7 @@ impl Post {
             }
             let shown = self.name_of(id.as_str()).to_owned();
             let (mut unread, mut messages) = (0, 0);
-            // A mailbox whose directory went in an interrupted run has only its name left.
+            // An interrupted run removed its directory; only the name is left.
             if let Ok(mailbox) = Maildir::open(self.room.root(), &id) {
                 mailbox.return_expired(self.room.clock())?;
                 unread = unfinished(&mailbox)?;
@@ -156,7 +156,7 @@ impl Post {
             }
             for (folder, age) in [(Folder::Archive, wanted.archived), (Folder::Failed, wanted.failed)] {
                 let Some(age) = age else { continue };
-                // What a run has accepted is what it is; that goes with the run.
+                // The mail that a run accepted is its state; it goes with the run.
                 if folder == Folder::Archive && runs.contains(mailbox.id().as_str()) {
                     continue;
                 }
@@ -168,8 +168,8 @@ impl Post {
         Ok(plan)
     }
 
-    /// Moves what was planned into one bag of the trash and frees what is too old there. Gives the id by which it can be brought
-    /// back; `None`: it is gone for ever. `progress` is told how much is done.
+    /// Moves the planned items into one bag of the trash, and frees old bags. Returns the id for `undo`; `None` if the
+    /// items are deleted. Calls `progress` with the number done.
     pub fn prune(
         &self,
         by: &str,
@@ -181,12 +181,12 @@ impl Post {
         self.room.may_write()?;
         let trash = Trash::make(self.room.root())?;
         self.return_unfinished(&Editing::begin(self.room.root())?, &trash)?;
-        // First, while nothing has been moved: it may fail, and it makes room.
+        // First, before anything is moved: it may fail, and it frees space.
         trash.expire(self.now())?;
         let bag = trash.new_bag(self.now())?;
         let moved = self.fill(by, &bag, plan, workflows, &mut progress);
         let is_empty = self.trashed_in(&bag).is_ok_and(|what| what.is_empty());
-        // After an error a mailbox may be here that nobody has counted.
+        // After an error the bag may hold a mailbox that was not counted.
         if forever && moved.is_ok() || is_empty {
             trash.remove(&bag)?;
         }
@@ -194,8 +194,8 @@ impl Post {
         Ok((!forever && !is_empty).then_some(bag.id))
     }
 
-    /// Puts back what interrupted prunes left in the trash, and forgets what they had noted: a name that is registered was not
-    /// pruned. Nothing of it may expire.
+    /// Restores mailboxes that interrupted prunes left in the trash, and removes their notes: a registered name was not
+    /// pruned. None of this may expire.
     pub(super) fn return_unfinished(&self, editing: &Editing<'_>, trash: &Trash) -> Result<()> {
         for bag in trash.bags()? {
             for (id, _) in bag.mailboxes()? {
@@ -220,7 +220,7 @@ impl Post {
         for part in plan.chunk_by(Doomed::goes_with).flat_map(|folder| folder.chunks(AT_ONCE)) {
             match &part[0] {
                 Doomed::Mailbox { id, name, unread, .. } => self.prune_mailbox(by, bag, id, name, *unread)?,
-                // Answers that came too late are unread, and nobody waits for them.
+                // Any number of unread messages: late answers, for which nobody waits.
                 Doomed::Run { id, .. } => workflows.remove(self, id.as_str(), bag, &mut || {
                     self.prune_mailbox(by, bag, id, id.as_str(), usize::MAX)
                 })?,
@@ -235,7 +235,7 @@ impl Post {
         Ok(())
     }
 
-    /// The directory disappears in one step, then the name.
+    /// Removes the directory in one step, then the name.
     fn prune_mailbox(&self, by: &str, bag: &Bag, id: &MailboxId, name: &str, planned: usize) -> Result<()> {
         let root = self.room.root();
         let mut editing = Editing::begin(root)?;
@@ -243,11 +243,11 @@ impl Post {
         editing.registry.entries = staying;
         let going = Registry { entries: going, strange: vec![] };
         if !going.entries.is_empty() {
-            // An earlier prune was interrupted before it had counted.
+            // An earlier prune was interrupted before it counted.
             trash::return_unfinished(root, id)?;
         }
         if going.entries.is_empty() && root.stat(id.as_str()).is_err_and(|e| e.is_missing()) {
-            // Another prune was quicker.
+            // Another prune was faster.
             return Ok(());
         }
         let mut groups = Groups::load(root)?;
@@ -255,7 +255,7 @@ impl Post {
         let note = json!({"v": 1, "names": going.render(), "groups": &taken});
         bag.note(id, note.to_string().as_bytes())?;
         if let Some(mailbox) = bag.take_mailbox(root, id)? {
-            // Mail that came after the plan was made was not agreed to.
+            // Mail that arrived after the plan was not part of the agreement.
             let unread = unfinished(&mailbox)?;
             if unread > planned {
                 bag.return_mailbox(root, id)?;
@@ -272,7 +272,7 @@ impl Post {
     }
 }
 
-/// Mail that nobody has finished: unread, or claimed by somebody who is at it.
+/// Unfinished mail: unread, or claimed under a valid lease.
 fn unfinished(mailbox: &Maildir) -> Result<usize> {
     let claimed = || -> Result<usize> {
         let mut count = 0;
@@ -281,7 +281,7 @@ fn unfinished(mailbox: &Maildir) -> Result<usize> {
         }
         Ok(count)
     };
-    // A message that is released or claimed meanwhile is seen in one of the looks.
+    // A message that is released or claimed meanwhile is seen in one of the lists.
     let (before, unread, after) = (claimed()?, mailbox.list(Folder::Inbox, 0)?.total, claimed()?);
     Ok(unread + before.max(after))
 }

@@ -1,7 +1,7 @@
-//! Read: a whole message, and the steps that follow once it was shown.
+//! Read: opens a whole message, and archives it once it was shown.
 //!
-//! Opening consumes nothing. The view writes the text out, checks that it went out, and only then calls
-//! [`Post::shown`], which archives. What cannot be read is put into quarantine and told about.
+//! Opening consumes nothing. The view writes the text out, checks that the write succeeded, and only then calls
+//! [`Post::shown`], which archives. Unreadable files are put into quarantine and reported.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,23 +24,23 @@ pub struct Opened {
     pub name: String,
     pub message: Message,
     pub time: Timestamp,
-    /// Where it will lie once it was shown.
+    /// Its path once it was shown.
     pub path: PathBuf,
 }
 
-/// What a look for the next message found.
+/// The result of a search for the next message.
 #[derive(Debug, Default)]
 pub struct Next {
     pub opened: Option<Opened>,
-    /// Now in quarantine, or left alone where there is none.
+    /// Now in quarantine; without a quarantine, left in place.
     pub put_away: Vec<Unreadable>,
-    /// The disk failed on these; they are where they were.
+    /// The disk failed on these; they stay in place.
     pub skipped: Vec<Unreadable>,
 }
 
 impl Post {
-    /// The next unread message, in the order of `check`, and what could not be read on the way to it.
-    /// `peek`: nothing is moved, not even what is broken.
+    /// The next unread message, in the order of `check`, and the unreadable files before it. With `peek` nothing is
+    /// moved, not even a broken file.
     pub fn open_next(&self, me: &Me, peek: bool) -> Result<Next> {
         self.may_open(&me.id)?;
         if !peek {
@@ -52,7 +52,7 @@ impl Post {
             for (name, what) in listing.strange.iter().filter(|_| !peek) {
                 next.put_away.push(self.quarantine(me, name, format!("it is {what}"))?);
             }
-            // What is known to be broken is said too, and never given.
+            // Files known to be broken are reported too, and never returned.
             let broken = listing.broken.iter().map(|name| (name, false));
             for (name, is_message) in broken.chain(listing.names.iter().map(|name| (name, true))) {
                 match self.message(&me.mailbox, Folder::Inbox, name) {
@@ -74,7 +74,7 @@ impl Post {
         Ok(next)
     }
 
-    /// The message that `reference` names, wherever in this mailbox it is.
+    /// The message that `reference` names, anywhere in this mailbox.
     pub fn open_message(&self, me: &Me, reference: &str, peek: bool) -> Result<Opened> {
         self.refresh(&me.mailbox)?;
         self.open_found(me, reference, peek, self.find(me, reference)?)
@@ -90,7 +90,7 @@ impl Post {
         let Found { folder, name } = found;
         match self.message(&me.mailbox, folder, &name) {
             Ok(Some((message, time))) => Ok(self.opened(me, folder, &name, message, time)),
-            // Someone archived it between the look and the opening; there it is read as well.
+            // Another process archived it between the look and the opening; the archive has it.
             Ok(None) if folder == Folder::Inbox => match self.message(&me.mailbox, Folder::Archive, &name) {
                 Ok(Some((message, time))) => Ok(self.opened(me, Folder::Archive, &name, message, time)),
                 Err(broken) if broken.passing => Err(Error::Failing { why: broken.why }),
@@ -129,7 +129,7 @@ impl Post {
         Ok(Unreadable { passing: false, ..Unreadable::failing(&shown, why) })
     }
 
-    /// Archives a message after its text was written out. Twice is no error.
+    /// Archives a message after its text was written out. A second call is not an error.
     pub fn shown(&self, me: &Me, opened: &Opened) -> Result<()> {
         if opened.folder != Folder::Inbox {
             return Ok(());
@@ -141,7 +141,7 @@ impl Post {
             self.record_move("shown", me, envelope.id.as_str(), &name);
             return Ok(());
         }
-        // Somebody has archived it meanwhile, which is as good, or works on it.
+        // Another process has archived it meanwhile, or works on it.
         for token in me.mailbox.tokens()? {
             if me.mailbox.terms(token)?.is_some_and(|terms| terms.file == opened.name) {
                 return Err(Error::NotUnread { reference: envelope.id.to_string(), folder: "claimed" });
@@ -150,7 +150,7 @@ impl Post {
         Ok(())
     }
 
-    /// What was found, unless it is a file that is no message.
+    /// The found message, unless the file is not a message.
     pub(super) fn readable(&self, me: &Me, found: Found) -> Result<Found> {
         if found.folder == Folder::Quarantine
             && let Err(broken) = self.message(&me.mailbox, found.folder, &found.name)
@@ -161,7 +161,7 @@ impl Post {
         Ok(found)
     }
 
-    /// The message that is to be filed; what lies there already is found last.
+    /// The message to be moved to `to`; one that is already there is found last.
     pub fn find_to_file(&self, me: &Me, reference: &str, to: Folder) -> Result<Found> {
         match to {
             Folder::Inbox => match self.find_first(me, reference, [Folder::Archive, Folder::Inbox]) {
@@ -184,7 +184,7 @@ impl Post {
         }
     }
 
-    /// Files a message away unread, or back. `false`: it was there already.
+    /// Archives a message unread, or moves it back. `false` if it was already there.
     pub fn file(&self, me: &Me, reference: &str, to: Folder) -> Result<(Found, bool)> {
         self.room.may_write()?;
         if to == Folder::Archive
@@ -199,7 +199,7 @@ impl Post {
             }
             return Ok((Found { folder: to, name }, how == ArchivedHow::Now));
         }
-        // Somebody else may move it between the look and the move.
+        // Another process may move it between the look and the move.
         for _ in 0..8 {
             if let Some(filed) = self.file_found(me, self.find_to_file(me, reference, to)?, to)? {
                 return Ok(filed);
@@ -208,10 +208,10 @@ impl Post {
         Err(Error::NoMessage { reference: reference.to_owned() })
     }
 
-    /// Files a message that was found. `None`: it is not there any more.
+    /// Moves a message that was found. `None` if it is no longer there.
     fn file_found(&self, me: &Me, found: Found, to: Folder) -> Result<Option<(Found, bool)>> {
         if found.folder == to {
-            // The run that moved it may have been interrupted before that was durable.
+            // The run that moved it may have been interrupted before the sync.
             me.mailbox.sync_moved(to, &found.name)?;
             return Ok(Some((found, false)));
         }
@@ -222,7 +222,7 @@ impl Post {
                 }
                 header.envelope.id.to_string()
             }
-            // A file that is not a message can be archived too.
+            // A file that is not a message can also be archived.
             Ok(None) => String::new(),
             Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
             Err(_) => String::new(),

@@ -1,8 +1,8 @@
-//! Reply: an answer to the sender, in its thread; then the answered message is archived.
+//! Reply: sends an answer to the sender, in its thread, then archives the answered message.
 //!
-//! A reply that is interrupted and run again is not delivered twice: before it delivers, it leaves an empty
-//! file in `answering/` whose name holds the answered message and the id of the answer, and a later run
-//! finds that id there (format.md §5.4). Replies of one mailbox take turns.
+//! A reply that is interrupted and run again is not delivered twice. Before it delivers, it leaves an empty file in
+//! `answering/`, whose name holds the answered message and the id of the answer; a later run finds that id there
+//! (format.md §5.4). Replies of one mailbox are serialised.
 
 use super::collect::inherited;
 use super::{Destination, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
@@ -18,11 +18,11 @@ use crate::name::{MailboxId, MessageId, Name};
 const FOLDER: &str = "answering";
 const LOCK: &str = ".answer.lock";
 
-/// What came of a reply.
+/// The result of a reply.
 #[derive(Debug)]
 pub struct Answer {
     pub receipt: Receipt,
-    /// The id of the message that was answered, and whether it left the inbox with that.
+    /// The id of the answered message, and whether it left the inbox.
     pub answered: MessageId,
     pub archived: bool,
 }
@@ -50,19 +50,19 @@ impl Post {
         };
         let receipt =
             Receipt { outcome: receipt.outcome.map_failure(|e| self.at_field(me, &found, e)), ..receipt };
-        // An answer that is there and may not survive a power cut finds itself when this is run again.
+        // An answer that may not survive a power cut is recognised when this runs again.
         let archived = !matches!(receipt.outcome, Outcome::Failed(_) | Outcome::Unproven(_))
             && self.finish_answered(me, &found, &asked.id)?;
         if archived {
             self.record_move("answered", me, asked.id.as_str(), &found.name);
         } else if found.folder == Folder::Archive && matches!(receipt.outcome, Outcome::Already(_)) {
-            // The run that moved it may have been interrupted before that was durable.
+            // The run that moved it may have been interrupted before the sync.
             me.mailbox.sync_moved(Folder::Archive, &found.name)?;
         }
         Ok(Answer { receipt, answered: asked.id, archived })
     }
 
-    /// Ends a question that has its answer. A failed one may have been put back among the unread meanwhile.
+    /// Ends an answered question. A failed one may have been moved back to the unread mail meanwhile.
     fn finish_answered(&self, me: &Me, found: &Found, asked: &MessageId) -> Result<bool> {
         if me.mailbox.finish(found.folder, &found.name, None)? {
             return Ok(true);
@@ -72,14 +72,13 @@ impl Post {
         }
         match self.find(me, asked.as_str()) {
             Ok(now) if now.folder == Folder::Inbox => Ok(me.mailbox.finish(now.folder, &now.name, None)?),
-            // The answer is given, whatever became of the question.
+            // The answer is given, whatever happened to the question.
             Ok(_) | Err(Error::NoMessage { .. }) => Ok(false),
             Err(e) => Err(e),
         }
     }
 
-    /// Finds the message that is to be answered. From here on nobody else can end the claim it is under, or give it to another
-    /// because its lease is over.
+    /// Finds the message to answer. From here on no other process can end its claim, or return it because its lease expired.
     fn begin_answer(&self, me: &Me, reference: &str) -> Result<(Found, Envelope, Option<Lock>)> {
         for _ in 0..=8 {
             let found = self.find(me, reference)?;
@@ -90,7 +89,7 @@ impl Post {
             };
             match self.header(&me.mailbox, found.folder, &found.name) {
                 Ok(Some(header)) => return Ok((found, header.envelope, turn)),
-                // Somebody moved it between the look and the opening.
+                // Another process moved it between the look and the opening.
                 Ok(None) => {}
                 Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
                 Err(broken) => {
@@ -102,7 +101,7 @@ impl Post {
         Err(Error::NoMessage { reference: reference.to_owned() })
     }
 
-    /// An answer to a claimed message is its owner's to give: it cannot be taken back.
+    /// Only its owner may answer a claimed message: an answer cannot be withdrawn.
     fn check_owner(&self, me: &Me, mailbox: &Mailbox, found: &Found) -> Result<()> {
         if let Folder::Claimed(token) = found.folder
             && let Some(terms) = mailbox.terms(token)?.filter(|terms| terms.owner != me.id.as_str())
@@ -113,7 +112,7 @@ impl Post {
         Ok(())
     }
 
-    /// Keeps an answer where it was given, if the protocol has a place for it. `failed`: why it could not be done.
+    /// Stores an answer with its question, if the protocol has a place for it. `failed`: why the request failed.
     pub(super) fn keep_answer(
         &self,
         mailbox: &Mailbox,
@@ -134,7 +133,7 @@ impl Post {
         Ok(mailbox.keep_answer(&found.name, asked, &draft)?)
     }
 
-    /// Carries an answer that is kept where it was given to its asker. A sender without a mailbox finds it there.
+    /// Delivers a stored answer to its asker. A sender without a mailbox finds it where it is stored.
     pub(super) fn carry_answer(
         &self,
         worker: &Mailbox,
@@ -165,10 +164,10 @@ impl Post {
             }
             other => other?,
         };
-        // A failure is information, whatever it is a failure of.
+        // A failure is information, even if it answers an answer.
         letter.asks_again &= answer.failed.is_none();
         let receipt = home.send_back(&self.sender(worker, origin.as_ref()), &letter, &answer.id, true)?;
-        // Written by hand and then by a command, or changed since: what was carried first is what counts.
+        // Written by hand and then by a command, or changed since: the answer that was delivered first counts.
         Ok(match receipt.outcome {
             Outcome::Failed(Error::IdTaken { .. }) => {
                 Receipt { outcome: Outcome::Already(Folder::Inbox), ..receipt }
@@ -177,7 +176,7 @@ impl Post {
         })
     }
 
-    /// `user`, and everybody else without a mailbox, reads an answer where it was given.
+    /// `user`, and any sender without a mailbox, reads an answer where it is stored.
     fn left_with_worker(&self, worker: &Mailbox, answer: &KeptAnswer) -> Result<Receipt> {
         let file = answer.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let subject = answer.message.envelope.subject.clone();
@@ -199,7 +198,7 @@ impl Post {
         let Some(route) = route else { return Err(self.no_sender(&asked.from)) };
         Ok(Letter {
             subject: Some(letter.subject.clone().unwrap_or_else(|| subject_of_answer(&asked.subject))),
-            // What others wrote need not obey the rules of what is written here.
+            // Fields from other programs need not obey our rules.
             channel: letter.channel.clone().or_else(|| asked.channel.as_deref().map(folded)),
             reply_to: Some(asked.id.clone()),
             priority: if letter.priority == Priority::Normal { asked.priority } else { letter.priority },
@@ -217,7 +216,7 @@ impl Post {
         }
     }
 
-    /// Says in which line of which file the path stands that was refused.
+    /// Adds file and line of the refused path to an error.
     fn at_field(&self, me: &Me, found: &Found, e: Error) -> Error {
         let (field, why) = match e {
             Error::Disk(mailbox::Error::Destination { path, why }) => {
@@ -229,7 +228,7 @@ impl Post {
         let file = me.mailbox.path(found.folder, &found.name);
         let text = me.mailbox.text(found.folder, &found.name).unwrap_or_default();
         let line_of = |field: &str| text.lines().position(|line| line.starts_with(field)).map(|at| at + 1);
-        // What was carried over from a workspace has the same path in a field of ours.
+        // A message from a workspace has the same path in a field of ours.
         let (field, line) = match (line_of(field), line_of(REPLY_PATH)) {
             (None, Some(line)) => (REPLY_PATH, line),
             (line, _) => (field, line.unwrap_or(1)),
@@ -237,14 +236,14 @@ impl Post {
         Error::Field { file: file.display().to_string(), line, field, why }
     }
 
-    /// Ends a reply whose receipt was written out: from here on, running it again is a second answer.
+    /// Ends a reply whose receipt was written out: from now on a second run is a second answer.
     pub fn answered(&self, me: &Me, answer: &Answer) {
         if matches!(answer.receipt.outcome, Outcome::Queued | Outcome::Already(_)) {
             forget(me, &answer.answered);
         }
     }
 
-    /// `origin`: the room in which the answer is delivered, if it is another one.
+    /// `origin`: the room in which the answer is delivered, if that is another one.
     fn answer(&self, me: &Me, asked: &MessageId, letter: &Letter, origin: Option<&Self>) -> Result<Receipt> {
         let (home, sender) = (origin.unwrap_or(self), self.sender(&me.mailbox, origin));
         let one = |id: &MessageId, retry: bool| home.send_back(&sender, letter, id, retry);
@@ -253,12 +252,12 @@ impl Post {
         }
         let _turn = me.mailbox.dir().lock(LOCK)?;
         let folder = me.mailbox.dir().make_sub(FOLDER)?;
-        // Else a power cut could take the note and leave the answer. An earlier run may have made the folder.
+        // Otherwise a power cut could remove the note and leave the answer. An earlier run may have made the folder.
         let keep = || folder.sync().and_then(|()| me.mailbox.dir().sync());
         if let Some(id) = begun(&folder, asked)? {
             keep()?;
             let receipt = one(&id, true)?;
-            // Other words than last time: the first answer did arrive, and this is a second one.
+            // The text differs from the last run: the first answer did arrive, and this is a second one.
             if !matches!(receipt.outcome, Outcome::Failed(Error::IdTaken { .. })) {
                 return Ok(receipt);
             }
@@ -271,7 +270,7 @@ impl Post {
         folder.touch(&format!("{}.{id}", key(asked)))?;
         keep()?;
         let sent = one(&id, false);
-        // What certainly did not arrive needs no note; whatever is said next is another answer.
+        // An answer that certainly did not arrive needs no note; the next text is another answer.
         if sent.as_ref().map_or(true, |receipt| matches!(receipt.outcome, Outcome::Failed(_))) {
             forget(me, asked);
         }
@@ -279,12 +278,12 @@ impl Post {
     }
 }
 
-/// A question that has another answer already.
+/// The error for a question that already has another answer.
 pub(super) fn answered_before(asked: &Envelope, kept: &KeptAnswer) -> Error {
     Error::Answered { id: asked.called(""), path: kept.path.display().to_string() }
 }
 
-/// The id of an answer that was begun and not finished.
+/// The id of an unfinished answer.
 fn begun(folder: &Dir, asked: &MessageId) -> Result<Option<MessageId>> {
     let prefix = format!("{}.", key(asked));
     let mut id = None;
@@ -296,7 +295,7 @@ fn begun(folder: &Dir, asked: &MessageId) -> Result<Option<MessageId>> {
     Ok(id)
 }
 
-/// The answer is delivered; what was noted about it is litter now, and harmless if it stays.
+/// Removes the note of a delivered answer; it is harmless if it stays.
 fn forget(me: &Me, asked: &MessageId) {
     let Ok(folder) = me.mailbox.dir().sub(FOLDER) else { return };
     while let Ok(Some(id)) = begun(&folder, asked) {
@@ -306,7 +305,7 @@ fn forget(me: &Me, asked: &MessageId) {
     }
 }
 
-/// The answered id as a file name, whatever it holds.
+/// The answered id as a file name, for any content.
 fn key(asked: &MessageId) -> String {
     hex::digest(asked.as_str(), 8)
 }

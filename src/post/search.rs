@@ -1,5 +1,5 @@
-//! Search: the text of all mail, by a plain scan of the files. No index: warm, a hundred thousand messages take
-//! half a second, and the files are always right.
+//! Search: scans the text of all mail. There is no index: with a warm cache, a hundred thousand messages take half a
+//! second, and the files are always right.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -17,18 +17,18 @@ use crate::mailbox::reading::{GROWING, Header, mtime};
 use crate::message::{ParseError, any, frontmatter};
 use crate::name::MailboxId;
 
-/// What is looked for.
+/// A search query.
 #[derive(Debug)]
 pub struct Query {
     pattern: Regex,
     pub from: Option<MailboxId>,
     pub since: Option<Timestamp>,
-    /// Look only in this mailbox.
+    /// Search only this mailbox.
     pub mailbox: Option<MailboxId>,
 }
 
 impl Query {
-    /// Words as they stand, or a regular expression. Without capitals, case does not matter.
+    /// Literal words, or a regular expression. Without capitals it ignores case.
     pub fn new(text: &str, is_regex: bool) -> Result<Self> {
         let pattern = if is_regex { text.to_owned() } else { regex::escape(text) };
         let pattern = RegexBuilder::new(&pattern)
@@ -41,7 +41,7 @@ impl Query {
     }
 }
 
-/// Whether a query has a capital letter. Behind a backslash of an expression a capital names a class.
+/// Whether a query has a capital letter. After a backslash in an expression, a capital names a class.
 fn has_capital(text: &str, is_regex: bool) -> bool {
     let mut escaped = false;
     text.chars().any(|c| {
@@ -51,26 +51,26 @@ fn has_capital(text: &str, is_regex: bool) -> bool {
     })
 }
 
-/// A message that matches, with the lines that do.
+/// A message that matches, with its matching lines.
 #[derive(Debug)]
 pub struct Hit {
     pub copy: Copy,
-    /// The lines of the body that match; empty if only the subject did.
+    /// The matching lines of the body; empty if only the subject matches.
     pub lines: Vec<Line>,
 }
 
-/// One line that matches.
+/// One matching line.
 #[derive(Debug)]
 pub struct Line {
     /// Counted from 1.
     pub number: usize,
     pub text: String,
-    /// Where in it the match is, in bytes.
+    /// The byte range of the match.
     pub found: Range<usize>,
 }
 
 impl Post {
-    /// Shows every hit to `see`, newest mail first within a mailbox, until it says `false`.
+    /// Calls `see` with every hit, newest mail first within a mailbox, until it returns `false`.
     pub fn search(&self, query: &Query, mut see: impl FnMut(Hit) -> bool) -> Result<()> {
         let mailboxes = match &query.mailbox {
             Some(only) => vec![only.clone()],
@@ -92,7 +92,7 @@ impl Post {
                             };
                             (batch.turn, batch.files().filter_map(look).collect())
                         });
-                        // Nobody hears any more when enough was found, or when something failed.
+                        // The receiver is gone when enough was found, or when something failed.
                         if tell.send(found).is_err() {
                             return;
                         }
@@ -105,7 +105,7 @@ impl Post {
     }
 }
 
-/// Shows hits in the order of their batches, which end in any order.
+/// Passes hits on in the order of their batches, which end in any order.
 fn in_order(hear: mpsc::Receiver<Result<(Turn, Vec<Hit>)>>, see: &mut impl FnMut(Hit) -> bool) -> Result<()> {
     let (mut waiting, mut due) = (BTreeMap::new(), (0, 0));
     for found in hear {
@@ -121,14 +121,14 @@ fn in_order(hear: mpsc::Receiver<Result<(Turn, Vec<Hit>)>>, see: &mut impl FnMut
     Ok(())
 }
 
-/// Files that are shorter are read in one piece.
+/// Shorter files are read in one piece.
 const SKIMMED: usize = 64 * 1024;
 
-/// How many lines of one message are shown.
+/// The most lines shown of one message.
 const LINES: usize = 5;
 
 fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffer: &mut [u8]) -> Option<Hit> {
-    // Most files end here: nothing is asked about a file, or parsed, that does not match somewhere.
+    // Most files end here: a file that does not match is neither examined nor parsed.
     if place.dir.skim(name, buffer).is_some_and(|bytes| !query.pattern.is_match(bytes)) {
         return None;
     }
@@ -142,7 +142,7 @@ fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffe
     if !query.pattern.is_match(&bytes) {
         return None;
     }
-    // A file without frontmatter is a note once nobody writes to it any more.
+    // A file without frontmatter is a note once it stops growing.
     let is_old = post.now().since(time) >= GROWING;
     let mut message = match any::parse_named(&bytes, name) {
         Err(ParseError::NoFrontmatter) if is_old => any::bare(&bytes).ok()?,
@@ -157,7 +157,7 @@ fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffe
         Some(Line { number: index + 1, text: line.to_owned(), found })
     });
     let lines: Vec<Line> = matching.take(LINES).collect();
-    // A pattern may match over several lines, or only in a field that is not shown.
+    // A pattern may match across lines, or only in a field that is not shown.
     let whole = lines.is_empty() && query.pattern.is_match(message.body.as_bytes());
     if lines.is_empty() && !whole && !query.pattern.is_match(message.envelope.subject.as_bytes()) {
         return None;

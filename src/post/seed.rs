@@ -1,7 +1,7 @@
-//! The seed's shell interface: flows that address mailboxes by id and make them when they are missing.
+//! The seed's shell interface: operations that address mailboxes by id and make them if they are missing.
 //!
-//! Everything else in Postroom names its recipients and never mints; `shell-init` needs these to give the
-//! results of the shell functions it stands in for (format.md §8).
+//! The rest of Postroom addresses by name and makes no mailbox implicitly; `shell-init` needs these operations to
+//! return what the replaced shell functions return (format.md §8).
 
 use super::send::Sender;
 use super::{Error, Letter, Me, Post, Receipt, Result, Why};
@@ -25,18 +25,18 @@ impl Post {
     fn made(&self, id: &MailboxId) -> Result<Maildir> {
         let root = self.room.root();
         if self.room.extent(id) == Extent::Whole {
-            // Its maker may have been interrupted before its place in the room was durable.
+            // The command that made it may have been interrupted before the sync.
             root.sync()?;
             return Ok(Maildir::open(root, id)?);
         }
-        // A prune that finds new mail puts the directory back, and needs its place free.
+        // A prune that finds new mail restores the directory, and needs its path free.
         let _lock = root.lock(registry::LOCK)?;
         Ok(Maildir::make(root, id, None)?)
     }
 
-    /// Makes or completes the directory of a mailbox that another engine registered, or made in part; `None` if there is
-    /// no such mailbox. The registry is read again under its lock: a prune takes away directory and name under it, and
-    /// a sender beside it must not bring them back.
+    /// Makes or completes the directory of a mailbox that another engine registered or made in part; `None` if there is
+    /// no such mailbox. The registry is read again under its lock: a prune removes directory and name under that lock,
+    /// and a concurrent sender must not restore them.
     pub(super) fn make_home(&self, id: &MailboxId) -> Result<Option<Maildir>> {
         let is_known = |registry: &Registry| registry.by_id(id).is_some();
         let is_there = || self.room.extent(id) != Extent::Absent;
@@ -48,21 +48,21 @@ impl Post {
         if !is_there() && !is_known(&editing.registry) {
             return Ok(None);
         }
-        // A prune that was interrupted before it had counted what arrived.
+        // A prune was interrupted before it counted the new mail.
         if !is_there() && trash::return_unfinished(root, id)? {
             return Ok(Some(Maildir::open(root, id)?));
         }
         let (entry, was_there) = (editing.registry.by_id(id), is_there());
         let home = Maildir::make(root, id, entry.map(Entry::card).as_deref())?;
         if let Some(entry) = entry.filter(|_| !was_there) {
-            // It may also have been lost, with mail in it.
+            // The directory may also have been lost, with mail in it.
             let note = "its directory was missing".to_owned();
             self.record(Event { to: entry.name.clone(), note, ..Event::new("setup", id.as_str()) });
         }
         Ok(Some(home))
     }
 
-    /// The mailbox that `AGENT_MAILBOX_ID` means: an id that is there, else a name.
+    /// The mailbox that `AGENT_MAILBOX_ID` means: an existing id, else a name.
     pub fn own_id_by_text(&self, text: &str) -> Result<Option<MailboxId>> {
         match self.existing_id(text)? {
             Some(id) => Ok(Some(id)),
@@ -73,7 +73,7 @@ impl Post {
     /// Delivers to an id, from an id that may have no mailbox yet.
     pub fn send_by_id(&self, from: &MailboxId, to: &MailboxId, letter: &Letter) -> Result<Receipt> {
         self.room.may_write()?;
-        // What is refused makes no mailbox.
+        // A refused letter makes no mailbox.
         self.check_letter(letter)?;
         self.made(to)?;
         let mailbox = self.existing_id(from.as_str())?.map(|id| self.mailbox(&id)).transpose()?;
@@ -81,7 +81,7 @@ impl Post {
         self.send_one(&sender, letter, to, &MessageId::fresh(), false)
     }
 
-    /// Paths of unread messages in the order of their names; a mailbox that is not there has none.
+    /// Paths of unread messages, sorted by name; a missing mailbox has none.
     pub fn list_by_id(&self, id: &MailboxId) -> Result<Vec<std::path::PathBuf>> {
         let Some(mailbox) = Maildir::open(self.room.root(), id).if_any()? else { return Ok(vec![]) };
         let mut names = mailbox.list(Folder::Inbox, usize::MAX).if_any()?.unwrap_or_default().names;
@@ -89,7 +89,7 @@ impl Post {
         Ok(names.iter().map(|name| mailbox.path(Folder::Inbox, name)).collect())
     }
 
-    /// Archives by file name; what is not in the inbox is no error.
+    /// Archives by file name; a name that is not in the inbox is not an error.
     pub fn archive_by_name(&self, me: &Me, name: &str) -> Result<()> {
         // A name with a separator cannot be in the inbox, and must not be tried as a path.
         if name.is_empty() || name.contains('/') || name == ".." {
@@ -99,7 +99,7 @@ impl Post {
         Ok(())
     }
 
-    /// Gives an id a name: the name, or `None` if somebody has it. A second name of one id is an alias.
+    /// Gives an id a name. Returns the name, or `None` if it is taken. A second name of one id is an alias.
     pub fn register(&self, name: &str, id: &MailboxId) -> Result<Option<String>> {
         self.room.may_write()?;
         let name = Name::parse(name).map_err(|why| Error::BadName {

@@ -1,4 +1,4 @@
-//! Send: one letter, one durable delivery to each recipient, one receipt each.
+//! Send: one letter, with one durable delivery and one receipt per recipient.
 //!
 //! Everything is checked before the first delivery, so a refused letter reaches nobody. Copies to several
 //! recipients share one id and differ only in `to`.
@@ -14,49 +14,49 @@ use crate::message::envelope::{self, check_value};
 use crate::message::{Envelope, Priority, any, secret};
 use crate::name::{MailboxId, MessageId, RoomName};
 
-/// The field that counts how many automatic steps led to a message.
+/// The field with the number of automatic steps that led to a message.
 pub const HOPS: &str = "hops";
 
 /// The field with the number of the thread that led to a message, beside the number of steps.
 pub const THREAD: &str = "thread";
 
-/// The variables by which a run tells the commands of its agent both of them.
+/// The variables by which a run passes both to the commands of its agent.
 pub const HOPS_VARIABLE: &str = "POSTROOM_HOPS";
 pub const THREAD_VARIABLE: &str = "POSTROOM_THREAD";
 
-/// What is to be sent.
+/// A message to send.
 #[derive(Debug, Clone, Default)]
 pub struct Letter {
     pub to: Vec<String>,
-    /// Left out, it is the body's first line.
+    /// Defaults to the body's first line.
     pub subject: Option<String>,
     pub body: String,
     pub priority: Priority,
     pub channel: Option<String>,
     pub reply_to: Option<MessageId>,
-    /// Given for a retry that must not deliver twice; otherwise a fresh one is drawn.
+    /// Given for a retry that must not deliver twice; otherwise a fresh id is drawn.
     pub id: Option<MessageId>,
     pub allow_secrets: bool,
     /// Only the seed's shell interface sends empty messages.
     pub allow_empty: bool,
     pub extra: Vec<(String, String)>,
-    /// For an answer: the way back that its question named.
+    /// For an answer: the reply route from its question.
     pub route: Option<ReplyRoute>,
-    /// For an answer: fields of its question that it has too.
+    /// For an answer: fields copied from its question.
     pub inherited: Vec<(String, String)>,
-    /// It comes back to an answer, so it is another question.
+    /// It replies to an answer, so it is a new question.
     pub asks_again: bool,
-    /// For an answer with an id: the file name of its question, if nobody can have sent the answer before that, nor under
-    /// another subject or priority. Then it need not be looked for under every name.
+    /// For an answer with an id: the file name of its question, if the answer cannot be older than the question, nor
+    /// have had another subject or priority. Then a retry need not search every name.
     pub question: Option<String>,
 }
 
-/// Who sends: an id, and its mailbox if it has one that can be answered.
+/// The sender: an id, and its mailbox if it has one that can be answered.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender<'a> {
     pub(super) id: &'a MailboxId,
     pub(super) mailbox: Option<&'a Mailbox>,
-    /// Its room, if that is another one.
+    /// Its room, if that is not the recipient's.
     pub(super) room: Option<String>,
 }
 
@@ -66,19 +66,19 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// Where a letter went.
+/// The destination of a letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     /// A mailbox of this room.
     Here(MailboxId),
     /// A mailbox of another room of this machine.
     Elsewhere { id: MailboxId, room: RoomName },
-    /// A file in an inbox that the room does not know.
+    /// A file in an inbox that this room does not know.
     File,
 }
 
 impl Destination {
-    /// The id of the mailbox; none for a file.
+    /// The id of the mailbox; `None` for a file.
     pub fn id(&self) -> Option<&MailboxId> {
         match self {
             Self::Here(id) | Self::Elsewhere { id, .. } => Some(id),
@@ -87,7 +87,7 @@ impl Destination {
     }
 }
 
-/// What happened for one recipient.
+/// The result for one recipient.
 #[derive(Debug)]
 pub struct Receipt {
     pub id: MessageId,
@@ -96,25 +96,25 @@ pub struct Receipt {
     pub name: String,
     pub subject: String,
     pub file: String,
-    /// Its name was taken, so it lies beside what has that name.
+    /// Its file name was taken, so it has a numbered name.
     pub is_beside: bool,
     pub outcome: Outcome,
 }
 
 #[derive(Debug)]
 pub enum Outcome {
-    /// In the mailbox, and it survives a power cut.
+    /// In the mailbox, and durable.
     Queued,
     /// In the mailbox, but the disk did not confirm it.
     Unproven(String),
-    /// A retry: it was there already.
+    /// A retry: it was already there.
     Already(Folder),
     /// Not in the mailbox.
     Failed(Error),
 }
 
 impl Outcome {
-    /// The same with another error in the place of its own.
+    /// Replaces the error of a failure.
     pub(super) fn map_failure(self, change: impl FnOnce(Error) -> Error) -> Self {
         match self {
             Self::Failed(e) => Self::Failed(change(e)),
@@ -124,7 +124,7 @@ impl Outcome {
 }
 
 impl Post {
-    /// Sends a letter to the names it gives.
+    /// Sends a letter to its recipients.
     pub fn send(&self, me: &Me, letter: &Letter) -> Result<Vec<Receipt>> {
         let (mut to, mut elsewhere) = (vec![], vec![]);
         for name in &letter.to {
@@ -176,8 +176,8 @@ impl Post {
         Ok(Receipt { to, name, ..receipt })
     }
 
-    /// Sends a letter under an id to mailboxes that are known to exist. `retry`: the id may have been
-    /// delivered before, so each mailbox is searched for it first.
+    /// Sends a letter under an id to mailboxes that exist. With `retry` the id may have been delivered before, so each
+    /// mailbox is searched for it first.
     pub(super) fn send_as(
         &self,
         from: &Sender<'_>,
@@ -203,7 +203,7 @@ impl Post {
         Ok(self.send_checked(from, letter, to, (id, retry)))
     }
 
-    /// Refuses a letter before anybody gets it.
+    /// Refuses a letter before any delivery.
     fn check_sending(&self, letter: &Letter, to: &[MailboxId], id: &MessageId, retry: bool) -> Result<()> {
         self.room.may_write()?;
         self.check_letter(letter)?;
@@ -221,18 +221,18 @@ impl Post {
         self.deliver(from, letter, Destination::Here(to.clone()), id, put)
     }
 
-    /// Refuses a message for which a mailbox has no room.
+    /// Refuses a message to a full mailbox.
     fn check_room_for(&self, recipient: &MailboxId, id: &MessageId, retry: bool) -> Result<()> {
         match self.check_quota(recipient) {
-            // What was delivered before takes no more place than it has.
+            // A message that was delivered before takes no more space.
             Err(Error::Full { .. }) if retry && self.is_there(recipient, id)? => Ok(()),
-            // A recipient without a mailbox is reported by name when it comes to delivering.
+            // A recipient without a mailbox is reported by name at delivery.
             Err(Error::NoMailbox { .. }) => Ok(()),
             other => other,
         }
     }
 
-    /// Sends an answer on the way back that its letter names: to a mailbox, or to a file in an inbox that the room does not know.
+    /// Sends an answer on the reply route of its letter: to a mailbox, or to a file in an inbox that the room does not know.
     pub(super) fn send_back(
         &self,
         from: &Sender<'_>,
@@ -254,7 +254,7 @@ impl Post {
         Ok(Receipt { name: path.clone(), ..receipt })
     }
 
-    /// Refuses what would not be sent to anybody.
+    /// Refuses a letter that no recipient may get: empty, too long, invalid, or with a secret.
     pub fn check_letter(&self, letter: &Letter) -> Result<()> {
         if letter.body.trim().is_empty() && !letter.allow_empty {
             return Err(Error::EmptyBody);
@@ -379,7 +379,7 @@ impl Post {
             native: Default::default(),
             doubts: vec![],
         });
-        // What an agent sends for the person says so, and nobody can say it for another.
+        // Set only here: no sender can claim another room, or hide that it sends for the person.
         envelope.extra.retain(|(key, _)| key != FROM_ROOM);
         envelope.extra.extend(from.room.clone().map(|room| (FROM_ROOM.to_owned(), room)));
         if from.room.is_none() && self.is_persons(from.id) {
@@ -387,7 +387,7 @@ impl Post {
             envelope.extra.extend(self.via().map(|name| (VIA.to_owned(), name)));
         }
         if let Some(hops) = self.caller.hops {
-            // What an agent sends in a run of the dispatcher is one step further, whatever it answers.
+            // A message that an agent sends in a run of the dispatcher is one hop further, whatever it answers.
             envelope.extra.retain(|(key, _)| key != HOPS);
             envelope.extra.push((HOPS.to_owned(), hops.saturating_add(1).to_string()));
             if let Some(thread) = &self.caller.thread {

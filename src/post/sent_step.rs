@@ -1,4 +1,4 @@
-//! A step of a run of a workflow that somebody other than the run sent. The run is told, so that it does not ask for it again.
+//! A workflow step that was not sent by the run itself. It is recorded, so that the run does not send it again.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,13 @@ pub struct SentStep {
     pub from: String,
     pub to: String,
     pub step: String,
-    /// When it was sent, or first seen: from then on its time runs.
+    /// When it was sent or first seen; its time limit starts then.
     #[serde(default)]
     pub at: String,
 }
 
 impl Post {
-    /// Notes that somebody sent a step of a run that is not the run itself; the run then does not ask for it.
+    /// Records a step of a run that another mailbox sent; the run then does not send it.
     pub(super) fn note_next_step(&self, from: &MailboxId, envelope: &Envelope) {
         let (Some(run), Some(step)) = (envelope.extra("workflow"), envelope.extra("step")) else { return };
         if run == from.as_str() || envelope.reply_to.is_some() {

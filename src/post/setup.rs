@@ -1,7 +1,7 @@
-//! Setup: makes a mailbox, claims its name, binds it to the agent's session.
+//! Setup: makes a mailbox, registers its name, binds it to the agent's session.
 //!
-//! Every step under the registry's lock, in an order that an interruption cannot spoil: the mailbox with
-//! its card, then the binding, then the name. Run again, it finds what the first run left and goes on.
+//! All steps run under the registry's lock, in an order that is safe against interruption: the mailbox with its card,
+//! then the binding, then the name. A second run continues where the first one ended.
 
 use std::path::PathBuf;
 
@@ -19,29 +19,29 @@ use crate::registry::{Editing, Entry, Registry};
 use crate::room::Extent;
 use crate::session::Session;
 
-/// What is wanted.
+/// The requested mailbox.
 #[derive(Debug, Default)]
 pub struct NewMailbox {
-    /// Left out: the name it has, else a free given name.
+    /// Defaults to the current name, else a free given name.
     pub name: Option<String>,
     pub aliases: Vec<String>,
     pub about: Option<String>,
-    /// For another agent: nothing of the caller is bound or named.
+    /// For another agent: the caller is neither bound nor named.
     pub child: bool,
-    /// The mailbox is that of this workspace.
+    /// The workspace of the mailbox, if it is for one.
     pub workspace: Option<PathBuf>,
 }
 
-/// What was set up.
+/// The result of a setup.
 #[derive(Debug)]
 pub struct Setup {
     pub name: String,
     pub id: MailboxId,
-    /// Whether this call gave the name.
+    /// Whether this call registered the name.
     pub created: bool,
     /// What acts as this mailbox from now on: the agent session or the terminal.
     pub bound: Option<Why>,
-    /// `None`: it is set up, but its inbox could not be looked into.
+    /// `None` if the setup succeeded, but the inbox could not be read.
     pub unread: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ impl Post {
         let mut editing = Editing::begin(self.room.root())?;
         let inbox = wanted.workspace.as_deref().map(|dir| workspace::inbox_of(dir).display().to_string());
         let own = match &inbox {
-            // Whose workspace it is does not depend on who sets it up.
+            // The owner of a workspace does not depend on the caller.
             Some(inbox) => editing.registry.entries.iter().find(|e| e.inbox == *inbox).map(|e| e.id.clone()),
             None if wanted.child => None,
             None => self.own_id(&editing.registry, name.as_ref())?,
@@ -72,7 +72,7 @@ impl Post {
             entry.extra.insert("protocol".into(), Protocol::Workspace.word().into());
         }
         self.fill_in(&mut entry, &editing.registry, &aliases, wanted)?;
-        // Only now: a name that is refused leaves a directory as it was.
+        // Only now, so that a refused name leaves the directory unchanged.
         if let Some(dir) = &wanted.workspace {
             workspace::make(dir)?;
         }
@@ -98,13 +98,12 @@ impl Post {
         if !wanted.child {
             mailbox.mark_seen();
         }
-        // What is set up is set up, whatever is found there.
+        // The setup succeeded, whatever the inbox contains.
         let unread = self.placed(mailbox).and_then(|mailbox| Ok(mailbox.list(Folder::Inbox, 0)?.total)).ok();
         Ok(Setup { name: entry.name, id: entry.id, created, bound, unread })
     }
 
-    /// Binds a session to its mailbox, unless another session holds it and is alive: that is what `takeover` asks
-    /// about.
+    /// Binds a session to its mailbox, unless another living session holds it: `takeover` asks about that.
     fn bind_if_free(&self, session: &Session, mailbox: &Maildir) -> Result<bool> {
         let is_bound = session.mailbox(&self.room)?.as_ref() == Some(mailbox.id());
         let holder = holder(mailbox)?;
@@ -114,7 +113,7 @@ impl Post {
             return Ok(is_bound);
         }
         if is_bound {
-            // An earlier run may have been interrupted before that was durable.
+            // An earlier run may have been interrupted before the sync.
             crate::session::sync(&self.room)?;
         } else {
             session.bind(&self.room, mailbox.id())?;
@@ -127,7 +126,7 @@ impl Post {
         Ok(true)
     }
 
-    /// The id the caller already has. An id from the environment may be one that nobody has made yet.
+    /// The id that the caller already has. An id from the environment may not exist yet.
     fn own_id(&self, registry: &Registry, wanted: Option<&Name>) -> Result<Option<MailboxId>> {
         match self.my_id() {
             // A person may set up several in one terminal; it acts as the last.
@@ -135,7 +134,7 @@ impl Post {
                 let is_meant = |entry: &Entry| wanted.is_none_or(|name| entry.name == name.as_str());
                 Ok(registry.by_id(&id).is_some_and(is_meant).then_some(id))
             }
-            // It was pruned since this command looked for it.
+            // It was pruned since this command looked it up.
             Ok(Some((id, Why::Flag)))
                 if registry.by_id(&id).is_none() && self.room.extent(&id) == Extent::Absent =>
             {
@@ -165,7 +164,7 @@ impl Post {
                 }
             }
         };
-        // An id is an address too: nobody may be called by that of another.
+        // An id is also an address: no name may equal another mailbox's id.
         let squats = match self.existing_id(name.as_str())? {
             Some(id) if Some(&id) != own.as_ref() && registry.by_id(&id).is_none() => {
                 self.carded_name(&id)?.as_ref() != Some(&name)
@@ -232,7 +231,7 @@ impl Post {
         Ok(())
     }
 
-    /// A mailbox that has this name on its card and no entry: what an interrupted setup or a lost registry left.
+    /// A mailbox with this name on its card and no entry, left by an interrupted setup or a lost registry.
     fn orphan(&self, registry: &Registry, name: &Name) -> Result<Option<MailboxId>> {
         for id in self.mailbox_ids()?.into_iter().filter(|id| registry.by_id(id).is_none()) {
             if self.carded_name(&id)?.is_some_and(|carded| carded == *name) {
@@ -242,9 +241,9 @@ impl Post {
         Ok(None)
     }
 
-    /// The name on the card of a mailbox, if it has one that can be used. That the disk failed says nothing about a card.
+    /// The valid name on the card of a mailbox, if any. A disk failure is an error, not a missing card.
     fn carded_name(&self, id: &MailboxId) -> Result<Option<Name>> {
-        // The directories of others are not opened: that would change their modes.
+        // Foreign directories are not opened: that would change their modes.
         if self.room.extent(id) == Extent::Absent {
             return Ok(None);
         }
@@ -259,7 +258,7 @@ impl Post {
     }
 }
 
-/// A workspace is called like its directory, if it can be.
+/// A workspace gets the name of its directory, if that is valid.
 fn name_of_workspace(wanted: &NewMailbox) -> Option<Name> {
     let directory = wanted.workspace.as_deref()?.file_name()?.to_str()?;
     Name::parse(directory).ok()
@@ -269,7 +268,7 @@ fn checked_name(text: &str) -> Result<Name> {
     Name::parse(text).map_err(|why| Error::BadName { what: "the name", text: text.to_owned(), why })
 }
 
-/// The owner of a mailbox may say its name again, or one of its aliases; another name would leave it with two.
+/// The owner of a mailbox may repeat its name or an alias; another name would give it two.
 fn same_owner(entry: Entry, name: Option<&Name>, aliases: &[Name]) -> Result<Entry> {
     use crate::name::fold;
     let fits = |name: &Name| {
@@ -292,7 +291,7 @@ fn free_name(registry: &Registry) -> Result<Name> {
     checked_name(&free)
 }
 
-/// Given names for agents that do not care what they are called.
+/// Names for agents that do not choose one.
 const GIVEN: &[&str] = &[
     "ada", "agnes", "alan", "alba", "amir", "anton", "aria", "basil", "bela", "boris", "carla", "cleo",
     "cyrus", "dana", "dario", "edith", "elias", "emil", "enzo", "faye", "felix", "flora", "gaia", "gino",

@@ -1,5 +1,5 @@
-//! Stats: how much mail each mailbox gets, how long it waits and how long it is worked on, over a span. Read off
-//! the journal, so it knows what the journal knows.
+//! Stats: per mailbox, how much mail it gets, how long that waits and how long the work takes, within a span. They come
+//! from the journal, and are as complete as it is.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use super::{Post, Result};
 use crate::clock::Timestamp;
 use crate::journal::{self, Event};
 
-/// How many steps a sparkline has.
+/// Number of steps of a sparkline.
 pub const STEPS: usize = 24;
 
-/// What one mailbox did.
+/// The figures of one mailbox.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
     pub mailbox: String,
@@ -27,21 +27,21 @@ pub struct Figures {
     pub arrivals: [usize; STEPS],
 }
 
-/// The value below which a share of sorted durations lies.
+/// The value below which this share of the sorted durations falls.
 pub fn quantile(sorted: &[Duration], share: f64) -> Option<Duration> {
     let at = ((sorted.len() as f64 * share).ceil() as usize).clamp(1, sorted.len().max(1)) - 1;
     sorted.get(at).copied()
 }
 
 impl Post {
-    /// The figures of every mailbox that did something within the span, in order of their ids.
+    /// The figures of every mailbox that was active within the span, sorted by id.
     pub fn stats(&self, span: Duration) -> Result<Vec<Figures>> {
         let now = self.now();
         let seconds = i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
         let start = Timestamp::from_parts(now.seconds().saturating_sub(seconds), 0);
         let mut counted = Counted { start, span, ..Counted::default() };
         for day in journal::days(&self.room)? {
-            // A day before the span still tells when something that ended within it began.
+            // Earlier days tell when something that ended within the span began.
             for event in journal::events(&self.room, &day, 0)?.0 {
                 if let Some(time) = Timestamp::parse(&event.time) {
                     counted.take(&event, time);
@@ -94,7 +94,7 @@ impl Counted {
                 self.queued.insert((event.to.clone(), event.id.clone()), time);
                 if within {
                     let step = self.step(time);
-                    // An answer to a file outside of the room is received by no mailbox.
+                    // An answer to a file outside of the room has no receiving mailbox.
                     if !event.to.is_empty() {
                         let received = self.of(&event.to);
                         received.received += 1;

@@ -1,5 +1,5 @@
-//! Takeover: become an existing mailbox. Nothing moves; the session of the caller is bound to it, and the
-//! session that held it is told at its next command (format.md §7.1).
+//! Takeover: become an existing mailbox. Nothing moves. The caller's session is bound to it, and the session that held
+//! it is told at its next command (format.md §7.1).
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::session::Session;
 
 const FILE: &str = "holder";
 
-/// Whose session a mailbox is.
+/// The session that holds a mailbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Holder {
     v: u32,
@@ -21,7 +21,7 @@ pub(super) struct Holder {
     since: String,
 }
 
-/// What a takeover did.
+/// The result of a takeover.
 #[derive(Debug)]
 pub struct TakenOver {
     pub id: MailboxId,
@@ -31,12 +31,12 @@ pub struct TakenOver {
 }
 
 impl Post {
-    /// Makes the mailbox called `name` that of this session.
+    /// Gives the mailbox called `name` to this session.
     pub fn takeover(&self, name: &str, force: bool) -> Result<TakenOver> {
         self.room.may_write()?;
         let id = self.addressee(name)?;
         self.home(&id)?;
-        // Two that take over at once take turns, and the second finds the first alive.
+        // Concurrent takeovers are serialised, and the second finds the first alive.
         let _lock = self.room.root().lock(crate::registry::LOCK)?;
         let mailbox = self.home(&id)?;
         let name = self.name_of(id.as_str()).to_owned();
@@ -57,7 +57,7 @@ impl Post {
         Ok(TakenOver { id, name, bound })
     }
 
-    /// Notes whose session a mailbox is from now on.
+    /// Records the session that holds a mailbox from now on.
     pub(super) fn hold(&self, mailbox: &Maildir, session: Option<&Session>) -> Result<()> {
         let (program, id) = session
             .map_or((self.caller.harness.clone(), String::new()), |s| (s.program.clone(), s.id.clone()));
@@ -65,12 +65,12 @@ impl Post {
         Ok(mailbox.dir().replace(FILE, &serde_json::to_vec(&holder).unwrap_or_default())?)
     }
 
-    /// The session that a mailbox belongs to.
+    /// The session that holds a mailbox.
     pub(super) fn holder_of(&self, me: &super::Me) -> Result<Option<Session>> {
         Ok(holder(me.mailbox.home())?.map(|h| Session { program: h.program, id: h.session }))
     }
 
-    /// Refuses a session whose mailbox was taken over by another.
+    /// Refuses a session whose mailbox another session took over.
     pub(super) fn check_holder(&self, session: &Session, id: &MailboxId) -> Result<()> {
         let Some(mailbox) = Maildir::open(self.room.root(), id).if_any()? else { return Ok(()) };
         match holder(&mailbox)? {
@@ -90,7 +90,7 @@ impl Holder {
     }
 }
 
-/// Whose a mailbox is; a file that does not say it makes it nobody's, and the doctor reports that.
+/// The holder of a mailbox. An unreadable file means no holder; the doctor reports it.
 pub(super) fn holder(mailbox: &Maildir) -> Result<Option<Holder>> {
     let bytes = mailbox.dir().read(FILE, 64 * 1024)?;
     Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))

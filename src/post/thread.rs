@@ -1,5 +1,5 @@
-//! Threads and what was sent: conversations over all mailboxes, from the journal where it knows them, else from
-//! the headers of all mail.
+//! Threads and sent mail: conversations over all mailboxes, from the journal as far as it goes, else from the headers
+//! of all mail.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,32 +18,32 @@ pub struct Node {
     pub to: Vec<String>,
     pub subject: String,
     pub time: String,
-    /// It only says that what it answers was given up.
+    /// It only reports that the message it answers was given up.
     pub is_bounce: bool,
 }
 
-/// A node in its place in the tree.
+/// A node with its depth in the tree.
 #[derive(Debug)]
 pub struct Branch {
     pub depth: usize,
     pub node: Node,
 }
 
-/// Something that was sent, and what became of it.
+/// A sent message and its fate.
 #[derive(Debug)]
 pub struct Sent {
     pub id: String,
     pub to: String,
     pub subject: String,
     pub time: String,
-    /// `None`: it is in that mailbox no more.
+    /// `None` if it is no longer in that mailbox.
     pub state: Option<State>,
 }
 
 type Graph = BTreeMap<String, Node>;
 
 impl Post {
-    /// The whole conversation that a message belongs to, each answer below what it answers.
+    /// The whole conversation of a message, each answer below its question.
     pub fn thread(&self, me: Option<&Me>, reference: &str) -> Result<Vec<Branch>> {
         let id = match self.locate(me, reference) {
             Ok((id, _)) => id,
@@ -53,8 +53,8 @@ impl Post {
         Ok(tree(&self.graph()?, id.as_str()))
     }
 
-    /// Every message of the room by its id. The journal spares the opening of the files it knows; those that are
-    /// older than it, or were placed by hand, are opened.
+    /// Every message of the room by its id. Files that the journal knows are not opened; those older than it, or placed
+    /// by hand, are.
     fn graph(&self) -> Result<Graph> {
         let mut graph = Graph::new();
         let mut known: HashSet<(String, String)> = HashSet::new();
@@ -94,7 +94,7 @@ impl Post {
                 node.to.push(to);
             }
         })?;
-        // The journal knows the order of sending, the files do not; one order for both.
+        // The journal has the order of sending, the files do not; sort for one order in both.
         graph.values_mut().for_each(|node| node.to.sort());
         Ok(graph)
     }
@@ -125,7 +125,7 @@ impl Post {
                 let state = match self.copy_in(&node.id, to)? {
                     None if to.contains('@') => self.state_of(&node.id, to)?,
                     Some(copy) => Some(self.located(copy, &events, answers)?.state),
-                    // A workspace removes what it has answered; then only the journal and the answer tell of it.
+                    // A workspace removes answered messages; then only the journal and the answer are evidence.
                     None => {
                         let noted = |e: &&Event| e.event == "answered" && e.id == node.id && e.by == *to;
                         let noted = events.iter().find(noted).map(|e| &e.time);
@@ -140,7 +140,7 @@ impl Post {
         Ok(sent)
     }
 
-    /// The copy of a message that lies in one mailbox.
+    /// The copy of a message in one mailbox.
     pub(super) fn copy_in(&self, id: &str, mailbox: &str) -> Result<Option<Copy>> {
         let (Ok(id), Some(to)) = (MessageId::found(id), self.existing_id(mailbox)?) else { return Ok(None) };
         let maildir = self.mailbox(&to)?;
@@ -159,8 +159,8 @@ impl Post {
     }
 }
 
-/// The tree around a message: up to what nobody answers with, then down, each level in order of time. A cycle,
-/// which only hand-written mail can make, is walked once.
+/// The tree around a message: up to its root, then down, each level in order of time. A cycle, which only hand-written
+/// mail can make, is walked once.
 fn tree(graph: &Graph, start: &str) -> Vec<Branch> {
     let mut top = start;
     let mut seen = HashSet::from([start]);

@@ -1,5 +1,5 @@
-//! Trace: where a message is and what happened to it, from the files first and the journal second. What neither
-//! says is *no evidence*, never a guess.
+//! Trace: where a message is and what happened to it, from the files first and the journal second. Without either it
+//! reports *no evidence*, never a guess.
 
 use std::collections::HashSet;
 
@@ -13,19 +13,19 @@ use crate::mailbox::{Folder, Mailbox};
 use crate::name::MessageId;
 use crate::room::Room;
 
-/// What is known of one message.
+/// All facts about one message.
 #[derive(Debug)]
 pub struct Trace {
     pub id: MessageId,
     pub subject: String,
     pub from: String,
     pub copies: Vec<Located>,
-    /// What the journal says, oldest first.
+    /// The journal's events, oldest first.
     pub events: Vec<Event>,
     pub answers: Vec<GivenAnswer>,
 }
 
-/// An answer to a message, wherever it is known from.
+/// An answer to a message, from the journal or a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GivenAnswer {
     pub id: String,
@@ -34,7 +34,7 @@ pub struct GivenAnswer {
     pub time: String,
 }
 
-/// One copy, and what its folder means.
+/// One copy, and its state.
 #[derive(Debug)]
 pub struct Located {
     pub copy: Copy,
@@ -42,19 +42,19 @@ pub struct Located {
     pub attempts: Vec<Attempt>,
 }
 
-/// What became of one copy, as far as there is evidence.
+/// The state of one copy, as far as there is evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     Queued,
     Claimed(Box<Terms>),
-    /// In progress by its own status, under nobody's claim.
+    /// In progress by its own status, without a claim.
     Working,
     Shown(String),
     Done(String),
     Answered(String),
     Filed(String),
     Failed(String),
-    /// In the archive, and nothing says how it came there.
+    /// In the archive, without evidence how it came there.
     NoEvidence,
 }
 
@@ -75,7 +75,7 @@ impl State {
 }
 
 impl Post {
-    /// Everything that is known of the message that `reference` names.
+    /// All facts about the message that `reference` names.
     pub fn trace(&self, me: Option<&Me>, reference: &str) -> Result<Trace> {
         let located = self.locate(me, reference);
         let (id, copies) = match located {
@@ -111,7 +111,7 @@ impl Post {
         let answers = |e: &&Event| e.event == "sent" && e.reply_to == id.as_str() && e.note != BOUNCE;
         let given = |e: &Event| GivenAnswer { id: e.id.clone(), from: e.by.clone(), time: e.time.clone() };
         let mut found: Vec<GivenAnswer> = events.iter().filter(answers).map(given).collect();
-        // The journal is not the whole truth: what was written by hand lies where answers must lie.
+        // The journal is not complete: answers written by hand are in the sender's mailbox.
         let journalled: HashSet<String> = journal_files(&self.room, from)?;
         found.extend(self.answers_in_files(from, id, &journalled)?);
         found.sort();
@@ -119,7 +119,7 @@ impl Post {
         Ok(found)
     }
 
-    /// What became of a message in one mailbox.
+    /// The state of a message in one mailbox.
     pub(super) fn state_of(&self, id: &str, mailbox: &str) -> Result<Option<State>> {
         if let Some(other) = self.elsewhere(mailbox)? {
             return other.post.state_of(id, other.id.as_str());
@@ -131,13 +131,13 @@ impl Post {
         Ok(Some(self.located(copy, &events, &answers)?.state))
     }
 
-    /// The id of the message that `check` of one's own mailbox calls so: a reply is called like its request.
+    /// The id of the message that `check` shows under this name in the caller's own mailbox: a reply has the name of its request.
     fn called(&self, me: &Me, reference: &str) -> Option<MessageId> {
         let found = self.find(me, reference).ok()?;
         Some(self.header(&me.mailbox, found.folder, &found.name).ok()??.envelope.id)
     }
 
-    /// What became of one copy of a message that has these answers.
+    /// The state of one copy of a message with these answers.
     pub(super) fn located(&self, copy: Copy, events: &[Event], answers: &[GivenAnswer]) -> Result<Located> {
         let mailbox = self.mailbox(&copy.mailbox)?;
         let attempts = mailbox.attempts(&copy.header.name)?;
@@ -171,10 +171,10 @@ impl Post {
         let answer = answers.iter().filter(|answer| answer.from == copy.mailbox.as_str());
         match (last, answer.map(|answer| &answer.time).min()) {
             (Some(state @ (State::Done(_) | State::Answered(_))), _) => state,
-            // Whether it was read or filed away before says less.
+            // Whether it was read or archived before says less.
             (_, Some(time)) => State::Answered(time.clone()),
             (Some(state), None) => state,
-            // A status that somebody wrote by hand is evidence of its own.
+            // A status written by hand is evidence too.
             (None, None) => match mailbox.evidence(&copy.header.envelope) {
                 Some(Evidence::Answered(time)) => State::Answered(time),
                 Some(Evidence::Done) => State::Done("by its status".to_owned()),
@@ -190,7 +190,7 @@ impl Post {
         Ok(found)
     }
 
-    /// A message that is in no mailbox any more, but in the journal.
+    /// A message that is only left in the journal.
     fn remembered(&self, reference: &str) -> Result<MessageId> {
         let wanted = reference.to_ascii_lowercase();
         let mut ids: Vec<String> = vec![];
@@ -213,7 +213,7 @@ impl Post {
         }
     }
 
-    /// Answers in the sender's own mailbox that the journal did not see come.
+    /// Answers in the sender's own mailbox whose delivery the journal did not record.
     fn answers_in_files(
         &self,
         from: &str,
@@ -245,7 +245,7 @@ impl Post {
     }
 }
 
-/// The files of a mailbox whose coming the journal recorded.
+/// The files of a mailbox whose delivery the journal recorded.
 fn journal_files(room: &Room, mailbox: &str) -> Result<HashSet<String>> {
     let mentions = journal::mentions(room, &[mailbox])?;
     Ok(mentions.into_iter().filter(|e| e.event == "sent" && e.to == mailbox).map(|e| e.file).collect())

@@ -1,4 +1,4 @@
-//! The verbs of a `.claude` tree as a whole: how it stands, archiving what is finished, its shared files.
+//! The verbs of a `.claude` tree as a whole: its status, archiving of finished chains, its shared files.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use crate::mailbox::tree::Tree;
 
 pub use crate::mailbox::tree::{Chain, TreeStatus};
 
-/// Looks at the tree whose `.claude` directory this is, with this many of its newest messages.
+/// The status of the tree with this `.claude` directory, with so many of its newest messages.
 pub fn tree_status(claude: &Path, latest: usize) -> Result<TreeStatus> {
     Ok(Tree::open(claude)?.status(latest)?)
 }
 
-/// Archives the finished chains of a tree; `dry`: only says which.
+/// Archives the finished chains of a tree; `dry` only lists them.
 pub fn clean_up(claude: &Path, dry: bool) -> Result<Vec<Chain>> {
     Tree::open(claude)?.clean_up(dry).map_err(|e| Error::Disk(e.into()))
 }
@@ -30,7 +30,7 @@ impl Shared {
         Ok(self.0.shared_files()?)
     }
 
-    /// A whole file, or one part of it: a field, or a section by its heading. `None`: there is no such thing.
+    /// A whole file, or one part of it: a field, or a section by its heading. `None` if it does not exist.
     pub fn get(&self, name: &str, part: Option<&str>) -> Result<Option<String>> {
         match part {
             None => self.0.shared(name),

@@ -1,4 +1,4 @@
-//! Undo: brings back what a prune moved into the trash. One that fails or is interrupted is completed by running it again.
+//! Undo: restores what a prune moved into the trash. After a failure or an interruption, a second run completes it.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ use crate::mailbox::trash::{Bag, Trash};
 use crate::name::{MailboxId, Name};
 use crate::registry::{Editing, Entry, Registry};
 
-/// What one prune took away, and can be brought back.
+/// The content of one prune, which can be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trashed {
     pub id: String,
@@ -21,7 +21,7 @@ pub struct Trashed {
     /// The names of mailboxes.
     pub mailboxes: Vec<String>,
     pub runs: Vec<String>,
-    /// Finished messages of mailboxes that stayed.
+    /// Finished messages of mailboxes that were kept.
     pub messages: usize,
 }
 
@@ -31,14 +31,14 @@ impl Trashed {
     }
 }
 
-/// What a prune noted of a mailbox before it moved it.
+/// A prune's note of a mailbox, written before the move.
 #[derive(Debug, Deserialize)]
 struct Note {
     names: String,
     groups: Vec<(String, String)>,
 }
 
-/// A mailbox that is to come back.
+/// A mailbox to restore.
 struct Returning {
     id: MailboxId,
     entries: Vec<Entry>,
@@ -46,7 +46,7 @@ struct Returning {
 }
 
 impl Post {
-    /// What is in the trash, the newest first.
+    /// The content of the trash, newest first.
     pub fn trashed(&self) -> Result<Vec<Trashed>> {
         let Some(trash) = Trash::existing(self.room.root())? else { return Ok(vec![]) };
         let all = trash.bags()?.iter().map(|bag| self.trashed_in(bag)).collect::<Result<Vec<_>>>()?;
@@ -54,17 +54,17 @@ impl Post {
         Ok(all.into_iter().filter(|bag| !bag.is_empty()).collect())
     }
 
-    /// Frees everything in the trash.
+    /// Deletes everything in the trash.
     pub fn empty_trash(&self) -> Result<()> {
         self.room.may_write()?;
         let Some(trash) = Trash::existing(self.room.root())? else { return Ok(()) };
-        // Under the lock no other prune has a mailbox here that it has not counted.
+        // Under the lock, no other prune has an uncounted mailbox in the trash.
         let editing = Editing::begin(self.room.root())?;
         self.return_unfinished(&editing, &trash)?;
         Ok(trash.bags()?.iter().try_for_each(|bag| trash.remove(bag))?)
     }
 
-    /// Brings back what the prune with this id took away. `name`: the mailbox gets this name, because its own is taken.
+    /// Restores the content of the prune with this id. `name`: a new name for the mailbox, because its own is taken.
     pub fn undo(
         &self,
         by: &str,
@@ -83,7 +83,7 @@ impl Post {
         };
         let what = self.trashed_in(bag)?;
         self.return_mailboxes(by, bag, name)?;
-        // What was registered just now counts for the mail of these mailboxes too.
+        // With the mailboxes registered just now, because their mail comes back next.
         let post = self.again()?;
         for (id, folder, names) in bag.mail()? {
             post.mailbox(&id)?.bring_back(&folder, &names, bag)?;
@@ -127,7 +127,7 @@ impl Post {
         Ok(())
     }
 
-    /// What a bag holds. A mailbox that is still in its place was not taken away: its prune was interrupted, or refused.
+    /// The content of a bag. A mailbox that is still in its place was not removed: its prune was interrupted, or refused.
     pub(super) fn trashed_in(&self, bag: &Bag) -> Result<Trashed> {
         let runs = bag.runs()?;
         let registry = Registry::load(self.room.root())?;
@@ -146,7 +146,7 @@ impl Post {
     }
 }
 
-/// Refuses an entry whose name or inbox somebody else has by now; one whose name alone is taken may get another.
+/// Refuses an entry whose name or inbox another mailbox has by now; if only the name is taken, it may get another.
 fn check_free(registry: &Registry, entry: &mut Entry, name: Option<&Name>, bag: &str) -> Result<()> {
     let taken = |name: &str| registry.is_taken(name, Some(&entry.id));
     let own = entry.name.clone();

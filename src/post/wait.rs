@@ -1,4 +1,4 @@
-//! Wait: blocks until fitting mail is there, at most as long as it is told. Ends at once if it is there already.
+//! Wait: blocks until matching mail is there, or a timeout. Returns at once if there is some already.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::wait::{Stop, Watch, Woken};
 #[derive(Debug)]
 pub enum Awaited {
     Mail(Checked),
-    /// With what lies there and cannot be read.
+    /// With the unreadable files.
     TimedOut(Checked),
 }
 
-/// How the time between two looks is spent.
+/// How a wait spends the time between two looks.
 #[derive(Debug, Clone, Copy)]
 enum Sleep<'a> {
     Polling(Duration),
@@ -39,7 +39,7 @@ impl Sleep<'_> {
 }
 
 impl Post {
-    /// Waits for mail of this mailbox. `interval`: look again after this time instead of watching.
+    /// Waits for mail of this mailbox. `interval`: poll after this time instead of watching.
     pub fn wait(
         &self,
         me: &Me,
@@ -51,7 +51,7 @@ impl Post {
         self.wait_or_stop(me, filter, limit, timeout, interval.map_or(Sleep::Watching(None), Sleep::Polling))
     }
 
-    /// The same for a thread of a process that does other things, too: ends as if timed out when it is stopped.
+    /// As [`Post::wait`], for a thread: ends as if timed out when it is stopped.
     pub fn wait_until_stopped(
         &self,
         me: &Me,
@@ -71,10 +71,10 @@ impl Post {
         timeout: Duration,
         sleep: Sleep<'_>,
     ) -> Result<Awaited> {
-        // Held for as long as this process waits: the agent is there, whatever its last command was.
+        // Held while this process waits: the agent is alive, whatever its last command was.
         let _alive = self.room.may_write().ok().and_then(|()| me.mailbox.home().stay_alive());
         let start = self.room.clock().boot();
-        // Looked first: mail that is there needs no watch, which costs more than the look.
+        // Looks first: if mail is there, no watch is needed, which costs more than the look.
         let mut watching: Option<(Watch, Vec<PathBuf>)> = None;
         let mut known = HashSet::new();
         loop {
@@ -86,7 +86,7 @@ impl Post {
                     return Ok(Awaited::Mail(checked));
                 }
             }
-            // A directory that was moved or unmounted can be listed for ever, but no sender finds it.
+            // A directory that was moved or unmounted can still be listed, but no sender finds it.
             if !me.mailbox.dir().is_in_place()? {
                 return Err(Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() });
             }
@@ -102,11 +102,11 @@ impl Post {
                 continue;
             };
             if watch.sleep(timeout - waited) == Woken::Gone {
-                // A waiter makes nothing: what is missing may be on its way out.
+                // A waiter makes nothing: a missing part may be about to be removed.
                 if self.room.extent(&me.id) != Extent::Whole {
                     return Err(Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() });
                 }
-                // The directory this process holds open is no longer the mailbox, if there still is one.
+                // The directory that this process holds open is no longer the mailbox, if one still exists.
                 let there = self.mailbox(&me.id)?.list(Folder::Inbox, 0);
                 there.map_err(|_| Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() })?;
                 *watch = sleep.watch(dirs);
@@ -114,15 +114,15 @@ impl Post {
         }
     }
 
-    /// To close a watch takes the kernel milliseconds, which the reader of what came shall not wait for: it is closed with
-    /// the room.
+    /// Closing a watch takes the kernel milliseconds, and the reader of the mail must not wait for that: it is closed
+    /// with the room.
     fn close_later(&self, watch: Option<Watch>) {
         if let Ok(mut last) = self.last_watch.lock() {
             *last = watch;
         }
     }
 
-    /// Whether there may be fitting mail, opening each message once at most.
+    /// Whether there may be matching mail. Opens each message at most once.
     fn has_mail(&self, me: &Me, filter: &Filter, known: &mut HashSet<String>) -> Result<bool> {
         if filter.is_empty() {
             return Ok(me.mailbox.unseen(0)?.total > 0);
@@ -137,7 +137,7 @@ impl Post {
                 Ok(Some(_)) => {
                     known.insert(name);
                 }
-                // It may be growing still: it is looked at again.
+                // It may still be growing: the next look reads it again.
                 Ok(None) | Err(_) => {}
             }
         }
@@ -145,7 +145,7 @@ impl Post {
     }
 }
 
-/// A mailbox that is removed under its waiter is missing, whichever call notices it first.
+/// A mailbox that is removed while a process waits is missing, whichever call notices it first.
 fn removed(me: &Me, e: Error) -> Error {
     match e {
         Error::Disk(e) if e.is_missing() => {

@@ -1,19 +1,20 @@
-//! A walk over unread mail, for every verb that looks for some of it: check (and with it wait), read and claim.
+//! A walk over unread mail, for all verbs that search it: check (and with it wait), read and claim.
 //!
-//! An inbox may hold 100,000 messages, and most looks need the first. So a walk lists few names, and more only while the caller
-//! has not enough: because messages cannot be read, do not fit, or others were quicker. It gives each name once.
+//! An inbox may hold 100,000 messages, and most searches need only the first. So a walk lists few names, and more only
+//! while the caller has too few: because messages cannot be read, do not fit, or were taken by others. It returns each
+//! name once.
 
 use std::collections::HashSet;
 
 use crate::mailbox::fault::Result;
 use crate::mailbox::place::Listing;
 
-/// How many names a walk asks for after the first, at least.
+/// The least number of names per listing after the first.
 const MORE: usize = 16;
 
 pub(super) struct Walk<L> {
     list: L,
-    /// How many names the next look asks for; `None` if all were given.
+    /// How many names the next listing asks for; `None` if all were returned.
     ask: Option<usize>,
     has_begun: bool,
     given: HashSet<String>,
@@ -25,7 +26,7 @@ impl<L: Fn(usize) -> Result<Listing>> Walk<L> {
         Self { list, ask: Some(first), has_begun: false, given: HashSet::new() }
     }
 
-    /// The next names, and with the first of them what is no message. `None`: there are no more.
+    /// The next names; the first call also returns files that are not messages. `None` if there are no more.
     pub(super) fn more(&mut self) -> Result<Option<Listing>> {
         let Some(ask) = self.ask else { return Ok(None) };
         let mut listing = (self.list)(ask)?;
@@ -71,7 +72,7 @@ mod tests {
             (asked.get(), second.names.len(), second.strange.len(), second.broken.len()),
             (16, 14, 0, 0)
         );
-        // One came in front meanwhile, and one went: nothing is given twice, and nothing that is left is missed.
+        // One arrived in front meanwhile, and one left: nothing is returned twice, and nothing that is left is missed.
         there.set(69);
         let mut rest: Vec<String> = vec![];
         while let Some(more) = walk.more().unwrap() {

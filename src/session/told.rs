@@ -1,6 +1,6 @@
-//! What a session was told of its unread mail: `…/postroom/sessions/<hash>.told`, one line for each message, its marks and
-//! its file name, and one line for each recent wake-up. Only messages that are still unread are kept, so the file is
-//! never longer than the inbox. Losing it costs a second notice and nothing else, so it is written without sync.
+//! The unread mail that a session already knows: `…/postroom/sessions/<hash>.told`. It has one line for each message,
+//! with marks and file name, and one line for each recent wake-up. Only messages that are still unread are kept, so the
+//! file is never longer than the inbox. Its loss costs only a second notice, so it is written without sync.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,14 @@ use crate::mailbox::lock::Lock;
 use crate::room::Room;
 
 const LIMIT: u64 = 64 * 1024 * 1024;
-/// Held while a notice is composed: hooks of one session run side by side.
+/// Held while a notice is composed: hooks of one session run concurrently.
 const LOCK: &str = "lock";
 
-/// How often a session is woken within [`SPAN`] seconds. Two idle agents could otherwise keep each other awake for ever.
+/// The most wake-ups of a session within [`SPAN`] seconds. Without a limit, two idle agents could keep each other awake forever.
 pub const MOST_WAKES: usize = 20;
 const SPAN: i64 = 3600;
 
-/// One thing that was done about a message.
+/// One action on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// Its header was shown.
@@ -28,7 +28,7 @@ pub enum Mark {
     Woken = 4,
 }
 
-/// What a session was told.
+/// The messages that a session knows, and its recent wake-ups.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Told {
     marks: HashMap<String, u8>,
@@ -44,12 +44,12 @@ impl Told {
         Ok(Self::parse(&String::from_utf8_lossy(&bytes)))
     }
 
-    /// Keeps others from telling the same; the folder is there, because the session is bound.
+    /// Keeps other processes from giving the same notice. The folder exists, because the session is bound.
     pub fn lock(room: &Room) -> Result<Lock, Error> {
         made(room)?.lock(LOCK)
     }
 
-    /// Writes it down, without what is not unread any more.
+    /// Writes the record, without messages that are no longer unread.
     pub fn write(mut self, room: &Room, session: &Session, unread: &[String]) -> Result<(), Error> {
         let unread: std::collections::HashSet<&str> = unread.iter().map(String::as_str).collect();
         self.marks.retain(|name, _| unread.contains(name.as_str()));
@@ -68,7 +68,7 @@ impl Told {
         self.marks.entry(name.to_owned()).and_modify(|marks| *marks &= !(mark as u8));
     }
 
-    /// Notes a wake-up, if the session was not woken too often already.
+    /// Records a wake-up; `false` if there were too many already.
     pub fn wake(&mut self, now: i64) -> bool {
         self.wakes.retain(|then| (now - SPAN..=now).contains(then));
         let allowed = self.wakes.len() < MOST_WAKES;
@@ -78,7 +78,7 @@ impl Told {
         allowed
     }
 
-    /// Takes the last wake-up back.
+    /// Removes the last wake-up.
     pub fn unwake(&mut self) {
         self.wakes.pop();
     }

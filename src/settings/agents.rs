@@ -1,5 +1,5 @@
-//! The configuration of agents: which program works for which mailbox, and how far it may go. Pure; whoever finds the
-//! files hands their text in.
+//! The configuration of agents: which program works for which mailbox, and what it may do. Pure; the caller finds the
+//! files and passes their text.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::span;
 
-/// What a program may do beside writing mail.
+/// What a program may do besides writing mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
@@ -31,46 +31,46 @@ impl Access {
     }
 }
 
-/// What an answer does to the agent that asked.
+/// What an answer does for the agent that asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answers {
     Start,
-    /// It is kept until the agent looks.
+    /// The answer is kept until the agent checks its mail.
     Keep,
 }
 
-/// `[agents.NAME]`: who works for the mailbox of that name.
+/// `[agents.NAME]`: the program that works for the mailbox of that name.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentSettings {
     pub preset: String,
-    /// The program and its arguments, for the preset `command`; else the program in the place of the preset's.
+    /// The program and its arguments, for the preset `command`; for other presets, the program to use instead.
     pub command: Vec<String>,
-    /// Relative to the file that says so.
+    /// Relative to the file that contains it.
     pub cwd: Option<PathBuf>,
     pub access: Access,
     pub model: Option<String>,
     #[serde(deserialize_with = "span_of")]
     pub time_limit: Duration,
-    /// How often a message is tried again after it failed.
+    /// How often a failed message is retried.
     pub retries: u32,
-    /// How many runs at once; one, if it keeps its conversation.
+    /// The most concurrent runs; one, if it keeps its conversation.
     pub concurrency: usize,
-    /// Variables of the environment that the program gets beside the usual ones.
+    /// Environment variables that the program gets besides the usual ones.
     pub env: Vec<String>,
     pub about: Option<String>,
     /// Whether it keeps its conversation from one message to the next.
     pub session: bool,
-    /// The definition that the program itself has of this agent, in its own files.
+    /// The program's own definition of this agent, from its own files.
     #[serde(skip)]
     pub described: Option<String>,
-    /// Whether an answer to what it asked starts it; left out: if it keeps its conversation, because else it has forgotten what it
-    /// asked.
+    /// Whether an answer to its question starts it. Default: only if it keeps its conversation, because otherwise it
+    /// has forgotten the question.
     pub answers: Option<Answers>,
-    /// How many messages of one sender and channel that wait together are given to one run.
+    /// How many waiting messages of one sender and channel are given to one run.
     pub batch: usize,
-    /// Other rooms whose mail starts it too.
+    /// Other rooms whose mail also starts it.
     pub from: Vec<String>,
 }
 
@@ -102,28 +102,28 @@ impl AgentSettings {
         self.answers.map_or(self.session, |answers| answers == Answers::Start)
     }
 
-    /// How many runs it may have at once. Two in one conversation would each see half of it.
+    /// The most concurrent runs. Two runs in one conversation would each see half of it.
     pub fn places(&self) -> usize {
         if self.session { 1 } else { self.concurrency.max(1) }
     }
 }
 
-/// `[dispatch]`: what holds for all agents.
+/// `[dispatch]`: settings for all agents.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DispatchSettings {
-    /// How many runs at once, over all agents.
+    /// The most concurrent runs of all agents together.
     pub parallel: usize,
-    /// How many automatic answers may follow each other in one thread.
+    /// The most automatic answers in a row in one thread.
     pub hops: u32,
-    /// How many runs one thread may have.
+    /// The most runs of one thread.
     pub thread_runs: usize,
-    /// How many runs one agent may have in an hour.
+    /// The most runs of one agent in an hour.
     pub hour_runs: usize,
-    /// How long a message waits after its first failure; twice as long after each further one.
+    /// The delay after a message's first failure; doubled after each further one.
     #[serde(deserialize_with = "span_of")]
     pub back_off: Duration,
-    /// How much one agent may spend in a day, in dollars, where its program says what it spent.
+    /// The most that one agent may spend in a day, in dollars, if its program reports the cost.
     pub day_cost: Option<f64>,
 }
 

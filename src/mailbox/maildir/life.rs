@@ -35,7 +35,7 @@ impl Place for Maildir {
     }
 
     fn arrange(&self, mut headers: Vec<Header>) -> Result<Vec<Header>> {
-        // A name orders to the second; within one, the file's own time does.
+        // Names order to the second; within one second, the file's time does.
         headers.sort_by(|a, b| {
             let key = |h: &Header| {
                 (file_name::priority(h.name.as_bytes()), file_name::second(&h.name).to_owned(), h.time)
@@ -53,7 +53,7 @@ impl Place for Maildir {
         Self::arrivals(self, limit)
     }
 
-    /// By names and one look at a file.
+    /// Uses names, and reads the time of one file.
     fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
         let inbox = self.folder(Folder::Inbox)?;
         let (mut count, mut oldest) = (0, Vec::new());
@@ -96,13 +96,13 @@ impl Place for Maildir {
         }
         let mut envelope = delivery.envelope.clone();
         envelope.extra.extend(delivery.inherited.iter().cloned());
-        // An answer from a workspace says which exchange it belongs to, because its own id does not.
+        // An answer from a workspace names its exchange, because its own id does not.
         if let Some(route) = delivery.route.filter(|route| route.path.is_some()) {
             envelope.extra.extend(route.request.clone().map(|request| (REQUEST.to_owned(), request)));
         }
         let envelope = any::to_maildir(&envelope);
         let bytes = maildir::render(&envelope, delivery.body)?;
-        // A checked id has eight hex digits; the fallback only keeps this line free of a panic.
+        // A checked id has eight hex digits; the fallback only avoids a panic.
         let short = envelope.id.short().unwrap_or_else(|| "00000000".to_owned());
         let name = FileName::new(delivery.now, &short, &envelope.subject, envelope.priority);
         if !delivery.retry {

@@ -15,8 +15,8 @@
 //!            /.deliver.lock flocked while a delivery with a given id looks for itself
 //! ```
 //!
-//! Where a message lies is its state. Every step is one rename that replaces nothing, and no name changes
-//! inside a directory that is scanned, so a scan never misses what is there throughout.
+//! The directory of a message is its state. Every step is one rename that replaces nothing, and no name changes inside
+//! a scanned directory. So a scan never misses a message that is there throughout.
 
 mod life;
 mod once;
@@ -52,12 +52,12 @@ pub struct Maildir {
     delivery: OnceLock<(Dir, Dir)>,
 }
 
-/// Which of the two protocols whose state is a directory this one is.
+/// Which of the two protocols with a directory as state this one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Messages are called `*.md`, and their names order them.
+    /// Message names are `*.md`, and give their order.
     Native,
-    /// A workspace's `.mailbox`: names have no extension, and the time of the file orders.
+    /// A workspace's `.mailbox`: names have no extension, and the time of the file gives the order.
     Workspace,
 }
 
@@ -67,7 +67,7 @@ impl Maildir {
         Ok(Self::at(root.sub(id.as_str())?, id))
     }
 
-    /// A mailbox whose directory is open already, wherever it lies.
+    /// A mailbox whose directory is already open, wherever it is.
     pub fn at(dir: Dir, id: &MailboxId) -> Self {
         Self { dir, id: id.clone(), layout: Layout::Native, delivery: OnceLock::new() }
     }
@@ -85,23 +85,23 @@ impl Maildir {
     pub fn is_message(&self, name: &[u8]) -> bool {
         match self.layout {
             Layout::Native => file_name::is_message(name),
-            // The terms of a claim lie beside its message, whose name has no extension here.
+            // The terms of a claim are beside its message, whose name has no extension here.
             Layout::Workspace => {
                 str::from_utf8(name).is_ok_and(|name| name != TERMS && MailboxId::parse(name).is_ok())
             }
         }
     }
 
-    /// Makes a mailbox in one visible step, or completes one that was made by hand. Durable on return.
+    /// Makes a mailbox in one visible step, or completes one made by hand. Durable on return.
     pub fn make(root: &Dir, id: &MailboxId, card: Option<&[u8]>) -> Result<Self> {
         if root.stat(id.as_str()).is_err_and(|e| e.is_missing()) {
             let staging = root.make_sub(".staging")?;
             let name = format!("{id}.{}", random::unique_hex());
-            // Its place in the staging directory need not be durable, only what is in it.
+            // Its name in the staging directory need not be durable, only its content.
             Self::furnish(&staging.make_sub(&name)?, card)?;
             match staging.rename_dir(&name, root, id.as_str()) {
                 Ok(()) => root.sync()?,
-                // Another process made it in the same moment; its directory serves as well.
+                // Another process made it at the same time; that directory is as good.
                 Err(Error::Exists { .. }) => {}
                 Err(e) => return Err(e),
             }
@@ -109,7 +109,7 @@ impl Maildir {
         }
         let mailbox = Self::open(root, id)?;
         Self::furnish(&mailbox.dir, card)?;
-        // Whoever made it may have been interrupted before its place in the room was durable.
+        // The process that made it may have been interrupted before the sync.
         root.sync()?;
         Ok(mailbox)
     }
@@ -134,7 +134,7 @@ impl Maildir {
         &self.dir
     }
 
-    /// Writes a whole message, makes it durable and publishes it into the inbox.
+    /// Writes a whole message, makes it durable and publishes it in the inbox.
     pub fn publish(&self, name: &FileName, bytes: &[u8]) -> Result<Durability> {
         let (tmp, inbox) = match self.delivery.get() {
             Some(open) => open,
@@ -153,8 +153,9 @@ impl Maildir {
         }
     }
 
-    /// A prune moved this mailbox away while a message was published into it. The prune holds the registry's lock until it has
-    /// counted what arrived: then the mailbox is back with the message in it, or nobody will see the message, and it is withdrawn.
+    /// Handles a prune that moved this mailbox away during the delivery. The prune holds the registry's lock until it
+    /// has counted the new mail. After that, either the mailbox is back with the message in it, or nobody will see the
+    /// message, and it is withdrawn.
     fn settle_with_prune(&self, inbox: &Dir, name: &str, how: Durability) -> Result<Durability> {
         let in_place = Dir::open(self.dir.path().parent().unwrap_or(self.dir.path())).and_then(|root| {
             let _lock = root.lock(lock::ROOM)?;
@@ -164,11 +165,11 @@ impl Maildir {
             return Ok(how);
         }
         match (inbox.remove(name), in_place) {
-            // A prune that takes very long, too, finds nothing that was acknowledged.
+            // The prune took too long to wait for; the message is withdrawn, so the prune removes nothing acknowledged.
             (Ok(()), Err(e)) => Err(e),
             (Err(e), Ok(_)) if e.is_missing() => Err(Error::Pruned { path: self.dir.path().to_owned() }),
             (Ok(()), Ok(_)) => Err(Error::Pruned { path: self.dir.path().to_owned() }),
-            // The message is there, and nobody can tell where that will be.
+            // The message exists, but its final place is unknown.
             (Err(e), _) => Ok(Durability::Unproven(e)),
         }
     }
@@ -211,11 +212,11 @@ impl Maildir {
         Ok(listing)
     }
 
-    /// The same where names say nothing of order: by the time of the file.
+    /// The first `limit` names, ordered by the time of the file, because names give no order here.
     fn list_by_time(&self, dir: &Dir, limit: usize) -> Result<Listing> {
         let (mut listing, mut names) = (Listing::default(), vec![]);
         dir.scan(|name, kind| match (str::from_utf8(name), kind) {
-            // What begins with a dot is being written, and a directory is nobody's message.
+            // A name with a leading dot is being written, and a directory is not a message.
             _ if name.starts_with(b".") || kind == FileType::Directory => {}
             (Ok(text), FileType::RegularFile) if self.is_message(name) => names.push(text.to_owned()),
             (_, FileType::RegularFile) => {
@@ -234,9 +235,8 @@ impl Maildir {
         Ok(listing)
     }
 
-    /// The first `limit` messages in order of arrival: by priority, then by the second in the name, then by the
-    /// time of the file. Only names that share a second are looked at, and of a crowd in one second only so
-    /// many as a person or an agent could care for.
+    /// The first `limit` messages in order of arrival: by priority, then by the second in the name, then by the time of
+    /// the file. Only names that share a second are examined, and of many in one second only a bounded number.
     fn arrivals(&self, limit: usize) -> Result<Listing> {
         let folder = Folder::Inbox;
         if limit == 0 {
@@ -257,8 +257,7 @@ impl Maildir {
         Ok(listing)
     }
 
-    /// Moves a message from one folder to another and gives the name it has there; `None` if it is no longer where
-    /// it was. Durable on return.
+    /// Moves a message from one folder to another and returns its name there; `None` if it is gone. Durable on return.
     pub fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>> {
         let source = self.folder(from)?;
         let target = match to {
@@ -271,7 +270,7 @@ impl Maildir {
         moved.map(|new| target.sync_moved(&file).map(|()| new)).transpose()
     }
 
-    /// Puts away what cannot be read, under a name that is safe to look at. Gone already is no error.
+    /// Moves an unreadable file to quarantine, under a safe name. Succeeds if the file is already gone.
     pub fn quarantine(&self, name: &OsString) -> Result<()> {
         let inbox = self.dir.sub("inbox")?;
         let target = self.made_folder(Folder::Quarantine.word())?;
@@ -293,13 +292,13 @@ impl Maildir {
     }
 }
 
-/// How many messages of one second are put into order beyond those that are asked for.
+/// How many messages of one second are sorted beyond those requested.
 const SAME_SECOND: usize = 64;
 
 /// The longest card that is read.
 pub const CARD_LIMIT: u64 = 64 * 1024;
 
-/// A mailbox of its own for a test, whose files go with the first of the two.
+/// A mailbox for a test, in the temporary directory that is returned first.
 #[cfg(test)]
 pub(super) fn fresh() -> (tempfile::TempDir, Maildir) {
     let temp = tempfile::tempdir().unwrap();

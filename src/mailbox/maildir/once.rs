@@ -1,8 +1,8 @@
-//! Delivery with an id that the sender chose: a retry must find itself (format.md §4.4).
+//! Delivery with an id that the sender chose: a retry must find the first delivery (format.md §4.4).
 //!
-//! Under `.deliver.lock` every folder that may hold the message is searched by file name, and only names
-//! with the same eight digits are opened. The same bytes are success; other bytes under the same id are an
-//! error. Fresh ids never come here, so ordinary delivery does not depend on how full a mailbox is.
+//! Under `.deliver.lock` every folder that may hold the message is searched by file name, and only names with the same
+//! eight digits are opened. The same bytes are success; other bytes under the same id are an error. Fresh ids skip
+//! this, so the cost of an ordinary delivery does not depend on the size of the mailbox.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::message::{FileName, any, file_name, frontmatter};
 use crate::name::MessageId;
 
 impl Maildir {
-    /// Delivers unless the same message is here already, in whatever state. `names`: what it can be called if it was
-    /// delivered before, for whoever knows.
+    /// Delivers a message unless it is already here, in any state. `names`: its possible names if it was delivered
+    /// before, if the caller knows them.
     pub fn deliver_once(
         &self,
         id: &MessageId,
@@ -32,8 +32,8 @@ impl Maildir {
         self.deliver_beside(name, bytes, &used)
     }
 
-    /// Delivers under a name that is neither among `used` nor in the inbox: the wanted one, or that with a number.
-    /// A name that another message had would make the two one to whoever looked at the first.
+    /// Delivers under a name that is neither in `used` nor in the inbox: the wanted one, or that with a number. With
+    /// the name of another message, a reader that saw the first would take the second for it.
     pub fn deliver_beside(
         &self,
         name: &FileName,
@@ -59,12 +59,12 @@ impl Maildir {
         Err(last)
     }
 
-    /// The same message, or another one under its id, wherever it lies. All names with its digits are put into `used`.
+    /// Finds this message, or another one under its id, in all folders. Adds all names with its digits to `used`.
     ///
-    /// Somebody may be moving it meanwhile. Mail goes from the inbox over a claim to `failed` or the archive, and the folders
-    /// are looked at in that order, so that it does not pass unseen; twice, because some of it comes back. The archive, which
-    /// alone grows for ever, is not listed if none of `names` is in it. What was pruned was sent before too: it is in the trash
-    /// of the room that `home` is in.
+    /// Another process may be moving it meanwhile. Mail goes from the inbox through a claim to `failed` or the archive,
+    /// and the folders are searched in that order, so that it cannot slip past; twice, because some of it comes back.
+    /// The archive is the only folder that grows without limit. It is not listed if it contains none of `names`. Pruned
+    /// mail was also sent before: it is in the trash of the room of `home`.
     pub fn find_twin(
         &self,
         id: &MessageId,
@@ -77,7 +77,7 @@ impl Maildir {
             if let Some(found) = self.twin_in(Folder::Inbox, id, bytes, used)? {
                 return Ok(Some(found));
             }
-            // Not before now: a claim that is made while the inbox is read is among these.
+            // Only now: this includes a claim made while the inbox was read.
             let claims = self.tokens()?.into_iter().map(Folder::Claimed);
             for folder in claims.chain([Folder::Failed]) {
                 if let Some(found) = self.twin_in(folder, id, bytes, used)? {
@@ -103,7 +103,7 @@ impl Maildir {
     fn may_be_archived(&self, names: Option<&[FileName]>) -> Result<bool> {
         let Some(names) = names else { return Ok(true) };
         let Some(dir) = self.folder_if_any(Folder::Archive)? else { return Ok(false) };
-        // What cannot be looked at may be there.
+        // A file that cannot be examined may be there.
         Ok(names.iter().any(|name| !dir.stat(name.as_str()).is_err_and(|e| e.is_missing())))
     }
 
@@ -126,7 +126,7 @@ impl Maildir {
         }
     }
 
-    /// The same message among files that carry its digits, or another one under its id.
+    /// Finds this message, or another one under its id, among files with its digits.
     fn same_among(
         &self,
         dir: &Dir,
@@ -138,14 +138,14 @@ impl Maildir {
         for twin in twins {
             let found = match dir.read(&twin, bytes.len() as u64 + READ_SLACK) {
                 Ok(Some(found)) => found,
-                // It went on meanwhile, or can be no message.
+                // It moved on meanwhile, or cannot be a message.
                 Ok(None) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => {
                     continue;
                 }
                 Err(e) => return Err(e),
             };
             if found == bytes {
-                // Whoever put it here may have been interrupted before it was durable.
+                // The process that put it here may have been interrupted before the sync.
                 return Ok(Some(match dir.sync() {
                     Ok(()) => DeliveryOutcome::Already { folder, name: twin },
                     Err(e) => {
@@ -160,7 +160,7 @@ impl Maildir {
         Ok(None)
     }
 
-    /// The names in a folder that carry the digits of an id.
+    /// The names in a folder that have the digits of an id.
     pub fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
         let mut names = vec![];
         let Some(dir) = self.folder(folder).if_any()? else { return Ok(names) };
@@ -173,14 +173,14 @@ impl Maildir {
         let name = str::from_utf8(name).ok()?;
         let fits = match self.layout() {
             Layout::Native => id.short().is_some_and(|short| file_name::short(name) == Some(&short)),
-            // A reply is called like the request it answers, so in a workspace the name does not tell.
+            // A reply has the name of the request it answers, so in a workspace the name does not tell.
             Layout::Workspace => id.short().is_some() && self.is_message(name.as_bytes()),
         };
         fits.then(|| name.to_owned())
     }
 }
 
-/// A twin may differ in its head; it is compared, not shown, so a little more than our own size will do.
+/// A twin may differ in its header; it is only compared, so a little more than our own size is enough.
 const READ_SLACK: u64 = (2 * frontmatter::HEADER_LIMIT + 16 * 1024 * 1024) as u64;
 
 #[cfg(test)]
@@ -250,7 +250,7 @@ mod tests {
         assert!(matches!(again.deliver(&mailbox, Some(&asked)), DeliveryOutcome::Delivered { .. }));
     }
 
-    /// Whoever moves a message on, or back, while its retry looks for it, does not hide it.
+    /// A move of the message, forward or back, does not hide it from a retry.
     #[test]
     fn a_message_that_is_moved_meanwhile_is_found() {
         for (from, to) in [(Folder::Inbox, Folder::Archive), (Folder::Archive, Folder::Inbox)] {

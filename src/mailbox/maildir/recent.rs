@@ -1,8 +1,8 @@
-//! What came lately: the names of the messages in a folder that may have come since a time, so that nobody opens the others.
+//! Recent mail: the names of messages in a folder that may have arrived since a time, so that the others need not be opened.
 //!
-//! A name tells the second in which its message was sent, by the sender's clock; a name that was given by hand tells nothing,
-//! and then it counts when the file was written. On a disk of this machine the kernel also tells when a file was last
-//! changed or moved, by the clock of whoever asks here. A message is left out only if one of them says that it is older.
+//! A name has the second in which its message was sent, by the sender's clock; for a name given by hand, the file's
+//! modification time counts instead. On a disk of this machine the kernel also records when a file was last changed or
+//! moved, by this machine's clock. A message is left out only if one of these says that it is older.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::mailbox::folder::Folder;
 use crate::mailbox::reading::mtime;
 use crate::os::is_dated_by_this_machine;
 
-/// How far the clocks of two senders, or of two machines at one disk, may be apart; and how coarse a disk may be that keeps
-/// no fraction of a second.
+/// How far the clocks of two senders, or of two machines at one disk, may differ; also the resolution of a disk without
+/// fractions of a second.
 pub(in crate::mailbox) const APART: Duration = Duration::from_secs(2);
 
-/// How far the time that the kernel writes down may be behind its clock: several ticks of a slow one.
+/// How far a time recorded by the kernel may lag behind its clock: several ticks of a slow one.
 const TICKS: Duration = Duration::from_millis(100);
 
 impl Maildir {
@@ -36,14 +36,13 @@ impl Maildir {
             true => local && changed(stat.st_ctime, stat.st_ctime_nsec) < since.minus(TICKS),
             false => mtime(&stat) < sent,
         };
-        // What cannot be looked at is left to whoever opens it.
+        // The caller that opens an unreadable file handles the error.
         names.retain(|name| !dir.stat(name).is_ok_and(|stat| is_older(name, stat)));
         Ok(names)
     }
 }
 
-/// When a file was last written, moved, or given other rights, at the latest: a time without a fraction may be one that the
-/// disk has cut off.
+/// The latest possible time of a file's last write, move or mode change: the disk may have cut off the fraction of a second.
 fn changed(seconds: i64, nanoseconds: impl TryInto<i32>) -> Timestamp {
     match nanoseconds.try_into().unwrap_or(0) {
         0 => Timestamp::from_parts(seconds, 0).plus(APART),
@@ -86,7 +85,7 @@ mod tests {
         }
         pause(TICKS * 2);
         let since = SystemClock.now();
-        // Dated long ago, it came just now all the same: its name decides.
+        // Its name is old although it arrived just now: the name decides.
         let (late, wrong) = (dated(since, "c"), dated(now.minus(Duration::from_secs(90)), "d"));
         for name in [&late, &wrong, "hand.md"] {
             put(&mailbox, Folder::Inbox, name);
@@ -123,7 +122,7 @@ mod tests {
         assert_eq!(mailbox.since(Folder::Failed, SystemClock.now()).unwrap(), Vec::<String>::new());
     }
 
-    /// ext2, ext3, HFS+: what came at 10.9 s is dated 10 s, and was not there before 10.5 s.
+    /// ext2, ext3, HFS+: a file that arrives at 10.9 s has the time 10 s, and was not there before 10.5 s.
     #[test]
     fn a_time_without_a_fraction_may_have_been_cut_off() {
         let since = Timestamp::from_parts(10, 500_000_000);

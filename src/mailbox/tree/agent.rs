@@ -8,8 +8,8 @@
 //! (unreadable)  Folder::Quarantine; nothing is moved there, it is what cannot be read now
 //! ```
 //!
-//! A change of state rewrites that one field and leaves every other byte as it was. It is made under the tree's lock, and
-//! only if the file is still what was read, because people and agents change these files too.
+//! A change of state rewrites that one field and leaves every other byte as it was. It is made under the tree's lock,
+//! and only if the file is still as it was read, because people and agents change these files too.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub struct Agent {
     tree: Tree,
     id: MailboxId,
     inbox: Dir,
-    /// What a look for mail by hand has just seen of the inbox, for the list that follows it. Used once.
+    /// The result of the last look for mail by hand, for the list that follows it. Used once.
     fresh: Mutex<Option<Seen>>,
 }
 
@@ -51,7 +51,7 @@ impl Agent {
         &self.tree
     }
 
-    /// The inbox itself, for whoever watches it.
+    /// The inbox itself, for watchers.
     pub fn dir(&self) -> &Dir {
         &self.inbox
     }
@@ -61,24 +61,24 @@ impl Agent {
         *self.fresh.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
     }
 
-    /// Something changed here, so that a look before it does not count.
+    /// Drops the kept look, because something changed here.
     pub(super) fn forget_fresh(&self) {
         *self.fresh.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The inbox as the look just before this one saw it, else a look at it.
+    /// The inbox from the look just before, else from a new one.
     pub(super) fn inbox_seen(&self) -> fault::Result<Seen> {
         let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).take();
         fresh.map_or_else(|| self.facts(Tray::Inbox), Ok)
     }
 
-    /// A look at one of its trays.
+    /// Reads one of its trays.
     pub fn facts(&self, tray: Tray) -> fault::Result<Seen> {
         self.tree.facts(tray, &self.id)
     }
 
-    /// The first `limit` messages of a folder in the order of a poll. What is strange or broken is told with the inbox
-    /// alone: nobody can say what state it is in.
+    /// The first `limit` messages of a folder in the order of a poll. Strange or broken files are listed with the inbox
+    /// only, because their state is unknown.
     pub fn list(&self, folder: Folder, limit: usize) -> Result<Listing> {
         let held = match folder {
             Folder::Claimed(_) | Folder::Working => self.claimed()?,
@@ -116,7 +116,7 @@ impl Agent {
         Ok(Listing { names, total, strange, broken, ..Listing::default() })
     }
 
-    /// How many messages are unread, and when the oldest was written.
+    /// The number of unread messages, and the time of the oldest.
     pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
         let seen = self.facts(Tray::Inbox)?.certain()?;
         let unread = || seen.readable().filter(|(_, facts)| facts.is_unread());
@@ -133,7 +133,7 @@ impl Agent {
             .collect())
     }
 
-    /// Where a message lies.
+    /// The path of a message.
     pub fn path(&self, folder: Folder, name: &str) -> PathBuf {
         if folder == Folder::Archive && self.inbox.stat(name).is_err_and(|e| e.is_missing()) {
             return Tray::ArchivedInbox
@@ -146,7 +146,7 @@ impl Agent {
         self.inbox.path().join(name)
     }
 
-    /// Reads a message, with its bytes and what was known of the file. `None`: it is not in this folder any more.
+    /// Reads a message, with its bytes and file status. `None` if it is no longer in this folder.
     pub fn read_task(&self, folder: Folder, name: &str, limit: u64) -> Result<Option<(Task, Vec<u8>, Stat)>> {
         let limit = limit.saturating_add(frontmatter::HEADER_LIMIT as u64);
         let held = match folder {
@@ -165,14 +165,14 @@ impl Agent {
         }
     }
 
-    /// Changes the state of a message, and says what went wrong if anything did. `false`: it is not in the state `from`
-    /// any more, or gone. Durable on return.
+    /// Changes the state of a message, with the error if there is one. `false` if it is no longer in the state `from`,
+    /// or gone. Durable on return.
     pub fn set_status(&self, name: &str, from: Status, to: Status, error: Option<&str>) -> Result<bool> {
         let held = self.tree.hold()?;
         self.change(&held, name, from, to, error)
     }
 
-    /// Marks a pending message as in progress, for somebody outside the tree.
+    /// Marks a pending message as in progress, for a mailbox outside the tree.
     pub(in crate::mailbox) fn begin(&self, name: &str) -> fault::Result<bool> {
         Ok(self.set_status(name, Status::Pending, Status::InProgress, None)?)
     }
@@ -196,7 +196,7 @@ impl Agent {
         })
     }
 
-    /// Puts a message with another status in the place of the one that was read. `None`: that is not there any more.
+    /// Replaces the message that was read by one with another status. `None` if it has changed or is gone.
     fn try_change(
         &self,
         name: &str,
@@ -210,14 +210,14 @@ impl Agent {
         match self.inbox.swap(name, changed.as_bytes(), (bytes, stat)) {
             Ok(Swapped::Done) => Ok(Some(())),
             Ok(Swapped::Changed) => Ok(None),
-            // Somebody took it away between the look and the change.
+            // Removed between the look and the change.
             Err(e) if e.is_missing() => Ok(None),
             Err(e) => Err(e.into()),
         }
     }
 
-    /// Brings a message into a state that ends it, whichever it is in now; one look, one change. `None`: there is none of this
-    /// name. What is under a claim is left to its owner. Durable on return.
+    /// Brings a message from any state into a final one, with one read and one change. `None` if there is no such
+    /// message. A claimed message is left to its owner. Durable on return.
     pub fn file_as(&self, name: &str, to: Status) -> Result<Option<(Task, ArchivedHow)>> {
         if self.inbox.stat(name).is_err_and(|e| e.is_missing()) {
             return Ok(None);
@@ -234,13 +234,13 @@ impl Agent {
                 ArchivedHow::Now
             }
             from if from == to => {
-                // The run that changed it may have been interrupted before that was durable.
+                // The run that changed it may have been interrupted before the sync.
                 self.inbox.sync()?;
                 ArchivedHow::Before
             }
             _ => match self.try_change(name, (&bytes, &stat), to, None)? {
                 Some(()) => ArchivedHow::Now,
-                // Somebody changed it since the look, so there is another look.
+                // It was changed since the look, so look again.
                 None => match self.change(&held, name, from, to, None)? {
                     true => ArchivedHow::Now,
                     false => return Ok(None),
@@ -250,7 +250,7 @@ impl Agent {
         Ok(Some((task, how)))
     }
 
-    /// A message of the inbox, whatever its state. `None`: there is none of this name.
+    /// A message of the inbox, in any state. `None` if there is none of this name.
     pub(super) fn task(&self, name: &str) -> Result<Option<(Task, Vec<u8>, Stat)>> {
         read(&self.inbox, name, LIMIT)
     }
@@ -263,13 +263,13 @@ impl Agent {
         }
     }
 
-    /// The state of a message now. `None`: there is none of this name.
+    /// The current state of a message. `None` if there is none of this name.
     pub fn status(&self, name: &str) -> Result<Option<Status>> {
         Ok(read(&self.inbox, name, LIMIT)?.map(|(task, ..)| task.status))
     }
 
-    /// Moves a message from one folder to another, as far as a status can say it; claims have verbs of their own. An answer
-    /// has no status to say it: it goes to the archive of the tree and comes back from there.
+    /// Moves a message from one folder to another, as far as a status can express it; claims have their own methods. An
+    /// answer has no such status: it moves to the archive of the tree and back.
     pub fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>> {
         let (Some(was), Some(is)) = (status_of(from), status_of(to)) else { return Ok(None) };
         let held = self.tree.hold()?;
@@ -288,7 +288,7 @@ impl Agent {
             }
             return Ok((to == Folder::Archive || to == Folder::Inbox).then(|| name.to_owned()));
         }
-        // In one step with the status: an answer that comes between the two would be taken for the failure's.
+        // In one step with the status: an answer that comes in between would be taken for the failure's.
         if from == Folder::Failed
             && let Some(task) = read(&self.inbox, name, LIMIT)?.map(|(task, ..)| task)
             && task.status == Status::Failed
@@ -305,7 +305,7 @@ pub(super) fn is_answer(task: &Task) -> bool {
     is_unread_answer(task.status, &task.id, task.request_id.as_deref(), msg_id)
 }
 
-/// Whether a message with this status is in a folder; `held` are the claims and what they are on.
+/// Whether a message with this status is in a folder; `held` are the claims and their messages.
 fn is_in(folder: Folder, status: Status, answer: bool, name: &str, held: &[(Token, String)]) -> bool {
     match folder {
         Folder::Inbox if answer => true,
@@ -318,7 +318,7 @@ fn is_in(folder: Folder, status: Status, answer: bool, name: &str, held: &[(Toke
     }
 }
 
-/// The folder that a status stands for, claims left aside.
+/// The folder for a status, without regard to claims.
 pub(super) fn folder_of(status: Status) -> Folder {
     match status {
         Status::Pending => Folder::Inbox,
@@ -328,7 +328,7 @@ pub(super) fn folder_of(status: Status) -> Folder {
     }
 }
 
-/// The status that a folder stands for.
+/// The status for a folder.
 pub(super) fn status_of(folder: Folder) -> Option<Status> {
     match folder {
         Folder::Inbox => Some(Status::Pending),
@@ -339,9 +339,9 @@ pub(super) fn status_of(folder: Folder) -> Option<Status> {
     }
 }
 
-/// Reads one message out of a directory. `None`: there is none of this name.
+/// Reads one message from a directory. `None` if there is none of this name.
 pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> Result<Option<(Task, Vec<u8>, Stat)>> {
-    // A name comes out of a listing or from a person; what is no message's is no path either.
+    // A name comes from a listing or from a person; only a message's name is used as a path.
     if !file_name::is_message(name.as_bytes()) || name.contains('/') {
         return Ok(None);
     }

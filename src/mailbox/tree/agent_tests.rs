@@ -1,4 +1,4 @@
-//! Tests of an agent's inbox: states, golden bytes of their changes, and what a look opens.
+//! Tests of an agent's inbox: states, golden bytes of their changes, and the number of files a look opens.
 
 #![allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
 
@@ -102,7 +102,7 @@ fn what_cannot_be_read_is_told_with_path_line_and_field() {
     assert_eq!((e.line(), e.field()), (Some(6), Some("status")));
     for _ in 0..2 {
         let seen = agent.facts(Tray::Inbox).unwrap();
-        // The path is known to whoever looks.
+        // The caller knows the path.
         assert_eq!(seen.facts[0].1.as_ref().unwrap_err(), "line 7: the field `from` is there twice");
         assert!(seen.facts[1].1.as_ref().unwrap_err().starts_with("line 6: `status`: not one of"));
         assert_eq!(seen.broken(), ["one.md", "two.md"]);
@@ -111,7 +111,7 @@ fn what_cannot_be_read_is_told_with_path_line_and_field() {
     }
 }
 
-/// A scene in which what was read once is trusted at once, because tests do not wait two seconds.
+/// A scene that trusts a file at once after reading it, because tests do not wait two seconds.
 fn trusting(agents: &[&str]) -> Scene {
     let mut scene = Scene::new(agents);
     scene.tree.racy = Duration::ZERO;

@@ -1,9 +1,9 @@
-//! Answers in a tree: a response in the outbox of the agent that answered, written once, by command or by hand. The asker gets it
-//! under an id that is the same for everyone who carries it, and each time.
+//! Answers in a tree: a response in the outbox of the agent that answered, written once, by command or by hand. It
+//! reaches the asker under an id that does not depend on the process that delivers it.
 //!
 //! ```text
 //! outboxes/<agent>/<id>-response.md    what the agent said; kept, and never replaced
-//! inboxes/<asker>/<YYYY-MM-DD-NNN>.md  the same for an asker in a tree: completed from the start, because it is no task
+//! inboxes/<asker>/<YYYY-MM-DD-NNN>.md  a copy for an asker in a tree: completed from the start, because it is not a task
 //! ```
 
 use std::collections::{HashMap, HashSet};
@@ -24,10 +24,10 @@ use crate::message::{Envelope, Message, Native, Priority, Protocol, any};
 use crate::name::{MailboxId, MessageId};
 
 impl Agent {
-    /// Files a message: a task, or an answer, which is no task. Once, if it may be a retry.
+    /// Files a message: a task, or an answer, which is not a task. Only once, if it may be a retry.
     pub(super) fn file_message(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {
         let held = self.tree().hold()?;
-        // Whether this files it or somebody else has, a look before it does not count.
+        // Whether this call or another process files it, the kept look is stale.
         self.forget_fresh();
         if delivery.retry
             && let Some(found) = self.filed_before(delivery)?
@@ -40,23 +40,24 @@ impl Agent {
         let inside = delivery.sender.and_then(|sender| sender.tree());
         let inside = inside.filter(|agent| agent.tree().path() == self.tree().path());
         let (request, inbox) = answered(delivery);
-        // Agents of a tree are called by their names there, and others as the question called them.
+        // Agents of a tree are called by their names there, others as in the question.
         let outside = || inbox.clone().unwrap_or_else(|| envelope.from.clone());
         let from = inside.map_or_else(outside, |agent| agent.id().to_string());
         let mut addressed = Envelope { from, to: self.id().to_string(), ..envelope.clone() };
         addressed.extra.extend(delivery.inherited.iter().cloned());
         let mut task = any::to_task(&addressed, body, request.clone().filter(|_| delivery.is_answer));
         if delivery.is_answer {
-            // Information holds up no step and is nobody's task (protocols: tree §3.4).
+            // Information holds up no step and is not a task (protocols: tree §3.4).
             (task.status, task.workflow, task.step) = (Status::Completed, None, None);
         }
         let asker = delivery.sender.filter(|_| inside.is_none() && !delivery.is_answer);
-        // Noted before it is filed: a sender that is interrupted in between still finds the answer.
+        // Recorded before it is filed: a sender interrupted in between still finds the answer.
         if let Some(asker) = asker {
             asker.note_asked(self, "", &envelope.id)?;
         }
         let (name, how) = self.file(&held, &mut task, now)?;
-        // From here on it is delivered, whatever fails. Without its number the note is slower to follow, and leads to the same file.
+        // From here on it is delivered, whatever fails. Without its number the note is slower to follow, but leads to
+        // the same file.
         if let Some(asker) = asker {
             let _ = asker.note_asked(self, &task.id, &envelope.id);
         }
@@ -68,7 +69,7 @@ impl Agent {
         Ok(DeliveryOutcome::Delivered { how, name, beside: false })
     }
 
-    /// Ends the question that was carried out of an inbox of this tree and waits there for its answer.
+    /// Ends the question that came from an inbox of this tree and waits there for its answer.
     fn end_carried(&self, delivery: &Delivery<'_>) -> Result<()> {
         let (Some(request), Some(inbox)) = answered(delivery) else { return Ok(()) };
         if delivery.is_answer && self.tree().has_inbox(&inbox)? {
@@ -78,14 +79,14 @@ impl Agent {
         Ok(())
     }
 
-    /// The same message, or another one under its id, whatever its status. Under the tree's lock no command moves it meanwhile.
+    /// Finds this message, or another one under its id, in any state. Under the tree's lock no command moves it meanwhile.
     fn filed_before(&self, delivery: &Delivery<'_>) -> Result<Option<DeliveryOutcome>> {
         let id = delivery.envelope.id.as_str();
         for tray in [Tray::Inbox, Tray::ArchivedInbox] {
             let seen = self.facts(tray)?;
             let twin = seen.readable().find(|(_, facts)| facts.msg_id.as_deref() == Some(id));
             let Some((name, facts)) = twin else {
-                // A file that could not be looked at may be the one.
+                // It may be a file that could not be read.
                 match seen.failing {
                     Some(e) => return Err(e.into()),
                     None => continue,
@@ -108,7 +109,7 @@ impl Agent {
         Ok(None)
     }
 
-    /// Writes the response to a request, unless there is one. `None`: it is no request of this protocol.
+    /// Writes the response to a request, unless there is one. `None` if this is not a request of this protocol.
     pub(super) fn respond_to(
         &self,
         name: &str,
@@ -117,7 +118,7 @@ impl Agent {
     ) -> Result<Option<KeptAnswer>> {
         let Native::Tree { id, .. } = &asked.native else { return Ok(None) };
         let Some((task, _, stat)) = self.task(name)?.or(self.archived(name)?) else { return Ok(None) };
-        // A request says since when it is in progress by the time of its file.
+        // A request in progress shows its start by the time of its file.
         let since = match task.status {
             Status::InProgress => answer.now.since(mtime(&stat)).as_secs(),
             _ => 0,
@@ -154,7 +155,7 @@ impl Agent {
         }))
     }
 
-    /// A response as an answer that can be carried.
+    /// A response as an answer for delivery.
     pub(super) fn kept(&self, request: &str, response: Task, is_older: bool) -> KeptAnswer {
         let id = answer_id(self.tree(), self.id(), request, &Facts::of(&response));
         let why = || response.error.clone().unwrap_or_else(|| response.body.trim().to_owned());
@@ -168,12 +169,12 @@ impl Agent {
         let to = response.to.clone();
         let context = response.context.clone();
         let mut message = any::of_task(response);
-        // Without a title of its own it is called by its question.
+        // Without its own title it gets that of its question.
         message.envelope.subject = context.unwrap_or_default();
         KeptAnswer { id, message, failed, is_older, path, to }
     }
 
-    /// Requests that are open although a response to them lies in the outbox, and is whole. What is under a claim is its owner's.
+    /// Open requests with a complete response in the outbox. Claimed ones are left to their owners.
     pub(super) fn open_with_response(&self, inbox: &Seen) -> Result<Vec<(Folder, String)>> {
         let mut open: HashMap<&str, (&str, Status)> = inbox
             .readable()
@@ -197,9 +198,9 @@ impl Agent {
         Ok(found)
     }
 
-    /// The agents of this tree that answered this one by hand, each with the request, unless the answer is here already.
+    /// The agents of this tree that answered this one by hand, each with the request, unless the answer is already here.
     pub(super) fn answers_for(&self) -> Result<Vec<(MailboxId, String)>> {
-        // What was carried is known by its id, so that no response is opened again for ever after.
+        // Delivered answers are recognised by their ids, so that no response is opened again each time.
         let mut carried: Option<HashSet<(Option<String>, String)>> = None;
         let mut found = vec![];
         for other in self.tree().agents()? {
@@ -225,7 +226,7 @@ impl Agent {
         Ok(found)
     }
 
-    /// What this agent has or had: all ids of mail, and whose answer to which request was put here by hand.
+    /// The current and former mail of this agent: all ids, and for answers put here by hand, their sender and request.
     fn message_ids(&self) -> Result<HashSet<(Option<String>, String)>> {
         let mut ids = HashSet::new();
         for tray in [Tray::Inbox, Tray::ArchivedInbox] {
@@ -240,7 +241,7 @@ impl Agent {
         Ok(ids)
     }
 
-    /// Whether nobody writes to a response any more.
+    /// Whether a response is complete.
     fn is_said(&self, name: &str) -> Result<bool> {
         let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
         Ok(is_stable(&outbox, name)?)
@@ -248,7 +249,7 @@ impl Agent {
 }
 
 impl Tree {
-    /// Whether the response to a request that was written by hand lies in the outbox of the agent that was asked.
+    /// Whether the asked agent's outbox contains the response to a request that was written by hand.
     pub(in crate::mailbox) fn has_response(&self, request: Option<&MessageId>) -> fault::Result<bool> {
         let Some((request, agent)) = request.and_then(|id| id.as_str().split_once('@')) else {
             return Ok(false);
@@ -257,7 +258,7 @@ impl Tree {
         Ok(self.has_inbox(agent.as_str())? && self.agent(&agent)?.response(request)?.is_some())
     }
 
-    /// Ends a task in the inbox of a name outside the tree that was carried to that mailbox. `false`: it does not wait there.
+    /// Ends a task that was collected from the inbox of a name outside the tree. `false` if it does not wait there.
     pub fn end_outside(&self, inbox: &str, request: &str, failed: bool) -> Result<bool> {
         let Ok(inbox) = MailboxId::parse(inbox) else { return Ok(false) };
         let status = if failed { Status::Failed } else { Status::Completed };
@@ -265,12 +266,12 @@ impl Tree {
     }
 }
 
-/// The request that a message answers as its asker knows it, and the inbox of this tree that the request was carried out of.
+/// The answered request, as its asker knows it, and the inbox of this tree that it came from.
 fn answered(delivery: &Delivery<'_>) -> (Option<String>, Option<String>) {
     let route = delivery.route.and_then(|route| Some((route.request.clone()?, route.inbox.clone())));
     let by_hand = || {
         let id = delivery.envelope.reply_to.as_ref()?.as_str();
-        // A task that was written by hand is known by its id and its inbox.
+        // A task written by hand is known by its id and its inbox.
         Some(match id.split_once('@') {
             Some((id, inbox)) => (id.to_owned(), Some(inbox.to_owned())),
             None => (id.to_owned(), None),
@@ -279,13 +280,13 @@ fn answered(delivery: &Delivery<'_>) -> (Option<String>, Option<String>) {
     route.or_else(by_hand).map_or((None, None), |(request, inbox)| (Some(request), inbox))
 }
 
-/// The request that a response answers: as it says, else as it is called.
+/// The request that a response answers: by its field, else by its name.
 fn request_of<'a>(name: &'a str, facts: &'a Facts) -> Option<&'a str> {
     facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"))
 }
 
-/// The id of an answer. A failure may be followed by another try, and a hand may use the id of a request again, so the time of the
-/// response is part of it.
+/// The id of an answer. A failure may be followed by another try, and a person may reuse the id of a request, so the
+/// time of the response is part of it.
 fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &Facts) -> MessageId {
     let mut route = format!("response {} {agent} {request} {}", tree.path().display(), response.created);
     if response.status == Status::Failed {
@@ -294,8 +295,7 @@ fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &Facts) ->
     MessageId::derived(route.as_bytes())
 }
 
-/// Whether a file that lies here in another form may be filed: nobody writes to it, and one without frontmatter has stayed as it is
-/// for a while.
+/// Whether a file in another format may be filed: it is complete, and one without frontmatter has not changed for a while.
 pub(super) fn is_settled(dir: &Dir, name: &str, message: &Message, now: Timestamp) -> fault::Result<bool> {
     if !is_stable(dir, name)? {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Notes of what a mailbox asked agents of trees that it is not one of, so that an answer written by hand is found.
+//! Notes of a mailbox's requests to agents of trees outside its own, so that answers written by hand are found.
 //!
 //! `<root>/<id>/.mailbox/asked/<digits>`: one note for each open request, with the tree, the agent and the request's id.
 
@@ -18,10 +18,10 @@ use crate::name::{MailboxId, MessageId};
 
 const FOLDER: &str = "asked";
 
-/// A note of a request that was not filed within this time is of one that never will be.
+/// A note whose request was not filed within this time is dropped: it never will be.
 const FILING: Duration = Duration::from_secs(24 * 3600);
 
-/// What was asked of an agent in a tree.
+/// A request to an agent in a tree.
 #[derive(Debug, Serialize, Deserialize)]
 struct Note {
     v: u32,
@@ -35,7 +35,7 @@ struct Note {
     message: String,
 }
 
-/// A request whose answer may lie in an outbox.
+/// A request whose answer may be in an outbox.
 #[derive(Debug)]
 pub struct PendingRequest {
     /// The inbox of the agent that was asked.
@@ -46,7 +46,7 @@ pub struct PendingRequest {
 }
 
 impl Mailbox {
-    /// Notes what this mailbox asked of an agent; `id` is empty until the request is filed.
+    /// Records a request of this mailbox to an agent; `id` is empty until it is filed.
     pub(super) fn note_asked(&self, agent: &Agent, id: &str, message: &MessageId) -> Result<()> {
         let note = Note {
             v: 1,
@@ -56,7 +56,7 @@ impl Mailbox {
             message: message.to_string(),
         };
         let notes = self.dir().made_sub(MAILBOX)?.made_sub(FOLDER)?;
-        // Copies to several agents have one id.
+        // Copies to several agents share one id.
         let name = MessageId::derived(format!("{message} {} {}", note.tree, note.agent).as_bytes()).request();
         notes.replace(&name, &serde_json::to_vec(&note).unwrap_or_default())
     }
@@ -83,7 +83,8 @@ impl Mailbox {
                 Some(id) => {
                     found.push(PendingRequest { inbox, file: format!("{id}.md"), note: Some(name) });
                 }
-                // Its sender failed or was killed before it was filed. One that was only stopped notes it again afterwards.
+                // Its sender failed or was killed before it was filed. A sender that was only stopped records it again
+                // afterwards.
                 None if now.since(written) > FILING => self.forget_note(&name)?,
                 None => {}
             }
@@ -91,7 +92,7 @@ impl Mailbox {
         Ok(found)
     }
 
-    /// An answer to a request was carried over; nothing has to be looked for any more.
+    /// Removes the note of a request whose answer was delivered.
     pub fn answered(&self, request: &PendingRequest) -> Result<()> {
         request.note.as_ref().map_or(Ok(()), |note| self.forget_note(note))
     }
@@ -101,7 +102,7 @@ impl Mailbox {
         notes.remove(name).if_any().map(|_| ())
     }
 
-    /// The outboxes in which answers to this mailbox will lie.
+    /// The outboxes that may get answers for this mailbox.
     pub(in crate::mailbox) fn outboxes(&self) -> Result<Vec<PathBuf>> {
         let outbox = |tree: &Path, agent: &str| tree.join("outboxes").join(agent);
         let mut found: Vec<_> =
@@ -119,7 +120,7 @@ impl Mailbox {
         self.dir().sub(MAILBOX).and_then(|own| own.sub(FOLDER)).if_any()
     }
 
-    /// The notes, each with its name and when it was written.
+    /// The notes, each with its name and time.
     fn asked(&self) -> Result<Vec<(String, Note, Timestamp)>> {
         let Some(notes) = self.notes()? else { return Ok(vec![]) };
         let mut found = vec![];
@@ -127,14 +128,14 @@ impl Mailbox {
             let Some(opened) = notes.open_file(&name).if_any()? else { continue };
             let written = mtime(&opened.stat);
             let bytes = opened.read_all(64 * 1024)?;
-            // What somebody else put here is no note.
+            // A file of another program is not a note.
             found.extend(serde_json::from_slice(&bytes).ok().map(|note| (name, note, written)));
         }
         Ok(found)
     }
 }
 
-/// The id under which a request was filed, by that of the message it is.
+/// The id under which a request was filed, by the id of its message.
 fn filed_as(tree: &Tree, agent: &MailboxId, message: &str) -> Result<Option<String>> {
     for tray in [Tray::Inbox, Tray::ArchivedInbox] {
         let seen = tree.facts(tray, agent)?;

@@ -1,13 +1,14 @@
-//! Clean-up: finished chains go to the archive (protocols: tree §3.4).
+//! Clean-up: moves finished chains to the archive (protocols: tree §3.4).
 //!
 //! ```text
 //! outboxes/<agent>/<id>-response.md  →  archive/outboxes/<agent>/
 //! inboxes/<agent>/<id>.md            →  archive/inboxes/<agent>/
 //! ```
 //!
-//! A chain is a request with its responses; an answer that was routed to an agent of the tree goes to the archive when it is read. It is finished when all of them are completed and no open message refers to it: by
-//! `request_id`, as an answer does that was routed on, or as a step of the same workflow run. The responses go first and are
-//! durable before the request goes, so a chain that was interrupted is still found by its request and finished by the next run.
+//! A chain is a request with its responses; an answer that was routed to an agent of the tree goes to the archive when
+//! it is read. A chain is finished when all of them are completed and no open message refers to it: by `request_id`, as
+//! a routed answer does, or as a step of the same workflow run. The responses move first and are durable before the
+//! request moves. So after an interruption the next run finds the chain by its request and finishes it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +21,7 @@ use crate::message::file_name;
 use crate::message::tree::Status;
 use crate::name::MailboxId;
 
-/// A request and what answered it.
+/// A request and its responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain {
     pub agent: MailboxId,
@@ -31,7 +32,7 @@ pub struct Chain {
     pub responses: Vec<String>,
 }
 
-/// What open messages refer to.
+/// The ids and runs that open messages refer to.
 #[derive(Debug, Default)]
 struct Open {
     ids: HashSet<String>,
@@ -39,7 +40,7 @@ struct Open {
 }
 
 impl Tree {
-    /// Archives what is finished and says what that is, or would be if `dry`. Durable on return.
+    /// Archives the finished chains and returns them; `dry` only returns them. Durable on return.
     pub fn clean_up(&self, dry: bool) -> Result<Vec<Chain>> {
         let held = if dry { None } else { Some(self.hold()?) };
         let mut inboxes = vec![];
@@ -84,7 +85,7 @@ impl Tree {
         for (name, facts) in candidates {
             let here = here.get(facts.id.as_str()).map_or(&[][..], Vec::as_slice);
             let away = away.get(facts.id.as_str()).map_or(&[][..], Vec::as_slice);
-            // In the archive a failure is that of an earlier try.
+            // In the archive, a failure belongs to an earlier try.
             let away = away.iter().filter(|(_, r)| r.is_none_or(|r| r.status != Status::Failed));
             let mut all = here.iter().chain(away);
             let answered = all.clone().next().is_some();
@@ -94,7 +95,7 @@ impl Tree {
             let in_use = open.ids.contains(&facts.id)
                 || facts.workflow.as_ref().is_some_and(|run| open.runs.contains(run))
                 || all.any(|(_, response)| response.is_some_and(|response| open.ids.contains(&response.id)));
-            // An answer that nobody has read, or that has not reached its asker in the tree, keeps its chain.
+            // A chain stays while its answer is unread, or has not reached its asker in the tree.
             if answered && done && !in_use && self.is_read(inboxes, agent, facts)? {
                 chains.push(Chain {
                     agent: agent.clone(),
@@ -107,7 +108,7 @@ impl Tree {
         Ok(chains)
     }
 
-    /// Whether the answer to a request was read by its asker, if that is an agent of this tree. Reading an answer archives it.
+    /// Whether the asker, if it is an agent of this tree, has read the answer. Reading an answer archives it.
     fn is_read(&self, inboxes: &[(MailboxId, Seen)], agent: &MailboxId, request: &Facts) -> Result<bool> {
         let asker = inboxes.iter().find(|(id, _)| id.as_str() == request.from);
         let Some((asker, inbox)) = asker else { return Ok(true) };
@@ -119,7 +120,7 @@ impl Tree {
         Ok(self.facts(Tray::ArchivedInbox, asker)?.readable().any(|(_, facts)| is_it(facts)))
     }
 
-    /// Archives these chains, and gives those that went: a request stays with a response that stays.
+    /// Archives these chains, and returns those that moved: a request stays if a response stays.
     fn archive(&self, agent: &MailboxId, mut chains: Vec<Chain>) -> Result<Vec<Chain>> {
         let responses = chains.iter().flat_map(|chain| &chain.responses);
         let left = self.carry(agent, Tray::Outbox, Tray::ArchivedOutbox, responses)?;
@@ -130,7 +131,7 @@ impl Tree {
         Ok(chains)
     }
 
-    /// Moves files from one tray to another, and gives those that stay; durable on return.
+    /// Moves files from one tray to another, and returns those that stay; durable on return.
     fn carry<'a>(
         &self,
         agent: &MailboxId,
@@ -142,7 +143,7 @@ impl Tree {
         let Some(source) = self.tray(from, agent)? else { return Ok(left) };
         let target = self.made_tray(to, agent)?;
         for name in names {
-            // Somebody may have opened it again by hand since the look, or it is no task any more.
+            // It may have been reopened by hand since the look, or is no longer a task.
             match read(&source, name, LIMIT) {
                 Ok(Some((task, ..))) if task.status == Status::Completed => {
                     moved.extend(move_beside(&source, &target, name)?);
@@ -158,7 +159,7 @@ impl Tree {
 }
 
 impl Agent {
-    /// Takes a file out of the inbox that nobody has to do anything about any more. Durable on return.
+    /// Moves a finished file out of the inbox. Durable on return.
     pub fn put_away(&self, name: &str) -> fault::Result<()> {
         let held = self.tree().hold()?;
         self.put_away_held(&held, name)
@@ -172,9 +173,10 @@ impl Agent {
     }
 }
 
-/// Moves one file, under another name if its own is taken, and gives its name. `None`: it is gone, so this may be a second run.
+/// Moves one file, under another name if its own is taken, and returns its name. `None` if it is gone, so this may be a
+/// second run.
 fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<Option<String>> {
-    // Where a move is a link and an unlink, a kill between the two leaves one file with two names.
+    // Where a move is a link and an unlink, a kill in between leaves one file with two names.
     let inode = |dir: &Dir| dir.stat(name).if_any().map(|stat| stat.map(|stat| (stat.st_dev, stat.st_ino)));
     if let Some(there) = inode(target)?
         && inode(source)? == Some(there)
@@ -184,8 +186,8 @@ fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<Option<S
     source.publish_free(name, target, file_name::candidates(name))
 }
 
-/// The responses of a tray by the request they answer: as they say, and as they are called. One that cannot be read comes
-/// without facts, by its name alone.
+/// The responses of a tray by the request they answer, by field and by file name. An unreadable one comes without
+/// facts, by its name alone.
 fn by_request(seen: &Seen) -> HashMap<&str, Vec<(&str, Option<&Facts>)>> {
     let mut found: HashMap<&str, Vec<_>> = HashMap::new();
     for (name, facts) in &seen.facts {
@@ -298,7 +300,7 @@ mod tests {
         assert_eq!(scene.tree.clean_up(false).unwrap().len(), 1);
         assert_eq!(std::fs::read_to_string(&there).unwrap(), "old");
         assert!(scene.path("archive/inboxes/a/2026-11-15-001-2.md").exists());
-        // One file under both names is one whose move was cut short.
+        // One file under both names comes from an interrupted move.
         scene.put("a", "2026-11-15-003", "status: completed\n");
         answer(&scene, "a", "2026-11-15-003", "completed");
         let (from, to) = ("inboxes/a/2026-11-15-003.md", "archive/inboxes/a/2026-11-15-003.md");

@@ -1,15 +1,15 @@
-//! Claims in a tree: a message in progress, and under which terms.
+//! Claims in a tree: messages in progress, and their terms.
 //!
 //! ```text
 //! .postroom/claims/<agent>/claimed/<token>/claim.json   the terms, durable before the status says in_progress
 //!                         /attempts/<message>           one line per attempt that did not end well
 //! ```
 //!
-//! The claims of an agent are those of a [`Maildir`] without a message in them: the message stays where it is and its status
-//! says that somebody has it. Every step is made under the tree's lock, in an order that a kill cannot hurt: terms, then
-//! `in_progress`; another status, then no terms. So terms of a message that is not in progress are left over from a kill
-//! and mean nothing, and whoever next looks under the lock clears them. A message in progress without terms was begun by somebody
-//! else, who alone knows how it goes on ([`Folder::Working`]).
+//! The claims of an agent are those of a [`Maildir`] without a message in them: the message stays in place, and its
+//! status says that it is taken. Every step is made under the tree's lock, in an order that is safe against a kill:
+//! terms, then `in_progress`; another status, then no terms. So terms of a message that is not in progress are left
+//! over from a kill and have no effect; the next process that holds the lock clears them. A message in progress without
+//! terms was started by another program, which alone knows its progress ([`Folder::Working`]).
 
 use super::agent::{Agent, is_answer, status_of};
 use super::{Error, Held, Result};
@@ -21,13 +21,13 @@ use crate::mailbox::lock::Lock;
 use crate::mailbox::maildir::Maildir;
 use crate::message::tree::Status;
 
-/// The status of a message that is given back.
+/// The status of a message that is returned.
 fn unread(terms: &Terms) -> Status {
     if terms.of_answer { Status::Completed } else { Status::Pending }
 }
 
 impl Agent {
-    /// Takes an unread message under terms; `None` if it is not unread any more.
+    /// Claims an unread message under terms; `None` if it is no longer unread.
     pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
         let held = self.tree().hold()?;
         let Some((task, ..)) =
@@ -36,7 +36,7 @@ impl Agent {
             return Ok(None);
         };
         let claims = self.made_claims(&held)?;
-        // The message is unread, so all terms that are there for it are left over from a kill.
+        // The message is unread, so all existing terms for it are left over from a kill.
         for (token, file) in self.claimed()? {
             if file == name {
                 claims.clear(token)?;
@@ -54,7 +54,7 @@ impl Agent {
         })();
         let in_force = match &begun {
             Ok(done) => *done,
-            // A sync fails after the change is made; where it may be, the terms are what brings the message back.
+            // A sync fails after the change. If the change may exist, the terms must stay: they bring the message back.
             Err(_) => !matches!(self.status(name), Ok(now) if now != Some(Status::InProgress)),
         };
         if !in_force {
@@ -63,7 +63,7 @@ impl Agent {
         Ok(begun?.then_some(token))
     }
 
-    /// The claims there are.
+    /// The tokens of all claims.
     pub fn tokens(&self) -> fault::Result<Vec<Token>> {
         self.claims()?.map_or(Ok(vec![]), |claims| claims.tokens())
     }
@@ -73,12 +73,12 @@ impl Agent {
         self.claims()?.map_or(Ok(None), |claims| claims.terms(token))
     }
 
-    /// Keeps everybody else from ending a claim. `None`: there is no such claim.
+    /// Keeps all other processes from ending a claim. `None` if there is no such claim.
     pub fn hold_claim(&self, token: Token) -> fault::Result<Option<Lock>> {
         self.claims()?.map_or(Ok(None), |claims| claims.hold_claim(token))
     }
 
-    /// Puts new terms in the place of the old. `false`: the claim is over, or its message is not in progress any more.
+    /// Replaces the terms. `false` if the claim ended, or its message is no longer in progress.
     pub fn renew(&self, token: Token, terms: &Terms) -> Result<bool> {
         let _held = self.tree().hold()?;
         let Some(claims) = self.claims()? else { return Ok(false) };
@@ -89,14 +89,14 @@ impl Agent {
             claims.clear(token)?;
             return Ok(false);
         }
-        // Durable, unlike in a maildir: terms that a power cut takes would leave the message in progress for ever.
+        // Durable, unlike in a maildir: if a power cut removed the terms, the message would stay in progress forever.
         let own = claims.folder(Folder::Claimed(token))?;
         own.replace(TERMS, &serde_json::to_vec(terms).unwrap_or_default())?;
         Ok(true)
     }
 
-    /// Ends a claim: its message is unread again, completed, or failed with what went wrong. `None`: the claim or the message is
-    /// not what it was, so somebody else has decided. Durable on return.
+    /// Ends a claim: its message is unread again, completed, or failed with the reason. `None` if the claim or the
+    /// message has changed: another process has decided. Durable on return.
     pub fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>> {
         let held = self.tree().hold()?;
         let Some(claims) = self.claims()? else { return Ok(None) };
@@ -107,7 +107,7 @@ impl Agent {
             Some(other) => other,
         };
         let why = Some(why).filter(|why| status == Status::Failed && !why.is_empty());
-        // What replies to an answer is a question; completed, it would pass for an unread answer.
+        // A reply to an answer is a question; completed, it would look like an unread answer.
         let mut task = self.task(name)?.map(|(task, ..)| task);
         let before = task.as_mut().map(|task| std::mem::replace(&mut task.status, status));
         let goes_away = to == Folder::Archive && task.as_ref().is_some_and(is_answer);
@@ -117,15 +117,15 @@ impl Agent {
         if done && goes_away {
             self.put_away_held(&held, name)?;
         }
-        // Terms of a message that is not in progress mean nothing.
+        // Terms of a message that is not in progress have no effect.
         let _ = claims.clear(token);
         Ok(done.then(|| name.to_owned()))
     }
 
-    /// Gives back every message whose lease is over, counts the attempt, and says which. Claims on messages that are not in
-    /// progress any more are cleared.
+    /// Returns every message whose lease has expired, counts the attempt, and returns their names. Clears claims on
+    /// messages that are no longer in progress.
     pub fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>> {
-        // Without claims nothing is locked or made.
+        // Without claims, no lock is taken and nothing is made.
         if self.tokens()?.is_empty() {
             return Ok(vec![]);
         }
@@ -134,7 +134,7 @@ impl Agent {
         let mut returned = vec![];
         for token in claims.tokens()? {
             let Some(terms) = claims.terms(token)? else {
-                // Terms are durable before the status changes: these were never in force.
+                // Terms are durable before the status changes: these never took effect.
                 claims.clear(token)?;
                 continue;
             };
@@ -146,10 +146,10 @@ impl Agent {
                     continue;
                 }
                 Err(Error::Disk(e @ fault::Error::Io { .. })) => return Err(e.into()),
-                // Whoever broke the file may mend it; until then nobody can say what state it is in.
+                // Its writer may repair the broken file; until then its state is unknown.
                 Err(_) => continue,
             }
-            // Its owner may be ending it at this moment.
+            // Its owner may be ending it now.
             let Some(_turn) = claims.folder(Folder::Claimed(token))?.try_hold()? else { continue };
             claims.note_attempt(&terms.file, &Attempt::of(token, &terms, "expired", "", clock))?;
             if self.change(&held, &terms.file, Status::InProgress, unread(&terms), None)? {
@@ -171,17 +171,17 @@ impl Agent {
         self.claims()?.map_or(Ok(vec![]), |claims| claims.attempts(name))
     }
 
-    /// How often a message was tried in vain since somebody last asked for another try.
+    /// The number of failed tries since the last explicit retry.
     pub fn tries(&self, name: &str) -> fault::Result<u32> {
         self.claims()?.map_or(Ok(0), |claims| claims.tries(name))
     }
 
-    /// How the claim under a token ended, as far as it was noted.
+    /// How the claim with this token ended, if that was recorded.
     pub fn end_of(&self, token: Token) -> fault::Result<Option<Attempt>> {
         self.claims()?.map_or(Ok(None), |claims| claims.end_of(token))
     }
 
-    /// The claims and what each is on.
+    /// The claims and their messages.
     pub(super) fn claimed(&self) -> fault::Result<Vec<(Token, String)>> {
         let Some(claims) = self.claims()? else { return Ok(vec![]) };
         let mut found = vec![];
@@ -191,13 +191,13 @@ impl Agent {
         Ok(found)
     }
 
-    /// Where terms and attempts lie, if there ever were any.
+    /// The directory of terms and attempts, if it exists.
     fn claims(&self) -> fault::Result<Option<Maildir>> {
         let dir = self.tree().walk(&[".postroom", "claims", self.id().as_str()])?;
         Ok(dir.map(|dir| Maildir::at(dir, self.id())))
     }
 
-    /// The same, made and durable.
+    /// The directory of terms and attempts, made if missing, and durable.
     fn made_claims(&self, held: &Held) -> fault::Result<Maildir> {
         if let Some(claims) = self.claims()? {
             return Ok(claims);

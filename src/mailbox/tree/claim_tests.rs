@@ -91,7 +91,7 @@ fn a_lease_that_ends_gives_the_message_back_and_counts() {
 #[test]
 fn a_kill_after_the_terms_leaves_the_message_pending_and_claimable() {
     let (scene, agent, clock) = one();
-    // What a killed claim leaves: its terms, and a status that was not reached.
+    // A killed claim leaves its terms, and a status that was not reached.
     let dead = agent.claim(NAME, &terms(&clock)).unwrap().unwrap();
     scene.put("a", "2026-11-15-001", "");
     let token = agent.claim(NAME, &terms(&clock)).unwrap().unwrap();
@@ -135,7 +135,7 @@ fn what_others_began_is_left_to_them() {
     assert_eq!(agent.return_expired(&clock).unwrap(), Vec::<String>::new());
     assert_eq!(agent.list(Folder::Working, 9).unwrap().names, [NAME]);
     assert!(!scene.path(".postroom/claims").exists());
-    // Lost terms make a claim of ours one of theirs.
+    // Without its terms, a claim of ours counts as one of another program.
     scene.put("a", "2026-11-15-001", "");
     let token = agent.claim(NAME, &terms(&clock)).unwrap().unwrap();
     std::fs::remove_dir_all(scene.path(".postroom")).unwrap();

@@ -1,7 +1,7 @@
-//! What is known of a message of a tree without its body: enough to list, order, route and clean up.
+//! The facts of a message of a tree, without its body: enough to list, order, route and clean up.
 //!
-//! A [`Tray`] is one of the four directories of an agent. A look at it gives every file that is called like a message,
-//! with its [`Facts`] or what is wrong with it.
+//! A [`Tray`] is one of the four directories of an agent. Reading it gives every file that is named like a message,
+//! with its [`Facts`] or its fault.
 
 use std::ffi::OsString;
 
@@ -24,7 +24,7 @@ pub enum Tray {
 impl Tray {
     pub const ALL: [Self; 4] = [Self::Inbox, Self::Outbox, Self::ArchivedInbox, Self::ArchivedOutbox];
 
-    /// The way from the tree to the directory that holds the agents'.
+    /// The path from the tree to the directory that contains the agents'.
     pub(super) fn way(self) -> &'static [&'static str] {
         match self {
             Self::Inbox => &["inboxes"],
@@ -45,7 +45,7 @@ impl Tray {
     }
 }
 
-/// What the frontmatter of a message says.
+/// The frontmatter of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     pub id: String,
@@ -55,7 +55,7 @@ pub struct Facts {
     #[serde(with = "priority", default, skip_serializing_if = "is_normal")]
     pub priority: Priority,
     pub created: String,
-    /// The id of the same message in another protocol, where it came from one.
+    /// The id of this message in another protocol, if it came from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msg_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,13 +64,13 @@ pub struct Facts {
     pub workflow: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Step>,
-    /// Its context, else the first line of what it asks for.
+    /// Its context, else the first line of its request.
     pub subject: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_seconds: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Its reader had to guess at something, so no agent is started for it.
+    /// Its reader had to guess something, so no agent is started for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub doubtful: bool,
 }
@@ -95,12 +95,12 @@ impl Facts {
         }
     }
 
-    /// Whether it is an answer that was routed here and not read yet: information, and no task (protocols: tree §3.4).
+    /// Whether it is an answer that was routed here and not read yet: information, not a task (protocols: tree §3.4).
     pub fn is_unread_answer(&self) -> bool {
         is_unread_answer(self.status, &self.id, self.request_id.as_deref(), self.msg_id.as_deref())
     }
 
-    /// Whether it is unread mail: a task that nobody has begun, or an answer.
+    /// Whether it is unread mail: a task that nobody has started, or an answer.
     pub fn is_unread(&self) -> bool {
         self.status == Status::Pending || self.is_unread_answer()
     }
@@ -109,7 +109,7 @@ impl Facts {
         Timestamp::parse(&self.created)
     }
 
-    /// Whether somebody has still to do something about it.
+    /// Whether it still needs work.
     pub fn is_open(&self) -> bool {
         matches!(self.status, Status::Pending | Status::InProgress)
     }
@@ -125,26 +125,26 @@ pub(super) fn is_unread_answer(
     status == Status::Completed && request.is_some() && (msg_id.is_some() || id.ends_with("-response"))
 }
 
-/// The outcome of a look at a tray.
+/// The content of a tray.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// By file name; what cannot be read comes with the reason, line and field included, but not the path.
+    /// By file name; an unreadable file comes with the reason, with line and field, but without the path.
     pub facts: Vec<(String, Result<Facts, String>)>,
-    /// Entries called `*.md` that are no regular files, or whose names are not UTF-8.
+    /// Entries called `*.md` that are not regular files, or whose names are not UTF-8.
     pub strange: Vec<(OsString, &'static str)>,
-    /// A file could not be looked at, so nobody can say what is in it.
+    /// A file could not be read, so its content is unknown.
     pub failing: Option<fault::Error>,
-    /// How many files had to be opened, because they changed since the last look.
+    /// How many files were opened, because they changed since the last look.
     pub opened: usize,
 }
 
 impl Seen {
-    /// The names of those that could not.
+    /// The names of the messages that could not be read.
     pub fn broken(&self) -> Vec<String> {
         self.facts.iter().filter(|(_, facts)| facts.is_err()).map(|(name, _)| name.clone()).collect()
     }
 
-    /// The same, for a reader who must not take a file that could not be looked at for one that is not there.
+    /// Turns a read failure into an error, for callers that must not take an unread file for a missing one.
     pub fn certain(self) -> fault::Result<Self> {
         match self.failing {
             Some(e) => Err(e),
@@ -162,7 +162,7 @@ fn is_normal(priority: &Priority) -> bool {
     *priority == Priority::Normal
 }
 
-/// A priority by its word.
+/// A priority as its word.
 mod priority {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 

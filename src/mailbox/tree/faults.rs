@@ -1,7 +1,7 @@
-//! Faults: what is wrong in the trays of an agent, each with its file, and its line and field where there is one.
+//! Faults in the trays of an agent, each with its file, and its line and field if known.
 //!
-//! A file that cannot be read, two requests with one id in one inbox, and a response whose request is not there. Nothing
-//! is moved or mended: these files are written by hand, and whoever wrote one knows what was meant.
+//! A fault is an unreadable file, two requests with one id in one inbox, or a response without its request. Nothing is
+//! moved or repaired: these files are written by hand, and only their writers know what was meant.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::message::{ParseError, frontmatter, yaml};
 use crate::name::MailboxId;
 
 impl Tree {
-    /// What is wrong with what was seen of an agent.
+    /// The faults in the trays of an agent.
     pub fn faults(&self, agent: &MailboxId, inbox: &Seen, outbox: &Seen) -> Vec<PlaceFault> {
         let path = |tray: Tray, name: &std::ffi::OsStr| {
             let way = tray.way().iter().fold(self.path().to_owned(), |path, step| path.join(step));
@@ -23,7 +23,7 @@ impl Tree {
         let mut found = vec![];
         for (tray, seen) in [(Tray::Inbox, inbox), (Tray::Outbox, outbox)] {
             let strange = seen.strange.iter().map(|(name, what)| (name.as_os_str(), format!("it is {what}")));
-            // A file without frontmatter is a note that the next look files.
+            // A file without frontmatter is a note, and the next look files it.
             let bare = ParseError::NoFrontmatter.to_string();
             let broken =
                 seen.facts.iter().filter(|(_, facts)| facts.as_ref().err() != Some(&bare)).filter_map(
@@ -44,7 +44,7 @@ impl Tree {
                 found.push(fault(path, why, "§11.2"));
             }
         }
-        // A request that cannot be read is told of above; that its response has none would be said in vain.
+        // An unreadable request is already reported above; the missing request of its response would be noise.
         let unread: HashSet<String> = inbox.broken().into_iter().collect();
         for (name, facts) in outbox.readable() {
             let request = facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"));
@@ -62,7 +62,7 @@ impl Tree {
         found
     }
 
-    /// The line of a field, looked for only when something is wrong with it.
+    /// The line of a field; it is searched only for a fault.
     fn line_of(&self, tray: Tray, agent: &MailboxId, name: &str, field: &str) -> Option<usize> {
         let bytes = self.tray(tray, agent).ok()??.read(name, LIMIT).ok()??;
         let split = frontmatter::split(frontmatter::text(&bytes).ok()?).ok()?;

@@ -6,9 +6,10 @@
 //! .postroom/sequence      `2026-11-15 12`: the last number that was given, and on which day
 //! ```
 //!
-//! There is one sequence a day over all inboxes of the tree. The file `sequence` only says where to begin: whether a number is
-//! free is asked of every agent's trays, because others file by hand. All of it happens under the tree's lock, so numbers have no
-//! gaps; and a message is published without replacing, so a name that somebody takes meanwhile costs only a number.
+//! There is one sequence a day over all inboxes of the tree. The file `sequence` only says where to begin. Whether a
+//! number is free is looked up in every agent's trays, because others file by hand. All of this happens under the
+//! tree's lock, so numbers have no gaps. A message is published without replacing, so a name taken meanwhile costs only
+//! a number.
 
 use std::path::PathBuf;
 
@@ -25,19 +26,19 @@ use crate::random;
 
 const SEQUENCE: &str = "sequence";
 
-/// The response that lies in the outbox now.
+/// The response that is now in the outbox.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Response {
-    /// The one that was given; it survives a power cut.
+    /// The given one; it is durable.
     Written,
-    /// One that says the same: this is a retry.
+    /// An equal one: this is a retry.
     Same(Task),
     /// Another one, which stays.
     Other(Task),
 }
 
 impl Agent {
-    /// Files a message: draws its id, sets `id` and `created`, and publishes it. Gives the name of the file.
+    /// Files a message: draws its id, sets `id` and `created`, and publishes it. Returns the name of the file.
     pub(super) fn file(&self, held: &Held, task: &mut Task, now: Timestamp) -> Result<(String, Durability)> {
         let day = now.day();
         let trays = self.tree().trays()?;
@@ -54,11 +55,11 @@ impl Agent {
             let staged = format!(".{name}.{}", random::unique_hex());
             self.dir().stage(&staged, tree::render(task)?.as_bytes())?;
             let how = match self.dir().publish_staged(&staged, self.dir(), &name) {
-                // Filed by hand in this very moment.
+                // Filed by hand at this very moment.
                 Err(fault::Error::Exists { .. }) => continue,
                 other => other?,
             };
-            // Only a hint: without it the next one looks for itself.
+            // Only a hint: without it the next call searches by itself.
             let _ = held.own.exchange(SEQUENCE, format!("{day} {number}\n").as_bytes());
             return Ok((name, how));
         }
@@ -81,14 +82,14 @@ impl Agent {
         if said(&found) != said(response) {
             return Ok(Response::Other(found));
         }
-        // An earlier run may have been interrupted before it was durable.
+        // An earlier run may have been interrupted before the sync.
         outbox.sync_file(&name)?;
         outbox.sync()?;
         Ok(Response::Same(found))
     }
 
-    /// Makes way for another try: a response that says `failed` goes to the archive, under a name that is no response's.
-    /// `false`: there is none. Durable on return.
+    /// Makes way for another try: a response that says `failed` goes to the archive, under a name that is not a
+    /// response's. `false` if there is none. Durable on return.
     pub fn put_failure_away(&self, id: &str) -> Result<bool> {
         self.put_failure_away_held(&self.tree().hold()?, id)
     }
@@ -98,7 +99,7 @@ impl Agent {
         let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
         match read(&outbox, &name, LIMIT) {
             Ok(Some((task, ..))) if task.status == Status::Failed => {}
-            // Nobody knows what an unreadable one says.
+            // The content of an unreadable one is unknown.
             Ok(_) | Err(Error::Unreadable { .. }) => return Ok(false),
             Err(e) => return Err(e),
         }
@@ -115,7 +116,7 @@ impl Agent {
     /// The response to the request with this id, from the outbox or the archive.
     pub fn response(&self, id: &str) -> Result<Option<(Task, PathBuf)>> {
         let name = response_name(id);
-        // An archived response belongs to an archived request: a hand may use its id again.
+        // An archived response belongs to an archived request: a person may reuse its id.
         let is_here = self.dir().stat(&format!("{}.md", file_name_of(id))).is_ok();
         let trays = [Tray::Outbox, Tray::ArchivedOutbox];
         for tray in trays.into_iter().take(if is_here { 1 } else { 2 }) {
@@ -140,7 +141,7 @@ impl Tree {
         Ok(trays)
     }
 
-    /// The last number of the day: by the hint, else by what is there.
+    /// The last number of the day: from the hint, else from the files.
     fn last_number(&self, held: &Held, trays: &[(Tray, Dir)], day: &str) -> fault::Result<u64> {
         let hint = held.own.read(SEQUENCE, 64).ok().flatten().unwrap_or_default();
         let hint = str::from_utf8(&hint).unwrap_or_default().trim();
@@ -161,7 +162,7 @@ impl Tree {
 fn number_of(name: &[u8], day: &str) -> Option<u32> {
     let rest = str::from_utf8(name).ok()?.strip_prefix(day)?.strip_prefix('-')?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
-    // A number that no day reaches was not meant as one, and must not carry the sequence away.
+    // A number that no day reaches was not meant as one, and must not advance the sequence.
     digits.parse().ok().filter(|number| *number < 1_000_000)
 }
 
@@ -179,7 +180,7 @@ fn is_taken(trays: &[(Tray, Dir)], id: &str) -> fault::Result<bool> {
     Ok(false)
 }
 
-/// The file of a response. An id is somebody else's text, and a path component only if it can be one.
+/// The file of a response. An id is foreign text, and a path component only if it is valid as one.
 fn response_name(id: &str) -> String {
     format!("{}-response.md", file_name_of(id))
 }

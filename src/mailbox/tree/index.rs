@@ -1,14 +1,14 @@
-//! The index: what was read of the files of a tray, so that a look opens only those that changed.
+//! The index: a cache of the files of a tray, so that a look opens only those that changed.
 //!
 //! ```text
 //! .claude/.postroom/index/<tray>/<agent>.json   file name → inode, size, change time, and its facts or its fault
 //!                        /look                  touched before files are opened; its time is the time of the look
 //! ```
 //!
-//! An entry holds as long as inode, size and change time do. A file that changed within two seconds of the look may
-//! change again under the same change time, so it is not entered and will be opened the next time too. The time of a look is
-//! taken from the file system itself, whose clock need not be ours. Nothing depends on the index: it is written without
-//! sync, a failure to write it is no failure, and what cannot be read of it is read from the messages again.
+//! An entry is valid as long as inode, size and change time stay the same. A file that changed within two seconds of
+//! the look may change again under the same change time, so it is not entered and will be opened the next time too. The
+//! time of a look comes from the file system itself, whose clock may differ from ours. Nothing depends on the index: it
+//! is written without sync, a failed write is ignored, and unreadable parts are read from the messages again.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ use crate::mailbox::fault::{self, IfAny};
 use crate::message::{file_name, tree};
 use crate::name::MailboxId;
 
-/// The form of an index; another is not read.
+/// The version of an index; others are not read.
 const VERSION: u32 = 4;
 
 /// The longest index that is read: facts of some hundred thousand messages.
@@ -43,15 +43,15 @@ struct Entry {
     known: Known,
 }
 
-/// What tells a file that is as it was.
+/// Identifies an unchanged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark(u64, i64, i64, u64);
 
-/// The facts of a file, or what is wrong with it.
+/// The facts of a file, or its fault.
 type Known = std::result::Result<Facts, String>;
 
 impl Tree {
-    /// A look at one tray of one agent. A tray that is not there is empty.
+    /// Reads one tray of one agent. A missing tray is empty.
     pub fn facts(&self, tray: Tray, agent: &MailboxId) -> fault::Result<Seen> {
         let mut seen = Seen::default();
         let Some(dir) = self.tray(tray, agent)? else { return Ok(seen) };
@@ -73,7 +73,7 @@ impl Tree {
                     let (known, mark) = match read(&dir, &name) {
                         Ok(Some(found)) => found,
                         Ok(None) => continue,
-                        // A file that cannot be opened is its own fault and does not keep the others from being seen.
+                        // A file that cannot be opened does not keep the others from being seen.
                         Err(e) => {
                             seen.facts.push((name, Err(e.to_string())));
                             seen.failing = Some(e);
@@ -113,7 +113,7 @@ impl Tree {
         dir.exchange(&format!("{agent}.json"), &bytes)
     }
 
-    /// What time it is on the file system. `None`: it cannot be known, and nothing read now will be trusted later.
+    /// The current time of the file system. `None` if it is unknown; then nothing read now is trusted later.
     fn look_time(&self) -> Option<(i64, i64)> {
         let dir = self.own().and_then(|own| own.make_sub("index")).ok()?;
         dir.touch("look").ok()?;
@@ -122,7 +122,7 @@ impl Tree {
     }
 }
 
-/// The names of the messages in a directory, sorted; what only looks like one goes to `strange`.
+/// The names of the messages in a directory, sorted; entries that only look like one go to `strange`.
 fn messages(dir: &Dir, strange: &mut Vec<(OsString, &'static str)>) -> fault::Result<Vec<String>> {
     let mut names = vec![];
     dir.scan(|name, kind| {
@@ -141,7 +141,7 @@ fn messages(dir: &Dir, strange: &mut Vec<(OsString, &'static str)>) -> fault::Re
     Ok(names)
 }
 
-/// Reads a message and marks what was read. `None`: it has gone meanwhile.
+/// Reads a message and its mark. `None` if it has gone meanwhile.
 fn read(dir: &Dir, name: &str) -> fault::Result<Option<(Known, Mark)>> {
     let Some(opened) = dir.open_file(name).if_any()? else { return Ok(None) };
     let mark = mark(&opened.stat);
@@ -158,7 +158,7 @@ fn nanos(part: impl TryInto<i64>) -> i64 {
     part.try_into().unwrap_or(0)
 }
 
-/// Whether a change after the look would show in the change time.
+/// Whether a later change would show in the change time.
 fn is_settled(mark: Mark, look: (i64, i64), racy: Duration) -> bool {
     let Mark(.., seconds, nanoseconds) = mark;
     let total = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);

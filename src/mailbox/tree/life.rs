@@ -1,5 +1,5 @@
-//! The life of a message in a tree: filed in an inbox, in progress under a claim, answered in the outbox, completed or failed. Its
-//! field `status` says where it is (protocols: tree §3.3).
+//! The life of a message in a tree: filed in an inbox, in progress under a claim, answered in the outbox, completed or
+//! failed. Its field `status` is its state (protocols: tree §3.3).
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ impl Place for Agent {
         Ok(Self::list(self, folder, limit)?)
     }
 
-    /// A list of a tree is in its order already. A step that waits for another says so.
+    /// A list of a tree is already in order. A step that waits for another is marked.
     fn arrange(&self, mut headers: Vec<Header>) -> Result<Vec<Header>> {
         // Only a step of a run can be held back.
         if !headers.iter().any(|header| header.envelope.extra("workflow").is_some()) {
@@ -76,7 +76,7 @@ impl Place for Agent {
         Ok(self.ready(limit)?)
     }
 
-    /// A step waits for the steps before it, and is nobody's next message until then.
+    /// A step waits for earlier steps, and is not the next message until they are completed.
     fn next(&self, limit: usize) -> Result<Listing> {
         Ok(self.ready(limit)?)
     }
@@ -148,16 +148,16 @@ impl Place for Agent {
             strays: self.foreign_messages(&seen, limit, now)?,
             answered: self.open_with_response(&seen)?,
         };
-        // Nothing is going to change, so that the list which follows need not look again.
+        // Nothing will change, so the list that follows need not look again.
         if found.strays.is_empty() && found.answered.is_empty() {
             self.keep_fresh(seen);
         }
         Ok(found)
     }
 
-    /// A task that was shown is in progress until it is answered, or its lease is over; an answer is done with that.
+    /// A task that was shown is in progress until it is answered, or its lease expires; an answer is then done.
     fn consume(&self, name: &str, _envelope: &Envelope, terms: &Terms) -> Result<Option<String>> {
-        // What comes back to an answer is another question.
+        // A reply to an answer is a new question.
         if self.is_unread_answer(name)? {
             self.put_away(name)?;
             return Ok(Some(name.to_owned()));
@@ -179,7 +179,7 @@ impl Place for Agent {
         Ok(Self::shift(self, name, from, to)?)
     }
 
-    /// What is withdrawn is not done, so it fails, and is put where it holds back no step.
+    /// A withdrawn message is not done, so it fails, and moves to where it holds back no step.
     fn withdraw(&self, name: &str) -> Result<bool> {
         let begun = self.set_status(name, Status::Pending, Status::InProgress, None)?;
         let taken = begun && self.set_status(name, Status::InProgress, Status::Failed, Some("withdrawn"))?;
@@ -271,7 +271,7 @@ impl Place for Agent {
             }
             Folder::Inbox | Folder::Working => {
                 let Some(status) = status_of(to) else { return Ok(false) };
-                // A reader may have begun it meanwhile; it has an answer now.
+                // A reader may have started it meanwhile; it has an answer now.
                 self.set_status(name, Status::Pending, Status::InProgress, None)?;
                 self.set_status(name, Status::InProgress, status, failed)?
             }
@@ -283,7 +283,7 @@ impl Place for Agent {
         Ok(done)
     }
 
-    /// A step that failed holds back all that come after it: once a run goes on without it, it is put away.
+    /// A failed step holds back all later ones: once a run continues without it, it is put away.
     fn set_aside(&self, name: &str) -> Result<()> {
         self.put_failure_away(name.strip_suffix(".md").unwrap_or(name))?;
         self.put_away(name)
@@ -306,13 +306,13 @@ impl Place for Agent {
 }
 
 impl Agent {
-    /// Messages of the other protocols in this inbox: without a status nobody could say where they are.
+    /// Messages of the other protocols in this inbox. They have no status, so their state would be unknown.
     fn foreign_messages(&self, seen: &Seen, limit: u64, now: Timestamp) -> Result<Vec<Stray<'_>>> {
         let mut strays = vec![];
         for name in seen.broken() {
             let bytes = match self.dir().read(&name, limit) {
                 Ok(Some(bytes)) => bytes,
-                // What can be no message is reported by the doctor, and keeps nobody from the rest.
+                // The doctor reports files that cannot be messages; they do not hold up the rest.
                 Ok(None) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => {
                     continue;
                 }
@@ -340,7 +340,7 @@ impl Agent {
 }
 
 impl Tree {
-    /// Whether there is an inbox of this name, made by whatever hand.
+    /// Whether there is an inbox of this name, even one made by hand.
     pub fn has_inbox(&self, name: &str) -> Result<bool> {
         let Ok(agent) = MailboxId::parse(name) else { return Ok(false) };
         Ok(self.tray(Tray::Inbox, &agent)?.is_some())

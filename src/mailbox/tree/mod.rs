@@ -12,8 +12,8 @@
 //!                  /claims/<agent>/            terms and attempts, as in a maildir (claim.rs)
 //! ```
 //!
-//! People and agents write here by hand, so nothing is taken for granted: a file is changed only if it is still what was
-//! read, a name is taken only if it is free, and `.postroom` may be deleted at any time that nobody is at work.
+//! People and agents write here by hand, so nothing is taken for granted: a file is changed only if it is still as it
+//! was read, a name is taken only if it is free, and `.postroom` may be deleted whenever no command runs.
 
 mod agent;
 mod answers;
@@ -57,7 +57,7 @@ pub use status::{AgentStatus, Latest, TreeStatus};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong in a tree.
+/// Errors of a tree.
 #[derive(Debug, ThisError)]
 pub enum Error {
     #[error(transparent)]
@@ -86,7 +86,7 @@ impl From<Error> for fault::Error {
 }
 
 impl Error {
-    /// The file that it is about, else the one that was being read, and what is wrong with it.
+    /// The file that the error is about, else the one that was being read, and the fault.
     pub fn parts(&self, reading: &Path) -> (PathBuf, String) {
         match self {
             Self::Unreadable { path, source } => (path.clone(), source.to_string()),
@@ -94,7 +94,7 @@ impl Error {
         }
     }
 
-    /// The line of the file where it is wrong, if it is known.
+    /// The line of the fault, if it is known.
     pub fn line(&self) -> Option<usize> {
         match self {
             Self::Unreadable { source, .. } => match source {
@@ -108,7 +108,7 @@ impl Error {
         }
     }
 
-    /// The field that is wrong or missing, if it is one.
+    /// The wrong or missing field, if it is one.
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Unreadable { source: ParseError::Duplicate { key, .. }, .. } => Some(key),
@@ -118,19 +118,19 @@ impl Error {
         }
     }
 
-    /// Whether the file or directory simply is not there.
+    /// Whether the file or directory does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Disk(e) if e.is_missing())
     }
 }
 
-/// How often a change is begun again when somebody else changed the file meanwhile.
+/// How often a change is retried after a concurrent edit.
 const TRIES: u32 = 8;
 
-/// The longest file of a tree that is read without being asked for.
+/// The longest file of a tree that is read implicitly.
 const LIMIT: u64 = 16 * 1024 * 1024 + frontmatter::HEADER_LIMIT as u64;
 
-/// A file whose change time is this close to the look at it may have changed again without showing it.
+/// A file whose change time is this close to the look may have changed again without a trace.
 const RACY: Duration = Duration::from_secs(2);
 
 /// One tree, open.
@@ -140,7 +140,7 @@ pub struct Tree {
     racy: Duration,
 }
 
-/// The lock of a tree, held; whoever asks for one changes something.
+/// The held lock of a tree; every change needs it.
 #[derive(Debug)]
 struct Held {
     own: Dir,
@@ -148,12 +148,12 @@ struct Held {
 }
 
 impl Tree {
-    /// Opens the `.claude` directory at this absolute path, through no link.
+    /// Opens the `.claude` directory at this absolute path, without following links.
     pub fn open(claude: &Path) -> fault::Result<Self> {
         Ok(Self { dir: Arc::new(Dir::outside(claude)?), racy: RACY })
     }
 
-    /// Lays out a tree in a project and a mailbox for each agent; what is there already stays. Durable on return.
+    /// Creates a tree in a project and a mailbox for each agent; existing parts stay. Durable on return.
     pub fn make(project: &Path, agents: &[MailboxId]) -> fault::Result<Self> {
         let project = Dir::outside(project)?;
         let dir = project.make_sub(".claude")?;
@@ -175,7 +175,7 @@ impl Tree {
             }
             tray.sync()?;
         }
-        // Synced whether it was made now or not: whoever made it may have been interrupted.
+        // Synced even if it existed: the process that made it may have been interrupted.
         shared.sync()?;
         tree.dir.sync()?;
         project.sync()?;
@@ -198,12 +198,12 @@ impl Tree {
         Ok(Agent::new(self.clone(), agent.clone(), inbox))
     }
 
-    /// Who has an inbox here, in order of name.
+    /// The agents that have an inbox here, sorted by name.
     pub fn agents(&self) -> fault::Result<Vec<MailboxId>> {
         self.names(&["inboxes"])
     }
 
-    /// What lies among the inboxes and cannot be an agent's, with the reason; files are nobody's business.
+    /// Entries among the inboxes that cannot belong to an agent, with the reason; plain files are ignored.
     pub fn strange_agents(&self) -> fault::Result<Vec<(OsString, String)>> {
         let mut found = vec![];
         if let Some(dir) = self.walk(&["inboxes"])? {
@@ -211,7 +211,7 @@ impl Tree {
                 let text = String::from_utf8_lossy(name);
                 let why = match (kind, MailboxId::parse(&text)) {
                     _ if name.starts_with(b".") => None,
-                    (FileType::Directory, Err(why)) => Some(format!("no agent can be called so: {why}")),
+                    (FileType::Directory, Err(why)) => Some(format!("not a valid agent name: {why}")),
                     (FileType::Symlink, _) => Some(format!("it is {}", fault::kind(kind))),
                     _ => None,
                 };
@@ -226,18 +226,18 @@ impl Tree {
         self.dir.path()
     }
 
-    /// Where the inbox of an agent is, if there is one of this name.
+    /// The path of the inbox of an agent of this name; it need not exist.
     pub(super) fn inbox_path(&self, agent: &str) -> PathBuf {
         self.path().join("inboxes").join(agent)
     }
 
-    /// What an agent can do, as its own file `agents/<agent>.md` describes it.
+    /// The description of an agent, from its own file `agents/<agent>.md`.
     pub fn about(&self, agent: &MailboxId) -> Option<String> {
         let bytes = self.walk(&["agents"]).ok()??.read(&format!("{agent}.md"), LIMIT).ok()??;
         let split = frontmatter::split(frontmatter::text(&bytes).ok()?).ok()?;
         let fields = yaml::fields(split.header).ok()?;
         let description = fields.into_iter().find(|field| field.key == "description")?.value?;
-        // It may be long and of several lines; a list of names has room for one.
+        // It may have several long lines; a list of names has space for one.
         let line = description.lines().map(str::trim).find(|line| !line.is_empty())?;
         Some(line.chars().take(200).collect::<String>().trim_end().to_owned())
     }
@@ -255,7 +255,7 @@ impl Tree {
         Ok(names)
     }
 
-    /// A directory below, if it is there.
+    /// A subdirectory, if it exists.
     fn walk(&self, way: &[&str]) -> fault::Result<Option<Dir>> {
         let mut at: Option<Dir> = None;
         for step in way {
@@ -265,12 +265,12 @@ impl Tree {
         Ok(at)
     }
 
-    /// One of the directories of an agent, if it is there.
+    /// One of the directories of an agent, if it exists.
     fn tray(&self, tray: Tray, agent: &MailboxId) -> fault::Result<Option<Dir>> {
         self.walk(&[tray.way(), &[agent.as_str()]].concat())
     }
 
-    /// The same, made and durable.
+    /// One of the directories of an agent, made if missing, and durable.
     fn made_tray(&self, tray: Tray, agent: &MailboxId) -> fault::Result<Dir> {
         let way = [tray.way(), &[agent.as_str()]].concat();
         let mut at = self.dir.made_sub(way[0])?;
@@ -285,14 +285,14 @@ impl Tree {
         self.dir.made_sub(".postroom")
     }
 
-    /// Takes the lock of the tree, which everything that changes something here holds.
+    /// Takes the lock of the tree, which every change needs.
     fn hold(&self) -> fault::Result<Held> {
         let own = self.own()?;
         let lock = own.lock("lock")?;
         Ok(Held { own, _lock: lock })
     }
 
-    /// Runs `attempt` until it has done its work or met no change by others; `None` from it says that it has.
+    /// Retries while `attempt` returns `None` (a concurrent edit).
     fn persist<T>(
         &self,
         path: impl Fn() -> PathBuf,
@@ -302,20 +302,20 @@ impl Tree {
             if let Some(done) = attempt()? {
                 return Ok(done);
             }
-            // Whoever writes by hand is given a moment to finish.
+            // Gives a person who writes by hand a moment to finish.
             super::pause(Duration::from_millis(1 << number));
         }
         Err(Error::Busy { path: path(), tries: TRIES })
     }
 }
 
-/// The project that an inbox of a tree is in; `None`: it is in none.
+/// The project of a tree's inbox; `None` if it is in none.
 pub fn project_of(inbox: &Path) -> Option<PathBuf> {
     let above = inbox.parent().filter(|above| above.ends_with(".claude/inboxes"))?;
     above.parent()?.parent().map(Path::to_owned)
 }
 
-/// The project of an agent that has a file of its own, `.claude/agents/<agent>.md`. A link is none.
+/// The project of an agent that has its own file, `.claude/agents/<agent>.md`. A link does not count.
 pub fn described_in(inbox: &Path) -> Option<PathBuf> {
     let project = project_of(inbox)?;
     let agents = Dir::outside(&project.join(".claude")).ok()?.sub("agents").ok()?;
@@ -323,7 +323,7 @@ pub fn described_in(inbox: &Path) -> Option<PathBuf> {
     (FileType::from_raw_mode(file.st_mode) == FileType::RegularFile).then_some(project)
 }
 
-/// The shared files of a new tree (protocols: tree §3.5), with nothing in them yet.
+/// The empty shared files of a new tree (protocols: tree §3.5).
 pub const SESSION: &str = "---\nsession_id:\nstarted:\nuser_goal:\nagents_invoked:\n---\n\n## Current State\n\n## Decisions Made\n\n## Open Questions\n";
 const STATE: &str =
     "---\nworkflow_id:\nstatus:\ncurrent_step:\ntotal_steps:\n---\n\n## Steps\n\n## Accumulated Results\n";

@@ -14,7 +14,7 @@ use crate::message::{Message, ParseError, any};
 use crate::name::MessageId;
 
 impl Agent {
-    /// A whole message, and when it was written. `Ok(None)`: it is not in this folder any more.
+    /// A whole message, and its time of writing. `Ok(None)` if it is no longer in this folder.
     pub fn message(
         &self,
         folder: Folder,
@@ -53,7 +53,7 @@ impl Agent {
             })
             .map(|(name, _)| name)
             .collect();
-        // Most often there is none, and then no list is needed. A file that could not be looked at may be one.
+        // Most often there is none, and then no list is needed. A file that could not be read may be one.
         if twins.is_empty() {
             for seen in [Some(tray), archived].into_iter().flatten() {
                 seen.certain()?;
@@ -65,7 +65,7 @@ impl Agent {
         Ok(names)
     }
 
-    /// The directories that hold its messages: the inbox, where a field says the state, and the archive.
+    /// The directories that hold its messages: the inbox, where a field is the state, and the archive.
     pub fn search_dirs(&self) -> fault::Result<Vec<(Folder, Dir)>> {
         let mut dirs = vec![];
         for (tray, folder) in [(Tray::Inbox, Folder::Inbox), (Tray::ArchivedInbox, Folder::Archive)] {

@@ -1,4 +1,4 @@
-//! What the tests of a tree have in common: a project in a temporary directory, and a clock that is moved by hand.
+//! Shared parts of the tests of a tree: a project in a temporary directory, and a clock that the test moves.
 
 #![allow(clippy::disallowed_methods, reason = "tests arrange files by hand")]
 
@@ -54,7 +54,7 @@ pub(super) fn id(text: &str) -> MailboxId {
     MailboxId::parse(text).unwrap()
 }
 
-/// A request whose id and time are still to be set.
+/// A request whose id and time are not set yet.
 pub(super) fn task(to: &str, body: &str) -> Task {
     Task {
         id: String::new(),

@@ -6,9 +6,8 @@
 //!       /<name>.md            whatever agents agree on
 //! ```
 //!
-//! A change is made under the tree's lock and put in place only if the file is still what was read, so updates of ours wait for
-//! each other and an update by hand is seen and worked into. What a part is, and how it is changed, says
-//! [`crate::message::shared`].
+//! A change is made under the tree's lock and written only if the file is still as it was read. So our updates wait for
+//! each other, and an update by hand is seen and kept. [`crate::message::shared`] defines the parts and their changes.
 
 use rustix::fs::FileType;
 
@@ -41,7 +40,7 @@ impl Tree {
         Ok(Some(text(&dir, &name, &bytes)?.to_owned()))
     }
 
-    /// The fields of a shared file that are one value each.
+    /// The fields of a shared file that have a single value.
     pub fn shared_fields(&self, name: &str) -> Result<Vec<(String, String)>> {
         let Some(text) = self.shared(name)? else { return Ok(vec![]) };
         // A file without frontmatter has no fields.
@@ -62,7 +61,7 @@ impl Tree {
         })
     }
 
-    /// Sets a scalar of the frontmatter, adding it at its end if it is missing. Durable on return.
+    /// Sets a scalar of the frontmatter, and adds it at the end if it is missing. Durable on return.
     pub fn set(&self, name: &str, key: &str, value: &str) -> Result<()> {
         self.rewrite(name, |text| shared::set(text, key, value))
     }
@@ -73,12 +72,12 @@ impl Tree {
         self.rewrite(name, |text| shared::append(text, key, line))
     }
 
-    /// The directory with the states of runs of workflows, made if it is missing.
+    /// The directory with the states of workflow runs, made if it is missing.
     pub fn shared_runs(&self) -> Result<Dir> {
         Ok(self.dir.made_sub("shared")?.made_sub("workflows")?)
     }
 
-    /// Puts the outcome of a change in the place of a file, made if it is missing. Durable on return.
+    /// Replaces a file by the result of a change, and makes it if it is missing. Durable on return.
     pub fn rewrite(
         &self,
         name: &str,
@@ -100,7 +99,7 @@ impl Tree {
             };
             match done {
                 Ok(Swapped::Done) => Ok(Some(())),
-                // Changed, taken away or made by somebody else meanwhile.
+                // Changed, removed or made by another process meanwhile.
                 Ok(Swapped::Changed) | Err(fault::Error::Exists { .. }) => Ok(None),
                 Err(e) if e.is_missing() => Ok(None),
                 Err(e) => Err(e.into()),

@@ -1,8 +1,9 @@
-//! What a chain tells the session: requests with `workflow` and `step` that agents hand to each other keep the shared files up to
-//! date (protocols: tree §3.5). `session-context.md` has a line for each agent, `workflow-state.md` says how far the chain is.
+//! The state of a chain in the shared files: requests with `workflow` and `step` that agents hand to each other keep
+//! these up to date (protocols: tree §3.5). `session-context.md` has a line for each agent, `workflow-state.md` shows
+//! the progress of the chain.
 //!
-//! Nothing depends on these files: one that cannot be changed is left as it is, and `tree status` says what is wrong with it.
-//! Runs of the workflow engine keep their own state; their requests come from the run itself and are passed over here.
+//! Nothing depends on these files: one that cannot be changed stays as it is, and `tree status` reports the fault. Runs
+//! of the workflow engine keep their own state; their requests come from the run itself and are skipped here.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::mailbox::folder::Folder;
 use crate::message::tree::Status;
 use crate::message::{ParseError, Step as Number, frontmatter, shared};
 
-/// Where a step of a chain is.
+/// The state of a step of a chain.
 #[derive(Debug)]
 struct Step {
     agent: String,
@@ -22,7 +23,7 @@ struct Step {
 }
 
 impl Agent {
-    /// Notes in the shared files that a request of a chain went on.
+    /// Records the progress of a chain's request in the shared files.
     pub(super) fn tell_session(&self, name: &str, to: Folder) {
         let word = match to {
             Folder::Archive => Status::Completed,
@@ -51,7 +52,7 @@ impl Tree {
         let steps = self.steps_of(run)?;
         self.rewrite("workflow-state", |text| {
             let text = if text.trim().is_empty() { STATE } else { text };
-            // The file tells of one workflow; another one's is left alone.
+            // The file is about one workflow; that of another is left alone.
             match shared::get(text, "workflow_id")?.filter(|id| !id.is_empty()) {
                 Some(other) if other != run => Ok(text.to_owned()),
                 _ => with_steps(text, run, &steps),
@@ -59,7 +60,7 @@ impl Tree {
         })
     }
 
-    /// The steps of a chain by their numbers, in whatever inbox they are.
+    /// The steps of a chain by number, from all inboxes.
     fn steps_of(&self, run: &str) -> Result<BTreeMap<Number, Vec<Step>>> {
         let mut steps: BTreeMap<Number, Vec<Step>> = BTreeMap::new();
         for agent in self.agents()? {
@@ -78,7 +79,7 @@ impl Tree {
     }
 }
 
-/// The text with an agent's line as it stands now. Only the list of agents is ours: the same words elsewhere are not.
+/// The text with the current line of an agent. Only the list of agents is ours; the same words elsewhere are not.
 pub fn with_agent(text: &str, agent: &str, line: &str) -> std::result::Result<String, ParseError> {
     let before = Status::ALL.map(|word| format!("- {agent} ({word})"));
     let header = frontmatter::split(text).map_or(0, |split| split.header.lines().count() + 1);
@@ -92,7 +93,7 @@ pub fn with_agent(text: &str, agent: &str, line: &str) -> std::result::Result<St
     Ok(lines.concat())
 }
 
-/// The text with the fields and the check-list of a chain brought up to date.
+/// The text with the fields and the check-list of a chain updated.
 fn with_steps(
     text: &str,
     run: &str,
@@ -124,7 +125,7 @@ fn with_steps(
     Ok(text)
 }
 
-/// The text with one line of the check-list as it stands now.
+/// The text with one line of the check-list updated.
 fn with_step(text: &str, number: Number, of: &[Step], done: bool) -> std::result::Result<String, ParseError> {
     let mark = if done { "[x]" } else { "[ ]" };
     let start = format!("{number}. [");

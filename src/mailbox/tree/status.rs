@@ -1,5 +1,5 @@
-//! The state of a `.claude` tree: how many messages of each agent are in which state, the latest of them, what its shared
-//! files say, and what is wrong. Looking changes nothing.
+//! The state of a `.claude` tree: the number of messages per agent and state, the latest messages, the fields of the
+//! shared files, and faults. Reading it changes nothing.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::mailbox::fault::Result;
 use crate::mailbox::place::PlaceFault;
 use crate::message::tree::Status;
 
-/// What is in a tree.
+/// The content of a tree.
 #[derive(Debug)]
 pub struct TreeStatus {
     pub agents: Vec<AgentStatus>,
@@ -18,7 +18,7 @@ pub struct TreeStatus {
     pub latest: Vec<Latest>,
     /// Shared files, with the scalar fields of each.
     pub shared: Vec<(String, Vec<(String, String)>)>,
-    /// What cannot be read or does not fit together: file and reason.
+    /// Unreadable or inconsistent files, each with the reason.
     pub faults: Vec<(String, String)>,
 }
 
@@ -29,11 +29,11 @@ pub struct AgentStatus {
     /// In the order of [`Status::ALL`].
     pub counts: [usize; 4],
     pub responses: usize,
-    /// How long it took to answer, in seconds: the median of its responses.
+    /// The median time to answer, in seconds.
     pub median: Option<u64>,
-    /// Since when its oldest pending message waits.
+    /// The time of its oldest pending message.
     pub oldest: Option<Timestamp>,
-    /// More waits for this agent than for any other, and more than one message.
+    /// This agent has more waiting messages than any other, and more than one.
     pub piles_up: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct Latest {
 }
 
 impl Tree {
-    /// How the tree stands, with this many of its newest messages.
+    /// The state of the tree, with so many of its newest messages.
     pub fn status(&self, latest: usize) -> Result<TreeStatus> {
         let tree = self;
         let mut status = TreeStatus { agents: vec![], latest: vec![], shared: vec![], faults: vec![] };
@@ -117,7 +117,7 @@ impl Tree {
 }
 
 impl Agent {
-    /// What interrupted changes left in the trays: after a kill such a file may be all that is left of somebody's own.
+    /// Left-over files of interrupted changes in the trays: after a kill, such a file may be the only copy of a user's file.
     pub(super) fn left_over(&self) -> Result<Vec<PlaceFault>> {
         let mut found = vec![];
         for tray in [Tray::Inbox, Tray::Outbox] {
@@ -133,6 +133,6 @@ impl Agent {
 }
 
 fn left_over(dir: &Dir, name: &str) -> PlaceFault {
-    let why = "is left of an interrupted change; look into it, then remove it".to_owned();
+    let why = "is left over from an interrupted change; check it, then remove it".to_owned();
     PlaceFault { path: dir.path().join(name), why, rule: "§11.3", is_litter: true }
 }

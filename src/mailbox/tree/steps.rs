@@ -1,8 +1,9 @@
-//! Which message is next: the order of a poll, and steps that wait for the steps before them (protocols: tree §3.4).
+//! The order of messages: that of a poll, and steps that wait for earlier steps (protocols: tree §3.4).
 //!
-//! Messages are ordered by priority, then by `created`, then by id; those of one priority and one workflow run change
-//! places among themselves until their steps are in order. So `step` decides within a run, and a run neither overtakes nor is
-//! overtaken because of it. A step is ready when every lower step of its run, in whatever inbox of the tree, is completed.
+//! Messages are ordered by priority, then by `created`, then by id. Messages of one priority and one workflow run swap
+//! positions among themselves until their steps are in order. So `step` decides within a run, and a run neither
+//! overtakes nor is overtaken because of it. A step is ready when every lower step of its run, in all inboxes of the
+//! tree, is completed.
 
 use std::collections::HashMap;
 
@@ -30,12 +31,12 @@ impl Runs {
         }
     }
 
-    /// Whether every step before this one is completed.
+    /// Whether every earlier step is completed.
     pub(super) fn lets(&self, facts: &Facts) -> bool {
         self.waits_for(facts).is_none()
     }
 
-    /// The step that a message waits for, and of which run.
+    /// The step that a message waits for, and its run.
     pub(super) fn waits_for<'a>(&self, facts: &'a Facts) -> Option<(Step, &'a str)> {
         let (run, step) = (facts.workflow.as_deref()?, facts.step?);
         self.0.get(run).filter(|lowest| step > **lowest).map(|lowest| (*lowest, run))
@@ -43,7 +44,7 @@ impl Runs {
 }
 
 impl Tree {
-    /// How far the runs of the tree are.
+    /// The progress of the runs of the tree.
     fn runs(&self, but: &MailboxId, seen: &Seen) -> fault::Result<Runs> {
         let mut runs = Runs::default();
         seen.readable().for_each(|(_, facts)| runs.see(facts));
@@ -55,8 +56,8 @@ impl Tree {
 }
 
 impl Agent {
-    /// The pending messages whose earlier steps are completed, in order. `total` counts all that are ready. What is strange
-    /// or broken is told too, as with every list of the inbox.
+    /// The pending messages whose earlier steps are completed, in order. `total` counts all that are ready. Strange and
+    /// broken files are listed too, as in every list of the inbox.
     pub fn ready(&self, limit: usize) -> Result<Listing> {
         let seen = self.inbox_seen()?;
         let found = seen.readable().filter(|(_, facts)| facts.is_unread()).collect();
@@ -82,7 +83,7 @@ impl Agent {
 }
 
 impl Agent {
-    /// How far the runs of the tree are. Without a step in this inbox the others need not be looked at.
+    /// The progress of the runs of the tree. Without a step in this inbox, the others need not be read.
     fn runs_seen(&self, seen: &Seen) -> fault::Result<Runs> {
         let is_step = |facts: &Facts| facts.is_unread() && facts.workflow.is_some() && facts.step.is_some();
         match seen.readable().any(|(_, facts)| is_step(facts)) {
@@ -91,7 +92,7 @@ impl Agent {
         }
     }
 
-    /// What each message that is held back waits for, by file name.
+    /// What each held-back message waits for, by file name.
     pub fn held_back(&self) -> fault::Result<HashMap<String, String>> {
         let seen = self.facts(Tray::Inbox)?;
         let runs = self.runs_seen(&seen)?;
@@ -114,7 +115,7 @@ pub(super) fn in_order<T>(mut found: Vec<T>, facts: impl Fn(&T) -> (&Facts, &str
         let time: Option<Timestamp> = facts.time();
         (facts.priority, time, day.to_owned(), number, name.to_owned())
     });
-    // The places that the steps of a run have, by priority and run; they go to the same steps in their order.
+    // The positions of a run's steps, by priority and run; they are given to the same steps in order.
     let mut places: HashMap<_, Vec<usize>> = HashMap::new();
     for (place, message) in found.iter().enumerate() {
         let facts = facts(message).0;

@@ -1,5 +1,5 @@
-//! Delivery to a workspace: a copy of the sender's draft, under the name that the exchange has there. The copy never shows a part and
-//! never takes the place of another message; where its name is taken it lies beside it, with a number.
+//! Delivery to a workspace: a copy of the sender's draft, under the name of the exchange. The copy is never visible in
+//! part and never replaces another message; if its name is taken, it gets a number.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::message::any;
 use crate::message::workspace::{self, file_name_of};
 use crate::name::MailboxId;
 
-/// How many messages may be called by one request id in one inbox.
+/// The most messages with one request id in one inbox.
 const NUMBERED: usize = 1000;
 
 impl Workspace {
     pub(super) fn copy_in(&self, delivery: &Delivery<'_>) -> Result<DeliveryOutcome> {
         let request = delivery.request();
         let inbox = self.inbox();
-        // The way back may name a file of its own in this inbox.
+        // The reply route may name its own file in this inbox.
         let named = delivery.route.and_then(|route| route.path.as_deref()).map(Path::new);
         let named =
             named.filter(|path| path.parent() == Some(&inbox)).and_then(|path| path.file_name()?.to_str());
@@ -59,7 +59,7 @@ pub fn deliver_to_path(
     place(&inbox, &name, bytes.as_bytes())
 }
 
-/// The bytes of a message, kept by its sender before anybody else sees them.
+/// The bytes of a message, kept by its sender before they are visible to others.
 fn draft(delivery: &Delivery<'_>, request: &str, receiver: &Path) -> Result<String> {
     let reply = delivery.sender.map(|sender| sender.reply_file(request).display().to_string());
     let receiver = receiver.display().to_string();
@@ -71,7 +71,7 @@ fn draft(delivery: &Delivery<'_>, request: &str, receiver: &Path) -> Result<Stri
     Ok(bytes)
 }
 
-/// Puts a copy into an inbox: under its name, or beside what has that name. The same bytes again are success.
+/// Puts a copy into an inbox: under its name, or under a number if that is taken. The same bytes again are success.
 fn place(inbox: &Dir, name: &str, bytes: &[u8]) -> Result<DeliveryOutcome> {
     let mut last = Error::Exists { path: inbox.path().join(name) };
     for number in 1..NUMBERED {
@@ -83,11 +83,11 @@ fn place(inbox: &Dir, name: &str, bytes: &[u8]) -> Result<DeliveryOutcome> {
         }
         match inbox.read(&name, bytes.len() as u64) {
             Ok(Some(found)) if found == bytes => {
-                // An earlier run may have been interrupted before it was durable.
+                // An earlier run may have been interrupted before the sync.
                 inbox.sync()?;
                 return Ok(DeliveryOutcome::Already { folder: Folder::Inbox, name });
             }
-            // Another message, or one that went away meanwhile: the next name is tried.
+            // Another message, or one that went away meanwhile: try the next name.
             Ok(_) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => {}
             Err(e) => return Err(e),
         }

@@ -1,5 +1,5 @@
-//! Destinations: which paths a reply may go to. A path that a message names is hostile until it is accepted here: a direct child of
-//! an inbox that may be one, reached without links.
+//! Destinations: the paths that a reply may go to. A path from a message is hostile until it is accepted here: a direct
+//! child of a permitted inbox, reached without links.
 
 use std::path::{Component, Path};
 
@@ -12,7 +12,7 @@ use crate::mailbox::fault::{Error, Result};
 use crate::message::workspace::file_name_of;
 use crate::name::MailboxId;
 
-/// The directory and the name of the file that a reply is delivered as.
+/// The directory and file name for a reply.
 pub(super) fn destination(path: &str, request: &str, directory: &dyn Directory) -> Result<(Dir, String)> {
     let refuse = |why: &str| Error::Destination { path: path.to_owned(), why: why.to_owned() };
     let given = Path::new(path);
@@ -36,7 +36,7 @@ pub(super) fn destination(path: &str, request: &str, directory: &dyn Directory) 
     }
     let dir = match Dir::outside(dir) {
         Err(e) if e.is_missing() => return Err(refuse("there is no such directory")),
-        // A failing disk is no reason to call the path wrong.
+        // A failing disk is not a reason to call the path wrong.
         Err(e @ Error::Io { .. }) if !e.is_forbidden() => return Err(e),
         Err(e) => return Err(refuse(&e.to_string())),
         Ok(dir) => dir,

@@ -1,5 +1,5 @@
-//! Drafts: what a sender keeps of a message of the workspace protocol. The whole of it is composed here before anybody else sees
-//! any of it, and an answer that is written by hand is completed from it.
+//! Drafts: a sender's copies of its messages in the workspace protocol. Each is composed here in full before others see
+//! any of it, and completes an answer written by hand.
 //!
 //! ```text
 //! <workspace>/.mailbox/scratch/<request>         of a workspace, which keeps a copy of everything it sends
@@ -21,7 +21,7 @@ use crate::message::{Envelope, Native, any};
 const LIMIT: u64 = 64 * 1024 * 1024;
 
 impl Mailbox {
-    /// The file that an answer of the workspace protocol to this mailbox is delivered as.
+    /// The file for an answer in the workspace protocol to this mailbox.
     pub(super) fn reply_file(&self, request: &str) -> PathBuf {
         let inbox = match self.workspace() {
             Some(_) => self.inbox(),
@@ -30,7 +30,7 @@ impl Mailbox {
         inbox.join(file_name_of(request))
     }
 
-    /// Keeps a draft, whole and durable.
+    /// Stores a draft, complete and durable.
     pub(super) fn keep_draft(&self, request: &str, bytes: &[u8]) -> Result<()> {
         let scratch = match self.workspace() {
             Some(place) => place.dir().made_sub("scratch")?,
@@ -44,7 +44,7 @@ impl Mailbox {
         scratch.replace(&file_name_of(request), bytes)
     }
 
-    /// A workspace keeps a copy of all it sends, whatever protocol that goes out in.
+    /// Stores a copy: a workspace keeps one of all it sends, in any protocol.
     pub(in crate::mailbox) fn keep_copy(&self, delivery: &Delivery<'_>, inbox: &Path) -> Result<()> {
         if self.workspace().is_none() {
             return Ok(());
@@ -56,7 +56,7 @@ impl Mailbox {
         self.keep_draft(&request, workspace::render(&copy)?.as_bytes())
     }
 
-    /// The envelope of a message of this mailbox's own, as its draft has it.
+    /// The envelope of a message from this mailbox, from its draft.
     pub(in crate::mailbox) fn draft(&self, request: &str) -> Result<Option<Envelope>> {
         let own;
         let dir: &Dir = match self.workspace() {
@@ -73,7 +73,7 @@ impl Mailbox {
         Ok(scratch.read(&file_name_of(request), LIMIT)?.and_then(|bytes| envelope_in(&bytes)))
     }
 
-    /// Completes an answer that lies in a workspace: what a hand left out is put in whenever it is read.
+    /// Completes an answer in a workspace: fields left out by hand are added on each read.
     pub(in crate::mailbox) fn complete(&self, envelope: &mut Envelope) -> Result<()> {
         let Native::Workspace { request, kind: Kind::Reply, superseded, titled, .. } = &envelope.native
         else {
@@ -88,7 +88,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// A path as it is seen from the workspace that a message lies in. `None`: it is whole already, or leads elsewhere.
+    /// A path relative to the workspace of a message, made absolute. `None` if it already is, or leads elsewhere.
     pub(in crate::mailbox) fn whole_path(&self, path: &str) -> Option<String> {
         let workspace = self.workspace()?.dir().path().parent()?;
         let plain = path.strip_prefix("./").unwrap_or(path);

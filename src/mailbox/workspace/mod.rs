@@ -8,8 +8,8 @@
 //! <root>/<mailbox>/shown/<id>.<time>   empty: the request was shown and waits for its answer (shown.rs)
 //! ```
 //!
-//! A message stays in the inbox until it is answered, because that protocol has it so. An answer is a copy of a draft, delivered as
-//! the file that the request names (deliver.rs, destination.rs).
+//! A message stays in the inbox until it is answered, because the protocol requires that. An answer is a copy of a
+//! draft, delivered as the file that the request names (deliver.rs, destination.rs).
 
 mod deliver;
 mod destination;
@@ -37,7 +37,7 @@ use crate::name::{MailboxId, MessageId};
 /// The directory of a workspace, and of a mailbox that writes to workspaces.
 pub const MAILBOX: &str = ".mailbox";
 
-/// Where the messages of a workspace lie.
+/// The inbox of a workspace.
 pub fn inbox_of(workspace: &Path) -> PathBuf {
     workspace.join(MAILBOX).join(Folder::Inbox.word())
 }
@@ -51,7 +51,7 @@ pub fn make(workspace: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What cannot be read at the place where a mailbox of the room is answered by workspaces.
+/// The unreadable files in the directory where workspaces answer a mailbox of the room.
 pub fn faults_at(dir: Dir, id: &MailboxId, limit: u64, now: Timestamp) -> Result<Vec<PlaceFault>> {
     Ok(unreadable_faults(&Maildir::workspace(dir, id), limit, now).if_any()?.unwrap_or_default())
 }
@@ -76,7 +76,7 @@ impl Workspace {
         self.folders.dir()
     }
 
-    /// The first of a list by time, by the priority that each file says.
+    /// The first of a list by time, ordered by the priority in each file.
     fn in_order(&self, mut listing: Listing, limit: usize) -> Listing {
         let priority = |name: &String| match self.folders.header(Folder::Inbox, name, LOOKED_AT) {
             Ok(Some(header)) => header.envelope.priority,
@@ -110,7 +110,7 @@ impl Place for Workspace {
         false
     }
 
-    /// By priority and time; messages of one channel stand together, and all but the newest request of a sender in it are superseded.
+    /// By priority and time. Messages of one channel stand together, and all but a sender's newest request in it are superseded.
     fn arrange(&self, mut headers: Vec<Header>) -> Result<Vec<Header>> {
         headers.sort_by_key(|header| header.envelope.priority);
         shown::mark_superseded(&mut headers);

@@ -1,7 +1,7 @@
-//! Requests that were shown and not answered. A request stays in the inbox until its reply is delivered, so what was shown is
-//! remembered at home: `read` goes on to the next one, and an answer ends it.
+//! Requests that were shown and not answered. A request stays in the inbox until its reply is delivered, so the home
+//! records what was shown: `read` continues with the next one, and an answer ends it.
 //!
-//! `<root>/<mailbox>/shown/<file>.<time>`: an empty file for each. It may be deleted; then a request is shown again.
+//! `<root>/<mailbox>/shown/<file>.<time>`: an empty file for each. If it is deleted, the request is shown again.
 
 use super::{Workspace, is_request};
 use crate::mailbox::fault::{IfAny, Result};
@@ -11,7 +11,7 @@ use crate::message::envelope::Envelope;
 
 const FOLDER: &str = "shown";
 
-/// What is said of a request that a newer one made superfluous.
+/// The remark on a request that a newer one replaced.
 pub(crate) const SUPERSEDED: &str = "superseded";
 
 impl Workspace {
@@ -33,21 +33,21 @@ impl Workspace {
                 _ => left.push(name),
             }
         }
-        // What was answered is gone, and its mark goes with it.
+        // Answered requests are gone, and their marks are removed.
         for mark in marks.iter().filter(|mark| !used.contains(mark)) {
             let _ = shown.remove(mark);
         }
         Ok(left)
     }
 
-    /// A request and its reply have one name, so the time of the file is part of the mark. `None`: it is gone.
+    /// A request and its reply have one name, so the time of the file is part of the mark. `None` if it is gone.
     fn mark(&self, name: &str) -> Result<Option<String>> {
         let Some(stat) = self.folders.folder(Folder::Inbox)?.stat(name).if_any()? else { return Ok(None) };
         Ok(Some(format!("{name}.{}.{}", mtime(&stat).seconds(), stat.st_mtime_nsec)))
     }
 }
 
-/// Marks requests to which a newer one of the same sender and channel has come, and replies that say no more than that.
+/// Marks requests that a newer one of the same sender and channel replaced, and replies that only say so.
 pub(super) fn mark_superseded(headers: &mut [Header]) {
     let key = |e: &Envelope| (e.channel.clone(), e.from.clone());
     let requests: Vec<_> = headers
@@ -65,7 +65,7 @@ pub(super) fn mark_superseded(headers: &mut [Header]) {
     }
 }
 
-/// Messages of one channel stand together, where the first of them stood.
+/// Groups messages of one channel, at the position of the first.
 pub(super) fn together(headers: Vec<Header>) -> Vec<Header> {
     let mut groups: Vec<Vec<Header>> = vec![];
     for header in headers {

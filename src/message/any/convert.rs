@@ -1,9 +1,9 @@
-//! Conversion between protocols: an envelope becomes a message of any of them, and never more fields than it has.
+//! Conversion between protocols: an envelope becomes a message of any of them, and gains no fields.
 //!
 //! A value that the target protocol cannot hold raw is folded to one line ([`folded`]): its line breaks and control
-//! characters become spaces, and it is cut at 1000 bytes. So no line of a value is ever read as a field. A key that the
-//! target means otherwise, or cannot write, is marked ([`foreign`]). What was doubtful in a message is not written into
-//! its conversion; the caller reads [`Envelope::doubts`] before it converts.
+//! characters become spaces, and it is cut at 1000 bytes. So no line of a value is ever read as a field. A key that has
+//! another meaning in the target, or cannot be written there, is marked ([`foreign`]). Doubts about a message are not
+//! written into its conversion; the caller reads [`Envelope::doubts`] before it converts.
 
 use std::collections::HashSet;
 
@@ -18,15 +18,15 @@ use crate::name::MessageId;
 
 type Extra = Vec<(String, String)>;
 
-/// A message of the workspace protocol as an envelope. The sender is the path that a reply would go to; which mailbox
-/// that is, is found out by the caller.
+/// A message of the workspace protocol as an envelope. The sender is the path that a reply would go to; the caller
+/// looks up its mailbox.
 pub fn of_request(request: Request, bytes: &[u8]) -> Message {
     let superseded = request.is_superseded();
     let Request { id, kind, channel, receiver, reply, mut extra, body, mut doubts } = request;
     let question = id_of_request(&id);
     let own = match kind {
         Kind::New => question.clone(),
-        // A reply keeps the request's id, so its own is made of all it says.
+        // A reply keeps the request's id, so its own is derived from its whole content.
         Kind::Reply => None,
     };
     let given = take_id(&mut extra, "msg_id");
@@ -50,7 +50,7 @@ pub fn of_request(request: Request, bytes: &[u8]) -> Message {
     Message { envelope, body }
 }
 
-/// An envelope as one of the native protocol, with every value in a form that can be written.
+/// An envelope as one of the native protocol, with every value in a writable form.
 pub fn to_maildir(envelope: &Envelope) -> Envelope {
     Envelope {
         from: says(&folded(&envelope.from)).unwrap_or_else(|| UNKNOWN.to_owned()),
@@ -103,10 +103,10 @@ pub fn to_request(
     }
 }
 
-/// A message of the tree protocol as an envelope. One that was written by hand is known by its id and its inbox,
-/// because equal ids in different inboxes are different requests.
+/// A message of the tree protocol as an envelope. One written by hand is identified by its id and its inbox, because
+/// equal ids in different inboxes are different requests.
 pub fn of_task(task: Task) -> Message {
-    // By hand an agent may be called anything; its message has an id nevertheless.
+    // By hand an agent may have any name; its message still gets an id.
     let named =
         |text: String| MessageId::found(&text).unwrap_or_else(|_| MessageId::derived(text.as_bytes()));
     let subject = subject_of_task(&task);
@@ -144,8 +144,7 @@ pub fn of_task(task: Task) -> Message {
     Message { envelope, body: task.body }
 }
 
-/// An envelope as a task; its id and time are set by the tree it is filed in. YAML holds several lines, so values are
-/// only trimmed.
+/// An envelope as a task; the tree sets its id and time. YAML can hold several lines, so values are only trimmed.
 pub fn to_task(envelope: &Envelope, body: &str, request_id: Option<String>) -> Task {
     let mut rest = envelope.extra.clone();
     let workflow = take_text(&mut rest, "workflow", |_| true);
@@ -176,11 +175,11 @@ pub fn to_task(envelope: &Envelope, body: &str, request_id: Option<String>) -> T
     }
 }
 
-/// Extra fields as they may be written into a message of a protocol. Nothing is dropped:
+/// Extra fields in a form that a message of this protocol can hold. Nothing is dropped:
 ///
-/// - A key that the protocol means otherwise, or that another protocol is known by, gets `x-` before it.
+/// - A key that has another meaning in this protocol, or that identifies another protocol, gets the prefix `x-`.
 /// - A key that cannot be written becomes `x-` and its letters, digits, `_` and `-`, with `-` for anything else.
-/// - A key that is there twice, or meets a marked one, gets another `x-`.
+/// - A duplicate key, or one that equals a marked key, gets another `x-`.
 /// - A value becomes one line ([`folded`]), except in a tree, where YAML quotes it.
 pub fn foreign(extra: &[(String, String)], protocol: Protocol) -> Extra {
     let own: &[&str] = match protocol {
@@ -209,7 +208,7 @@ pub fn foreign(extra: &[(String, String)], protocol: Protocol) -> Extra {
     extra.iter().map(|(key, text)| (marked(key), value(text))).collect()
 }
 
-/// The keys that tell what a message is in one of the protocols.
+/// The keys that identify the protocol of a message.
 const TELLING: [&str; 10] = [
     "msg_id",
     "subject",
@@ -235,13 +234,13 @@ fn writable(key: &str, protocol: Protocol) -> String {
     format!("x-{}", key.chars().take(KEY_LIMIT - 2).map(plain).collect::<String>())
 }
 
-/// What a task is about: its context, else the first line of what it asks for.
+/// The subject of a task: its context, else the first line of its request.
 pub fn subject_of_task(task: &Task) -> String {
     let context = task.context.as_deref().map(one_line).filter(|context| !context.is_empty());
     context.unwrap_or_else(|| envelope::subject_of(request_section(&task.body)))
 }
 
-/// What stands under `## Request`, else everything.
+/// The text under `## Request`, else everything.
 fn request_section(body: &str) -> &str {
     let Some(at) = body.find("## Request") else { return body };
     let section = &body[at + "## Request".len()..];
@@ -253,7 +252,7 @@ fn says(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Takes the field out whose trimmed text says something that fits.
+/// Removes the field if its trimmed text is not empty and fits, and returns the text.
 fn take_text(extra: &mut Extra, key: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
     let at = extra.iter().position(|(k, value)| k == key && says(value).is_some_and(|text| fits(&text)))?;
     says(&extra.remove(at).1)

@@ -1,7 +1,7 @@
-//! The header of a task: YAML, or read line by line where YAML refuses it; changed one field at a time.
+//! The header of a task: YAML, or read line by line if it is not valid YAML; changed one field at a time.
 //!
 //! Keys of the protocol are found in any case. A change keeps every byte but those of its field, and is read again
-//! before it is given out: where it would touch another field, it is refused.
+//! before it is returned: if it would touch another field, it is refused.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::message::yaml::{self, Field, lines};
 
 pub(super) struct Header<'a> {
     text: &'a str,
-    /// Each with the spelling of its key that the protocol has.
+    /// Each with the protocol's spelling of its key.
     fields: Vec<(String, Field)>,
     by_line: bool,
     pub(super) doubts: Vec<String>,
@@ -55,7 +55,7 @@ impl<'a> Header<'a> {
         self.fields.iter().find(|(name, _)| name == key).map(|(_, field)| field)
     }
 
-    /// What a field says, trimmed; `None` for nothing, a list and a map.
+    /// The trimmed text of a field; `None` if it is empty, a list or a map.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.field(key).and_then(Field::text).map(str::trim).filter(|text| !text.is_empty())
     }
@@ -72,13 +72,13 @@ impl<'a> Header<'a> {
         if right && self.is_same_but(&after, key) { Ok(changed) } else { Err(self.stuck(key)) }
     }
 
-    /// The header without the lines of one field. `None`: there is none, or others stand in them.
+    /// The header without the lines of one field. `None` if there is none, or it shares its lines with others.
     pub(super) fn without(&self, key: &str) -> Option<String> {
         let line = self.field(key)?.line;
         let all: Vec<&str> = self.text.split_inclusive('\n').collect();
-        // To YAML a carriage return ends a line too, and then its count is not ours.
+        // In YAML a carriage return also ends a line, and then its line numbers differ from ours.
         let (above, below) = (all.get(..line.checked_sub(2)?)?, all.get(line - 1..)?);
-        // What is indented below the key belongs to its value, and so do blank lines between.
+        // Lines indented below the key belong to its value, and so do blank lines in between.
         let is_value = |text: &&str| text.starts_with([' ', '\t']) || text.trim().is_empty();
         let reach = below.iter().take_while(|text| is_value(text)).count();
         let end = below[..reach].iter().rposition(|text| !text.trim().is_empty()).map_or(0, |last| last + 1);

@@ -1,7 +1,7 @@
-//! Writing a task: every value quoted as YAML where it needs to be, and read again before it is given out.
+//! Writing a task: values are quoted as YAML where needed, and read again before they are returned.
 //!
-//! Values of several lines can be written. Refused are values that the parser would trim or not read back, ids and
-//! times that are none, and extra fields that are called like one of the protocol.
+//! Values of several lines can be written. Refused are values that the parser would trim or not read back, invalid ids
+//! and times, and extra fields with the name of one of the protocol.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ pub fn render(task: &Task) -> Result<String, Unwritable> {
             out.push_str(part);
         }
     }
-    // Whether quoting carried everything through is seen by reading it.
+    // Reading it again shows whether quoting kept everything.
     let read = Header::read(&out["---\n".len()..]);
     let found =
         read.iter().flat_map(Header::fields).map(|(name, field)| (name.as_str(), field.value.as_deref()));
@@ -46,7 +46,7 @@ fn lost<'a>(lines: &[(&'a str, String)]) -> &'a str {
     lines.iter().find(is_lost).map_or("---", |(key, _)| key)
 }
 
-/// The fields of a message with their values, each of them checked.
+/// The fields of a message with their values, all checked.
 fn lines(task: &Task) -> Result<Vec<(&str, String)>, Unwritable> {
     let id =
         |key, id: &String| MessageId::found(id).map_err(|why| refuse(key, why)).map(|_| (key, id.clone()));

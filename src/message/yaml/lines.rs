@@ -1,7 +1,7 @@
-//! A header that YAML refuses, read line by line: a model writes `context: fix: the parser` and means one value.
+//! Reads a header that is not valid YAML line by line: a model writes `context: fix: the parser` and means one value.
 //!
-//! Each line that is YAML by itself is read as YAML; of any other line the raw rest after the colon is the value. Lists
-//! and texts of several lines are lost this way, so this is for headers that could not be read at all.
+//! A line that is YAML by itself is read as YAML; for any other line the raw rest after the colon is the value. Lists
+//! and texts of several lines are lost this way, so this is only for headers that could not be read at all.
 
 use super::{Field, ScalarStyle, scalar, set as set_in_yaml};
 use crate::message::frontmatter::{ParseError, is_raw_key};

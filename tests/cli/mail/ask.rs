@@ -150,7 +150,7 @@ fn a_question_goes_to_one_name_that_exists() {
     for (to, code, says) in [
         ("@team", 2, "a question goes to one name"),
         ("@all", 2, "a question goes to one name"),
-        ("carol", 3, "here are: alice, bob"),
+        ("carol", 3, "names here: alice, bob"),
         ("a b", 4, "is not allowed"),
     ] {
         let ran = room.by("alice", ["ask", to, "-m", "x", "--timeout", "5"]).exits(code);

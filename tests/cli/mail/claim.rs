@@ -85,7 +85,7 @@ fn a_filter_chooses_what_is_taken() {
         room.by("bob", ["done", taken["claim"]["token"].as_str().unwrap()]).succeeds();
     }
     let ran = room.by("bob", ["claim", "--from", "nobody"]).exits(3);
-    assert!(ran.err.contains("here are: alice, bob, carol"), "{}", ran.err);
+    assert!(ran.err.contains("names here: alice, bob, carol"), "{}", ran.err);
 }
 
 #[test]

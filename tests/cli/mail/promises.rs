@@ -90,8 +90,8 @@ fn promise_4_nothing_is_silent() {
     told("log", room.run(["log"]).ends().out);
     assert!(room.run(["doctor"]).ends().out.contains("quarantine"), "and it is not forgotten there");
     for (run, code, says) in [
-        (room.by("alice", ["send", "nobody", "-m", "x"]), 3, "here are: alice, bob"),
-        (room.by("alice", ["check", "--from", "nobody"]), 3, "here are: alice, bob"),
+        (room.by("alice", ["send", "nobody", "-m", "x"]), 3, "names here: alice, bob"),
+        (room.by("alice", ["check", "--from", "nobody"]), 3, "names here: alice, bob"),
         (room.by("alice", ["read", "0000dead"]), 3, "postroom check"),
         (room.by("nobody", ["check"]), 3, "postroom setup nobody"),
     ] {

@@ -165,7 +165,7 @@ fn a_filter_says_from_whom_where_and_since_when() {
     assert_eq!(found(&room, &["needle", "--from", "alice", "--since", "9d"]).len(), 2);
     for arguments in [["--from", "nobody"], ["--mailbox", "nobody"]] {
         let ran = room.run(["search", "needle"].into_iter().chain(arguments)).exits(3);
-        assert!(ran.err.contains("here are: alice, bob, carol"), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains("names here: alice, bob, carol"), "{arguments:?}: {}", ran.err);
     }
     room.run(["search", "needle", "--since", "yesterday"]).exits(2);
     room.run(["search"]).exits(2);

@@ -133,7 +133,7 @@ fn an_unknown_name_among_several_sends_to_nobody() {
     insta::assert_snapshot!(ran.err, @"
     postroom: nobody here is called `bbo`
       nearest: bob
-      here are: alice, bob
+      names here: alice, bob
     ");
     assert_eq!(ran.out, "");
     room.is_still(&before, "a refusal");

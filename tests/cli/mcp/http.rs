@@ -237,7 +237,7 @@ fn setup_over_a_shared_server_makes_nobody_of_its_clients() {
     let session = server.greets();
     let text = server.calls(&session, "setup", &json!({"name": "eve"}));
     assert!(text.contains("not bound to a session: the person starts this server with --as eve"), "{text}");
-    assert!(server.calls(&session, "check", &json!({})).contains("no mailbox to act as"));
+    assert!(server.calls(&session, "check", &json!({})).contains("has no identity"));
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn who_nobody_is_is_told_how_to_become_somebody() {
     // Another server is another client: it neither is carol nor gets her name.
     let mut client = Client::start(&room, None, &[]);
     client.greet("2025-06-18");
-    assert!(client.fails("check", json!({})).contains("no mailbox to act as"));
+    assert!(client.fails("check", json!({})).contains("has no identity"));
     assert!(client.fails("setup", json!({"name": "carol"})).contains("the name `carol` is taken"));
     client.ends();
 }
@@ -51,10 +51,7 @@ fn a_session_is_known_by_the_environment_and_codex_by_its_calls() {
     };
     assert!(call("t-1", "setup", json!({"name": "emil"})).starts_with("name: emil"));
     assert_eq!(call("t-1", "check", json!({})), "no unread mail for emil");
-    assert!(
-        call("t-2", "check", json!({})).contains("no mailbox to act as"),
-        "another thread is another agent"
-    );
+    assert!(call("t-2", "check", json!({})).contains("has no identity"), "another thread is another agent");
     let registry = std::fs::read_to_string(room.root().join("registry.json")).unwrap();
     assert!(
         registry.contains("\"harness\":\"codex\"") && registry.contains("\"harness\":\"claude\""),

@@ -40,7 +40,7 @@ fn an_unknown_name() {
     insta::assert_snapshot!(ran.err, @"
     postroom: nobody here is called `bobb`
       nearest: bob, bobby
-      here are: alice, bob, bobby
+      names here: alice, bob, bobby
     ");
     let ran = refused(&room, "far name", room.by("alice", ["send", "zacharias", "-m", "x"]), 3);
     assert!(!ran.err.contains("nearest") && ran.err.contains("alice, bob, bobby"), "{}", ran.err);

@@ -78,7 +78,7 @@ fn what_is_no_claim_is_seen_and_left() {
     room.bash(&format!("umask 077; mkdir '{0}/notatoken' && echo x > '{0}/file'", claimed.display()))
         .succeeds();
     let looked = doctor(&room);
-    assert_eq!(looked.matches("is no claim").count(), 2, "{looked}");
+    assert_eq!(looked.matches("is not a claim").count(), 2, "{looked}");
     room.run(["doctor", "--fix"]).ends();
     assert_eq!(room.files("bob", "claimed"), ["file", "notatoken"]);
     room.by("bob", ["check"]).exits(1);

@@ -112,12 +112,12 @@ fn an_unknown_name_is_refused_and_nothing_is_written() {
     room.run(["group", "add", "team", "bob"]).succeeds();
     let before = room.tree();
     for (arguments, code, says) in [
-        (vec!["add", "team", "alice", "carol"], 3, "here are: alice, bob"),
+        (vec!["add", "team", "alice", "carol"], 3, "names here: alice, bob"),
         (vec!["add", "team", "@nobody"], 3, "there is no group `@nobody`"),
         (vec!["add", "a b", "bob"], 4, "is not allowed"),
         (vec!["add", "team", "a\u{1b}[2Jb"], 4, "is not allowed"),
-        (vec!["remove", "nobody"], 3, "there are: @team"),
-        (vec!["remove", "nobody", "bob"], 3, "there are: @team"),
+        (vec!["remove", "nobody"], 3, "groups here: @team"),
+        (vec!["remove", "nobody", "bob"], 3, "groups here: @team"),
         (vec!["remove", "team", "carol"], 3, "carol"),
     ] {
         let ran = room.run(["group"].into_iter().chain(arguments.iter().copied())).exits(code);
@@ -129,7 +129,7 @@ fn an_unknown_name_is_refused_and_nothing_is_written() {
     }
     let ran = room.by("alice", ["send", "@nobody", "-m", "x"]).exits(3);
     assert!(
-        ran.err.contains("there are: @team") && ran.err.contains("postroom group add nobody"),
+        ran.err.contains("groups here: @team") && ran.err.contains("postroom group add nobody"),
         "{}",
         ran.err
     );

@@ -203,7 +203,7 @@ fn a_person_rejects_with_a_reason_and_says_it_once() {
     let told = room.run(["reject", &run, "-m", "too short", "--json"]).by_person().with(0);
     assert!(told.out.contains("\"answer\":\"reject: too short\""), "{told:?}");
     let other = room.run(["approve", &run, "--yes"]).by_person().with(4);
-    assert!(other.err.contains("in other words"), "{other:?}");
+    assert!(other.err.contains("with another text"), "{other:?}");
     resume(&room, &run);
     dispatch(&room, []).succeeds();
     assert!(

@@ -149,7 +149,7 @@ fn old_mail_of_one_mailbox_only() {
     room.run(["prune", "--archived", "0s", "--only", "bob", "--yes"]).succeeds();
     assert_eq!((room.files("bob", "archive").len(), room.files("carol", "archive").len()), (0, 1));
     let ran = room.run(["prune", "--archived", "0s", "--only", "nobody", "--yes"]).exits(3);
-    assert!(ran.err.contains("here are:"), "{}", ran.err);
+    assert!(ran.err.contains("names here:"), "{}", ran.err);
     assert_eq!(room.files("carol", "archive").len(), 1);
 }
 
@@ -162,7 +162,7 @@ fn without_anything_named_nothing_goes() {
         assert!(ran.err.contains("name a mailbox, or use --archived"), "{arguments:?}: {}", ran.err);
     }
     let ran = room.run(["prune", "nobody", "--yes"]).exits(3);
-    assert!(ran.err.contains("here are: alice, bob"), "{}", ran.err);
+    assert!(ran.err.contains("names here: alice, bob"), "{}", ran.err);
     room.run(["prune", "bob", "nobody", "--yes"]).exits(3);
     room.run(["prune", "--archived", "long", "--yes"]).exits(2);
     // Thirty what?

@@ -55,7 +55,7 @@ fn nobody_is_an_error_that_says_how_to_set_up() {
         let ran = room.run([verb]).exits(3);
         insta::allow_duplicates! {
             insta::assert_snapshot!(ran.err, @"
-            postroom: this command has no mailbox to act as
+            postroom: this command has no identity
               postroom setup NAME      makes your mailbox and binds it to this session or terminal
               postroom --as NAME …     acts as a mailbox that exists (or export AGENT_MAILBOX_ID=NAME)
             ");

@@ -111,7 +111,7 @@ fn a_task_without_an_id_is_called_like_its_file() {
         project.write(&format!("inboxes/a/{ID}.md"), &text);
         let header = project.room.header("a");
         assert_eq!(header["id"], format!("{ID}@a"), "{how}");
-        let remark = format!("doubtful: `id` is missing; it is called {ID}");
+        let remark = format!("doubtful: `id` is missing; {ID} is used");
         assert_eq!(header["remarks"], serde_json::json!([remark]), "{how}");
         let told = project.run(["tree", "status"]).ends();
         assert!(

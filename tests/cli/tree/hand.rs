@@ -153,7 +153,7 @@ fn a_tree_that_moved_is_told() {
     std::fs::rename(&project.dir, project.dir.with_extension("moved")).unwrap();
     for words in [vec!["--as", "alice", "send", "writer", "-m", "x"], vec!["--as", "writer", "check"]] {
         let ran = project.room.run(words).exits(3);
-        assert!(ran.err.contains("are not where they were"), "{}", ran.err);
+        assert!(ran.err.contains("are missing"), "{}", ran.err);
     }
     project.by("alice", ["check"]).exits(1);
     std::fs::rename(project.dir.with_extension("moved"), &project.dir).unwrap();

@@ -94,7 +94,7 @@ fn an_inbox_that_can_be_nobody_s_is_told() {
     let ran = project.run(["tree", "status"]).exits(4);
     insta::assert_snapshot!(project.mask(&ran.err), @r"
     postroom: <project>/.claude/inboxes/linked: it is a symbolic link
-    postroom: <project>/.claude/inboxes/my agent: no agent can be called so: a space is not allowed
+    postroom: <project>/.claude/inboxes/my agent: not a valid agent name: a space is not allowed
     ");
 }
 

@@ -44,7 +44,7 @@ const WRONG: &[(&str, &[(&str, &str)])] = &[
         "steps:\n  a: {agent: one, prompt: x, retry: -1, timeout: soon, output: xml, join: some}\n",
         &[
             ("2:37", "`retry` is a whole number"),
-            ("2:50", "no span of time"),
+            ("2:50", "not a span of time"),
             ("2:64", "`output` is `text` or `json`"),
             ("2:75", "`join` is"),
         ],
