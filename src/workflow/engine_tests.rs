@@ -1,4 +1,4 @@
-//! What the engine computes, without any mail: answers go in, asks come out.
+//! Tests of the engine, without any mail: answers go in, asks come out.
 
 use super::*;
 use crate::workflow::reading::parse;
@@ -16,7 +16,7 @@ fn engine(text: &str) -> Engine {
     Engine::new(Arc::new(definition), facts, HashMap::new(), BTreeMap::new(), HashSet::new())
 }
 
-/// What is asked now, as `step/item to: body`, sorted.
+/// The open asks, as `step/item to: body`, sorted.
 fn asks(engine: &Engine) -> Vec<String> {
     let shown = |ask: &Ask| {
         let name = &engine.definition().steps[ask.step].name;
@@ -41,7 +41,7 @@ fn say(engine: &mut Engine, step: &str, item: usize, answer: Result<&str, &str>)
     assert!(engine.accept(&id, Answer { body, failed, from: "x".into(), file: "f".into(), said: None }));
 }
 
-/// The same run, computed from its answers alone.
+/// Computes the run again from its answers alone.
 fn again(engine: &Engine) -> Engine {
     let (definition, facts) = (Arc::clone(&engine.definition), engine.facts.clone());
     let asked = engine.open().keys().chain(engine.answers.keys()).cloned().collect();

@@ -116,7 +116,7 @@ fn a_filter_makes_no_prompt_of_what_is_not_there() {
     let how = &steps(&room, &run)[1].1;
     assert_eq!(
         how,
-        "failed (its template cannot be filled in: `steps.a.json.missing | join(', ')` (line 8, column 10): undefined value)"
+        "failed (its template cannot be rendered: `steps.a.json.missing | join(', ')` (line 8, column 10): undefined value)"
     );
 }
 
