@@ -22,7 +22,7 @@ pub enum Said {
     Yes,
     /// It does not, or could not be asked; in its own words.
     No(String),
-    /// It has no way to answer.
+    /// It is not installed, or has no way to answer.
     Nothing,
 }
 
