@@ -14,9 +14,9 @@ use super::{jsonc, tables};
 pub enum Error {
     #[error("line {line}, column {column}: {why}")]
     Syntax { line: usize, column: usize, why: String },
-    #[error("`{key}` is {found}, where {wanted} must be")]
+    #[error("`{key}` must be {wanted}, but is {found}")]
     Kind { key: String, found: &'static str, wanted: &'static str },
-    #[error("`{key}` stands there twice")]
+    #[error("`{key}` appears twice")]
     Twice { key: String },
 }
 

@@ -68,8 +68,8 @@ fn parse(text: &str) -> Result<CstRootNode, Error> {
 fn top(root: &CstRootNode) -> Result<CstObject, Error> {
     root.object_value_or_create().ok_or(Error::Kind {
         key: "the whole file".to_owned(),
-        found: "no object",
-        wanted: "one",
+        found: "something else",
+        wanted: "an object",
     })
 }
 

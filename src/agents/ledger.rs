@@ -1,7 +1,7 @@
 //! The ledger: records what was put into the user's files, so that it can be removed again to the byte.
 //!
 //! ```text
-//! <state>/.installed/<hash of the path>.json      what is there, for which programs, and what stood there before
+//! <state>/.installed/<hash of the path>.json      the installed text, its programs, and the former text
 //!                   /lock                         held while files are put in place or taken out
 //! ```
 //!

@@ -107,6 +107,6 @@ pub(super) fn refuse(
     let is_foreign = Note::of(&theirs)?.project != Note::of(dir)?.project;
     Ok(is_foreign.then(|| {
         let (theirs, ours) = (theirs.display(), dir.display());
-        format!("it is a step of a run of {theirs}, and this agent is one of {ours}")
+        format!("it is a step of a run of {theirs}, but this agent belongs to {ours}")
     }))
 }

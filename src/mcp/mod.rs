@@ -5,13 +5,13 @@
 //! prints, reads the environment or exits.
 //!
 //! ```text
-//! stdio.rs, http.rs   how a client is connected; strangers.rs those that have not shown the token
-//! evidence.rs         what is done once an answer is out
+//! stdio.rs, http.rs   how a client is connected; strangers.rs: clients that have not shown the token
+//! evidence.rs         actions that wait until an answer is written
 //! server.rs           the methods of the protocol
-//! tools.rs            the tools, as the client is told of them
-//! calls.rs            what each tool does; letters.rs those that show, send and file messages
-//! resources.rs        the inbox and threads, and how a change of them is noticed
-//! desk.rs             who calls, in which room
+//! tools.rs            the tools, as described to the client
+//! calls.rs            the tools; letters.rs: those that show, send and archive messages
+//! resources.rs        the inbox and threads, and how their changes are noticed
+//! desk.rs             the client's identity and the room
 //! ```
 
 mod calls;

@@ -52,7 +52,7 @@ pub enum Error {
     NoState,
     #[error("HOME does not say where settings are")]
     NoHome,
-    #[error("cannot tell where this is: {0}")]
+    #[error("cannot find the working directory: {0}")]
     NoHere(io::Error),
     #[error("the room {}: {why}", .path.display())]
     BadRoot { path: PathBuf, why: String },
@@ -64,7 +64,7 @@ pub enum Error {
     Settings(#[from] settings::Error),
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{} is no file, or too large", .path.display())]
+    #[error("{} is not a file, or is too large", .path.display())]
     Odd { path: PathBuf },
     #[error("there is no .claude tree at {}", .at.display())]
     NoTree { at: PathBuf },
@@ -106,7 +106,7 @@ impl Error {
             }
             Self::Repository(_) => "correct it, or name a room: --room NAME",
             Self::Settings(_) => "docs/settings.md lists the keys",
-            Self::Unreadable { .. } => "--root DIR goes without it",
+            Self::Unreadable { .. } => "--root DIR works without it",
             Self::Odd { .. } => "move it away",
             Self::NoTree { .. } => {
                 "--tree DIR names a project; postroom setup --tree DIR AGENT... lays one out"

@@ -31,8 +31,7 @@ impl RunsToPrune for Workflows {
     fn over(&self, post: &Post, run: &str) -> Result<(Timestamp, usize)> {
         let not_over = |why: String| Error::NotOver { run: run.to_owned(), why };
         let runs = Runs::existing(post.room())?.ok_or_else(|| not_over("it is gone".to_owned()))?;
-        let record =
-            runs.record(run).ok_or_else(|| not_over("its records cannot be read".to_owned()))?;
+        let record = runs.record(run).ok_or_else(|| not_over("its records cannot be read".to_owned()))?;
         let began = Timestamp::parse(&record.started).unwrap_or(post.room().clock().now());
         if runs.is_open(run) {
             return Err(not_over("it is in progress".to_owned()));

@@ -105,7 +105,7 @@ impl Expression {
         let compiled = ENVIRONMENT.compile_expression(&self.source).map_err(told)?;
         let value = compiled.eval(minijinja::Value::from(Serde(context))).map_err(told)?;
         match value.is_undefined() {
-            true => Err(format!("{} means nothing here", self.shown())),
+            true => Err(format!("{} is not defined here", self.shown())),
             false => Ok(value),
         }
     }

@@ -53,7 +53,7 @@ fn variables(definition: &Definition, uses: &Uses, place: Place, in_loop: bool, 
             _ => "; there are inputs, steps, item, index, round, attempt, failure, run, workflow, step",
         };
         let at = uses.place_of(&[name]).unwrap_or(place);
-        problems.push(Problem::at(at, format!("`{}` means nothing here{hint}", clip(name, 40))));
+        problems.push(Problem::at(at, format!("`{}` is not defined here{hint}", clip(name, 40))));
     }
 }
 

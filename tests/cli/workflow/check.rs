@@ -22,7 +22,7 @@ const WRONG: &[(&str, &[(&str, &str)])] = &[
         &[
             ("2:31", "there is no input `x`; it has none"),
             ("2:46", "there is no step `b`; there is only `a`"),
-            ("2:67", "`what` means nothing here"),
+            ("2:67", "`what` is not defined here"),
         ],
     ),
     (
