@@ -1,5 +1,5 @@
-//! The answer of a hook: a text in exactly the shape that the program accepts. A shape that is wrong by one key is dropped
-//! by some of them without a word, so each gets its own and nothing more.
+//! The answer of a hook: a text in exactly the shape that the program accepts. Some programs silently drop an answer
+//! with one wrong key, so each gets its own shape and nothing more.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 
 use super::programs::{Context, Event, Hold, Program};
 
-/// What of a hook's input matters here. The rest, a tool's whole output included, is passed over, and so is what is not
-/// of the kind that it should be: one odd member costs no other.
+/// The parts of a hook's input that matter here. The rest, such as a tool's whole output, is ignored. A member of the
+/// wrong kind is ignored too, and does not affect the others.
 #[derive(Debug, Default)]
 pub struct Input {
     pub session_id: Option<String>,
     pub hook_event_name: Option<String>,
     pub stop_hook_active: bool,
-    /// What the person, or our own push, has typed.
+    /// The text that the person, or our own push, has typed.
     pub prompt: Option<String>,
-    /// Where the session works, which need not be where its hooks run.
+    /// The working directory of the session, which may differ from that of its hooks.
     pub cwd: Option<String>,
 }
 
 impl Input {
-    /// Whatever cannot be read is an input that says nothing.
+    /// Input that cannot be parsed counts as empty.
     pub fn parse(bytes: &[u8]) -> Self {
         let mut input: Self = serde_json::from_slice(bytes).unwrap_or_default();
         input.session_id = input.session_id.filter(|id| !id.is_empty() && id.len() <= 1024);
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for Input {
                     match key.as_str() {
                         "session_id" | "sessionId" => input.session_id = members.next_value::<Word>()?.text(),
                         "hook_event_name" => input.hook_event_name = members.next_value::<Word>()?.text(),
-                        // Whatever is not a no: to hold a session up for ever is the worse mistake.
+                        // Everything but a "no" counts as yes: holding a session up endlessly is the worse mistake.
                         "stop_hook_active" | "stopHookActive" => {
                             input.stop_hook_active = !matches!(members.next_value()?, Word::No)
                         }
@@ -132,7 +132,7 @@ pub fn dropped(reason: &str) -> String {
     format!("{}\n", json!({"decision": "block", "reason": reason}))
 }
 
-/// The text of an answer, as it is printed.
+/// The text of an answer, as printed.
 pub fn shaped(program: &Program, event: Event, input: &Input, text: &str, watch: &[String]) -> String {
     let value = match (event, program.context, program.hold) {
         (_, Context::Plugin, _) => json!({"text": text, "watch": watch}),
@@ -149,7 +149,7 @@ pub fn shaped(program: &Program, event: Event, input: &Input, text: &str, watch:
     format!("{value}\n")
 }
 
-/// The program's own name of an event: the one it said, if it is one of them.
+/// The program's own name of an event: the one in its input, if it is one of them.
 fn name(program: &Program, event: Event, input: &Input) -> Value {
     let mut names = program.hooks.iter().filter(|hook| hook.event == event).map(|hook| hook.name);
     let first = names.clone().next();

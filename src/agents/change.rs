@@ -1,7 +1,7 @@
-//! A change of somebody's settings: one member put into an object, or one item added to a list, at a path of keys.
+//! A change to the user's settings: one member put into an object, or one item added to a list, at a path of keys.
 //!
 //! Changes are made in the text (`jsonc`, `tables`), so that comments, order and spacing of everything else stay. A
-//! change knows its own traces, also of an older version of itself, and can take them out again.
+//! change recognises its own traces, also those of an older version, and can remove them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,23 +14,23 @@ use super::{jsonc, tables};
 pub enum Error {
     #[error("line {line}, column {column}: {why}")]
     Syntax { line: usize, column: usize, why: String },
-    #[error("`{key}` is {found}, where {wanted} must be")]
+    #[error("`{key}` must be {wanted}, but is {found}")]
     Kind { key: String, found: &'static str, wanted: &'static str },
-    #[error("`{key}` stands there twice")]
+    #[error("`{key}` appears twice")]
     Twice { key: String },
 }
 
-/// A language that settings are written in.
+/// The format of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
-    /// As people write it: with comments and trailing commas.
+    /// With comments and trailing commas.
     Json,
     Toml,
 }
 
 impl Language {
-    /// The text with these changes made. What is there already is left as it is.
+    /// The text with these changes made. Existing ones are left as they are.
     pub fn apply(self, text: &str, changes: &[Change]) -> Result<String, Error> {
         match self {
             Self::Json => jsonc::apply(if text.is_empty() { "{}\n" } else { text }, changes),
@@ -38,7 +38,7 @@ impl Language {
         }
     }
 
-    /// What the text says.
+    /// The parsed value of the text.
     pub fn value(self, text: &str) -> Result<Value, Error> {
         match self {
             Self::Json => jsonc::value(text),
@@ -46,7 +46,7 @@ impl Language {
         }
     }
 
-    /// The text without these changes, and with what stood in their place in the text before them.
+    /// The text without these changes, and with the values that `before` had in their place.
     pub fn undo(self, text: &str, changes: &[Change], before: &str) -> Result<String, Error> {
         let (now, before) = (self.value(text)?, self.value(before)?);
         let differs = |change: &&Change| change.found(&now) != change.found(&before);
@@ -62,7 +62,7 @@ impl Language {
         if back.is_empty() { Ok(left) } else { self.apply(&left, &back) }
     }
 
-    /// Whether the text says nothing.
+    /// Whether the text holds no settings.
     pub fn is_empty(self, text: &str) -> bool {
         let members = self.value(text).ok().and_then(|value| value.as_object().map(serde_json::Map::len));
         members == Some(0) && !(self == Self::Toml && text.contains('#'))
@@ -80,13 +80,14 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum What {
-    /// A member of an object. Where a single word stands instead of the object on the way, it becomes its member `*`.
+    /// A member of an object. If a single string stands in place of an object on the path, it becomes the object's
+    /// member `*`.
     Put { key: String, value: Value },
-    /// An item of a list. `mark`: text that only items of this kind hold, whatever else they say.
+    /// An item of a list. `mark`: text that only items of this kind contain, in any version.
     Add { value: Value, mark: Option<String> },
 }
 
-/// What settings say about a change.
+/// The state of a change in the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Current,
@@ -106,7 +107,7 @@ impl State {
 }
 
 impl Change {
-    /// Whether an item of a list is this change, in whatever version.
+    /// Whether an item of a list is this change, in any version.
     pub(super) fn is_own_item(&self, item: &Value) -> bool {
         match &self.what {
             What::Add { mark: Some(mark), .. } => holds(item, mark),
@@ -115,7 +116,7 @@ impl Change {
         }
     }
 
-    /// What stands in its place: the member, or the items that are this change in whatever version.
+    /// The values in its place: the member, or the items that are this change in any version.
     fn found<'v>(&self, settings: &'v Value) -> Vec<&'v Value> {
         let Some(place) = self.at.iter().try_fold(settings, |value, key| value.get(key)) else {
             return vec![];
@@ -129,7 +130,7 @@ impl Change {
         }
     }
 
-    /// The changes that put back what stood in its place before.
+    /// The changes that restore what was in its place before.
     fn back(&self, before: &Value) -> Vec<Self> {
         let what = |value: &Value| match &self.what {
             What::Put { key, .. } => What::Put { key: key.clone(), value: value.clone() },
@@ -138,7 +139,7 @@ impl Change {
         self.found(before).into_iter().map(|value| Self { at: self.at.clone(), what: what(value) }).collect()
     }
 
-    /// What settings, read as one value, say about it.
+    /// The state of this change in parsed settings.
     pub fn state(&self, settings: &Value) -> State {
         let value = match &self.what {
             What::Put { value, .. } | What::Add { value, .. } => value,
@@ -151,7 +152,7 @@ impl Change {
     }
 }
 
-/// Whether any string in a value holds this text.
+/// Whether any string in a value contains this text.
 fn holds(value: &Value, mark: &str) -> bool {
     match value {
         Value::String(text) => text.contains(mark),

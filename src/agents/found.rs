@@ -1,6 +1,6 @@
-//! A file of somebody's as it was found on the disk: links resolved, its text, and the directories that are still missing
-//! above it. Looking changes nothing. A file is never followed out of its place by a new link, never taken from another
-//! owner, and never changed under somebody who writes it meanwhile.
+//! A user's file as found on the disk: with links resolved, its text, and the missing directories above it. Looking
+//! changes nothing. A new link never leads a write to another place, another owner's file is never changed, and a
+//! concurrent edit is never overwritten.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::mailbox::{self, Dir};
 /// The largest file that is read.
 pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
 
-/// A file, or the place where one would be.
+/// A file, or the path where one would be.
 pub(super) struct Found {
-    /// Its path without a link in it. A link that the person made is theirs to keep; what it leads to is changed.
+    /// Its path without links. The user's links are kept; their target is changed.
     pub(super) path: PathBuf,
-    /// Directories on the way that are not there, the outermost first.
+    /// Missing directories on the path, outermost first.
     pub(super) missing: Vec<PathBuf>,
     now: Option<(String, Stat)>,
 }
@@ -32,7 +32,7 @@ impl Found {
             move |source| Error::Path { path, source }
         };
         let mut nearest = path;
-        // Only what is known not to be there is missing; below a file nothing is.
+        // Only a path that is known not to exist is missing; below a file nothing is.
         while let Err(e) = nearest.symlink_metadata() {
             nearest = match (e.kind(), nearest.parent()) {
                 (ErrorKind::NotFound | ErrorKind::NotADirectory, Some(above)) => above,
@@ -45,7 +45,7 @@ impl Found {
             missing.push(real.clone());
             real.push(step);
         }
-        // The first of them is there.
+        // The first of them exists.
         missing = missing.split_off(missing.len().min(1));
         let mut found = Self { path: real, missing, now: None };
         if found.missing.is_empty() {
@@ -64,7 +64,7 @@ impl Found {
         self.now.as_ref().map(|(text, _)| text.as_str())
     }
 
-    /// Whether it could be written, so that nobody begins what cannot be ended.
+    /// Checks that it can be written, so that nothing is left half done.
     pub(super) fn is_writable(&self) -> Result<()> {
         if self.now.as_ref().is_some_and(|(_, stat)| stat.st_mode & 0o200 == 0) {
             return Err(Error::ReadOnly { path: self.path.clone() });
@@ -78,7 +78,7 @@ impl Found {
         }
     }
 
-    /// Puts a text in its place, or nothing.
+    /// Writes a text, or removes the file.
     pub(super) fn write(&self, text: Option<&str>) -> Result<()> {
         let name = self.name()?;
         match (&self.now, text) {
@@ -96,7 +96,7 @@ impl Found {
         }
     }
 
-    /// What somebody else wrote meanwhile is theirs.
+    /// A concurrent edit is kept, and is an error here.
     fn kept_for(&self, swapped: Swapped) -> Result<()> {
         match swapped {
             Swapped::Done => Ok(()),
@@ -104,8 +104,8 @@ impl Found {
         }
     }
 
-    /// Removes what an interrupted write left beside it: files under the name of such a write that hold nothing yet, or one
-    /// of these texts, and nothing that anybody else has written.
+    /// Removes what an interrupted write left beside it: files with the name of such a write that are empty or hold one
+    /// of these texts, and never another's text.
     pub(super) fn tidy(&self, is_ours: impl Fn(&str) -> bool) -> Result<()> {
         if !self.missing.is_empty() {
             return Ok(());
@@ -115,7 +115,7 @@ impl Found {
         for name in dir.names(|name, _| name.strip_prefix(&start).is_some_and(is_staged))? {
             let bytes = match dir.read(&name, LIMIT) {
                 Err(e) if e.errno().is_some() => return Err(e.into()),
-                // A link, a directory or somebody else's file.
+                // A link, a directory or another owner's file.
                 other => other.ok().flatten(),
             };
             let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -135,7 +135,7 @@ impl Found {
         Ok(Dir::outside(self.path.parent().unwrap_or(&self.path))?)
     }
 
-    /// Its directory, with what is missing above it.
+    /// Its directory, created if missing.
     fn made_dir(&self) -> Result<Dir> {
         let Some(there) = self.missing.first().and_then(|dir| dir.parent()) else { return self.dir() };
         let mut dir = Dir::outside(there)?;

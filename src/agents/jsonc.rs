@@ -1,4 +1,4 @@
-//! Settings in JSON as people write it: with comments and trailing commas. Everything that is not changed keeps its bytes.
+//! Settings in JSON with comments and trailing commas. Everything that is not changed keeps its bytes.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
@@ -28,7 +28,7 @@ pub fn remove(text: &str, changes: &[Change]) -> Result<String, Error> {
     })
 }
 
-/// What the text says.
+/// The parsed value of the text.
 pub fn value(text: &str) -> Result<Value, Error> {
     let root = parse(text.trim_start_matches(MARK))?;
     root.to_serde_value().map_or(Ok(Value::Null), Ok)
@@ -45,7 +45,7 @@ fn edit(text: &str, change: impl FnOnce(&CstRootNode) -> Result<(), Error>) -> R
 }
 
 fn parse(text: &str) -> Result<CstRootNode, Error> {
-    // What agent programs read: comments and trailing commas, and no further looseness.
+    // What agent programs accept: comments and trailing commas, nothing looser.
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -68,12 +68,12 @@ fn parse(text: &str) -> Result<CstRootNode, Error> {
 fn top(root: &CstRootNode) -> Result<CstObject, Error> {
     root.object_value_or_create().ok_or(Error::Kind {
         key: "the whole file".to_owned(),
-        found: "no object",
-        wanted: "one",
+        found: "something else",
+        wanted: "an object",
     })
 }
 
-/// The member of an object, which must not stand there twice: programs disagree about which of them counts.
+/// The member of an object. A duplicate key is an error: programs disagree about which one counts.
 fn member(object: &CstObject, key: &str) -> Result<Option<CstNode>, Error> {
     let named = |name: Option<String>| name.as_deref() == Some(key);
     let mut found = object.properties().into_iter().filter(|property| named(property.decoded_name()));
@@ -142,7 +142,7 @@ fn below(object: &CstObject, key: &str, widen: bool) -> Result<CstObject, Error>
     })
 }
 
-/// Takes a change out; whether the object is empty afterwards.
+/// Removes a change, and objects and lists that become empty.
 fn unmake(object: &CstObject, way: &[String], change: &Change) {
     if let [key, rest @ ..] = way {
         if let Some(inner) = object.object_value(key) {

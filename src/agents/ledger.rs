@@ -1,13 +1,13 @@
-//! The ledger: what was put into somebody's files, so that it can be taken out again to the byte.
+//! The ledger: records what was put into the user's files, so that it can be removed again to the byte.
 //!
 //! ```text
-//! <state>/.installed/<hash of the path>.json      what is there, for which programs, and what stood there before
+//! <state>/.installed/<hash of the path>.json      the installed text, its programs, and the former text
 //!                   /lock                         held while files are put in place or taken out
 //! ```
 //!
-//! A record is durable before the file changes, and goes after it: whoever was interrupted runs the same command again.
-//! Whoever finds the file as it was left gets back the very bytes that were there before, or no file; if somebody
-//! changed it since, only what is ours is taken out, and what stood in its place is put back.
+//! A record is durable before the file changes, and is removed after it, so an interrupted command can simply be run
+//! again. If the file is still as we left it, uninstalling restores its former bytes, or removes it. If somebody
+//! changed it since, only our part is removed, and what was in its place is restored.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ pub enum Error {
 
 pub(super) type Result<T> = std::result::Result<T, Error>;
 
-/// For whom something is put in its place.
+/// The program and project that a file is for.
 #[derive(Debug, Clone, Copy)]
 pub struct Cause<'a> {
     pub program: &'a str,
@@ -54,18 +54,18 @@ pub struct Cause<'a> {
     pub with: &'a With,
 }
 
-/// What became of a file.
+/// The outcome for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
     Written,
     AsItWas,
-    /// It is what it was before the installation, byte for byte, or gone.
+    /// It is as it was before the installation, byte for byte, or gone.
     Restored,
-    /// Ours was taken out; somebody had changed the rest.
+    /// Our part was removed; somebody had changed the rest.
     TakenOut,
     /// Another program still uses it.
     Kept,
-    /// It was changed by hand and is left.
+    /// It was changed by hand, so it stays.
     Left,
 }
 
@@ -82,13 +82,13 @@ impl Done {
     }
 }
 
-/// The records of one person.
+/// The records of one user.
 #[derive(Debug)]
 pub struct Ledger {
     dir: Dir,
 }
 
-/// What a file was and will be.
+/// A file before and after a change.
 struct Outlook {
     before: Option<String>,
     after: String,
@@ -96,24 +96,24 @@ struct Outlook {
 }
 
 impl Ledger {
-    /// Opens the ledger below the directory of this person's rooms.
+    /// Opens the ledger below the state directory of this user.
     pub fn open(state: &Path) -> Result<Self> {
         let dir = Dir::make(&state.join(FOLDER))?;
         dir.sync_parents()?;
         Ok(Self { dir })
     }
 
-    /// The ledger, if there is one; makes nothing and changes nothing.
+    /// The ledger, if there is one. Creates nothing and changes nothing.
     pub fn look(state: &Path) -> Result<Option<Self>> {
         Ok(Dir::look(&state.join(FOLDER)).if_any()?.map(|dir| Self { dir }))
     }
 
-    /// Keeps others from installing at the same time.
+    /// Prevents concurrent installations.
     pub fn lock(&self) -> Result<Lock> {
         Ok(self.dir.lock(LOCK)?)
     }
 
-    /// Puts a piece in its place. `replace`: also where something stands that is not ours; it comes back later.
+    /// Puts a piece in its place. `replace`: also over something that is not ours; uninstalling restores it.
     pub fn put(&self, piece: &Piece, cause: Cause<'_>, replace: bool) -> Result<Done> {
         let found = Found::look(&piece.path)?;
         let Outlook { before, after, known } = self.outlook(piece, &found, replace)?;
@@ -144,12 +144,12 @@ impl Ledger {
         if !is_there {
             found.write(Some(&after))?;
         }
-        // Also what another version left that was interrupted.
+        // Also the leftovers of an interrupted run of another version.
         found.tidy(|left| record.wrote(left) || known.as_ref().is_some_and(|known| known.wrote(left)))?;
         Ok(if is_there { Done::AsItWas } else { Done::Written })
     }
 
-    /// Whether a piece could be put in its place; changes nothing.
+    /// Checks whether a piece could be put in its place. Changes nothing.
     pub fn examine(&self, piece: &Piece, replace: bool) -> Result<()> {
         let found = Found::look(&piece.path)?;
         let outlook = self.outlook(piece, &found, replace)?;
@@ -177,12 +177,12 @@ impl Ledger {
         Ok(Outlook { after: after.map_err(settings)?, before, known })
     }
 
-    /// Takes everything of a program out again, in one place.
+    /// Removes everything of a program, in one place.
     pub fn take_out(&self, program: &str, project: Option<&Path>) -> Result<Vec<(PathBuf, Done)>> {
         let is_meant = |r: &Record| r.project.as_deref() == project && r.programs.contains_key(program);
         let (meant, others): (Vec<_>, Vec<_>) = self.all()?.into_iter().partition(is_meant);
         let (last, shared): (Vec<_>, Vec<_>) = meant.into_iter().partition(|r| r.programs.len() == 1);
-        // All are looked at before one is changed.
+        // All are checked before one is changed.
         let mut plans = vec![];
         for record in last {
             let found = Found::look(&record.path)?;
@@ -216,7 +216,8 @@ impl Ledger {
         Ok(done)
     }
 
-    /// Removes directories that were made and are empty again; what others still use is theirs to remove.
+    /// Removes directories that we made and that are empty again. Those in use pass to the records that still need
+    /// them.
     fn sweep(&self, mut made: Vec<PathBuf>, staying: &[PathBuf]) -> Result<()> {
         made.sort();
         made.dedup();
@@ -240,14 +241,14 @@ impl Ledger {
         Ok(())
     }
 
-    /// What a program was installed with.
+    /// The options that a program was installed with.
     pub fn installed_with(&self, program: &str, project: Option<&Path>) -> Result<Option<With>> {
         let all = self.all()?;
         let mut here = all.into_iter().filter(|record| record.project.as_deref() == project);
         Ok(here.find_map(|mut record| record.programs.remove(program)))
     }
 
-    /// The file in which what stood at a path is kept.
+    /// The file that keeps the former text of a path.
     pub fn backup(&self, path: &Path) -> Option<PathBuf> {
         let real = std::fs::canonicalize(path).ok()?;
         let record = self.record(&real).ok()??;
@@ -258,7 +259,7 @@ impl Ledger {
         Ok(self.read(&name(path))?.filter(|record| record.path == path))
     }
 
-    /// A record that cannot be read is told: what it kept would be lost without a word.
+    /// An unreadable record is an error: its backup would be lost silently.
     fn read(&self, name: &str) -> Result<Option<Record>> {
         let Some(bytes) = self.dir.read(name, 4 * LIMIT)? else { return Ok(None) };
         let bad = |_| Error::Record { path: self.dir.path().join(name) };
@@ -266,7 +267,7 @@ impl Ledger {
     }
 
     fn write(&self, record: &Record) -> Result<()> {
-        // The one thing that JSON cannot say is a path that is not text.
+        // JSON fails only for a path that is not text.
         let bytes = serde_json::to_vec(record).map_err(|_| Error::NotText { path: record.path.clone() })?;
         Ok(self.dir.replace(&name(&record.path), &bytes)?)
     }
@@ -277,7 +278,7 @@ impl Ledger {
     }
 }
 
-/// Removes a directory unless something is in it or it is somebody else's; whether it is gone.
+/// Removes a directory unless it is not empty or belongs to another user. Returns whether it is gone.
 fn remove_empty(dir: &Path) -> Result<bool> {
     let (Some(above), Some(name)) = (dir.parent(), dir.file_name().and_then(|name| name.to_str())) else {
         return Ok(false);
@@ -296,7 +297,7 @@ fn remove_empty(dir: &Path) -> Result<bool> {
     }
 }
 
-/// What a file says of a piece now.
+/// The state of a piece in its file now.
 pub fn state(piece: &Piece) -> Result<State> {
     let found = Found::look(&piece.path)?;
     let Some(text) = found.text() else { return Ok(State::Missing) };

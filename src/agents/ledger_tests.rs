@@ -1,4 +1,4 @@
-//! Installing and taking out again, on settings as people really have them.
+//! Installing and uninstalling, on realistic settings.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -59,7 +59,7 @@ fn what_was_there_comes_back_to_the_byte() {
     assert_eq!(desk.ledger.put(&desk.json("p"), cause("claude"), false).unwrap(), Done::Written);
     assert_eq!(state(&desk.json("p")).unwrap(), State::Current);
     assert_eq!(desk.ledger.put(&desk.json("p"), cause("claude"), false).unwrap(), Done::AsItWas);
-    // A newer version takes the place of the older, and what was there before both is remembered.
+    // A newer version replaces the older, and what was there before both is remembered.
     assert_eq!(state(&desk.json("q")).unwrap(), State::Drifted);
     assert_eq!(desk.ledger.put(&desk.json("q"), cause("claude"), false).unwrap(), Done::Written);
     assert_eq!(desk.text().unwrap().matches(" hook claude ").count(), 1);

@@ -1,9 +1,9 @@
-//! Agent programs at home in the room: what each of them is told, and how it is told so.
+//! Agent programs: what each is told about the room, and how.
 //!
-//! `programs` is the one table of all programs, in the words of `program`: their files, hooks, answers and ways to be
-//! woken. `answer` turns a notice into what a program accepts. `change` with `jsonc` and `tables` edits settings without
-//! touching the rest of them; `pieces` says which files a program gets, `ledger` puts them there and takes them away
-//! again, with a `record` of each file as it was `found`, and `texts` are the skill and the commands. `witness` asks a
+//! `programs` is the one table of all programs, built from the types of `program`: their files, hooks, answers and how
+//! they are woken. `answer` turns a notice into what a program accepts. `change` with `jsonc` and `tables` edits
+//! settings without touching the rest. `pieces` lists the files that a program gets; `ledger` installs and removes
+//! them, with a `record` of each file as it was `found`. `texts` are the skill and the commands. `witness` asks a
 //! program what it sees of all that.
 
 pub mod answer;

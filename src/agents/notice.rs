@@ -1,6 +1,6 @@
-//! The words of a notice: facts, at most [`LONGEST`] bytes, no body, and nothing that reads like an order. A subject is
-//! somebody's text, so it stands in quotation marks and cannot break out of them or of its line; so does a sender that is
-//! no plain word.
+//! The text of a notice: facts, at most [`LONGEST`] bytes, no body, and nothing that reads like an instruction. A
+//! subject is text by others, so it is quoted and cannot break out of its quotes or its line. So is a sender that is
+//! not a plain word.
 
 use crate::mailbox::reading::Header;
 use crate::message::{Envelope, Priority, visible};
@@ -8,13 +8,13 @@ use crate::message::{Envelope, Priority, visible};
 /// The longest text that a hook adds, in bytes.
 pub const LONGEST: usize = 600;
 
-/// What wakes an idle session; it names no content and is always the same.
+/// The text that wakes an idle session. It is constant, and names no content.
 pub const WAKE: &str = "postroom: mail has arrived for this session's mailbox. `postroom check` lists it.";
 
-/// Why a wake-up that came too late is dropped.
+/// Why a late wake-up is dropped.
 pub const LATE: &str = "postroom: that mail was read meanwhile, so nobody is woken for it.";
 
-/// What a session is told at its beginning.
+/// The notice at the beginning of a session.
 pub fn beginning(name: &str, unread: usize, needs_name: bool) -> String {
     let name = shortened(name, 80);
     let mut text = format!("postroom: this session has the mailbox {name}; ");
@@ -31,12 +31,12 @@ pub fn beginning(name: &str, unread: usize, needs_name: bool) -> String {
     text
 }
 
-/// What a session is told that has no mailbox.
+/// The notice for a session without a mailbox.
 pub fn nobody() -> String {
     "postroom: this session has no mailbox yet. The setup flow of the mailbox skill gives it one (`postroom setup NAME`).".to_owned()
 }
 
-/// What a session is told whose name another one has.
+/// The notice for a session whose name another one holds.
 pub fn held(name: &str) -> String {
     let name = shortened(name, 80);
     format!(
@@ -45,7 +45,7 @@ pub fn held(name: &str) -> String {
     )
 }
 
-/// The headers of what is new, of which there are `count`. `sender`: how the sender of a message is shown.
+/// The headers of new messages, of which there are `count`. `sender`: how the sender of a message is shown.
 pub fn headers(name: &str, count: usize, headers: &[Header], sender: impl Fn(&Envelope) -> String) -> String {
     let messages = if count == 1 { "message" } else { "messages" };
     let mut text = format!(
@@ -80,12 +80,12 @@ pub fn headers(name: &str, count: usize, headers: &[Header], sender: impl Fn(&En
     text + end
 }
 
-/// Somebody's text in quotation marks that it cannot close.
+/// Text by others in quotation marks that it cannot close.
 fn quoted(text: &str, most: usize) -> String {
     format!("\"{}\"", shortened(&text.replace('"', "'"), most))
 }
 
-/// A name or an id as it is, if it can only be one; a field by hand may hold a sentence.
+/// A name or an id unchanged, if it is a plain word, else quoted: a field written by hand may hold a sentence.
 fn word(text: &str, most: usize) -> String {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '@' | '…');
     let short = shortened(text, most);

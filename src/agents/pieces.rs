@@ -1,4 +1,4 @@
-//! Pieces: the files that a program gets in one place, with what is to stand in them. Pure; made from the table.
+//! Pieces: the files that a program gets in one place, with their content. Pure; built from the table.
 
 use std::path::{Path, PathBuf};
 
@@ -8,21 +8,21 @@ use super::change::{Change, Language, What};
 use super::programs::{Content, Entry, Event, File, Hook, Program};
 use super::texts;
 
-/// Where and for whom a program is equipped.
+/// Where a program is set up, and with what.
 #[derive(Debug, Clone)]
 pub struct Site {
     pub home: PathBuf,
-    /// The program's own settings.
+    /// The program's own settings directory.
     pub config: PathBuf,
-    /// Whether these lie elsewhere than usual.
+    /// Whether it is not in the default place.
     pub moved: bool,
-    /// The project, if it is for that alone.
+    /// The project, if the installation is for that alone.
     pub project: Option<PathBuf>,
-    /// How hooks call postroom; in a project by its name, because others have it elsewhere.
+    /// How hooks call postroom; in a project by name, because others have it at another path.
     pub postroom: String,
-    /// The directories that must be writable: those of all rooms and of the sessions, and a room that is elsewhere.
+    /// The directories that must be writable: those of all rooms and of the sessions, and a room outside them.
     pub roots: Vec<PathBuf>,
-    /// The standing name of its sessions.
+    /// The fixed mailbox name of its sessions.
     pub name: Option<String>,
     /// Whether the program is known to have the hook that wakes.
     pub wakes: bool,
@@ -111,7 +111,7 @@ impl Site {
         }
     }
 
-    /// One change for each root, if the template has one in it.
+    /// One change for each root, if the template mentions one.
     fn for_roots(&self, template: &str, change: impl Fn(&str) -> Change) -> Vec<Change> {
         match template.contains("{root}") {
             true => self.roots.iter().map(|root| change(&root.display().to_string())).collect(),
@@ -129,7 +129,7 @@ impl Site {
         serde_json::from_str(&hook.entry.replace("{command}", &quoted(&command))).unwrap_or(Value::Null)
     }
 
-    /// The line that a program runs: it does nothing where postroom is missing, and leaves no shell behind.
+    /// The command line of a hook: it does nothing where postroom is missing, and leaves no shell behind.
     pub fn command(&self, program: &Program, event: Event) -> String {
         let postroom = word(&self.postroom);
         let there = match self.postroom.contains('/') {
@@ -156,7 +156,7 @@ impl Site {
         serde_json::from_str(&filled).unwrap_or(Value::Null)
     }
 
-    /// A text of ours with the two things in it that differ from place to place.
+    /// One of our texts with its placeholders filled in.
     fn filled(&self, text: &str) -> String {
         let name = self.name.as_deref().map(|name| format!("\"--name\", {}", quoted(name)));
         text.replace("\"{postroom}\"", &quoted(&self.postroom)).replace("{name}", &name.unwrap_or_default())
@@ -168,7 +168,7 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Text as one word of the shell.
+/// Text as one shell word.
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
     if !text.is_empty() && text.chars().all(plain) {

@@ -1,5 +1,5 @@
-//! What an agent program is to postroom: which hooks it calls and when, how it takes an answer, which files it reads, and
-//! how an idle session of it is woken. Words only; `programs` says what holds for each.
+//! What Postroom knows of an agent program: its hooks and when it calls them, how it takes an answer, its files, and
+//! how an idle session is woken. Types only; `programs` has the values.
 
 /// A moment in the life of a session at which a program calls a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,21 +32,21 @@ impl Event {
     }
 }
 
-/// Where a program takes text that is meant for its model.
+/// Where a program accepts text for its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
     /// `hookSpecificOutput.additionalContext`, with the name of the event.
     Nested,
     /// `additionalContext` at the top.
     Top,
-    /// `{"text":…,"watch":[…]}`: our own plugin reads it.
+    /// `{"text":…,"watch":[…]}`, read by our own plugin.
     Plugin,
 }
 
 /// How a program is kept from stopping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// By context: it then shows no error.
+    /// By context: then it shows no error.
     Context,
     /// `{"decision":"block","reason":…}`.
     Block,
@@ -55,17 +55,17 @@ pub enum Hold {
 /// How an idle session is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
-    /// By a hook on arriving files that ends with 2, in sessions that a person attends.
+    /// By a hook on arriving files that exits with 2, in sessions with a person.
     Rewake,
     /// By a command that queues a message for a session.
     Queue,
     /// By our plugin, which watches and prompts.
     Plugin,
-    /// Not at all: it hears of mail at its next prompt.
+    /// Not at all: it gets the notice at its next prompt.
     NextPrompt,
 }
 
-/// One hook: when, the program's name for it, and the entry in its settings with `{command}` in it.
+/// One hook: when, the program's name for it, and its settings entry with `{command}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Hook {
     pub event: Event,
@@ -73,22 +73,22 @@ pub struct Hook {
     pub entry: &'static str,
 }
 
-/// What stands in a file of settings, or that the file is wholly ours.
+/// The content of a file.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
     Json(&'static [Entry]),
     Toml(&'static [Entry]),
     Whole(&'static str),
-    /// Every hook as one file of its own, in this frame with `{hooks}` in it.
+    /// All hooks as one file, in this frame with `{hooks}`.
     Hooks(&'static str),
     /// The skill with its pages, below the path.
     Skill,
 }
 
-/// One change; values are JSON with `{postroom}`, `{root}` and the like in them.
+/// One change; values are JSON with placeholders such as `{postroom}` and `{root}`.
 #[derive(Debug, Clone, Copy)]
 pub enum Entry {
-    /// Every hook, each in the list of its name below this key.
+    /// All hooks, each in the list of its name below this key.
     Hooks(&'static str),
     Put {
         at: &'static [&'static str],
@@ -101,7 +101,7 @@ pub enum Entry {
     },
 }
 
-/// A file that a program gets; `{config}`, `{home}`, `{beside}` and `{project}` begin its path.
+/// A file that a program gets; its path begins with `{config}`, `{home}`, `{beside}` or `{project}`.
 #[derive(Debug, Clone, Copy)]
 pub struct File {
     pub path: &'static str,
@@ -113,34 +113,35 @@ pub struct File {
 pub struct Program {
     pub word: &'static str,
     pub title: &'static str,
-    /// The version all this was verified with.
+    /// The version that all this was verified with.
     pub tested: [u32; 3],
-    /// The variable that moves its settings, and where they are without it, below the home directory.
+    /// The variable that moves its settings, and their default path below the home directory.
     pub config: (&'static str, &'static str),
     pub hooks: &'static [Hook],
     pub context: Context,
     pub hold: Hold,
     pub wake: Wake,
-    /// The variable by which it tells the commands it starts their session, if it does.
+    /// The variable with the session id in the commands it starts, if it sets one.
     pub session: Option<&'static str>,
-    /// A variable of those commands that says no more than which program it is.
+    /// A variable in those commands that only identifies the program.
     pub mark: Option<&'static str>,
-    /// The variable with the number of its process.
+    /// The variable with its process id.
     pub process: Option<&'static str>,
-    /// The variable that is 1 where a person sits before the session.
+    /// The variable that is 1 where a person attends the session.
     pub attended: Option<&'static str>,
-    /// What allows a write to `{root}` that its sandbox forbade.
+    /// How to allow a write to `{root}` that its sandbox forbade.
     pub forbidden: &'static str,
-    /// Whether a session has a process to itself, so that its end is the end of the session.
+    /// Whether each session has its own process, so that its end is the end of the session.
     pub own_process: bool,
     pub user: &'static [File],
     pub project: &'static [File],
-    /// What it reads where it runs and in the directories above, and obeys: a file, or with a `/` at the end all below.
+    /// Files that it reads and obeys in its working directory and above: a file, or with a `/` at the end a whole
+    /// directory.
     pub reads: &'static [&'static str],
     /// Arguments that open it in a terminal; `{prompt}` is its first prompt.
     pub open: &'static [&'static str],
-    /// Arguments that make it say what it knows of our server.
+    /// Arguments that make it list what it knows of our server.
     pub witness: &'static [&'static str],
-    /// What the person still has to do.
+    /// What the person still has to do after the installation.
     pub then: &'static str,
 }

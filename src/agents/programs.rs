@@ -1,7 +1,7 @@
-//! The one table of agent programs: where each keeps its settings, which hooks it calls and which answers it accepts,
-//! where it looks for skills, how its rules and its servers are written, how an idle session of it is woken, and by which
-//! variables it is known. Each program has its file here. Verified with the versions named in them; docs/integrations.md is the
-//! same for people, and `process/presets.toml` says how each is started without a terminal.
+//! The one table of agent programs: the settings, hooks, accepted answers, skills, rules and servers of each, how an
+//! idle session is woken, and the variables that identify it. Each program has its file here. Verified with the
+//! versions named in them. docs/integrations.md says this for people, and `process/presets.toml` has how each is
+//! started without a terminal.
 
 mod claude;
 mod codex;

@@ -1,5 +1,5 @@
-//! A record of the ledger: what is known of one file that something was put into. It knows which texts are ours, and what is
-//! to stand in the file once ours is taken out. Pure; `ledger` keeps it on the disk.
+//! A record of the ledger: what was put into one file. It knows which texts are ours, and what the file has to hold
+//! once ours is removed. Pure; `ledger` keeps it on disk.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,35 +11,35 @@ use super::change::{self, Change, Language};
 use super::ledger::Done;
 use super::pieces::Form;
 
-/// What is known of one file.
+/// The record of one file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) v: u32,
     pub(super) path: PathBuf,
     /// The project it is for; absent for the whole user.
     pub(super) project: Option<PathBuf>,
-    /// For which programs it is there, and what each was installed with.
+    /// The programs that use it, and the options of each installation.
     pub(super) programs: BTreeMap<String, With>,
-    /// What stood there; absent: there was no file.
+    /// The former text. `None` if there was no file.
     pub(super) before: Option<String>,
-    /// The digest of what was left there.
+    /// The digest of the text we left there.
     pub(super) after: String,
-    /// The digest of what an earlier installation had left, which stands there until the new text does.
+    /// The digest of the text of an earlier installation, which is there until the new text is.
     pub(super) earlier: Option<String>,
-    /// Directories that were made for it, the outermost first.
+    /// Directories that were made for it, outermost first.
     pub(super) made: Vec<PathBuf>,
-    /// What was put there: the changes of settings, or a text of its own.
+    /// What was put there: changes to settings, or a whole text.
     pub(super) form: Kept,
 }
 
-/// What a later look has to know to expect the same.
+/// The options that a later check needs to expect the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct With {
     pub roots: Vec<PathBuf>,
     pub name: Option<String>,
 }
 
-/// What a record keeps of a form.
+/// The part of a form that a record keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kept {
@@ -62,12 +62,12 @@ impl Record {
         self.after == digest || self.earlier.as_deref() == Some(digest)
     }
 
-    /// Whether a text with this digest is one that is written there: ours, or what stood there before.
+    /// Whether we write a text with this digest: ours, or the former one.
     pub(super) fn wrote(&self, found: &str) -> bool {
         self.is_ours(found) || self.before.as_deref().map(digest).as_deref() == Some(found)
     }
 
-    /// A text that somebody has changed, without what is ours in it.
+    /// A text that somebody has changed, with our part removed.
     pub(super) fn taken_out(&self, now: &str) -> Result<String, change::Error> {
         match &self.form {
             Kept::Settings(language, changes) if self.before.as_deref() != Some(now) => {
@@ -77,7 +77,7 @@ impl Record {
         }
     }
 
-    /// What is to stand there once it is taken out, and what that means.
+    /// What the file has to hold after the removal, and the outcome.
     pub(super) fn restored(&self, now: Option<&str>) -> Result<(Option<String>, Done), change::Error> {
         let Some(now) = now else { return Ok((None, Done::Restored)) };
         if self.is_ours(&digest(now)) || self.before.as_deref() == Some(now) {
@@ -90,7 +90,7 @@ impl Record {
     }
 }
 
-/// The name of the file that holds the record of a path.
+/// The file name of a path's record.
 pub(super) fn name(path: &Path) -> String {
     format!("{}.json", &digest(&path.to_string_lossy())[..32])
 }

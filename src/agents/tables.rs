@@ -23,7 +23,7 @@ pub fn remove(text: &str, changes: &[Change]) -> Result<String, Error> {
     Ok(document.to_string())
 }
 
-/// What the text says.
+/// The parsed value of the text.
 pub fn value(text: &str) -> Result<Value, Error> {
     parse(text)?;
     Ok(toml::from_str(text).unwrap_or(Value::Null))
@@ -100,19 +100,19 @@ fn unmake(table: &mut dyn TableLike, way: &[String], change: &Change) {
     }
 }
 
-/// Lists hold words here, and a word is ours if it is the very one.
+/// Lists hold strings here, and a string is ours only if it is equal.
 fn is_own(item: &toml_edit::Value, change: &Change) -> bool {
     item.as_str().is_some_and(|text| change.is_own_item(&Value::from(text)))
 }
 
-/// Whether an item says this already, in whatever form.
+/// Whether an item already has this value, in any notation.
 fn says(there: &Item, value: &Value) -> bool {
     let mut document = DocumentMut::new();
     document.insert("it", there.clone());
     toml::from_str::<Value>(&document.to_string()).is_ok_and(|read| read["it"] == *value)
 }
 
-/// A member: an object gets a table of its own, the rest stands on one line.
+/// A member: an object becomes a table, other values one line.
 fn item(value: &Value) -> Item {
     let Value::Object(members) = value else { return Item::Value(plain(value)) };
     let mut table = Table::new();
@@ -131,7 +131,7 @@ fn plain(value: &Value) -> toml_edit::Value {
         Value::Object(members) => {
             members.iter().map(|(key, value)| (key, plain(value))).collect::<InlineTable>().into()
         }
-        // There is no nothing in TOML.
+        // TOML has no null.
         Value::Null => "".into(),
     }
 }

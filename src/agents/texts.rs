@@ -1,5 +1,5 @@
-//! The skill, its pages and the commands, as they are written into a program's directories. One source each: plugins and
-//! installations are made of the same files, which lie in `texts/`.
+//! The skill, its pages and the commands, as written into a program's directories. Plugins and installations use the
+//! same source files in `texts/`.
 
 /// The pages of the skill `mailbox`: path below its directory, and text.
 pub const SKILL: [(&str, &str); 13] = [
@@ -20,7 +20,7 @@ pub const SKILL: [(&str, &str); 13] = [
 
 const DISPATCH: &str = include_str!("texts/workflow-dispatch.md");
 
-/// A file that is wholly ours, by its word in the table of programs.
+/// The text of a file that is wholly ours, by its word in the table of programs.
 pub fn whole(word: &str) -> String {
     match word {
         "workflow-dispatch.md" => DISPATCH.to_owned(),
@@ -34,7 +34,7 @@ pub fn whole(word: &str) -> String {
     }
 }
 
-/// The same command in the form of Gemini, which knows no frontmatter.
+/// The dispatch command for Gemini, which has no frontmatter.
 fn dispatch_for_gemini() -> String {
     let (head, body) = DISPATCH.trim_start_matches("---\n").split_once("\n---\n").unwrap_or(("", DISPATCH));
     let about = head.lines().find_map(|line| line.strip_prefix("description: ")).unwrap_or_default();

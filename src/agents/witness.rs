@@ -1,6 +1,5 @@
-//! The witness: what an agent program itself says of its settings. Writing a file proves nothing about who reads it, so
-//! the program is asked where it can answer, and told where it can be. Everything has a time limit, and no answer is an
-//! answer too.
+//! The witness: asks an agent program what it sees of its settings. Writing a file does not prove that the program
+//! reads it, so programs that can answer are asked. Everything has a time limit, and no answer is a result too.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -13,17 +12,17 @@ use super::notice;
 use super::programs::Program;
 use crate::message::visible;
 
-/// How long a program may think about a question, in seconds.
+/// How long a program may take for an answer, in seconds.
 const PATIENCE: &str = "60";
 
-/// What a program says.
+/// The answer of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
     /// It knows our server.
     Yes,
-    /// It does not, or could not be asked; in its words.
+    /// It does not, or could not be asked; in its own words.
     No(String),
-    /// It has no way to say.
+    /// It is not installed, or has no way to answer.
     Nothing,
 }
 
@@ -31,7 +30,7 @@ pub enum Said {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
     Trusted,
-    /// How many of how many are not.
+    /// `open` of `all` hooks are not trusted.
     Asked {
         open: usize,
         all: usize,
@@ -51,13 +50,13 @@ impl fmt::Display for Trust {
     }
 }
 
-/// What became of a push.
+/// The outcome of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pushed {
     Yes,
     /// It did not arrive; in the program's words.
     No(String),
-    /// It took too long, and nobody knows.
+    /// It took too long, so the outcome is unknown.
     Perhaps(String),
 }
 
@@ -85,7 +84,7 @@ fn question(program: &Path, arguments: &[&str], place: &Path) -> Command {
     command
 }
 
-/// The version that a program says, as three numbers.
+/// The version that a program reports, as three numbers.
 pub fn version(program: &Path) -> Option<[u32; 3]> {
     let output = question(program, &["--version"], Path::new("/")).output().ok()?;
     numbers(&String::from_utf8_lossy(&output.stdout))
@@ -115,7 +114,7 @@ pub fn server(spec: &Program, program: &Path, place: &Path) -> Said {
     }
 }
 
-/// Whether Codex trusts our hooks, as its own server tells it.
+/// Whether Codex trusts our hooks, according to its own server.
 pub fn trust(program: &Path, place: &Path) -> Trust {
     let asked = ask_codex(program, place);
     let hooks = match asked {
@@ -173,7 +172,7 @@ fn talk(child: &mut std::process::Child, place: &Path) -> Result<Vec<Value>, Str
     Err("codex app-server did not answer".to_owned())
 }
 
-/// Every object that says a trust, wherever it stands in the answer.
+/// Collects every object with a trust state, anywhere in the answer.
 fn gather(value: &Value, hooks: &mut Vec<Value>) {
     match value {
         Value::Object(members) if members.contains_key("trustStatus") => hooks.push(value.clone()),

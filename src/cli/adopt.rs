@@ -13,10 +13,10 @@ use crate::message::visible;
 use crate::post::{Adopted, Adoption, Failure, Post};
 use crate::view::names as view;
 
-/// Give mailboxes that lie elsewhere a name here
+/// Give mailboxes from elsewhere a name in this room
 ///
-/// Nothing at PATH is changed. Each mailbox keeps its own protocol; send, reply, check, thread and the rest then
-/// work across all of them. A workspace is called like its directory, an agent like its inbox. The same again is
+/// Changes nothing at PATH. Each mailbox keeps its own protocol; send, reply, check, thread and the rest then work
+/// across all of them. A workspace gets the name of its directory, an agent that of its inbox. Adopting again is
 /// success; a taken name exits 4.
 #[derive(Debug, Args)]
 pub(super) struct Adopt {
@@ -37,7 +37,7 @@ impl Verb for Adopt {
     }
 }
 
-/// Says what became of each mailbox; the exit code is 4 if one could not be named.
+/// Reports the result for each mailbox. The exit code is 4 if one could not be named.
 pub(super) fn tell(context: &mut Context, post: &Post, adopted: &[Adopted]) -> Result<(), Fail> {
     context.done = true;
     let mut refused = false;

@@ -19,7 +19,7 @@ use crate::process::presets::Preset;
 use crate::surroundings::program_from;
 use crate::view;
 
-/// Show who works for which mailbox, and whether each program is there
+/// Show which agent works for which mailbox, and whether its program is installed
 #[derive(Debug, Args)]
 pub(super) struct Agents {}
 
@@ -73,7 +73,7 @@ impl Verb for Agents {
     }
 }
 
-/// What a program says of its version; some take their time, none may take for ever.
+/// The version that a program reports, within a time limit.
 #[allow(clippy::disallowed_methods, reason = "what is written to /dev/null is on no disk")]
 fn version(path: &std::path::Path) -> Option<String> {
     let nowhere = || File::options().write(true).open("/dev/null").ok();
@@ -91,7 +91,7 @@ fn version(path: &std::path::Path) -> Option<String> {
     Some(visible::clip(&line, 60))
 }
 
-/// Show the runs of agents, or all that one of them printed
+/// Show the runs of agents, or the output of one run
 #[derive(Debug, Args)]
 pub(super) struct RunsOf {
     /// A run, by the beginning of its id

@@ -1,4 +1,4 @@
-//! `postroom approve` and `postroom reject`: a person's word at a gate of a workflow.
+//! `postroom approve` and `postroom reject`: a person's decision at a gate of a workflow.
 
 use clap::Args;
 
@@ -16,15 +16,15 @@ use crate::workflow::engine::{Ask, AskKind, Engine};
 use crate::workflow::runs::Runs;
 use crate::workflow::start;
 
-/// Let a run of a workflow go on past the gate at which it waits for you
+/// Let a workflow run pass the gate at which it waits for you
 ///
-/// Shows what the run asks, and asks you. Who approved, when and from which terminal is recorded among your settings. Only a
-/// person at a terminal can do this (docs/security.md).
+/// Shows the question of the run, and asks you. The approval is recorded in your settings with name, time and terminal.
+/// Only a person at a terminal can do this (docs/security.md).
 #[derive(Debug, Args)]
 pub(super) struct Approve {
     /// A run, RUN/STEP, or the first digits of the id of the request
     id: String,
-    /// Do not ask; it needs the terminal anyway
+    /// Do not ask; still needs a terminal
     #[arg(long)]
     yes: bool,
 }
@@ -48,12 +48,12 @@ impl Verb for Approve {
     }
 }
 
-/// Refuse the result at which a run of a workflow waits for you
+/// Refuse the result at which a workflow run waits for you
 #[derive(Debug, Args)]
 pub(super) struct Reject {
     /// A run, RUN/STEP, or the first digits of the id of the request
     id: String,
-    /// Why; the agent reads it before it tries again
+    /// The reason; the agent reads it before its next attempt
     #[arg(short, long, value_name = "WHY", allow_hyphen_values = true)]
     message: String,
 }
@@ -67,7 +67,7 @@ impl Verb for Reject {
     }
 }
 
-/// Records the word, then answers the request with it.
+/// Records the decision, then answers the request with it.
 fn say(context: &mut Context, post: &Post, run: &str, ask: &Ask, answer: &str) -> Result<(), Fail> {
     let me = post.act_as(USER)?;
     let letter = Letter { body: answer.to_owned(), allow_secrets: true, ..Letter::default() };
@@ -84,7 +84,7 @@ fn say(context: &mut Context, post: &Post, run: &str, ask: &Ask, answer: &str) -
     receipt
 }
 
-/// The one gate that waits for the person and is meant: by its run, or by its request.
+/// The one gate that waits for the person, found by its run or its request.
 fn gate(post: &Post, wanted: &str) -> Result<(String, Ask), Fail> {
     let runs = Runs::existing(post.room())?;
     let (run, step) = wanted.split_once('/').map_or((wanted, None), |(run, step)| (run, Some(step)));
@@ -126,7 +126,7 @@ fn shown(ask: &Ask) -> String {
     }
 }
 
-/// What a run asks the person.
+/// The run's open questions to the person.
 fn waiting(engine: &Engine) -> Vec<Ask> {
     let asks_person = |ask: &&Ask| match &ask.kind {
         AskKind::Approval { by, .. } => engine.facts().persons.contains(by),
@@ -137,8 +137,8 @@ fn waiting(engine: &Engine) -> Vec<Ask> {
     asks
 }
 
-/// Records the person's answer by mail, if it is one to a gate. What the mail shows must be what the run asks: its file can be
-/// written by anybody.
+/// Records the person's answer by mail, if it answers a gate. The mail must show what the run asks, because anybody can
+/// write its file.
 pub(super) fn answers(
     post: &Post,
     run: &str,

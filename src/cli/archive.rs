@@ -9,7 +9,7 @@ use crate::mailbox::Folder;
 use crate::message::visible;
 use crate::view::send as view;
 
-/// File messages away unread
+/// Archive messages without reading them
 #[derive(Debug, Args)]
 pub(super) struct Archive {
     /// The first digits of a message's id (see `check`)
@@ -17,7 +17,7 @@ pub(super) struct Archive {
     ids: Vec<String>,
 }
 
-/// Put archived messages back among the unread
+/// Make archived messages unread again
 #[derive(Debug, Args)]
 pub(super) struct Unarchive {
     /// The first digits of a message's id
@@ -27,19 +27,24 @@ pub(super) struct Unarchive {
 
 impl Verb for Archive {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        file(context, &self.ids, Folder::Archive, "archived")
+        file(context, &self.ids, Folder::Archive, ("archived", "already archived"))
     }
 }
 
 impl Verb for Unarchive {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        file(context, &self.ids, Folder::Inbox, "unread again")
+        file(context, &self.ids, Folder::Inbox, ("unread again", "already unread"))
     }
 }
 
-fn file(context: &mut Context, ids: &[String], to: Folder, word: &str) -> Result<(), Fail> {
+fn file(
+    context: &mut Context,
+    ids: &[String],
+    to: Folder,
+    (done, already): (&str, &str),
+) -> Result<(), Fail> {
     let (post, me) = context.post_and_me()?;
-    // All are found before the first is moved: a mistyped id moves nothing. A single one is found when it is moved.
+    // Find all before moving the first: a mistyped id moves nothing. A single one is found when it is moved.
     for id in ids.iter().filter(|_| ids.len() > 1) {
         post.find_to_file(&me, id, to)?;
     }
@@ -49,7 +54,7 @@ fn file(context: &mut Context, ids: &[String], to: Folder, word: &str) -> Result
         if !context.output.json && !context.output.quiet {
             let short = crate::message::file_name::short(&found.name).unwrap_or(&found.name);
             let short = visible::line(short);
-            context.output.line(&format!("{word} {short}{}", if moved { "" } else { " (before)" }));
+            context.output.line(&format!("{} {short}", if moved { done } else { already }));
         }
         filed.push(view::Filed { file: found.name, moved });
     }

@@ -17,11 +17,10 @@ use crate::view::message::Message;
 
 /// Send a question, wait for its answer, and show it
 ///
-/// Exits 1 when the time is over, and says where the question is then; it stays sent, and the answer will come
-/// as mail.
+/// Exits 1 when the time is over, and says where the question is; it stays sent, and the answer will come as mail.
 #[derive(Debug, Args)]
 pub(super) struct Ask {
-    /// Who is asked
+    /// The recipient
     #[arg(value_name = "TO")]
     to: String,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `postroom attend`: the push from outside for programs that can only be woken so.
+//! `postroom attend`: wakes programs that need a push from outside.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,20 +21,20 @@ use crate::wait::Watch;
 
 /// Wake idle sessions that only a push from outside can wake (Codex)
 ///
-/// Watches the mailboxes of such sessions and queues one fixed line for a session when mail has come that it has not
-/// heard of: once for each message, at most 20 times an hour. A session at work hears by its hooks, so mail is left to
-/// them for a moment first. Runs until it is stopped; uses no CPU while nothing comes.
+/// Watches the mailboxes of such sessions. When mail has come that a session does not know of, it queues one fixed line
+/// for it: once for each message, at most 20 times an hour. A working session learns of mail through its hooks, so they
+/// get a moment first. Runs until it is stopped; uses no CPU while nothing comes.
 #[derive(Debug, Args)]
 pub(super) struct Attend {
-    /// Look once and end; exits 1 if nobody was to be woken
+    /// Look once and end; exits 1 if no session had to be woken
     #[arg(long)]
     once: bool,
-    /// How long mail is left to a session's own hooks
+    /// How long to leave mail to a session's own hooks
     #[arg(long, value_name = "SPAN", default_value = "3", value_parser = span::parse)]
     patience: Duration,
 }
 
-/// How long a session is left alone that could not be woken.
+/// The pause for a session that could not be woken.
 const REST: Duration = Duration::from_secs(60);
 
 impl Verb for Attend {
@@ -48,7 +48,7 @@ impl Verb for Attend {
             let sessions = sessions(post)?;
             let dirs =
                 sessions.iter().map(|(_, me)| post.watched(me)).collect::<Result<Vec<_>, _>>()?.concat();
-            // Before the look, so that nothing falls between.
+            // Before the look, so that no event is missed between.
             let mut watch =
                 if dirs.is_empty() { Watch::polling(Duration::from_secs(5)) } else { Watch::on(&dirs) };
             let is_due = |(session, me): &&(Session, Me)| {
@@ -83,7 +83,8 @@ fn sessions(post: &Post) -> Result<Vec<(Session, Me)>, Fail> {
     Ok(all)
 }
 
-/// Looks again, notes it, and pushes; what surely did not arrive is not noted. Whether it went well, if it was tried.
+/// Looks again, notes the message, and pushes; a push that surely failed is not noted. Returns whether it worked, or
+/// `None` if there was nothing to push.
 fn wake(context: &mut Context, post: &Post, session: &Session, me: &Me) -> Result<Option<bool>, Fail> {
     let Some(news) = post.news_for(me, session, Mark::Woken)? else { return Ok(None) };
     let pushed = match surroundings::on_path(&session.program) {
@@ -96,7 +97,7 @@ fn wake(context: &mut Context, post: &Post, session: &Session, me: &Me) -> Resul
             post.not_woken(me, session, &news)?;
             Some(why)
         }
-        // It may have got through, and is not said twice.
+        // It may have arrived, so it is not repeated.
         Pushed::Perhaps(why) => Some(why),
     };
     if let Some(why) = why {

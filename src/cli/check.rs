@@ -31,13 +31,13 @@ pub(super) struct Check {
     which: Which,
 }
 
-/// Which messages are meant.
+/// A filter for messages.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Which {
     /// Only from this sender
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
-    /// Only of this channel
+    /// Only in this channel
     #[arg(long, value_name = "CHANNEL")]
     channel: Option<String>,
     /// Only answers to this message
@@ -87,7 +87,7 @@ impl Verb for Check {
         if checked.headers.is_empty() && checked.unreadable.iter().any(|broken| broken.passing) {
             return Err(Fail::Code(Failure::NotDone));
         }
-        // A file that may still be growing is counted by its name, and is no mail yet.
+        // A file that may still be growing is counted by name, but is not mail yet.
         let told = !checked.headers.is_empty() || !checked.unreadable.is_empty();
         if told || count > 0 && (self.count || self.limit == 0) {
             return Ok(());

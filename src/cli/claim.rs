@@ -24,7 +24,7 @@ use crate::view::claim as view;
 /// message is unread again and its attempt is counted. Nothing to take: exits 1.
 #[derive(Debug, Args)]
 pub(super) struct Claim {
-    /// The first digits of a message's id; left out: the next one
+    /// The first digits of a message's id; default: the next message
     #[arg(value_name = "ID", conflicts_with = "renew")]
     id: Option<String>,
     /// Take from this mailbox instead of your own
@@ -33,7 +33,7 @@ pub(super) struct Claim {
     /// How long the lease lasts (45s, 30m, 2h)
     #[arg(long, value_name = "SPAN", default_value = "30m", value_parser = span::parse)]
     lease: Duration,
-    /// Let the lease of a claim you hold last longer
+    /// Extend the lease of a claim you hold
     #[arg(long, value_name = "TOKEN")]
     renew: Option<String>,
     /// Show all of a long body
@@ -80,7 +80,7 @@ impl Verb for Claim {
             let text = shown.text(context, post, &claimed.queue, &claimed.opened);
             context.output.text(&text);
         }
-        // A claim that nobody saw would only block the message until its lease ends.
+        // If nobody saw the claim, it would only block the message until its lease ends.
         if let Err(e) = context.output.flush() {
             let held = post.held(&me, &claimed.token.to_string())?;
             post.release(&me, &held, "its claimer's output was closed")?;
@@ -93,7 +93,7 @@ impl Verb for Claim {
 /// Finish a claimed message; with a text, answer its sender first
 #[derive(Debug, Args)]
 pub(super) struct Done {
-    /// What `claim` showed
+    /// The token that `claim` showed
     token: String,
     #[command(flatten)]
     answer: Writing,
@@ -103,7 +103,7 @@ impl Verb for Done {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         let held = post.held(&me, &self.token)?;
-        // Only -m and --file: standard input cannot be absent, and most claims end without an answer.
+        // Only -m and --file: standard input is always there, and most claims end without an answer.
         let letter = if self.answer.has_text() { Some(self.answer.letter(post)?) } else { None };
         let receipt = post.done(&me, &held, letter)?;
         context.done = true;
@@ -120,9 +120,9 @@ impl Verb for Done {
 /// Give a claimed message back; it is unread again at once
 #[derive(Debug, Args)]
 pub(super) struct Release {
-    /// What `claim` showed
+    /// The token that `claim` showed
     token: String,
-    /// Why, for whoever looks at its attempts
+    /// The reason, recorded with this attempt
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
 }
@@ -135,12 +135,12 @@ impl Verb for Release {
     }
 }
 
-/// Give a claimed message up: it becomes a dead letter, and its sender is told
+/// Give up a claimed message: it becomes a dead letter, and its sender is notified
 #[derive(Debug, Args)]
 pub(super) struct GiveUp {
-    /// What `claim` showed
+    /// The token that `claim` showed
     token: String,
-    /// Why; the sender reads it
+    /// The reason; the sender reads it
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
@@ -156,7 +156,7 @@ impl Verb for GiveUp {
         }
         end(context, &self.token, "failed", |post, me| {
             let told = post.fail(me, &post.held(me, &self.token)?, &reason)?;
-            // It is given up; but that nobody knows must not be silent.
+            // It is given up, but a failed notification must not be silent.
             if let Told::CannotBe(e) = told {
                 note(&format!("postroom: the sender could not be told: {e}"));
             }

@@ -17,8 +17,8 @@ use crate::settings::Limits;
 
 /// Print a valid message of any protocol without delivering it
 ///
-/// For clients that place files themselves. Nothing is looked up: ids and paths are taken as they are given, and
-/// checked. maildir and tree need --from and --to (ids), workspace needs --receiver and --reply-path.
+/// For clients that place files themselves. Looks nothing up: ids and paths are checked and used as given. maildir and
+/// tree need --from and --to (ids), workspace needs --receiver and --reply-path.
 #[derive(Debug, Args)]
 pub(super) struct Compose {
     /// maildir, workspace or tree
@@ -28,7 +28,7 @@ pub(super) struct Compose {
     from: Option<String>,
     #[arg(long, value_name = "ID")]
     to: Option<String>,
-    /// Left out: a fresh one (tree: the first of today)
+    /// Default: a new one (tree: the first of today)
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// maildir: the subject; tree: the context
@@ -51,7 +51,7 @@ pub(super) struct Compose {
     /// The workflow it belongs to
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
-    /// Its step in that
+    /// Its step in that workflow
     #[arg(long, value_name = "N")]
     step: Option<u64>,
     #[command(flatten)]
@@ -94,7 +94,7 @@ impl Verb for Compose {
     }
 }
 
-/// A new file, whole or not at all; what is there already is never replaced.
+/// Writes a new file, whole or not at all. Never replaces an existing one.
 fn write(path: &Path, message: &str) -> Result<(), Fail> {
     let refuse = |why: &str| {
         Fail::told(Failure::Refused, format!("{}: {why}", path.display()), "--output takes a new file")

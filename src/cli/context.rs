@@ -1,4 +1,4 @@
-//! The context of one command: where it runs, in which room, as whom, and where its output goes.
+//! The context of one command: its environment, its room, its identity, and its output.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::session::Session;
 use crate::surroundings::{Surroundings, Wanted, bound_root, room, sessions};
 use crate::view::check::Place;
 
-/// What every verb is handed.
+/// The context that every verb gets.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) output: Output,
     /// What the environment says about the caller.
     pub(super) surroundings: Surroundings,
-    /// The room's directory; empty until it was looked for.
+    /// The room's directory; empty until it was located.
     pub(super) root: PathBuf,
     /// The room's name, if it has one.
     pub(super) room: Option<String>,
-    /// The directory from which rooms are looked for, if it is not the working directory.
+    /// The directory from which rooms are located, if it is not the working directory.
     pub(super) here: Option<PathBuf>,
-    /// Set when the deed is done and only its receipt is left to write.
+    /// Set when the work is done and only its receipt is left to write.
     pub(super) done: bool,
     globals: Globals,
 }
@@ -49,18 +49,18 @@ impl Context {
         Arc::new(SystemClock)
     }
 
-    /// Opens the room this command is about.
+    /// Opens the room of this command.
     pub(super) fn post(&mut self) -> Result<&'static Post, Fail> {
         self.post_for_now().map(for_good)
     }
 
-    /// The same for whoever opens it again and again.
+    /// Opens the room for callers that open it repeatedly.
     pub(super) fn post_for_now(&mut self) -> Result<Post, Fail> {
         self.locate()?;
         Ok(Post::open(&self.root, self.caller(), self.clock())?)
     }
 
-    /// Opens the room, or makes it. A repository that has none gets one.
+    /// Opens the room, or creates it. A repository without a room gets one.
     pub(super) fn post_or_new(&mut self) -> Result<&'static Post, Fail> {
         let mut located = self.locate()?;
         located.assign()?;
@@ -68,7 +68,7 @@ impl Context {
         Ok(for_good(Post::open_or_make(&self.root, self.caller(), self.clock())?))
     }
 
-    /// The same for who may make a room, but not give one to a repository.
+    /// Opens the room, or creates it, but does not give a repository a new one.
     pub(super) fn post_or_new_unless_waiting(&mut self) -> Result<&'static Post, Fail> {
         match self.locate()?.is_waiting() {
             true => self.post(),
@@ -76,7 +76,7 @@ impl Context {
         }
     }
 
-    /// Refuses a room that somebody else could move away while this command stays in it.
+    /// Refuses a room that another user could move away while this command uses it.
     pub(super) fn must_stay_in_place(&mut self) -> Result<(), Fail> {
         if self.root.as_os_str().is_empty() {
             self.locate()?;
@@ -84,14 +84,14 @@ impl Context {
         Ok(Room::check_above(&self.root).map_err(Error::from)?)
     }
 
-    /// The room and the mailbox this command acts as.
+    /// The room, and the mailbox this command acts as.
     pub(super) fn post_and_me(&mut self) -> Result<(&'static Post, Me), Fail> {
         let post = self.post()?;
         let me = post.me()?;
         Ok((post, me))
     }
 
-    /// The room, and a mailbox if this command acts as one: for looks that anyone may take.
+    /// The room, and the mailbox if this command acts as one: for views open to everybody.
     pub(super) fn post_and_maybe_me(&mut self) -> Result<(&'static Post, Option<Me>), Fail> {
         let post = self.post()?;
         match post.me() {
@@ -101,25 +101,25 @@ impl Context {
         }
     }
 
-    /// Looks for the room that this command is about.
+    /// Locates the room of this command.
     pub(super) fn locate(&mut self) -> Result<Located, Fail> {
         self.locate_for(self.surroundings.session.clone().as_ref())
     }
 
-    /// The room of the project, for verbs about its agents and workflows. In the session of an agent whose mail is in another room
-    /// a flag has to say which is meant.
+    /// The room of the project, for verbs about its agents and workflows. In the session of an agent whose mail is in
+    /// another room, a flag has to choose.
     pub(super) fn project_post(&mut self) -> Result<&'static Post, Fail> {
         let located = self.locate_for(None)?;
         let bound = bound_root(&ThisProcess, self.surroundings.session.as_ref())?;
         if let Some(bound) = bound.filter(|bound| !self.is_room_named() && *bound != located.root) {
             let (bound, own) = (bound.display(), self.room_shown());
             let why = format!("this session's mail is in {bound}, and this project's room is {own}");
-            return Err(Fail::told(Failure::Refused, why, "say which is meant: --room NAME or --root DIR"));
+            return Err(Fail::told(Failure::Refused, why, "choose one: --room NAME or --root DIR"));
         }
         Ok(for_good(Post::open(&self.root, self.caller(), self.clock())?))
     }
 
-    /// Whether a flag says which room is meant.
+    /// Whether a flag names the room.
     pub(super) fn is_room_named(&self) -> bool {
         self.globals.root.is_some() || self.globals.room.is_some()
     }
@@ -134,7 +134,7 @@ impl Context {
         Ok(located)
     }
 
-    /// The room this command is about, as a session sees it that only the caller knows.
+    /// The room of this command for a given session.
     pub(super) fn post_of(&mut self, session: Option<Session>) -> Result<&'static Post, Fail> {
         let session = session.or_else(|| self.surroundings.session.clone());
         self.locate_for(session.as_ref())?;
@@ -161,7 +161,7 @@ impl Context {
         }
     }
 
-    /// Ends a look at a tree that found nothing to do.
+    /// Ends a view of a tree that found nothing.
     pub(super) fn nothing_in_tree(&mut self) -> Fail {
         self.output.remark("nothing is finished");
         Fail::Code(Failure::Nothing)
@@ -172,7 +172,7 @@ impl Context {
         Place { room: self.room.clone(), root: self.root.display().to_string() }
     }
 
-    /// How a room is named to people: by its name if it has one, always with its directory.
+    /// A room for people: its name if it has one, always with its directory.
     pub(super) fn room_shown(&self) -> String {
         match &self.room {
             Some(room) => format!("{room} ({})", self.root.display()),
@@ -188,8 +188,8 @@ impl Context {
     }
 }
 
-/// What lasts as long as the command. A command opens its room once and ends with it: taking the names and settings of a large
-/// room apart first would cost more than many a command, and the end of the process does it anyway.
+/// Leaks a value that lives as long as the command. A command opens its room once; freeing the names and settings of a
+/// large room would cost more than many a command, and the end of the process does it anyway.
 pub(super) fn for_good<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }

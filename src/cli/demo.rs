@@ -1,4 +1,4 @@
-//! `postroom demo`: the main job, done for real in a throw-away room with this very binary.
+//! `postroom demo`: the main workflow, done for real in a temporary room with this binary.
 #![allow(
     clippy::disallowed_methods,
     reason = "it starts and times real processes, in a directory for temporary files"
@@ -20,7 +20,7 @@ use crate::post::Failure;
 use crate::random;
 use crate::surroundings::MAILBOX;
 
-/// Show what Postroom does, for real, in a throw-away room
+/// Show what Postroom does, for real, in a temporary room
 #[derive(Debug, Args)]
 pub(super) struct Demo {}
 
@@ -99,7 +99,7 @@ impl Stage<'_> {
         command
     }
 
-    /// Shows a command, runs it with `input`, shows what it printed.
+    /// Shows a command, runs it with `input`, and shows its output.
     fn run(&mut self, arguments: &[&str], input: &str) -> Result<String, Fail> {
         self.prompt(arguments, input)?;
         let mut child = self

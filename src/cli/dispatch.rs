@@ -30,14 +30,14 @@ use crate::workflow::runs::project_of;
 
 /// Give waiting mail to agents, and carry their answers back
 ///
-/// One poll: every message that waits for an agent of `postroom agents` is given to it, and the table of what came of it
-/// is printed. No program is started to find out that there is no mail. Exits 1 if nothing waited, 5 if a run failed.
+/// One poll: gives every waiting message to its agent of `postroom agents`, and prints a table of the results. Starts
+/// no program just to find that there is no mail. Exits 1 if nothing waited, 5 if a run failed.
 #[derive(Debug, Args)]
 pub(super) struct Dispatch {
-    /// Go on: mail is given to agents as it comes
+    /// Go on: give mail to agents as it comes
     #[arg(long)]
     watch: bool,
-    /// Only say what would be started
+    /// Only show what would be started
     #[arg(long, conflicts_with = "watch")]
     dry_run: bool,
     /// Only for this agent; may be repeated
@@ -78,7 +78,7 @@ impl Verb for Dispatch {
         let mut runs: Vec<Run> = vec![];
         let starter = supervisor_starter(&context.root);
         let start = |agent: &Agent, file: &str| {
-            // Before there is a run, a signal ends this process as it ends any; and a poll without mail is one of one thread.
+            // Until a run begins, a signal ends this process as usual, and a poll without mail needs only one thread.
             attend();
             starter(agent, file)
         };
@@ -124,19 +124,19 @@ impl Verb for Dispatch {
     }
 }
 
-/// How the supervisor of a message is started.
+/// Returns a function that starts the supervisor of a message.
 pub(super) fn supervisor_starter(root: &Path) -> impl Fn(&Agent, &str) -> std::io::Result<Child> + use<> {
     let root = root.to_owned();
     move |agent, file| {
         let mut command = Command::new(surroundings::myself()?);
         command.arg("--root").arg(&root).args(["--json", "supervise", "--", &agent.name, file]);
-        // A supervisor outlives whoever started it, and is no part of a run that this may be a part of.
+        // A supervisor outlives its starter, and is not part of a run that may surround this command.
         command.env_remove(MARK).env_remove(HOPS_VARIABLE).env_remove(THREAD_VARIABLE);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
     }
 }
 
-/// How the process of a gate is started: like a supervisor, and heard of only by mail.
+/// Returns a function that starts a gate process: like a supervisor, but it reports only by mail.
 pub(super) fn gate_starter(root: &Path) -> impl Fn(&str, &str) -> std::io::Result<()> + use<> {
     let root = root.to_owned();
     move |run, id| {
@@ -144,14 +144,14 @@ pub(super) fn gate_starter(root: &Path) -> impl Fn(&str, &str) -> std::io::Resul
         command.arg("--root").arg(&root).args(["workflow-gate", "--", run, id]);
         command.env_remove(MARK).env_remove(HOPS_VARIABLE).env_remove(THREAD_VARIABLE);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        // Somebody has to be there when it ends, or it stays in the table of processes.
+        // Wait for its end, or it stays in the process table.
         std::thread::spawn(move || child.wait());
         Ok(())
     }
 }
 
 impl Dispatch {
-    /// The agents that are meant and have a mailbox here.
+    /// The selected agents that have a mailbox here.
     fn chosen(&self, staff: Staff) -> Result<Vec<(Agent, MailboxId)>, Fail> {
         for name in &self.only {
             if !staff.agents.iter().any(|(agent, _)| agent.name == *name) {
@@ -197,21 +197,21 @@ impl Dispatch {
     }
 }
 
-/// Says for which agents of trees mail waits that nobody will be started for.
+/// Reports agents of trees that have waiting mail but no program to start.
 fn tell_vacant(post: &Post, staff: &Staff) {
     for (name, id) in &staff.vacant {
         let waits = post.other(id).and_then(|me| Ok(me.mailbox.next(usize::MAX)?));
         if waits.is_ok_and(|waits| waits.names.len() > waits.answers.len()) {
             let name = visible::line(name);
             note(&format!(
-                "postroom: mail waits for {name}, for whom nobody is configured: write [agents.{name}] into postroom.toml, \
+                "postroom: mail waits for {name}, for which no program is configured: write [agents.{name}] into postroom.toml, \
                  or .claude/agents/{name}.md; docs/dispatch.md shows how"
             ));
         }
     }
 }
 
-/// Lets a signal stop the dispatcher, and not what runs. Where that cannot be had, a signal ends it at once.
+/// A signal stops the dispatcher, but not its runs. If no handler can be set, a signal ends it at once.
 fn obey_signals(bell: StopHandle) {
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
         std::thread::spawn(move || signals.forever().for_each(|_| bell.stop()));
@@ -277,7 +277,7 @@ pub(super) fn line(run: &Run) -> String {
     )
 }
 
-/// Work on one message with its agent, to the end (what `dispatch` starts)
+/// Work on one message with its agent, to the end (started by `dispatch`)
 #[derive(Debug, Args)]
 pub(super) struct Supervise {
     agent: String,
@@ -298,7 +298,7 @@ impl Verb for Supervise {
         };
         let me = post.other(&id)?;
         equip(&ThisProcess, &context.root, &mut agent, &me);
-        // Whoever started this may be stopped or gone; the run does not wait until it listens.
+        // The starter may be stopped or gone; the run must not wait until it reads.
         let _ = rustix::fs::fcntl_setfl(std::io::stdout(), rustix::fs::OFlags::NONBLOCK);
         let tell = |run: &Run| {
             let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string(run).unwrap_or_default());

@@ -12,13 +12,13 @@ use crate::post::Failure;
 use crate::room::Room;
 use crate::view;
 
-/// Check every rule of the format on this room; --fix mends
+/// Check every rule of the format on this room; --fix repairs
 ///
-/// Exits 0 when nothing is wrong or all was mended, 4 when faults are left. --fix removes staging files older
-/// than 36 hours, puts the unreadable into quarantine, tightens modes, and rebuilds a lost registry.
+/// Exits 0 when nothing is wrong or all was fixed, 4 when faults are left. --fix removes staging files older than 36
+/// hours, quarantines unreadable files, tightens modes, and rebuilds a lost registry.
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
-    /// Mend what can be mended
+    /// Repair what can be repaired
     #[arg(long)]
     fix: bool,
     /// Count notes as faults
@@ -72,7 +72,7 @@ impl Doctor {
                 Grade::Note => YELLOW,
                 Grade::Litter => DIM,
             };
-            let word = if finding.fixed { "mended" } else { finding.grade.word() };
+            let word = if finding.fixed { "fixed" } else { finding.grade.word() };
             output.line(&format!(
                 "{} {} {}: {}",
                 output.paint(style, word),
@@ -84,7 +84,7 @@ impl Doctor {
         if faults == 0 {
             output.remark(&format!("nothing is wrong in the room {room}"));
         } else if !self.fix && !output.quiet {
-            output.line("postroom doctor --fix mends what can be mended");
+            output.line("postroom doctor --fix repairs what can be repaired");
         }
     }
 }

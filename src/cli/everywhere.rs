@@ -15,7 +15,7 @@ use crate::view::check::{CheckAll, WaitAll};
 use crate::view::names::NamesAll;
 
 fn everywhere(context: &Context) -> Result<Everywhere, Fail> {
-    // The mailbox of an agent's session, or of a variable, is in one room.
+    // The mailbox of an agent's session, or of a variable, is in one room only.
     let caller = Caller { session: None, environment: None, ..context.caller() };
     Ok(Everywhere { rooms: surroundings::rooms()?, caller, clock: context.clock() })
 }
@@ -108,13 +108,10 @@ fn show(context: &mut Context, looked: &Looked<Unread>) {
     }
 }
 
-/// Ends a look: a room that could not be looked into is told, and nothing found elsewhere is then no answer.
+/// Ends a look. An unreadable room is reported, and then "nothing found" elsewhere is not an answer.
 fn end(context: &mut Context, failed: &[There<Error>], any: bool, nothing: &str) -> Result<(), Fail> {
     for There { room, what } in failed {
-        note(&format!(
-            "postroom: the room {room} could not be looked into: {}",
-            visible::line(&what.to_string())
-        ));
+        note(&format!("postroom: the room {room} could not be read: {}", visible::line(&what.to_string())));
     }
     if any {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Failure: how an error becomes text, hints and an exit code.
+//! Failure: turns an error into text, hints and an exit code.
 
 use std::io;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ pub(super) enum Fail {
     Told(Failure, String, Vec<String>),
     /// Standard output could not be written.
     Output(io::Error),
-    /// Everything was said already.
+    /// Everything was already reported.
     Code(Failure),
 }
 
@@ -56,10 +56,10 @@ impl Fail {
     }
 }
 
-/// Writes out what is left, says what went wrong, and gives the exit code.
+/// Flushes the output, reports the error, and returns the exit code.
 pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCode {
     let result = match (result, context.output.flush()) {
-        // What was to be printed says that nothing is there; unread, the exit code alone would say more than it may.
+        // The unwritten output says that nothing is there; without it, the exit code alone would claim too much.
         (Ok(()) | Err(Fail::Code(Failure::Nothing)), Err(e)) => Err(Fail::Output(e)),
         (result, _) => result,
     };
@@ -69,7 +69,7 @@ pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCod
         Err(Fail::Code(code)) => exit(code),
         Err(Fail::Usage(message, hints)) => say(Failure::Usage, &message, &hints, json),
         Err(Fail::Told(code, message, hints)) => say(code, &message, &hints, json),
-        // What was to be done is done; only the receipt is lost, and the exit code tells of the deed.
+        // The work is done; only the receipt is lost, and the exit code reports the work.
         Err(Fail::Output(e)) if context.done => {
             note(&format!("postroom: done, but the receipt could not be written: {e}"));
             ExitCode::SUCCESS
@@ -95,7 +95,7 @@ pub(super) fn usage(message: &str, hints: &[String], json: bool) -> ExitCode {
     say(Failure::Usage, message, hints, json)
 }
 
-/// What the parser found wrong; its own text is good, and ends with what to type next.
+/// An error of the parser. Its own text is good, and ends with what to type next.
 pub(super) fn from_clap(e: &clap::Error, json: bool) -> ExitCode {
     let text = e.render().to_string();
     if json {

@@ -12,7 +12,7 @@ use crate::message::{file_name, visible};
 use crate::post::{DeadLetter, Failure};
 use crate::view::claim as view;
 
-/// Show dead letters, and try them again
+/// Show dead letters, and retry them
 #[derive(Debug, Args)]
 pub(super) struct Failed {
     #[command(subcommand)]
@@ -28,7 +28,7 @@ enum What {
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Make it unread again, its attempts counted anew
+    /// Make it unread again, and count its attempts anew
     Retry {
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
@@ -103,7 +103,7 @@ impl Verb for Failed {
                 Ok(())
             }
             What::Retry { ids } => {
-                // All are found before the first is moved, and each is tried again once.
+                // Find all before moving the first, and retry each once.
                 let mut names = vec![];
                 for id in &ids {
                     let name = post.open_in(&me, id, Folder::Failed)?.name;

@@ -1,7 +1,7 @@
 //! Following a run: a dispatcher that ends with the run, and the live tree of its steps.
 //!
-//! On a terminal the tree is drawn again whenever something changes, and every second while something runs; without one
-//! there is a line per change, and with `--json` a document per change.
+//! On a terminal the tree is redrawn at each change, and every second while something runs. Otherwise there is one line
+//! per change, or with `--json` one document.
 
 use std::io::{self, Write};
 
@@ -25,12 +25,12 @@ use crate::workflow::follow::{LiveRun, LiveStep, News};
 use crate::workflow::runs::Runs;
 use crate::workflow::start;
 
-/// Whether there is anything to say: a step that stands otherwise, or the end.
+/// Whether there is something to report: a step with a new state, or the end.
 pub(super) fn is_news(carried: &Carried) -> bool {
     !carried.changes.is_empty() || carried.status != Status::InProgress
 }
 
-/// One line about a run that got on: `workflow RUN STATUS SETTLED/TOTAL STEP: HOW, …`.
+/// One line about a run that made progress: `workflow RUN STATUS SETTLED/TOTAL STEP: HOW, …`.
 pub(super) fn line(carried: &Carried) -> String {
     let changes: Vec<String> =
         carried.changes.iter().map(|(step, how)| format!("{step}: {}", visible::line(how))).collect();
@@ -44,7 +44,7 @@ pub(super) fn line(carried: &Carried) -> String {
     )
 }
 
-/// What a person should know of it.
+/// Prints remarks for a person.
 pub(super) fn remarks(carried: &Carried) {
     carried
         .remarks
@@ -52,7 +52,7 @@ pub(super) fn remarks(carried: &Carried) {
         .for_each(|remark| note(&format!("postroom: {}: {}", carried.run, visible::line(remark))));
 }
 
-/// Dispatches until a run is over, and shows how it gets on; gives how it ended.
+/// Dispatches until a run is over, shows its progress, and returns its final state.
 pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<Status, Fail> {
     let staff = staff::gather(post)?;
     staff::tell_untrusted(&staff);
@@ -108,7 +108,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     Ok(if now.steps.is_empty() { live.status } else { now.status })
 }
 
-/// Refuses to follow a run whose agents stand in settings that nobody has trusted: it would wait for them without end.
+/// Refuses to follow a run whose agents are in untrusted settings: it would wait for them without end.
 pub(super) fn must_be_staffed(post: &Post, agents: &[(String, MailboxId)]) -> Result<(), Fail> {
     let staff = staff::gather(post)?;
     for (name, id) in staff.without_program(agents) {
@@ -120,7 +120,7 @@ pub(super) fn must_be_staffed(post: &Post, agents: &[(String, MailboxId)]) -> Re
     Ok(())
 }
 
-/// Tells of agents for whom no program is started here: their steps wait for somebody else.
+/// Reports agents for whom no program is started here: their steps wait for another process.
 fn left_to_themselves(post: &Post, run: &str, staff: &Staff) -> Result<(), Fail> {
     let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
     let engine = look_at(post, &runs, run)?;
@@ -138,10 +138,10 @@ fn left_to_themselves(post: &Post, run: &str, staff: &Staff) -> Result<(), Fail>
     Ok(())
 }
 
-/// The steps of a run, drawn over themselves.
+/// The steps of a run, redrawn in place.
 #[derive(Debug, Default)]
 struct Drawing {
-    /// What stands there now, and in how many lines.
+    /// The lines on the terminal now.
     last: Vec<(Style, String)>,
     drawn: usize,
 }
@@ -154,8 +154,8 @@ impl Drawing {
         }
     }
 
-    /// Draws the tree in the place of the last one. What does not fit on the terminal cannot be drawn over, so a tree that
-    /// is too long shows what runs and what failed.
+    /// Draws the tree over the last one. Lines beyond the terminal's height cannot be redrawn, so a tree that is too
+    /// long shows only what runs and what failed.
     fn draw(&mut self, live: &LiveRun, context: &mut Context) {
         let output = &context.output;
         let lines = lines(live, output.height().saturating_sub(1), output.width());
@@ -171,7 +171,7 @@ impl Drawing {
     }
 }
 
-/// At most so many lines, none wider than a terminal.
+/// At most `most` lines, none wider than a terminal.
 fn lines(live: &LiveRun, most: usize, width: usize) -> Vec<(Style, String)> {
     let clipped = |text: &str| visible::clip(&visible::line(text), width.saturating_sub(1));
     let steps = live.steps.iter().map(|LiveStep { name, depth, how }| {
@@ -182,7 +182,7 @@ fn lines(live: &LiveRun, most: usize, width: usize) -> Vec<(Style, String)> {
             "skipped" => ("–", DIM),
             _ => ("·", PLAIN),
         };
-        // On a narrow terminal the depth must not push the step out of sight.
+        // On a narrow terminal the indentation must not push the step out of sight.
         let indent = "  ".repeat((*depth + 1).min(width / 8));
         (mark, style, clipped(&format!("{indent}{mark} {name} {how}")))
     });
@@ -190,7 +190,7 @@ fn lines(live: &LiveRun, most: usize, width: usize) -> Vec<(Style, String)> {
     let going = going.map(|(agent, since, activity)| {
         (DIM, clipped(&format!("    {agent} {}s {activity}", since.as_secs())))
     });
-    // The head and the count stand above and below.
+    // Two lines are for the head and the count.
     let place = most.saturating_sub(2);
     let many = live.steps.len() + going.clone().count() > place;
     let matters = |mark: &str| !many || matches!(mark, "▶" | "✘");

@@ -24,7 +24,7 @@ enum What {
         #[arg(required = true, value_name = "MEMBER")]
         members: Vec<String>,
     },
-    /// Take members out; without members, remove the group
+    /// Remove members; without members, remove the group
     Remove {
         group: String,
         #[arg(value_name = "MEMBER")]

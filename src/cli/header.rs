@@ -10,7 +10,7 @@ pub(super) use crate::post::line::of_header as plain;
 use crate::post::{Checked, Post, line};
 use crate::span;
 
-/// Shows what `check` found, and says how much more there is.
+/// Shows the result of `check`, and how much more there is.
 pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Timestamp) {
     for header in &checked.headers {
         if output.terminal {
@@ -26,7 +26,7 @@ pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Tim
     checked.unreadable.iter().for_each(unreadable);
 }
 
-/// Says that something lies there and cannot be read.
+/// Reports an unreadable file.
 pub(super) fn unreadable(broken: &Unreadable) {
     note(&format!("postroom: {}", line::of_unreadable(broken)));
 }

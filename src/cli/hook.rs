@@ -1,5 +1,5 @@
-//! `postroom hook`: what agent programs call. It never breaks the agent: whatever goes wrong, it prints nothing and
-//! exits 0. One code is meant otherwise: 2 wakes an idle session of a program that asks for it.
+//! `postroom hook`: called by agent programs. It never breaks the agent: on any error it prints nothing and exits 0.
+//! The one exception is exit code 2, which wakes an idle session of a program that asks for it.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -22,13 +22,13 @@ use crate::session::Session;
 use crate::session::told::Mark;
 use crate::surroundings::{agent_process, is_attended};
 
-/// As much of an input as is looked at; the rest is read and dropped, so that no program finds its pipe closed.
+/// How much of the input is parsed. The rest is read and dropped, so that no program finds its pipe closed.
 const LIMIT: u64 = 32 * 1024 * 1024;
 
-/// What a program does with an exit code of 2.
+/// The exit code that wakes a session.
 const WAKES: u8 = 2;
 
-/// What agent programs call at moments of a session; `postroom install` registers it
+/// Called by agent programs at moments of a session; `postroom install` registers it
 ///
 /// Reads the program's JSON on standard input and prints an answer that the program understands, or nothing.
 #[derive(Debug, Args)]
@@ -37,12 +37,12 @@ pub(super) struct Hook {
     program: String,
     /// session-start, prompt, tool-end, stop, mail or session-end
     event: String,
-    /// Whose mailbox it is if the session has none
+    /// The mailbox to use if the session has none
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
 
-/// The row of this verb: it has a way of its own to end.
+/// The table row of this verb, which ends in its own way.
 pub(super) const ENTRY: Entry =
     Entry { name: "hook", group: Group::Hidden, command: super::command::<Hook>, run };
 
@@ -69,7 +69,7 @@ fn run(_: &Entry, arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// An agent goes on, whatever happened; who looks finds the reason.
+/// The agent goes on after any error; the reason is there for a person who looks.
 fn quietly(why: &str) -> ExitCode {
     note(&format!("postroom hook: {}", crate::message::visible::text(why)));
     ExitCode::SUCCESS
@@ -82,13 +82,13 @@ impl Verb for Hook {
 }
 
 impl Hook {
-    /// Says what is to be said; whether the session is to be woken.
+    /// Prints the answer. Returns whether to wake the session.
     fn answer(&self, context: &mut Context) -> Result<bool, Fail> {
         let input = Input::parse(&read());
         let usage = |what: &str| Fail::Usage(format!("there is no {what}"), vec![]);
         let program = programs::find(&self.program).ok_or_else(|| usage("such program"))?;
         let event = Event::parse(&self.event).ok_or_else(|| usage("such event"))?;
-        // Asked before anything is looked at: it would be held for ever.
+        // Checked first: otherwise the session would be held endlessly.
         if event == Event::Stop && input.stop_hook_active {
             return Ok(false);
         }
@@ -163,7 +163,7 @@ fn is_push(program: &Program, input: &Input) -> bool {
     program.wake == Wake::Queue && input.prompt.as_deref().is_some_and(|text| text.trim() == notice::WAKE)
 }
 
-/// What the program says, all of it taken so that it can be written.
+/// Reads all input, so that the program can finish writing.
 fn read() -> Vec<u8> {
     let mut bytes = vec![];
     let mut stdin = io::stdin().lock();

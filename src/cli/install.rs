@@ -1,4 +1,4 @@
-//! `postroom install` and `postroom uninstall`: an agent program at home in the room.
+//! `postroom install` and `postroom uninstall`: connect an agent program to the room.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -25,9 +25,9 @@ use crate::view::install as view;
 
 /// Give an agent program its skill, hooks, MCP server and permissions
 ///
-/// Settings keep their comments and their form; what stood there before is kept, and `uninstall` puts it back. Then the
-/// program itself is asked what it sees. --check only looks, at all programs if none is named, and exits 1 if one is
-/// not as it should be.
+/// Settings keep their comments and their form; replaced text is kept, and `uninstall` puts it back. Then the program
+/// itself is asked what it sees. --check only looks, at all programs if none is named, and exits 1 if one is not as it
+/// should be.
 #[derive(Debug, Args)]
 pub(super) struct Install {
     /// claude, codex, gemini, opencode or copilot
@@ -35,18 +35,18 @@ pub(super) struct Install {
     program: Option<String>,
     #[command(flatten)]
     place: Place,
-    /// Say what is installed, and change nothing
+    /// Show what is installed, and change nothing
     #[arg(long)]
     check: bool,
-    /// Whose mailbox the program's sessions have, unless they have another
+    /// The mailbox of the program's sessions, unless they have another
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Also take the place of files that are not postroom's; `uninstall` puts them back
+    /// Also replace files that are not postroom's; `uninstall` puts them back
     #[arg(long)]
     replace: bool,
 }
 
-/// Take out again what `install` put in
+/// Remove what `install` put in
 #[derive(Debug, Args)]
 pub(super) struct Uninstall {
     /// claude, codex, gemini, opencode or copilot
@@ -55,7 +55,7 @@ pub(super) struct Uninstall {
     place: Place,
 }
 
-/// For whom.
+/// The scope.
 #[derive(Debug, Args)]
 struct Place {
     /// For all of this user's work (the default)
@@ -71,7 +71,7 @@ impl Place {
         let Some(project) = self.project.then(|| project_dir(&ThisProcess)).transpose()? else {
             return Ok(None);
         };
-        // The same files would be those of the project and those of the user.
+        // The files of the project and of the user would be the same.
         if is_home(&project)? {
             let why = "your home directory is no project";
             return Err(Fail::told(
@@ -84,7 +84,7 @@ impl Place {
     }
 }
 
-/// Whether a project is the home directory; without one it is not.
+/// Whether a project is the home directory. `false` without a home directory.
 fn is_home(project: &Path) -> Result<bool, Fail> {
     let Ok(home) = surroundings::home() else { return Ok(false) };
     match home.canonicalize() {
@@ -98,7 +98,7 @@ fn is_there(path: &Path) -> Result<bool, Fail> {
     path.try_exists().map_err(|source| ledger::Error::Path { path: path.to_owned(), source }.into())
 }
 
-/// A program by its word.
+/// Finds a program by its word.
 pub(super) fn program(word: &str) -> Result<&'static Program, Fail> {
     programs::find(word).ok_or_else(|| {
         let hint = format!("one of {}", known());
@@ -106,7 +106,7 @@ pub(super) fn program(word: &str) -> Result<&'static Program, Fail> {
     })
 }
 
-/// What was interrupted or could not be looked at is finished by another run: nothing is forgotten before.
+/// Another run finishes what was interrupted or could not be read: no record is removed before.
 const AGAIN: &str = "run it again";
 
 impl From<ledger::Error> for Fail {
@@ -176,7 +176,7 @@ impl Verb for Install {
         let _lock = ledger.lock()?;
         let (pieces, with) = (scene.site.pieces(spec), scene.with());
         let cause = Cause { program: spec.word, project: scene.site.project.as_deref(), with: &with };
-        // All are looked at before one is changed.
+        // Check all before changing one.
         pieces.iter().try_for_each(|piece| ledger.examine(piece, self.replace))?;
         let mut files = vec![];
         for piece in &pieces {
@@ -189,7 +189,7 @@ impl Verb for Install {
     }
 }
 
-/// A name that sessions get in the room of each; here it may still be nobody's.
+/// Checks the name for sessions, which each get it in their own room. It may be free here.
 fn standing_name(post: &Post, name: &str) -> Result<(), Fail> {
     Name::parse(name).map_err(|why| Error::BadName { what: "--name", text: name.to_owned(), why })?;
     if let Err(Error::UnknownName { .. }) = post.addressee(name) {

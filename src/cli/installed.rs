@@ -1,4 +1,4 @@
-//! `postroom install --check`: what is installed, current or drifted. Makes nothing and changes nothing.
+//! `postroom install --check`: what is installed, current or drifted. Creates and changes nothing.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::message::visible;
 use crate::post::Failure;
 use crate::view::install as view;
 
-/// What the files of one program say, and the program itself.
+/// The state of one program's files, and what the program itself reports.
 struct Looked {
     scene: Scene,
     states: Vec<(Piece, String, State)>,
@@ -24,7 +24,7 @@ struct Looked {
     trust: Option<Trust>,
 }
 
-/// Looks at these programs; exits 1 if one is not as it should be.
+/// Checks these programs; exits 1 if one is not as it should be.
 pub(super) fn look(
     context: &mut Context,
     programs: Vec<&'static Program>,

@@ -16,13 +16,13 @@ use crate::wait::Watch;
 
 /// Show what happened in the room
 ///
-/// The journal is for people: nothing depends on it, and what is not in it may have happened all the same.
+/// The journal is for people: nothing depends on it, and it may be incomplete.
 #[derive(Debug, Args)]
 pub(super) struct Log {
     /// At most this many events, the newest
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
-    /// Go on showing what happens
+    /// Keep showing new events
     #[arg(long)]
     follow: bool,
 }
@@ -32,7 +32,7 @@ impl Verb for Log {
         let post = context.post()?;
         post.names_are_known()?;
         let room = post.room();
-        // Where to go on is fixed before the first look, so that nothing falls between.
+        // The position to continue from is fixed before the first look, so that no event is missed.
         let mut day = room.clock().now().day();
         let (_, mut at) = journal::events(room, &day, 0)?;
         let latest = journal::latest(room, self.limit)?;

@@ -9,7 +9,7 @@ use super::{Verb, verbs};
 /// Print the man page of postroom or of one command
 #[derive(Debug, Args)]
 pub(super) struct Man {
-    /// A command; left out: postroom itself
+    /// A command; default: postroom itself
     command: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `postroom mb`: what the functions of `shell-init` call. Results and exit codes are those of the seed.
+//! `postroom mb`: called by the functions of `shell-init`. Results and exit codes are those of the seed.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::post::{Awaited, Error, Failure, Filter, Letter, Outcome, Post};
 use crate::random;
 use crate::room::{self, Room};
 
-/// What the mb_* functions of `shell-init` call
+/// Called by the mb_* functions of `shell-init`
 #[derive(Debug, Args)]
 pub(super) struct Mb {
     #[command(subcommand)]
@@ -64,7 +64,7 @@ impl Verb for Mb {
         match self.function {
             Function::Mint => context.output.text(MessageId::fresh().as_str()),
             Function::ThisProcess { text } => {
-                // An id, else a name; what is neither yet is the id of a mailbox to be made.
+                // An id, else a name; otherwise the id of a mailbox to create.
                 let id = context.post().ok().and_then(|post| post.own_id_by_text(&text).ok().flatten());
                 context.output.text(id.as_ref().map_or(text.as_str(), MailboxId::as_str));
             }
@@ -165,8 +165,8 @@ impl Verb for Mb {
     }
 }
 
-/// The room to look into. A root in which a room may be made has no mail and no names: the seed's functions make it when
-/// they first write.
+/// The room to look into. A root in which a room may be created has no mail and no names: the seed's functions create
+/// it at the first write.
 fn room(context: &mut Context) -> Result<Option<&'static Post>, Fail> {
     match context.post() {
         Err(Fail::Post(Error::Room(room::Error::NoRoom { path })))

@@ -21,20 +21,21 @@ const TOKEN: &str = "token";
 
 /// Serve the room to an agent program that speaks the Model Context Protocol
 ///
-/// Over standard input and output, until the input ends: an agent program starts this itself. With --http it listens on
-/// loopback for the room that --room names, and serves who has the token; its first line says where, the second in which file the token is (docs/mcp.md).
+/// Uses standard input and output, until the input ends: an agent program starts this itself. With --http it listens on
+/// loopback for the room that --room names, and serves clients that have the token; its first line says where, the
+/// second names the file with the token (docs/mcp.md).
 #[derive(Debug, Args)]
 pub(super) struct Mcp {
     /// Listen for HTTP instead, on a free port of loopback if no address is given
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
     http: Option<String>,
-    /// Listen also where other machines can reach it; their traffic is not encrypted
+    /// Also listen where other machines can reach it; the traffic is not encrypted
     #[arg(long, requires = "http")]
     expose: bool,
-    /// A name by which clients may call this server, beside those of loopback
+    /// A host name by which clients may call this server, besides those of loopback
     #[arg(long, value_name = "NAME", requires = "http")]
     host: Vec<String>,
-    /// Make a new token; the old one is good no more
+    /// Make a new token; the old one becomes invalid
     #[arg(long, requires = "http")]
     new_token: bool,
 }
@@ -42,7 +43,7 @@ pub(super) struct Mcp {
 impl Verb for Mcp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         if self.http.is_some() && !context.is_room_named() {
-            // Its clients are anywhere, so where it was started says nothing about them.
+            // Its clients can be anywhere, so its working directory says nothing about them.
             let hint = "postroom --room main mcp --http; postroom rooms lists them".to_owned();
             return Err(Fail::Usage("--http needs a room: --room NAME".to_owned(), vec![hint]));
         }
@@ -85,7 +86,7 @@ impl Mcp {
         };
         let at: Vec<SocketAddr> = full.to_socket_addrs().map_err(|e| wrong(e.to_string()))?.collect();
         if !self.expose && !at.iter().all(|at| at.ip().is_loopback()) {
-            let hint = "--expose listens there all the same, without encryption".to_owned();
+            let hint = "--expose listens there anyway, without encryption".to_owned();
             let why = format!("{address} is not loopback: other machines could reach it");
             return Err(Fail::Told(Failure::Refused, why, vec![hint]));
         }
@@ -96,7 +97,7 @@ impl Mcp {
     }
 }
 
-/// The token, kept between starts in a file that only this user can read, and that file.
+/// The token, and the file that keeps it between starts. Only this user can read the file.
 fn token(anew: bool) -> Result<(String, PathBuf), Fail> {
     let folder = Dir::make(&surroundings::config()?.join(FOLDER))?;
     let path = folder.path().join(TOKEN);

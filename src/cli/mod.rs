@@ -1,8 +1,8 @@
 //! The command line: one file per verb, each with its arguments, whose doc comments are the help text.
 //!
-//! [`run`] finds the verb, builds the parser of that verb alone (the whole tree would cost more than the
-//! work), and turns what comes back into text and an exit code. The verbs here hold no rules: they call
-//! `post` and show what it says, for a person, for an agent (no terminal) or as JSON.
+//! [`run`] finds the verb, builds the parser of that verb alone (the whole tree would cost more than the work), and
+//! turns the result into text and an exit code. The verbs here hold no rules: they call `post` and show the result, for
+//! a person, for an agent (no terminal) or as JSON.
 
 mod adopt;
 mod agents;
@@ -74,7 +74,7 @@ use context::Context;
 use fail::Fail;
 use output::Output;
 
-/// What every verb understands, before or after its name.
+/// The options of every verb, before or after its name.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Everywhere")]
 struct Globals {
@@ -95,7 +95,7 @@ struct Globals {
     quiet: bool,
 }
 
-/// Options of [`Globals`] that take a value, so that the verb can be found behind them.
+/// Options of [`Globals`] that take a value, so that the verb can be found after them.
 const GLOBALS_WITH_VALUE: [&str; 3] = ["--root", "--room", "--as"];
 
 /// One verb of the command line: its arguments, whose doc comments are its help, and what it does.
@@ -103,14 +103,13 @@ trait Verb: Args {
     fn run(self, context: &mut Context) -> Result<(), Fail>;
 }
 
-/// The parser of one verb, what is understood everywhere included.
+/// The parser of one verb, with the global options.
 fn command<V: Verb>() -> Command {
-    // The verb comes last, so that the help is about it and its options stand under no heading.
+    // The verb comes last, so that the help is about it and its options have no heading.
     V::augment_args(Globals::augment_args(Command::new("postroom")).next_help_heading(None::<&str>))
 }
 
-/// The same parser with its whole text as its short one: one form of help, without empty lines between options,
-/// because agents pay for every one.
+/// Makes the long help the only form of help, without empty lines between options, because agents pay for every line.
 fn compact(command: Command) -> Command {
     let text = command.get_long_about().or(command.get_about()).cloned();
     let command = command.long_about(clap::builder::Resettable::<clap::builder::StyledStr>::Reset);
@@ -182,7 +181,7 @@ fn help(rest: &[OsString], json: bool) -> ExitCode {
     }
 }
 
-/// The generic body behind every entry of the table of verbs.
+/// The generic function behind every entry of the table of verbs.
 fn run_verb<V: Verb>(entry: &verbs::Entry, arguments: Vec<OsString>) -> ExitCode {
     let json = arguments.iter().any(|a| a == "--json");
     let matches =

@@ -15,17 +15,17 @@ use crate::view;
 
 /// Show who exists, what waits for them, and who is there
 ///
-/// One line each: NAME PROTOCOL HARNESS unread=N, whether it is there, and what it can do. A name may be a pattern:
-/// in 'org.engineering.*' the star stands for one level, in 'org.**' for all below.
+/// One line each: NAME PROTOCOL HARNESS unread=N, whether it is there, and what it can do. A name may be a pattern: in
+/// 'org.engineering.*' the star stands for one level, in 'org.**' for all below.
 #[derive(Debug, Args)]
 pub(super) struct Names {
     /// Only these; * and ? stand for anything but a dot, ** for anything
     #[arg(value_name = "NAME")]
     patterns: Vec<String>,
-    /// Only who can do this: all these words are in its description or name
+    /// Only mailboxes that can do this: all these words are in the description or name
     #[arg(long, value_name = "TEXT")]
     about: Option<String>,
-    /// Those of all rooms, as NAME@ROOM
+    /// The names of all rooms, as NAME@ROOM
     #[arg(long, conflicts_with_all = ["root", "room"])]
     all: bool,
 }

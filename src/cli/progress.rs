@@ -1,4 +1,4 @@
-//! The progress line: what runs, for how long, and what it does just now; on a terminal, one line that is written over.
+//! The progress line: what runs, for how long, and its current activity; on a terminal, one line that is overwritten.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -13,12 +13,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Only where somebody sees it.
+    /// Only on a terminal.
     pub(super) fn new(wanted: bool) -> Self {
         Self { wanted: wanted && io::stderr().is_terminal(), shown: false }
     }
 
-    /// Shows what has run for a second or more.
+    /// Shows runs of a second or more.
     pub(super) fn show(&mut self, runs: &[(String, Duration, String)], width: usize) {
         let slow: Vec<String> = runs
             .iter()
@@ -36,7 +36,7 @@ impl Progress {
         self.shown = true;
     }
 
-    /// Takes the line away, before anything else is written.
+    /// Removes the line, before anything else is written.
     pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             let _ = write!(io::stderr(), "\r\x1b[K");

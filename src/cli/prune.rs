@@ -18,14 +18,15 @@ use crate::workflow::pruning::Workflows;
 
 /// Remove mailboxes that you name, or old finished mail
 ///
-/// Says what it would do, and does it with --yes (on a terminal it asks). Never unread mail, unless --unread. What is removed goes
-/// to the trash of the room: `postroom undo` brings it back for 30 days. It may be interrupted: what is left goes with the next run.
+/// Shows what it would do, and does it with --yes (on a terminal it asks). Never removes unread mail, unless --unread.
+/// Everything goes to the trash of the room: `postroom undo` brings it back for 30 days. If interrupted, the next run
+/// removes the rest.
 #[derive(Debug, Args)]
 pub(super) struct Prune {
     /// Mailboxes to remove, with all their mail and their names
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Remove archived mail, and runs of workflows that ended, older than this (30d, 12w)
+    /// Remove archived mail, and workflow runs that ended, older than this (30d, 12w)
     #[arg(long, value_name = "SPAN", value_parser = span::parse_with_unit)]
     archived: Option<Duration>,
     /// Remove dead letters older than this
@@ -34,10 +35,10 @@ pub(super) struct Prune {
     /// Old mail of this mailbox only
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Mailboxes go even with unread mail in them
+    /// Also remove mailboxes with unread mail
     #[arg(long)]
     unread: bool,
-    /// Free the disk at once, without a way back; alone, it empties the trash
+    /// Free the disk at once, without undo; alone, it empties the trash
     #[arg(long)]
     forever: bool,
     /// Do it
@@ -50,7 +51,7 @@ pub(super) struct Prune {
 pub(super) struct Undo {
     /// The id that `prune` printed
     id: Option<String>,
-    /// A new name for the mailbox, if somebody took its own meanwhile
+    /// A new name for the mailbox, if its own was taken meanwhile
     #[arg(long, value_name = "NAME", requires = "id")]
     name: Option<String>,
 }
@@ -133,7 +134,7 @@ impl Verb for Undo {
     }
 }
 
-/// What a bag of the trash holds, in words.
+/// The contents of a bag of the trash, in words.
 fn contents(bag: &Trashed) -> String {
     let mailboxes = bag.mailboxes.iter().map(|name| format!("the mailbox {}", visible::line(name)));
     let runs = bag.runs.iter().map(|run| format!("the run {run}"));
@@ -146,7 +147,7 @@ fn messages_of(count: usize) -> String {
 }
 
 impl Prune {
-    /// Asks a person; without a terminal nothing is agreed.
+    /// Asks a person. `false` without a terminal.
     fn agreed(&self, context: &mut Context, post: &Post, plan: &[Doomed]) -> Result<bool, Fail> {
         if plan.is_empty() || context.output.json || !context.output.terminal || !io::stdin().is_terminal() {
             return Ok(false);
@@ -158,7 +159,7 @@ impl Prune {
         Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
     }
 
-    /// Frees what earlier prunes left in the trash.
+    /// Empties the trash of earlier prunes.
     fn empty_trash(&self, context: &mut Context) -> Result<(), Fail> {
         let (post, _) = context.post_and_maybe_me()?;
         let all = post.trashed()?;
@@ -182,7 +183,7 @@ impl Prune {
         }
     }
 
-    /// Says what goes, or went: `done` holds the id by which it comes back.
+    /// Reports what goes, or went; `done` holds the id for `undo`.
     fn tell(
         &self,
         context: &mut Context,
@@ -211,7 +212,7 @@ impl Prune {
     }
 }
 
-/// Mailboxes one by one, messages as numbers.
+/// Lists mailboxes one by one, messages as counts.
 fn summary(post: &Post, plan: &[Doomed]) -> Vec<String> {
     let mut lines = vec![];
     let mut counts = std::collections::BTreeMap::new();

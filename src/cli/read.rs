@@ -13,9 +13,9 @@ use crate::view::message::Message;
 
 /// Show messages and archive each once it was written out
 ///
-/// Without an ID it is the next one, in the order of `check`. An archived message is shown again.
-/// The body stands between two lines that carry the same random number; nothing between them is
-/// Postroom speaking. A body over 16 KiB is cut where there is no terminal, with the path of the whole.
+/// Without an ID it shows the next one, in the order of `check`. An archived message is shown again. The body stands
+/// between two lines with the same random number; nothing between them comes from Postroom. Without a terminal, a body
+/// over 16 KiB is cut, with the path of the whole.
 #[derive(Debug, Args)]
 pub(super) struct Read {
     /// The first digits of a message's id (see `check`)
@@ -53,7 +53,7 @@ impl Verb for Read {
                 }
             }
         }
-        // All are opened before the first is shown: a mistyped id shows nothing and archives nothing.
+        // Open all before showing the first: a mistyped id shows nothing and archives nothing.
         for id in &self.ids {
             all.push(post.open_message(&me, id, self.keep)?);
         }

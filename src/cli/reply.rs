@@ -12,13 +12,12 @@ use crate::post::{Me, Outcome, Post};
 
 /// Answer a message, then archive it
 ///
-/// Goes to the sender, in its protocol, in the same thread and channel. Interrupted and run again, it is not
-/// delivered twice. In a .claude tree it is a response in your outbox, too. In a workspace, --channel without
-/// an ID answers a whole channel: the newest request gets the text, each older one a reply that says it was
-/// superseded.
+/// Goes to the sender, in its protocol, in the same thread and channel. If interrupted and run again, it is not
+/// delivered twice. In a .claude tree it is also a response in your outbox. In a workspace, --channel without an ID
+/// answers a whole channel: the newest request gets the text, each older one a reply that says it was superseded.
 #[derive(Debug, Args)]
 pub(super) struct Reply {
-    /// What `check` calls the message, or the first digits of its id
+    /// The message, as `check` shows it, or the first digits of its id
     #[arg(value_name = "ID", required_unless_present = "channel")]
     id_of_message: Option<String>,
     /// With --channel and no ID: answer only this sender
@@ -41,7 +40,7 @@ impl Verb for Reply {
         }
         let answer = post.reply(&me, id, letter)?;
         let told = tell(context, [&answer.receipt]);
-        // Whoever did not see the receipt may run this again; the note of it stays until it is out.
+        // If the receipt was lost, the command may be run again, so the note stays until the receipt is written.
         context.output.flush().map_err(Fail::Output)?;
         post.answered(&me, &answer);
         if let Outcome::Unproven(_) = answer.receipt.outcome {

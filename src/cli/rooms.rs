@@ -18,9 +18,9 @@ use crate::room;
 use crate::rooms::{Link, Rooms};
 use crate::view::rooms as view;
 
-/// Show your rooms: whose they are, what waits in them, what runs
+/// Show your rooms: their repositories, what waits in them, what runs
 ///
-/// A git repository has a room of its own, shared by its worktrees and submodules; everything else is in the room `main`.
+/// A git repository has its own room, shared by its worktrees and submodules; everything else is in the room `main`.
 #[derive(Debug, Args)]
 pub(super) struct RoomsOf {
     #[command(subcommand)]
@@ -29,14 +29,14 @@ pub(super) struct RoomsOf {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Give a room to the repository at PATH, which came from another disk or another machine
+    /// Give a room to the repository at PATH, which came from another disk or machine
     Relink {
         #[arg(value_name = "NAME")]
         name: String,
         #[arg(value_name = "PATH")]
         path: PathBuf,
     },
-    /// Put rooms whose repository is gone into the trash beside the rooms
+    /// Move rooms whose repository is gone into the trash beside the rooms
     Prune {
         /// Do it
         #[arg(long)]
@@ -48,7 +48,7 @@ enum What {
 struct Listed {
     name: RoomName,
     repositories: Vec<Link>,
-    /// `None`: the room cannot be looked into.
+    /// `None` if the room cannot be read.
     counts: Option<(usize, usize)>,
 }
 
@@ -57,7 +57,7 @@ impl Listed {
         let repositories = links.iter().filter(|link| link.room == name.as_str()).cloned().collect();
         let post = Post::open(&rooms.named(&name).root, Caller::default(), context.clock());
         let counts = match post {
-            // A directory that is to become a room.
+            // A directory that will become a room.
             Err(Error::Room(room::Error::NoRoom { .. })) => Some((0, 0)),
             Err(_) => None,
             Ok(post) => counted(&post).ok(),
@@ -65,7 +65,7 @@ impl Listed {
         Ok(Self { name, repositories, counts })
     }
 
-    /// Whether it belongs to a repository, and none that it belonged to is there.
+    /// Whether it belongs to repositories that all no longer exist.
     fn is_abandoned(&self) -> bool {
         !self.repositories.is_empty() && self.repositories.iter().all(Link::is_gone)
     }
@@ -81,13 +81,13 @@ impl Listed {
     }
 }
 
-/// How many messages are unread, and how many runs go on.
+/// The number of unread messages, and of current runs.
 fn counted(post: &Post) -> Result<(usize, usize), Fail> {
     let unread = post.names(&Names::default())?.iter().filter_map(|listed| listed.unread).map(|u| u.0).sum();
     Ok((unread, Runs::open(post.room())?.open_ids()?.len()))
 }
 
-/// Where else a name is known, if it is in one other room.
+/// The other room that knows a name, if there is exactly one.
 pub(super) fn known_elsewhere(context: &Context, name: &str) -> Option<String> {
     let rooms = surroundings::rooms().ok()?;
     let has = |room: &RoomName| {
@@ -176,7 +176,7 @@ fn prune(context: &mut Context, rooms: &Rooms, yes: bool) -> Result<(), Fail> {
     let mut gone = all(context, rooms)?;
     gone.retain(Listed::is_abandoned);
     if gone.is_empty() {
-        context.output.remark("every room with a repository has it still");
+        context.output.remark("no room has lost its repository");
         return Err(Fail::Code(Failure::Nothing));
     }
     let mut done = vec![];

@@ -1,4 +1,5 @@
-//! The scene of an installation: one agent program as it is here, with its version, its settings and what it says itself.
+//! The scene of an installation: one agent program on this machine, with its version, its settings and what it reports
+//! itself.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +14,10 @@ use crate::agents::witness::{self, Said, Trust};
 use crate::post::Failure;
 use crate::surroundings::Environment;
 
-/// Everything about one program here.
+/// One program on this machine.
 pub(super) struct Scene {
     pub(super) spec: &'static Program,
-    /// The program's own file, if it can be found.
+    /// The executable, if it was found.
     pub(super) file: Option<PathBuf>,
     version: Option<[u32; 3]>,
     pub(super) site: Site,
@@ -43,7 +44,7 @@ impl Scene {
             Some(_) => "postroom".to_owned(),
             None => lasting_path()?.display().to_string(),
         };
-        // An unknown hook may cost a program all of its settings, so it must be known to know it.
+        // An unknown hook may make a program reject all its settings, so its version must be known to have it.
         let wakes = spec.wake != Wake::Rewake || version.is_some_and(|version| version >= spec.tested);
         let site = Site {
             home,
@@ -58,7 +59,7 @@ impl Scene {
         Ok(Self { spec, file, version, site })
     }
 
-    /// What it is installed with.
+    /// The options for its installation.
     pub(super) fn with(&self) -> With {
         With { roots: self.site.roots.clone(), name: self.site.name.clone() }
     }
@@ -71,7 +72,7 @@ impl Scene {
         self.site.project.as_deref().unwrap_or(&self.site.home)
     }
 
-    /// What the program itself says.
+    /// What the program itself reports.
     pub(super) fn witness(&self) -> (Said, Option<Trust>) {
         let Some(file) = &self.file else { return (Said::Nothing, None) };
         let trust = (self.spec.wake == Wake::Queue).then(|| witness::trust(file, self.base()));
@@ -91,7 +92,7 @@ impl Scene {
     }
 }
 
-/// What an agent program must be able to write: all rooms and the sessions, and a room that is elsewhere.
+/// The directories that an agent program must be able to write: all rooms, the sessions, and a room outside them.
 fn roots(context: &Context) -> Result<Vec<PathBuf>, Fail> {
     let state = surroundings::state()?;
     let mut roots = vec![state.join("rooms"), state.join("sessions")];
@@ -101,14 +102,14 @@ fn roots(context: &Context) -> Result<Vec<PathBuf>, Fail> {
     Ok(roots)
 }
 
-/// The path under which other programs can start postroom later.
+/// The path by which other programs can start postroom later.
 fn lasting_path() -> Result<PathBuf, Fail> {
     if let Some(path) = surroundings::on_path("postroom").filter(|path| path.is_absolute()) {
         return Ok(path);
     }
     let why = match surroundings::own_path() {
         Ok(Some(own)) => return Ok(own),
-        Ok(None) => "the file of this program was replaced or cannot be looked at".to_owned(),
+        Ok(None) => "the file of this program was replaced or cannot be read".to_owned(),
         Err(e) => format!("the file of this program cannot be found: {e}"),
     };
     Err(Fail::told(Failure::NotDone, why, "run it again, or put postroom on the search path"))
@@ -118,6 +119,6 @@ pub(super) fn said_shown(said: &Said) -> String {
     match said {
         Said::Yes => "it sees the server of postroom".to_owned(),
         Said::No(why) => format!("it does not see the server of postroom ({why})"),
-        Said::Nothing => "it was not asked".to_owned(),
+        Said::Nothing => "it could not be asked".to_owned(),
     }
 }

@@ -17,11 +17,11 @@ use crate::view;
 
 /// Search the text of all mail in the room
 ///
-/// Words as they stand, or with --regex a regular expression; without capitals, case does not matter. Newest mail
-/// of each mailbox first, with the lines that match. Nothing found: exits 1.
+/// Searches for the literal words, or with --regex for a regular expression; without capitals, case does not matter.
+/// Newest mail of each mailbox first, with the matching lines. Nothing found: exits 1.
 #[derive(Debug, Args)]
 pub(super) struct Search {
-    /// What to look for, in subjects and bodies
+    /// The text to find, in subjects and bodies
     #[arg(allow_hyphen_values = true)]
     query: String,
     /// The query is a regular expression
@@ -78,7 +78,7 @@ impl Verb for Search {
 }
 
 impl Search {
-    /// The same search again, to be pasted.
+    /// This search with another limit, ready to paste.
     fn with_limit(&self, limit: usize) -> String {
         let mut line = format!("postroom search {}", quoted(&self.query));
         if self.regex {
@@ -110,7 +110,7 @@ fn show(context: &mut Context, post: &Post, hit: &Hit) {
     }
 }
 
-/// A match with what stands around it, and an ellipsis where a long line was cut.
+/// A match with the text around it, and an ellipsis where a long line was cut.
 fn window(line: &Line, around: usize) -> (String, &str, String) {
     let (start, end) =
         (line.text.floor_char_boundary(line.found.start), line.text.ceil_char_boundary(line.found.end));

@@ -29,7 +29,7 @@ use crate::view::send as view;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Send {
-    /// Who gets it: names (see `postroom names`), NAME@ROOM for another room, or groups (@NAME)
+    /// Recipients: names (see `postroom names`), NAME@ROOM for another room, or groups (@NAME)
     #[arg(required = true, value_name = "TO")]
     to: Vec<String>,
     #[command(flatten)]
@@ -37,10 +37,10 @@ pub(super) struct Send {
     /// The message this one answers, by its full id (`reply` does more)
     #[arg(long, value_name = "ID")]
     reply_to: Option<String>,
-    /// Go on until the message was shown, done or answered
+    /// Wait until the message was shown, done or answered
     #[arg(long, value_name = "shown|done|reply", value_parser = until)]
     wait_for: Option<Until>,
-    /// How long to go on for that (seconds, or 30m, 2h)
+    /// How long to wait for that (seconds, or 30m, 2h)
     #[arg(long, value_name = "SPAN", default_value = "540", value_parser = span::parse)]
     timeout: Duration,
 }
@@ -54,10 +54,10 @@ fn until(text: &str) -> Result<Until, String> {
     }
 }
 
-/// What is written: the same for every verb that sends.
+/// The message options of every verb that sends.
 #[derive(Debug, Args)]
 pub(super) struct Writing {
-    /// Left out: the first line of the text; in an answer, `re: ` and the subject that is answered
+    /// Default: the first line of the text; in an answer, `re: ` and the subject of the message
     #[arg(short, long, allow_hyphen_values = true)]
     subject: Option<String>,
     #[command(flatten)]
@@ -71,10 +71,10 @@ pub(super) struct Writing {
     /// A field of your own, such as step=2; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = field)]
     field: Vec<(String, String)>,
-    /// A chosen id: sending again with the same id and text delivers nothing twice
+    /// An id of your choice: sending again with the same id and text delivers nothing twice
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Send even if the text seems to hold a key or a token
+    /// Send even if the text seems to contain a key or a token
     #[arg(long)]
     allow_secrets: bool,
 }
@@ -85,9 +85,9 @@ impl Writing {
         self.text.is_given()
     }
 
-    /// The letter, to nobody yet; its text is read now, no further than the room's limit.
+    /// The letter, without recipients. Reads its text now, up to the room's limit.
     pub(super) fn letter(self, post: &Post) -> Result<Letter, Fail> {
-        // A key stands once in a message, or nobody can read it.
+        // A duplicate key would make the message unreadable.
         let again = |(at, (key, _)): (usize, &(String, String))| {
             self.field[..at].iter().any(|(other, _)| other == key).then(|| key.clone())
         };
@@ -127,7 +127,7 @@ fn given(what: &'static str, id: &str) -> Result<MessageId, Fail> {
     MessageId::given(id).map_err(|why| Error::BadName { what, text: id.to_owned(), why }.into())
 }
 
-/// A text among the names is the commonest slip of all. `bare`: a later name, and no text is given.
+/// A text among the names is the most common mistake. `bare`: a later name, and no text is given.
 fn misplaced(name: &str, bare: bool, e: Error) -> Fail {
     if !bare && !name.contains(char::is_whitespace) {
         return e.into();
@@ -140,7 +140,7 @@ fn misplaced(name: &str, bare: bool, e: Error) -> Fail {
 impl Verb for Send {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
-        // `-` among the names is the customary way to say standard input, which is what is read anyway.
+        // `-` among the names usually means standard input, which is read anyway.
         let to: Vec<String> = self.to.into_iter().filter(|name| name != "-").collect();
         if to.is_empty() {
             return Err(Fail::Usage(
@@ -163,7 +163,7 @@ impl Verb for Send {
     }
 }
 
-/// Goes on until every copy has come so far; the time is for all of them together.
+/// Waits until every copy has reached the wanted state; the time limit is for all of them together.
 fn await_fates(
     context: &mut Context,
     post: &Post,
@@ -197,7 +197,7 @@ fn await_fates(
     end.map_or(Ok(()), |code| Err(Fail::Code(code)))
 }
 
-/// Shows the receipts; the exit code is that of the worst.
+/// Shows the receipts. The exit code is that of the worst.
 pub(super) fn tell<'a>(
     context: &mut Context,
     receipts: impl IntoIterator<Item = &'a Receipt>,

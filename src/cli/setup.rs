@@ -16,12 +16,12 @@ use crate::view;
 
 /// Make your mailbox and claim its name
 ///
-/// Without NAME a free given name is taken. The mailbox is bound to the agent's session or to this terminal, so that
-/// later commands need no --as. The same name again by its owner is success; a taken name exits 4.
-/// Mail goes between all kinds of mailboxes; --workspace and --tree make those of other protocols.
+/// Without NAME it takes a free given name. The mailbox is bound to the agent's session or to this terminal, so that
+/// later commands need no --as. Claiming your own name again is success; a taken name exits 4. Mail goes between all
+/// kinds of mailboxes; --workspace and --tree make those of other protocols.
 #[derive(Debug, Args)]
 pub(super) struct Setup {
-    /// What others call you; with --tree, one name for each agent
+    /// Your name; with --tree, one name for each agent
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Another name for the same mailbox; may be repeated
@@ -30,10 +30,10 @@ pub(super) struct Setup {
     /// What this agent can do, shown by `names`
     #[arg(long, value_name = "TEXT")]
     about: Option<String>,
-    /// Provision another agent: its mailbox, name, and the prompt that tells it
+    /// Set up another agent: its mailbox, its name, and the prompt that tells it
     #[arg(long)]
     child: bool,
-    /// Your mailbox is the .mailbox of this directory, whose name is yours if you give none
+    /// Your mailbox is the .mailbox of this directory, whose name is your default name
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
     /// Lay out a .claude tree in this project, with inboxes for its agents, and name them here
@@ -103,7 +103,7 @@ impl Verb for Setup {
     }
 }
 
-/// Says how to act as a mailbox from now on.
+/// Prints how to act as a mailbox from now on.
 pub(super) fn tell_how(output: &mut Output, bound: Option<Why>, name: &str, id: &MailboxId) {
     match bound {
         None => output.line(&format!("to act as it: --as {name}, or export AGENT_MAILBOX_ID={id}")),
@@ -112,7 +112,7 @@ pub(super) fn tell_how(output: &mut Output, bound: Option<Why>, name: &str, id: 
     }
 }
 
-/// What a new agent is told: who it is and where its mail lies.
+/// The prompt for a new agent: its name and the place of its mail.
 fn prompt(context: &Context, setup: &post::Setup) -> String {
     let (name, id, root) = (visible::line(&setup.name), &setup.id, context.root.display().to_string());
     let quoted = quoted(&root);

@@ -12,10 +12,10 @@ use crate::name::MailboxId;
 use crate::post::{Opened, Post};
 use crate::random;
 
-/// What is shown of a body without a terminal; agents' tools cut what is longer.
+/// How much of a body is shown without a terminal; agents' tools cut longer output.
 const LONG: usize = 16 * 1024;
 
-/// How a message is shown.
+/// The form in which a message is shown.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     /// All of a long body.
@@ -25,12 +25,12 @@ pub(super) struct Shown {
     pub(super) remark: Option<String>,
     /// A request that is unread until it is answered.
     pub(super) stays: bool,
-    /// Where the file will be when the reader looks for it.
+    /// The path of the file after this command.
     pub(super) path: PathBuf,
 }
 
 impl Shown {
-    /// The text of a message that lies in the mailbox `id`.
+    /// The text of a message in the mailbox `id`.
     pub(super) fn text(&self, context: &Context, post: &Post, id: &MailboxId, opened: &Opened) -> String {
         let envelope = &opened.message.envelope;
         let body = &opened.message.body;
@@ -61,12 +61,12 @@ impl Shown {
     }
 }
 
-/// Says that a file could not be read and was put away, or left alone where nothing is put away.
+/// Reports that a file is unreadable and was set aside, or left where nothing is set aside.
 pub(super) fn tell_put_away(broken: &Unreadable) {
     tell(if broken.left_alone { "unreadable, left alone" } else { "unreadable, now in quarantine" }, broken);
 }
 
-/// Says that a file could not be read, and what became of it.
+/// Reports that a file is unreadable, and what happened to it.
 pub(super) fn tell(what: &str, broken: &Unreadable) {
     note(&format!("postroom: {what}: {}: {}", visible::line(&broken.name), visible::line(&broken.why)));
 }

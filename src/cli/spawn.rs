@@ -16,13 +16,13 @@ use crate::view;
 
 /// Open a new agent with a mailbox, a name and a first message
 ///
-/// In tmux it opens a window; elsewhere it prints the command to run. The text is the task; its subject begins with
-/// `spawn:`, and the new agent hands its result back by `postroom handback`.
+/// In tmux it opens a window; elsewhere it prints the command to run. The text is the task. Its subject begins with
+/// `spawn:`, and the new agent returns its result with `postroom handback`.
 #[derive(Debug, Args)]
 pub(super) struct Spawn {
-    /// What the new agent is called
+    /// The name of the new agent
     name: String,
-    /// Which program: claude, codex, gemini, opencode or copilot
+    /// The program: claude, codex, gemini, opencode or copilot
     #[arg(long, value_name = "PROGRAM")]
     preset: String,
     /// Only print the command
@@ -42,7 +42,7 @@ impl Verb for Spawn {
         let subject = Some(format!("{SPAWN} {}", subject.trim_start_matches(SPAWN).trim()));
         let letter = Letter { subject, ..letter };
         let in_window = !self.print && surroundings::in_tmux();
-        // Nobody is made who would have no task, or could not begin it.
+        // Do not create an agent that would have no task, or could not start it.
         post.check_letter(&letter)?;
         if in_window && surroundings::on_path(program.word).is_none() {
             let why = format!("{} is not installed: no `{}` on the search path", program.title, program.word);
@@ -54,7 +54,7 @@ impl Verb for Spawn {
         }
         let child =
             post.setup(&NewMailbox { name: Some(self.name), child: true, ..NewMailbox::default() })?;
-        // The new name is only known to a room that is opened now.
+        // Only a room that is opened now knows the new name.
         let post = context.post()?;
         let letter = Letter { to: vec![child.id.to_string()], ..letter };
         let receipts = post.send(&me, &letter)?;
@@ -91,7 +91,7 @@ impl Verb for Spawn {
 }
 
 /// The new agent's first prompt: a fixed text with its name, its id and the room. Some programs run commands in a shell
-/// that does not get the environment, so the text says what to use then.
+/// without this environment, so the text says what to use then.
 fn prompt(name: &str, variables: &[(&str, String)]) -> String {
     let set: Vec<String> = variables.iter().map(|(key, value)| format!("{key}={}", quoted(value))).collect();
     format!(
@@ -111,7 +111,7 @@ fn window(name: &str, variables: &[(&str, String)], words: &[String]) -> bool {
     tmux.stdin(std::process::Stdio::null()).output().is_ok_and(|output| output.status.success())
 }
 
-/// A word for tmux, which takes a semicolon at the end of one for the end of a command.
+/// A word for tmux, which reads a semicolon at the end of a word as the end of a command.
 fn argument(word: &str) -> String {
     match word.strip_suffix(';') {
         Some(start) => format!("{start}\\;"),
@@ -119,13 +119,14 @@ fn argument(word: &str) -> String {
     }
 }
 
-/// Answer the first message that began your work, and file it away
+/// Answer the message that began your work, and archive it
 ///
-/// That message has a subject that begins with `spawn:`; without one it exits 1. If several wait for an answer, they are
-/// listed, and ID says which. A result may be sent in parts: when all are answered, the most recent is answered again.
+/// The subject of that message begins with `spawn:`; without such a message it exits 1. If several wait for an answer,
+/// they are listed, and ID selects one. A result may be sent in parts: when all are answered, the most recent is
+/// answered again.
 #[derive(Debug, Args)]
 pub(super) struct Handback {
-    /// Which one, if several wait for an answer
+    /// The message, if several wait for an answer
     #[arg(value_name = "ID")]
     id_of_message: Option<String>,
     #[command(flatten)]
@@ -157,7 +158,7 @@ impl Verb for Handback {
     }
 }
 
-/// Programs that can be opened.
+/// The programs that can be opened.
 pub(super) fn known() -> String {
     programs::PROGRAMS.iter().map(|program| program.word).collect::<Vec<_>>().join(", ")
 }

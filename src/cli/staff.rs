@@ -1,4 +1,4 @@
-//! The staff of a room, as this process finds it.
+//! The staff of a room, gathered for this process.
 
 use super::fail::Fail;
 use super::output::note;
@@ -12,17 +12,17 @@ pub(super) fn store() -> Result<Store, Fail> {
     Ok(Store::new(&surroundings::config()?))
 }
 
-/// Everyone who is configured for the room of this command.
+/// All agents configured for the room of this command.
 pub(super) fn gather(post: &Post) -> Result<Staff, Fail> {
     gather_some(post, |_| true)
 }
 
-/// Those whose name is wanted.
+/// The agents whose name is wanted.
 pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<Staff, Fail> {
     Ok(staff::gather(&ThisProcess, store()?, post, wanted)?)
 }
 
-/// Says what is left out.
+/// Reports what is left out.
 pub(super) fn tell_untrusted(staff: &Staff) {
     for (what, command) in left_out(&staff.untrusted) {
         note(&format!("postroom: {what}: {command}"));

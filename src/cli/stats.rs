@@ -15,10 +15,10 @@ use crate::view;
 
 /// Show how much mail there was, how long it waited and how long it was worked on
 ///
-/// Read off the journal. Waiting is from queued to shown or claimed, work from claimed to done.
+/// Computed from the journal. Waiting is from queued to shown or claimed, work from claimed to done.
 #[derive(Debug, Args)]
 pub(super) struct Stats {
-    /// Over the last so long (12h, 7d)
+    /// Time window (12h, 7d)
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = span::parse)]
     since: Duration,
 }
@@ -70,7 +70,7 @@ impl Verb for Stats {
     }
 }
 
-/// The median and the ninth decile.
+/// The median and the 90th percentile.
 fn pair(sorted: &[Duration]) -> String {
     let at = |share| quantile(sorted, share).map_or("-".to_owned(), span::measured);
     format!("{} {}", at(0.5), at(0.9))

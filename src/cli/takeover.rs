@@ -10,13 +10,13 @@ use crate::view;
 
 /// Become an existing mailbox: bind this session to it
 ///
-/// For a new session that goes on where another ended. Nothing moves. While its holder is alive, --force is
-/// needed; the former session is told at its next command.
+/// For a new session that continues another one's work. Nothing moves. While its holder is alive, --force is needed;
+/// the former session is notified at its next command.
 #[derive(Debug, Args)]
 pub(super) struct Takeover {
-    /// Whose mailbox
+    /// The mailbox
     name: String,
-    /// Even though its holder is alive
+    /// Even if its holder is alive
     #[arg(long)]
     force: bool,
 }

@@ -1,21 +1,21 @@
-//! Questions at the terminal of the person, wherever the input and the output of the command go.
+//! Questions to the person at the terminal, even if input and output of the command are redirected.
 #![allow(clippy::disallowed_methods, reason = "a terminal is on no disk")]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 
-/// Whether the person types a name: where the parents of a command cannot be seen.
+/// Whether the person types a name. Used where the parents of a command cannot be seen.
 pub(super) fn typed(name: &str) -> bool {
     answer(&format!("Not every parent of this process can be seen. Type {name} to go on: ")).as_deref()
         == Some(name)
 }
 
-/// Whether the person says yes.
+/// Whether the person answers yes.
 pub(super) fn agrees(question: &str) -> bool {
     answer(&format!("{question} [y/N] ")).is_some_and(|word| matches!(word.as_str(), "y" | "Y" | "yes"))
 }
 
-/// A line that is typed after a prompt; what cannot be asked has no answer.
+/// The line typed after a prompt. `None` if there is no terminal to ask.
 fn answer(prompt: &str) -> Option<String> {
     let mut terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
     terminal.write_all(prompt.as_bytes()).ok()?;

@@ -1,4 +1,4 @@
-//! The text of a message as the command line takes it: `-m`, `--file`, or standard input.
+//! The text of a message from the command line: `-m`, `--file`, or standard input.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::fail::Fail;
 use super::output::note;
 use crate::post::{Error, Failure};
 
-/// Where the text comes from.
+/// The source of the text.
 #[derive(Debug, Args)]
 pub(super) struct Text {
     /// The text itself
@@ -21,12 +21,12 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Whether the command line names a text at all.
+    /// Whether the command line gives a text.
     pub(super) fn is_given(&self) -> bool {
         self.message.is_some() || self.file.is_some()
     }
 
-    /// The text, read no further than the room's limit allows.
+    /// The text, read up to the room's limit.
     pub(super) fn read(&self, limit: u64) -> Result<String, Fail> {
         if let Some(text) = &self.message {
             return Ok(text.clone());
@@ -64,7 +64,7 @@ fn from_stdin(limit: u64) -> Result<String, Fail> {
 }
 
 fn read_all(source: impl Read, limit: u64) -> Result<io::Result<String>, Fail> {
-    // Most letters fit, and are then read with two calls.
+    // Most texts fit, and are then read with two calls.
     let mut bytes = Vec::with_capacity(16 * 1024);
     if let Err(e) = source.take(limit.saturating_add(1)).read_to_end(&mut bytes) {
         return Ok(Err(e));

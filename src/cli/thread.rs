@@ -10,10 +10,10 @@ use crate::message::visible;
 use crate::post::{Failure, line};
 use crate::view::trace as view;
 
-/// Show a whole conversation, over all mailboxes, as a tree
+/// Show a whole conversation, across all mailboxes, as a tree
 #[derive(Debug, Args)]
 pub(super) struct Thread {
-    /// The first digits of the id of any message of it
+    /// The first digits of the id of any of its messages
     #[arg(value_name = "ID")]
     id: String,
 }

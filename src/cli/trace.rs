@@ -12,10 +12,10 @@ use crate::view;
 
 /// Show where a message is and what happened to it
 ///
-/// The files say where it is, the journal what happened. What neither knows is called *no evidence*.
+/// The files say where it is, the journal what happened. Anything unknown to both is shown as *no evidence*.
 #[derive(Debug, Args)]
 pub(super) struct Trace {
-    /// The first digits of a message's id; one's own mailbox is searched first
+    /// The first digits of a message's id; your own mailbox is searched first
     #[arg(value_name = "ID")]
     id: String,
 }

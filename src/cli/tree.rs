@@ -16,12 +16,12 @@ use crate::message::visible;
 use crate::post::{Failure, TreeStatus, clean_up, tree_status};
 use crate::view::tree as view;
 
-/// Look at a .claude tree, archive what is finished, read and change its shared files
+/// Show a .claude tree, archive finished chains, read and change its shared files
 #[derive(Debug, Args)]
 pub(super) struct Tree {
     #[command(subcommand)]
     command: TreeCommand,
-    /// The project with the .claude tree; else the nearest at or above the working directory
+    /// The project with the .claude tree; default: the nearest at or above the working directory
     #[arg(long, value_name = "DIR", global = true)]
     tree: Option<PathBuf>,
 }
@@ -46,9 +46,9 @@ impl Verb for Tree {
 
 /// Show messages per agent and state, the latest, the shared state
 ///
-/// One line per agent, with how long its answers take and whether work piles up there, then one per message, newest
-/// first, then the fields of each shared file. Changes no message. What cannot be read, or answers no request, is told
-/// on standard error with its file, and exits 4.
+/// One line per agent, with its response time and whether work piles up, then one per message, newest first, then the
+/// fields of each shared file. Changes no message. Unreadable files and responses without a request are reported on
+/// standard error, and exit 4.
 #[derive(Debug, Args)]
 struct Status {
     /// At most this many messages
@@ -142,7 +142,7 @@ fn colour(status: State) -> anstyle::Style {
 /// refers to it. Nothing is removed. Exits 1 if there is nothing to archive.
 #[derive(Debug, Args)]
 struct Cleanup {
-    /// Only say what would go
+    /// Only show what would be archived
     #[arg(long)]
     dry_run: bool,
 }

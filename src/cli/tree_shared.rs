@@ -28,9 +28,9 @@ pub(super) struct Shared {
 enum Deed {
     /// Print a file, a field of its frontmatter, or a section
     Get {
-        /// Its name, with or without .md; left out: list the files
+        /// Its name, with or without .md; default: list the files
         file: Option<String>,
-        /// A field, or the heading of a section; left out: the whole file
+        /// A field, or the heading of a section; default: the whole file
         part: Option<String>,
     },
     /// Set a field of the frontmatter; a new one goes to its end
@@ -43,9 +43,9 @@ enum Deed {
     },
     /// Add an item to a list of the frontmatter, or a line to a section
     Append {
-        /// Its name, with or without .md; made if it is missing
+        /// Its name, with or without .md; created if missing
         file: String,
-        /// A field that is a list, or the heading of a section, which is made if it is missing
+        /// A list field, or the heading of a section; created if missing
         part: String,
         #[arg(allow_hyphen_values = true)]
         text: String,

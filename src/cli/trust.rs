@@ -14,18 +14,18 @@ use crate::post::{Error, Failure};
 use crate::trust::{self, Choice, Item, Key, Look, Record, State, What, plain};
 use crate::view::trust::{TrustItems, TrustRecord, TrustSaid};
 
-/// How many files are named of those that an agent program reads.
+/// How many of the files that an agent program reads are listed.
 const NAMED: usize = 12;
 
 /// Show what a repository, or a room, would run, and let it
 ///
-/// Trust is per agent and per workflow: what its table, its file and the files that the agent program reads there say. One
-/// that changes needs your word again; the difference is shown. A version that you trusted before stays trusted. Only a
-/// person at a terminal can say it. Where nobody has one, put what --export prints on your machine into the file that its
-/// first line names; the path of the project must be the same there.
+/// Trust is per agent and per workflow. It covers the table or file, and the files that the agent program reads there.
+/// If one of them changes, you are asked again and see the difference. Versions that you trusted before stay trusted.
+/// Only a person at a terminal can decide. For a machine without one, copy the output of --export from your machine
+/// into the file that its first line names; the path of the project must be the same there.
 #[derive(Debug, Args)]
 pub(super) struct Trust {
-    /// The repository, or the root of a room; else the repository around the working directory
+    /// The repository, or the root of a room; default: the repository around the working directory
     dir: Option<PathBuf>,
     /// Only this agent; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -33,16 +33,16 @@ pub(super) struct Trust {
     /// Only this workflow; may be repeated
     #[arg(long, value_name = "NAME")]
     workflow: Vec<String>,
-    /// Drop the versions that were trusted before
+    /// Forget the versions that were trusted before
     #[arg(long)]
     only: bool,
-    /// Take it back
+    /// Revoke the trust
     #[arg(long, conflicts_with = "only")]
     revoke: bool,
     /// Print the record instead of writing it
     #[arg(long, conflicts_with = "revoke")]
     export: bool,
-    /// Do not ask; it needs the terminal anyway
+    /// Do not ask; still needs a terminal
     #[arg(long)]
     yes: bool,
 }
@@ -68,7 +68,7 @@ impl Verb for Trust {
             let said = TrustSaid { revoked: Some(dir.display().to_string()), ..TrustSaid::default() };
             return done(context, &said, "not trusted any more", &shown);
         }
-        // Before the question: what changes while the person looks is not covered.
+        // Before the question: a change while the person reads is not covered.
         let items = Look::at(&dir).items().and_then(|items| choice.of(items)).map_err(fail)?;
         let after = choice.agreed(&before, &items);
         if self.export {
@@ -93,7 +93,7 @@ impl Verb for Trust {
     }
 }
 
-/// Shows what would run: what is new whole, what changed as a difference, and the rest in one line each.
+/// Shows what would run: new items in full, changed ones as a difference, the rest in one line each.
 fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
     let output = &mut context.output;
     if output.json {
@@ -104,7 +104,7 @@ fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
     }
     for item in items {
         let state = before.state(item);
-        // The usual limits say nothing.
+        // Default limits are not shown.
         if item.key == Key::Limits && item.description.is_empty() && !matches!(state, State::Changed(_)) {
             continue;
         }
@@ -131,13 +131,13 @@ fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
     }
 }
 
-/// What else is to be said about an item that was never seen.
+/// The further details of a new item.
 fn whole(output: &mut Output, item: &Item) {
     match &item.what {
         // Its text is in a file to read; its difference is not.
         What::Workflow { .. } => return,
         What::Limits | What::Agent { .. } => {
-            // Those two are part of what was said already.
+            // Those two were already shown.
             let is_new = |line: &&String| !line.starts_with("command: ") && !line.starts_with("env: ");
             item.table().filter(is_new).for_each(|line| detail(output, line));
         }
@@ -183,7 +183,7 @@ fn detail(output: &mut Output, line: &str) {
     output.line(line.trim_end());
 }
 
-/// A line about a file with so much of its number as people compare.
+/// A line about a file with its digest shortened to what people compare.
 fn shortened(line: &str) -> String {
     match line.rsplit_once(" sha256:") {
         Some((path, digits)) if digits.len() == 64 => format!("{path} sha256:{}", &digits[..12]),
@@ -191,7 +191,7 @@ fn shortened(line: &str) -> String {
     }
 }
 
-/// Says what was done.
+/// Reports what was done.
 fn done(context: &mut Context, said: &TrustSaid, words: &str, dir: &str) -> Result<(), Fail> {
     context.done = true;
     match context.output.json {

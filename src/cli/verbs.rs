@@ -1,4 +1,4 @@
-//! The table of verbs: from it come dispatch, help, completions and man pages, so none can differ from another.
+//! The table of verbs: dispatch, help, completions and man pages all come from it, so none can differ from another.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ pub(super) struct Entry {
     pub(super) run: fn(&Entry, Vec<OsString>) -> ExitCode,
 }
 
-/// Where a verb stands in the overview.
+/// The place of a verb in the overview.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
     Mail,
@@ -26,7 +26,7 @@ pub(super) enum Group {
     Home,
     Look,
     Tools,
-    /// Not shown: what other programs call.
+    /// Not shown: called by other programs.
     Hidden,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn find(name: &str) -> Option<&'static Entry> {
     VERBS.iter().find(|e| e.name == name)
 }
 
-/// Verbs that a mistyped one may have meant.
+/// Verbs that a mistyped one may mean.
 pub(super) fn nearest(name: &str) -> Vec<String> {
     let mut near: Vec<(usize, &str)> = VERBS
         .iter()
@@ -120,8 +120,8 @@ pub(super) fn tree() -> Command {
         .subcommands(verbs)
 }
 
-/// The text of `postroom --help`: one screen. What every agent needs has a line each; the rest is named, and
-/// `postroom help COMMAND` tells of it.
+/// The text of `postroom --help`: one screen. The verbs that every agent needs have a line each; the rest is named, and
+/// `postroom help COMMAND` explains it.
 pub(super) fn overview() -> String {
     let mut text = String::from(
         "Mail for coding agents, on plain files.\n\n\

@@ -13,17 +13,17 @@ use crate::message::{Protocol, protocol, visible};
 use crate::post::Failure;
 use crate::view::rooms as view;
 
-/// Say whether files are valid messages, of which protocol, and what is wrong
+/// Check whether files are valid messages, of which protocol, and what is wrong
 ///
-/// One line per file: `FILE: valid maildir`, or what is wrong with line and field. What a reader has to guess follows in
-/// brackets. Exits 4 if any is not valid.
+/// One line per file: `FILE: valid maildir`, or the error with line and field. Values that a reader has to guess follow
+/// in brackets. Exits 4 if any is not valid.
 #[derive(Debug, Args)]
 pub(super) struct Verify {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-/// The longest file that is looked at.
+/// The largest file that is read.
 const LIMIT: u64 = 64 * 1024 * 1024;
 
 impl Verb for Verify {

@@ -14,7 +14,7 @@ use crate::view::check as view;
 
 /// Block until mail is there, then show its headers
 ///
-/// Ends at once if mail is there already (exit 0); exits 1 when the time is over. Uses no CPU while it waits.
+/// Ends at once if there is mail already (exit 0); exits 1 when the time is over. Uses no CPU while it waits.
 #[derive(Debug, Args)]
 pub(super) struct Wait {
     /// Give up after this time (seconds, or 30m, 2h)

@@ -47,13 +47,13 @@ enum Deed {
         #[arg(long)]
         follow: bool,
     },
-    /// Show the workflows there are, and the newest runs
+    /// Show all workflows, and the newest runs
     List {
         /// At most this many runs
         #[arg(long, value_name = "N", default_value_t = 20)]
         limit: usize,
     },
-    /// Show how a run stands, or the result of one of its steps
+    /// Show the state of a run, or the result of one of its steps
     Show {
         /// A run, by its id or the digits at its end
         run: String,
@@ -67,16 +67,16 @@ enum Deed {
         /// For Mermaid
         #[arg(long)]
         mermaid: bool,
-        /// Its definition as it is, to copy and change
+        /// Its definition, unchanged, to copy and edit
         #[arg(long, conflicts_with = "mermaid")]
         yaml: bool,
     },
-    /// See whether a workflow is right: every fault with its line and column
+    /// Check a workflow: shows every fault with line and column
     Check {
         /// Its name, or the path of its file
         name: String,
     },
-    /// Carry a run on from its mail, as a dispatcher would
+    /// Carry a run from its mail, as a dispatcher would
     Resume {
         /// A run, by its id or the digits at its end
         run: String,
@@ -84,12 +84,12 @@ enum Deed {
         #[arg(long)]
         follow: bool,
     },
-    /// End a run; what nobody has begun is taken back
+    /// End a run; requests that nobody has begun are withdrawn
     Cancel {
         /// A run, by its id or the digits at its end
         run: String,
     },
-    /// Do a run again from a step on
+    /// Repeat a run from a step on
     Retry {
         /// A run, by its id or the digits at its end
         run: String,
@@ -177,11 +177,11 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
     Ok(())
 }
 
-/// Carries a run on once, so that what can be sent is sent before the command ends.
+/// Carries a run once, so that everything possible is sent before the command ends.
 fn carry_once(context: &Context, post: &Post, run: &str) -> Result<Engine, Fail> {
     if let Some(runs) = Runs::existing(post.room())? {
         let gate = dispatch::gate_starter(&context.root);
-        // A dispatcher may be at it just now; what is shown then must hold what this command did.
+        // A dispatcher may be carrying it now; the output must include what this command did.
         let carried = Carrier::default().carry_in_turn(post, &runs, run, &gate)?;
         carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
         return Ok(look_at(post, &runs, run)?);
@@ -189,7 +189,7 @@ fn carry_once(context: &Context, post: &Post, run: &str) -> Result<Engine, Fail>
     Err(no_run(run, &[]))
 }
 
-/// Follows a run and ends as it does.
+/// Follows a run and exits with its result.
 fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
     let status = follow(context, post, run)?;
     if context.output.json
@@ -218,7 +218,7 @@ fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
     }
 }
 
-/// The first step that failed, and how.
+/// The first failed step, and how it failed.
 fn failed_step(post: &Post, run: &str) -> Result<Option<(String, String)>, Fail> {
     let Some(runs) = Runs::existing(post.room())? else { return Ok(None) };
     let engine = look_at(post, &runs, run)?;
@@ -239,7 +239,7 @@ fn no_run(wanted: &str, fitting: &[String]) -> Fail {
     }
 }
 
-/// The run that is meant.
+/// The selected run.
 pub(super) fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record), Fail> {
     let runs = Runs::existing(post.room())?;
     let id = start::find(runs.as_ref(), wanted)?.map_err(|fitting| no_run(wanted, &fitting))?;
@@ -248,7 +248,7 @@ pub(super) fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record),
         Some(record) => Ok((runs, id, record)),
         None => Err(Fail::told(
             Failure::NotDone,
-            format!("what is kept of the run {id} cannot be read"),
+            format!("the records of the run {id} cannot be read"),
             &format!("its files are in {}", post.room().path().join(".workflows/runs").join(&id).display()),
         )),
     }
@@ -262,11 +262,11 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
     let (runs, id, _) = meant(post, wanted)?;
     let gate = dispatch::gate_starter(&context.root);
     if look_at(post, &runs, &id)?.status() == Status::InProgress {
-        // The mark may be lost where the mail is not.
+        // The mark may be lost even if the mail is not.
         runs.set_open(&id, true)?;
     }
     let Some(carried) = Carrier::default().carry(post, &runs, &id, &gate)? else {
-        // Whoever only wants to see it through need not be the one who carries it.
+        // A follower does not have to be the carrier.
         if follows {
             return end_of(context, post, &id);
         }
@@ -294,7 +294,7 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
     }
 }
 
-/// Writes a person's word about a run, and carries it on.
+/// Writes a person's command about a run, and carries it.
 fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Result<(), Fail> {
     let post = context.project_post()?;
     if follows {
@@ -329,7 +329,7 @@ fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Re
     Ok(())
 }
 
-/// Run a gate of a workflow, to the end (what a dispatcher starts)
+/// Run a gate of a workflow, to the end (started by a dispatcher)
 #[derive(Debug, Args)]
 pub(super) struct WorkflowGate {
     run: String,

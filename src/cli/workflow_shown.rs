@@ -1,4 +1,4 @@
-//! `postroom workflow list`, `show`, `graph`, `check`: what there is and how it stands. Nothing is changed.
+//! `postroom workflow list`, `show`, `graph`, `check`: workflows and their state. Changes nothing.
 
 use super::context::Context;
 use super::fail::Fail;
@@ -15,7 +15,7 @@ use crate::workflow::{graph, inputs, start};
 
 pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
     let workflows = all();
-    // Without a room there are workflows all the same.
+    // Workflows exist even without a room.
     let post = context.project_post().ok();
     let runs = match &post {
         Some(post) => Runs::existing(post.room())?,
@@ -117,7 +117,7 @@ pub(super) fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> R
     Ok(())
 }
 
-/// What a step waits for that is done once for each item, and which of them failed.
+/// The open and failed items of a `foreach` step.
 fn open_items(state: &StepState) -> impl Iterator<Item = String> {
     let open = state.items.iter().enumerate().filter(|(_, item)| item.outcome != Some(Ok(())));
     open.map(|(index, item)| {
@@ -130,7 +130,7 @@ fn open_items(state: &StepState) -> impl Iterator<Item = String> {
     })
 }
 
-/// What came of one step.
+/// The result of one step.
 fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail> {
     let Some(index) = engine.definition().step(step) else {
         let names: Vec<&str> = engine.definition().steps.iter().map(|step| step.name.as_str()).collect();
@@ -157,7 +157,7 @@ fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail
 pub(super) fn draw(context: &mut Context, name: &str, mermaid: bool, yaml: bool) -> Result<(), Fail> {
     let found = find(name)?;
     if yaml {
-        // As it is, right or wrong: it is there to be copied, and an error points into it.
+        // Unchanged, even if invalid: it is there to be copied, and errors point into it.
         match context.output.json {
             true => {
                 let (name, file, yaml) = (&found.name, found.path(), &found.text);
@@ -184,7 +184,7 @@ pub(super) fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
     let found = find(name)?;
     let (steps, problems): (usize, Vec<Problem>) = match found.parsed() {
         Err(problems) => (0, problems),
-        // Who is there can be told only where there is a room.
+        // Recipients can be checked only where there is a room.
         Ok(definition) => {
             let strangers = match context.project_post() {
                 Ok(post) => {

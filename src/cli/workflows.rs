@@ -1,4 +1,4 @@
-//! Where workflows lie: in the project around the working directory, and in the program itself.
+//! Finds workflows: in the project around the working directory, and in the program itself.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -20,14 +20,14 @@ use crate::workflow::templates::{SHIPPED, shipped};
 pub(super) struct Found {
     pub(super) name: String,
     pub(super) text: String,
-    /// Its file; a shipped one has none.
+    /// Its file. `None` for a shipped one.
     pub(super) file: Option<PathBuf>,
     /// The directory in which its gates run.
     pub(super) project: PathBuf,
 }
 
 impl Found {
-    /// What people call the file.
+    /// Its file name for people.
     pub(super) fn shown(&self) -> String {
         match &self.file {
             Some(file) => file.display().to_string(),
@@ -35,12 +35,12 @@ impl Found {
         }
     }
 
-    /// Its path, for a document; a shipped one has none.
+    /// Its path for a document. `None` for a shipped one.
     pub(super) fn path(&self) -> Option<String> {
         self.file.as_ref().map(|file| file.display().to_string())
     }
 
-    /// Whether it is called so that it can be run.
+    /// Whether its name allows it to be run.
     pub(super) fn is_named(&self) -> bool {
         reading::is_name(&self.name)
     }
@@ -49,7 +49,7 @@ impl Found {
         reading::parse(&self.text, &self.name)
     }
 
-    /// The same, or an error that tells everything that is wrong.
+    /// The definition, or an error with all problems.
     pub(super) fn definition(&self) -> Result<Definition, Fail> {
         self.parsed().map_err(|problems| self.wrong(&problems, Failure::Refused))
     }
@@ -59,18 +59,18 @@ impl Found {
         Fail::Told(code, lines.join("\n"), vec!["docs/workflows.md tells what may stand there".to_owned()])
     }
 
-    /// `FILE:LINE:COLUMN: what is wrong`, as editors know it.
+    /// `FILE:LINE:COLUMN: what is wrong`, as editors expect it.
     pub(super) fn line(&self, problem: &Problem) -> String {
         format!("{}:{}:{}: {}", self.shown(), problem.place.line, problem.place.column, problem.message)
     }
 
-    /// Refuses what a repository would run until the person has looked at it.
+    /// Refuses a repository's workflow until the person has trusted it.
     pub(super) fn must_be_trusted(&self) -> Result<(), Fail> {
         let Some(file) = &self.file else { return Ok(()) };
         let project = self.project.display();
         let inside = file.strip_prefix(&self.project).unwrap_or(file);
         let is_own = PLACES.iter().any(|place| inside.parent() == Some(Path::new(place)));
-        // A link leads to bytes that the person's word does not cover.
+        // A link leads to bytes that the trust does not cover.
         if !is_own || file.is_symlink() {
             return Err(Fail::told(
                 Failure::Refused,
@@ -89,7 +89,7 @@ impl Found {
     }
 }
 
-/// The workflow of a name, else the file of a path.
+/// Finds a workflow by name, else the file of a path.
 pub(super) fn find(name: &str) -> Result<Found, Fail> {
     if name.ends_with(".yaml") || name.ends_with(".yml") {
         let file = std::path::absolute(name).unwrap_or_else(|_| PathBuf::from(name));
@@ -144,7 +144,7 @@ pub(super) fn find(name: &str) -> Result<Found, Fail> {
     }
 }
 
-/// The file of this name among the workflows, which no workflow can have.
+/// A file of this name among the workflows whose name no workflow can have.
 fn misnamed(name: &str) -> Option<PathBuf> {
     if name.contains(['/', '\0']) {
         return None;
@@ -154,7 +154,7 @@ fn misnamed(name: &str) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-/// All workflows that can be run from here, a nearer one before one of the same name.
+/// All workflows that can be run from here. A nearer one hides one of the same name.
 pub(super) fn all() -> Vec<Found> {
     let mut found: Vec<Found> = vec![];
     for project in above(&ThisProcess) {
@@ -200,7 +200,7 @@ fn read(file: &Path) -> Result<String, Fail> {
         ),
         _ => wrong(e.to_string()),
     })?;
-    // A pipe would be waited for, and a device never ends; what it is is seen before it is opened.
+    // A pipe would block and a device never ends, so the kind is checked before opening.
     if !metadata.is_file() {
         return Err(wrong("it is no file".to_owned()));
     }

@@ -1,9 +1,9 @@
 //! The dispatcher: finds waiting messages and starts a supervisor for each that may run now.
 //!
-//! It owns what is known of the moment: which messages wait, which supervisors run, what they came to. Any number of
-//! dispatchers may work on one room: who gets a message is decided by the claim, and how many run at once by the slots
-//! of each agent, which supervisors hold. Everything that happens comes through one channel: arrivals from a watch,
-//! what supervisors say, the wish to stop. Without waiting mail nothing is started, and a watch costs nothing.
+//! It holds the current state: which messages wait, which supervisors run, what they reported. Any number of
+//! dispatchers may work on one room: the claim decides who gets a message, and the slots of each agent, which
+//! supervisors hold, limit how many run at once. All events come through one channel: arrivals from a watch, reports of
+//! supervisors, the stop request. Without waiting mail nothing is started, and a watch costs nothing.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
@@ -24,22 +24,22 @@ use crate::name::MailboxId;
 use crate::post::{Post, Result};
 use crate::wait::{Watch, Woken};
 
-/// What is wanted.
+/// The options of a dispatcher.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Go on until told to stop.
+    /// Go on until stopped.
     pub watch: bool,
     /// At most this many runs.
     pub limit: Option<usize>,
     /// At most this many at once.
     pub parallel: usize,
-    /// Tell every second how those get on that run.
+    /// Report the progress of running agents every second.
     pub progress: bool,
-    /// Somebody follows the background work, which others may bring on.
+    /// Somebody follows the background work, which other processes may advance.
     pub followed: bool,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug)]
 pub enum Event<'a, N> {
     Started {
@@ -47,30 +47,30 @@ pub enum Event<'a, N> {
         file: &'a str,
         waiting: usize,
     },
-    /// What runs now, each with how long it has.
+    /// The current runs, each with its duration.
     Going {
         runs: &'a [(String, Duration, String)],
     },
     Ended {
         run: &'a Run,
     },
-    /// The background work got on.
+    /// The background work advanced.
     Background {
         news: &'a N,
     },
-    /// A message that starts nobody, and why.
+    /// A message that starts no agent, and why.
     Waits {
         agent: &'a str,
         why: &'a str,
     },
-    /// A supervisor that ended without a run: somebody else was quicker, or it could not be started.
+    /// A supervisor that ended without a run: another process was faster, or it could not be started.
     Nothing {
         agent: &'a str,
         why: Option<&'a str>,
     },
 }
 
-/// What a dispatcher hears.
+/// A signal to the dispatcher.
 #[derive(Debug)]
 enum Signal {
     Look,
@@ -79,7 +79,7 @@ enum Signal {
     Stop,
 }
 
-/// The way to tell a dispatcher that it is to stop; what runs goes on without it.
+/// Stops a dispatcher. Current runs go on without it.
 #[derive(Debug, Clone)]
 pub struct StopHandle(Sender<Signal>);
 
@@ -88,7 +88,7 @@ impl StopHandle {
         let _ = self.0.send(Signal::Stop);
     }
 
-    /// A handle, and whether it was used.
+    /// A handle, and a function that tells whether it was used.
     #[cfg(test)]
     pub(crate) fn for_test() -> (Self, impl Fn() -> bool) {
         let (tell, hear) = mpsc::channel();
@@ -96,16 +96,16 @@ impl StopHandle {
     }
 }
 
-/// How long a dispatcher sleeps at most between two looks.
+/// The longest sleep between two looks.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// How long it sleeps at most while the background work is busy.
+/// The longest sleep while the background work is busy.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// How long it sleeps at most while the background work is followed.
+/// The longest sleep while somebody follows the background work.
 const FOLLOWED: Duration = Duration::from_secs(1);
 
-/// The longest line of a supervisor that is read.
+/// The longest line that is read from a supervisor.
 const LINE: u64 = 256 * 1024;
 
 /// One dispatcher.
@@ -129,14 +129,14 @@ impl<'a> Dispatcher<'a> {
         StopHandle(self.tell.clone())
     }
 
-    /// What would be started: every message that waits and may run now; and why others would not be.
+    /// A dry run: every waiting message that may run now, and why others may not.
     pub fn waiting(&self) -> Result<(Vec<Key>, Vec<Remark>)> {
         let waiting = self.queue.waiting(&self.runs)?;
         Ok((waiting.messages, waiting.remarks))
     }
 
-    /// Runs what waits, and in a watch what comes, until it is told to stop. `start` makes the supervisor of a message.
-    /// Gives how many runs go on without it.
+    /// Runs waiting messages, and in a watch also new ones, until stopped. `start` starts the supervisor of a message.
+    /// Returns how many runs go on without it.
     pub fn run<B: Background>(
         &self,
         wanted: &Wanted,
@@ -154,7 +154,7 @@ impl<'a> Dispatcher<'a> {
         loop {
             let recovered = recover(self.queue.post, &self.runs, None)?;
             recovered.runs.iter().for_each(|run| tell(Event::Ended { run }));
-            // Before the look for mail: what it sends now is started now.
+            // Before the look for mail, so that what it sends is started at once.
             let progress = background.look(self.queue.post)?;
             progress.news.iter().for_each(|news| tell(Event::Background { news }));
             let Waiting { messages: waiting, due, mut faults, remarks } = self.queue.waiting(&self.runs)?;
@@ -174,7 +174,7 @@ impl<'a> Dispatcher<'a> {
             }
             let busy = progress.busy.then_some(BUSY);
             let nap = [due, shift.rest(now), progress.due, busy].into_iter().flatten().min().unwrap_or(LOOK);
-            // No watch tells what others have done to it.
+            // No watch reports what other processes did to it.
             let longest = if wanted.followed { FOLLOWED } else { LOOK };
             let nap = nap.clamp(Duration::from_millis(20), longest);
             if self.listen(wanted, nap, &mut shift, &mut tell) {
@@ -196,7 +196,8 @@ impl<'a> Dispatcher<'a> {
         let mut full: HashMap<&str, bool> = HashMap::new();
         for key in waiting {
             let Some((agent, id)) = self.queue.agent(&key.0) else { continue };
-            // Others may have taken all places of an agent; then no process is started to find that out.
+            // Other dispatchers may use all places of the agent; check before starting a process that would only find
+            // that out.
             let places = agent.settings.places();
             if !shift.may_begin(key, agent, now)
                 || *full.entry(&key.0).or_insert_with(|| !self.runs.has_slot(id.as_str(), places))
@@ -217,7 +218,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Waits until there may be something to do; `true`: it is to stop.
+    /// Waits until there may be something to do. `true` if it has to stop.
     fn listen<N>(
         &self,
         wanted: &Wanted,
@@ -252,7 +253,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Hears a supervisor to its end, beside everything else.
+    /// Reads the reports of a supervisor to its end, in a thread of its own.
     fn attend(&self, key: Key, mut child: Child) {
         let tell = self.tell.clone();
         thread::spawn(move || {
@@ -268,7 +269,7 @@ impl<'a> Dispatcher<'a> {
         });
     }
 
-    /// Watches the places where mail arrives, and where supervisors end. The watch stands before the first look.
+    /// Watches the directories where mail arrives and where supervisors end. The watch is set before the first look.
     fn watch(&self, arrivals: Box<dyn Fn() -> Vec<PathBuf> + Send>) -> Result<()> {
         let open = self.runs.dir.made_sub("open")?.path().to_owned();
         let fixed: Vec<_> = self.queue.directories().into_iter().chain([open]).collect();

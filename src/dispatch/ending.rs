@@ -1,12 +1,12 @@
-//! How a message of a run ended, and the run with it.
+//! The final state of a message, or of a run.
 
 use super::runs::RunState;
 
-/// The last state of a message, or of a whole run, and why it is not done.
+/// The final state of a message or a whole run, and why it is not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ending {
     pub(super) state: RunState,
-    /// Of one that is done: a remark, if there is something to say.
+    /// If it is done: a remark, or empty.
     pub(super) why: String,
 }
 
@@ -24,7 +24,7 @@ impl Ending {
         Self { state: RunState::Failed, why: why.into() }
     }
 
-    /// A run ends as the worst of its messages; of equals the first one counts.
+    /// A run ends as the worst of its messages. Among equals the first counts.
     pub(super) fn of_run(messages: Vec<Self>) -> Self {
         let badness = |ending: &Self| match ending.state {
             RunState::Done => 0,

@@ -1,5 +1,5 @@
-//! Guards: when a message is not given to an agent although it waits. Whoever hits one is told the reason, and the message
-//! is parked as failed, because trying again would only hit it again.
+//! Guards: the limits that keep a waiting message from an agent. A message over a limit is parked as failed, because a
+//! retry would hit the limit again, and its sender gets the reason.
 
 use super::runs::key;
 use super::tally::Counted;
@@ -9,13 +9,13 @@ use crate::settings::agents::DispatchSettings;
 
 pub use crate::post::THREAD;
 
-/// How many automatic steps led to a message.
+/// The number of automatic steps that led to a message.
 pub fn hops(envelope: &Envelope) -> u32 {
     envelope.extra(HOPS).and_then(|hops| hops.parse().ok()).unwrap_or(0)
 }
 
-/// The number of a thread, as far as the message itself tells: that of its first message. Digits and nothing else,
-/// because it goes into the environment of an agent, where no text of a message may go.
+/// The id of a thread, as far as the message knows it: that of its first message. Hex digits only, because it goes into
+/// the environment of an agent, where no text of a message may go.
 pub fn thread(envelope: &Envelope) -> String {
     let is_number = |text: &&str| {
         text.len() == 32 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
@@ -26,7 +26,7 @@ pub fn thread(envelope: &Envelope) -> String {
     }
 }
 
-/// Why a message must not be run, if anything stands against it. `rooms`: whose mail starts the agent, beside this room's.
+/// The reason why a message must not be run. `None` if it may. `rooms`: other rooms whose mail starts the agent.
 pub fn refuse(
     settings: &DispatchSettings,
     rooms: &[String],

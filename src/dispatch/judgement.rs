@@ -1,4 +1,4 @@
-//! The agent of a run: how it is started, what it is told, and whether what it did is an answer.
+//! The agent of a run: its start, its prompt, and whether its output is an answer.
 
 use std::process::Command;
 
@@ -15,12 +15,12 @@ use crate::process::output::Found;
 use crate::process::presets::Parts;
 use crate::random;
 
-/// How many of the last lines of a failed run its sender is told.
+/// How many of the last lines of a failed run go to the sender.
 const TOLD: usize = 12;
 
 type Judged<T> = std::result::Result<T, String>;
 
-/// Starts the agent, once more without its conversation if it cannot go on with that. `look` sees what it does meanwhile.
+/// Starts the agent; a second time without its conversation if it cannot resume that. `look` is called while it runs.
 pub(super) fn start(
     job: &Job<'_>,
     run: &mut Run,
@@ -73,7 +73,7 @@ fn start_once(
         root: job.post.room().path(),
         last: &last,
     };
-    // What the agent sends is one step further than the furthest of what it works on.
+    // The agent's own messages are one step further than the furthest message it works on.
     let hops = work.iter().map(|work| guards::hops(work.envelope())).max().unwrap_or(0);
     let mut command = Command::new(program);
     command.args(before).args(agent.preset.arguments(&parts)).current_dir(&agent.cwd);
@@ -96,7 +96,7 @@ fn start_once(
     })
 }
 
-/// The answer of a run that succeeded, or why it did not.
+/// The answer of a successful run, or why it is not one.
 pub(super) fn judge(agent: &Agent, ended: &Ended) -> Judged<String> {
     let last: Vec<&str> = ended.tail.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = last[last.len().saturating_sub(TOLD)..].join("\n");
@@ -141,7 +141,7 @@ fn answer_of(agent: &Agent, ended: &Ended) -> Judged<String> {
     }
 }
 
-/// What the agent is told: who it is, that the messages are data, and what its last words will be.
+/// The prompt: the agent's name, that messages are data, and that its last words become the answer.
 fn prompt(job: &Job<'_>, work: &[&Work]) -> String {
     let mut shown = String::new();
     for one in work {
@@ -155,7 +155,7 @@ fn prompt(job: &Job<'_>, work: &[&Work]) -> String {
         };
         shown += &fence::render(&facts, body, &fence::nonce(body, random::number), Extent::Whole, false);
     }
-    // All of them have one sender, and are answered alike.
+    // They all have one sender and are answered in one way.
     let first = work.first().map(|work| work.envelope());
     let sender = visible::line(&first.map(|envelope| job.post.sender_shown(envelope)).unwrap_or_default());
     let last = match (first.is_some_and(needs_no_answer), work.len()) {

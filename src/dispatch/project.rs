@@ -1,8 +1,9 @@
-//! The project of an agent: the agents of one project alone work for a mailbox.
+//! The project of an agent: only the agents of one project work for a mailbox.
 //!
-//! Projects may share a room and have agents of the same name, and mail does not say whose it is. So the first project whose
-//! dispatcher works for a mailbox is noted in its home. Another one is refused as long as that one is there and still has such an
-//! agent, and so is a step of a run that another project began. The worktrees of a repository are one project.
+//! Projects may share a room and have agents of the same name, and mail does not name a project. So the first project
+//! whose dispatcher works for a mailbox is noted in the mailbox's home. Another project is refused while the first one
+//! exists and still has such an agent. A step of a run that another project began is also refused. All worktrees of a
+//! repository are one project.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use crate::repository::{self, Repository};
 use crate::room::Room;
 use crate::settings::{self, Project};
 
-/// Finds the project in which a run of a workflow was started, by the id of the run; `None`: it is no run.
+/// Finds the project in which a workflow run was started, by the run's id. `None` if it is not a run.
 pub type ProjectOf = fn(&Room, &str) -> mailbox::fault::Result<Option<PathBuf>>;
 
 /// The file in the home of a mailbox.
@@ -45,7 +46,7 @@ impl Note {
         Ok(Self { v: 1, project, dir: dir.to_owned() })
     }
 
-    /// Whether its project still has an agent of a name. What cannot be read may have.
+    /// Whether its project still has an agent of this name. An unreadable project may have one.
     fn has(&self, name: &str) -> bool {
         let read = || Dir::outside(&self.dir)?.read(settings::FILE, settings::LARGEST);
         match read().if_any().map(Option::flatten) {
@@ -67,7 +68,7 @@ pub(super) fn check(post: &Post, agents: &[(Agent, MailboxId)]) -> Result<()> {
     Ok(())
 }
 
-/// Notes for whom the agents work from now on.
+/// Notes the project of each agent's mailbox.
 pub(super) fn note(post: &Post, agents: &[(Agent, MailboxId)]) -> Result<()> {
     for (agent, id) in agents {
         if let Some((home, note)) = differs(post, agent, id)? {
@@ -77,7 +78,7 @@ pub(super) fn note(post: &Post, agents: &[(Agent, MailboxId)]) -> Result<()> {
     Ok(())
 }
 
-/// What is to be noted of an agent, if it is not; refused: another project works for its mailbox.
+/// The note to write for an agent. `None` if it exists. An error if another project works for its mailbox.
 fn differs(post: &Post, agent: &Agent, id: &MailboxId) -> Result<Option<(Dir, Note)>> {
     let Some(dir) = &agent.project else { return Ok(None) };
     let Some(home) = post.room().root().sub_if_any(id.as_str())? else { return Ok(None) };
@@ -94,7 +95,7 @@ fn differs(post: &Post, agent: &Agent, id: &MailboxId) -> Result<Option<(Dir, No
     }
 }
 
-/// Why a message is none of this agent's: it is a step of a run of another project.
+/// Why this agent must not take a message: it is a step of another project's run.
 pub(super) fn refuse(
     post: &Post,
     agent: &Agent,
@@ -106,6 +107,6 @@ pub(super) fn refuse(
     let is_foreign = Note::of(&theirs)?.project != Note::of(dir)?.project;
     Ok(is_foreign.then(|| {
         let (theirs, ours) = (theirs.display(), dir.display());
-        format!("it is a step of a run of {theirs}, and this agent is one of {ours}")
+        format!("it is a step of a run of {theirs}, but this agent belongs to {ours}")
     }))
 }

@@ -1,20 +1,21 @@
-//! Pruning: how many runs are kept, and how much of what they printed. The oldest go first, never one that goes on.
+//! Pruning: limits the number of kept runs, and the size of their output. The oldest go first; a running one never
+//! goes.
 
 use super::runs::Runs;
 use crate::clock::Timestamp;
 use crate::mailbox::fault::Result;
 
-/// How many runs are kept, and how many more there may be before the oldest go.
+/// How many runs are kept, and how many more may exist before the oldest are removed.
 const KEPT: usize = 1000;
 const OVER: usize = 50;
 
-/// How much all runs together may keep, and from how much of one it is worth to look.
+/// The limit for the output of all runs together, and the output of one run from which that is checked.
 const HEAVIEST: u64 = 1024 * 1024 * 1024;
 const MUCH: u64 = 1024 * 1024;
 
 impl Runs {
-    /// Sees to it that runs and threads do not become too many. A run that printed much does so itself, of the others one in
-    /// sixteen: a run is not to pay for how many came before it.
+    /// Keeps the number of runs and threads bounded. A run with much output always checks, of the others one in
+    /// sixteen, so that the cost of a run does not grow with the number of earlier runs.
     pub fn tidy_up(&self, after: &str, now: Timestamp) {
         if after.ends_with('0') || self.size(after) > MUCH {
             let _ = self.prune(after);
@@ -22,8 +23,8 @@ impl Runs {
         }
     }
 
-    /// Removes the oldest runs when there are more than are kept, or, after one that printed much, when all of them
-    /// together keep too much; gives how many went.
+    /// Removes the oldest runs when there are too many, or, after one with much output, when all together are too
+    /// large. Returns how many were removed.
     fn prune(&self, after: &str) -> Result<usize> {
         let mut ids = self.ids()?;
         let many = ids.len().saturating_sub(if ids.len() < KEPT + OVER { ids.len() } else { KEPT });
@@ -39,7 +40,7 @@ impl Runs {
         Ok(ids.iter().filter(gone).count())
     }
 
-    /// How many of these, the oldest, have to go so that the rest is not too large.
+    /// How many of these, oldest first, have to go so that the rest is small enough.
     fn too_heavy(&self, ids: &[String]) -> usize {
         let mut kept = 0;
         let newest = ids.iter().rev().take_while(|id| {
@@ -49,7 +50,7 @@ impl Runs {
         ids.len() - newest.count()
     }
 
-    /// How much a run has printed.
+    /// The size of a run's output.
     fn size(&self, id: &str) -> u64 {
         let Ok(dir) = self.dir_of(id) else { return 0 };
         let size = |name: &str| dir.stat(name).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
@@ -72,7 +73,7 @@ mod tests {
         (temp, runs)
     }
 
-    /// A run that has ended and printed this much; the file is sparse.
+    /// An ended run with this much output; the file is sparse.
     fn ended(runs: &Runs, second: i64, printed: u64) -> String {
         let open = runs.begin(Timestamp::from_parts(second, 0)).unwrap();
         let id = open.id.clone();

@@ -1,5 +1,5 @@
-//! The queue: which messages wait for which agents, in the order of §3.4 of the protocols: by priority, then as each
-//! mailbox orders its own (step, time, id). In a room waiting raises priority, so that nothing starves; in a `.claude` tree
+//! The queue: which messages wait for which agents, in the order of protocols §3.4: by priority, then by each mailbox's
+//! own order (step, time, id). In a room, waiting raises the priority, so that no message starves; in a `.claude` tree
 //! it does not.
 
 use std::collections::{HashMap, HashSet};
@@ -16,37 +16,37 @@ use crate::message::Priority;
 use crate::name::MailboxId;
 use crate::post::{Me, Post, Result};
 
-/// A message that waits: its agent and its file.
+/// A waiting message: its agent and its file.
 pub type Key = (String, String);
 
-/// Something to say about an agent.
+/// A remark about an agent.
 pub type Remark = (String, String);
 
-/// How long a message waits before it counts as of the next higher priority, in a room.
+/// In a room, the waiting time that raises a message to the next priority.
 const AGEING: Duration = Duration::from_secs(15 * 60);
 
-/// What waits for everyone.
+/// All waiting messages.
 #[derive(Debug)]
 pub(super) struct Waiting {
     /// The messages that may be started now, in order.
     pub(super) messages: Vec<Key>,
-    /// How long until the next that has to wait may be started.
+    /// The time until the next postponed message may be started.
     pub(super) due: Option<Duration>,
-    /// Agents whose mailbox cannot be looked into, and why.
+    /// Agents whose mailbox cannot be read, and why.
     pub(super) faults: Vec<Remark>,
-    /// Messages that start nobody, and why.
+    /// Messages that start no agent, and why.
     pub(super) remarks: Vec<Remark>,
 }
 
-/// Everyone who can be started, and what waits for them.
+/// All agents that can be started, and their waiting messages.
 #[derive(Debug)]
 pub struct Queue<'a> {
     pub(super) post: &'a Post,
     /// By their names.
     pub(super) agents: Vec<(Agent, MailboxId)>,
-    /// Those whose messages lie elsewhere: only a look into their mailbox tells whether something waits.
+    /// Mailboxes that keep their messages elsewhere: only opening them tells whether something waits.
     elsewhere: HashSet<MailboxId>,
-    /// Trees in which an agent may write by hand to somebody outside.
+    /// Trees in which an agent may write by hand to a mailbox outside.
     trees: Vec<PathBuf>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Queue<'a> {
         self.agents.get(at)
     }
 
-    /// What waits now.
+    /// The messages that wait now.
     pub(super) fn waiting(&self, runs: &Runs) -> Result<Waiting> {
         let now = self.post.room().clock().now();
         let postponed: HashMap<String, Timestamp> =
@@ -81,15 +81,15 @@ impl<'a> Queue<'a> {
         };
         let mut all = vec![];
         for (Agent { name, settings, .. }, id) in &self.agents {
-            // What cannot be looked at may be there; a look into the mailbox says what is wrong.
+            // If this cannot be checked, assume yes; opening the mailbox reports the error.
             let written_to = |tree: &PathBuf| !matches!(is_dir(&tree.join("inboxes").join(name)), Ok(false));
             if !self.elsewhere.contains(id) && self.post.is_still(id) && !self.trees.iter().any(written_to) {
                 continue;
             }
-            // Opened anew at each look: there may be more mailboxes than a process may have files open.
+            // Opened at each look, because there may be more mailboxes than a process may have open files.
             let (me, listing) = match self.look_into(id) {
                 Ok(found) => found,
-                // One mailbox that cannot be looked into is no reason to leave the others alone.
+                // One unreadable mailbox must not block the others.
                 Err(e) => {
                     waiting.faults.push((name.clone(), e.to_string()));
                     continue;
@@ -105,7 +105,7 @@ impl<'a> Queue<'a> {
                 if !postponed.is_empty() && postponed.contains_key(&key(me.id.as_str(), &file)) {
                     continue;
                 }
-                // Mailboxes are merged by time, and within one its own order holds.
+                // Mailboxes are merged by time; within one its own order holds.
                 let (rank, time) = match rank_of(&me, &file, now) {
                     Ok(Some(rank)) => rank,
                     Ok(None) => {
@@ -114,7 +114,7 @@ impl<'a> Queue<'a> {
                             .push((name.clone(), format!("{file} is doubtful and starts no agent; read it")));
                         continue;
                     }
-                    // The others need not wait for it.
+                    // The other messages do not wait for it.
                     Err(e) => {
                         waiting.faults.push((name.clone(), e.to_string()));
                         continue;
@@ -130,7 +130,7 @@ impl<'a> Queue<'a> {
         Ok(waiting)
     }
 
-    /// A mailbox brought up to date, and what waits in it, in its own order.
+    /// Updates a mailbox, and lists its waiting messages in its own order.
     fn look_into(&self, id: &MailboxId) -> Result<(Me, Listing)> {
         let me = self.post.other(id)?;
         self.post.look_into(&me)?;
@@ -138,7 +138,7 @@ impl<'a> Queue<'a> {
         Ok((me, listing))
     }
 
-    /// What cannot be read, each with the reason.
+    /// Unreadable files, each with the reason.
     fn unreadable(&self, me: &Me, files: Vec<String>) -> Vec<(String, String)> {
         let why = |file: String| {
             let broken = self.post.why_unreadable(me, &file)?;
@@ -147,7 +147,7 @@ impl<'a> Queue<'a> {
         files.into_iter().filter_map(why).collect()
     }
 
-    /// Where mail arrives.
+    /// The directories where mail arrives.
     pub(super) fn directories(&self) -> Vec<std::path::PathBuf> {
         let dirs = |(_, id): &(Agent, MailboxId)| {
             self.post.other(id).and_then(|me| self.post.watched(&me)).unwrap_or_default()
@@ -156,7 +156,7 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// The priority of a message, as a number that is smaller the more urgent it is, and its time. `None`: it starts nobody.
+/// The priority of a message as a number, smaller for more urgent, and its time. `None` if it starts no agent.
 fn rank_of(me: &Me, file: &str, now: Timestamp) -> Result<Option<(u8, Timestamp)>> {
     let Some(urgency) = me.mailbox.urgency(file)? else { return Ok(Some((2, now))) };
     let steps = (now.since(urgency.since).as_secs() / AGEING.as_secs()).min(3);

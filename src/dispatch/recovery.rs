@@ -1,10 +1,10 @@
-//! Recovery: what a supervisor that was killed left behind is finished by whoever sees it first.
+//! Recovery: the first process that notices a killed supervisor finishes its run.
 //!
-//! The lock of a run in `open/` is free although its record says that it runs: nobody waits for its agent any more. First
-//! every process of that run is ended, so that no second copy is ever beside it. Then its message is done, if it was
-//! answered; else it goes back with its attempt counted, at once, or is given up after the last one. Only a claim whose
-//! terms name the run is touched, never one that somebody made by hand. Killed itself, a recovery is begun again by
-//! the next.
+//! The lock of the run in `open/` is free although its record says that it runs, so nobody waits for its agent. First
+//! every process of that run is ended, so that no second copy ever runs beside it. If its message was answered, it is
+//! done. Otherwise it goes back at once with its attempt counted, or is given up after the last attempt. Only a claim
+//! whose terms name the run is touched, never one that somebody made by hand. If a recovery is killed, the next one
+//! repeats it.
 
 use super::ending::Ending;
 use super::runs::{Run, RunState, Runs};
@@ -14,27 +14,28 @@ use crate::os::Supervisor;
 use crate::post::{Answered, Error, Held, Me, Post, Result, SET_BACK};
 use crate::process::marked;
 
-/// Why a run ended that nobody saw end.
+/// The reason recorded for a run whose end nobody saw.
 const KILLED: &str = "its supervisor was killed";
 
-/// Held while somebody looks for dead supervisors.
+/// Held by the process that looks for dead supervisors.
 const TURN: &str = "recovery.lock";
 
-/// What was found.
+/// The result of a recovery.
 #[derive(Debug, Default)]
 pub struct Recovered {
     pub runs: Vec<Run>,
-    /// A process is left that cannot be ended, so its agent has no place yet.
+    /// A process cannot be ended, so its agent's place is still taken.
     pub stuck: bool,
-    /// Agents whose run could not be finished now, and why; the next look tries again.
+    /// Agents whose run could not be finished now, and why; the next recovery tries again.
     pub faults: Vec<(String, String)>,
 }
 
 /// Finishes all runs whose supervisors are dead, or those of one mailbox.
 pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recovered> {
     let mut recovered = Recovered::default();
-    // One at a time: a lock that another recovery holds would pass for a supervisor that lives, and its agent would get a
-    // second run beside what is being ended. Who has a message to start waits; who only looks leaves it to the other.
+    // One at a time: a lock held by another recovery would look like a living supervisor, and the agent would get a
+    // second run beside the one being ended. A caller with a message to start waits for the lock; one that only looks
+    // skips the recovery.
     let _turn = match mailbox {
         Some(_) => runs.dir.lock(TURN)?,
         None => match runs.dir.try_lock(TURN, Hold::Alone)? {
@@ -45,7 +46,7 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
     for id in runs.open_ids()? {
         let Some(lock) = runs.dir.sub("open")?.try_left_lock(&id)? else { continue };
         let Some(mut run) = runs.get(&id)? else {
-            // Killed before it recorded anything, so before it claimed anything.
+            // It was killed before it recorded or claimed anything.
             runs.forget_open(&id);
             continue;
         };
@@ -74,7 +75,7 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
     Ok(recovered)
 }
 
-/// Brings the message of a dead run into the state it belongs in.
+/// Moves the messages of a dead run to the state they belong in.
 fn finish(post: &Post, run: &Run) -> Result<Ending> {
     let me = match post.act_as(&run.mailbox) {
         Err(Error::UnknownName { .. } | Error::NoMailbox { .. } | Error::NoPlace { .. }) => {
@@ -87,7 +88,7 @@ fn finish(post: &Post, run: &Run) -> Result<Ending> {
         ends.push(finish_one(post, &me, &held, run)?);
     }
     if ends.is_empty() {
-        // It was killed after its message had its last state, or its lease was over before.
+        // It was killed after its message got its final state, or its lease had ended before.
         ends.push(state_of(post, &me, &run.file, reason(run))?);
     }
     Ok(Ending::of_run(ends))
@@ -104,18 +105,18 @@ fn finish_one(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<Ending> {
         Err(_) => again(post, me, held, run),
     };
     match ended {
-        // Its lease ended meanwhile, and somebody gave it back.
+        // Its lease ended meanwhile, and another process released it.
         Err(Error::NoClaim { .. }) => state_of(post, me, &held.terms.file, reason(run)),
         other => other,
     }
 }
 
-/// Why a run did not come to its end: what its supervisor had time to say, else that it had none.
+/// Why a run did not finish: the reason its supervisor recorded, else that it was killed.
 fn reason(run: &Run) -> &str {
     if run.why.is_empty() { KILLED } else { &run.why }
 }
 
-/// What became of a message whose claim is over, by where it lies; `why` if it is not done.
+/// The state of a message whose claim is over, by the folder it is in; `why` if it is not done.
 pub(super) fn state_of(post: &Post, me: &Me, file: &str, why: &str) -> Result<Ending> {
     Ok(match post.lies_in(me, file)? {
         Some(Folder::Inbox | Folder::Claimed(_) | Folder::Working) => Ending::again(why),
@@ -133,7 +134,7 @@ fn again(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<Ending> {
     Ok(Ending::failed(reason(run)))
 }
 
-/// The claims that a run made and that are still held.
+/// The claims of a run that are still held.
 fn claims_of(post: &Post, me: &Me, run: &str) -> Result<Vec<Held>> {
     let mut claims = vec![];
     for token in me.mailbox.tokens()? {

@@ -1,19 +1,19 @@
-//! Runs: what each start of an agent was for and how it ended, with its whole output.
+//! Runs: a record of each start of an agent, with its purpose, its end and its whole output.
 //!
 //! ```text
 //! <root>/.dispatch/runs/<run>/run.json    what is known of it
 //!                            /out /err    what it printed
 //!                 /open/<run>             flocked by the supervisor while it lives; gone when the run has ended
-//!                 /slots/<mailbox>.<n>    flocked by a supervisor: an agent has no more at once than it may
+//!                 /slots/<mailbox>.<n>    flocked by a supervisor: limits the runs of an agent at once
 //!                 /messages/<name>        flocked by a supervisor: one message has one run
 //!                 /later/<name>           when a message that failed may be tried again
-//!                 /answers/<name>         what an agent answered that could not be delivered yet
+//!                 /answers/<name>         an agent's answer that could not be delivered yet
 //!                 /sessions/<name>        the conversation of an agent in a channel
-//!                 /tally/, /threads/      how often and for how much (tally.rs)
+//!                 /tally/, /threads/      number and cost of runs (tally.rs)
 //! ```
 //!
-//! A file in `open/` that nobody holds is a run whose supervisor was killed (recovery.rs). All of this may be deleted when
-//! nothing runs (format.md §7.4).
+//! A file in `open/` without a lock holder is a run whose supervisor was killed (recovery.rs). All of this may be
+//! deleted when nothing runs (format.md §7.4).
 
 use std::time::Duration;
 
@@ -33,13 +33,13 @@ pub const FOLDER: &str = ".dispatch";
 const RECORD: &str = "run.json";
 const LIMIT: u64 = 1024 * 1024;
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     Running,
     Done,
-    /// It failed, and the message will be tried again.
+    /// It failed, and its message will be retried.
     Again,
     Failed,
 }
@@ -55,29 +55,29 @@ impl RunState {
     }
 }
 
-/// What is known of one run.
+/// The record of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub v: u32,
     pub id: String,
-    /// The mailbox that was worked for.
+    /// The mailbox it works for.
     pub mailbox: String,
     pub agent: String,
-    /// The message, its file, and who sent it.
+    /// The message, its file, and its sender.
     pub message: String,
     pub file: String,
     pub from: String,
-    /// The files of messages that were worked on together with it.
+    /// The files of messages handled together with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// The number of its thread.
+    /// The id of its thread.
     pub thread: String,
     pub attempt: u32,
-    /// How often its message may be tried again, for whoever has to finish it.
+    /// How often its message may be retried, in case another process has to finish the run.
     #[serde(default)]
     pub retries: u32,
     pub started: String,
-    /// The same in milliseconds since that boot of the machine, which nobody can set back.
+    /// The start in milliseconds since that boot, which nobody can set back.
     #[serde(default)]
     pub started_ms: u64,
     #[serde(default)]
@@ -96,8 +96,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// When it began, by the clock as it is now: earlier than was written down, if somebody set the clock back meanwhile. Of
-    /// a run before the last boot nobody can say, so it may have begun at any time.
+    /// When it began, by the current clock: earlier than recorded if the clock was set back meanwhile. A run before the
+    /// last boot may have begun at any time.
     pub(super) fn began(&self, clock: &dyn Clock) -> Timestamp {
         let long_ago = Timestamp::from_parts(0, 0);
         let started =
@@ -113,7 +113,7 @@ pub struct Runs {
     pub(super) dir: Dir,
 }
 
-/// A run that is going on, as long as this is held.
+/// A run in progress, as long as this is held.
 #[derive(Debug)]
 pub struct Open {
     pub id: String,
@@ -126,21 +126,21 @@ impl Runs {
         Ok(Self { dir: room.root().made_sub(FOLDER)? })
     }
 
-    /// Begins a run: a directory of its own, and the lock that says that its supervisor lives.
+    /// Begins a run: its directory, and the lock that shows that its supervisor is alive.
     pub fn begin(&self, now: Timestamp) -> Result<Open> {
         let open = self.dir.made_sub("open")?;
         loop {
-            // With milliseconds, so that names order runs as they began.
+            // With milliseconds, so that names sort by start time.
             let time: String = now.precise().chars().filter(char::is_ascii_alphanumeric).collect();
             let id = format!("{time}-{}", random::hex());
-            // Whoever looks for dead supervisors may be quicker with a fresh file than its owner; then another one is made.
+            // A recovery may lock the new file before its owner; then the owner makes another one.
             let Some(lock) = open.try_lock(&id, Hold::Alone)? else { continue };
             let dir = self.dir.made_sub("runs")?.make_new(&id)?;
             return Ok(Open { id, dir, lock });
         }
     }
 
-    /// Ends what [`Runs::begin`] began, once its record says how it ended.
+    /// Ends a run from [`Runs::begin`], after its record says how it ended.
     pub fn close(&self, open: Open) {
         self.forget_open(&open.id);
         drop(open.lock);
@@ -150,13 +150,13 @@ impl Runs {
         let _ = self.dir.sub("open").and_then(|dir| dir.remove(id));
     }
 
-    /// Forgets a run that came to nothing.
+    /// Removes a run that did nothing.
     pub fn discard(&self, open: Open) {
         let _ = self.dir.sub("runs").and_then(|runs| runs.remove_tree(&open.id));
         self.close(open);
     }
 
-    /// Writes what is known of a run.
+    /// Writes the record of a run.
     pub fn record(&self, dir: &Dir, run: &Run) -> Result<()> {
         dir.exchange(RECORD, &serde_json::to_vec(run).unwrap_or_default())
     }
@@ -166,7 +166,7 @@ impl Runs {
         self.dir.sub("runs")?.sub(id)
     }
 
-    /// One run; `None`: nothing is recorded of it that can be understood.
+    /// One run. `None` if it has no readable record.
     pub fn get(&self, id: &str) -> Result<Option<Run>> {
         let bytes = self.dir_of(id).and_then(|dir| dir.read(RECORD, LIMIT)).if_any()?.flatten();
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
@@ -194,7 +194,7 @@ impl Runs {
         Ok(names)
     }
 
-    /// What a run printed: standard output and standard error, of its second start too if it had one.
+    /// The output of a run: standard output and standard error, including its second start.
     pub fn output(&self, id: &str, limit: u64) -> Result<(Vec<u8>, Vec<u8>)> {
         let dir = self.dir_of(id)?;
         let read = |name: &str| -> Result<Vec<u8>> {
@@ -206,9 +206,9 @@ impl Runs {
         Ok((both("out")?, both("err")?))
     }
 
-    /// A place to run in for a mailbox; `None`: it has as many runs as it may have.
+    /// Takes a place to run for a mailbox. `None` if all its places are taken.
     pub fn slot(&self, mailbox: &str, concurrency: usize) -> Result<Option<Lock>> {
-        // Whoever only asks whether there is a place holds it for a moment.
+        // `has_slot` holds a place for a moment, so retry.
         for _ in 0..3 {
             let free = self.free_slot(mailbox, concurrency)?;
             if free.is_some() {
@@ -219,7 +219,7 @@ impl Runs {
         Ok(None)
     }
 
-    /// Whether there is a place for a mailbox just now.
+    /// Whether a mailbox has a free place now.
     pub fn has_slot(&self, mailbox: &str, concurrency: usize) -> bool {
         self.free_slot(mailbox, concurrency).is_ok_and(|slot| slot.is_some())
     }
@@ -234,18 +234,18 @@ impl Runs {
         Ok(None)
     }
 
-    /// The right to work on a message; `None`: a run is at it.
+    /// Takes the lock of a message. `None` if a run holds it.
     pub fn message(&self, mailbox: &str, file: &str) -> Result<Option<Lock>> {
         self.dir.made_sub("messages")?.try_lock(&key(mailbox, file), Hold::Alone)
     }
 
-    /// Forgets the lock of a message that nobody will work on any more. The caller holds it.
+    /// Removes the lock of a message that nobody will work on again. The caller holds it.
     pub fn forget_message(&self, mailbox: &str, file: &str) {
         let _ = self.dir.sub("messages").and_then(|dir| dir.remove(&key(mailbox, file)));
         self.forget_later(mailbox, file);
     }
 
-    /// Lets a message wait until this time.
+    /// Postpones a message until this time.
     pub fn postpone(&self, mailbox: &str, file: &str, until: Timestamp) -> Result<()> {
         self.dir.made_sub("later")?.exchange(&key(mailbox, file), until.precise().as_bytes())
     }
@@ -256,7 +256,7 @@ impl Runs {
         }
     }
 
-    /// Keeps what an agent answered until it can be delivered.
+    /// Keeps an agent's answer until it can be delivered.
     pub fn keep_answer(&self, mailbox: &str, file: &str, text: &str) -> Result<()> {
         self.dir.made_sub("answers")?.exchange(&key(mailbox, file), text.as_bytes())
     }
@@ -267,7 +267,7 @@ impl Runs {
         Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 
-    /// The messages that have to wait, by their keys, each with when it may be tried again.
+    /// The postponed messages, by key, each with the time of its next attempt.
     pub fn postponed(&self) -> Result<Vec<(String, Timestamp)>> {
         let names = self.names("later")?;
         if names.is_empty() {
@@ -281,10 +281,10 @@ impl Runs {
         Ok(names.into_iter().filter_map(until).collect())
     }
 
-    /// The conversation of an agent in a channel.
+    /// The conversation id of an agent in a channel.
     pub fn session(&self, mailbox: &str, channel: &str) -> Option<String> {
         let bytes = self.dir.sub("sessions").ok()?.read(&key(mailbox, channel), 256).ok()??;
-        // It becomes an argument, and whoever writes mail may write here.
+        // It becomes an argument, and any process that can write mail can write here.
         String::from_utf8(bytes).ok().filter(|text| is_session(text))
     }
 
@@ -297,7 +297,7 @@ impl Runs {
     }
 }
 
-/// A file name for something in a mailbox, whatever it holds.
+/// A safe file name for `what` in a mailbox.
 pub(super) fn key(mailbox: &str, what: &str) -> String {
     hex::digest_of_two(mailbox, what, 16)
 }
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// An answer that came after the clock was set back came after the run began.
+    /// An answer sent after the clock was set back counts as sent after the run began.
     #[test]
     fn a_clock_that_was_set_back_makes_a_run_begin_earlier() {
         let at = |second| Timestamp::from_parts(second, 0);

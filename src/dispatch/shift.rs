@@ -1,6 +1,6 @@
-//! A shift: what one dispatcher has going, what it has tried, and what it leaves alone for a while.
+//! A shift: the supervisors that one dispatcher has running, what it has tried, and what it leaves alone for a while.
 //!
-//! It decides which waiting message may begin now, as far as this dispatcher can tell; the claim and the slots of an agent
+//! It decides which waiting message may begin now, as far as this dispatcher knows; the claim and the slots of an agent
 //! decide the rest.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,7 +11,8 @@ use super::queue::Key;
 use super::runs::{Run, RunState};
 use super::supervisor::Agent;
 
-/// How long a message is left alone after its supervisor could not begin: others are at it, or something is wrong.
+/// How long a message is left alone after its supervisor could not begin: another process has it, or something is
+/// wrong.
 const OTHERS: Duration = Duration::from_millis(500);
 const WRONG: Duration = Duration::from_secs(30);
 
@@ -24,7 +25,7 @@ struct Going {
     wrong: Option<String>,
 }
 
-/// What one dispatcher knows of its own doing.
+/// The state of one dispatcher.
 #[derive(Debug)]
 pub(super) struct Shift<'w> {
     wanted: &'w Wanted,
@@ -39,12 +40,12 @@ impl<'w> Shift<'w> {
         Self { wanted, going: BTreeMap::new(), tried: HashSet::new(), resting: HashMap::new(), begun: 0 }
     }
 
-    /// How many supervisors run.
+    /// The number of running supervisors.
     pub(super) fn size(&self) -> usize {
         self.going.len()
     }
 
-    /// Whether as many were begun as may be.
+    /// Whether the limit of runs is reached.
     pub(super) fn is_spent(&self) -> bool {
         self.wanted.limit.is_some_and(|limit| self.begun >= limit)
     }
@@ -52,7 +53,7 @@ impl<'w> Shift<'w> {
     /// Whether this message may begin, as far as this dispatcher knows.
     pub(super) fn may_begin(&self, key: &Key, agent: &Agent, now: Duration) -> bool {
         let own = self.going.keys().filter(|(name, _)| *name == key.0).count();
-        // One cycle gives each message one chance; a watch gives it another when its time has come.
+        // One cycle tries each message once; a watch tries it again when its time has come.
         let had_its_chance = !self.wanted.watch && self.tried.contains(key);
         !self.is_spent()
             && self.going.len() < self.wanted.parallel
@@ -62,7 +63,7 @@ impl<'w> Shift<'w> {
             && !had_its_chance
     }
 
-    /// Takes in that a supervisor was started for this message.
+    /// Records that a supervisor was started for this message.
     pub(super) fn begin(&mut self, key: &Key, now: Duration) {
         self.try_once(key);
         self.begun += 1;
@@ -70,7 +71,7 @@ impl<'w> Shift<'w> {
         self.going.insert(key.clone(), new);
     }
 
-    /// Takes in that none could be started for it.
+    /// Records that none could be started.
     pub(super) fn fail(&mut self, key: &Key, now: Duration) {
         self.try_once(key);
         self.resting.insert(key.clone(), now + WRONG);
@@ -82,7 +83,7 @@ impl<'w> Shift<'w> {
         }
     }
 
-    /// Takes in a line of a supervisor: how its run stands, or why there is none.
+    /// Takes a line from a supervisor: the state of its run, or why there is none.
     pub(super) fn hear(&mut self, key: &Key, line: &str) {
         let Some(one) = self.going.get_mut(key) else { return };
         if let Ok(run) = serde_json::from_str::<Run>(line) {
@@ -97,14 +98,14 @@ impl<'w> Shift<'w> {
         }
     }
 
-    /// Takes in that a supervisor has ended.
+    /// Records that a supervisor has ended.
     pub(super) fn gone(&mut self, key: &Key) {
         if let Some(one) = self.going.get_mut(key) {
             one.wrong.get_or_insert_default();
         }
     }
 
-    /// What runs, each with how long it has and what it does.
+    /// The running agents, each with its duration and activity.
     pub(super) fn progress(&self, now: Duration) -> Vec<(String, Duration, String)> {
         let shown = |((agent, _), one): (&Key, &Going)| {
             (agent.clone(), now.saturating_sub(one.since), one.activity.clone())
@@ -112,12 +113,12 @@ impl<'w> Shift<'w> {
         self.going.iter().map(shown).collect()
     }
 
-    /// Lets go of supervisors that have ended, and tells what each came to.
+    /// Removes supervisors that have ended, and reports their results.
     pub(super) fn close<N>(&mut self, now: Duration, tell: &mut impl FnMut(Event<'_, N>)) {
         for (key, gone) in self.going.extract_if(.., |_, one| one.ended.is_some() || one.wrong.is_some()) {
             match (gone.ended, gone.wrong.as_deref()) {
                 (Some(run), _) => {
-                    // What was worked on with it had its chance too.
+                    // The messages handled together with it were also tried.
                     let also = run.also.iter().filter(|_| !self.wanted.watch);
                     self.tried.extend(also.map(|file| (key.0.clone(), file.clone())));
                     tell(Event::Ended { run: &run });
@@ -132,7 +133,7 @@ impl<'w> Shift<'w> {
         }
     }
 
-    /// How long until the next message may begin that is left alone.
+    /// The time until the next message that is left alone may begin.
     pub(super) fn rest(&mut self, now: Duration) -> Option<Duration> {
         self.resting.retain(|_, until| *until > now);
         self.resting.values().min().map(|until| until.saturating_sub(now))

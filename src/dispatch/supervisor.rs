@@ -1,11 +1,11 @@
-//! One run: a message is claimed, an agent is started for it, and what the agent said becomes the answer.
+//! One run: claim a message, start an agent for it, and send the agent's last words as the answer.
 //!
-//! A supervisor is a process of its own. It holds the locks of its run, renews its lease while the agent lives, and
-//! finishes the message, whatever becomes of the dispatcher that started it. Killed itself, it leaves a free lock, and
-//! the first process that sees that finishes the run for it (recovery.rs).
+//! A supervisor is a separate process. It holds the locks of its run, renews its lease while the agent lives, and
+//! finishes the message, whatever happens to the dispatcher that started it. If it is killed, its lock is free, and the
+//! first process that notices finishes the run (recovery.rs).
 //!
-//! A run has one message, or as many as its agent asked for (`batch`): those of one sender in one channel that wait beside
-//! it. What the agent says last answers the first that it has not answered itself; the others are told where to find it.
+//! A run has one message, or up to `batch` messages that wait from one sender in one channel. The agent's last words
+//! answer the first message that it has not answered itself; the answers to the others refer to that one.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -28,7 +28,7 @@ use crate::process::marked;
 use crate::process::presets::Preset;
 use crate::settings::agents::{AgentSettings, DispatchSettings};
 
-/// How long a lease lasts, and how often it is renewed while the agent lives.
+/// The duration of a lease, and how often it is renewed while the agent lives.
 const LEASE: Duration = Duration::from_secs(60);
 const RENEWAL: Duration = Duration::from_secs(20);
 
@@ -39,22 +39,22 @@ pub struct Agent {
     pub settings: Arc<AgentSettings>,
     pub preset: Arc<Preset>,
     pub cwd: Arc<Path>,
-    /// The project whose settings it is from; `None`: the room's own, or those of a tree.
+    /// The project whose settings define it. `None`: the room's own, or those of a tree.
     pub project: Option<Arc<Path>>,
     /// The whole environment of the process.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// Somebody else has it, or all places are taken.
+    /// Another process has it, or all places are taken.
     NotNow,
     Ran(Box<Run>),
 }
 
 impl Agent {
-    /// The program that is started, and what it is started with before the preset's arguments.
+    /// The program to start, and its arguments before those of the preset.
     pub fn program(&self) -> Option<(&str, &[String])> {
         match self.settings.command.split_first() {
             Some((program, rest)) => Some((program, rest)),
@@ -64,7 +64,7 @@ impl Agent {
     }
 }
 
-/// Gives one message to an agent, to its end. `tell` hears of the run when it begins and whenever it gets on.
+/// Gives one message to an agent, and sees it to its end. `tell` gets the run when it begins and at each progress.
 pub fn supervise(
     post: &Post,
     me: &Me,
@@ -78,7 +78,7 @@ pub fn supervise(
     let runs = Runs::open(post.room())?;
     let id = me.id.as_str();
     let Some(slot) = runs.slot(id, agent.settings.places())? else { return Ok(Outcome::NotNow) };
-    // A place may be free because its supervisor was killed; then what it left is ended before anything is begun here.
+    // A place may be free because its supervisor was killed; finish that run before this one begins.
     let recovered = recover(post, &runs, Some(id))?;
     if recovered.stuck || !recovered.faults.is_empty() {
         return Ok(Outcome::NotNow);
@@ -99,7 +99,7 @@ pub fn supervise(
         retries: agent.settings.retries,
         started: post.room().clock().now().precise(),
         started_ms: u64::try_from(post.room().clock().boot().as_millis()).unwrap_or(0),
-        // Unknown, it may have begun at any time.
+        // Without a boot id, it may have begun at any time.
         boot: post.room().clock().boot_id().unwrap_or_default(),
         ended: String::new(),
         state: RunState::Running,
@@ -108,7 +108,7 @@ pub fn supervise(
         session: String::new(),
         cost: None,
     };
-    // Before the claim, which names the run: from then on anyone can finish what is begun here.
+    // Before the claim, which names the run: from then on any process can finish it.
     runs.record(&open.dir, &run)?;
     let first = match post.claim_for_run(me, file, LEASE, &open.id) {
         Ok(Some(claimed)) => Work::new(post, me, claimed, right)?,
@@ -134,7 +134,7 @@ pub fn supervise(
     match supervisor.see_through(&mut run) {
         Ok(ending) => (run.state, run.why) = (ending.state, ending.why),
         Err(e) => {
-            // Recovery is to know why it has to finish this run.
+            // So that recovery knows why it has to finish this run.
             run.why = format!("its supervisor stopped: {e}");
             let _ = runs.record(&open.dir, &run);
             return Err(e);
@@ -149,7 +149,7 @@ pub fn supervise(
     Ok(Outcome::Ran(Box::new(run)))
 }
 
-/// Claims what may be worked on together with the message of the run: what waits of the same sender in the same channel.
+/// Claims messages that can be handled together with the run's first one: waiting, same sender, same channel.
 fn take_more(job: &Job<'_>, work: &mut Vec<Work>) -> Result<()> {
     let most = job.agent.settings.batch;
     if most < 2 {
@@ -177,7 +177,7 @@ fn take_more(job: &Job<'_>, work: &mut Vec<Work>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a message that waits is of the same sender and channel, and answered alike.
+/// Whether a waiting message has the same sender and channel, and is answered in the same way.
 fn belongs(job: &Job<'_>, one: &Envelope, file: &str) -> bool {
     let limit = job.post.room().limits().body_bytes;
     let Ok(Some(header)) = job.me.mailbox.header(Folder::Inbox, file, limit) else { return false };
@@ -185,22 +185,22 @@ fn belongs(job: &Job<'_>, one: &Envelope, file: &str) -> bool {
     one.from == other.from && one.channel == other.channel && needs_no_answer(one) == needs_no_answer(other)
 }
 
-/// Where a run is. Messages go from each stage to the next, and end by themselves.
+/// The stage of a run. Messages go from each stage to the next, and each ends on its own.
 enum Stage<'w> {
-    /// Its messages are claimed; those that no agent is to work on are ended.
+    /// Its messages are claimed. Those that need no agent are ended.
     Claimed,
     /// The agent works on these.
     Working(Vec<&'w Work>),
-    /// The agent has ended, with an answer or without one; each message is ended.
+    /// The agent has ended, with or without an answer. Each message is ended.
     Worked(Vec<&'w Work>, std::result::Result<String, String>),
     /// Every message has ended.
     Over,
 }
 
-/// One run, seen through all its stages.
+/// One run, through all its stages.
 struct Supervisor<'a> {
     job: &'a Job<'a>,
-    /// The message of the run, and those that are worked on with it.
+    /// The message of the run, and those handled together with it.
     work: &'a [Work],
     tell: &'a dyn Fn(&Run),
 }
@@ -236,7 +236,7 @@ impl<'a> Supervisor<'a> {
         let mut renewed = job.post.room().clock().boot();
         let mut look = |run: &mut Run, activity: Option<&str>| self.keep_up(run, activity, &mut renewed);
         let ended = judgement::start(job, run, &left, &mut look);
-        // Whatever the agent left behind, wherever it went, is no part of the next run.
+        // Processes that the agent left behind must not reach into the next run.
         marked::end(&job.open.id, os::Supervisor::Me, || job.runs.dir_of(&job.open.id));
         if let Some(cost) = run.cost {
             let _ = job.runs.count_cost(job.me.id.as_str(), job.now(), cost);
@@ -262,7 +262,8 @@ impl<'a> Supervisor<'a> {
         Ok(Stage::Over)
     }
 
-    /// Called while the agent lives: keeps the record and the lease up to date, and stops it once no message is its own.
+    /// Called while the agent lives: updates the record and the lease, and stops the agent once it has lost every
+    /// message.
     fn keep_up(&self, run: &mut Run, activity: Option<&str>, renewed: &mut Duration) -> Next {
         let job = self.job;
         if let Some(activity) = activity {
@@ -282,7 +283,7 @@ impl<'a> Supervisor<'a> {
         }
         *renewed = now;
         let is_lost = |work: &Work| matches!(job.post.renew(&work.held, LEASE), Err(Error::NoClaim { .. }));
-        // Each of them is renewed, whatever became of the one before.
+        // Renew each of them, even if the one before failed.
         let lost = self.work.iter().filter(|work| is_lost(work)).count();
         if lost < self.work.len() { Next::GoOn } else { Next::Stop }
     }

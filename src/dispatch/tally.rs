@@ -1,5 +1,5 @@
-//! The tally: how many runs an agent had lately and what they cost, and how many a thread had. Each question is answered
-//! from one small file, however many runs there were.
+//! The tally: how many recent runs an agent had and what they cost, and how many a thread had. Each question needs one
+//! small file, however many runs there were.
 //!
 //! ```text
 //! .dispatch/tally/<mailbox>   one line per run, `<seconds> -`, and one per cost, `<seconds> <dollars>`
@@ -11,16 +11,16 @@ use crate::clock::Timestamp;
 use crate::mailbox::fault::Result;
 use crate::mailbox::reading::mtime;
 
-/// How large a tally may get before its older half goes: some thousand runs, more than a day has.
+/// The size at which the older half of a tally is removed: some thousand runs, more than a day has.
 const LARGE: usize = 128 * 1024;
 
-/// How long a thread is remembered that has no more runs.
+/// How long a thread without new runs is remembered.
 const REMEMBERED: i64 = 30 * 86_400;
 
-/// How many threads may be remembered before the old ones are looked for.
+/// The number of remembered threads from which old ones are removed.
 const THREADS: usize = 5000;
 
-/// What was counted before a run.
+/// The counts before a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Counted {
     pub in_hour: usize,
@@ -30,7 +30,7 @@ pub struct Counted {
 }
 
 impl Runs {
-    /// What was counted for a mailbox and a thread; and, unless `refuse` finds a reason against it, one run more.
+    /// Counts one more run for a mailbox and a thread, unless `refuse` gives a reason against it. Returns that reason.
     pub fn count(
         &self,
         mailbox: &str,
@@ -57,14 +57,14 @@ impl Runs {
         Ok(None)
     }
 
-    /// Adds what a run cost.
+    /// Adds the cost of a run.
     pub fn count_cost(&self, mailbox: &str, now: Timestamp, dollars: f64) -> Result<()> {
         let tallies = self.dir.made_sub("tally")?;
         let _turn = tallies.lock(".lock")?;
         tallies.append(mailbox, format!("{} {dollars:.6}\n", now.seconds()).as_bytes())
     }
 
-    /// Forgets threads that have been still for long, when there are many.
+    /// Removes threads that were inactive for long, when there are many.
     pub fn prune_threads(&self, now: Timestamp) -> Result<()> {
         let names = self.names("threads")?;
         if names.len() < THREADS {

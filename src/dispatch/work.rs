@@ -1,12 +1,12 @@
-//! One message of a run: claimed for it, and ended by itself, whatever became of the others.
+//! One message of a run: claimed for it, and ended on its own, whatever happens to the others.
 //!
 //! ```text
 //! claimed ──before──► Step ──perform──► Ending
 //!    └──► its agent works ──after──► Step ──perform──► Ending
 //! ```
 //!
-//! [`Work::before`] and [`Work::after`] decide and change nothing but the counts of the guards; [`Work::perform`] alone acts. A
-//! message whose claim is over meanwhile ends as it is found.
+//! [`Work::before`] and [`Work::after`] decide, and change only the counts of the guards; only [`Work::perform`] acts.
+//! A message whose claim has ended meanwhile ends in the state it is found in.
 
 use super::ending::Ending;
 use super::guards;
@@ -23,7 +23,7 @@ use crate::post::{Answered, Claimed, Error, HOPS, Held, Letter, Me, Outcome, Pos
 use crate::random;
 use crate::settings::agents::DispatchSettings;
 
-/// What a run has: the room, the mailbox it works for, the agent, and its records.
+/// The context of a run: the room, the mailbox it works for, the agent, and its records.
 pub(super) struct Job<'a> {
     pub(super) post: &'a Post,
     pub(super) me: &'a Me,
@@ -45,11 +45,11 @@ impl Job<'_> {
 pub(super) struct Work {
     pub(super) held: Held,
     pub(super) claimed: Claimed,
-    /// The right to work on it, which nobody else has meanwhile.
+    /// The lock of the message, which keeps other runs away.
     _right: Lock,
 }
 
-/// How a message is to be ended.
+/// How to end a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     /// It has its answer, or needs none.
@@ -58,7 +58,7 @@ pub(super) enum Step {
     Answer(String),
     /// It waits for another attempt, or is given up after the last.
     Retry(String),
-    /// Its sender hears why.
+    /// Its sender gets the reason.
     GiveUp(String),
 }
 
@@ -72,9 +72,9 @@ impl Step {
     }
 }
 
-/// What became of an answer.
+/// The outcome of an answer.
 enum Sending {
-    /// It counts as answered, with a remark if nobody was reached.
+    /// It counts as answered, with a remark if no recipient was reached.
     Settled(String),
     /// Another attempt has to send it.
     Failed(String),
@@ -97,11 +97,11 @@ impl Work {
         self.claimed.terms.attempt
     }
 
-    /// Before the agent is started; `None`: it is to work on the message.
+    /// Decides before the agent is started. `None`: the agent has to work on the message.
     pub(super) fn before(&self, job: &Job<'_>) -> Result<Option<Step>> {
         let envelope = self.envelope();
         if self.attempt() > 1 {
-            // An attempt before this one may have been killed between its answer and its end, whatever the clock said then.
+            // An earlier attempt may have been killed after sending its answer; the clock may have changed since.
             let answered = job.post.is_answered(job.me, envelope, Timestamp::from_parts(0, 0))?;
             if let Some(step) = Step::for_answered(answered) {
                 return Ok(Some(step));
@@ -128,8 +128,8 @@ impl Work {
         Ok(refused.map(Step::GiveUp))
     }
 
-    /// After the agent ended. `verdict`: what it said last, or why that is no answer; `other`: the message of this run that
-    /// this text has answered already.
+    /// Decides after the agent ended. `verdict`: its last words, or why they are not an answer; `other`: the message of
+    /// this run that this text has already answered.
     pub(super) fn after(
         &self,
         job: &Job<'_>,
@@ -152,7 +152,7 @@ impl Work {
         })
     }
 
-    /// Ends the message. The agent may have ended it itself, or its lease is over and somebody else has it.
+    /// Ends the message. The agent may have ended it itself, or its lease is over and another process has it.
     pub(super) fn perform(&self, job: &Job<'_>, step: Step) -> Result<Ending> {
         let ended = match step {
             Step::Finish => job.post.done(job.me, &self.held, None).map(|_| Ending::done("")),
@@ -165,7 +165,7 @@ impl Work {
             other => other?,
         };
         if ending.state != RunState::Again {
-            // Nobody will work on this message any more.
+            // Nobody will work on this message again.
             job.runs.forget_message(job.me.id.as_str(), self.file());
         }
         Ok(ending)
@@ -196,7 +196,7 @@ impl Work {
         Ok(job.runs.postpone(job.me.id.as_str(), self.file(), job.now().plus(wait))?)
     }
 
-    /// While its sender cannot be told the message waits, and is given up without another run.
+    /// Gives the message up. While its sender cannot be notified it waits, and is later given up without another run.
     fn give_up(&self, job: &Job<'_>, why: String) -> Result<Ending> {
         match job.post.fail(job.me, &self.held, &why) {
             Ok(_) => Ok(Ending::failed(why)),
@@ -213,7 +213,7 @@ impl Work {
         match self.send_answer(job, text)? {
             Sending::Settled(remark) => Ok(Ending::done(remark)),
             Sending::Failed(why) => {
-                // What the agent said was dear; the next attempt only has to deliver it.
+                // The agent's work was expensive; the next attempt only delivers its answer.
                 job.runs.keep_answer(job.me.id.as_str(), self.file(), text)?;
                 self.retry(job, why)
             }
@@ -233,10 +233,10 @@ impl Work {
             (HOPS.to_owned(), (guards::hops(envelope) + 1).to_string()),
             (guards::THREAD.to_owned(), guards::thread(envelope)),
         ];
-        // One message has one answer of its agent, whichever attempt gets that far.
+        // A message gets one answer from its agent, whichever attempt sends it.
         let id = MessageId::derived(format!("answer of {} to {}", job.me.id, envelope.id).as_bytes());
-        // A run of a workflow asks each question once, and counts one answer to it whatever comes; so its archive, which
-        // grows with every step, need not be searched. After an attempt that failed it is searched nevertheless.
+        // A workflow run sends each request once and counts one answer to it. So its archive, which grows with every
+        // step, is not searched, except after a failed attempt.
         let of_run = envelope.extra("workflow") == Some(envelope.from.as_str()) && self.attempt() == 1;
         let question = of_run.then(|| self.file().to_owned());
         let letter = Letter { body, extra, id: Some(id), question, allow_secrets: true, ..Letter::default() };
@@ -246,7 +246,7 @@ impl Work {
                 job.post.done(job.me, &self.held, None)?;
                 Ok(Sending::Settled("it had an answer before, so this one was not sent".to_owned()))
             }
-            // The next attempt finds it where it is.
+            // The next attempt finds the delivered answer.
             Ok(Some(Receipt { outcome: Outcome::Unproven(why), .. })) => {
                 Ok(Sending::Failed(format!("its answer may not survive a power cut: {why}")))
             }
@@ -276,8 +276,8 @@ impl Work {
     }
 }
 
-/// An answer needs no answer: two agents would thank each other for ever. But who comes back to what an agent said in
-/// a run asks it again: that has the number of its thread, and no steps, because somebody thought.
+/// An answer needs no answer, or two agents would thank each other endlessly. But a reply to what an agent said in a
+/// run is a new question if it has the thread's id and no automatic steps: a sender decided to write it.
 pub(super) fn needs_no_answer(envelope: &Envelope) -> bool {
     let asks_again = guards::hops(envelope) == 0 && envelope.extra(guards::THREAD).is_some();
     envelope.reply_to.is_some() && !asks_again

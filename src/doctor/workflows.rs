@@ -22,12 +22,7 @@ impl Doctor<'_> {
                     || runs.set_open(&run, false),
                 );
             } else if self.room.root().stat(&run).if_any()?.is_none() {
-                self.find(
-                    Grade::Fault,
-                    "§14.1",
-                    path,
-                    "marks a run as in progress, but its mailbox is gone",
-                );
+                self.find(Grade::Fault, "§14.1", path, "marks a run as in progress, but its mailbox is gone");
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! What each tool does: its arguments, one verb of `post`, and the answer as text and as values.
+//! The implementation of each tool: its arguments, one verb of `post`, and the answer as text and as values.
 //!
-//! An answer says the same twice: `text` is what the command line prints without a terminal, `value` is for programs.
-//! Nothing that matters is in one of them alone, and a body is in neither without its fence: Claude Code and Codex show a
-//! model the values, others the text.
+//! An answer has two forms: `text` is what the command line prints without a terminal, `value` is for programs.
+//! Everything that matters is in both, and a body is in neither without its fence: Claude Code and Codex show a model
+//! the values, others the text.
 
 use std::time::Duration;
 
@@ -24,11 +24,11 @@ use crate::wait::Stop;
 /// How many headers are shown.
 const HEADERS: usize = 50;
 
-/// How long a wait lasts: less than the minute after which many clients give a call up.
+/// How long a wait lasts: less than the minute after which many clients give up a call.
 const PATIENCE: u64 = 50;
 const LONGEST: u64 = 3600;
 
-/// What a tool has to say.
+/// The answer of a tool.
 #[derive(Debug)]
 pub(super) struct Answer {
     text: String,
@@ -59,7 +59,7 @@ impl Answer {
     }
 }
 
-/// Calls a tool; `None`: there is none of this name.
+/// Calls a tool. `None` if there is none of this name.
 pub(super) fn call(
     desk: &Desk,
     name: &str,
@@ -94,7 +94,7 @@ fn with<A: DeserializeOwned>(
     }
 }
 
-/// What to do next, in the words of the tools where they can do it.
+/// Hints for an error, in terms of the tools where they can help.
 pub(super) fn next_steps(e: &Error) -> Vec<String> {
     let own = "or the person starts this server with --as NAME, or with AGENT_MAILBOX_ID set".to_owned();
     match e {

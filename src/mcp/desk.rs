@@ -1,8 +1,8 @@
-//! The desk: which room is served, and who the client is.
+//! The desk: the served room, and the identity of the client.
 //!
-//! The client is what the flag, the environment or the session of the program around the server says. Codex tells its
-//! session with each call instead. A client that none of these names is known, once it has set up a mailbox through a
-//! server of its own, as that mailbox for as long as the server runs; never through one that several share.
+//! The client's identity comes from the flag, the environment or the session of the program around the server. Codex
+//! sends its session with each call instead. A client without any of these is known by the mailbox that it set up
+//! through its own server, for as long as the server runs; never through a server that several clients share.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ use crate::post::{Caller, Me, Post, Result};
 use crate::rooms::Located;
 use crate::session::Session;
 
-/// What a server knows of its surroundings. Filled in by the view that starts it.
+/// The surroundings of a server. The view that starts it fills them in.
 #[derive(Debug, Clone)]
 pub struct Desk {
     room: Arc<Mutex<Located>>,
     pub caller: Caller,
     pub clock: Arc<dyn Clock>,
-    /// The mailbox that the one client of this server has set up; `None`: several clients share the server.
+    /// The mailbox that the only client of this server has set up. `None` if several clients share the server.
     own: Option<Arc<Mutex<Option<MailboxId>>>>,
 }
 
@@ -31,12 +31,12 @@ impl Desk {
         Self { room: Arc::new(Mutex::new(room)), caller, clock, own: Some(Arc::default()) }
     }
 
-    /// A desk for whoever has the token.
+    /// A desk for every client with the token.
     pub fn for_all(room: Located, caller: Caller, clock: Arc<dyn Clock>) -> Self {
         Self { room: Arc::new(Mutex::new(room)), caller, clock, own: None }
     }
 
-    /// The same desk as one call sees it: what Codex says of its session counts, unless something said more before.
+    /// The desk for one call. The session that Codex sends counts, unless the caller already has one.
     pub(super) fn at(&self, meta: &RequestMetaObject, program: Option<&str>) -> Self {
         let mut desk = self.clone();
         let thread = meta.get("threadId").and_then(|id| id.as_str());
@@ -62,14 +62,14 @@ impl Desk {
         desk
     }
 
-    /// Remembers the mailbox that the client has set up. `false`: nothing here can tell this client from others.
+    /// Remembers the mailbox that the client has set up. `false` if this client cannot be told from others.
     pub(super) fn remember(&self, id: &MailboxId) -> bool {
         let Some(own) = &self.own else { return false };
         *own.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
         true
     }
 
-    /// The directory of the room, which may be one that is not there yet.
+    /// The directory of the room, which may not exist yet.
     pub(super) fn root(&self) -> PathBuf {
         self.room().root.clone()
     }
@@ -83,7 +83,7 @@ impl Desk {
         Post::open(&self.root(), self.caller.clone(), Arc::clone(&self.clock))
     }
 
-    /// The room, made if there is none. A repository that has none gets one.
+    /// The room, created if there is none. A repository without a room gets one.
     pub(super) fn post_or_new(&self) -> Result<Post> {
         self.room().assign()?;
         Post::open_or_make(&self.root(), self.caller.clone(), Arc::clone(&self.clock))

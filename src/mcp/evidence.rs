@@ -1,7 +1,7 @@
-//! Evidence: what is done only once an answer is out. A message is archived after its text was written, not before, and
-//! the note of a reply is removed when its receipt is out.
+//! Evidence: actions that wait until an answer is written. A message is archived after its text was written, not
+//! before, and the note of a reply is removed after its receipt is written.
 //!
-//! Each request carries its [`Deeds`]. Whoever writes the answer does them: [`Watched`] around the pipe of stdio once
+//! Each request carries its [`Deeds`]. The writer of the answer does them: [`Watched`] around the pipe of stdio once
 //! the line was written, and [`Counted`] around the body of an HTTP response once the connection has taken all of it.
 //! An answer that is never written leaves everything as it was.
 
@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 
 type Deed = Box<dyn FnOnce() + Send>;
 
-/// What is left to do when the answer to a request is out.
+/// The actions to do once the answer to a request is written.
 #[derive(Clone, Default)]
 pub(super) struct Deeds(Arc<Mutex<Vec<Deed>>>);
 
@@ -98,7 +98,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
                 request.request.extensions_mut().insert(deeds.clone());
                 self.open.insert(request.id.clone(), deeds);
             }
-            // No answer follows a request that was given up.
+            // No answer follows a cancelled request.
             JsonRpcMessage::Notification(notification) => {
                 if let rmcp::model::ClientNotification::CancelledNotification(cancelled) =
                     &notification.notification
@@ -116,12 +116,12 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
     }
 }
 
-/// The body of a response, which does the deeds when it was taken to its end, and ends once they are done.
+/// The body of a response. It does the deeds when it was taken to its end, and ends once they are done.
 #[derive(Debug)]
 pub(super) struct Counted<B> {
     inner: B,
     deeds: Deeds,
-    /// They wait for the disk, so they are done on a thread of their own: all connections share one.
+    /// They wait for the disk, so they run on their own thread: all connections share one.
     doing: Option<JoinHandle<()>>,
 }
 
@@ -149,7 +149,7 @@ impl<B: Body + Unpin> Body for Counted<B> {
             }
         }
         let Some(doing) = &mut self.doing else { return Poll::Ready(None) };
-        // Deeds that panicked are as those of an answer that was never written: the message is not archived.
+        // Deeds that panicked count as not done: the message is not archived.
         let ended = Pin::new(doing).poll(context).map(|_| None);
         if ended.is_ready() {
             self.doing = None;
@@ -157,7 +157,7 @@ impl<B: Body + Unpin> Body for Counted<B> {
         ended
     }
 
-    // Neither the end nor the size is told ahead, so that the connection asks once more after the last frame.
+    // Neither the end nor the size is announced, so that the connection asks once more after the last frame.
     fn is_end_stream(&self) -> bool {
         false
     }
@@ -190,7 +190,7 @@ mod tests {
         });
         let text = runtime.block_on(async {
             let taken = tokio::spawn(Counted::new(Full::new(Bytes::from("text")), deeds).collect());
-            // Only if the thread is free does anybody get to say this.
+            // This can be sent only if the thread is free.
             has_begun.await.unwrap();
             assert!(!taken.is_finished(), "the answer ends after its deeds");
             go_on.send(()).unwrap();

@@ -1,9 +1,9 @@
-//! Streamable HTTP at `/mcp`: for clients that cannot start a process, on loopback unless the person says otherwise.
+//! Streamable HTTP at `/mcp`: for clients that cannot start a process, on loopback unless the person exposes it.
 //!
-//! A client must have the token, compared in constant time, and must have come by a name that this server is
-//! known by (`Host`), not from a page in a browser (`Origin`). Bodies, headers, connections and
-//! sessions are bounded, in size, number and time. A connection without the token is closed after its first answer, and
-//! takes no place from one with it (`strangers.rs`).
+//! A client must have the token, compared in constant time, must use a name that this server is known by (`Host`), and
+//! must not be a page in a browser (`Origin`). Bodies, headers, connections and sessions are bounded in size, number
+//! and time. A connection without the token is closed after its first answer, and takes no place from one with it
+//! (`strangers.rs`).
 
 use std::convert::Infallible;
 use std::io;
@@ -30,29 +30,29 @@ use super::evidence::{Counted, Deeds};
 use super::server::{Server, open_gate};
 use super::strangers::{Connection, Connections};
 
-/// Where on the server the protocol is spoken.
+/// The path of the protocol.
 const PATH: &str = "/mcp";
 
-/// How many connections with the token there are at a time, and how long one may take to say what it wants: its headers,
-/// then its body.
+/// The number of simultaneous connections with the token, and how long a request may take to arrive: its headers, then
+/// its body.
 const CONNECTIONS: usize = 128;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long somebody waits for the word that a token is wrong, so that nobody guesses many.
+/// The delay before a wrong token is refused, so that nobody guesses many.
 const WRONG_TOKEN: Duration = Duration::from_millis(100);
 
-/// How many sessions there are at a time; one that is not used for minutes ends by itself.
+/// The number of simultaneous sessions; an idle one ends by itself after minutes.
 const SESSIONS: usize = 128;
 
-/// The largest request: a text of the largest size that JSON could make of one of the usual limit.
+/// The largest request: the longest JSON form of a text of the usual limit.
 const REQUEST: usize = 4 * 1024 * 1024;
 
-/// How clients get in.
+/// The listener, the token and the host names of a server.
 #[derive(Debug)]
 pub struct Door {
     pub listener: TcpListener,
     pub token: String,
-    /// Names by which clients may call this server, beside those of loopback.
+    /// Host names by which clients may call this server, besides those of loopback.
     pub hosts: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ pub fn serve(desk: Desk, door: Door) -> io::Result<()> {
             false => format!("{host}:{port}"),
         });
         let own: Vec<String> = own.collect();
-        // A page of this server's own would be let in; there is none.
+        // A page of this server itself would be allowed; there is none.
         config.allowed_origins = own.iter().map(|host| format!("http://{host}")).collect();
         config.allowed_hosts = own.into_iter().chain(door.hosts).collect();
         let server = move || Ok(Server::new(desk.clone(), open_gate()));
@@ -84,7 +84,7 @@ pub fn serve(desk: Desk, door: Door) -> io::Result<()> {
         let host = Arc::new(Host { service, sessions, token, handshake: Mutex::default() });
         let connections = Connections::new(CONNECTIONS);
         for number in 0.. {
-            // A connection that is gone before it was taken, or no descriptor left, is no reason to end.
+            // A connection that is gone before it was accepted, or a lack of descriptors, does not end the server.
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -97,19 +97,19 @@ pub fn serve(desk: Desk, door: Door) -> io::Result<()> {
                 let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
             });
             connections.came(number, task.abort_handle());
-            // What this one has said already is read before another can put it out.
+            // Read what this connection has already sent before another one can evict it.
             tokio::task::yield_now().await;
         }
         Ok(())
     })
 }
 
-/// What every connection shares.
+/// The state that all connections share.
 struct Host {
     service: Service,
     sessions: Arc<LocalSessionManager>,
     token: Vec<u8>,
-    /// Held from the look at the number of sessions until the new one is counted.
+    /// Held from checking the number of sessions until the new one is counted.
     handshake: Mutex<()>,
 }
 
@@ -145,7 +145,7 @@ impl Host {
         Ok(reply.map(|inner| Counted::new(inner, deeds).boxed()))
     }
 
-    /// Why a request is not let in, if it is not. Its connection ends with that.
+    /// Why a request is refused. `None` if it is not. A refusal ends the connection.
     async fn refused(&self, connection: &Connection, request: &Request<Incoming>) -> Option<Reply> {
         let mut reply = self.refusal(request).await;
         if reply.is_none() && !connection.is_let_in() {
@@ -159,7 +159,7 @@ impl Host {
         if request.uri().path() != PATH {
             return Some(refusal(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp\n"));
         }
-        // Which of two names counts is not for the sender to choose.
+        // The sender must not choose which of two host names counts.
         if request.headers().get_all(HOST).iter().count() != 1 || request.uri().authority().is_some() {
             let text = "one header `Host` is needed, and a path in the request line\n";
             return Some(refusal(StatusCode::FORBIDDEN, text));
@@ -182,8 +182,8 @@ impl Host {
     }
 }
 
-/// Whether a request is the handshake, which makes a session: as the service itself will read it, or two of one key would
-/// mean one thing here and another there.
+/// Whether a request is the handshake, which creates a session. Parsed as the service itself will parse it: otherwise a
+/// duplicate key could mean one thing here and another there.
 fn begins_session(body: &[u8]) -> bool {
     matches!(
         serde_json::from_slice(body),
@@ -197,7 +197,7 @@ fn refusal(status: StatusCode, text: &'static str) -> Reply {
     reply
 }
 
-/// Takes as long whatever differs; both are digests, so that lengths do not differ.
+/// Takes equally long for all differences; both are digests, so lengths do not differ.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }

@@ -1,4 +1,4 @@
-//! The tools that show, send and file messages.
+//! The tools that show, send and archive messages.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ use crate::post::{self, Error, Letter, Me, Opened, Outcome, Post, Receipt, line}
 use crate::random;
 use crate::view::mcp as view;
 
-/// What is shown of a body; agents' programs cut what is longer.
+/// How much of a body is shown; agents' programs cut longer text.
 const LONG: usize = 16 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -45,7 +45,7 @@ pub(super) fn read(desk: &Desk, wanted: &Read, deeds: &Deeds) -> post::Result<An
     let (text, id) = (remarks.join("\n"), opened.message.envelope.called(&opened.name));
     if !wanted.keep {
         let desk = desk.clone();
-        // Nobody can be told any more if it fails: the message is then unread, and will be shown again.
+        // A failure cannot be reported any more: the message then stays unread, and will be shown again.
         deeds.add(move || drop(desk.post_and_me().and_then(|(post, me)| post.shown(&me, &opened))));
     }
     Ok(Answer::new(text.as_str(), &view::Read { id: Some(id), text: &text }))
@@ -119,7 +119,7 @@ pub(super) fn reply(desk: &Desk, wanted: Reply, deeds: &Deeds) -> post::Result<A
     let answer = post.reply(&me, &wanted.id, letter)?;
     let told = receipts(std::slice::from_ref(&answer.receipt));
     let desk = desk.clone();
-    // Whoever did not see the receipt may call again; the note of it stays until it is out.
+    // If the receipt was lost, the client may call again, so the note stays until the receipt is written.
     deeds.add(move || drop(desk.post_and_me().map(|(post, me)| post.answered(&me, &answer))));
     Ok(told)
 }
@@ -162,7 +162,7 @@ pub(super) struct Archive {
 
 pub(super) fn archive(desk: &Desk, wanted: &Archive) -> post::Result<Answer> {
     let (post, me) = desk.post_and_me()?;
-    // All are looked for before the first is moved: a mistyped id moves nothing.
+    // Find all before moving the first: a mistyped id moves nothing.
     wanted.ids.iter().try_for_each(|id| post.find_to_file(&me, id, Folder::Archive).map(drop))?;
     let mut lines = vec![];
     for id in &wanted.ids {

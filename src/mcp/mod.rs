@@ -1,17 +1,17 @@
 //! The Model Context Protocol: a room for programs that speak it, over standard input and output or over HTTP.
 //!
-//! A thin view over `post`, like the command line: no rule lives here. What is shown to a model is framed as `read`
-//! frames it. This is the only part of the mail that is asynchronous, and only here: every verb runs on a thread of its own, as the
-//! synchronous code it is. Nothing here prints, reads the environment or exits.
+//! A thin view over `post`, like the command line: it holds no rule. Text for a model is framed as `read` frames it.
+//! Only this part of the mail is asynchronous: every verb runs as synchronous code on its own thread. Nothing here
+//! prints, reads the environment or exits.
 //!
 //! ```text
-//! stdio.rs, http.rs   how a client is connected; strangers.rs those that have not shown the token
-//! evidence.rs         what is done once an answer is out
+//! stdio.rs, http.rs   how a client is connected; strangers.rs: clients that have not shown the token
+//! evidence.rs         actions that wait until an answer is written
 //! server.rs           the methods of the protocol
-//! tools.rs            the tools, as the client is told of them
-//! calls.rs            what each tool does; letters.rs those that show, send and file messages
-//! resources.rs        the inbox and threads, and how a change of them is noticed
-//! desk.rs             who calls, in which room
+//! tools.rs            the tools, as described to the client
+//! calls.rs            the tools; letters.rs: those that show, send and archive messages
+//! resources.rs        the inbox and threads, and how their changes are noticed
+//! desk.rs             the client's identity and the room
 //! ```
 
 mod calls;

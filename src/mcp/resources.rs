@@ -1,8 +1,8 @@
-//! Resources: the inbox and threads, as text a client may show or watch. Headers only: a body is shown by `read` alone,
-//! which has it fenced.
+//! Resources: the inbox and threads, as text that a client may show or watch. Headers only: only `read` shows a body,
+//! because it fences it.
 //!
-//! A change is noticed by the same watch that wakes `wait`. Each watch is a thread that sleeps; it compares what the
-//! resource says before and after, so that a client is told of changes and of nothing else.
+//! Changes are noticed by the watch that `wait` uses too. Each watch is a sleeping thread; it compares the text before
+//! and after, so that a client is notified only of real changes.
 
 use rmcp::model::{Resource, ResourceTemplate};
 use tokio::sync::mpsc::UnboundedSender;
@@ -18,10 +18,10 @@ const THREAD: &str = "postroom://thread/";
 /// How many headers the inbox shows.
 const HEADERS: usize = 50;
 
-/// How long one sleep of a watch may last; the watch itself bounds it further.
+/// The longest sleep of a watch; the watch itself bounds it further.
 const SLEEP: std::time::Duration = std::time::Duration::from_secs(3600);
 
-/// A resource that there is.
+/// A resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Which {
     Inbox,
@@ -38,7 +38,7 @@ impl Which {
         }
     }
 
-    /// What it says now.
+    /// Its current text.
     pub(super) fn text(&self, desk: &Desk) -> post::Result<String> {
         let (post, me) = desk.post_and_me()?;
         let mut text = String::new();
@@ -60,7 +60,7 @@ impl Which {
         Ok(text)
     }
 
-    /// Begins to watch: from the return on, no change is missed.
+    /// Begins to watch. No change after the return is missed.
     pub(super) fn begin(self, desk: Desk, stop: Stop) -> Watching {
         let watch = self.start(&desk, &stop);
         let before = self.text(&desk).ok();
@@ -71,7 +71,7 @@ impl Which {
         let (post, me) = desk.post_and_me().ok()?;
         let mut dirs = post.watched(&me).ok()?;
         if let Self::Thread(_) = self {
-            // What others of the thread write to each other is known by the journal.
+            // Mail among other members of the thread is noticed through the journal.
             dirs.extend(Some(post.room().path().join(journal::FOLDER)).filter(|dir| dir.is_dir()));
         }
         Some(Watch::on_changes(dirs).until(stop))
@@ -85,12 +85,12 @@ pub(super) struct Watching {
     desk: Desk,
     stop: Stop,
     watch: Option<Watch>,
-    /// What it said when it was last looked at.
+    /// Its text at the last look.
     before: Option<String>,
 }
 
 impl Watching {
-    /// Tells of each change until it is stopped or nobody listens; runs on a thread of its own.
+    /// Reports each change until it is stopped or nobody listens. Runs on its own thread.
     pub(super) fn run(mut self, uri: &str, tell: &UnboundedSender<String>) {
         while let Some(watch) = self.watch.as_mut().filter(|_| !self.stop.is_now() && !tell.is_closed()) {
             let woken = watch.sleep(SLEEP);

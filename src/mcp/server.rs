@@ -1,5 +1,5 @@
-//! The methods of the protocol. Every verb runs on a thread of its own, so that a wait holds up nothing; it is stopped
-//! when its request is cancelled.
+//! The methods of the protocol. Every verb runs on its own thread, so that a wait blocks nothing; it is stopped when
+//! its request is cancelled.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ use super::resources::{self, Which};
 use super::{calls, tools};
 use crate::wait::Stop;
 
-/// How often a client that wants to know is told that a call goes on.
+/// How often a client that asked for progress is notified.
 const PROGRESS: Duration = Duration::from_secs(5);
 
 /// How many resources one client may watch: each is a thread.
@@ -55,7 +55,7 @@ impl Server {
         Self { desk, gate, watches: Mutex::default() }
     }
 
-    /// The desk as this request sees it, once what an earlier answer brought with it is done.
+    /// The desk for this request, once the deeds of earlier answers are done.
     async fn desk(&self, context: &RequestContext<RoleServer>) -> Desk {
         drop(self.gate.lock().await);
         let program = context.client_info().map(|info| info.name.to_ascii_lowercase());
@@ -67,7 +67,7 @@ impl Server {
     }
 }
 
-/// Watches resources; the changes come out of the channel until the last of the guards is dropped.
+/// Watches resources. The channel reports changes until the last guard is dropped.
 async fn watch(
     desk: &Desk,
     uris: Vec<(String, Which)>,
@@ -102,7 +102,7 @@ fn lost(e: tokio::task::JoinError) -> ErrorData {
     ErrorData::internal_error(format!("the call was lost: {e}"), None)
 }
 
-/// Tells a client that asked for it how long a call has been going on, for ever.
+/// Reports the duration of a call to a client that asked for progress. Never returns.
 async fn tell_progress(context: &RequestContext<RoleServer>) {
     let Some(token) = context.meta.get_progress_token() else {
         return std::future::pending().await;
@@ -240,7 +240,7 @@ impl ServerHandler for Server {
         let uris: Vec<_> =
             uris.into_iter().filter_map(|uri| Some((uri.clone(), Which::parse(&uri)?))).collect();
         let (_guards, mut changes) = watch(&desk, uris.clone()).await?;
-        // The client was told that it listens before anything was watched, so each begins with a notice.
+        // The subscription was confirmed before the watches began, so each begins with a notification.
         for (uri, _) in uris {
             if context.sink().notify_resource_updated(uri).await.is_err() {
                 return Ok(());
@@ -264,7 +264,7 @@ impl ServerHandler for Server {
 }
 
 impl Deeds {
-    /// The deeds that came with a request, by whichever way it came.
+    /// The deeds of a request, over either transport.
     fn of(extensions: &rmcp::model::Extensions) -> Self {
         let parts = extensions.get::<hyper::http::request::Parts>();
         let over_http = parts.and_then(|parts| parts.extensions.get::<Self>());
@@ -272,7 +272,7 @@ impl Deeds {
     }
 }
 
-/// A gate that nothing holds: over HTTP the deeds are done before the last byte is out.
+/// A gate that nothing holds: over HTTP the deeds are done before the last byte is sent.
 pub(super) fn open_gate() -> Gate {
     Arc::default()
 }

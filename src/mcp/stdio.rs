@@ -17,7 +17,7 @@ pub fn serve(desk: Desk) -> io::Result<()> {
     serve_over(desk, stdio_pipes)
 }
 
-/// The same over other streams, which are opened once there is a runtime for them.
+/// Serves over other streams, which are opened once there is a runtime for them.
 pub fn serve_over<I, O>(desk: Desk, open: impl FnOnce() -> (I, O)) -> io::Result<()>
 where
     I: AsyncRead + Send + Unpin + 'static,
@@ -30,12 +30,12 @@ where
         let transport = Watched::new(AsyncRwTransport::new_server(input, output), Arc::clone(&gate));
         match Server::new(desk, gate).serve(transport).await {
             Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
-            // A client that only asked what is there, or said nothing at all.
+            // A client that only probed, or sent nothing at all.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(e) => Err(io::Error::other(e)),
         }
     });
-    // A wait that still goes on has nobody to tell.
+    // A wait that still runs has no client to answer.
     runtime.shutdown_background();
     ended
 }

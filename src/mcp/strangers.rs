@@ -1,5 +1,6 @@
-//! Strangers: connections that have not shown the token yet. There are few of them, each has little time, and the oldest
-//! makes room for the next, so that however many come, one with the token gets in. Who has shown it is none any more.
+//! Strangers: connections that have not shown the token yet. They are few, each has little time, and the oldest is
+//! dropped for the next. So a client with the token gets in, however many strangers come. A connection that has shown
+//! the token is no longer a stranger.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,17 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-/// How many strangers there are at a time.
+/// The number of simultaneous strangers.
 const STRANGERS: usize = 64;
 
-/// Everyone who is connected: strangers in the order in which they came, and the places of those with the token.
+/// All connections: strangers in order of arrival, and the places of those with the token.
 #[derive(Debug)]
 pub(super) struct Connections {
     strangers: Mutex<VecDeque<(u64, AbortHandle)>>,
     places: Arc<Semaphore>,
 }
 
-/// One connection, which is a stranger until it is let in.
+/// One connection, a stranger until it is let in.
 #[derive(Debug)]
 pub(super) struct Connection {
     number: u64,
@@ -30,12 +31,12 @@ impl Connections {
         Arc::new(Self { strangers: Mutex::default(), places: Arc::new(Semaphore::new(places)) })
     }
 
-    /// What a connection of this number holds while it is served.
+    /// The handle of a connection while it is served.
     pub(super) fn connection(self: &Arc<Self>, number: u64) -> Connection {
         Connection { number, all: Arc::clone(self), place: Mutex::default() }
     }
 
-    /// Notes a stranger that is served by this task, and ends the oldest if there are too many.
+    /// Adds a stranger that this task serves, and ends the oldest if there are too many.
     pub(super) fn came(&self, number: u64, task: AbortHandle) {
         let mut strangers = lock(&self.strangers);
         strangers.push_back((number, task));
@@ -48,7 +49,7 @@ impl Connections {
 }
 
 impl Connection {
-    /// Lets in a connection that has shown the token. `false`: every place is taken.
+    /// Lets in a connection that has shown the token. `false` if every place is taken.
     pub(super) fn is_let_in(&self) -> bool {
         let mut place = lock(&self.place);
         if place.is_none() {

@@ -1,4 +1,5 @@
-//! What a started program is given: the variables that every program needs, those its preset and its table name, and who it is.
+//! The environment of a started program: the variables that every program needs, those of its preset and its table, and
+//! its identity.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -25,14 +26,14 @@ const USUAL: [&str; 14] = [
     "XDG_STATE_HOME",
 ];
 
-/// The environment of a gate: what every agent gets, and the room.
+/// The environment of a gate: the variables of every agent, and the room.
 pub fn gate_environment(environment: &dyn Environment, root: &Path) -> Vec<(OsString, OsString)> {
     let mut variables = environment.variables(&mut USUAL.into_iter());
     variables.push((ROOT.into(), root.into()));
     variables
 }
 
-/// Gives an agent that is about to be started its environment: nothing but what it needs and what was allowed.
+/// Sets the environment of an agent before its start: only what it needs and what was allowed.
 pub fn equip(environment: &dyn Environment, root: &Path, agent: &mut Agent, me: &Me) {
     let allowed = agent.preset.env.iter().chain(&agent.settings.env).map(String::as_str);
     agent.environment = environment.variables(&mut USUAL.into_iter().chain(allowed));

@@ -1,4 +1,4 @@
-//! Who is configured: tables of agents, the descriptions of a tree, and what of them the person trusts.
+//! Gathers the configured agents: tables, the descriptions of a tree, and what of them the person trusts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::settings::agents::{AgentSettings, DispatchSettings};
 use crate::surroundings::{self, Environment, project_file};
 use crate::trust::{Key, Store, Trusted, described_agent};
 
-/// Gathers everyone who is configured for a room and whose name is wanted. `store`: what the person has trusted.
+/// Gathers all agents configured for a room whose name is wanted. `store`: what the person has trusted.
 pub fn gather(
     environment: &dyn Environment,
     store: Store,
@@ -57,7 +57,7 @@ pub fn gather(
             found.insert(name, Table { agent, base: dir.into(), key: Key::Described(stem) });
         }
     }
-    // Agents write in rooms, so what is there is no more the person's own word than what a repository says.
+    // Agents can write in rooms, so a room's settings need trust as much as a repository's.
     let base: Arc<Path> = Arc::from(post.room().path());
     limit(&base, !room.agents.is_empty(), room.dispatch.as_ref());
     found.extend(room.agents.iter().map(|(name, agent)| Table::own(name.clone(), agent.clone(), &base)));
@@ -70,7 +70,7 @@ pub fn gather(
     let vacant = vacant.map(|entry| (entry.name.clone(), entry.id.clone())).collect();
     for (name, table) in found.into_iter().filter(|(name, _)| wanted(name)) {
         let known = ids.get(name.as_str()).map(|entry| entry.id.clone());
-        // Only now, after it is clear whose table it is: one that was edited must not give way to another.
+        // Only after the table is chosen: an edited table must not be replaced by another one.
         if !sources.of(&table.base).trusts(&table) {
             untrusted.push(LeftOut { key: table.key, dir: table.base.to_path_buf(), name, id: known });
             continue;
@@ -93,7 +93,7 @@ pub fn gather(
     Ok(Staff { agents, settings: settings.unwrap_or_default(), untrusted, vacant })
 }
 
-/// The projects and rooms that tables come from.
+/// The projects and rooms that define tables.
 struct Sources {
     store: Store,
     all: BTreeMap<PathBuf, Source>,
@@ -101,7 +101,7 @@ struct Sources {
 
 struct Source {
     trusted: Trusted,
-    /// Whether the limits of its settings are trusted, under which the agents of its tables run.
+    /// Whether the limits for the agents of its tables are trusted.
     limited: bool,
 }
 
@@ -120,10 +120,10 @@ impl Source {
     }
 }
 
-/// The tables of agents by the names they are for.
+/// The tables of agents by name.
 type Tables = BTreeMap<String, Table>;
 
-/// The settings of an agent, and the item and the directory that they come from.
+/// The settings of an agent, with their item and directory.
 #[derive(Clone)]
 struct Table {
     agent: Arc<AgentSettings>,
@@ -137,7 +137,7 @@ impl Table {
     }
 }
 
-/// Puts in the place of each pattern the mailboxes that it fits and that have no table of their own.
+/// Replaces each pattern by the matching mailboxes without a table of their own.
 fn spread(tables: &mut Tables, post: &Post) {
     let is_pattern = |name: &String| name.contains(['*', '?']);
     if !tables.keys().any(is_pattern) {
@@ -147,7 +147,7 @@ fn spread(tables: &mut Tables, post: &Post) {
         std::mem::take(tables).into_iter().partition(|(name, _)| is_pattern(name));
     *tables = plain;
     let entries = post.registry().map(|registry| registry.entries.as_slice()).unwrap_or_default();
-    // Of several that fit the longest says most.
+    // The longest matching pattern is the most specific.
     let mut patterns: Vec<_> = patterns.into_iter().collect();
     patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.len()));
     for (pattern, table) in patterns {
@@ -158,7 +158,7 @@ fn spread(tables: &mut Tables, post: &Post) {
     }
 }
 
-/// The preset of an agent whose table is in order, else what is wrong with it.
+/// The preset of an agent with a valid table, else its problem.
 fn checked(
     settings: &AgentSettings,
     presets: &mut BTreeMap<String, Arc<Preset>>,
@@ -179,7 +179,7 @@ fn checked(
     Ok(preset)
 }
 
-/// Agents of trees in the registry that have a file of their own: the name, that of the file, and the project.
+/// Agents of registered trees that have their own file: the agent's name, the file's name, and the project.
 fn described(post: &Post) -> Vec<(String, String, PathBuf)> {
     let Ok(registry) = post.registry() else { return vec![] };
     let place = |entry: &Entry| {

@@ -1,7 +1,7 @@
-//! The staff of a room: which program may work for which mailbox, out of the room's own settings, the project's, and the files in
-//! `.claude/agents/`. What a repository would run is taken only if the person has trusted it as it is now.
+//! The staff of a room: which program may work for which mailbox, from the room's settings, the project's, and the
+//! files in `.claude/agents/`. A repository's settings are used only if the person trusts their current version.
 //!
-//! `gather` finds them, `equip` gives one that is about to be started its environment.
+//! `gather` finds the agents; `equip` sets the environment of one before its start.
 
 mod equip;
 mod gather;
@@ -46,24 +46,24 @@ impl Error {
     /// What to type next.
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Table { .. } => vec!["docs/dispatch.md tells what an agent needs".to_owned()],
+            Self::Table { .. } => vec!["docs/dispatch.md explains what an agent needs".to_owned()],
             Self::Surroundings(e) => e.hints(),
             Self::Post(e) => e.hints(),
         }
     }
 }
 
-/// Who can be started, and under which limits.
+/// The agents that can be started, and their limits.
 #[derive(Debug)]
 pub struct Staff {
     pub agents: Vec<(Agent, Option<MailboxId>)>,
     pub settings: DispatchSettings,
     pub untrusted: Vec<LeftOut>,
-    /// Agents of trees for whom nobody is configured.
+    /// Agents of trees without a configured program.
     pub vacant: Vec<(String, MailboxId)>,
 }
 
-/// Something that is left out until the person has looked at it.
+/// An item that is skipped until the person has reviewed it.
 #[derive(Debug)]
 pub struct LeftOut {
     pub key: Key,
@@ -75,14 +75,14 @@ pub struct LeftOut {
 }
 
 impl Staff {
-    /// What a mailbox is left out by.
+    /// The untrusted item because of which a mailbox is skipped.
     pub fn untrusted_for(&self, id: &MailboxId) -> Option<&LeftOut> {
         self.untrusted.iter().find(|left| left.id.as_ref() == Some(id))
     }
 }
 
 impl Staff {
-    /// Those of these mailboxes for which no program is started here.
+    /// The mailboxes among these for which no program is started here.
     pub fn without_program<'a>(
         &'a self,
         mailboxes: &'a [(String, MailboxId)],
@@ -91,7 +91,7 @@ impl Staff {
     }
 }
 
-/// What is left out, project by project, each with the command that shows it.
+/// The skipped items by project, each with the command that shows it.
 pub fn left_out<'a>(all: impl IntoIterator<Item = &'a LeftOut>) -> Vec<(String, String)> {
     let mut projects: BTreeMap<&Path, Vec<&Key>> = BTreeMap::new();
     for left in all {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     impl Site {
-        /// A room with coder and test.unit, and a project that has tables for them.
+        /// A room with coder and test.unit, and a project with tables for them.
         fn new() -> Self {
             let temp = tempfile::tempdir().unwrap();
             let base = temp.path().canonicalize().unwrap();

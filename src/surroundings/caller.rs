@@ -1,4 +1,4 @@
-//! Who calls: the agent program and the session around a command, by the variables that programs set.
+//! The caller: the agent program and session around a command, identified by the variables that programs set.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::process::Process;
 use crate::process::marked::MARK;
 use crate::session::Session;
 
-/// The variable that says which mailbox a command acts as.
+/// The variable with the mailbox that a command acts as.
 pub const MAILBOX: &str = "AGENT_MAILBOX_ID";
 
-/// The variable that says which program a mailbox is for.
+/// The variable with the program that a mailbox is for.
 pub const HARNESS: &str = "AGENT_HARNESS";
 
 /// What the environment says about the caller.
@@ -22,11 +22,11 @@ pub struct Surroundings {
     pub mailbox_id: Option<String>,
     pub session: Option<Session>,
     pub harness: String,
-    /// How many automatic steps led to the run that this command is a part of.
+    /// The number of automatic steps that led to the run around this command.
     pub hops: Option<u32>,
-    /// The number of the thread that did.
+    /// The id of that run's thread.
     pub thread: Option<String>,
-    /// Whether an agent is at work here, and not a person.
+    /// Whether the caller is an agent and not a person.
     pub by_agent: bool,
 }
 
@@ -45,7 +45,7 @@ impl Surroundings {
         let by_agent = told.is_some() || marked().is_some() || environment.text(MARK).is_some();
         let said = environment.text(HARNESS).filter(|harness| RoomName::parse(harness).is_ok());
         Self {
-            // Whatever it holds, it is what was said; what cannot be used is refused and never passed over.
+            // Any value counts: an unusable one is refused and never ignored.
             mailbox_id: environment
                 .variable(MAILBOX)
                 .filter(|value| !value.is_empty())
@@ -59,19 +59,19 @@ impl Surroundings {
     }
 }
 
-/// What allows a write to a room that the sandbox of the program around us forbade.
+/// How to allow a write to a room that the caller's sandbox forbade.
 pub fn sandbox_hint(harness: &str, root: &Path) -> String {
     let hint = find(harness).map_or("see who may write to {root}", |program| program.forbidden);
     hint.replace("{root}", &root.display().to_string())
 }
 
-/// The process of the agent program that called a hook: named by it, else the one that started this command.
+/// The process of the agent program that called a hook: the one it names, else the parent of this command.
 pub fn agent_process(environment: &dyn Environment, parent: u64) -> Option<Process> {
     let named = PROGRAMS.iter().find_map(|program| environment.text(program.process?)?.parse().ok());
     Process::of(named.unwrap_or(parent))
 }
 
-/// Whether a person sits before the session that called a hook.
+/// Whether a person attends the session that called a hook.
 pub fn is_attended(environment: &dyn Environment) -> bool {
     let says_so = |variable| environment.text(variable).as_deref() == Some("1");
     PROGRAMS.iter().filter_map(|program| program.attended).any(says_so)

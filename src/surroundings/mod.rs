@@ -1,5 +1,5 @@
-//! The surroundings of a command: what its environment, its working directory and the home directory say about who calls, which
-//! room is meant, and where a person's rooms and settings are.
+//! The surroundings of a command: its environment, working directory and home directory identify the caller, the room,
+//! and the directories of the person's rooms and settings.
 //!
 //! The library reads no environment. A face implements [`Environment`], and everything here is computed from that.
 
@@ -23,24 +23,24 @@ use crate::{repository, settings};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What a process was started with.
+/// The environment that a process was started with.
 pub trait Environment {
     fn variable(&self, name: &str) -> Option<OsString>;
     /// The working directory.
     fn here(&self) -> io::Result<PathBuf>;
     fn home(&self) -> Option<PathBuf>;
 
-    /// A variable that holds a text of a sensible length.
+    /// A variable with a text of a sensible length.
     fn text(&self, name: &str) -> Option<String> {
         self.variable(name)?.into_string().ok().filter(|value| !value.is_empty() && value.len() <= 1024)
     }
 
-    /// A variable that names a directory.
+    /// A variable with a directory.
     fn directory(&self, name: &str) -> Option<PathBuf> {
         self.variable(name).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
-    /// The variables with these names, as they are.
+    /// The variables with these names, unchanged.
     fn variables(&self, names: &mut dyn Iterator<Item = &str>) -> Vec<(OsString, OsString)> {
         names.filter_map(|name| Some((OsString::from(name), self.variable(name)?))).collect()
     }
@@ -52,7 +52,7 @@ pub enum Error {
     NoState,
     #[error("HOME does not say where settings are")]
     NoHome,
-    #[error("cannot tell where this is: {0}")]
+    #[error("cannot find the working directory: {0}")]
     NoHere(io::Error),
     #[error("the room {}: {why}", .path.display())]
     BadRoot { path: PathBuf, why: String },
@@ -64,7 +64,7 @@ pub enum Error {
     Settings(#[from] settings::Error),
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{} is no file, or too large", .path.display())]
+    #[error("{} is not a file, or is too large", .path.display())]
     Odd { path: PathBuf },
     #[error("there is no .claude tree at {}", .at.display())]
     NoTree { at: PathBuf },
@@ -106,7 +106,7 @@ impl Error {
             }
             Self::Repository(_) => "correct it, or name a room: --room NAME",
             Self::Settings(_) => "docs/settings.md lists the keys",
-            Self::Unreadable { .. } => "--root DIR goes without it",
+            Self::Unreadable { .. } => "--root DIR works without it",
             Self::Odd { .. } => "move it away",
             Self::NoTree { .. } => {
                 "--tree DIR names a project; postroom setup --tree DIR AGENT... lays one out"
@@ -123,14 +123,14 @@ pub fn home(environment: &dyn Environment) -> Result<PathBuf> {
     environment.home().filter(|home| home.is_absolute()).ok_or(Error::NoHome)
 }
 
-/// Where the rooms and sessions of this person are.
+/// The directory of this person's rooms and sessions.
 pub fn state(environment: &dyn Environment) -> Result<PathBuf> {
     let state = environment.directory("XDG_STATE_HOME");
     let state = state.or_else(|| home(environment).ok().map(|home| home.join(".local/state")));
     Ok(state.ok_or(Error::NoState)?.join("postroom"))
 }
 
-/// Where the settings of this person are: what is trusted, and what was approved.
+/// The directory of this person's settings: what is trusted, and what was approved.
 pub fn config(environment: &dyn Environment) -> Result<PathBuf> {
     let config = environment.directory("XDG_CONFIG_HOME");
     Ok(config.map_or_else(|| home(environment).map(|home| home.join(".config")), Ok)?.join("postroom"))
@@ -140,7 +140,7 @@ pub fn config(environment: &dyn Environment) -> Result<PathBuf> {
 pub(crate) mod tests {
     use super::*;
 
-    /// An environment of a test.
+    /// An environment for a test.
     #[derive(Debug, Default)]
     pub(crate) struct Given {
         pub(crate) variables: Vec<(&'static str, String)>,
@@ -170,7 +170,7 @@ pub(crate) mod tests {
         given.variables = vec![("XDG_STATE_HOME", "/s".into()), ("XDG_CONFIG_HOME", "/c".into())];
         assert_eq!(state(&given).unwrap(), PathBuf::from("/s/postroom"));
         assert_eq!(config(&given).unwrap(), PathBuf::from("/c/postroom"));
-        // A relative one counts for nothing, as the standard says.
+        // A relative path is ignored, as the standard says.
         given.variables = vec![("XDG_STATE_HOME", "s".into()), ("XDG_CONFIG_HOME", "c".into())];
         given.home = None;
         assert!(matches!(state(&given), Err(Error::NoState)));

@@ -1,4 +1,4 @@
-//! Paths that a command is about: what a person named, the nearest project and tree, programs on the search path.
+//! Paths for commands: paths that a person named, the nearest project and tree, programs on the search path.
 
 use std::fs::{File, canonicalize};
 use std::io::{self, ErrorKind, Read};
@@ -9,12 +9,12 @@ use super::{Environment, Error, Result};
 use crate::room;
 use crate::settings::{self, Project};
 
-/// A directory that a person named, with all links on the way resolved once: from here on none is followed.
+/// A directory that a person named, with all links resolved once: after this none is followed.
 pub fn whole_path(path: &Path) -> Result<PathBuf> {
     canonicalize(path).map_err(|source| Error::NoPath { path: path.to_owned(), source })
 }
 
-/// A directory of a room as it was named, without following a link at its end.
+/// The directory of a room as named, without following a link at its end.
 pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
     let refuse = |why: io::Error| Error::BadRoot { path: path.to_owned(), why: why.to_string() };
     let full = std::path::absolute(path).map_err(refuse)?;
@@ -28,8 +28,7 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The `.claude` directory that is meant: of the directory that was named, else the nearest above the working directory that has
-/// inboxes.
+/// The `.claude` directory: of the named directory, else the nearest one above the working directory that has inboxes.
 pub fn tree(environment: &dyn Environment, named: Option<&Path>) -> Result<PathBuf> {
     let start = match named {
         Some(path) => whole_path(path)?,
@@ -43,7 +42,7 @@ pub fn tree(environment: &dyn Environment, named: Option<&Path>) -> Result<PathB
     tree_among(above).map_err(failed)?.ok_or_else(|| Error::NoTree { at: start.clone() })
 }
 
-/// The `.claude` directory with inboxes that is nearest to the working directory.
+/// The nearest `.claude` directory with inboxes, from the working directory upwards.
 pub fn nearest_tree(environment: &dyn Environment) -> Option<PathBuf> {
     tree_among(environment.here().ok()?.ancestors()).ok()?
 }
@@ -60,13 +59,13 @@ fn tree_among<'a>(dirs: impl Iterator<Item = &'a Path>) -> io::Result<Option<Pat
 fn is_tree(claude: &Path) -> io::Result<bool> {
     match claude.join("inboxes").metadata() {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
-        // A directory of somebody else on the way up is not ours to look into.
+        // On the way up, another user's directory is skipped.
         Err(e) if e.kind() == ErrorKind::PermissionDenied => Ok(false),
         found => Ok(found?.is_dir()),
     }
 }
 
-/// A program as it is found when it is started in a directory: by its path, else on the search path.
+/// Finds a program as starting it in a directory would: by its path, else on the search path.
 pub fn program_from(environment: &dyn Environment, program: &str, from: &Path) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
@@ -83,14 +82,14 @@ pub(super) fn project(here: &Path) -> Result<Option<Project>> {
     Ok(Some(Project::parse(&text, &path.display().to_string())?))
 }
 
-/// The file of the project around the working directory, and what it says.
+/// The project file around the working directory, and its text.
 pub fn project_file(environment: &dyn Environment) -> Result<Option<(PathBuf, String)>> {
     environment.here().map_or(Ok(None), |here| project_file_above(&here))
 }
 
 #[allow(clippy::disallowed_methods, reason = "it only reads, and a person may have made it a link")]
 fn project_file_above(here: &Path) -> Result<Option<(PathBuf, String)>> {
-    // A pipe of that name would keep every command waiting.
+    // A pipe of that name would block every command.
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     for directory in here.ancestors() {
         let path = directory.join(settings::FILE);

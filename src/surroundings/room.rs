@@ -1,5 +1,5 @@
-//! Which room is meant. In this order: `--root`, `--room`, the room of a bound agent session, `POSTROOM_ROOT`, `room` of the nearest
-//! `postroom.toml`, the room of the repository around, `main`.
+//! Selects the room. The first of these decides: `--root`, `--room`, the room of a bound agent session,
+//! `POSTROOM_ROOT`, `room` of the nearest `postroom.toml`, the room of the repository around, `main`.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::repository::Repository;
 use crate::rooms::{Located, MAIN, Rooms};
 use crate::session::Session;
 
-/// The variable that names the directory of a room.
+/// The variable with the directory of a room.
 pub const ROOT: &str = "POSTROOM_ROOT";
 
-/// What says which room is meant, apart from the environment.
+/// The options that select a room, besides the environment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted<'a> {
     /// `--root`
@@ -23,7 +23,7 @@ pub struct Wanted<'a> {
     /// `--room`
     pub room: Option<&'a str>,
     pub session: Option<&'a Session>,
-    /// The directory that it is seen from, if it is not the working directory.
+    /// The directory to search from, if it is not the working directory.
     pub here: Option<&'a Path>,
 }
 
@@ -32,12 +32,12 @@ pub fn rooms(environment: &dyn Environment) -> Result<Rooms> {
     Ok(Rooms::new(&state(environment)?))
 }
 
-/// Where sessions of this person are bound, if anything tells.
+/// The directory in which this person's sessions are bound, if known.
 pub fn sessions(environment: &dyn Environment) -> Option<PathBuf> {
     state(environment).ok().map(|state| state.join("sessions"))
 }
 
-/// The room that is meant.
+/// The selected room.
 pub fn room(environment: &dyn Environment, wanted: Wanted<'_>) -> Result<Located> {
     if let Some(root) = wanted.root {
         return Ok(Located::at(absolute(root)?));
@@ -70,11 +70,12 @@ fn named(environment: &dyn Environment, room: &str) -> Result<Located> {
     Ok(rooms(environment)?.named(&name))
 }
 
-/// The room that a session is bound in, if it is still there.
+/// The room that a session is bound to, if it still exists.
 pub fn bound_root(environment: &dyn Environment, session: Option<&Session>) -> Result<Option<PathBuf>> {
     let (Some(session), Some(sessions)) = (session, sessions(environment)) else { return Ok(None) };
     let root = session.binding(&sessions).map_err(post::Error::from)?.map(|bound| bound.root);
-    // What cannot be looked at is there: opening it tells what is wrong, and no other room is taken for it.
+    // A room that cannot be checked counts as existing: opening it reports the error, and no other room is used
+    // instead.
     let is_gone = |root: &PathBuf| root.symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound);
     Ok(root.filter(|root| !is_gone(root)))
 }

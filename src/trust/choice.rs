@@ -1,14 +1,14 @@
-//! A choice: which items of a project the person speaks of, and what the record is after that.
+//! A choice: the items of a project that the person names, and the record after that.
 
 use super::look::PLACES;
 use super::{Error, Item, Key, Record, Result};
 
-/// The names that were given; without any it is everything.
+/// The given names. Without any, everything is chosen.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     pub agents: Vec<String>,
     pub workflows: Vec<String>,
-    /// Versions that were trusted before are dropped.
+    /// Forget versions that were trusted before.
     pub only: bool,
 }
 
@@ -17,7 +17,7 @@ impl Choice {
         self.agents.is_empty() && self.workflows.is_empty()
     }
 
-    /// The items that are meant; limits go with any agent, which runs under them.
+    /// The chosen items. The limits go with any agent, because agents run under them.
     pub fn of(&self, items: Vec<Item>) -> Result<Vec<Item>> {
         if self.is_everything() {
             return Ok(items);
@@ -39,9 +39,9 @@ impl Choice {
         Ok(items.into_iter().filter(meant).collect())
     }
 
-    /// The record after the person has agreed to these items.
+    /// The record after the person agreed to these items.
     pub fn agreed(&self, before: &Record, items: &[Item]) -> Record {
-        // What is not there any more is an earlier version too.
+        // Items that no longer exist are earlier versions too.
         let anew = self.only && self.is_everything();
         let mut after = if anew { Record::default() } else { before.clone() };
         for item in items {
@@ -53,7 +53,7 @@ impl Choice {
         after
     }
 
-    /// The record after the person has taken it back.
+    /// The record after the person revoked the chosen items.
     pub fn revoked(&self, before: &Record) -> Record {
         if self.is_everything() {
             return Record::default();
@@ -63,7 +63,7 @@ impl Choice {
         after
     }
 
-    /// All items that may have these names.
+    /// All keys that these names may mean.
     fn keys(&self) -> Vec<Key> {
         let mut keys = vec![];
         for name in &self.agents {

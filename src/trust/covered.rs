@@ -1,8 +1,8 @@
-//! The files that a fingerprint covers: what an agent program reads by itself in the directory in which an agent works, and
-//! in those above it, up to the top of the repository.
+//! The files that a fingerprint covers: those that an agent program reads by itself in the agent's working directory
+//! and above it, up to the top of the repository.
 //!
-//! Which files those are is in the one table of programs. Each is a line with its path and the number of its content, so
-//! that a file that was changed, moved, added or removed gives another description. A link counts, and what it leads to.
+//! The table of programs lists these files. Each gives a line with its path and the digest of its content, so a file
+//! that is changed, moved, added or removed changes the description. Links count, and so do their targets.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -15,31 +15,31 @@ use crate::agents::programs::{self, PROGRAMS};
 use crate::hex;
 use crate::mailbox::Dir;
 
-/// The largest file, how many there may be, and how deep: a look at them must end.
+/// The largest file, the number of files, and the depth: the search must end.
 pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
 const FILES: usize = 10_000;
 const DEPTH: usize = 12;
 
-/// A project as files see it: paths in it are relative to it.
+/// The files of a project; paths inside it are relative to it.
 #[derive(Debug)]
 pub(super) struct Covered {
     pub(super) project: PathBuf,
     /// The top of its repository.
     top: PathBuf,
     files: usize,
-    /// What was read already, because many agents work in one directory.
+    /// Results by directory, because many agents work in one directory.
     seen: HashMap<(PathBuf, &'static str), Vec<String>>,
 }
 
 impl Covered {
     pub(super) fn new(project: &Path) -> Self {
-        // What is not there has nothing to read.
+        // A missing project has nothing to read.
         let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
         let top = top(&project).unwrap_or(&project).to_owned();
         Self { project, top, files: 0, seen: HashMap::new() }
     }
 
-    /// A path relative to the project if it is in the same repository, so that it is the same in a worktree.
+    /// A path relative to the project if it is in the same repository, so that it is the same in every worktree.
     pub(super) fn shown(&self, path: &Path) -> String {
         let above = self.project.ancestors().take_while(|dir| dir.starts_with(&self.top)).enumerate();
         let relative = above.into_iter().find_map(|(up, dir)| {
@@ -52,10 +52,10 @@ impl Covered {
         if shown.as_os_str().is_empty() { ".".to_owned() } else { shown.to_string_lossy().into_owned() }
     }
 
-    /// Up to where files count for an agent that works in a directory.
+    /// The topmost directory whose files count for an agent that works in `directory`.
     pub(super) fn above<'a>(&'a self, directory: &'a Path) -> &'a Path {
         match directory.starts_with(&self.top) {
-            // Also if it is in a repository of its own: programs look further up.
+            // Also if it is in a nested repository: programs look further up.
             true => &self.top,
             false => top(directory).unwrap_or(directory),
         }
@@ -65,7 +65,7 @@ impl Covered {
     pub(super) fn read_by(&mut self, preset: &str, directory: &Path) -> Result<Vec<String>> {
         let reads: BTreeSet<&'static str> = match programs::find(preset) {
             Some(program) => program.reads.iter().copied().collect(),
-            // A command can be anything, and start any of them.
+            // A command can be anything, and may start any of the programs.
             None => PROGRAMS.iter().flat_map(|program| program.reads).copied().collect(),
         };
         let above = self.above(directory).to_owned();
@@ -102,7 +102,7 @@ impl Covered {
         Ok(())
     }
 
-    /// A file below a directory, or all in a folder there if the path ends with `/`.
+    /// A file below a directory, or everything in a folder there if the path ends with `/`.
     fn entry(&mut self, dir: &Dir, path: &str, depth: usize, lines: &mut Vec<String>) -> Result<()> {
         let (name, rest) = path.split_once('/').map_or((path, None), |(name, rest)| (name, Some(rest)));
         let full = dir.path().join(name);
@@ -122,7 +122,7 @@ impl Covered {
             (FileType::Directory, Some("")) => self.folder(&dir.sub(name)?, depth, lines),
             (FileType::Directory, Some(rest)) => self.entry(&dir.sub(name)?, rest, depth + 1, lines),
             (FileType::Symlink, _) => self.link(&full, rest, depth, lines),
-            // A program that wants the one does not read the other; in a room, `.postroom` is a file.
+            // A program that expects a file does not read a folder, and vice versa; in a room, `.postroom` is a file.
             (FileType::RegularFile, Some(_)) | (FileType::Directory, None) => Ok(()),
             _ => Err(uncovered(&full)),
         }
@@ -136,7 +136,7 @@ impl Covered {
             Err(_) => unnamed = true,
         })?;
         if unnamed {
-            // It could not be told from others in a description.
+            // A description could not tell it from other names.
             return Err(uncovered(dir.path()));
         }
         names.sort();

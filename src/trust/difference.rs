@@ -1,12 +1,12 @@
-//! The difference of two texts, line by line, as people know it from `diff -u`. Pure.
+//! The difference of two texts, line by line, like `diff -u`. Pure.
 
 /// How many equal lines are shown around a change.
 const AROUND: usize = 2;
 
-/// Above this many pairs of lines the middle is given as taken out and put in.
+/// Above this many pairs of lines, the middle is shown as removed and added.
 const PAIRS: usize = 4_000_000;
 
-/// The lines that went (`- `), came (`+ `) and are beside them (two spaces); `…` for those between.
+/// Removed lines (`- `), added lines (`+ `) and those around them (two spaces); `…` for skipped ones.
 pub fn difference(before: &[String], after: &[String]) -> Vec<String> {
     let all = aligned(before, after);
     let is_near = |at: usize| {
@@ -24,7 +24,7 @@ pub fn difference(before: &[String], after: &[String]) -> Vec<String> {
     shown
 }
 
-/// Every line of both with its sign, the longest common part once.
+/// Every line of both with its sign; the longest common part appears once.
 fn aligned<'a>(before: &'a [String], after: &'a [String]) -> Vec<(char, &'a str)> {
     let head = before.iter().zip(after).take_while(|(one, other)| one == other).count();
     let (left, right) = (&before[head..], &after[head..]);
@@ -39,7 +39,7 @@ fn aligned<'a>(before: &'a [String], after: &'a [String]) -> Vec<(char, &'a str)
 fn middle<'a>(left: &'a [String], right: &'a [String], all: &mut Vec<(char, &'a str)>) {
     let (mut i, mut j) = (0, 0);
     if left.len().saturating_mul(right.len()) <= PAIRS {
-        // How long the common part of what is left of both is.
+        // The length of the common part of both remainders.
         let width = right.len() + 1;
         let mut common = vec![0u32; (left.len() + 1) * width];
         for i in (0..left.len()).rev() {

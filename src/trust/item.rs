@@ -1,7 +1,7 @@
 //! An item: one thing that can be trusted, and the lines that describe it.
 //!
-//! The description is the whole of what a fingerprint covers. Each value in it is [`plain`] or quoted, so that no value can
-//! pass for another line.
+//! A fingerprint covers exactly the description. Each value in it is [`plain`] or quoted, so that no value can look
+//! like another line.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use sha2::{Digest, Sha256};
 
 use crate::hex;
 
-/// Which item of a project it is.
+/// The key of an item in its project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// `[dispatch]`, which holds for every agent of its file.
+    /// `[dispatch]`, which applies to every agent of its file.
     Limits,
     /// `[agents.NAME]`; the name may be a pattern.
     Agent(String),
-    /// An agent of a tree that has a file in `.claude/agents/` and no table.
+    /// An agent of a tree with a file in `.claude/agents/` and no table.
     Described(String),
-    /// A file among the workflows, relative to the project.
+    /// A workflow file, relative to the project.
     Workflow(String),
 }
 
 impl Key {
-    /// What people call it: a name without its kind.
+    /// Its name for people, without its kind.
     pub fn name(&self) -> &str {
         match self {
             Self::Limits => "limits",
@@ -52,22 +52,22 @@ fn described_by(name: &str) -> String {
     format!(".claude/agents/{name}.md")
 }
 
-/// What an item would run, for people; the fingerprint is made of the description alone.
+/// What an item would run, for people. The fingerprint covers only the description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     Limits,
     Agent {
-        /// With `{room}`, `{last}` where a run puts paths.
+        /// With `{room}` and `{last}` where a run inserts paths.
         command: Vec<String>,
         directory: String,
         access: &'static str,
-        /// Beside the usual ones.
+        /// In addition to the usual ones.
         variables: Vec<String>,
         reads: Vec<String>,
     },
     Workflow {
         agents: Vec<String>,
-        /// Each step that runs a command, and the command.
+        /// Each step that runs a command, with the command.
         commands: Vec<(String, Vec<String>)>,
         /// Why it cannot be run.
         faults: Vec<String>,
@@ -83,7 +83,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// What is trusted: the number of everything that decides what is run.
+    /// The digest of everything that decides what is run. This is what is trusted.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(self.key.to_string());
@@ -94,13 +94,13 @@ impl Item {
         hex::of(&hash.finalize())
     }
 
-    /// The lines about its table, without the files that its program reads.
+    /// The lines of its table, without the files that its program reads.
     pub fn table(&self) -> impl Iterator<Item = &String> {
         self.description.iter().filter(|line| !line.starts_with("reads ") && !line.starts_with("link "))
     }
 }
 
-/// A word as it is, or quoted if it could be read in another way.
+/// A word unchanged, or quoted if it could be read in another way.
 pub fn plain(word: &str) -> String {
     let harmless = |c: char| c.is_alphanumeric() || "._-/@+=:,~*?%{}".contains(c);
     match !word.is_empty() && word.chars().all(harmless) {

@@ -1,7 +1,8 @@
-//! A look at a project: the items that it would run, each with its description.
+//! A look at a project: the items it would run, each with its description.
 //!
-//! What is described is what was parsed, so that a caller runs exactly what it held against the record. The description of
-//! an agent is its table and the files that its program reads where it works; that of a workflow is its text.
+//! The description is made of the parsed values, so a caller runs exactly what it compared with the record. The
+//! description of an agent is its table and the files that its program reads in its working directory; that of a
+//! workflow is its text.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,10 +19,10 @@ use crate::settings::agents::{AgentSettings, Agents, DispatchSettings};
 use crate::workflow::definition::Gate;
 use crate::workflow::reading;
 
-/// Where a project keeps its workflows.
+/// The folders of a project's workflows.
 pub const PLACES: [&str; 2] = [".postroom/workflows", ".claude/workflows"];
 
-/// The settings of an agent of a tree that has a file of its own and no table.
+/// The settings of a tree's agent that has its own file and no table.
 pub fn described_agent(name: &str) -> AgentSettings {
     AgentSettings {
         preset: "claude".to_owned(),
@@ -37,7 +38,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// At a project, or at a worktree in which its agents work.
+    /// Looks at a project, or at a worktree in which its agents work.
     pub fn at(project: &Path) -> Self {
         Self { covered: Covered::new(project) }
     }
@@ -74,7 +75,7 @@ impl Look {
         for place in PLACES {
             for name in names(&dir, place, &[".yaml", ".yml"], place)? {
                 let (file, folder) = (format!("{place}/{name}"), Dir::outside(&dir.path().join(place))?);
-                // What is not text, or too long, cannot be run.
+                // A file that is not text, or too long, cannot be run.
                 let text = match folder.read(&name, reading::LIMIT) {
                     Err(fault::Error::TooLarge { .. }) => continue,
                     other => other?.map(String::from_utf8),
@@ -87,7 +88,7 @@ impl Look {
         Ok(items)
     }
 
-    /// The limits of a file of settings.
+    /// The limits in a settings file.
     pub fn limits(&self, limits: &DispatchSettings) -> Item {
         Item { key: Key::Limits, what: What::Limits, description: table::of_limits(limits) }
     }
@@ -96,7 +97,7 @@ impl Look {
     pub fn agent(&mut self, key: &Key, settings: &AgentSettings) -> Result<Item> {
         let cwd = settings.cwd.as_deref().unwrap_or(Path::new(""));
         let cwd = lexical(&self.project().join(cwd));
-        // In one that is not there, nothing is read; when it is, it counts.
+        // A missing directory has nothing to read; once it exists, its files count.
         let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
         if cwd.to_str().is_none() {
             return Err(Error::Uncovered { path: cwd });
@@ -123,7 +124,7 @@ impl Look {
         Ok(Item { key: key.clone(), what, description })
     }
 
-    /// A file among the workflows, relative to the project. Its description is its text.
+    /// A workflow file, relative to the project. Its description is its text.
     pub fn workflow(&self, file: &str, text: &str) -> Item {
         let key = Key::Workflow(file.to_owned());
         let what = match reading::parse(text, key.name()) {
@@ -158,7 +159,7 @@ impl Look {
     }
 }
 
-/// A path without `.` and `..`, for one that is not there.
+/// A path without `.` and `..`, for a path that may not exist.
 fn lexical(path: &Path) -> PathBuf {
     use std::path::Component;
     let mut plain = PathBuf::new();
@@ -172,7 +173,7 @@ fn lexical(path: &Path) -> PathBuf {
     plain
 }
 
-/// The plain files in a folder whose names end so; none unless the folder `beside` is there too.
+/// The plain files in a folder with one of these endings. None unless the folder `beside` exists too.
 fn names(dir: &Dir, folder: &str, ends: &[&str], beside: &str) -> Result<Vec<String>> {
     let Some(_) = sub(dir, beside)? else { return Ok(vec![]) };
     let Some(folder) = sub(dir, folder)? else { return Ok(vec![]) };
@@ -180,7 +181,8 @@ fn names(dir: &Dir, folder: &str, ends: &[&str], beside: &str) -> Result<Vec<Str
     Ok(folder.names(|name, kind| kind == FileType::RegularFile && is_wanted(name))?)
 }
 
-/// A folder below a directory. In a room a file is called `.postroom`, and behind a link is nothing of the project's.
+/// A folder below a directory. `None` for a file (`.postroom` is one in a room), and for a link, which leads out of the
+/// project.
 fn sub(dir: &Dir, path: &str) -> Result<Option<Dir>> {
     let mut at: Option<Dir> = None;
     for name in path.split('/') {
@@ -220,7 +222,7 @@ mod tests {
             Look::at(self.0.path()).items().unwrap()
         }
 
-        /// The items whose fingerprints a change changes.
+        /// The items whose fingerprints are affected by a change.
         fn changed(&self, change: impl FnOnce(&Self)) -> Vec<String> {
             let before = self.items();
             change(self);
@@ -284,7 +286,7 @@ mod tests {
         assert_eq!(other.changed(|place| place.write(".mcp.json", "{}")), ["agent a"]);
     }
 
-    /// A repository inside of the project would have hidden what is above it.
+    /// A nested repository would have hidden what is above it.
     #[test]
     fn a_repository_further_down_hides_nothing() {
         let place = Place::new(TWO);

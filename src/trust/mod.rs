@@ -1,12 +1,12 @@
-//! Trust: what a repository or a room would run, and which of it the person has looked at.
+//! Trust: what a repository or a room would run, and which of it the person has reviewed.
 //!
-//! An [`Item`] is one thing that can be trusted: an agent, a workflow, or the limits of a file of settings. Its description
-//! says everything that decides what is run, and the number of that text is its fingerprint, so that a change of one item
-//! stops that item and no other. [`Look`] makes the items of a project, [`Record`] is what the person said about them, and
-//! [`Trusted`] holds the one against the other. Paths in a description are relative to the project, so that a worktree of
-//! the same files has the same fingerprints.
+//! An [`Item`] is one thing that can be trusted: an agent, a workflow, or the limits of a settings file. Its
+//! description contains everything that decides what is run, and the digest of that text is its fingerprint. So a
+//! change of one item stops only that item. [`Look`] builds the items of a project, [`Record`] is the person's
+//! decisions about them, and [`Trusted`] compares the two. Paths in a description are relative to the project, so a
+//! worktree with the same files has the same fingerprints.
 //!
-//! Nothing here asks, prints or finds the person's settings; the caller hands their path in.
+//! Nothing here asks, prints or finds the person's settings; the caller passes their path.
 
 mod choice;
 mod covered;
@@ -30,7 +30,7 @@ pub use trusted::Trusted;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why it cannot be said what would run, or what is trusted.
+/// Why it cannot be determined what would run, or what is trusted.
 #[derive(Debug, ThisError)]
 pub enum Error {
     #[error(transparent)]

@@ -1,5 +1,5 @@
-//! What the person said: for each item of a project the fingerprints that are trusted, and the description of the last
-//! one, to show the difference when it changes.
+//! The person's decisions: for each item of a project the trusted fingerprints, and the description of the last one, to
+//! show the difference when it changes.
 //!
 //! ```text
 //! ~/.config/postroom/trusted/<32 hex of SHA-256 of the path>
@@ -7,7 +7,7 @@
 //!   {"item":"agent NAME","trusted":[FINGERPRINT, …],"last":[LINE, …]}
 //! ```
 //!
-//! Agents in a sandbox cannot write there. A line that cannot be read trusts nothing.
+//! Sandboxed agents cannot write there. A line that cannot be read trusts nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ use crate::message::visible;
 /// The longest description that is kept for a difference.
 const DESCRIPTION: usize = 256 * 1024;
 
-/// The longest record that is read.
+/// The largest record that is read.
 const LIMIT: u64 = 64 * 1024 * 1024;
 
 /// The records of this person.
@@ -37,7 +37,7 @@ impl Store {
         Self { path: config.join("trusted") }
     }
 
-    /// What was said about a project; nothing if there is no record.
+    /// The record of a project; empty if there is none.
     pub fn record(&self, project: &Path) -> Result<Record> {
         let Some(dir) = Dir::open(&self.path).if_any()? else { return Ok(Record::default()) };
         Ok(match dir.read(&file_of(project), LIMIT)? {
@@ -46,7 +46,7 @@ impl Store {
         })
     }
 
-    /// Keeps a record; one without items is removed. Durable on return.
+    /// Writes a record; an empty one is removed. Durable on return.
     pub fn keep(&self, project: &Path, record: &Record) -> Result<()> {
         if !record.entries.is_empty() {
             let dir = Dir::make(&self.path)?;
@@ -57,7 +57,7 @@ impl Store {
         let Some(dir) = Dir::open(&self.path).if_any()? else { return Ok(()) };
         match dir.remove(&file_of(project)) {
             Err(e) if e.is_missing() => Ok(()),
-            // What was taken back stays so, also after a power cut.
+            // A revocation must survive a power cut.
             other => Ok(other.and_then(|()| dir.sync())?),
         }
     }
@@ -67,27 +67,27 @@ fn file_of(project: &Path) -> String {
     hex::digest(project.as_os_str().as_encoded_bytes(), 16)
 }
 
-/// What is known of one item.
+/// The record of one item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Entry {
     item: String,
     trusted: Vec<String>,
-    /// Left out if it is too long.
+    /// Omitted if it is too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last: Option<Vec<String>>,
 }
 
-/// What was said about one project.
+/// The decisions about one project.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Record {
     entries: Vec<Entry>,
 }
 
-/// How an item is to the person.
+/// The state of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     New,
-    /// With the difference to what was trusted last; empty if that was too long to keep.
+    /// With the difference to the last trusted version; empty if that was too long to keep.
     Changed(Vec<String>),
     Unchanged,
 }
@@ -107,7 +107,7 @@ impl Record {
         Self { entries: text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect() }
     }
 
-    /// The file of the record, for a machine on which nobody has a terminal too.
+    /// The text of the record file, also for use on a machine without a terminal.
     pub fn text(&self, project: &Path) -> String {
         let shown = visible::line(&project.display().to_string());
         let mut text = format!("# ~/.config/postroom/trusted/{}: trust in {shown}\n", file_of(project));
@@ -123,7 +123,7 @@ impl Record {
         self.entries.iter().find(|entry| entry.item == key)
     }
 
-    /// Whether the person has looked at an item as it is now.
+    /// Whether the person has reviewed this version of an item.
     pub fn trusts(&self, item: &Item) -> bool {
         self.entry(&item.key).is_some_and(|entry| entry.trusted.contains(&item.fingerprint()))
     }
@@ -139,7 +139,7 @@ impl Record {
         }
     }
 
-    /// Trusts an item as it is now, and as it was before.
+    /// Trusts an item as it is now; earlier versions stay trusted.
     pub fn trust(&mut self, item: &Item) {
         let (key, now) = (item.key.to_string(), item.fingerprint());
         let size: usize = item.description.iter().map(|line| line.len() + 1).sum();
@@ -155,7 +155,7 @@ impl Record {
         }
     }
 
-    /// Takes back every version of an item.
+    /// Revokes every version of an item.
     pub fn revoke(&mut self, key: &Key) {
         let key = key.to_string();
         self.entries.retain(|entry| entry.item != key);

@@ -1,7 +1,8 @@
-//! What tables of settings say, as lines of a description. Pure.
+//! Settings tables as lines of a description. Pure.
 //!
-//! Values that are not the usual ones are named, and where an agent works and how far it may go always. What a preset makes
-//! of them is the program's own: it is shown, and an upgrade that starts a program in another way needs no new word.
+//! Values other than the defaults are listed; the working directory and the access of an agent always are. What a
+//! preset makes of them belongs to the program: it is shown but not covered, so an upgrade that starts a program in
+//! another way needs no new approval.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::item::{plain, words};
 use crate::process::presets::{self, Parts};
 use crate::settings::agents::{AgentSettings, Answers, DispatchSettings};
 
-/// What `[dispatch]` says, beside what is usual. Every value is named, so that a new one cannot be forgotten here.
+/// The values of `[dispatch]` that are not defaults. Every field is named, so that a new one cannot be forgotten here.
 pub(super) fn of_limits(limits: &DispatchSettings) -> Vec<String> {
     let DispatchSettings { parallel, hops, thread_runs, hour_runs, back_off, day_cost } = limits;
     let usual = DispatchSettings::default();
@@ -25,12 +26,12 @@ pub(super) fn of_limits(limits: &DispatchSettings) -> Vec<String> {
     lines.0
 }
 
-/// What a table of an agent that works in a directory says, beside what is usual. Every value is named here too.
+/// The values of an agent's table that are not defaults. Every field is named here too.
 pub(super) fn of_agent(settings: &AgentSettings, directory: &str) -> Vec<String> {
     let AgentSettings {
         preset,
         command,
-        // As the directory in which it ends.
+        // Covered by `directory`, to which it resolves.
         cwd: _,
         access,
         model,
@@ -78,7 +79,7 @@ impl Lines {
     }
 }
 
-/// The program and its arguments, as a first message starts it.
+/// The program and its arguments for a first message.
 pub(super) fn command(settings: &AgentSettings) -> Vec<String> {
     let preset = presets::named(&settings.preset).unwrap_or_default();
     let mut command = settings.command.clone();

@@ -1,4 +1,4 @@
-//! A project held against its record: what of it may run now.
+//! Compares a project with its record: what of it may run now.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,17 +17,17 @@ pub struct Trusted {
 impl Trusted {
     pub fn of(store: &Store, project: &Path) -> Self {
         let look = Look::at(project);
-        // What cannot be looked at is not trusted.
+        // What cannot be read is not trusted.
         let record = store.record(look.project()).unwrap_or_default();
         Self { look, record, known: HashMap::new() }
     }
 
-    /// Whether the limits of the file of settings hold.
+    /// Whether the limits of the settings file are trusted.
     pub fn limits(&self, limits: &DispatchSettings) -> bool {
         self.record.trusts(&self.look.limits(limits))
     }
 
-    /// Whether an agent may be started: a table, or an agent of a tree with a file of its own.
+    /// Whether an agent may be started: a table, or an agent of a tree with its own file.
     pub fn agent(&mut self, key: &Key, settings: &AgentSettings) -> bool {
         if let Some(known) = self.known.get(key) {
             return *known;

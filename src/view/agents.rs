@@ -1,4 +1,4 @@
-//! Agents: who works for which mailbox, and who was woken.
+//! Agents: which agent works for which mailbox, and which session was woken.
 
 use serde::Serialize;
 
@@ -11,26 +11,26 @@ use crate::name::MailboxId;
 pub struct Agent<'a> {
     /// Its name.
     pub name: &'a str,
-    /// The preset that says how it is started.
+    /// The preset that starts it.
     pub preset: &'a str,
     /// The program.
     pub program: String,
-    /// Whether the program is there.
+    /// Whether the program is installed.
     pub found: bool,
-    /// What the program says of its version; null if it says nothing.
+    /// The version that the program reports; null if it reports none.
     pub version: Option<String>,
     /// The id of its mailbox; null if it has none.
     pub mailbox: Option<&'a str>,
     /// The directory in which it works.
     pub cwd: String,
-    /// What it may do: `read`, `edit` or `full`.
+    /// Its access: `read`, `edit` or `full`.
     #[cfg_attr(test, schemars(extend("enum" = ["read", "edit", "full"])))]
     pub access: &'static str,
-    /// The model that it is to use; null for its own choice.
+    /// The model to use; null for its own choice.
     pub model: Option<&'a str>,
-    /// How many seconds a run may take.
+    /// The time limit of a run, in seconds.
     pub time_limit: u64,
-    /// How often a message is tried again.
+    /// How often a message is retried.
     pub retries: u32,
     /// How many runs it may have at once.
     pub concurrency: usize,
@@ -65,11 +65,11 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// An agent that is left out until a person has looked at it.
+/// An agent that is skipped until a person has reviewed it.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Untrusted<'a> {
-    /// What `trust` calls it.
+    /// Its name for `trust`.
     pub item: String,
     /// The agent.
     pub agent: &'a str,
@@ -77,13 +77,13 @@ pub struct Untrusted<'a> {
     pub directory: String,
 }
 
-/// Who works for which mailbox, printed by `agents`.
+/// The agents and their mailboxes, printed by `agents`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Agents<'a> {
     /// Agents that can be started.
     pub agents: Vec<Agent<'a>>,
-    /// Agents that are left out until a person has looked at them.
+    /// Agents that are skipped until a person has reviewed them.
     pub untrusted: Vec<Untrusted<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! What any command may print: an error, or a text.
+//! Documents that any command may print: an error, or a text.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub struct Wrong<'a> {
     pub hints: &'a [String],
 }
 
-/// An error, printed by every command in the place of its own document.
+/// An error, printed by every command in place of its own document.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Error<'a> {
@@ -31,7 +31,7 @@ pub struct Text<'a> {
     pub text: &'a str,
 }
 
-/// Where the server listens, printed by `mcp --http` before it serves.
+/// The address of the server, printed by `mcp --http` before it serves.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Listening<'a> {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::message::{BadFile, Header, Message};
 use crate::post::{Checked, Error, Looked, Me, Post, There, Unread};
 
-/// The room in which was looked.
+/// The room of a result.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Place {
@@ -71,7 +71,7 @@ impl<'a> MailboxMail<'a> {
     }
 }
 
-/// A room that could not be looked into.
+/// A room that could not be read.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailedRoom<'a> {
@@ -95,7 +95,7 @@ pub struct CheckAll<'a> {
     pub unread: usize,
     /// The mailboxes.
     pub mailboxes: Vec<MailboxMail<'a>>,
-    /// Rooms that could not be looked into.
+    /// Rooms that could not be read.
     pub failed: Vec<FailedRoom<'a>>,
 }
 
@@ -142,7 +142,7 @@ pub struct WaitAll<'a> {
     pub timed_out: bool,
     /// The mailboxes.
     pub mailboxes: Vec<MailboxMail<'a>>,
-    /// Rooms that could not be looked into.
+    /// Rooms that could not be read.
     pub failed: Vec<FailedRoom<'a>>,
 }
 
@@ -174,7 +174,7 @@ pub struct Ask<'a> {
     pub timed_out: bool,
     /// Whether the question was given up; the exit code is then 4.
     pub bounced: bool,
-    /// Where the question is, in words; only when the time was over.
+    /// The state of the question, in words; only when the time was over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'a str>,
     /// The answer; empty when the time was over.

@@ -11,7 +11,7 @@ use crate::post::{Claimed, DeadLetter, Me, Opened, Post};
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Held<'a> {
-    /// What `done`, `release`, `fail` and `claim --renew` take.
+    /// The token for `done`, `release`, `fail` and `claim --renew`.
     pub token: String,
     /// The name of the mailbox that the message was taken from.
     pub queue: &'a str,
@@ -45,7 +45,7 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// What became of a claim, printed by `claim --renew`, `release`, `fail`, and `done` without an answer.
+/// The outcome of a claim, printed by `claim --renew`, `release`, `fail`, and `done` without an answer.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimState<'a> {
@@ -70,7 +70,7 @@ pub struct Attempt<'a> {
     pub owner: &'a str,
     /// `expired`, `failed`, `released` or `retried`.
     pub how: &'a str,
-    /// Why; left out if no reason was given.
+    /// The reason; left out if none was given.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub why: &'a str,
 }

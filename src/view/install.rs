@@ -8,7 +8,7 @@ use crate::agents::change;
 use crate::agents::ledger::Done;
 use crate::agents::witness::{Said, Trust};
 
-/// A file of an installation, and what was done to it.
+/// A file of an installation, and the action on it.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InstalledFile {
@@ -27,7 +27,7 @@ impl InstalledFile {
     }
 }
 
-/// What was installed for an agent program, printed by `install`.
+/// The installation for an agent program, printed by `install`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Install<'a> {
@@ -40,9 +40,9 @@ pub struct Install<'a> {
     pub version: String,
     /// The files.
     pub files: Vec<InstalledFile>,
-    /// Whether the program sees the server of Postroom; null if it was not asked.
+    /// Whether the program sees the server of Postroom; null if it could not be asked.
     pub server: Option<bool>,
-    /// Whether the program trusts the hooks, in words; null if it knows no such thing.
+    /// Whether the program trusts the hooks, in words; null if it has no such trust.
     pub trust: Option<String>,
     /// What the person has to do next; empty if nothing.
     pub then: &'a str,
@@ -74,11 +74,11 @@ fn sees_server(said: &Said) -> Option<bool> {
 pub struct CheckedFile {
     /// Its path.
     pub path: String,
-    /// `current`, `drifted` or `missing`, or why it cannot be looked at.
+    /// `current`, `drifted` or `missing`, or why it cannot be read.
     pub state: String,
 }
 
-/// What is installed for one program.
+/// The installation for one program.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckedProgram {
@@ -94,9 +94,9 @@ pub struct CheckedProgram {
     pub version: String,
     /// The files.
     pub files: Vec<CheckedFile>,
-    /// Whether the program sees the server of Postroom; null if it was not asked.
+    /// Whether the program sees the server of Postroom; null if it could not be asked.
     pub server: Option<bool>,
-    /// Whether the program trusts the hooks, in words; null if it knows no such thing.
+    /// Whether the program trusts the hooks, in words; null if it has no such trust.
     pub trust: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl CheckedProgram {
     }
 }
 
-/// What is installed, printed by `install --check`.
+/// The installations, printed by `install --check`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InstallCheck {
@@ -121,7 +121,7 @@ pub struct InstallCheck {
     pub programs: Vec<CheckedProgram>,
 }
 
-/// What was taken out again, printed by `uninstall`.
+/// The removed installation, printed by `uninstall`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Uninstall<'a> {

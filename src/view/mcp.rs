@@ -1,5 +1,5 @@
-//! The results of the tools of the Model Context Protocol. A model pays for each of their bytes, so what is as usual is left
-//! out; and it sees them, so what is invisible is made visible.
+//! The results of the tools of the Model Context Protocol. A model pays for each byte, so default values are left out;
+//! and it sees the text, so invisible characters are made visible.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct Setup<'a> {
     pub name: &'a str,
     /// Its id.
     pub id: &'a str,
-    /// How many messages are unread; null if that cannot be known.
+    /// How many messages are unread; null if unknown.
     pub unread: Option<usize>,
     /// Whether it is bound to this agent session.
     pub bound: bool,
@@ -39,9 +39,9 @@ impl<'a> Setup<'a> {
 pub struct Name {
     /// The name.
     pub name: String,
-    /// How many messages are unread; null if it cannot be looked at.
+    /// How many messages are unread; null if it cannot be read.
     pub unread: Option<usize>,
-    /// Whether its holder is there.
+    /// Whether its holder is alive.
     pub alive: bool,
     /// What this agent can do.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ impl Names {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Header {
-    /// What `read` and `reply` take.
+    /// The id for `read` and `reply`.
     pub id: String,
     /// The name of the sender.
     pub from: String,
@@ -158,7 +158,7 @@ impl Wait {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Read<'a> {
-    /// What `reply` takes; left out if there was nothing to read.
+    /// The id for `reply`; left out if there was nothing to read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The message between two lines with the same random number, or why there is none.
@@ -207,6 +207,6 @@ impl<'a> Receipts<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Archive<'a> {
-    /// The ids as they were given.
+    /// The ids as given.
     pub archived: &'a [String],
 }

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use crate::mailbox::reading;
 use crate::post::{Opened, Post};
 
-/// A mailbox: its id, and the name that people know it by.
+/// A mailbox: its id, and its name for people.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Party<'a> {
@@ -35,7 +35,7 @@ pub struct Sender<'a> {
     pub verified: bool,
 }
 
-/// What every message says of itself, with its sender in the form `F`.
+/// The fields of every message, with its sender in the form `F`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Envelope<'a, F> {
@@ -86,8 +86,8 @@ impl<'a, F> Envelope<'a, F> {
 pub struct Header<'a> {
     #[serde(flatten)]
     pub envelope: Envelope<'a, Party<'a>>,
-    /// What a reader should know: `superseded` if a newer request of the same sender and channel waits, or a reply says no
-    /// more than that; `waits for step N of WORKFLOW`; `doubtful: …` for each guess (docs/format.md §3.4).
+    /// Remarks for a reader: `superseded` if a newer request of the same sender and channel waits, or if a reply says
+    /// only that; `waits for step N of WORKFLOW`; `doubtful: …` for each guess (docs/format.md §3.4).
     pub remarks: &'a [String],
     /// The name of its file.
     pub file: &'a str,
@@ -124,7 +124,7 @@ pub struct Message<'a> {
     pub file: &'a str,
     /// The whole text.
     pub body: &'a str,
-    /// What a reader has to guess about it; left out if nothing.
+    /// The guesses that a reader has to make; left out if none.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub doubts: &'a [String],
 }

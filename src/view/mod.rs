@@ -1,10 +1,10 @@
-//! Views: one type for every document that a face prints, for programs to read.
+//! Views: one type for every document that Postroom prints for programs.
 //!
-//! A view is shape and nothing else: its fields are the keys in the order in which they are printed, its constructor takes a
-//! value of the library, and it decides nothing, reads nothing and asks nothing. The doc comments are the descriptions in
-//! the JSON Schema of each document, docs/schema/, which the tests make of these types and compare.
+//! A view is shape and nothing else. Its fields are the keys in printed order, and its constructor takes a value of the
+//! library. It decides nothing, reads nothing and asks nothing. The doc comments are the descriptions in the JSON
+//! Schema of each document, docs/schema/. The tests generate the schemas from these types and compare them.
 //!
-//! The table at the end of this file lists every document; what is not in it cannot be printed.
+//! The table at the end of this file lists every document; nothing else can be printed.
 
 pub mod agents;
 pub mod answer;
@@ -33,10 +33,10 @@ const VERSION: u8 = 1;
 /// A document that `--json` prints.
 pub trait Document: Serialize {}
 
-/// What a tool of the Model Context Protocol gives back.
+/// The result of a tool of the Model Context Protocol.
 pub trait ToolResult: Serialize {}
 
-/// A document with its version, as it is printed.
+/// A document with its version, as printed.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "{T}"))]
@@ -66,7 +66,7 @@ macro_rules! documents {
     };
 }
 
-/// A result of a tool as it is printed: without a version.
+/// The result of a tool as printed: without a version.
 #[cfg(test)]
 type Bare<T> = T;
 

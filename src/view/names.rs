@@ -1,4 +1,4 @@
-//! Who is here: names, mailboxes that were made, taken over or adopted, and groups.
+//! Names, mailboxes that were created, taken over or adopted, and groups.
 
 use serde::Serialize;
 
@@ -7,23 +7,23 @@ use super::message::Pairs;
 use crate::mailbox::presence::Presence;
 use crate::post::{self, Adoption, Looked, Me};
 
-/// A mailbox that was made or found again, printed by `setup`.
+/// A mailbox that was created or found again, printed by `setup`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Setup<'a> {
-    /// What others call it.
+    /// Its name.
     pub name: &'a str,
     /// The id of the mailbox.
     pub id: &'a str,
     #[serde(flatten)]
     pub place: Place,
-    /// Whether this call gave the name.
+    /// Whether this call created the name.
     pub created: bool,
     /// Whether the mailbox is bound to this agent session or terminal.
     pub bound: bool,
-    /// How many messages are unread; null if that cannot be known.
+    /// How many messages are unread; null if unknown.
     pub unread: Option<usize>,
-    /// What to tell the new agent; with `--child` only.
+    /// The prompt for the new agent; with `--child` only.
     pub prompt: Option<&'a str>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// A mailbox that this session has become, printed by `takeover`.
+/// A mailbox that this session took over, printed by `takeover`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Takeover<'a> {
@@ -55,7 +55,7 @@ pub struct Whoami<'a> {
     pub name: Option<&'a str>,
     /// Its id.
     pub id: &'a str,
-    /// What says so, in words.
+    /// The source of this identity, in words.
     pub why: &'static str,
     #[serde(flatten)]
     pub place: Place,
@@ -69,7 +69,7 @@ impl<'a> Whoami<'a> {
     }
 }
 
-/// Whether the holder of a mailbox is there.
+/// Whether the holder of a mailbox is alive.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -96,13 +96,13 @@ pub struct Listed<'a> {
     pub harness: &'a str,
     /// What this agent can do.
     pub about: Option<&'a str>,
-    /// How many messages are unread; null if it cannot be looked at.
+    /// How many messages are unread; null if it cannot be read.
     pub unread: Option<usize>,
-    /// Since when the oldest of them waits.
+    /// When the oldest of them was sent.
     pub oldest: Option<String>,
-    /// Whether its holder is there; null if it cannot be looked at.
+    /// Whether its holder is alive; null if it cannot be read.
     pub presence: Option<Presences>,
-    /// When a silent holder was seen last.
+    /// When a silent holder was last seen.
     pub silent_since: Option<String>,
 }
 
@@ -165,7 +165,7 @@ pub struct RoomNames<'a> {
 pub struct NamesAll<'a> {
     /// The rooms.
     pub rooms: Vec<RoomNames<'a>>,
-    /// Rooms that could not be looked into.
+    /// Rooms that could not be read.
     pub failed: Vec<FailedRoom<'a>>,
 }
 
@@ -177,11 +177,11 @@ impl<'a> NamesAll<'a> {
     }
 }
 
-/// What became of a mailbox in another place.
+/// The outcome for a mailbox in another place.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Adopted<'a> {
-    /// The name that it was to get.
+    /// The name that it should get.
     pub name: &'a str,
     /// Its protocol.
     #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.word()))))]

@@ -1,10 +1,10 @@
-//! What is removed and can be brought back: `prune` and `undo`.
+//! Removal and restoration: `prune` and `undo`.
 
 use serde::Serialize;
 
 use crate::post::{Doomed, Trashed};
 
-/// Something that is removed: a mailbox, a run of a workflow, or one message.
+/// Something that is removed: a mailbox, a workflow run, or one message.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -20,7 +20,7 @@ pub enum Item<'a> {
         /// How many messages it has.
         messages: usize,
     },
-    /// A run of a workflow, as a whole.
+    /// A whole workflow run.
     Run {
         /// Its id.
         run: &'a str,
@@ -52,15 +52,15 @@ impl<'a> Item<'a> {
     }
 }
 
-/// What is removed, printed by `prune`.
+/// The removal, printed by `prune`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Prune<'a> {
-    /// False: it only says what it would remove.
+    /// False if it only shows what it would remove.
     pub removed: bool,
-    /// What goes, or went.
+    /// The items that are removed, or would be.
     pub items: Vec<Item<'a>>,
-    /// The id by which `undo` brings it back; left out if nothing was put into the trash.
+    /// The id for `undo`; left out if nothing was put into the trash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<&'a str>,
 }
@@ -71,17 +71,17 @@ impl<'a> Prune<'a> {
     }
 }
 
-/// What one prune put into the trash.
+/// The contents of the trash from one prune.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bag<'a> {
-    /// The id by which `undo` brings it back.
+    /// The id for `undo`.
     pub id: &'a str,
     /// When it was removed.
     pub at: String,
     /// The names of its mailboxes.
     pub mailboxes: &'a [String],
-    /// The ids of its runs of workflows.
+    /// The ids of its workflow runs.
     pub runs: &'a [String],
     /// How many single messages it holds.
     pub messages: usize,
@@ -101,7 +101,7 @@ pub struct Trash<'a> {
     /// Whether `prune --forever` emptied it; left out by `undo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed: Option<bool>,
-    /// What each prune put there.
+    /// The contents, one entry for each prune.
     pub trash: Vec<Bag<'a>>,
 }
 
@@ -111,11 +111,11 @@ impl<'a> Trash<'a> {
     }
 }
 
-/// What was brought back, printed by `undo` with an id.
+/// The restored items, printed by `undo` with an id.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Undo<'a> {
-    /// What the prune had removed.
+    /// The items that the prune had removed.
     pub restored: Bag<'a>,
 }
 

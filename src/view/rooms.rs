@@ -1,4 +1,4 @@
-//! Rooms as a whole: the list of them, their figures, and what the doctor found.
+//! Rooms as a whole: their list, their statistics, and the findings of the doctor.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ pub struct Room<'a> {
     pub root: String,
     /// The common directories of the git repositories that it belongs to.
     pub repositories: Vec<String>,
-    /// Whether it belongs to repositories of which none is there.
+    /// Whether it belongs to repositories that all no longer exist.
     pub gone: bool,
-    /// How many messages are unread; null if it cannot be looked into.
+    /// How many messages are unread; null if it cannot be read.
     pub unread: Option<usize>,
-    /// How many runs of agents go on; null if it cannot be looked into.
+    /// How many agents are running; null if it cannot be read.
     pub running: Option<usize>,
 }
 
@@ -50,7 +50,7 @@ pub struct Relink<'a> {
 pub struct GoneRoom<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Where it is now; null if it was not moved.
+    /// Its new directory; null if it was not moved.
     pub trash: Option<String>,
 }
 
@@ -58,19 +58,19 @@ pub struct GoneRoom<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RoomsPrune<'a> {
-    /// False: it only says what it would move.
+    /// False if it only shows what it would move.
     pub done: bool,
     /// The rooms.
     pub rooms: Vec<GoneRoom<'a>>,
 }
 
-/// The median and the ninth decile of spans of time.
+/// The median and the 90th percentile of durations.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quantiles {
     /// The median, in milliseconds; null if there were none.
     pub p50: Option<u64>,
-    /// The ninth decile, in milliseconds; null if there were none.
+    /// The 90th percentile, in milliseconds; null if there were none.
     pub p90: Option<u64>,
 }
 
@@ -81,7 +81,7 @@ impl Quantiles {
     }
 }
 
-/// The figures of a mailbox.
+/// The statistics of a mailbox.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MailboxStats<'a> {
@@ -99,17 +99,17 @@ pub struct MailboxStats<'a> {
     pub waiting_ms: Quantiles,
     /// How long they were worked on, from claimed to done.
     pub processing_ms: Quantiles,
-    /// How many came in each of equal parts of the time, the newest last.
+    /// How many came in each of equal parts of the time window, the newest last.
     pub arrivals: &'a [usize],
 }
 
-/// How much mail there was, printed by `stats`.
+/// Statistics of the mail, printed by `stats`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stats<'a> {
-    /// The length of the time that was looked at.
+    /// The length of the time window.
     pub seconds: u64,
-    /// The mailboxes in which something happened.
+    /// The mailboxes with activity.
     pub mailboxes: Vec<MailboxStats<'a>>,
 }
 
@@ -129,11 +129,11 @@ impl<'a> Stats<'a> {
     }
 }
 
-/// A rule that does not hold.
+/// A violated rule.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DoctorFinding<'a> {
-    /// How bad it is: `fault`, `note` or `litter`.
+    /// The severity: `fault`, `note` or `litter`.
     #[cfg_attr(test, schemars(extend("enum" = ["fault", "note", "litter"])))]
     pub grade: &'static str,
     /// The section of docs/format.md.
@@ -146,7 +146,7 @@ pub struct DoctorFinding<'a> {
     pub fixed: bool,
 }
 
-/// What is wrong with a room, printed by `doctor`.
+/// The problems of a room, printed by `doctor`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Doctor<'a> {
@@ -154,7 +154,7 @@ pub struct Doctor<'a> {
     pub root: &'a str,
     /// How many faults are left.
     pub faults: usize,
-    /// Everything that was found.
+    /// All findings.
     pub findings: Vec<DoctorFinding<'a>>,
 }
 
@@ -171,19 +171,19 @@ impl<'a> Doctor<'a> {
     }
 }
 
-/// A file that was looked at.
+/// A checked file.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerifiedFile {
-    /// Its path as it was given.
+    /// Its path as given.
     pub file: String,
     /// Whether it is a valid message.
     pub valid: bool,
-    /// Its protocol; null if that cannot be told.
+    /// Its protocol; null if it cannot be determined.
     pub protocol: Option<&'static str>,
     /// What is wrong; null if it is valid.
     pub why: Option<String>,
-    /// What a reader has to guess; left out if nothing.
+    /// The guesses that a reader has to make; left out if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Runs of agents: what `dispatch` does as it happens, and what `runs` remembers.
+//! Runs of agents: the events of `dispatch`, and the records of `runs`.
 
 use serde::Serialize;
 
@@ -7,13 +7,13 @@ use crate::dispatch::dispatcher;
 use crate::dispatch::runs;
 use crate::workflow::carrier;
 
-/// One start of an agent. A text that is not known is empty.
+/// One start of an agent. Unknown texts are empty.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Run<'a> {
     /// The id of the run.
     pub id: &'a str,
-    /// The mailbox that was worked for.
+    /// The mailbox it works for.
     pub mailbox: &'a str,
     /// The name of the agent.
     pub agent: &'a str,
@@ -23,33 +23,33 @@ pub struct Run<'a> {
     pub file: &'a str,
     /// The sender of that message.
     pub from: &'a str,
-    /// Files of messages that were worked on with it; left out if there are none.
+    /// Files of messages that were handled together with it; left out if there are none.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub also: &'a [String],
-    /// The number of the thread that the message belongs to.
+    /// The id of the thread that the message belongs to.
     pub thread: &'a str,
     /// Which attempt this is, counted from 1.
     pub attempt: u32,
-    /// How often the message may be tried again.
+    /// How often the message may be retried.
     pub retries: u32,
     /// When it began.
     pub started: &'a str,
-    /// When it began, in milliseconds since the machine was started.
+    /// When it began, in milliseconds since the boot of the machine.
     pub started_ms: u64,
-    /// The id of that start of the machine.
+    /// The id of that boot.
     pub boot: &'a str,
     /// When it ended; empty while it runs.
     pub ended: &'a str,
-    /// `running`; `done`; `again`: it failed and the message will be tried again; or `failed`.
+    /// `running`; `done`; `again`: it failed and the message will be retried; or `failed`.
     #[cfg_attr(test, schemars(extend("enum" = ["running", "done", "again", "failed"])))]
     pub state: &'static str,
     /// Why it failed.
     pub why: &'a str,
-    /// What it was last seen doing.
+    /// Its last known activity.
     pub activity: &'a str,
     /// The session of the agent program.
     pub session: &'a str,
-    /// What it cost in dollars; null if that is not known.
+    /// Its cost in dollars; null if unknown.
     pub cost: Option<f64>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// One run with all that it printed, printed by `runs` with an id.
+/// One run with its whole output, printed by `runs` with an id.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunOutput<'a> {
@@ -115,7 +115,7 @@ pub struct Change<'a> {
     pub how: &'a str,
 }
 
-/// A run of a workflow that was carried on.
+/// A workflow run that was carried.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Carried<'a> {
@@ -129,7 +129,7 @@ pub struct Carried<'a> {
     pub total: usize,
     /// Steps whose state changed.
     pub changes: Vec<Change<'a>>,
-    /// What a person should know.
+    /// Remarks for a person.
     pub remarks: &'a [String],
 }
 
@@ -152,7 +152,7 @@ pub enum EndedWord {
     Ended,
 }
 
-/// Something that a dispatcher did or found, except that a run ended.
+/// An event of a dispatcher, other than the end of a run.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -173,21 +173,21 @@ pub enum Happened<'a> {
         /// The file of the message.
         file: &'a str,
     },
-    /// No run came of a start.
+    /// A start that led to no run.
     Nothing {
         /// The agent.
         agent: &'a str,
-        /// What is wrong; null if another process was quicker.
+        /// The reason; null if another process was faster.
         why: Option<&'a str>,
     },
-    /// A message starts nobody, because it is doubtful, cannot be read, or waits for an earlier step.
+    /// A message starts no agent, because it is doubtful, cannot be read, or waits for an earlier step.
     Waits {
         /// The agent.
         agent: &'a str,
-        /// Why.
+        /// The reason.
         why: &'a str,
     },
-    /// A run of a workflow was carried on.
+    /// A workflow run was carried.
     Carried(Carried<'a>),
 }
 
@@ -201,7 +201,7 @@ pub enum Dispatch<'a> {
 }
 
 impl<'a> Dispatch<'a> {
-    /// The document of an event; progress has none.
+    /// The document of an event. `None` for progress.
     pub fn of(event: &dispatcher::Event<'a, carrier::Carried>) -> Option<Self> {
         use dispatcher::Event;
         let happened = match *event {

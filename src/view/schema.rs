@@ -1,4 +1,4 @@
-//! The JSON Schema of every document, made of its type and compared with docs/schema/.
+//! The JSON Schema of every document, generated from its type and compared with docs/schema/.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(super) fn of<D: JsonSchema, P: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let document = settings.clone().into_generator().into_root_schema_for::<D>().to_value();
     let whole = settings.into_generator().into_root_schema_for::<P>().to_value();
-    // What it is about comes first.
+    // The description comes first.
     let mut schema = Map::new();
     for (key, from) in [("$schema", &whole), ("title", &document), ("description", &document)] {
         schema.insert(key.to_owned(), from[key].clone());
@@ -27,7 +27,7 @@ pub(super) fn of<D: JsonSchema, P: JsonSchema>() -> Value {
     schema
 }
 
-/// What may be left out is never null: a view leaves out an `Option` or prints it, and never does both.
+/// An optional field is never null: a view omits an `Option` or prints it, and never does both.
 fn never_null(schema: &mut Value) {
     let required = schema.get("required").cloned().unwrap_or_default();
     let is_required = |key: &String| required.as_array().is_some_and(|all| all.contains(&json!(key)));

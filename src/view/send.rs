@@ -1,4 +1,4 @@
-//! Receipts: what became of each copy of a message that was sent, and what came of waiting for it.
+//! Receipts: the outcome of each copy of a sent message, and of waiting for it.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::post::{self, Outcome};
 pub enum Delivery {
     /// It is in the mailbox and durable.
     Queued,
-    /// The same message was delivered before.
+    /// This message was already delivered.
     SentBefore,
     /// It is in the mailbox, but its durability is not proven.
     Unproven,
@@ -31,7 +31,7 @@ impl Delivery {
     }
 }
 
-/// Whom a copy is for.
+/// The recipient of a copy.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Recipient<'a> {
@@ -53,9 +53,9 @@ pub struct Receipt<'a> {
     pub subject: &'a str,
     /// What became of it.
     pub state: Delivery,
-    /// Of a failure the reason, of `sent_before` the folder, of `unproven` what went wrong.
+    /// For a failure the reason, for `sent_before` the folder, for `unproven` the error.
     pub detail: Option<String>,
-    /// The name of the file that was delivered.
+    /// The name of the delivered file.
     pub file: &'a str,
 }
 
@@ -78,8 +78,8 @@ impl<'a> Receipt<'a> {
     }
 }
 
-/// What became of each copy, printed by `send`, `reply`, `handback`, and `done` with an answer. `reply --channel` has one
-/// receipt per request, the newest last.
+/// The outcome of each copy, printed by `send`, `reply`, `handback`, and `done` with an answer. `reply --channel` has
+/// one receipt per request, the newest last.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Receipts<'a> {
@@ -93,7 +93,7 @@ impl<'a> Receipts<'a> {
     }
 }
 
-/// How far a copy came, printed by `send --wait-for`, one document per copy.
+/// The progress of a copy, printed by `send --wait-for`, one document per copy.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fate<'a> {
@@ -101,9 +101,9 @@ pub struct Fate<'a> {
     pub id: &'a str,
     /// The name of the recipient.
     pub to: &'a str,
-    /// Whether it came as far as was waited for.
+    /// Whether it reached the awaited state.
     pub reached: bool,
-    /// Where it is, in words.
+    /// Its state, in words.
     pub state: &'a str,
 }
 
@@ -111,7 +111,7 @@ pub struct Fate<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spawn<'a> {
-    /// What the new agent is called.
+    /// The name of the new agent.
     pub name: &'a str,
     /// The id of its mailbox.
     pub id: &'a str,
@@ -129,7 +129,7 @@ pub struct Spawn<'a> {
 pub struct Filed {
     /// Its name.
     pub file: String,
-    /// False: it was in that folder before.
+    /// False if it was already in that folder.
     pub moved: bool,
 }
 

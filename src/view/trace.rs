@@ -37,7 +37,7 @@ pub struct Event<'a> {
     /// The name of the file.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub file: &'a str,
-    /// What else is known.
+    /// Further details.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub note: &'a str,
 }
@@ -59,8 +59,8 @@ pub struct Copy<'a> {
     pub folder: &'static str,
     /// The name of its file.
     pub file: &'a str,
-    /// What became of it: `queued`, `claimed`, `in progress`, `shown`, `done`, `answered`, `filed`, `failed`, or
-    /// `archived, no evidence how`.
+    /// Its state: `queued`, `claimed`, `in progress`, `shown`, `done`, `answered`, `filed`, `failed`, or `archived, no
+    /// evidence how`.
     pub state: &'static str,
     /// The state in words, with who, when and why.
     pub detail: String,
@@ -101,11 +101,11 @@ pub struct Trace<'a> {
     pub subject: &'a str,
     /// Its sender.
     pub from: Party<'a>,
-    /// Its copies; empty if it is in no mailbox and only the journal remembers it.
+    /// Its copies; empty if it is in no mailbox and only the journal knows it.
     pub copies: Vec<Copy<'a>>,
     /// Its answers.
     pub answers: Vec<Answer<'a>>,
-    /// What the journal says, as `log` prints it.
+    /// Its journal entries, as `log` prints them.
     pub events: Vec<Versioned<Event<'a>>>,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Trace<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Branch<'a> {
-    /// How deep it is in the conversation: 0 for its first message, 1 for an answer to that.
+    /// Its depth in the conversation: 0 for the first message, 1 for an answer to that.
     pub depth: usize,
     /// The id of the message.
     pub id: &'a str,
@@ -173,13 +173,13 @@ pub struct SentMessage<'a> {
     pub subject: &'a str,
     /// When it was sent.
     pub time: &'a str,
-    /// What became of it, as in `trace`; null if it is gone from that mailbox.
+    /// Its state, as in `trace`; null if it is gone from that mailbox.
     pub state: Option<&'static str>,
     /// The state in words.
     pub detail: String,
 }
 
-/// What a mailbox sent, printed by `sent`.
+/// The messages that a mailbox sent, printed by `sent`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sent<'a> {

@@ -17,11 +17,11 @@ pub struct Agent<'a> {
     pub messages: Pairs<'static, usize>,
     /// How many responses it has written.
     pub responses: usize,
-    /// How long its answers take, in seconds: the median; null if there are none.
+    /// The median time until its answers, in seconds; null if there are none.
     pub median_seconds: Option<u64>,
-    /// Since when its oldest pending message waits.
+    /// When its oldest pending message was sent.
     pub oldest_pending: Option<String>,
-    /// Whether more waits for it than for any other agent, and more than one message.
+    /// Whether it has more waiting messages than any other agent, and more than one.
     pub piles_up: bool,
 }
 
@@ -88,7 +88,7 @@ pub struct TreeStatus<'a> {
     pub latest: Vec<TreeMessage<'a>>,
     /// The fields of each shared file.
     pub shared: Pairs<'a, Pairs<'a, &'a str>>,
-    /// What cannot be read or does not fit together; then the exit code is 4.
+    /// Files that cannot be read or do not fit together; then the exit code is 4.
     pub faults: Vec<BadFile<'a>>,
 }
 
@@ -120,13 +120,13 @@ pub struct ArchivedChain<'a> {
     pub responses: &'a [String],
 }
 
-/// What is finished, printed by `tree cleanup`.
+/// The finished chains, printed by `tree cleanup`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TreeCleanup<'a> {
-    /// True: it only says what it would archive.
+    /// True if it only shows what it would archive.
     pub dry_run: bool,
-    /// What goes, or went, to the archive.
+    /// The chains that are archived, or would be.
     pub archived: Vec<ArchivedChain<'a>>,
 }
 
@@ -154,9 +154,9 @@ pub struct SharedFiles<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SharedText<'a> {
-    /// The file as it was given.
+    /// The file as given.
     pub file: &'a str,
-    /// The part as it was given; null for the whole file.
+    /// The part as given; null for the whole file.
     pub part: Option<&'a str>,
     /// The text.
     pub text: &'a str,

@@ -1,4 +1,4 @@
-//! Trust: what a repository or a room would run, and what the person said about it.
+//! Trust: what a repository or a room would run, and the person's decision about it.
 
 use std::path::Path;
 
@@ -20,41 +20,41 @@ pub struct StepCommand<'a> {
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrustItem<'a> {
-    /// Of an agent: the program and its arguments.
+    /// For an agent: the program and its arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<&'a [String]>,
-    /// Of an agent: the directory in which it works.
+    /// For an agent: its working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<&'a str>,
-    /// Of an agent: what it may do.
+    /// For an agent: its access.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<&'static str>,
-    /// Of an agent: the variables that it gets.
+    /// For an agent: the variables that it gets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<&'a [String]>,
-    /// Of an agent: the files that its program reads in the project.
+    /// For an agent: the files that its program reads in the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<&'a [String]>,
-    /// Of a workflow: the agents that it asks.
+    /// For a workflow: its agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<&'a [String]>,
-    /// Of a workflow: the commands of its steps.
+    /// For a workflow: the commands of its steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<StepCommand<'a>>>,
-    /// Of a workflow: why it cannot be run.
+    /// For a workflow: why it cannot be run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faults: Option<&'a [String]>,
-    /// What it is called.
+    /// Its name.
     pub item: String,
     /// `new`, `changed` or `unchanged` since a person trusted it.
     #[cfg_attr(test, schemars(extend("enum" = ["new", "changed", "unchanged"])))]
     pub state: &'static str,
-    /// A number that changes with everything that is trusted.
+    /// A digest of everything that is trusted.
     pub fingerprint: String,
-    /// What is trusted, line by line; left out of a workflow.
+    /// The trusted text, line by line; left out for a workflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<&'a [String]>,
-    /// Of a changed one: the lines that differ.
+    /// For a changed item: the lines that differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Vec<String>>,
 }
@@ -98,7 +98,7 @@ impl<'a> TrustItem<'a> {
 pub struct TrustItems<'a> {
     /// The repository or the room.
     pub directory: String,
-    /// What it would run.
+    /// The items it would run.
     pub items: Vec<TrustItem<'a>>,
 }
 
@@ -109,24 +109,24 @@ impl<'a> TrustItems<'a> {
     }
 }
 
-/// The person's word, printed by `trust` at its end.
+/// The person's decision, printed by `trust` at its end.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrustSaid {
     /// The directory that is trusted now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted: Option<String>,
-    /// The directory that is not trusted any more, with `--revoke`.
+    /// The directory that is no longer trusted, with `--revoke`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked: Option<String>,
 }
 
-/// The record that `trust` would keep, printed by `trust --export`.
+/// The record that `trust` would write, printed by `trust --export`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrustRecord {
     /// The repository or the room.
     pub directory: String,
-    /// The text of the file; its first line says where it belongs.
+    /// The text of the file; its first line names the path.
     pub record: String,
 }

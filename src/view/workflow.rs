@@ -21,7 +21,7 @@ pub struct Item<'a> {
     pub attempt: u32,
     /// Whether its result was accepted.
     pub done: bool,
-    /// Why it failed for good; null if it did not.
+    /// Why it finally failed; null if it did not.
     pub failure: Option<&'a str>,
     /// The file of the last answer; null before the first.
     pub file: Option<String>,
@@ -35,13 +35,13 @@ pub struct Item<'a> {
 pub struct Step<'a> {
     /// Its name.
     pub step: &'a str,
-    /// What it is for.
+    /// Its purpose.
     pub about: &'a str,
     /// `waiting`, `running`, `done`, `failed` or `skipped`.
     pub status: &'static str,
     /// Its state in words.
     pub how: String,
-    /// Which round this is, counted from 1; a failure that is handled begins another.
+    /// Which round this is, counted from 1; a handled failure begins another.
     pub round: u32,
     /// Its items: one, or one for each value of `foreach`.
     pub items: Vec<Item<'a>>,
@@ -144,15 +144,15 @@ pub enum ListedRun<'a> {
 pub struct ListedWorkflow<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it is for.
+    /// Its purpose.
     pub about: String,
     /// Its file; null if it ships with Postroom.
     pub file: Option<String>,
-    /// How many faults it has.
+    /// How many problems it has.
     pub problems: usize,
 }
 
-/// The workflows there are and the newest runs, printed by `workflow list`.
+/// All workflows and the newest runs, printed by `workflow list`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkflowList<'a> {
@@ -162,7 +162,7 @@ pub struct WorkflowList<'a> {
     pub runs: Vec<Versioned<ListedRun<'a>>>,
 }
 
-/// What came of one step, printed by `workflow show RUN STEP`.
+/// The result of one step, printed by `workflow show RUN STEP`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepResult<'a> {
@@ -170,7 +170,7 @@ pub struct StepResult<'a> {
     pub step: &'a str,
     /// `waiting`, `running`, `done`, `failed` or `skipped`.
     pub status: &'static str,
-    /// The texts that came, one for each item that has one.
+    /// The received texts, one for each item that has one.
     pub results: Vec<&'a str>,
 }
 
@@ -186,7 +186,7 @@ pub struct Graph<'a> {
     pub text: &'a str,
 }
 
-/// The definition of a workflow as it is, right or wrong, printed by `workflow graph --yaml`.
+/// The definition of a workflow, unchanged even if invalid, printed by `workflow graph --yaml`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Definition<'a> {
@@ -198,7 +198,7 @@ pub struct Definition<'a> {
     pub yaml: &'a str,
 }
 
-/// Something that is wrong with a workflow.
+/// A problem of a workflow.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Problem<'a> {
@@ -210,7 +210,7 @@ pub struct Problem<'a> {
     pub message: &'a str,
 }
 
-/// Whether a workflow is right, printed by `workflow check`.
+/// The check of a workflow, printed by `workflow check`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkflowCheck<'a> {
@@ -218,11 +218,11 @@ pub struct WorkflowCheck<'a> {
     pub name: &'a str,
     /// Its file; null if it ships with Postroom.
     pub file: Option<String>,
-    /// Whether nothing is wrong.
+    /// Whether it has no problems.
     pub ok: bool,
     /// How many steps it has; 0 if it cannot be read.
     pub steps: usize,
-    /// What is wrong.
+    /// The problems.
     pub problems: Vec<Problem<'a>>,
 }
 
@@ -237,7 +237,7 @@ impl<'a> WorkflowCheck<'a> {
     }
 }
 
-/// A person's word at a gate, printed by `approve` and `reject`.
+/// A person's decision at a gate, printed by `approve` and `reject`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Approval<'a> {
@@ -245,6 +245,6 @@ pub struct Approval<'a> {
     pub run: &'a str,
     /// The id of the request that was answered.
     pub request: &'a str,
-    /// The answer: `approve`, or `reject: ` and why.
+    /// The answer: `approve`, or `reject: ` and the reason.
     pub answer: &'a str,
 }

@@ -1,12 +1,12 @@
-//! The gate that is a person: asked by mail, and asked again until the answer is a yes or a no. Part of the [`Engine`], and
-//! as pure as it is.
+//! Approval gates: the run asks a person by mail, and asks again until the answer is yes or no. Part of the [`Engine`],
+//! and also pure.
 
 use super::engine::{Answer, Ask, AskKind, Engine};
 use super::item::Passed;
 use super::template::Template;
 use crate::message::visible;
 
-/// How often a person is asked again whose answer was neither yes nor no.
+/// How often the question is repeated after an answer that is neither yes nor no.
 const ASKED: usize = 20;
 
 /// What a person said.
@@ -31,7 +31,7 @@ impl Engine {
         let name = self.definition.steps[step].name.clone();
         for asked in 0..ASKED {
             let id = self.id_of(step, item, attempt, "approval", gate * ASKED + asked);
-            // In a mailbox anybody can write an answer of the person, so only what was recorded counts.
+            // Anybody can write an answer in the person's name into a mailbox, so only the recorded word counts.
             let recorded = |answer: &&Answer| {
                 answer.failed.is_some()
                     || answer.said.is_some()
@@ -70,7 +70,7 @@ impl Engine {
         Passed::No(format!("{by} was asked {ASKED} times and said neither approve nor reject"))
     }
 
-    /// What a person is asked.
+    /// The question to the person.
     fn question(
         &mut self,
         step: usize,
@@ -99,7 +99,7 @@ impl Engine {
     }
 }
 
-/// What an answer means: to approve, its first line is `approve` and nothing else.
+/// What an answer means. It approves only if its first line is exactly `approve`.
 fn word(text: &str) -> Word {
     let text = text.trim();
     if text.lines().next().is_some_and(|line| line.trim_end() == "approve") {

@@ -1,33 +1,33 @@
-//! What a run asks, and what it is told: everything that could come out otherwise another time.
+//! Asks and answers of a run: everything whose result can differ between two computations.
 
 use std::time::Duration;
 
 use crate::name::MessageId;
 use crate::post::Said;
 
-/// What came back for an ask.
+/// The answer to an ask.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     pub body: String,
-    /// It failed, and why.
+    /// The reason, if it failed.
     pub failed: Option<String>,
-    /// Who answered.
+    /// The sender of the answer.
     pub from: String,
-    /// The file it lies in.
+    /// The file that holds it.
     pub file: String,
-    /// What the person's own command has recorded for this ask.
+    /// The verdict that the person's own command recorded for this ask.
     pub said: Option<Box<Said>>,
 }
 
-/// What a person has said about the run as a whole, in order.
+/// A person's commands about the whole run, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
     Cancel,
-    /// From this step on, everything again.
+    /// Repeat everything from this step on.
     Retry(String),
 }
 
-/// Something the run wants to know.
+/// A question of the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     pub id: MessageId,
@@ -40,10 +40,10 @@ pub struct Ask {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum AskKind {
-    /// An agent is to do the step.
+    /// An agent has to do the step.
     Work { to: String, subject: String, body: String },
-    /// A person is to approve of the result.
+    /// A person has to approve the result.
     Approval { by: String, subject: String, body: String },
-    /// A command is to pass the result.
+    /// A command has to pass the result.
     Command { gate: usize, text: String },
 }

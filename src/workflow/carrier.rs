@@ -1,9 +1,9 @@
-//! The carrier: brings runs on. It accepts what came, sends what follows, and keeps the shared state.
+//! The carrier moves runs forward. It accepts answers, sends the next requests, and keeps the shared state.
 //!
-//! Any number of carriers may work on one room, for a moment or for days: the one that holds the lock of a run carries it, and
-//! what it finds is in the mail. A carrier that was the last to hold the lock goes on from what it remembers; any other
-//! computes the run again. Killed at any point, it leaves nothing that the next one does not find or do again under the
-//! same id (format.md §14).
+//! Any number of carriers may work in one room, for a moment or for days. The carrier that holds the lock of a run
+//! carries it, and finds everything in the mail. If it also held the lock last time, it continues from memory;
+//! otherwise it computes the run again. If it is killed at any point, the next carrier finds what it left, or does it
+//! again under the same id (format.md §14).
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,15 +17,15 @@ use crate::mailbox::lock::Lock;
 use crate::post::{Error, Post, Result};
 use crate::random;
 
-/// Starts the process of a gate: the run, and the id of what it is to answer.
+/// Starts the process of a gate. Arguments: the run, and the id of the ask that the gate answers.
 pub type StartGate<'a> = dyn Fn(&str, &str) -> std::io::Result<()> + 'a;
 
-/// What a run came to in one look.
+/// The result of one look at a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
     pub run: String,
     pub status: Status,
-    /// Steps that are settled, and all of them.
+    /// The number of settled steps, and of all steps.
     pub settled: usize,
     pub total: usize,
     /// Something was accepted.
@@ -36,7 +36,7 @@ pub struct Carried {
     pub remarks: Vec<String>,
     /// When something is due without any mail.
     pub due: Option<Duration>,
-    /// Gates are under way: there will be news without any mail of others.
+    /// Gates are running, so there will be news even without mail from others.
     pub busy: bool,
 }
 
@@ -48,11 +48,11 @@ pub struct Carrier {
     followed: Option<Followed>,
 }
 
-/// A run of which everything is told, whoever brings it on.
+/// A run whose every change is reported, also when another carrier makes it.
 #[derive(Debug)]
 struct Followed {
     run: String,
-    /// How each step stood when it was told of last.
+    /// The state of each step at the last report.
     told: Vec<String>,
     over: bool,
 }
@@ -64,13 +64,13 @@ impl Default for Carrier {
 }
 
 impl Carrier {
-    /// A carrier that tells how one run gets on also where others bring it on, and ends it.
+    /// A carrier that also reports one run's progress when others carry it, and reports its end.
     pub fn following(run: &str) -> Self {
         let followed = Followed { run: run.to_owned(), told: vec![], over: false };
         Self { followed: Some(followed), ..Self::default() }
     }
 
-    /// Looks at every run in progress. Without any, this is one look into a directory.
+    /// Looks at every run in progress. Without any run, this only lists one directory.
     pub fn look(&mut self, post: &Post, start: &StartGate<'_>) -> Result<Progress<Carried>> {
         let mut look = Progress::default();
         let Some(runs) = Runs::existing(post.room())? else { return Ok(look) };
@@ -98,7 +98,7 @@ impl Carrier {
         Ok(look)
     }
 
-    /// The end of the run that is followed, if it is not in progress any more and that was not told yet.
+    /// The end of the followed run, if it is no longer in progress and the end was not reported yet.
     fn ended_by_others(&mut self, post: &Post, runs: &Runs, open: &[String]) -> Result<Option<Carried>> {
         let Some(followed) = &mut self.followed else { return Ok(None) };
         if followed.over || open.contains(&followed.run) {
@@ -109,7 +109,7 @@ impl Carrier {
         Ok(Some(turn.told(turn.changed_since(&mut followed.told))))
     }
 
-    /// Carries one run on as far as it goes now; `None`: somebody else is at it.
+    /// Carries one run as far as possible now. `None` if another carrier holds its lock.
     pub fn carry(
         &mut self,
         post: &Post,
@@ -124,7 +124,7 @@ impl Carrier {
         }
     }
 
-    /// As [`Carrier::carry`], after everyone who is at it now.
+    /// As [`Carrier::carry`], but waits for the lock.
     pub fn carry_in_turn(
         &mut self,
         post: &Post,
@@ -145,8 +145,8 @@ impl Carrier {
         start: &StartGate<'_>,
         _lock: Lock,
     ) -> Result<Carried> {
-        // If another carried it since, that one has accepted what is not remembered here. What is done now may end halfway: only a
-        // whole turn is remembered, the mail has the rest.
+        // If another carrier held the lock since, it accepted answers that are not remembered here. This turn may end
+        // halfway, so only a whole turn is remembered; the mail has the rest.
         let known = self.turns.remove(run).filter(|_| runs.was_my_turn(run, &self.mark).unwrap_or(false));
         let mut turn = match known {
             Some(turn) => turn,
@@ -194,12 +194,12 @@ impl Background for Carrying<'_> {
     }
 }
 
-/// Where a run stands, computed from its mail; nothing is changed.
+/// The state of a run, computed from its mail. Changes nothing.
 pub fn look_at(post: &Post, runs: &Runs, run: &str) -> Result<Engine> {
     Ok(Turn::load(post, runs, run)?.into_engine())
 }
 
-/// How a step stands, in words for people.
+/// The state of a step, in words for people.
 pub fn shown(engine: &Engine, index: usize) -> String {
     let (state, step) = (&engine.steps()[index], &engine.definition().steps[index]);
     let done = state.items.iter().filter(|item| item.outcome == Some(Ok(()))).count();
@@ -224,7 +224,7 @@ pub fn shown(engine: &Engine, index: usize) -> String {
     }
     let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
     let word = match (&state.phase, engine.status()) {
-        // A run that is over waits for nobody.
+        // A finished run waits for nobody.
         (Phase::Waiting, Status::Completed) => "not needed",
         (Phase::Waiting, Status::Failed | Status::Cancelled) => "not begun",
         (Phase::Running, Status::Failed | Status::Cancelled) => "stopped",
@@ -233,7 +233,7 @@ pub fn shown(engine: &Engine, index: usize) -> String {
     format!("{word}{fan}{more}")
 }
 
-/// What a step that runs waits for, if it is not an agent.
+/// What a running step waits for, if that is not an agent.
 fn waits_for(engine: &Engine, index: usize) -> Option<String> {
     use super::engine::AskKind;
     engine.open().values().filter(|ask| ask.step == index).find_map(|ask| match &ask.kind {
@@ -243,8 +243,8 @@ fn waits_for(engine: &Engine, index: usize) -> Option<String> {
     })
 }
 
-/// The error for a run that is not there.
+/// The error for a run that does not exist.
 pub(super) fn no_run(run: &str) -> Error {
     let path = format!(".workflows/runs/{run}");
-    Error::Unreadable { path, why: "what is kept of this run cannot be read".to_owned() }
+    Error::Unreadable { path, why: "the records of this run cannot be read".to_owned() }
 }

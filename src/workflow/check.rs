@@ -1,5 +1,5 @@
-//! What is wrong with how steps hang together: cycles, steps that never run, names that mean nothing where they stand.
-//! Pure. Fills in what follows from the whole: who handles whose failure, and how deep each step lies.
+//! Checks how steps fit together: cycles, steps that can never run, unknown names. Pure. Also fills in what depends on
+//! the whole workflow: which step handles which failure, and the depth of each step.
 
 mod names;
 
@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use super::definition::{Definition, Join, OnFailure};
 use super::problem::{Place, Problem};
 
-/// Checks a definition whose words are right; what is missing in it is filled in.
+/// Checks a definition that was read without problems, and fills in derived values.
 pub fn check(definition: &mut Definition) -> Vec<Problem> {
     let mut problems = vec![];
     handlers(definition, &mut problems);
@@ -24,7 +24,7 @@ pub fn check(definition: &mut Definition) -> Vec<Problem> {
     problems
 }
 
-/// A step that is started by a failure belongs to one step, and to nothing else.
+/// A step that a failure starts belongs to exactly one step, and nothing else may start it.
 fn handlers(definition: &mut Definition, problems: &mut Vec<Problem>) {
     for index in 0..definition.steps.len() {
         let OnFailure::Step { step: handler, .. } = definition.steps[index].on_failure else { continue };
@@ -73,7 +73,7 @@ fn handlers(definition: &mut Definition, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Puts the steps into their order, or names a circle.
+/// Puts the steps in order, or reports a cycle.
 fn levels(definition: &mut Definition, problems: &mut Vec<Problem>) {
     let count = definition.steps.len();
     let mut left: Vec<usize> = definition.steps.iter().map(|step| step.needs.len()).collect();
@@ -118,7 +118,7 @@ fn levels(definition: &mut Definition, problems: &mut Vec<Problem>) {
     }
 }
 
-/// One circle among the steps that have needs left, each before the one that waits for it.
+/// One cycle among the steps that still have unmet needs, each before the one that waits for it.
 fn circle(definition: &Definition, left: &[usize]) -> Vec<usize> {
     let Some(mut at) = left.iter().position(|left| *left > 0) else { return vec![] };
     let mut way: Vec<usize> = vec![];
@@ -126,7 +126,7 @@ fn circle(definition: &Definition, left: &[usize]) -> Vec<usize> {
         if let Some(from) = way.iter().position(|step| *step == at) {
             let mut circle = way.split_off(from);
             circle.reverse();
-            // It begins with the step that stands first in the file.
+            // Start with the step that comes first in the file.
             let first = circle.iter().enumerate().min_by_key(|(_, step)| **step).map_or(0, |(at, _)| at);
             circle.rotate_left(first);
             return circle;
@@ -139,7 +139,7 @@ fn circle(definition: &Definition, left: &[usize]) -> Vec<usize> {
     }
 }
 
-/// Steps that can never run although nothing stands in their way.
+/// Steps that can never run because of their `when` or `join`.
 fn joins(definition: &Definition, problems: &mut Vec<Problem>) {
     for step in &definition.steps {
         if step.when.as_ref().is_some_and(|when| when.source == "false") {
@@ -176,7 +176,7 @@ fn joins(definition: &Definition, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The steps whose results a step can speak of: all it waits for, itself in an earlier round, and those that its
+/// The steps whose results a step can refer to: all it waits for, itself in an earlier round, and those that its
 /// failure or the failure it handles is about.
 pub fn knows(definition: &Definition, index: usize) -> HashSet<usize> {
     let mut known: HashSet<usize> = HashSet::from([index]);

@@ -1,7 +1,8 @@
-//! What the templates of a step see: inputs, results, and where they are. Part of the [`Engine`], and as pure as it is.
+//! The variables that the templates of a step see: inputs, results, and file paths. Part of the [`Engine`], and also
+//! pure.
 //!
-//! Only what a template speaks of is put together, so that a run of a thousand steps costs no more per step than one of
-//! ten. A result that is too large for a prompt is kept in a file, and its place stands in its stead.
+//! Only the variables that a template uses are built, so a step in a run of a thousand steps costs no more than in a
+//! run of ten. A result that is too large for a prompt is kept in a file, and the prompt gets its path instead.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -11,7 +12,7 @@ use super::template::Uses;
 use crate::name::MessageId;
 
 impl Engine {
-    /// The variables for a step; `item`: which item it is about.
+    /// The variables for a step; `item`: the index of its item.
     pub(super) fn context(&mut self, step: usize, item: Option<usize>, uses: &Uses) -> Json {
         let mut steps = Map::new();
         let named: Vec<usize> = match uses.any_step {
@@ -52,7 +53,7 @@ impl Engine {
         let texts: Vec<Option<String>> = items.iter().map(|item| item.text.clone()).collect();
         let jsons: Vec<Option<Json>> = items.iter().map(|item| item.json.clone()).collect();
         let agents: Vec<String> = items.iter().map(|item| item.agent.clone()).collect();
-        // All results of a fan-out together may take as much place as one result.
+        // All results of a fan-out together get as much space as one result.
         let all: usize = texts.iter().flatten().map(String::len).sum();
         let limit = self.definition.result_bytes;
         let each = if all > limit { limit / texts.len().max(1) } else { limit };
@@ -73,12 +74,13 @@ impl Engine {
         })
     }
 
-    /// A text as it stands in a prompt: itself, or where it lies if it is too large for one.
+    /// A text for a prompt: the text itself, or its path if it is too large.
     pub(super) fn referred(&mut self, label: &str, text: &str, limit: usize) -> String {
         if text.len() <= limit {
             return text.to_owned();
         }
-        // Rounds and attempts have texts of their own, and whoever was told of one must find that one.
+        // Rounds and attempts have different texts, so each text gets its own file: an agent must find the one it was
+        // sent.
         let id = MessageId::derived(text.as_bytes());
         let file = format!("{label}-{}.md", id.short().unwrap_or_default());
         let path = self.facts.results.join(&file);

@@ -1,7 +1,7 @@
 //! A workflow as its file defines it: inputs, and steps that each are a message to an agent. Pure.
 //!
-//! What is here has been read and checked (`reading`, `check`): every name it speaks of is there, and no step waits for
-//! itself. Steps keep the order of their file; they refer to each other by their index in it.
+//! A definition has been read and checked (`reading`, `check`): every name it uses exists, and no step waits for
+//! itself. Steps keep the order of their file and refer to each other by index.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use serde_json::Value as Json;
 use super::problem::Place;
 use super::template::{Expression, Template};
 
-/// How many steps a workflow may have, and how many items one of them may go through.
+/// How many steps a workflow may have, and how many items a step.
 pub const STEPS: usize = 2000;
 pub const ITEMS: usize = 1000;
 
-/// How many requests a run has open at once, unless it says so.
+/// How many requests a run may have open at once, by default.
 pub const PARALLEL: usize = 10;
 
-/// The longest result that goes into a prompt as it is, unless the workflow says so.
+/// The longest result that goes into a prompt unchanged, by default.
 pub const RESULT_BYTES: usize = 32 * 1024;
 
 /// One workflow.
@@ -31,17 +31,17 @@ pub struct Definition {
     pub steps: Vec<Step>,
 }
 
-/// What a run is given.
+/// An input of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     pub name: String,
     pub kind: Kind,
-    /// Without one, the input has to be given.
+    /// `None` if the input is required.
     pub default: Option<Json>,
     pub about: String,
 }
 
-/// What an input may hold.
+/// The kind of value that an input may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Text,
@@ -75,7 +75,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a value that stands for itself.
+    /// The kind of a literal value.
     pub fn of(value: &Json) -> Self {
         match value {
             Json::String(_) => Self::Text,
@@ -104,27 +104,27 @@ pub struct Step {
     pub timeout: Option<Duration>,
     pub on_failure: OnFailure,
     pub output: Output,
-    /// The step that starts this one when it fails; then nothing else does.
+    /// The step whose failure starts this one; then nothing else starts it.
     pub handler_of: Option<usize>,
-    /// How many steps lead to it, the longest way: its number in mail, by which a tree orders.
+    /// The length of the longest path to it: its step number in mail, by which a tree orders.
     pub level: u64,
 }
 
-/// How many of the needed results must be there, every item of a `foreach` counted.
+/// How many of the needed results must exist. Every item of a `foreach` counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
     All,
     AtLeast(usize),
 }
 
-/// What a result must pass before it is accepted.
+/// A check that a result must pass before it is accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Gate {
-    /// This text stands in it.
+    /// The result contains this text.
     Contains(String),
-    /// This command, which reads it on standard input, ends with 0.
+    /// This command reads the result on standard input and exits with 0.
     Command { command: Vec<String>, timeout: Duration },
-    /// It is JSON of this shape.
+    /// The result is JSON that matches this schema.
     Schema(Json),
     /// This mailbox answers `approve`.
     Approval { by: String, ask: Option<Template> },
@@ -141,27 +141,27 @@ impl Gate {
     }
 }
 
-/// What becomes of a run when a step has failed for good.
+/// What happens to a run when a step has finally failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
-    /// Nothing more is begun, and the run fails.
+    /// Nothing more begins, and the run fails.
     Stop,
-    /// The run goes on as if it had been done.
+    /// The run goes on as if the step were done.
     Continue,
-    /// Another step is done, and then …
+    /// Another step runs, and then …
     Step { step: usize, rounds: u32, then: Then },
 }
 
 /// … what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
-    /// The failed step again, in the next round, as long as there are any.
+    /// Repeat the failed step in the next round, while rounds are left.
     Again,
     Continue,
     Stop,
 }
 
-/// What a result is.
+/// The form of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
     Text,
@@ -173,7 +173,7 @@ impl Definition {
         self.steps.iter().position(|step| step.name == name)
     }
 
-    /// The steps that come after this one, in whatever way: those that need it, what it starts when it fails, and so on.
+    /// All steps that come after this one: those that need it, its failure handler, and so on.
     pub fn after(&self, from: usize) -> Vec<bool> {
         let mut reached = vec![false; self.steps.len()];
         let mut followers: Vec<Vec<usize>> = vec![vec![]; self.steps.len()];
@@ -181,7 +181,7 @@ impl Definition {
             step.needs.iter().for_each(|need| followers[*need].push(index));
             if let OnFailure::Step { step: handler, then, .. } = step.on_failure {
                 followers[index].push(handler);
-                // What is mended is done again after it.
+                // The failed step is repeated after its handler.
                 if then == Then::Again {
                     followers[handler].push(index);
                 }
@@ -196,7 +196,7 @@ impl Definition {
         reached
     }
 
-    /// The commands that its gates would run.
+    /// The commands of its gates.
     pub fn commands(&self) -> impl Iterator<Item = &[String]> {
         self.steps.iter().flat_map(|step| &step.gates).filter_map(|gate| match gate {
             Gate::Command { command, .. } => Some(command.as_slice()),

@@ -1,8 +1,7 @@
-//! A YAML document with its places: every value knows the line and column it stands at, so that whatever is wrong with it
-//! can be pointed at. Pure.
+//! A YAML document with positions: every value knows its line and column, so that error messages can point at it. Pure.
 //!
-//! Anchors, aliases, tags, a second document, a key that stands twice and deep nesting are refused. What a plain scalar
-//! means is for whoever asks: the document only knows texts, lists and maps.
+//! Anchors, aliases, tags, a second document, duplicate keys and deep nesting are refused. The document knows only
+//! texts, lists and maps; the caller decides what a plain scalar means.
 
 mod fault;
 
@@ -14,7 +13,7 @@ use super::problem::{Place, Problem};
 const DEPTH: usize = 16;
 const VALUES: usize = 100_000;
 
-/// One value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     pub place: Place,
@@ -23,18 +22,18 @@ pub struct Node {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A scalar; `plain`: it is not quoted, so it may mean a number or a word of YAML.
+    /// A scalar; `plain`: it is not quoted, so it may mean a number or a YAML keyword.
     Text {
         text: String,
         plain: bool,
-        /// A text of several lines; its place is where the first of them begins.
+        /// A block text of several lines. Its place is the start of its first line.
         block: bool,
     },
     List(Vec<Node>),
     Map(Vec<(Key, Node)>),
 }
 
-/// A key of a map and where it stands.
+/// A key of a map and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
     pub place: Place,
@@ -42,7 +41,7 @@ pub struct Key {
 }
 
 impl Node {
-    /// What it is, for people.
+    /// The name of its kind, for people.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Text { .. } => "a text",
@@ -51,7 +50,7 @@ impl Node {
         }
     }
 
-    /// Its scalar; a key without a value has none.
+    /// Its scalar. `None` for a key without a value.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text { text, plain, .. } if !(*plain && matches!(text.as_str(), "" | "~" | "null")) => {
@@ -61,7 +60,7 @@ impl Node {
         }
     }
 
-    /// The same as JSON has it: plain scalars become numbers, truth values and nothing where they look like them.
+    /// Converts to JSON: plain scalars become numbers, booleans and null where they look like them.
     pub fn json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
         match &self.value {
@@ -169,7 +168,7 @@ impl<'a> Reader<'a> {
                 return Err(Problem::at(key.place, format!("`{}` is there twice", key.text)));
             }
             let (event, place) = self.next()?;
-            // An empty value has no place of its own; its key has.
+            // An empty value has no position of its own, so it gets that of its key.
             let place = if place.line < key.place.line { key.place } else { place };
             let node = self.node(event, place, depth + 1)?;
             entries.push((key, node));

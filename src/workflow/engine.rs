@@ -1,10 +1,10 @@
-//! The engine: where a run stands and what it asks next, as a pure function of its definition, its inputs and the mail it
-//! has accepted. No clock, no disk, no chance.
+//! The engine: computes the state of a run and its next asks, as a pure function of the definition, the inputs and the
+//! accepted mail. No clock, no disk, no randomness.
 //!
-//! Everything that could come out otherwise another time (an agent's answer, a person's word, the exit of a command, the
-//! end of a waiting time) is an [`Answer`] to an [`Ask`]. An ask has an id that is made of the run, the step, the item, the
-//! round and the attempt, so whoever computes it again comes to the same one, and a run that was interrupted anywhere goes
-//! on from its mail alone. `item.rs` says how one item of a step becomes a result, `context.rs` what templates see.
+//! Everything whose result can differ between two computations (an agent's answer, a person's decision, the exit of a
+//! command, a timeout) is an [`Answer`] to an [`Ask`]. The id of an ask is derived from the run, the step, the item,
+//! the round and the attempt. So every computation gets the same ids, and a run that was interrupted anywhere continues
+//! from its mail alone. `item.rs` turns one item of a step into a result; `context.rs` builds what templates see.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -17,16 +17,16 @@ use super::definition::{Definition, ITEMS, Join, OnFailure, Then};
 pub use super::standing::{Item, Phase, Status, StepState};
 use crate::name::MessageId;
 
-/// What does not change while a run goes on.
+/// The constants of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     pub run: String,
     pub inputs: serde_json::Map<String, Json>,
-    /// Where results lie that are too large for a prompt.
+    /// The directory for results that are too large for a prompt.
     pub results: PathBuf,
     /// The longest text that can be sent.
     pub body_bytes: usize,
-    /// Names in gates that mean the person, whose word counts only as recorded.
+    /// Names in gates that mean the person, whose answer counts only if recorded.
     pub persons: Vec<String>,
 }
 
@@ -37,22 +37,22 @@ pub struct Engine {
     pub(super) facts: Facts,
     pub(super) answers: HashMap<MessageId, Answer>,
     controls: BTreeMap<u32, Control>,
-    /// What was sent before, as far as that is known: a run that is to stop lets it end, and begins nothing else.
+    /// Asks that were sent before, as far as known. A run that has to stop lets them end and begins nothing else.
     asked: HashSet<MessageId>,
     epochs: Vec<u32>,
     pub(super) steps: Vec<StepState>,
     followers: Vec<Vec<usize>>,
     work: VecDeque<Work>,
-    /// What is asked and not answered.
+    /// Asks without an answer.
     pub(super) open: HashMap<MessageId, Ask>,
-    /// What was asked since somebody last looked, in order.
+    /// New asks since the last `take_fresh`, in order.
     pub(super) fresh: Vec<MessageId>,
-    /// Results that prompts refer to by their path: file name and text.
+    /// Results that prompts refer to by path: file name and text.
     pub(super) kept: BTreeMap<String, String>,
-    /// What was decided about results, for people.
+    /// Decisions about results, for people.
     pub(super) decisions: Vec<String>,
     running: BTreeSet<usize>,
-    /// Steps that may stand otherwise than when somebody last looked.
+    /// Steps whose state may have changed since the last `take_touched`.
     touched: BTreeSet<usize>,
     stopping: bool,
 }
@@ -64,7 +64,7 @@ enum Work {
 }
 
 impl Engine {
-    /// Computes where a run stands.
+    /// Computes the state of a run.
     pub fn new(
         definition: Arc<Definition>,
         facts: Facts,
@@ -144,18 +144,18 @@ impl Engine {
         &self.open
     }
 
-    /// What was asked since the last call.
+    /// Returns the asks since the last call.
     pub fn take_fresh(&mut self) -> Vec<Ask> {
         let fresh = std::mem::take(&mut self.fresh);
         fresh.iter().filter_map(|id| self.open.get(id).cloned()).collect()
     }
 
-    /// The steps that may stand otherwise than at the last call.
+    /// Returns the steps whose state may have changed since the last call.
     pub fn take_touched(&mut self) -> BTreeSet<usize> {
         std::mem::take(&mut self.touched)
     }
 
-    /// Results to keep since the last call.
+    /// Returns the results to keep since the last call.
     pub fn take_kept(&mut self) -> BTreeMap<String, String> {
         std::mem::take(&mut self.kept)
     }
@@ -169,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// Takes an answer in; `false`: nothing here waits for it.
+    /// Accepts an answer. `false` if no ask waits for it.
     pub fn accept(&mut self, id: &MessageId, answer: Answer) -> bool {
         let Some(ask) = self.open.remove(id) else { return false };
         self.fresh.retain(|fresh| fresh != id);
@@ -179,7 +179,7 @@ impl Engine {
         true
     }
 
-    /// The same run after another word of a person.
+    /// Computes the run again with one more command of a person.
     pub fn with_control(self, number: u32, control: Control) -> Self {
         let mut controls = self.controls;
         controls.insert(number, control);
@@ -195,7 +195,7 @@ impl Engine {
         }
     }
 
-    /// The id of something that is asked.
+    /// The id of an ask.
     pub(super) fn id_of(
         &self,
         step: usize,
@@ -211,7 +211,7 @@ impl Engine {
         MessageId::derived(what.as_bytes())
     }
 
-    /// Begins a step if all it waits for is there.
+    /// Begins a step if everything it waits for is settled.
     fn check(&mut self, step: usize) {
         self.touched.insert(step);
         if self.steps[step].phase != Phase::Waiting || !self.may_begin(step) {
@@ -220,7 +220,7 @@ impl Engine {
         let definition = Arc::clone(&self.definition);
         let defined = &definition.steps[step];
         let phases = || defined.needs.iter().map(|need| &self.steps[*need].phase);
-        // Only when all are settled: what is joined must not depend on who was quicker.
+        // Only when all are settled: the joined results must not depend on who was faster.
         if !phases().all(Phase::is_settled) {
             return;
         }
@@ -241,7 +241,7 @@ impl Engine {
             match when.truth(&self.context(step, None, &when.uses)) {
                 Ok(true) => {}
                 Ok(false) => return self.end(step, Phase::Skipped(format!("`{}` is false", when.source))),
-                Err(why) => return self.fail(step, format!("its `when` cannot be decided: {why}")),
+                Err(why) => return self.fail(step, format!("its `when` cannot be evaluated: {why}")),
             }
         }
         let values = match &defined.foreach {
@@ -252,13 +252,13 @@ impl Engine {
                     return self.fail(step, why);
                 }
                 Ok(items) => items,
-                Err(why) => return self.fail(step, format!("its `foreach` cannot be gone through: {why}")),
+                Err(why) => return self.fail(step, format!("its `foreach` cannot be evaluated: {why}")),
             },
         };
         self.begin(step, values);
     }
 
-    /// Whether a step may begin: once the run is to stop, only one that had begun before whoever computed it last knew.
+    /// Whether a step may begin. Once the run has to stop, only a step whose first request was already sent may.
     fn may_begin(&self, step: usize) -> bool {
         let begun = || {
             let first = self.id_of(step, 0, 0, "work", 0);
@@ -267,7 +267,7 @@ impl Engine {
         !self.stopping || begun()
     }
 
-    /// How many results a step has that can be joined.
+    /// The number of results of a step that can be joined.
     fn successes(&self, step: usize) -> usize {
         self.steps[step].items.iter().filter(|item| item.outcome == Some(Ok(()))).count()
     }
@@ -278,7 +278,7 @@ impl Engine {
         self.running.insert(step);
         let count = values.len();
         let state = &mut self.steps[step];
-        // What the round before said is what this one can speak of.
+        // This round's templates can refer to the results of the previous round.
         let before = std::mem::take(&mut state.items);
         let kept = |item: &Item| Item { text: item.text.clone(), json: item.json.clone(), ..Item::default() };
         state.items = (0..count).map(|at| before.get(at).map(kept).unwrap_or_default()).collect();
@@ -291,7 +291,7 @@ impl Engine {
         }
     }
 
-    /// Follows one item as far as its answers go.
+    /// Advances one item as far as its answers allow.
     fn look_at(&mut self, step: usize, item: usize) {
         self.touched.insert(step);
         if self.steps[step].items.get(item).is_none_or(|item| item.outcome.is_some()) {
@@ -320,7 +320,7 @@ impl Engine {
         }
     }
 
-    /// A step has failed for good, unless another one is to mend it.
+    /// A step has finally failed, unless another step handles the failure.
     fn fail(&mut self, step: usize, why: String) {
         match self.definition.steps[step].on_failure {
             OnFailure::Continue => self.end(step, Phase::Failed(why, true)),
@@ -351,7 +351,7 @@ impl Engine {
         }
     }
 
-    /// What handles the failure of a step is done, or failed itself.
+    /// The handler of a step's failure is done, or failed itself.
     fn handled(&mut self, owner: usize, done: bool) {
         let OnFailure::Step { then, .. } = self.definition.steps[owner].on_failure else { return };
         let why = match &self.steps[owner].phase {
@@ -365,7 +365,7 @@ impl Engine {
                     self.steps[owner].round -= 1;
                     return self.end(owner, Phase::Failed(why, false));
                 }
-                // What stood before its first round, `when` and `join`, stands before every other.
+                // `when` and `join` apply to every round, not only the first.
                 self.steps[owner].phase = Phase::Waiting;
                 self.check(owner);
             }

@@ -1,4 +1,4 @@
-//! What the engine computes, without any mail: answers go in, asks come out.
+//! Tests of the engine, without any mail: answers go in, asks come out.
 
 use super::*;
 use crate::workflow::reading::parse;
@@ -16,7 +16,7 @@ fn engine(text: &str) -> Engine {
     Engine::new(Arc::new(definition), facts, HashMap::new(), BTreeMap::new(), HashSet::new())
 }
 
-/// What is asked now, as `step/item to: body`, sorted.
+/// The open asks, as `step/item to: body`, sorted.
 fn asks(engine: &Engine) -> Vec<String> {
     let shown = |ask: &Ask| {
         let name = &engine.definition().steps[ask.step].name;
@@ -41,7 +41,7 @@ fn say(engine: &mut Engine, step: &str, item: usize, answer: Result<&str, &str>)
     assert!(engine.accept(&id, Answer { body, failed, from: "x".into(), file: "f".into(), said: None }));
 }
 
-/// The same run, computed from its answers alone.
+/// Computes the run again from its answers alone.
 fn again(engine: &Engine) -> Engine {
     let (definition, facts) = (Arc::clone(&engine.definition), engine.facts.clone());
     let asked = engine.open().keys().chain(engine.answers.keys()).cloned().collect();
@@ -112,7 +112,7 @@ fn gates_are_passed_in_order_and_each_is_asked_once() {
 fn a_failure_is_mended_round_by_round_and_then_final() {
     let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, prompt: '{{ round }}: {{ steps.fix.result or steps.a.result }}', gate: {contains: ok}, on_failure: {step: fix, rounds: 2}}\n  fix: {agent: x, prompt: 'mend {{ steps.b.result }}'}\n  c: {agent: x, needs: b, prompt: C}\n";
     let mut run = engine(text);
-    assert_eq!(asks(&run), ["a/0 x: A"], "what mends is not begun by itself");
+    assert_eq!(asks(&run), ["a/0 x: A"], "a failure handler is not begun by itself");
     say(&mut run, "a", 0, Ok("one"));
     say(&mut run, "b", 0, Ok("no"));
     assert_eq!(asks(&run), ["fix/0 x: mend no"]);
@@ -186,7 +186,7 @@ fn nothing_is_mended_in_a_run_that_is_to_stop() {
     assert_eq!(
         (asks(&run).len(), run.status()),
         (0, Status::Failed),
-        "the mending ends, and no round follows"
+        "the handler ends, and no round follows"
     );
 }
 
@@ -211,7 +211,7 @@ fn what_mends_begun_again_begins_again_what_it_mends() {
     }
     assert_eq!(run.status(), Status::Completed);
     let run = run.with_control(1, Control::Retry("fix".into()));
-    assert_eq!(asks(&run), ["b/0 y: B"], "an answer from before the mending is no answer to it");
+    assert_eq!(asks(&run), ["b/0 y: B"], "an answer from before the handler does not count after it");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Following one run of a workflow: how its steps stand, out of what a dispatcher tells. The dispatcher ends with the run.
+//! Follows one run of a workflow: collects the state of its steps from the events of a dispatcher. The dispatcher stops
+//! when the run ends.
 
 use std::time::Duration;
 
@@ -8,35 +9,35 @@ use super::runs::Runs;
 use crate::dispatch::dispatcher::{Event, StopHandle};
 use crate::post::{Post, Result};
 
-/// A step of a run that is followed.
+/// A step of a followed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveStep {
     pub name: String,
-    /// How deep it is among the steps it waits for.
+    /// Its depth among the steps it waits for.
     pub depth: usize,
-    /// How it stands, in words.
+    /// Its state, in words.
     pub how: String,
 }
 
-/// A run as it stands.
+/// The current state of a run.
 #[derive(Debug)]
 pub struct LiveRun {
     pub run: String,
     pub status: Status,
     pub steps: Vec<LiveStep>,
     pub settled: usize,
-    /// Agents at work, for how long, and what they do.
+    /// Agents at work, for how long, and their activity.
     pub at_work: Vec<(String, Duration, String)>,
 }
 
-/// What is new after an event.
+/// News from an event.
 #[derive(Debug)]
 pub enum News<'e> {
-    /// The run got on.
+    /// The run made progress.
     Carried(&'e Carried),
-    /// Other agents are at work than before.
+    /// The set of working agents changed.
     AtWork,
-    /// No agent could be started.
+    /// An agent could not be started.
     Fault { agent: &'e str, why: &'e str },
 }
 
@@ -64,7 +65,7 @@ impl LiveRun {
         self.status != Status::InProgress
     }
 
-    /// Takes an event in, and stops the dispatcher once the run is over. `None`: it is not about this run.
+    /// Takes an event, and stops the dispatcher once the run is over. `None` if the event is not about this run.
     pub fn take<'e>(&mut self, event: &Event<'e, Carried>, stop: &StopHandle) -> Option<News<'e>> {
         let news = match event {
             Event::Background { news: carried } if carried.run == self.run => {

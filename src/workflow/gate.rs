@@ -1,8 +1,8 @@
-//! A gate that is a command: it reads the result on standard input, and its exit decides.
+//! Command gates: a command reads the result on standard input, and its exit code decides.
 //!
-//! A gate has a process of its own, so that nobody waits for it. It holds the lock of what it is to answer, and writes its
-//! verdict into the mailbox of the run. Killed, it leaves a free lock, and whoever carries the run on starts it again; what
-//! it had started is ended first. No byte of a result gets onto its command line.
+//! Each gate has its own process, so nobody waits for it. The process holds the lock of its ask and writes its verdict
+//! into the mailbox of the run. If it is killed, the lock is free: the next carrier ends what the gate had started, and
+//! starts it again. No byte of a result gets onto the command line.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -21,10 +21,10 @@ use crate::process::child::{self, Next};
 use crate::process::marked;
 use crate::process::presets::Preset;
 
-/// How many of its last lines are told.
+/// How many of its last lines are reported.
 const TOLD: usize = 20;
 
-/// Runs the gate that is to answer `id`, to its end; `false`: nobody waits for it, or another process is at it.
+/// Runs the gate for the ask `id` to its end. `false` if nobody waits for it, or another process runs it.
 pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsString)>) -> Result<bool> {
     let (Some(runs), Ok(id), Ok(mailbox)) =
         (Runs::existing(post.room())?, MessageId::found(id), MailboxId::parse(run))
@@ -89,7 +89,7 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
     Ok(true)
 }
 
-/// Ends the command of a gate that nobody waits for any more; its process then comes to a verdict by itself.
+/// Ends the command of a gate that nobody waits for. The gate's process then comes to a verdict by itself.
 pub(super) fn end(runs: &Runs, run: &str, id: &MessageId) {
     if matches!(runs.gate(run, id), Ok(None)) {
         marked::end(&mark(id), Supervisor::Lives, || runs.gates(run));
@@ -98,7 +98,7 @@ pub(super) fn end(runs: &Runs, run: &str, id: &MessageId) {
     }
 }
 
-/// By what the processes of a gate are known.
+/// The mark that identifies the processes of a gate.
 fn mark(id: &MessageId) -> String {
     format!("gate-{id}")
 }

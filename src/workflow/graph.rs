@@ -1,11 +1,11 @@
-//! A workflow as a picture: for Mermaid, and drawn as text for a terminal. Pure.
+//! A workflow as a graph: for Mermaid, and as text for a terminal. Pure.
 //!
-//! In the text a step stands to the right of all it needs, one line per step, and the lines that lead to it come from the
-//! steps above: `├─`, `└─` and `│` as in a tree, with further needs named behind it.
+//! In the text each step has one line, to the right of all it needs. The lines that lead to it come from the steps
+//! above: `├─`, `└─` and `│` as in a tree. Further needs follow its name.
 
 use super::definition::{Definition, Gate, Join, OnFailure, Step, Then};
 
-/// The words behind the name of a step.
+/// The remarks after the name of a step.
 fn remarks(definition: &Definition, step: &Step) -> Vec<String> {
     let mut words = vec![];
     words.extend(step.when.as_ref().map(|when| format!("when {}", when.source)));
@@ -38,7 +38,7 @@ fn remarks(definition: &Definition, step: &Step) -> Vec<String> {
     words
 }
 
-/// What a step is called in a chart: its name, unless Mermaid means something by it.
+/// The node name of a step: its own name, unless that is reserved in Mermaid.
 fn node(name: &str) -> String {
     const WORDS: [&str; 11] = [
         "end",
@@ -62,7 +62,7 @@ fn node(name: &str) -> String {
 /// The graph for Mermaid.
 pub fn mermaid(definition: &Definition) -> String {
     let mut text = String::from("flowchart TD\n");
-    // Its labels are HTML, and `#` begins a name of a character.
+    // Mermaid labels are HTML, and `#` begins a character entity.
     let quoted = |text: &str| {
         let mut safe = String::new();
         for c in text.chars() {

@@ -1,10 +1,10 @@
-//! The inputs of a run: what was given on a command line, read as what the definition says each is. Pure.
+//! The inputs of a run: command-line values, parsed as the kinds that the definition declares. Pure.
 
 use serde_json::{Map, Value as Json};
 
 use super::definition::{Definition, Input, Kind};
 
-/// The inputs of a run, defaults included, or everything that is wrong with those that were given.
+/// The inputs of a run with defaults, or everything that is wrong with the given ones.
 pub fn resolve(
     definition: &Definition,
     given: &[(String, String)],
@@ -42,7 +42,7 @@ pub fn resolve(
     if wrong.is_empty() { Ok(values) } else { Err(wrong) }
 }
 
-/// The inputs that need not be given.
+/// The default values of the optional inputs.
 pub fn defaults(definition: &Definition) -> Map<String, Json> {
     let default = |input: &Input| Some((input.name.clone(), input.default.clone()?));
     definition.inputs.iter().filter_map(default).collect()

@@ -1,5 +1,5 @@
-//! One item of a step: from the ask to a result that passed its gates, attempt by attempt. Part of the [`Engine`], and as
-//! pure as it is.
+//! One item of a step: from the ask to a result that passed its gates, attempt by attempt. Part of the [`Engine`], and
+//! also pure.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use super::schema;
 use crate::message::envelope::subject_with;
 use crate::message::visible;
 
-/// What became of a gate.
+/// The outcome of a gate.
 pub(super) enum Passed {
     Yes,
     No(String),
-    /// Somebody has to be asked first.
+    /// An ask has to be answered first.
     Asks(Box<Ask>),
 }
 
 impl Engine {
-    /// Goes on with an item as far as answers are there: how it ended, or `None` while it waits for one.
+    /// Advances an item as far as answers exist. Returns how it ended, or `None` while it waits for an answer.
     pub(super) fn follow(&mut self, step: usize, item: usize) -> Option<Result<(), String>> {
         let definition = Arc::clone(&self.definition);
         let defined = &definition.steps[step];
@@ -38,7 +38,7 @@ impl Engine {
                         self.ask(Ask { id, step, item, attempt, kind, timeout: defined.timeout });
                         None
                     }
-                    // What cannot be asked cannot be asked better a second time.
+                    // A request that cannot be written fails in the same way on every attempt.
                     Err(why) => Some(Err(why)),
                 };
             };
@@ -79,7 +79,7 @@ impl Engine {
             body.push('\n');
         }
         let failure = self.steps[step].items[item].failure.clone();
-        // Whoever tries again has to know why; a template that speaks of it has said so already.
+        // The next attempt has to know why the last one failed, unless the template already includes the failure.
         if let Some(why) = failure.filter(|_| !defined.prompt.uses.others.contains("failure")) {
             let why =
                 self.referred(&format!("{}-failure", self.label(step, item)), &why, definition.result_bytes);
@@ -125,7 +125,7 @@ impl Engine {
         subject_with(prefix, &format!("{}: {which}{about}", self.definition.name))
     }
 
-    /// Sees whether a result passes everything that stands before it.
+    /// Checks whether a result passes all gates.
     fn gates(&mut self, step: usize, item: usize, text: &str) -> Passed {
         let definition = Arc::clone(&self.definition);
         let defined = &definition.steps[step];
@@ -178,7 +178,7 @@ impl Engine {
         }
     }
 
-    /// What a result is called among the files of its run.
+    /// The file name of a result within its run.
     pub(super) fn label(&self, step: usize, item: usize) -> String {
         let defined = &self.definition.steps[step];
         match &defined.foreach {
@@ -188,7 +188,7 @@ impl Engine {
     }
 }
 
-/// Why a result that lacks a text is refused: whoever tries again reads it.
+/// The reason for refusing a result that lacks a text. The agent of the next attempt reads it.
 fn refusal(wanted: &str, text: &str) -> String {
     let clipped = visible::clip(wanted, 80);
     format!("`{clipped}` does not stand in its result:\n\n{}", text.trim())

@@ -1,20 +1,20 @@
-//! The mail of a run: what an arrived message is to it, and how what it notes for itself is written.
+//! The mail of a run: what an incoming message means, and how the run writes notes to itself.
 //!
-//! An answer says by `reply_to` what it answers; a bounce is an answer that failed. What the run learned otherwise (the exit
-//! of a command, the end of a waiting time) it writes into its own mailbox in the same form. A word about the run as a
-//! whole has the field `control`.
+//! The `reply_to` of an answer names its ask; a bounce is a failed answer. Other results (the exit of a command, a
+//! timeout) are written into the run's own mailbox in the same form. A command about the whole run has the field
+//! `control`.
 
 use super::engine::{Answer, Control};
 use crate::message::{Envelope, Message};
 use crate::name::MessageId;
 use crate::post::{BOUNCE, Letter};
 
-/// The fields of a control message: what is wanted, its number, and the step it is about.
+/// The fields of a control message: the command, its number, and its step.
 const CONTROL: &str = "control";
 const NUMBER: &str = "number";
 const STEP: &str = "from_step";
 
-/// What a message is to a run.
+/// What a message means to a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
     Answer(MessageId, Answer),
@@ -22,10 +22,10 @@ pub(super) enum Arrived {
     Other,
 }
 
-/// What a message is that lies under this name.
+/// Classifies the message in this file.
 pub(super) fn arrived(message: Message, file: &str, run: &str) -> Arrived {
     let Message { envelope, body } = message;
-    // Only the run itself, and whoever carries it on, writes in its name.
+    // Only the run itself and its carriers write in its name.
     if let Some(control) = envelope.extra(CONTROL).filter(|_| envelope.from == run) {
         let number = envelope.extra(NUMBER).and_then(|number| number.parse().ok());
         return match (control, number, envelope.extra(STEP)) {
@@ -39,18 +39,18 @@ pub(super) fn arrived(message: Message, file: &str, run: &str) -> Arrived {
     Arrived::Answer(asked, Answer { failed, from: envelope.from, file: file.to_owned(), body, said: None })
 }
 
-/// Why an answer says that it could not be done.
+/// The reason, if the answer says that the work failed.
 fn failure(envelope: &Envelope, body: &str) -> Option<String> {
     if envelope.extra(BOUNCE) != Some("1") {
         return None;
     }
     let body = body.trim();
-    // A bounce begins with a line about itself; what follows is the reason.
+    // A bounce begins with a line about itself; the reason follows.
     let reason = body.split_once("\nReason: ").map_or(body, |(_, reason)| reason);
     Some(if reason.is_empty() { "it failed, and gave no reason".to_owned() } else { reason.to_owned() })
 }
 
-/// A note of the run to itself: an answer that nobody sends.
+/// A note of the run to itself: an answer without a sender.
 pub(super) fn note(subject: &str, asked: &MessageId, body: &str, failed: bool) -> Letter {
     let extra = if failed { vec![(BOUNCE.to_owned(), "1".to_owned())] } else { vec![] };
     Letter {
@@ -64,7 +64,7 @@ pub(super) fn note(subject: &str, asked: &MessageId, body: &str, failed: bool) -
     }
 }
 
-/// A word about the run as a whole.
+/// A command about the whole run.
 pub(super) fn control(number: u32, control: &Control, why: &str) -> Letter {
     let mut extra = vec![(NUMBER.to_owned(), number.to_string())];
     let word = match control {

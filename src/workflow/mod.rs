@@ -1,10 +1,10 @@
 //! Workflows: many agents, many steps, one state on disk.
 //!
-//! A workflow is a file that names steps (`definition`, read by `reading` and `check` out of a `document`), and every step is
-//! a message to an agent. `engine` computes from the accepted mail where a run stands and what it asks next; it is pure, and
-//! so are `template`, `inputs` and `graph`. `runs` is what is kept of each run, `carrier` does what the engine asks: it
-//! accepts answers, sends requests (`run_mail`), starts gates, and keeps the shared state (`state`, `session`) up to date. Any process
-//! may do so at any time; none need stay alive.
+//! A workflow is a file that names steps (`definition`, read by `reading` and `check` from a `document`). Every step is
+//! a message to an agent. `engine` computes the state of a run and its next asks from the accepted mail; it is pure,
+//! and so are `template`, `inputs` and `graph`. `runs` keeps the records of each run. `carrier` does what the engine
+//! asks: it accepts answers, sends requests (`run_mail`), starts gates, and updates the shared state (`state`,
+//! `session`). Any process may do so at any time; none has to stay alive.
 
 mod approval;
 mod ask;

@@ -1,10 +1,10 @@
-//! Next steps that agents send themselves: whoever does a step may hand its result on to the next agent, with the fields
-//! `workflow` and `step` of the run (protocols: tree §3.6). Then the run does not ask again, and the answer counts as
-//! if it had.
+//! Next steps that agents send themselves: the agent of a step may hand its result to the next agent, with the fields
+//! `workflow` and `step` of the run (protocols: tree §3.6). Then the run does not send its own request, and the answer
+//! counts as if it had.
 //!
-//! Such a message is known by a note that sending it leaves (`by_agents.jsonl`), by the index of a tree, or by a look into a
-//! short inbox. Its answer goes to whoever sent it; a copy is carried into the mailbox of the run, once, and accepted there
-//! like any other.
+//! Such a message is found through a note that sending it leaves (`by_agents.jsonl`), through the index of a tree, or
+//! by looking into a short inbox. Its answer goes to its sender. A copy is carried once into the mailbox of the run,
+//! and accepted there like any other answer.
 
 use super::engine::{Ask, AskKind};
 use super::mail;
@@ -16,7 +16,7 @@ use crate::post::SentStep;
 use crate::post::{BOUNCE, Me, Post, Result, SET_BACK};
 
 impl Turn {
-    /// Finds next steps that agents sent, and carries their answers over; `true`: one came.
+    /// Finds next steps that agents sent, and carries their answers over. `true` if one came.
     pub(super) fn next_steps(&mut self, post: &Post, runs: &Runs) -> Result<bool> {
         let waiting: Vec<Ask> = self.unsent().cloned().collect();
         if !waiting.is_empty() {
@@ -41,7 +41,7 @@ impl Turn {
         Ok(came)
     }
 
-    /// The requests that nobody has sent yet, of steps that are one request each.
+    /// The unsent requests of steps that consist of one request.
     fn unsent(&self) -> impl Iterator<Item = &Ask> {
         let single =
             |ask: &&Ask| self.engine.definition().steps[ask.step].foreach.is_none() && ask.attempt == 0;
@@ -53,7 +53,7 @@ impl Turn {
     fn sent_by_agent(&self, post: &Post, ask: &Ask, notes: &[SentStep]) -> Result<Option<SentStep>> {
         let AskKind::Work { to, .. } = &ask.kind else { return Ok(None) };
         let step = &self.engine.definition().steps[ask.step];
-        // Without a step before it there is nobody who could have sent it.
+        // Only the agent of an earlier step could have sent it.
         if step.needs.is_empty() || self.engine.steps()[ask.step].round > 0 {
             return Ok(None);
         }
@@ -75,14 +75,14 @@ impl Turn {
         }
     }
 
-    /// Whether somebody did one of the steps that this one needs: nobody else can hand it on.
+    /// Whether the sender did one of the steps that this one needs: nobody else can hand it on.
     fn came_before(&self, post: &Post, step: usize, from: &str) -> bool {
         let did = |name: &str| name == from || post.addressee(name).is_ok_and(|id| id.as_str() == from);
         let needs = &self.engine.definition().steps[step].needs;
         needs.iter().flat_map(|need| &self.engine.steps()[*need].items).any(|item| did(&item.agent))
     }
 
-    /// A message of this run that was put into an inbox without any command of ours.
+    /// A message of this run that was put into an inbox by hand, without a Postroom command.
     fn by_hand(
         &self,
         post: &Post,
@@ -104,7 +104,7 @@ impl Turn {
         }))
     }
 
-    /// Carries the answer to a next step into the mailbox of the run, if it is there.
+    /// Carries the answer to a next step into the mailbox of the run, if it has arrived.
     fn carry_answer(&self, post: &Post, ask: &MessageId, found: &SentStep) -> Result<bool> {
         let Ok(to) = MailboxId::parse(&found.to) else { return Ok(false) };
         let agent = post.other(&to)?;

@@ -1,4 +1,4 @@
-//! What is wrong with a definition, and where: a line, a column, a sentence.
+//! A problem in a definition: a line, a column, a sentence.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl Place {
     }
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     pub place: Place,
@@ -40,9 +40,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What may have been meant by a name that is not there: the nearest one, else all there are.
+/// A suggestion for an unknown name: the nearest known one, else all of them.
 pub fn offer<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
-    /// More are not worth reading, nor comparing with what may be hostile.
+    /// A longer list is not worth reading, and comparing with hostile input must stay cheap.
     const SHOWN: usize = 12;
     const COMPARED: usize = 200;
     const LONGEST: usize = 60;

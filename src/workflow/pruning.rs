@@ -1,8 +1,8 @@
-//! Runs that are over, to be pruned: a run goes as a whole, or not at all.
+//! Pruning of finished runs: a run is removed as a whole, or not at all.
 //!
-//! Where a run stands follows from its mail, so no message of a run is ever old enough to go alone: without it the run
-//! would ask again for what it had. A run that is over goes with its mailbox, what is kept of it, and its shared files.
-//! Interrupted, it leaves its record, by which the next prune finds it.
+//! The state of a run follows from its mail, so a message of a run is never old enough to be removed alone: without it
+//! the run would ask again. A finished run is removed with its mailbox, its records and its shared files. If the
+//! removal is interrupted, the record stays, and the next prune finds the run by it.
 
 use std::collections::BTreeSet;
 
@@ -31,8 +31,7 @@ impl RunsToPrune for Workflows {
     fn over(&self, post: &Post, run: &str) -> Result<(Timestamp, usize)> {
         let not_over = |why: String| Error::NotOver { run: run.to_owned(), why };
         let runs = Runs::existing(post.room())?.ok_or_else(|| not_over("it is gone".to_owned()))?;
-        let record =
-            runs.record(run).ok_or_else(|| not_over("what is kept of it cannot be read".to_owned()))?;
+        let record = runs.record(run).ok_or_else(|| not_over("its records cannot be read".to_owned()))?;
         let began = Timestamp::parse(&record.started).unwrap_or(post.room().clock().now());
         if runs.is_open(run) {
             return Err(not_over("it is in progress".to_owned()));
@@ -60,10 +59,10 @@ impl RunsToPrune for Workflows {
     ) -> Result<()> {
         let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
         let _lock = runs.lock(run)?;
-        // Somebody may have begun it again since it was looked at.
+        // It may have been started again since it was checked.
         self.over(post, run)?;
         if let Some(record) = runs.record(run) {
-            // They follow from the mail, and may be gone from the tree already.
+            // The shared files follow from the mail, and may already be gone from the tree.
             let _ = Desk::new(&record.desk).forget(run);
         }
         mailbox()?;

@@ -1,8 +1,8 @@
-//! Reading a definition: a document becomes a [`Definition`], or a list of everything that is wrong with it, each with its
-//! line and column. Pure.
+//! Reading a definition: turns a document into a [`Definition`], or into a list of all problems with line and column.
+//! Pure.
 //!
-//! One look finds all faults of the words; what is wrong with how steps hang together (`check`) is looked for only when the
-//! words are right.
+//! One pass finds all problems within single values. How steps fit together (`check`) is checked only if there are
+//! none.
 
 mod steps;
 
@@ -15,10 +15,10 @@ use super::problem::{Place, Problem, offer};
 use super::template::{Expression, Lines, Template};
 use crate::span;
 
-/// The longest file that is read.
+/// The largest file that is read.
 pub const LIMIT: u64 = 4 * 1024 * 1024;
 
-/// Reads and checks the text of a file that is called `name`.
+/// Reads and checks the text of a file named `name`.
 pub fn parse(text: &str, name: &str) -> Result<Definition, Vec<Problem>> {
     let document = document::parse(text).map_err(|problem| vec![problem])?;
     let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
@@ -36,13 +36,13 @@ pub fn parse(text: &str, name: &str) -> Result<Definition, Vec<Problem>> {
     }
 }
 
-/// Whether a word may name a workflow: it becomes part of the id of a mailbox.
+/// Whether a word may name a workflow: it becomes part of a mailbox id.
 pub fn is_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_');
     text.len() <= 64 && text.bytes().all(plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// Whether a word may name a step or an input: templates speak of it.
+/// Whether a word may name a step or an input: templates refer to it.
 fn is_word(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     text.len() <= 40 && text.bytes().all(plain) && text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -50,7 +50,7 @@ fn is_word(text: &str) -> bool {
 
 struct Reader<'t> {
     text: &'t str,
-    /// Where its lines begin, because every template is looked for in it.
+    /// The offsets of its lines, because every template is located in it.
     starts: Vec<usize>,
     problems: Vec<Problem>,
 }
@@ -94,7 +94,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Tells of every key that is none of these, with the nearest that is.
+    /// Reports every unknown key, with the nearest known one.
     fn known(&mut self, entries: &[(Key, Node)], what: &str, known: &[&str]) {
         for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
             let hint = offer(&key.text, known.iter().copied());
@@ -103,7 +103,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The value that a word stands for, out of a table.
+    /// The value of a keyword, looked up in a table.
     fn choice<T: Copy>(&mut self, node: &Node, of: &[(&str, T)], wrong: &str) -> Option<T> {
         let found = of.iter().find(|(word, _)| node.text() == Some(word)).map(|(_, value)| *value);
         found.or_else(|| self.wrong(node.place, wrong))
@@ -187,7 +187,7 @@ impl Reader<'_> {
         }
         let name = key.text.clone();
         let Value::Map(entries) = &node.value else {
-            // The short form: the default itself, which tells the kind.
+            // The short form is the default itself, which gives the kind.
             let default = Some(node.json()).filter(|value| !value.is_null());
             let kind = default.as_ref().map_or(Kind::Text, Kind::of);
             return Some(Input { name, kind, default, about: String::new() });

@@ -1,7 +1,8 @@
-//! The mail of a run: what it sends, under ids that everyone who computes the run again comes to as well, and what it takes back.
+//! Sending and withdrawing the mail of a run. Message ids are derived, so every process that computes the run gets the
+//! same ones.
 //!
-//! A run has a mailbox of its own, which is in no registry: its id is its name. It asks like everybody else, and answers come back
-//! as to everybody else.
+//! A run has its own mailbox, which is in no registry: its id is its name. It sends and gets answers like any other
+//! mailbox.
 
 use crate::clock::Timestamp;
 use crate::journal::Event;
@@ -10,15 +11,15 @@ use crate::message::{Envelope, Message};
 use crate::name::{MailboxId, MessageId};
 use crate::post::{Error, Held, Letter, Me, Outcome, Post, Receipt, Result, Sender};
 
-/// Makes the mailbox of a run. Durable on return.
+/// Creates the mailbox of a run. Durable on return.
 pub(super) fn make(post: &Post, id: &MailboxId) -> Result<Me> {
     post.room().may_write()?;
     Maildir::make(post.room().root(), id, None)?;
     post.other(id)
 }
 
-/// Sends a letter to one mailbox under an id. `first`: it is certain that nobody has sent it before, so nobody looks for it in the
-/// mailbox.
+/// Sends a letter to one mailbox under an id. `first`: it was certainly never sent before, so the mailbox is not
+/// searched for it.
 pub(super) fn send(
     post: &Post,
     me: &Me,
@@ -30,7 +31,7 @@ pub(super) fn send(
     post.send_one(&Sender::of(&me.mailbox), letter, to, id, !first)
 }
 
-/// Writes something into one's own mailbox, once.
+/// Writes a note into the run's own mailbox, once.
 pub(super) fn note_to_self(post: &Post, me: &Me, letter: &Letter, id: &MessageId) -> Result<()> {
     match send(post, me, &me.id, letter, id, false)?.outcome {
         Outcome::Failed(Error::IdTaken { .. }) | Outcome::Queued | Outcome::Unproven(_) => Ok(()),
@@ -39,7 +40,7 @@ pub(super) fn note_to_self(post: &Post, me: &Me, letter: &Letter, id: &MessageId
     }
 }
 
-/// Takes a request back that nobody has begun; `false`: it is not unread any more.
+/// Withdraws a request that nobody has begun. `false` if it is no longer unread.
 pub(super) fn withdraw(post: &Post, me: &Me, to: &MailboxId, id: &MessageId) -> Result<bool> {
     post.room().may_write()?;
     let mailbox = post.mailbox(to)?;
@@ -58,8 +59,8 @@ pub(super) fn withdraw(post: &Post, me: &Me, to: &MailboxId, id: &MessageId) -> 
     Ok(false)
 }
 
-/// Takes a request back that the dispatcher has begun, so that its agent is stopped; `false`: nobody has, or somebody who
-/// is not the dispatcher.
+/// Revokes a request that the dispatcher has begun, so that its agent is stopped. `false` if nobody has begun it, or
+/// not the dispatcher.
 pub(super) fn revoke(post: &Post, me: &Me, to: &MailboxId, id: &MessageId, why: &str) -> Result<bool> {
     post.room().may_write()?;
     let mailbox = post.mailbox(to)?;
@@ -69,7 +70,7 @@ pub(super) fn revoke(post: &Post, me: &Me, to: &MailboxId, id: &MessageId, why: 
         let is_it = |e: &Envelope| e.id == *id && e.from == me.id.as_str();
         if header.is_some_and(|header| is_it(&header.envelope)) {
             return match post.give_up(me, &Held { token, terms, mailbox }, why) {
-                // It was finished in this moment.
+                // It was finished at this moment.
                 Err(Error::NoClaim { .. }) => Ok(false),
                 other => other.map(|()| true),
             };
@@ -78,7 +79,7 @@ pub(super) fn revoke(post: &Post, me: &Me, to: &MailboxId, id: &MessageId, why: 
     Ok(false)
 }
 
-/// In a tree a step that failed holds back all that come after it: once the run goes on without it, it is put away.
+/// In a tree a failed step blocks all later steps. It is set aside once the run goes on without it.
 pub(super) fn put_failed_away(post: &Post, to: &MailboxId, id: &MessageId) -> Result<()> {
     let mailbox = post.mailbox(to)?;
     for name in mailbox.twins(Folder::Failed, id)? {
@@ -87,7 +88,7 @@ pub(super) fn put_failed_away(post: &Post, to: &MailboxId, id: &MessageId) -> Re
     Ok(())
 }
 
-/// The answer of somebody to a message of somebody else, if it came: only mail since a time is opened.
+/// The answer from one mailbox to a message of another, if it has arrived. Opens only mail since a given time.
 pub(super) fn answer_to(
     post: &Post,
     asked: &MessageId,

@@ -1,13 +1,13 @@
-//! Runs: what is kept of each run of a workflow beside its mail.
+//! Runs: the records of each run of a workflow, beside its mail.
 //!
 //! ```text
 //! <root>/<run>/                                the mailbox of the run: archive/ holds what it accepted
-//!       /.workflows/open/<run>                 the run is in progress: what a dispatcher looks at
-//!                  /runs/<run>/run.json        what does not change: inputs, where it was started
+//!       /.workflows/open/<run>                 marks the run as in progress; dispatchers look here
+//!                  /runs/<run>/run.json        the constants: inputs, where it was started
 //!                             /definition.yaml the workflow as it was when the run began
-//!                             /lock            flocked while somebody carries the run on
-//!                             /turn            who did so last; whoever finds itself there has missed nothing
-//!                             /sent.jsonl      what was sent, and when
+//!                             /lock            flocked while a carrier works on the run
+//!                             /turn            the last carrier; if it is this process, its memory is current
+//!                             /sent.jsonl      sent messages with times
 //!                             /by_agents.jsonl next steps that agents sent themselves
 //!                             /gates/<id>      flocked by the process of a gate while it lives
 //! ```
@@ -38,7 +38,7 @@ const SENT: &str = "sent.jsonl";
 const BY_AGENTS: &str = "by_agents.jsonl";
 const LIMIT: u64 = 64 * 1024 * 1024;
 
-/// What does not change while a run goes on.
+/// The constants of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub v: u32,
@@ -46,9 +46,9 @@ pub struct Record {
     pub workflow: String,
     pub inputs: Map<String, Json>,
     pub started: String,
-    /// Who started it: a mailbox id, else `user`.
+    /// Its starter: a mailbox id, else `user`.
     pub by: String,
-    /// Where the commands of gates run.
+    /// The directory in which gate commands run.
     pub project: PathBuf,
     /// The directory whose `shared/` holds the state: a `.claude` tree, or `.workflows` in the room.
     pub desk: PathBuf,
@@ -70,7 +70,7 @@ pub struct Runs {
     dir: Dir,
 }
 
-/// Where something arrives that concerns a run: marks of new ones, and their mail.
+/// The directories to watch for a room's runs: marks of new runs, and their mail.
 pub fn arrival_dirs(root: &Path) -> Vec<PathBuf> {
     let open = root.join(FOLDER).join(OPEN);
     let mut names = vec![];
@@ -83,10 +83,10 @@ pub fn arrival_dirs(root: &Path) -> Vec<PathBuf> {
     [open].into_iter().chain(names.into_iter().map(inbox)).collect()
 }
 
-/// The project in which a run was started; `None`: there is no such run.
+/// The project in which a run was started. `None` if there is no such run.
 pub fn project_of(room: &Room, run: &str) -> Result<Option<PathBuf>> {
     let Some(runs) = Runs::existing(room)? else { return Ok(None) };
-    // That the disk failed does not mean that this is no run.
+    // A disk error must not look like "not a run".
     let record = if runs.is_kept(run)? { runs.record(run) } else { None };
     Ok(record.map(|record| record.project))
 }
@@ -96,7 +96,7 @@ impl Runs {
         Ok(Self { dir: room.root().made_sub(FOLDER)? })
     }
 
-    /// The same for a look, if there ever was a run here.
+    /// Opens the records for reading. `None` if this room never had a run.
     pub fn existing(room: &Room) -> Result<Option<Self>> {
         Ok(room.root().sub_if_any(FOLDER)?.map(|dir| Self { dir }))
     }
@@ -111,14 +111,14 @@ impl Runs {
         Ok(self.dir.made_sub(OPEN)?.path().to_owned())
     }
 
-    /// Keeps a run that is about to begin. Durable on return.
+    /// Records a run that is about to begin. Durable on return.
     pub fn keep(&self, record: &Record, definition: &str) -> Result<()> {
         let dir = self.dir.made_sub(RUNS)?.made_sub(&record.id)?;
         dir.replace(DEFINITION, definition.as_bytes())?;
         dir.replace(RECORD, &serde_json::to_vec_pretty(record).unwrap_or_default())
     }
 
-    /// Says that a run is in progress, or that it is not. Durable on return.
+    /// Marks a run as in progress or not. Durable on return.
     pub fn set_open(&self, run: &str, open: bool) -> Result<()> {
         let dir = self.dir.made_sub(OPEN)?;
         match open {
@@ -168,7 +168,7 @@ impl Runs {
         self.read(run, DEFINITION).ok()?.and_then(|bytes| String::from_utf8(bytes).ok())
     }
 
-    /// Whether enough is kept of a run to carry it on. That the disk failed says nothing.
+    /// Whether the records suffice to carry a run. A disk error is not a "no".
     pub fn is_kept(&self, run: &str) -> Result<bool> {
         for file in [RECORD, DEFINITION] {
             self.read(run, file)?;
@@ -190,28 +190,27 @@ impl Runs {
         self.dir.sub(RUNS)?.sub(run)
     }
 
-    /// Moves what is kept of a run into the trash. The caller holds its lock. Durable on return.
+    /// Moves the records of a run into the trash. The caller holds its lock. Durable on return.
     pub fn throw_away(&self, run: &str, bag: &Bag) -> Result<()> {
         move_run(&self.dir.sub(RUNS)?, run, &bag.made_runs()?)
     }
 
-    /// Moves what is kept of a run back. Durable on return.
+    /// Moves the records of a run back. Durable on return.
     pub fn bring_back(&self, run: &str, bag: &Bag) -> Result<()> {
         move_run(&bag.made_runs()?, run, &self.dir.made_sub(RUNS)?)
     }
 
-    /// The right to carry a run on; `None`: somebody else is at it.
+    /// Takes the lock of a run. `None` if another process holds it.
     pub fn try_lock(&self, run: &str) -> Result<Option<Lock>> {
         self.dir_of(run)?.try_lock("lock", Hold::Alone)
     }
 
-    /// The same for whoever waits for it.
+    /// Waits for the lock of a run.
     pub fn lock(&self, run: &str) -> Result<Lock> {
         self.dir_of(run)?.lock("lock")
     }
 
-    /// Whether this mark was the last to be set by whoever carried the run on; it is from now on. The caller holds the
-    /// lock.
+    /// Whether `mark` was the last carrier's mark, and sets it. The caller holds the lock.
     pub fn was_my_turn(&self, run: &str, mark: &str) -> Result<bool> {
         let dir = self.dir_of(run)?;
         if dir.read("turn", 256)?.as_deref() == Some(mark.as_bytes()) {
@@ -221,7 +220,7 @@ impl Runs {
         Ok(false)
     }
 
-    /// Notes that something was sent. Lost, it is only looked for again, and its time begins anew.
+    /// Notes that a message was sent. If the note is lost, the message is searched for again and its timeout restarts.
     pub fn note_sent(&self, run: &str, id: &MessageId, at: Timestamp) -> Result<()> {
         let line = Sent { id: id.to_string(), at: at.precise() };
         let mut line = serde_json::to_vec(&line).unwrap_or_default();
@@ -229,7 +228,7 @@ impl Runs {
         self.dir_of(run)?.append(SENT, &line)
     }
 
-    /// What was sent, and when.
+    /// The sent messages with their times.
     pub fn sent(&self, run: &str) -> Result<HashMap<MessageId, Timestamp>> {
         let bytes = self.dir_of(run)?.read(SENT, LIMIT)?.unwrap_or_default();
         let line = |line: &[u8]| {
@@ -239,7 +238,7 @@ impl Runs {
         Ok(bytes.split(|b| *b == b'\n').filter_map(line).collect())
     }
 
-    /// Notes a next step that somebody sent who is not the run.
+    /// Notes a next step that was not sent by the run.
     pub fn note_by_agent(room: &Room, run: &str, note: &SentStep) {
         let _ = Self::noted_by_agent(room, run, note);
     }
@@ -257,7 +256,7 @@ impl Runs {
         Ok(bytes.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
     }
 
-    /// The right to run a gate; `None`: its process lives.
+    /// Takes the lock of a gate. `None` if its process is alive.
     pub fn gate(&self, run: &str, id: &MessageId) -> Result<Option<Lock>> {
         self.gates(run)?.try_lock(id.as_str(), Hold::Alone)
     }
@@ -267,15 +266,15 @@ impl Runs {
         self.dir_of(run)?.made_sub("gates")
     }
 
-    /// A file for what a gate prints.
+    /// A file for the output of a gate.
     pub fn log_of_gate(&self, run: &str, id: &MessageId, what: &str) -> Result<std::fs::File> {
         let (gates, name) = (self.gates(run)?, format!("{id}.{what}"));
-        // A gate whose process was killed has left its own.
+        // A killed gate process left its file.
         let _ = gates.remove(&name);
         gates.log_file(&name)
     }
 
-    /// Forgets a gate that has its verdict. The caller holds it.
+    /// Removes the lock of a gate that has its verdict. The caller holds it.
     pub fn forget_gate(&self, run: &str, id: &MessageId) {
         let _ = self.dir_of(run).and_then(|dir| dir.sub("gates")).and_then(|dir| dir.remove(id.as_str()));
     }

@@ -1,8 +1,8 @@
-//! JSON schemas of gates: the vocabulary of JSON Schema (2020-12) that describes the shape of an answer. Pure.
+//! JSON schemas of gates: the part of JSON Schema (2020-12) that describes the shape of an answer. Pure.
 //!
-//! A keyword that is not known here is refused when a definition is read, with its line and column, and never passed over:
-//! a gate that silently checks less than it says is worse than none. References go to `#/$defs/…` of the same schema;
-//! `format` is an annotation, as the standard has it.
+//! Unknown keywords are refused when a definition is read, with line and column, and never ignored: a gate that
+//! silently checks less than it says is worse than none. References go to `#/$defs/…` of the same schema; `format` is
+//! an annotation, as in the standard.
 
 mod fits;
 
@@ -15,11 +15,11 @@ use super::document::{Node, Value};
 use super::problem::Problem;
 use crate::message::visible;
 
-/// Keywords that say nothing about what is valid.
+/// Keywords that do not affect validity.
 const ANNOTATIONS: [&str; 9] =
     ["$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated", "format"];
 
-/// What is wrong with a schema as it stands in its file.
+/// The problems of a schema in a definition.
 pub fn check(node: &Node) -> Vec<Problem> {
     let mut problems = vec![];
     look(node, &node.json(), &mut problems);
@@ -93,7 +93,7 @@ fn look(node: &Node, whole: &Json, problems: &mut Vec<Problem>) {
     }
 }
 
-/// What a reference means: the whole schema, or one of its `$defs`, because only those were looked at as schemas.
+/// Resolves a reference: to the whole schema or one of its `$defs`, because only those were checked as schemas.
 fn referred<'s>(whole: &'s Json, at: &str) -> Option<&'s Json> {
     let at = at.strip_prefix('#')?;
     (at.is_empty() || at.starts_with("/$defs/"))
@@ -208,7 +208,7 @@ mod tests {
         assert!(told.len() <= TOLD + 1 && told.iter().any(|why| why.contains("without end")), "{told:?}");
         let bad = json!({"not": doubled["$defs"]["a"], "$defs": doubled["$defs"]});
         let _ = faults(&bad, &json!(1));
-        // Quadratic, this would be some 10¹⁰ comparisons; and every text would compile its pattern.
+        // A quadratic check would need about 10¹⁰ comparisons, and compile the pattern for every text.
         let many = Json::Array((0..200_000).map(|n| json!(n.to_string())).collect());
         let schema = json!({"uniqueItems": true, "items": {"pattern": "^[0-9]+$"}});
         assert_eq!(faults(&schema, &many), Vec::<String>::new());

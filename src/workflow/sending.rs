@@ -1,5 +1,5 @@
-//! What a run sends, and what it takes back: requests to agents and questions to people, as many as may be open at once, and
-//! until their time is over. What cannot be sent is learned like everything else: as mail of the run.
+//! Sends and withdraws requests to agents and questions to people, up to the limit of open ones and until they time
+//! out. A message that cannot be sent is recorded as a failed answer in the run's own mail.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::post::{Error, Failure, HOPS, Letter, Outcome, Post, Result};
 use crate::span;
 
 impl Turn {
-    /// How many requests are with agents.
+    /// The number of requests that agents have.
     fn outstanding(&self) -> usize {
         let with = |ask: &&Ask| matches!(ask.kind, AskKind::Work { .. });
         let there = |ask: &&Ask| self.sent.contains_key(&ask.id) || self.adopted.contains_key(&ask.id);
         self.engine.open().values().filter(with).filter(there).count()
     }
 
-    /// Sends what is asked, as much as may be open at once; `true`: something came of it that is mail of the run.
+    /// Sends pending asks, up to the limit. `true` if that produced mail for the run.
     pub(super) fn send(&mut self, post: &Post, runs: &Runs) -> Result<bool> {
         let mut learned = false;
         let mut left = self.engine.definition().parallel.saturating_sub(self.outstanding());
@@ -47,7 +47,7 @@ impl Turn {
                     runs.note_sent(&self.record.id, &ask.id, now)?;
                     self.sent.insert(ask.id, now);
                 }
-                // Nobody of that name, too long: another look will find the same.
+                // An unknown name or a too long text: a retry would fail in the same way.
                 Err(e)
                     if matches!(e.code(), Failure::Unknown | Failure::Refused)
                         && !matches!(e, Error::Full { .. }) =>
@@ -57,7 +57,7 @@ impl Turn {
                 }
                 Err(e) => {
                     self.remarks.push(e.to_string());
-                    // Whether it arrived is not known, so it is looked for the next time.
+                    // It may have arrived, so the next attempt searches for it.
                     waiting.push_back((ask, false));
                 }
             }
@@ -96,7 +96,7 @@ impl Turn {
         };
         let sent = match post.addressee(name) {
             Ok(to) => run_mail::send(post, &self.me, &to, letter, &ask.id, first)?,
-            // Whoever came since this process began is in the registry all the same.
+            // The registry may have gained the mailbox since this process began.
             Err(Error::UnknownName { .. }) => {
                 let now = post.again()?;
                 let to = now.addressee(name)?;
@@ -105,14 +105,14 @@ impl Turn {
             Err(e) => return Err(e),
         };
         match sent.outcome {
-            // The same ask in other words: what was sent first stands.
+            // The ask was already sent with another text: the first one stands.
             Outcome::Failed(Error::IdTaken { .. }) => Ok(()),
             Outcome::Failed(e) => Err(e),
             Outcome::Queued | Outcome::Unproven(_) | Outcome::Already(_) => Ok(()),
         }
     }
 
-    /// Writes down that an ask failed, as mail like everything else.
+    /// Records in the run's mail that an ask failed.
     fn learn(&self, post: &Post, ask: &Ask, what: &str, why: &str) -> Result<()> {
         let step = &self.engine.definition().steps[ask.step].name;
         let id = MessageId::derived(format!("{what} {}", ask.id).as_bytes());
@@ -124,7 +124,7 @@ impl Turn {
         )
     }
 
-    /// Gives up what has waited for too long; and how long until the next will have.
+    /// Gives up requests that timed out. Also returns the time until the next one will.
     pub(super) fn time_out(&mut self, post: &Post) -> Result<(bool, Option<Duration>)> {
         if self.engine.definition().steps.iter().all(|step| step.timeout.is_none()) {
             return Ok((false, None));
@@ -148,8 +148,8 @@ impl Turn {
         Ok((late, due))
     }
 
-    /// Takes back what nobody waits for any more, begun by the dispatcher or not: its agent would work for nothing, and
-    /// keep the next attempt from its place.
+    /// Takes back a request that nobody waits for, begun by the dispatcher or not: its agent would work for nothing,
+    /// and block the next attempt.
     fn take_back(&self, post: &Post, ask: &Ask, why: &str) {
         self.withdraw(post, ask);
         if let AskKind::Work { to, .. } = &ask.kind
@@ -159,7 +159,7 @@ impl Turn {
         }
     }
 
-    /// Takes back what nobody has begun; whoever has gets an answer that nobody waits for.
+    /// Withdraws a request that nobody has begun. If somebody has, the answer is ignored.
     pub(super) fn withdraw(&self, post: &Post, ask: &Ask) {
         let name = match &ask.kind {
             AskKind::Work { to, .. } => to,
@@ -171,7 +171,7 @@ impl Turn {
         }
     }
 
-    /// A request that failed in a tree would hold back all later steps of the run, so it is put away.
+    /// In a tree a failed request would block all later steps of the run, so it is set aside.
     pub(super) fn make_way(&self, post: &Post, id: &MessageId, answer: &Answer) {
         let Some(AskKind::Work { to, .. }) = self.engine.open().get(id).map(|ask| &ask.kind) else { return };
         if answer.failed.is_some()

@@ -1,7 +1,7 @@
-//! What a run tells the session: `session-context.md` names the agents that were invoked and what was decided.
+//! A run's entries in the session: `session-context.md` lists the invoked agents and the decisions.
 //!
-//! Each agent has one line, `- explore (completed)`, that says how it stands; decisions are added to their section once. What
-//! others wrote in the file stays.
+//! Each agent has one line with its state, `- explore (completed)`. Each decision is added to its section once. Text by
+//! others is kept.
 
 use super::engine::{AskKind, Engine};
 use super::runs::Record;
@@ -12,7 +12,7 @@ use crate::message::shared;
 /// The file of a session.
 const SESSION: &str = "session-context";
 
-/// Brings the session up to date with a run.
+/// Updates the session from a run.
 pub(super) fn update(
     desk: &mut Desk,
     engine: &Engine,
@@ -68,7 +68,7 @@ pub(super) fn update(
     Ok(None)
 }
 
-/// What the session is about, as far as a run knows.
+/// The goal of the session, as far as a run knows.
 fn goal(engine: &Engine) -> String {
     let definition = engine.definition();
     let about = if definition.about.is_empty() { &definition.name } else { &definition.about };
@@ -87,7 +87,7 @@ mod tests {
         let over = with_agent(&begun, "explore", "explore (completed)").unwrap();
         assert!(over.contains("agents_invoked:\n  - explore (completed)\n---"), "{over}");
         assert!(over.ends_with("## Open Questions\n\n- explore (in_progress)\n"), "{over}");
-        // What is no name of an agent cannot become another field.
+        // A text that is not an agent name cannot add a field.
         let hostile = with_agent(&over, "x\nstatus: hacked", "x\nstatus: hacked (completed)");
         assert!(hostile.map_or(true, |text| shared::get(&text, "status") == Ok(None)));
     }

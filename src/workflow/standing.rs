@@ -1,14 +1,14 @@
-//! How a run stands, each of its steps, and each item of a step.
+//! The states of a run, of its steps, and of the items of a step.
 
 use serde_json::Value as Json;
 
-/// How a step stands.
+/// The state of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
     Waiting,
     Running,
     Done,
-    /// `true`: the run goes on all the same.
+    /// `true`: the run goes on anyway.
     Failed(String, bool),
     Skipped(String),
 }
@@ -29,19 +29,19 @@ impl Phase {
     }
 }
 
-/// How one item of a step stands.
+/// The state of one item of a step.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Item {
     /// Counted from 0.
     pub attempt: u32,
-    /// Why the attempt before was not accepted.
+    /// Why the previous attempt was not accepted.
     pub failure: Option<String>,
-    /// The last text that came, accepted or not, and the file it lies in.
+    /// The last text that came, accepted or not, and the file that holds it.
     pub text: Option<String>,
     pub json: Option<Json>,
     pub file: String,
     pub agent: String,
-    /// `None`: it is under way.
+    /// `None` while it is in progress.
     pub outcome: Option<Result<(), String>>,
 }
 
@@ -49,15 +49,15 @@ pub struct Item {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepState {
     pub phase: Phase,
-    /// Counted from 0; the next begins when what handles its failure is done.
+    /// Counted from 0. The next round begins when the failure handler is done.
     pub round: u32,
     pub values: Vec<Json>,
     pub items: Vec<Item>,
-    /// Items that are still under way.
+    /// Items in progress.
     pub open: usize,
 }
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     InProgress,

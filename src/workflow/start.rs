@@ -1,7 +1,7 @@
-//! The beginning of a run, and the words of a person about one: cancel, and again from a step on.
+//! Starting a run, and a person's commands about it: cancel, and retry from a step.
 //!
-//! A run begins in this order: its record, its mailbox, and last the mark that it is in progress; each durable before the
-//! next. Interrupted before the mark, nothing has begun.
+//! A run starts in this order: its record, its mailbox, then the mark that it is in progress. Each is durable before
+//! the next. If interrupted before the mark, nothing has begun.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::name::{MailboxId, MessageId};
 use crate::post::{Error, Post, Result};
 use crate::random;
 
-/// What is to begin.
+/// A run to start.
 #[derive(Debug)]
 pub struct Beginning<'a> {
     pub definition: &'a Definition,
@@ -28,13 +28,13 @@ pub struct Beginning<'a> {
     pub text: &'a str,
     pub inputs: Map<String, Json>,
     pub project: PathBuf,
-    /// The `.claude` tree that holds the state; else it is in the room.
+    /// The `.claude` tree that holds the state. `None`: the room holds it.
     pub tree: Option<PathBuf>,
-    /// Who starts it.
+    /// The name of its starter.
     pub by: &'a str,
 }
 
-/// Begins a run and gives its id. Durable on return; nothing is sent yet.
+/// Starts a run and returns its id. Durable on return; nothing is sent yet.
 pub fn begin(post: &Post, beginning: Beginning<'_>) -> Result<String> {
     post.room().may_write()?;
     let runs = Runs::open(post.room())?;
@@ -58,7 +58,7 @@ pub fn begin(post: &Post, beginning: Beginning<'_>) -> Result<String> {
     Ok(id)
 }
 
-/// Whom a workflow would write to and nobody is, as far as that is known before it runs.
+/// Recipients of a workflow that do not exist, as far as known before the run.
 pub fn strangers(post: &Post, definition: &Definition, inputs: Option<&Map<String, Json>>) -> Vec<Problem> {
     let mut problems = vec![];
     let mut see = |name: &str, place| {
@@ -81,13 +81,13 @@ pub fn strangers(post: &Post, definition: &Definition, inputs: Option<&Map<Strin
     problems
 }
 
-/// The agent of a step, if nothing but inputs decides it.
+/// The agent of a step, if it depends only on inputs.
 fn known_name(agent: &Template, inputs: Option<&Map<String, Json>>) -> Option<String> {
     let uses = &agent.uses;
     if !uses.steps.is_empty() || uses.any_step || !uses.others.is_empty() {
         return None;
     }
-    // Nobody may have looked at it yet, so nothing is computed.
+    // The template may be unreviewed, so nothing is computed.
     if !agent.is_simple() || (inputs.is_none() && !uses.inputs.is_empty()) {
         return None;
     }
@@ -95,7 +95,7 @@ fn known_name(agent: &Template, inputs: Option<&Map<String, Json>>) -> Option<St
     agent.render(&context).ok().map(|name| name.trim().to_owned())
 }
 
-/// Whom a run writes to for its steps, as far as that is known before: each name once, and its mailbox.
+/// The agents of a run, as far as known before it: each name once, with its mailbox.
 pub fn agents(post: &Post, definition: &Definition, inputs: &Map<String, Json>) -> Vec<(String, MailboxId)> {
     let mut found: Vec<(String, MailboxId)> = vec![];
     for name in definition.steps.iter().filter_map(|step| known_name(&step.agent, Some(inputs))) {
@@ -108,7 +108,7 @@ pub fn agents(post: &Post, definition: &Definition, inputs: &Map<String, Json>) 
     found
 }
 
-/// The tree that the first step's agent is of, which then holds the state.
+/// The tree of the first step's agent, which then holds the state.
 pub fn tree_of(post: &Post, definition: &Definition, inputs: &Map<String, Json>) -> Option<PathBuf> {
     definition.steps.iter().find_map(|step| {
         let id = post.addressee(&known_name(&step.agent, Some(inputs))?).ok()?;
@@ -117,7 +117,7 @@ pub fn tree_of(post: &Post, definition: &Definition, inputs: &Map<String, Json>)
     })
 }
 
-/// The one run that is meant: by its whole id, its beginning, or the digits at its end.
+/// Finds one run: by its whole id, its beginning, or the digits at its end.
 pub fn find(runs: Option<&Runs>, wanted: &str) -> Result<std::result::Result<String, Vec<String>>> {
     let Some(runs) = runs else { return Ok(Err(vec![])) };
     let ids = runs.ids()?;
@@ -132,16 +132,16 @@ pub fn find(runs: Option<&Runs>, wanted: &str) -> Result<std::result::Result<Str
     })
 }
 
-/// Why a word about a run is refused.
+/// Why a command about a run is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The run stands otherwise than the word needs it.
+    /// The run has a state that does not allow the command.
     Stands(Status),
     NoStep(Vec<String>),
 }
 
-/// Writes a person's word about a run into its mail. It holds from the moment this returns; what follows from it happens
-/// when the run is next carried on.
+/// Writes a person's command about a run into its mail. It is valid once this returns, and takes effect when the run is
+/// next carried.
 pub fn control(
     post: &Post,
     runs: &Runs,

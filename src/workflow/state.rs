@@ -1,4 +1,4 @@
-//! The shared state of a run, for people and agents: a check-list of its steps and what came of them, in the form of the
+//! The shared state of a run, for people and agents: a check-list of its steps and their results, in the form of the
 //! tree protocol (§3.5).
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //!                        /<run>/         results that were too large for a prompt
 //! ```
 //!
-//! The mail is the truth, and these files follow from it: lost ones are written again, and what somebody changed in the
-//! parts that follow from the mail is put aside and told of. Other sections and fields of the files are kept.
+//! The mail is the truth, and these files are derived from it. Lost files are written again. If somebody edited a
+//! derived part, the edited text is set aside and reported. Other sections and fields of the files are kept.
 
 mod parts;
 
@@ -26,14 +26,14 @@ use crate::mailbox::{Dir, fault};
 /// The file of the run that moved last.
 pub const STATE: &str = "workflow-state";
 
-/// The longest state that is read.
+/// The largest state file that is read.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
-/// A run of more steps than this writes its state no more often than that, because the state is as long as the run.
+/// A run with more steps than `MANY` writes its state at most once per `REST`, because the state is as long as the run.
 const MANY: usize = 200;
 const REST: Duration = Duration::from_millis(250);
 
-/// Where the shared state of a run lies.
+/// The directory of a run's shared state.
 #[derive(Debug)]
 pub struct Desk {
     path: PathBuf,
@@ -41,7 +41,7 @@ pub struct Desk {
     written: Option<Duration>,
     /// Something changed that is not written yet.
     behind: bool,
-    /// What the session was told, so that nothing is told twice.
+    /// Entries already added to the session, so that none is added twice.
     pub(super) told: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Desk {
         }
     }
 
-    /// Removes the files of a run; `workflow-state.md` is of whichever run moved last.
+    /// Removes the files of a run, but not `workflow-state.md`, which may be about another run.
     pub fn forget(&mut self, run: &str) -> fault::Result<()> {
         let dir = self.tree()?.shared_runs()?;
         let mut ours = vec![];
@@ -87,7 +87,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Brings the state up to date, if something changed or it is gone; what a person should know.
+    /// Updates the state if something changed or it is missing. Returns remarks for a person.
     pub fn write(
         &mut self,
         engine: &Engine,
@@ -113,7 +113,7 @@ impl Desk {
         {
             let kept = put_beside(&dir, &record.id, existing)?;
             remark = Some(format!(
-                "{} was changed by hand; the mail is the truth, so it was written anew, and the changed text lies beside it as {kept}",
+                "{} was changed by hand; it was rebuilt from the mail, and the changed text is kept beside it as {kept}",
                 dir.path().join(&file).display()
             ));
         }
@@ -123,7 +123,7 @@ impl Desk {
         }
         let by_hand = std::cell::RefCell::new(None);
         self.tree()?.rewrite(STATE, |existing| {
-            // Another run's, or nobody's yet, is no edit of ours.
+            // A file of another run, or a new one, is not an edit of ours.
             let same = frontmatter_value(existing, "workflow_id").as_deref() == Some(record.id.as_str());
             by_hand.replace((same && is_edited(existing)).then(|| existing.to_owned()));
             Ok(merged(existing, &ours))
@@ -131,7 +131,7 @@ impl Desk {
         if let Some(changed) = by_hand.into_inner() {
             let kept = put_beside(&dir, &record.id, &changed)?;
             remark.get_or_insert(format!(
-                "{STATE}.md was changed by hand; the mail is the truth, so it was written anew, and the changed text lies in workflows/{kept}"
+                "{STATE}.md was changed by hand; it was rebuilt from the mail, and the changed text is kept in workflows/{kept}"
             ));
         }
         (self.written, self.behind) = (Some(now), false);
@@ -139,7 +139,7 @@ impl Desk {
     }
 }
 
-/// Keeps a text that somebody changed beside the state of its run, under a name that it gives.
+/// Keeps an edited text beside the state of its run, and returns its file name.
 fn put_beside(dir: &Dir, run: &str, text: &str) -> fault::Result<String> {
     let kept = format!("{run}.edited-{}.md", &digest(text)[..8]);
     dir.exchange(&kept, text.as_bytes())?;

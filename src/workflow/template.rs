@@ -1,9 +1,9 @@
-//! Templates and expressions: how the prompt of a step is made of inputs and earlier results, and how a condition over
-//! them is decided. Pure.
+//! Templates and expressions: a template builds the prompt of a step from inputs and earlier results, an expression
+//! decides a condition over them. Pure.
 //!
-//! Both are Jinja, as minijinja has it: no files, no macros of others, a bound on how much one may compute, and a name
-//! that means nothing is an error. What a template speaks of is known before it is ever rendered ([`Uses`]), so unknown
-//! names are found when a definition is checked.
+//! Both are Jinja (minijinja): no files, no macros from outside, a limit on computation, and unknown names are errors.
+//! The names that a template uses are known before it is rendered ([`Uses`]), so unknown names are found when a
+//! definition is checked.
 
 mod language;
 mod lines;
@@ -19,10 +19,10 @@ use language::ENVIRONMENT;
 pub use lines::Lines;
 pub use uses::Uses;
 
-/// The longest text that one may make; no room takes one that is nearly as long.
+/// The longest text that a template may produce; no room accepts one nearly as long.
 const LENGTH: usize = 16 * 1024 * 1024;
 
-/// A text with places to fill in, and where it stands in its file.
+/// A text with placeholders, and its position in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     pub source: String,
@@ -40,7 +40,7 @@ pub struct Expression {
     marks: Marks,
 }
 
-/// Where the words of a text stand in its file, by their bytes in the text, for what goes wrong later.
+/// The positions of a text's words in its file, by byte offset in the text, for later error messages.
 type Marks = Vec<(usize, Place)>;
 
 impl Template {
@@ -53,7 +53,7 @@ impl Template {
         Ok(Self { source: source.to_owned(), place: lines.place, uses, marks })
     }
 
-    /// The text with everything filled in, or why it cannot be.
+    /// Renders the text, or says why it cannot.
     pub fn render(&self, context: &Json) -> Result<String, String> {
         let mut text = Bounded(vec![]);
         let rendered = ENVIRONMENT.template_from_str(&self.source).and_then(|template| {
@@ -62,12 +62,12 @@ impl Template {
         match rendered {
             Ok(()) => Ok(String::from_utf8_lossy(&text.0).into_owned()),
             Err(e) => {
-                Err(format!("its template cannot be filled in: {}", placed(&self.source, &self.marks, &e)))
+                Err(format!("its template cannot be rendered: {}", placed(&self.source, &self.marks, &e)))
             }
         }
     }
 
-    /// Whether it is text and variables and nothing else: then filling it in computes nothing, whoever wrote it.
+    /// Whether it consists only of text and variables: then rendering it computes nothing, even if it is hostile.
     pub fn is_simple(&self) -> bool {
         let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ' ');
         let mut parts = self.source.split("{{");
@@ -95,7 +95,7 @@ impl Expression {
         Ok(Self { source: bare.to_owned(), place: lines.place, uses, marks })
     }
 
-    /// A list that is meant as it stands.
+    /// A literal list.
     pub fn literal(list: &Json, place: Place) -> Self {
         Self { source: list.to_string(), place, uses: Uses::default(), marks: vec![] }
     }
@@ -105,18 +105,18 @@ impl Expression {
         let compiled = ENVIRONMENT.compile_expression(&self.source).map_err(told)?;
         let value = compiled.eval(minijinja::Value::from(Serde(context))).map_err(told)?;
         match value.is_undefined() {
-            true => Err(format!("{} means nothing here", self.shown())),
+            true => Err(format!("{} is not defined here", self.shown())),
             false => Ok(value),
         }
     }
 
-    /// Itself and where it stands.
+    /// The source and its position.
     fn shown(&self) -> String {
         let at = self.marks.first().map_or(self.place, |(_, place)| *place);
         format!("`{}` (line {}, column {})", self.source, at.line, at.column)
     }
 
-    /// A truth value; anything else is an error, because `when: steps.x.result` is most likely a slip.
+    /// Evaluates to a boolean. Anything else is an error, because `when: steps.x.result` is probably a mistake.
     pub fn truth(&self, context: &Json) -> Result<bool, String> {
         let value = self.value(context)?;
         match value.kind() {
@@ -136,7 +136,7 @@ impl Expression {
     }
 }
 
-/// What is made of a template, as long as it is not too long.
+/// The output of a template, up to the maximum length.
 struct Bounded(Vec<u8>);
 
 impl std::io::Write for Bounded {
@@ -153,7 +153,7 @@ impl std::io::Write for Bounded {
     }
 }
 
-/// What went wrong when it was filled in, with the expression that it is about and where that stands.
+/// A rendering error, with its expression and position.
 fn placed(source: &str, marks: &Marks, e: &minijinja::Error) -> String {
     let Some(range) = e.range().filter(|range| source.get(range.clone()).is_some()) else { return worded(e) };
     let braces = |at: usize| source[at..].starts_with("{{") || source[at..].starts_with("{%");
@@ -163,14 +163,14 @@ fn placed(source: &str, marks: &Marks, e: &minijinja::Error) -> String {
     let end = ["}}", "%}"].into_iter().filter_map(|closing| rest.find(closing)).min().unwrap_or(rest.len());
     let text = source.get(from..range.end + end).unwrap_or_default();
     let text = text.trim_start_matches(['{', '%', '-', '+']).trim_end_matches(['-', '+']).trim();
-    // Its first word, if it has one, else the braces.
+    // The first word, if there is one, else the braces.
     let first = opening.map_or(0, |index| index + 1);
     let Some((_, at)) = marks.get(first).or(marks.last()) else { return worded(e) };
     let text = crate::message::visible::clip(text, 80);
     format!("`{text}` (line {}, column {}): {}", at.line, at.column, worded(e))
 }
 
-/// An error of the language in a sentence.
+/// An error of the template language as a sentence.
 fn worded(e: &minijinja::Error) -> String {
     match (e.kind(), e.detail()) {
         (ErrorKind::OutOfFuel, _) => "it computes for too long".to_owned(),

@@ -1,4 +1,4 @@
-//! The workflows that ship with Postroom. They are definitions like any other, and a project may have one of the same name.
+//! The workflows that ship with Postroom. They are ordinary definitions, and a project may have one of the same name.
 
 /// A shipped workflow: its name and its text.
 pub const SHIPPED: [(&str, &str); 4] = [

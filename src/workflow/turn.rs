@@ -1,8 +1,8 @@
-//! One run in the hands of a carrier that holds its lock: accept what came, send what follows.
+//! One turn of a carrier that holds the lock of a run: accept answers, send what follows.
 //!
-//! The order is what makes a crash harmless. An answer is accepted by one rename into `archive/`; only then is what follows
-//! from it sent, under an id that follows from it too. Whoever loads the run later finds every accepted answer, comes to
-//! the same asks, and sends again what may not have been sent: a mailbox that has it already says so.
+//! The order makes a crash harmless. One rename into `archive/` accepts an answer. Only then is what follows from it
+//! sent, under a derived id. Any process that loads the run later finds every accepted answer, computes the same asks,
+//! and sends again what may not have been sent; a mailbox that already has the message says so.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -21,23 +21,23 @@ use crate::name::{MailboxId, MessageId};
 use crate::post::SentStep;
 use crate::post::{Error, Me, Post, Result, Said};
 
-/// How long the process of a gate may take until it holds its lock.
+/// The time that a gate process has to take its lock.
 const STARTING: Duration = Duration::from_secs(3);
 
-/// A run, loaded.
+/// A loaded run.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) record: Record,
     pub(super) me: Me,
     pub(super) engine: Engine,
-    /// What is to be sent, in order; `true`: nobody can have sent it before.
+    /// Asks to send, in order; `true`: certainly never sent before.
     pub(super) pending: VecDeque<(Ask, bool)>,
     pub(super) sent: HashMap<MessageId, Timestamp>,
-    /// Asks that agents have sent themselves.
+    /// Asks that agents sent themselves.
     pub(super) adopted: HashMap<MessageId, SentStep>,
     starting: HashMap<MessageId, Duration>,
     shown: Vec<String>,
-    /// The agents that were given something, in order.
+    /// The agents that got a request, in order.
     invoked: Vec<String>,
     pub(super) remarks: Vec<String>,
     desk: state::Desk,
@@ -59,7 +59,7 @@ impl Turn {
         let (mut answers, mut controls) = (HashMap::new(), BTreeMap::new());
         let limit = post.room().limits().body_bytes;
         for name in me.mailbox.list(Folder::Archive, usize::MAX)?.names {
-            // What was accepted and cannot be read any more would be waited for without end.
+            // The run would wait without end for an accepted answer that is no longer readable.
             let read = me.mailbox.message(Folder::Archive, &name, limit).map_err(|e| Error::Unreadable {
                 path: format!("{run}/archive/{name}"),
                 why: format!("the run has accepted it, and now it cannot be read: {}", e.why),
@@ -110,7 +110,7 @@ impl Turn {
         self.engine
     }
 
-    /// Each step that stands otherwise than before, and how.
+    /// Steps whose state changed, with their new state.
     fn changes(&mut self) -> Vec<(usize, String)> {
         self.shown.resize(self.engine.steps().len(), String::new());
         let mut changes = vec![];
@@ -121,7 +121,7 @@ impl Turn {
                 changes.push((index, now));
             }
             for item in &self.engine.steps()[index].items {
-                // Whoever was computed out of a result may be no name at all.
+                // A recipient computed from a result may not be a valid name.
                 let named = crate::name::Name::parse(&item.agent).is_ok();
                 if named && !self.invoked.contains(&item.agent) {
                     self.invoked.push(item.agent.clone());
@@ -131,7 +131,7 @@ impl Turn {
         changes
     }
 
-    /// Puts what the engine asks anew behind what is to be sent.
+    /// Queues the new asks of the engine.
     fn queue(&mut self, first: bool) {
         let mut fresh = self.engine.take_fresh();
         fresh.retain(|ask| !self.sent.contains_key(&ask.id));
@@ -141,12 +141,12 @@ impl Turn {
         self.pending.extend(fresh.into_iter().map(|ask| (ask, first)));
     }
 
-    /// What is to be sent.
+    /// The asks to send.
     pub(super) fn queued(&self) -> impl Iterator<Item = &Ask> {
         self.pending.iter().map(|(ask, _)| ask)
     }
 
-    /// Carries the run on as far as it goes now.
+    /// Carries the run as far as possible now.
     pub(super) fn carry(&mut self, post: &Post, runs: &Runs, start: &StartGate<'_>) -> Result<Carried> {
         self.remarks.clear();
         post.look_into(&self.me)?;
@@ -179,7 +179,7 @@ impl Turn {
         Ok(Carried { moved: changed, remarks, due, busy, ..self.told(changes) })
     }
 
-    /// How the run stands, with what changed in it.
+    /// The state of the run, with its changes.
     pub(super) fn told(&self, changes: Vec<(String, String)>) -> Carried {
         let settled = self.engine.settled();
         let (run, status, total) = (self.record.id.clone(), self.engine.status(), self.engine.steps().len());
@@ -211,7 +211,7 @@ impl Turn {
         changes
     }
 
-    /// Accepts what came and is an answer; `true`: there was any.
+    /// Accepts answers from the inbox. `true` if there were any.
     fn take_in(&mut self, post: &Post) -> Result<bool> {
         let limit = post.room().limits().body_bytes;
         let mut any = false;
@@ -219,7 +219,7 @@ impl Turn {
             let mut strange = vec![];
             let mut accepted = false;
             for name in self.me.mailbox.next(usize::MAX)?.names {
-                // What cannot be read is left where it lies; the doctor tells of it.
+                // An unreadable file stays where it is; the doctor reports it.
                 let Ok(Some((message, _))) = self.me.mailbox.message(Folder::Inbox, &name, limit) else {
                     continue;
                 };
@@ -246,7 +246,7 @@ impl Turn {
                 }
             }
             any |= accepted;
-            // What one answer makes known may be what another one answers.
+            // Accepting one answer may create the ask that another one answers.
             if !accepted {
                 for (name, why) in strange {
                     self.put_aside(post, &name, &why)?;
@@ -256,7 +256,7 @@ impl Turn {
         }
     }
 
-    /// The one step that makes an answer count.
+    /// The single step that makes an answer count.
     fn accept_file(&self, name: &str) -> Result<Option<String>> {
         Ok(self.me.mailbox.shift(name, Folder::Inbox, Folder::Archive)?)
     }
@@ -275,10 +275,10 @@ impl Turn {
         let (name, what) = match &ask.kind {
             AskKind::Work { to, .. } => (to, "this"),
             AskKind::Approval { by, .. } => (by, "approval"),
-            // The verdict is the run's own, whoever's process came to it.
+            // The verdict comes from the run itself, whichever process found it.
             AskKind::Command { .. } => (&self.record.id, "a verdict"),
         };
-        // Only whoever was asked can answer; what the run notes for itself is a failure, or the verdict of its gate.
+        // Only the recipient of an ask can answer it. The run's own notes are failures, or the verdict of its gate.
         let is_gate = matches!(ask.kind, AskKind::Command { .. });
         let own = answer.from == self.record.id && (answer.failed.is_some() || is_gate);
         let theirs = !is_gate && post.addressee(name).is_ok_and(|asked| asked.as_str() == answer.from);
@@ -307,7 +307,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Another word of a person: the run is computed anew.
+    /// Adds a command of a person and computes the run again.
     fn control(&mut self, number: u32, control: super::engine::Control) -> Result<()> {
         let empty = Engine::new(
             Arc::new(self.engine.definition().clone()),
@@ -323,7 +323,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Keeps results that prompts refer to, before anybody is sent to them.
+    /// Keeps results that prompts refer to, before a prompt refers to them.
     fn keep_results(&mut self) -> Result<()> {
         for (file, text) in self.engine.take_kept() {
             self.desk.keep_result(&self.record.id, &file, &text)?;
@@ -331,7 +331,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Sees to it that every gate that is asked has a process; `true`: there are any.
+    /// Ensures that every open gate has a process. `true` if there are any gates.
     fn gates(&mut self, post: &Post, runs: &Runs, start: &StartGate<'_>) -> Result<bool> {
         let now = post.room().clock().boot();
         let asked: Vec<MessageId> = self
@@ -354,7 +354,7 @@ impl Turn {
         Ok(!asked.is_empty())
     }
 
-    /// The run is over: nobody is left with a request of it that has not begun, and no gate runs for nothing.
+    /// The run is over: withdraws requests that have not begun, and ends gates.
     fn end(&mut self, post: &Post, runs: &Runs) -> Result<()> {
         for ask in self.engine.open().values() {
             match ask.kind {
@@ -367,7 +367,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Writes what people and agents look at. It follows from the mail, so a failure here stops nothing.
+    /// Writes the files for people and agents. They are derived from the mail, so a failure here stops nothing.
     fn write_state(&mut self, post: &Post, changed: bool, status: Status) {
         let clock = post.room().clock();
         let over = status != Status::InProgress;
@@ -392,7 +392,7 @@ fn persons(post: &Post, definition: &Definition) -> Vec<String> {
     asked.filter(|by| post.asks_person(by)).cloned().collect()
 }
 
-/// What the person has said about a request of a run that asks the person anything.
+/// The person's recorded word about a request, if the run asks the person anything.
 fn said(post: &Post, persons: &[String], request: &MessageId) -> Result<Option<Box<Said>>> {
     if persons.is_empty() { Ok(None) } else { Ok(post.said(request)?.map(Box::new)) }
 }

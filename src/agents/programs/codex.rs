@@ -3,7 +3,8 @@
 use super::{GROUP, file, hook};
 use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake};
 
-// Codex hands its servers no variable that it was not told of: they would look into another room, as nobody.
+// Codex passes its servers only the variables listed here; without them they would use another room, without an
+// identity.
 const CODEX_SERVER: &str = r#"{"command":{postroom},"args":["mcp"],"env_vars":["POSTROOM_ROOT","XDG_STATE_HOME","AGENT_MAILBOX_ID"]}"#;
 
 pub(super) const PROGRAM: Program = Program {
@@ -26,7 +27,7 @@ pub(super) const PROGRAM: Program = Program {
     process: None,
     attended: None,
     forbidden: "the sandbox of codex forbids it; start codex with --add-dir {root}",
-    // Its terminal sessions live in one daemon.
+    // Its terminal sessions share one daemon.
     own_process: false,
     user: &[
         file("{config}/hooks.json", Content::Json(&[Entry::Hooks("hooks")])),

@@ -12,7 +12,7 @@ pub(super) const PROGRAM: Program = Program {
     context: Context::Plugin,
     hold: Hold::Context,
     wake: Wake::Plugin,
-    // The program tells nothing; our plugin does.
+    // The program sets no such variable; our plugin does.
     session: Some("POSTROOM_OPENCODE_SESSION"),
     mark: Some("OPENCODE"),
     process: None,

@@ -1,5 +1,5 @@
-//! What templates and expressions speak of: every name must mean something where it stands, and a condition or a list must
-//! be one as far as that is known before anything runs. Pure.
+//! Names in templates and expressions: every name must be known where it is used. Also checks that a condition is a
+//! condition and a list is a list, as far as that is known before the run. Pure.
 
 use super::knows;
 use crate::message::visible::clip;
@@ -7,13 +7,13 @@ use crate::workflow::definition::{Definition, Gate, Kind};
 use crate::workflow::problem::{Place, Problem, offer};
 use crate::workflow::template::{Expression, Uses};
 
-/// Variables that every template of a step knows.
+/// Variables that every template of a step has.
 const EVERYWHERE: [&str; 6] = ["run", "workflow", "round", "attempt", "failure", "step"];
 
-/// What a step can be asked for.
+/// The fields of a step.
 const OF_A_STEP: [&str; 8] = ["result", "results", "json", "jsons", "status", "failure", "agent", "agents"];
 
-/// Checks all that the steps of a definition speak of.
+/// Checks all names that the steps of a definition use.
 pub(super) fn check(definition: &Definition, problems: &mut Vec<Problem>) {
     for (index, step) in definition.steps.iter().enumerate() {
         let own = step.when.iter().chain(&step.foreach).map(|e| (&e.uses, e.place, false));
@@ -53,11 +53,11 @@ fn variables(definition: &Definition, uses: &Uses, place: Place, in_loop: bool, 
             _ => "; there are inputs, steps, item, index, round, attempt, failure, run, workflow, step",
         };
         let at = uses.place_of(&[name]).unwrap_or(place);
-        problems.push(Problem::at(at, format!("`{}` means nothing here{hint}", clip(name, 40))));
+        problems.push(Problem::at(at, format!("`{}` is not defined here{hint}", clip(name, 40))));
     }
 }
 
-/// Results that a step speaks of must be there when it begins.
+/// Results that a step refers to must exist when it begins.
 fn steps(definition: &Definition, index: usize, uses: &Uses, place: Place, problems: &mut Vec<Problem>) {
     let step = &definition.steps[index];
     let known = std::cell::OnceCell::new();
@@ -69,7 +69,7 @@ fn steps(definition: &Definition, index: usize, uses: &Uses, place: Place, probl
                 let names = definition.steps.iter().map(|step| step.name.as_str());
                 wrong(format!("there is no step `{}`{}", clip(name, 40), offer(name, names)));
             }
-            // Most speak of what they need; only the others are worth a walk.
+            // Most steps refer only to steps they need; the graph is walked only for the others.
             Some(other) if step.needs.contains(&other) => {}
             Some(other) if known.get_or_init(|| knows(definition, index)).contains(&other) => {}
             Some(_) => wrong(format!(
@@ -93,7 +93,7 @@ fn steps(definition: &Definition, index: usize, uses: &Uses, place: Place, probl
     }
 }
 
-/// A condition must be true or false, and what is gone through a list, where what it is can be told.
+/// A condition must be true or false, and `foreach` must get a list, where the kind is known.
 fn kinds(definition: &Definition, expression: &Expression, what: &str, problems: &mut Vec<Problem>) {
     let (wanted, words) = match what {
         "when" => (Kind::Boolean, "true or false"),
@@ -116,7 +116,7 @@ fn kinds(definition: &Definition, expression: &Expression, what: &str, problems:
     ));
 }
 
-/// What an expression is, if it is one input or one value; nothing is computed, because nobody may have looked at it yet.
+/// The kind of an expression that is a single input or value. Computes nothing, because the file may be unreviewed.
 fn kind(definition: &Definition, expression: &Expression) -> Option<Kind> {
     let source = expression.source.trim();
     let within = |quote: char| {

@@ -1,11 +1,11 @@
-//! What is wrong with a text that is no YAML, in the words of people who write some: not what the parser looked for, but
-//! what stands there and what to write instead. Pure.
+//! Explains YAML syntax errors to people: not what the parser expected, but what the text has and what to write
+//! instead. Pure.
 
 use granit_parser::{ErrorKind, ScanError};
 
 use crate::workflow::problem::{Place, Problem};
 
-/// What an error of the parser means.
+/// Turns a parser error into a problem.
 pub(super) fn problem(text: &str, e: &ScanError) -> Problem {
     let place = Place { line: e.marker().line().max(1), column: e.marker().col() + 1 };
     if let Some(tab) = tab(text, place, e.kind()) {
@@ -31,7 +31,7 @@ fn line(text: &str, number: usize) -> &str {
     text.lines().nth(number.saturating_sub(1)).unwrap_or("")
 }
 
-/// A tab that is meant to indent; the parser often stumbles only behind it.
+/// A tab used as indentation. The parser often fails only after it.
 fn tab(text: &str, place: Place, kind: &ErrorKind) -> Option<Problem> {
     use ErrorKind::*;
     const WHY: &str = "a tab cannot indent: indent with spaces";
@@ -41,7 +41,7 @@ fn tab(text: &str, place: Place, kind: &ErrorKind) -> Option<Problem> {
     );
     let around = [place.line, place.line + 1, place.line.saturating_sub(1)];
     let begins = |number: &usize| *number > 0 && line(text, *number).starts_with('\t');
-    // The line behind is to blame only where the parser speaks of a tab.
+    // Blame the next line only if the parser mentions a tab.
     let blamed = around.into_iter().filter(|number| is_tab || *number <= place.line).find(begins);
     match blamed {
         Some(number) => Some(Problem::at(Place::new(number, 1), WHY)),
@@ -49,14 +49,14 @@ fn tab(text: &str, place: Place, kind: &ErrorKind) -> Option<Problem> {
     }
 }
 
-/// A value that begins with the braces of a template, which YAML takes for a map.
+/// A value that begins with the braces of a template, which YAML reads as a map.
 pub(super) fn braces(text: &str, place: Place) -> Option<Problem> {
     let line = line(text, place.line);
     let opening = ["{{", "{%"].into_iter().find_map(|opening| {
         let at = line.find(opening)?;
         let before = line[..at].trim_end();
         let begins = before.is_empty() || before.ends_with([':', '-', ',', '[', '{']);
-        // A value in quotes is right, and what came before decides.
+        // A quoted value is correct, and the text before it decides.
         (begins && !before.contains(['"', '\''])).then_some((opening, at))
     });
     let (opening, at) = opening?;
@@ -67,10 +67,10 @@ pub(super) fn braces(text: &str, place: Place) -> Option<Problem> {
     Some(Problem::at(Place::new(place.line, column), why))
 }
 
-/// The bracket or quote that was never closed: the parser sees it only lines later, where something else is amiss.
+/// The bracket or quote that was never closed. The parser notices it only lines later, at something else.
 fn opening(text: &str, place: Place, kind: &ErrorKind) -> Option<Problem> {
     use ErrorKind::*;
-    /// A list or text that is longer is not looked for.
+    /// How many lines back it looks.
     const LINES: usize = 100;
     let quotes = match kind {
         InvalidQuotedScalarIndent | UnclosedQuotedScalar | DocumentIndicatorInQuotedScalar => true,
@@ -93,7 +93,7 @@ fn opening(text: &str, place: Place, kind: &ErrorKind) -> Option<Problem> {
     Some(Problem::at(Place::new(number, column), format!("this is not YAML: this `{open}` is never closed")))
 }
 
-/// A sign and its column.
+/// A character and its column.
 type Sign = (usize, char);
 
 /// The bracket and the quote that a line opens and does not close, with their columns.
@@ -180,7 +180,7 @@ fn why(kind: &ErrorKind) -> String {
         UnexpectedEof | UnexpectedEofBlockMapping | UnexpectedEofBlockSequence | ExpectedNodeContent => {
             "a value is missing, or something is begun and not ended"
         }
-        _ => "it cannot be read from here on; a value with unusual signs needs quotes",
+        _ => "it cannot be parsed from here on; put values with special characters into quotes",
     };
     plain.to_owned()
 }

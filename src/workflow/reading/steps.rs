@@ -1,4 +1,4 @@
-//! Reading the steps of a definition: what each says, and which other steps it names.
+//! Reading the steps of a definition: their fields, and the other steps they name.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::workflow::document::{Key, Node, Value};
 use crate::workflow::problem::{Problem, offer};
 use crate::workflow::schema;
 
-/// How long the command of a gate may take, unless it says so.
+/// The default time limit of a gate command.
 const GATE_TIME: Duration = Duration::from_secs(10 * 60);
 
 impl Reader<'_> {
@@ -61,7 +61,7 @@ impl Reader<'_> {
         let about = get("about").and_then(|node| self.text(node, "about")).unwrap_or_default();
         let needs = get("needs").map(|node| self.needs(node, names)).unwrap_or_default();
         let when = get("when").map(|node| match node.json() {
-            // A constant is as good as an expression, if it is one of the two.
+            // A constant counts as an expression if it is a boolean or a text.
             Json::Bool(_) | Json::String(_) => self.expression(node, "when"),
             _ => self.wrong(node.place, "`when` is an expression that is true or false"),
         });
@@ -202,7 +202,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A program and its arguments: no shell, and nothing is filled in, so that no byte of a result gets here.
+    /// A program and its arguments. No shell and no templates, so no byte of a result gets here.
     fn command(&mut self, node: &Node) -> Option<Vec<String>> {
         let Value::List(nodes) = &node.value else {
             return self.wrong(node.place, "`command` is a list: the program, then its arguments");

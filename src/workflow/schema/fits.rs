@@ -1,4 +1,4 @@
-//! Whether a value fits a schema that was checked, and where it does not. Bounded, whatever the two are.
+//! Checks a value against a checked schema, and reports where it does not fit. Bounded for all inputs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -9,10 +9,10 @@ use serde_json::{Map, Value as Json};
 use super::{referred, texts, types};
 use crate::message::visible;
 
-/// How deep schemas and references may lead.
+/// The maximum depth of schemas and references.
 const DEPTH: usize = 64;
 
-/// Where and how a value does not fit a schema that was checked; nothing: it fits.
+/// The places where a value does not fit a checked schema. Empty if it fits.
 pub fn faults(schema: &Json, value: &Json) -> Vec<String> {
     let mut found = vec![];
     let checker = Checker { whole: schema, left: Cell::new(LOOKS), patterns: RefCell::default() };
@@ -23,10 +23,10 @@ pub fn faults(schema: &Json, value: &Json) -> Vec<String> {
     found
 }
 
-/// How many values may be looked at in all: a reference that leads to itself twice doubles them at every level.
+/// The maximum number of values checked: a schema that refers to itself twice doubles them at every level.
 const LOOKS: u32 = 2_000_000;
 
-/// How many faults are told of; an answer may have a million.
+/// How many faults are reported; an answer may have a million.
 pub(super) const TOLD: usize = 20;
 
 struct Checker<'s> {
@@ -88,7 +88,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a text has what a pattern describes; each pattern is compiled once.
+    /// Whether a text matches a pattern. Each pattern is compiled once.
     fn matches(&self, pattern: &str, text: &str) -> bool {
         let mut patterns = self.patterns.borrow_mut();
         let known = patterns.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).ok());

@@ -1,18 +1,18 @@
-//! The text of a state: the parts that follow from the mail, among those that others wrote. Pure.
+//! The text of a state file: the parts derived from the mail, and the parts that others wrote. Pure.
 
 use crate::message::{frontmatter, visible, yaml};
 use crate::workflow::carrier::shown;
 use crate::workflow::engine::{Engine, Phase};
 use crate::workflow::runs::Record;
 
-/// The fields and sections that follow from the mail.
+/// The fields and sections that are derived from the mail.
 const FIELDS: [&str; 6] = ["workflow_id", "status", "current_step", "total_steps", "workflow", "digest"];
 const SECTIONS: [&str; 2] = ["Steps", "Accumulated Results"];
 
-/// How much of a result stands in the state; the rest is where the result lies.
+/// How much of a result the state shows; the rest is in the file of the result.
 const SHOWN: usize = 300;
 
-/// The parts of a state that follow from the mail.
+/// The parts of a state that are derived from the mail.
 pub(super) struct Parts {
     fields: Vec<(&'static str, String)>,
     steps: String,
@@ -79,9 +79,9 @@ impl Parts {
     }
 }
 
-/// The head of a result, and where all of it lies.
+/// The beginning of a result, and the path of the whole.
 fn summary(text: &str, run: &str, file: &str) -> String {
-    // A heading of the result must not pass for one of the state.
+    // A heading in the result must not look like one of the state.
     let quoted = |text: &str| {
         text.lines().map(|line| format!("> {line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
     };
@@ -107,7 +107,7 @@ pub(super) fn frontmatter_value(text: &str, key: &str) -> Option<String> {
     fields.into_iter().find(|field| field.key == key)?.value
 }
 
-/// Whether somebody changed what follows from the mail.
+/// Whether somebody edited a derived part.
 pub(super) fn is_edited(text: &str) -> bool {
     let Ok(split) = frontmatter::split(text) else { return !text.trim().is_empty() };
     let Ok(fields) = yaml::fields(split.header) else { return true };
@@ -136,12 +136,12 @@ fn body_of(section: &str) -> String {
     section.split_once('\n').map_or("", |(_, rest)| rest).trim().to_owned()
 }
 
-/// The sections of a body with their titles; what stands before the first has none.
+/// The sections of a body with their titles. Text before the first heading has no title.
 fn sections(body: &str) -> Vec<(Option<&str>, &str)> {
     let mut starts: Vec<usize> = vec![0];
     let (mut at, mut fence) = (0, false);
     for line in body.split_inclusive('\n') {
-        // Within fenced code nothing is a heading.
+        // Fenced code has no headings.
         fence ^= line.starts_with("```") || line.starts_with("~~~");
         if !fence && (line.starts_with("## ") || line.starts_with("# ")) && at > 0 {
             starts.push(at);
@@ -157,11 +157,11 @@ fn sections(body: &str) -> Vec<(Option<&str>, &str)> {
         .collect()
 }
 
-/// What is there with our parts in it: everything that is not ours is kept.
+/// The existing text with our parts replaced. Everything else is kept.
 pub(super) fn merged(existing: &str, ours: &Parts) -> String {
     let (header, body) = match frontmatter::split(existing) {
         Ok(split) => (split.header, split.body),
-        // A text of somebody who knows nothing of fields.
+        // A text without frontmatter.
         Err(_) => ("", existing),
     };
     let mut text = String::from("---\n");
@@ -170,7 +170,8 @@ pub(super) fn merged(existing: &str, ours: &Parts) -> String {
     }
     let mut foreign = false;
     for line in header.split_inclusive('\n') {
-        // A line that is not indented begins a field; the others belong to the one before. A comment is never ours.
+        // A line that is not indented begins a field; indented lines belong to the field before. A comment is never
+        // ours.
         if line.starts_with('#') {
             foreign = true;
         } else if !line.starts_with([' ', '\t', '-', '\n', '\r']) {
@@ -187,7 +188,7 @@ pub(super) fn merged(existing: &str, ours: &Parts) -> String {
     theirs.retain(|(title, text)| {
         !title.is_some_and(|title| SECTIONS.contains(&title)) && !text.trim().is_empty()
     });
-    // What stands under no heading stays before the first; behind ours it would be a part of it.
+    // Text without a heading stays before the first heading; after our sections it would become part of one.
     let (before, after): (Vec<_>, Vec<_>) = theirs.into_iter().partition(|(_, text)| !text.starts_with('#'));
     before.iter().for_each(|(_, theirs)| text.push_str(&format!("\n{}\n", theirs.trim())));
     text.push_str(&format!("\n## {}\n\n{}\n\n## {}\n", SECTIONS[0], ours.steps, SECTIONS[1]));

@@ -1,4 +1,4 @@
-//! The language of templates: minijinja with bounds, and stricter with what means nothing. Pure.
+//! The template language: minijinja with limits, and stricter about undefined values. Pure.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior};
 use super::words::Part;
 use crate::workflow::problem::offer;
 
-/// How much one template may compute; a prompt of a thousand items takes a hundredth of it.
+/// The computation limit of one template; a prompt of a thousand items takes a hundredth of it.
 const FUEL: u64 = 2_000_000;
 
-/// What may stand behind a `|`, for hints; what is known is for the environment to say.
+/// The names after a `|`, for hints; the environment decides which are known.
 const FILTERS: [&str; 46] = [
     "abs",
     "attr",
@@ -61,7 +61,7 @@ const FILTERS: [&str; 46] = [
     "unique",
 ];
 
-/// What may stand behind an `is`, for hints.
+/// The names after an `is`, for hints.
 const TESTS: [&str; 22] = [
     "boolean",
     "defined",
@@ -87,11 +87,11 @@ const TESTS: [&str; 22] = [
     "string",
 ];
 
-/// The filters that make an empty text, list or number of what is not there. Here that is an error, so that a slip does
-/// not become a prompt with a hole in it.
+/// Filters that turn an undefined value into an empty text, list or number. Here that is an error, so that a typo does
+/// not leave a hole in a prompt.
 const SWALLOW: [&str; 9] = ["chain", "e", "escape", "groupby", "join", "pprint", "reverse", "tojson", "zip"];
 
-/// The language as it comes, for the filters that are made strict.
+/// The unchanged language, for the filters that are made strict.
 static PLAIN: LazyLock<Environment<'static>> = LazyLock::new(Environment::new);
 
 pub(super) static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -109,7 +109,7 @@ pub(super) static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(||
     environment
 });
 
-/// What is wrong with a filter or a test of this name, if there is none.
+/// The error for an unknown filter or test. `None` if it is known.
 pub(super) fn unknown(part: Part, name: &str) -> Option<String> {
     let mut state = ENVIRONMENT.empty_state();
     let (error, what, known) = match part {
@@ -145,7 +145,7 @@ mod tests {
             expression.eval(minijinja::context! { inputs => minijinja::context! {} }).is_ok()
         };
         let swallow: Vec<&str> = FILTERS.into_iter().filter(|name| makes(name)).collect();
-        // These are there for it; what is not there is as little true here as in `if`.
+        // These exist for undefined values, which are false here as in `if`.
         assert_eq!(swallow, ["bool", "d", "default"]);
     }
 }

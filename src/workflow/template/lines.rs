@@ -1,7 +1,7 @@
-//! How a text lies in its file, so that what is wrong in it can be pointed at. Pure.
+//! Maps positions in a text to positions in its YAML file, so that errors can point into the file. Pure.
 //!
-//! YAML folds lines, takes indentation away and writes some characters in other ways, but it never changes the order of
-//! what is no white space. So the text and the file are walked side by side, and only such characters are counted.
+//! YAML folds lines, removes indentation and escapes some characters, but it never reorders characters other than white
+//! space. So the text and the file are walked in parallel, counting only such characters.
 
 use super::worded;
 use crate::workflow::problem::{Place, Problem};
@@ -9,22 +9,22 @@ use crate::workflow::problem::{Place, Problem};
 /// A text in its file.
 #[derive(Debug, Clone, Copy)]
 pub struct Lines<'a> {
-    /// The file from where the text begins.
+    /// The file, from the beginning of the text.
     pub rest: &'a str,
     pub place: Place,
-    /// It is a text of several lines, which has no quotes.
+    /// It is a block text of several lines, which has no quotes.
     pub block: bool,
 }
 
 impl Lines<'_> {
-    /// What the language says is wrong; `from`: where what it has read begins in the text.
+    /// Turns a language error into a problem; `from`: where the parsed part begins in the text.
     pub(super) fn problem(&self, text: &str, from: usize, what: &str, e: &minijinja::Error) -> Problem {
         let offset = e.range().map_or(0, |range| (from + range.start).min(text.trim_end().len()));
         let place = self.places(text, &[offset]).pop().unwrap_or(self.place);
         Problem::at(place, format!("{what}: {}", worded(e)))
     }
 
-    /// Where these bytes of the text stand in the file; they are in order.
+    /// The file positions of these byte offsets, which are in order.
     pub(super) fn places(&self, text: &str, offsets: &[usize]) -> Vec<Place> {
         let mut file = Walk { rest: self.rest, place: self.place, quote: None };
         if !self.block
@@ -45,7 +45,7 @@ impl Lines<'_> {
             }
             file.pass(c);
         }
-        // What is behind the last character is where that ended.
+        // An offset after the last character maps to its end.
         places.extend(wanted.map(|_| file.place));
         places
     }
@@ -69,7 +69,7 @@ impl Walk<'_> {
         self.rest = chars.as_str();
     }
 
-    /// Goes to the next character that is no white space, however that is written.
+    /// Skips white space, in any notation.
     fn skip_space(&mut self) {
         loop {
             let mut chars = self.rest.chars();
@@ -85,7 +85,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes past this character, however it is written.
+    /// Skips this character, in any notation.
     fn pass(&mut self, c: char) {
         let written = match self.quote {
             Some('\'') if c == '\'' => 2,

@@ -1,4 +1,4 @@
-//! What a template speaks of, and where: known before it is ever filled in. Pure.
+//! The names that a template uses, and where. Known before it is rendered. Pure.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ pub struct Uses {
     pub any_step: bool,
     /// Everything else: `item`, `round`, `failure` …
     pub others: BTreeSet<String>,
-    /// Every name with what is taken from it, and where it stands.
+    /// Every name with its path, and its position.
     pub spoken: Vec<(Vec<String>, Place)>,
 }
 
 impl Uses {
-    /// What these words speak of, and where they stand; `from`: where they begin in the text. Filters and tests that are
-    /// not there are told.
+    /// The names that these words use, with positions; `from`: where the words begin in the text. Unknown filters and
+    /// tests are reported.
     pub(super) fn of(
         names: impl IntoIterator<Item = String>,
         text: &str,
@@ -40,7 +40,7 @@ impl Uses {
                 (Some("steps"), Some(step)) => drop(uses.steps.insert(step.to_owned())),
                 (Some("steps"), None) => uses.any_step = true,
                 (Some("inputs"), None) => any_input = true,
-                // Functions of the language are no variables of ours.
+                // Functions of the language are not variables.
                 (Some("range" | "dict" | "namespace" | "debug"), None) | (None, _) => {}
                 (Some(other), _) => drop(uses.others.insert(other.to_owned())),
             }
@@ -54,7 +54,7 @@ impl Uses {
             match part {
                 Part::Opening => {}
                 Part::Name => {
-                    // To the language a name in brackets is only known later.
+                    // The language does not know a name in brackets before it runs.
                     match path.as_slice() {
                         [root, name, ..] if root == "steps" && uses.any_step => {
                             uses.steps.insert(name.clone());
@@ -75,7 +75,7 @@ impl Uses {
         if problems.is_empty() { Ok((uses, marks)) } else { Err(problems) }
     }
 
-    /// Where it first speaks of this, if that is known.
+    /// The first position of this path, if known.
     pub fn place_of(&self, path: &[&str]) -> Option<Place> {
         let fits =
             |spoken: &[String]| spoken.len() >= path.len() && spoken.iter().zip(path).all(|(a, b)| a == b);

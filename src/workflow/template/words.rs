@@ -1,20 +1,20 @@
-//! The words of a template: which names, filters and tests stand in its braces, and where. Pure.
+//! The words of a template: the names, filters and tests in its braces, with positions. Pure.
 //!
-//! The language itself tells which names are not its own, but not where they stand, and it learns of a filter that is not
-//! there only when it comes to it. This reads no grammar: it needs only to tell names from texts, numbers and signs.
+//! The language reports which names are not its own, but not their positions, and it finds an unknown filter only when
+//! it runs it. This is not a parser: it only tells names from texts, numbers and operators.
 
-/// What a word is there for.
+/// The role of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// A name with what is taken from it, such as `steps.look.result`.
+    /// A name with its path, such as `steps.look.result`.
     Name,
     Filter,
     Test,
-    /// The beginning of a pair of braces.
+    /// The opening braces.
     Opening,
 }
 
-/// A word and where it begins, in bytes.
+/// A word and its byte offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) part: Part,
@@ -54,7 +54,7 @@ pub(super) fn of_expression(source: &str) -> Vec<Word> {
     words
 }
 
-/// Where what is meant as it stands has ended.
+/// The end of a raw block.
 fn after_raw(source: &str, from: usize) -> usize {
     let mut at = from;
     while let Some(found) = source[at..].find("{%").map(|found| at + found) {
@@ -89,7 +89,7 @@ impl Scanner<'_> {
         &self.source[from..self.at]
     }
 
-    /// A text in quotes, as it stands between them.
+    /// A quoted text, without its quotes.
     fn quoted(&mut self, quote: char) -> &str {
         self.at += 1;
         let from = self.at;
@@ -105,7 +105,7 @@ impl Scanner<'_> {
         &self.source[from..]
     }
 
-    /// Reads to the end of these braces, and tells where that is.
+    /// Reads to the end of these braces, and returns that position.
     fn code(&mut self) -> usize {
         let mut depth = 0_usize;
         let mut next = Part::Name;
@@ -129,7 +129,7 @@ impl Scanner<'_> {
                     continue;
                 }
                 '.' => {
-                    // What is taken from something that is no name, as in `f().x`, is no name either.
+                    // An attribute of something that is not a name, as in `f().x`, is not a name either.
                     self.at += 1;
                     self.word();
                 }
@@ -146,14 +146,14 @@ impl Scanner<'_> {
         }
     }
 
-    /// Takes one word, and tells what the one after it is.
+    /// Takes one word, and returns the role of the next.
     fn named(&mut self, part: Part) -> Part {
         let at = self.at;
         let mut path = vec![self.word().to_owned()];
         match (part, path[0].as_str()) {
             (Part::Test, "not") => return Part::Test,
             (Part::Name, "is") => return Part::Test,
-            // `{% filter upper %}` names one too.
+            // `{% filter upper %}` also names a filter.
             (Part::Name, "filter") if self.words.last().is_some_and(|word| word.part == Part::Opening) => {
                 return Part::Filter;
             }
@@ -164,7 +164,7 @@ impl Scanner<'_> {
         Part::Name
     }
 
-    /// What is taken from a name: `.word`, or `['word']`.
+    /// The path after a name: `.word`, or `['word']`.
     fn path(&mut self, path: &mut Vec<String>) {
         loop {
             let before = self.at;

@@ -81,8 +81,8 @@ fn the_overview_is_the_contract() {
       reply        Answer a message, then archive it
       wait         Block until mail is there, then show its headers
       ask          Send a question, wait for its answer, and show it
-      archive      File messages away unread
-      unarchive    Put archived messages back among the unread
+      archive      Archive messages without reading them
+      unarchive    Make archived messages unread again
 
     More:
       work queues  claim, done, release, fail, failed, tree

@@ -181,7 +181,7 @@ fn links_among_the_agents_of_a_tree_are_no_agents_and_keep_nobody_else_waiting()
     assert!(!with_path(&room, room.run(["agents"])).ends().out.contains("explore"));
     room.send("alice", "explore", "find it");
     let told = dispatch(&room, []).exits(1);
-    assert!(told.err.contains("mail waits for explore, for whom nobody is configured"), "{}", told.err);
+    assert!(told.err.contains("mail waits for explore, for which no program is configured"), "{}", told.err);
     std::fs::remove_dir_all(&agents).unwrap();
     symlink("/etc", &agents).unwrap();
     assert!(!with_path(&room, room.run(["agents"])).ends().out.contains("explore"));

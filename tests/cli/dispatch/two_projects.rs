@@ -101,6 +101,6 @@ fn a_step_of_another_project_s_run_is_not_done_here() {
     dispatch(&room, "a");
     let shown = within(&room, &place(&room, "b"), &["workflow", "show", &run]).out;
     let (a, b) = (place(&room, "a"), place(&room, "b"));
-    let why = format!("it is a step of a run of {}, and this agent is one of {}", b.display(), a.display());
+    let why = format!("it is a step of a run of {}, but this agent belongs to {}", b.display(), a.display());
     assert!(shown.contains(&why), "{shown}");
 }

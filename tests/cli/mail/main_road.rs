@@ -76,7 +76,7 @@ fn archive_and_unarchive_move_mail_unread() {
     let room = TestRoom::with(&["alice", "bob"]);
     let id = room.send("alice", "bob", "later");
     assert_eq!(room.by("bob", ["archive", &id]).succeeds().out, format!("archived {id}\n"));
-    assert_eq!(room.by("bob", ["archive", &id]).succeeds().out, format!("archived {id} (before)\n"));
+    assert_eq!(room.by("bob", ["archive", &id]).succeeds().out, format!("already archived {id}\n"));
     room.by("bob", ["unarchive", &id]).succeeds();
     assert_eq!(room.by("bob", ["check", "--count"]).succeeds().out, "1\n");
 }

@@ -28,10 +28,10 @@ fn a_fault_names_its_rule_and_path_and_what_to_type() {
     let ran = room.run(["doctor"]).exits(4);
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @"
     fault §2.2 <room>/bob-<id>/archive: is missing
-    postroom doctor --fix mends what can be mended
+    postroom doctor --fix repairs what can be repaired
     ");
     insta::assert_snapshot!(mask(&room.run(["doctor", "--fix"]).succeeds().out, &room.root()), @"
-    mended §2.2 <room>/bob-<id>/archive: is missing
+    fixed §2.2 <room>/bob-<id>/archive: is missing
     ");
     assert!(room.folder("bob", "archive").is_dir());
 }

@@ -92,7 +92,7 @@ fn who_stays_refuses_a_room_that_others_could_move_away() {
     std::fs::set_permissions(&above, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let ran = around.bare(["wait", "--all", "--timeout", "1"]).exits(5);
     assert!(
-        ran.err.contains("the room one could not be looked into") && ran.err.contains("writable by others"),
+        ran.err.contains("the room one could not be read") && ran.err.contains("writable by others"),
         "{ran:?}"
     );
 }
@@ -115,7 +115,7 @@ fn a_room_that_cannot_be_looked_into_is_not_empty() {
     let room = around.around().join("home/.local/state/postroom/rooms/one");
     std::fs::write(room.join("registry.json"), "{").unwrap();
     let ran = around.bare(["check", "--all"]).exits(5);
-    assert!(ran.err.contains("the room one could not be looked into"), "{ran:?}");
+    assert!(ran.err.contains("the room one could not be read"), "{ran:?}");
     send(&around, "two", "user", "for you");
     let ran = around.bare(["check", "--all"]).succeeds();
     assert!(ran.out.starts_with("user@two ") && ran.err.contains("the room one"), "{ran:?}");

@@ -22,7 +22,7 @@ const WRONG: &[(&str, &[(&str, &str)])] = &[
         &[
             ("2:31", "there is no input `x`; it has none"),
             ("2:46", "there is no step `b`; there is only `a`"),
-            ("2:67", "`what` means nothing here"),
+            ("2:67", "`what` is not defined here"),
         ],
     ),
     (
@@ -148,7 +148,7 @@ steps:
     let how = &steps(&room, &run)[1].1;
     assert_eq!(
         how,
-        "failed (its template cannot be filled in: `steps.a.json.nothing.more` (line 4, column 41): \
+        "failed (its template cannot be rendered: `steps.a.json.nothing.more` (line 4, column 41): \
          undefined value: `steps.a.json.nothing` is undefined)"
     );
     assert!(shared(&room, "workflow-state.md").contains("status: failed"));
@@ -169,7 +169,7 @@ steps:
     let how = &steps(&room, &run)[1].1;
     assert_eq!(
         how,
-        "failed (its `when` cannot be decided: `steps.a.json` (line 4, column 35) is a string, not true or false)"
+        "failed (its `when` cannot be evaluated: `steps.a.json` (line 4, column 35) is a string, not true or false)"
     );
 }
 

@@ -29,10 +29,10 @@ const WRONG: &[(&str, &str, &str)] = &[
         "9:28",
         "there is no test `nosuchtest`",
     ),
-    ("    prompt: |\n      hello\n      and {{ nope }}\n", "9:14", "`nope` means nothing here"),
-    ("    prompt: >\n      hello\n      and {{ nope }}\n", "9:14", "`nope` means nothing here"),
-    ("    prompt: 'it''s {{ nope }}'\n", "7:23", "`nope` means nothing here"),
-    ("    prompt: it is {{ nope }}\n", "7:22", "`nope` means nothing here"),
+    ("    prompt: |\n      hello\n      and {{ nope }}\n", "9:14", "`nope` is not defined here"),
+    ("    prompt: >\n      hello\n      and {{ nope }}\n", "9:14", "`nope` is not defined here"),
+    ("    prompt: 'it''s {{ nope }}'\n", "7:23", "`nope` is not defined here"),
+    ("    prompt: it is {{ nope }}\n", "7:22", "`nope` is not defined here"),
     ("    prompt: \"{{ steps.loook.result }}\"\n", "7:17", "there is no step `loook`; did you mean `look`?"),
     ("    prompt: \"{{ inputs.deeep }}\"\n", "7:17", "there is no input `deeep`; did you mean `deep`?"),
     (
@@ -116,7 +116,7 @@ fn a_filter_makes_no_prompt_of_what_is_not_there() {
     let how = &steps(&room, &run)[1].1;
     assert_eq!(
         how,
-        "failed (its template cannot be filled in: `steps.a.json.missing | join(', ')` (line 8, column 10): undefined value)"
+        "failed (its template cannot be rendered: `steps.a.json.missing | join(', ')` (line 8, column 10): undefined value)"
     );
 }
 

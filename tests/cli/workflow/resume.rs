@@ -91,7 +91,7 @@ fn an_edit_is_told_to_whoever_carries_the_run_on() {
     let state = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, state.replace("in_progress", "completed")).unwrap();
     let told = workflow(&room, ["resume", &run]).succeeds().err;
-    assert!(told.contains("was changed by hand; the mail is the truth"), "{told}");
+    assert!(told.contains("was changed by hand; it was rebuilt from the mail"), "{told}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), state);
 }
 

@@ -130,7 +130,7 @@ fn archive_and_unarchive_work_here_too() {
     room.by("carol", ["archive", &id]).succeeds();
     assert!(room.of_workspace("carol", "inbox").files().is_empty());
     room.of_workspace("carol", "archive").only();
-    assert!(room.by("carol", ["archive", &id]).succeeds().out.contains("(before)"));
+    assert!(room.by("carol", ["archive", &id]).succeeds().out.contains("already archived"));
     room.by("carol", ["unarchive", &id]).succeeds();
     assert_eq!(room.header("carol")["subject"], "later");
 }
