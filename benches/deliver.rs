@@ -19,7 +19,7 @@ use std::time::Instant;
 use postroom::clock::{Clock, SystemClock};
 use postroom::mailbox::Durability;
 use postroom::mailbox::{self, Maildir};
-use postroom::message::{Envelope, FileName, Native, Priority, maildir};
+use postroom::message::{Envelope, FileName, Priority, ProtocolFields, maildir};
 use postroom::name::MessageId;
 use postroom::post::{Caller, Letter, Outcome, Post};
 
@@ -77,7 +77,7 @@ fn deliveries(post: &Post, to: &str, body: &str) -> Result<impl FnMut() -> Resul
                 priority: Priority::Normal,
                 channel: None,
                 extra: vec![],
-                native: Native::Maildir,
+                native: ProtocolFields::Maildir,
                 doubts: vec![],
             };
             match mailbox.publish(&name, maildir::render(&envelope, body)?.as_bytes()) {

@@ -16,7 +16,7 @@ use postroom::message::{Envelope, Head, Message, any, fence, maildir, protocol, 
 use postroom::name::{MailboxId, MessageId, Name, fold};
 use postroom::settings::{Project, RoomSettings};
 use postroom::workflow::definition::Kind;
-use postroom::workflow::engine::{Answer, Engine, Facts};
+use postroom::workflow::engine::{Answer, Engine, ShownMessage};
 use postroom::workflow::{graph, inputs, reading};
 pub use served::mcp;
 
@@ -168,8 +168,13 @@ pub fn definitions(bytes: &[u8]) {
     let given: Vec<(String, String)> =
         definition.inputs.iter().map(|input| (input.name.clone(), value(input.kind).to_owned())).collect();
     let inputs = inputs::resolve(&definition, &given).expect("what fits is taken");
-    let facts =
-        Facts { run: "f-1".into(), inputs, results: "/results".into(), body_bytes: 100_000, persons: vec![] };
+    let facts = ShownMessage {
+        run: "f-1".into(),
+        inputs,
+        results: "/results".into(),
+        body_bytes: 100_000,
+        persons: vec![],
+    };
     let definition = Arc::new(definition);
     let start =
         |answers, asked| Engine::new(Arc::clone(&definition), facts.clone(), answers, BTreeMap::new(), asked);

@@ -89,14 +89,14 @@ pub enum What {
 
 /// The state of a change in the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum FileState {
     Current,
     /// It was made by another version, or by hand.
     Drifted,
     Missing,
 }
 
-impl State {
+impl FileState {
     pub fn word(self) -> &'static str {
         match self {
             Self::Current => "current",
@@ -140,14 +140,14 @@ impl Change {
     }
 
     /// The state of this change in parsed settings.
-    pub fn state(&self, settings: &Value) -> State {
+    pub fn state(&self, settings: &Value) -> FileState {
         let value = match &self.what {
             What::Put { value, .. } | What::Add { value, .. } => value,
         };
         match self.found(settings).as_slice() {
-            [] => State::Missing,
-            [one] if *one == value => State::Current,
-            _ => State::Drifted,
+            [] => FileState::Missing,
+            [one] if *one == value => FileState::Current,
+            _ => FileState::Drifted,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::mailbox::{self, Dir};
 pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// A file, or the path where one would be.
-pub(super) struct Found {
+pub(super) struct FileOnDisk {
     /// Its path without links. The user's links are kept; their target is changed.
     pub(super) path: PathBuf,
     /// Missing directories on the path, outermost first.
@@ -25,7 +25,7 @@ pub(super) struct Found {
     now: Option<(String, Stat)>,
 }
 
-impl Found {
+impl FileOnDisk {
     pub(super) fn look(path: &Path) -> Result<Self> {
         let fault = |path: &Path| {
             let path = path.to_owned();

@@ -185,7 +185,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::agents::change::State;
+    use crate::agents::change::FileState;
 
     fn changes() -> Vec<Change> {
         let at = |path: &[&str]| path.iter().map(|key| (*key).to_owned()).collect();
@@ -225,7 +225,7 @@ mod tests {
             let made = apply(text, &changes()).unwrap();
             let read = value(&made).unwrap();
             for change in changes() {
-                assert_eq!(change.state(&read), State::Current, "{made}");
+                assert_eq!(change.state(&read), FileState::Current, "{made}");
             }
             for kept in [
                 "// only a comment",

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use thiserror::Error as ThisError;
 
-use super::change::{self, State};
-use super::found::{Found, LIMIT};
+use super::change::{self, FileState};
+use super::found::{FileOnDisk, LIMIT};
 use super::pieces::{Form, Piece};
-pub use super::record::With;
+pub use super::record::InstallOptions;
 use super::record::{Record, digest, name};
 use crate::mailbox::lock::Lock;
 use crate::mailbox::{self, Dir, IfAny};
@@ -51,7 +51,7 @@ pub(super) type Result<T> = std::result::Result<T, Error>;
 pub struct Cause<'a> {
     pub program: &'a str,
     pub project: Option<&'a Path>,
-    pub with: &'a With,
+    pub with: &'a InstallOptions,
 }
 
 /// The outcome for a file.
@@ -115,7 +115,7 @@ impl Ledger {
 
     /// Puts a piece in its place. `replace`: also over something that is not ours; uninstalling restores it.
     pub fn put(&self, piece: &Piece, cause: Cause<'_>, replace: bool) -> Result<Done> {
-        let found = Found::look(&piece.path)?;
+        let found = FileOnDisk::look(&piece.path)?;
         let Outlook { before, after, known } = self.outlook(piece, &found, replace)?;
         let is_there = found.text() == Some(after.as_str());
         if !is_there {
@@ -151,12 +151,12 @@ impl Ledger {
 
     /// Checks whether a piece could be put in its place. Changes nothing.
     pub fn examine(&self, piece: &Piece, replace: bool) -> Result<()> {
-        let found = Found::look(&piece.path)?;
+        let found = FileOnDisk::look(&piece.path)?;
         let outlook = self.outlook(piece, &found, replace)?;
         if found.text() == Some(outlook.after.as_str()) { Ok(()) } else { found.is_writable() }
     }
 
-    fn outlook(&self, piece: &Piece, found: &Found, replace: bool) -> Result<Outlook> {
+    fn outlook(&self, piece: &Piece, found: &FileOnDisk, replace: bool) -> Result<Outlook> {
         let known = self.record(&found.path)?;
         let settings = |source| Error::Settings { path: found.path.clone(), source };
         let before = match (found.text(), &known, &piece.form) {
@@ -185,7 +185,7 @@ impl Ledger {
         // All are checked before one is changed.
         let mut plans = vec![];
         for record in last {
-            let found = Found::look(&record.path)?;
+            let found = FileOnDisk::look(&record.path)?;
             let settings = |source| Error::Settings { path: record.path.clone(), source };
             let (left, done) = record.restored(found.text()).map_err(settings)?;
             if left.as_deref() != found.text() {
@@ -242,7 +242,7 @@ impl Ledger {
     }
 
     /// The options that a program was installed with.
-    pub fn installed_with(&self, program: &str, project: Option<&Path>) -> Result<Option<With>> {
+    pub fn installed_with(&self, program: &str, project: Option<&Path>) -> Result<Option<InstallOptions>> {
         let all = self.all()?;
         let mut here = all.into_iter().filter(|record| record.project.as_deref() == project);
         Ok(here.find_map(|mut record| record.programs.remove(program)))
@@ -298,21 +298,21 @@ fn remove_empty(dir: &Path) -> Result<bool> {
 }
 
 /// The state of a piece in its file now.
-pub fn state(piece: &Piece) -> Result<State> {
-    let found = Found::look(&piece.path)?;
-    let Some(text) = found.text() else { return Ok(State::Missing) };
+pub fn state(piece: &Piece) -> Result<FileState> {
+    let found = FileOnDisk::look(&piece.path)?;
+    let Some(text) = found.text() else { return Ok(FileState::Missing) };
     let (language, changes) = match &piece.form {
-        Form::Whole(wanted) if text == *wanted => return Ok(State::Current),
-        Form::Whole(_) => return Ok(State::Drifted),
+        Form::Whole(wanted) if text == *wanted => return Ok(FileState::Current),
+        Form::Whole(_) => return Ok(FileState::Drifted),
         Form::Settings(language, changes) => (language, changes),
     };
     let value =
         language.value(text).map_err(|source| Error::Settings { path: piece.path.clone(), source })?;
-    let states: Vec<State> = changes.iter().map(|change| change.state(&value)).collect();
+    let states: Vec<FileState> = changes.iter().map(|change| change.state(&value)).collect();
     Ok(match () {
-        () if states.iter().all(|state| *state == State::Current) => State::Current,
-        () if states.iter().all(|state| *state == State::Missing) => State::Missing,
-        () => State::Drifted,
+        () if states.iter().all(|state| *state == FileState::Current) => FileState::Current,
+        () if states.iter().all(|state| *state == FileState::Missing) => FileState::Missing,
+        () => FileState::Drifted,
     })
 }
 

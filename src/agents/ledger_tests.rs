@@ -22,7 +22,7 @@ fn desk() -> Desk {
 }
 
 fn cause(program: &str) -> Cause<'_> {
-    static WITH: With = With { roots: Vec::new(), name: None };
+    static WITH: InstallOptions = InstallOptions { roots: Vec::new(), name: None };
     Cause { program, project: None, with: &WITH }
 }
 
@@ -57,10 +57,10 @@ fn what_was_there_comes_back_to_the_byte() {
     desk.write(SETTINGS);
     std::fs::set_permissions(desk.home.join("c/settings.json"), PermissionsExt::from_mode(0o640)).unwrap();
     assert_eq!(desk.ledger.put(&desk.json("p"), cause("claude"), false).unwrap(), Done::Written);
-    assert_eq!(state(&desk.json("p")).unwrap(), State::Current);
+    assert_eq!(state(&desk.json("p")).unwrap(), FileState::Current);
     assert_eq!(desk.ledger.put(&desk.json("p"), cause("claude"), false).unwrap(), Done::AsItWas);
     // A newer version replaces the older, and what was there before both is remembered.
-    assert_eq!(state(&desk.json("q")).unwrap(), State::Drifted);
+    assert_eq!(state(&desk.json("q")).unwrap(), FileState::Drifted);
     assert_eq!(desk.ledger.put(&desk.json("q"), cause("claude"), false).unwrap(), Done::Written);
     assert_eq!(desk.text().unwrap().matches(" hook claude ").count(), 1);
     let done = desk.ledger.take_out("claude", None).unwrap();

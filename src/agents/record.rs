@@ -19,7 +19,7 @@ pub(super) struct Record {
     /// The project it is for; absent for the whole user.
     pub(super) project: Option<PathBuf>,
     /// The programs that use it, and the options of each installation.
-    pub(super) programs: BTreeMap<String, With>,
+    pub(super) programs: BTreeMap<String, InstallOptions>,
     /// The former text. `None` if there was no file.
     pub(super) before: Option<String>,
     /// The digest of the text we left there.
@@ -34,7 +34,7 @@ pub(super) struct Record {
 
 /// The options that a later check needs to expect the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct With {
+pub struct InstallOptions {
     pub roots: Vec<PathBuf>,
     pub name: Option<String>,
 }

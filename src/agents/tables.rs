@@ -141,7 +141,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::agents::change::State;
+    use crate::agents::change::FileState;
 
     fn changes() -> Vec<Change> {
         vec![
@@ -171,7 +171,7 @@ mod tests {
             let made = apply(text, &changes()).unwrap();
             let read = value(&made).unwrap();
             for change in changes() {
-                assert_eq!(change.state(&read), State::Current, "{made}");
+                assert_eq!(change.state(&read), FileState::Current, "{made}");
             }
             for kept in ["# head", "# why", "[mcp_servers.other]\ncommand = 'y'", "# inline", "# one"] {
                 assert_eq!(text.contains(kept), made.contains(kept), "{made}");

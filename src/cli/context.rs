@@ -13,7 +13,7 @@ use crate::room::Room;
 use crate::rooms::Located;
 use crate::session::Session;
 use crate::surroundings::{Surroundings, Wanted, bound_root, room, sessions};
-use crate::view::check::Place;
+use crate::view::check::RoomPlace;
 
 /// The context that every verb gets.
 #[derive(Debug)]
@@ -168,8 +168,8 @@ impl Context {
     }
 
     /// The room of this command, for a document.
-    pub(super) fn place(&self) -> Place {
-        Place { room: self.room.clone(), root: self.root.display().to_string() }
+    pub(super) fn place(&self) -> RoomPlace {
+        RoomPlace { room: self.room.clone(), root: self.root.display().to_string() }
     }
 
     /// A room for people: its name if it has one, always with its directory.

@@ -34,7 +34,7 @@ pub(super) struct Install {
     #[arg(required_unless_present = "check")]
     program: Option<String>,
     #[command(flatten)]
-    place: Place,
+    place: InstallScope,
     /// Show what is installed, and change nothing
     #[arg(long)]
     check: bool,
@@ -52,12 +52,12 @@ pub(super) struct Uninstall {
     /// claude, codex, gemini, opencode or copilot
     program: String,
     #[command(flatten)]
-    place: Place,
+    place: InstallScope,
 }
 
 /// The scope.
 #[derive(Debug, Args)]
-struct Place {
+struct InstallScope {
     /// For all of this user's work (the default)
     #[arg(long, conflicts_with = "project")]
     user: bool,
@@ -66,7 +66,7 @@ struct Place {
     project: bool,
 }
 
-impl Place {
+impl InstallScope {
     fn project(&self) -> Result<Option<PathBuf>, Fail> {
         let Some(project) = self.project.then(|| project_dir(&ThisProcess)).transpose()? else {
             return Ok(None);

@@ -6,7 +6,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::scene::{Scene, said_shown};
 use super::surroundings;
-use crate::agents::change::State;
+use crate::agents::change::FileState;
 use crate::agents::ledger::{self, Ledger};
 use crate::agents::pieces::Piece;
 use crate::agents::programs::Program;
@@ -18,8 +18,8 @@ use crate::view::install as view;
 /// The state of one program's files, and what the program itself reports.
 struct Looked {
     scene: Scene,
-    states: Vec<(Piece, String, State)>,
-    whole: State,
+    states: Vec<(Piece, String, FileState)>,
+    whole: FileState,
     said: Said,
     trust: Option<Trust>,
 }
@@ -58,28 +58,28 @@ pub(super) fn look(
 impl Looked {
     fn at(scene: Scene) -> Self {
         let pieces = scene.site.pieces(scene.spec).into_iter();
-        let states: Vec<(Piece, String, State)> = pieces
+        let states: Vec<(Piece, String, FileState)> = pieces
             .map(|piece| match ledger::state(&piece) {
                 Ok(state) => (piece, state.word().to_owned(), state),
-                Err(e) => (piece, e.to_string(), State::Drifted),
+                Err(e) => (piece, e.to_string(), FileState::Drifted),
             })
             .collect();
-        let all = |wanted: State| states.iter().all(|(_, _, state)| *state == wanted);
+        let all = |wanted: FileState| states.iter().all(|(_, _, state)| *state == wanted);
         let whole = match () {
-            () if all(State::Current) => State::Current,
-            () if all(State::Missing) => State::Missing,
-            () => State::Drifted,
+            () if all(FileState::Current) => FileState::Current,
+            () if all(FileState::Missing) => FileState::Missing,
+            () => FileState::Drifted,
         };
-        let (said, trust) = if whole == State::Missing { (Said::Nothing, None) } else { scene.witness() };
+        let (said, trust) = if whole == FileState::Missing { (Said::Nothing, None) } else { scene.witness() };
         Self { scene, states, whole, said, trust }
     }
 
     fn is_good(&self) -> bool {
-        self.whole == State::Current && self.trust.as_ref().is_none_or(|trust| *trust == Trust::Trusted)
+        self.whole == FileState::Current && self.trust.as_ref().is_none_or(|trust| *trust == Trust::Trusted)
     }
 
     fn view(&self) -> view::CheckedProgram {
-        let file = |(piece, word, _): &(Piece, String, State)| view::CheckedFile {
+        let file = |(piece, word, _): &(Piece, String, FileState)| view::CheckedFile {
             path: piece.path.display().to_string(),
             state: word.clone(),
         };
@@ -91,12 +91,12 @@ impl Looked {
     fn lines(&self) -> Vec<String> {
         let (spec, state, version) = (self.scene.spec, self.whole.word(), self.scene.version_shown());
         let more = match self.whole {
-            State::Missing => String::new(),
+            FileState::Missing => String::new(),
             _ => format!(": {}", said_shown(&self.said)),
         };
         let mut lines = vec![format!("{} {} {state} ({version}){more}", spec.word, self.scene.scope())];
-        let odd = |(_, _, state): &&(Piece, String, State)| {
-            self.whole == State::Drifted && *state != State::Current
+        let odd = |(_, _, state): &&(Piece, String, FileState)| {
+            self.whole == FileState::Drifted && *state != FileState::Current
         };
         for (piece, word, _) in self.states.iter().filter(odd) {
             lines.push(format!("  {} {}", visible::line(word), piece.path.display()));

@@ -11,7 +11,7 @@ use super::fail::Fail;
 use super::surroundings;
 use crate::hex;
 use crate::mailbox::Dir;
-use crate::mcp::{self, Desk, Door};
+use crate::mcp::{self, Desk, HttpBinding};
 use crate::post::Failure;
 use crate::random;
 use crate::view::answer::Listening;
@@ -69,7 +69,8 @@ impl Verb for Mcp {
         }
         context.output.flush().map_err(Fail::Output)?;
         let hosts = self.host.iter().cloned().chain(self.expose.then(|| at.ip().to_string())).collect();
-        mcp::serve_http(Desk::for_all(room, caller, clock), Door { listener, token, hosts }).map_err(failed)
+        mcp::serve_http(Desk::for_all(room, caller, clock), HttpBinding { listener, token, hosts })
+            .map_err(failed)
     }
 }
 

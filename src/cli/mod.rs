@@ -125,7 +125,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     let json = arguments.iter().any(|a| a == "--json");
     match find_verb(&arguments) {
-        Found::Verb(at) => {
+        FirstWord::Verb(at) => {
             let name = arguments.remove(at).to_string_lossy().into_owned();
             if name == "help" {
                 return help(&arguments, json);
@@ -139,35 +139,35 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
                 ),
             }
         }
-        Found::Version => show(concat!("postroom ", env!("CARGO_PKG_VERSION"), "\n")),
-        Found::Nothing => show(&verbs::overview()),
+        FirstWord::Version => show(concat!("postroom ", env!("CARGO_PKG_VERSION"), "\n")),
+        FirstWord::Nothing => show(&verbs::overview()),
     }
 }
 
-enum Found {
+enum FirstWord {
     Verb(usize),
     Version,
     Nothing,
 }
 
 /// The first argument that is neither a global option nor the value of one.
-fn find_verb(arguments: &[OsString]) -> Found {
+fn find_verb(arguments: &[OsString]) -> FirstWord {
     let mut at = 1;
     while let Some(argument) = arguments.get(at) {
         let text = argument.to_string_lossy();
         match text.as_ref() {
-            "--version" | "-V" => return Found::Version,
-            "--help" | "-h" => return Found::Nothing,
+            "--version" | "-V" => return FirstWord::Version,
+            "--help" | "-h" => return FirstWord::Nothing,
             option if GLOBALS_WITH_VALUE.contains(&option) => at += 2,
             option if option.len() > 1 && option.starts_with('-') => at += 1,
-            _ => return Found::Verb(at),
+            _ => return FirstWord::Verb(at),
         }
     }
-    Found::Nothing
+    FirstWord::Nothing
 }
 
 fn help(rest: &[OsString], json: bool) -> ExitCode {
-    let Found::Verb(at) = find_verb(rest) else { return show(&verbs::overview()) };
+    let FirstWord::Verb(at) = find_verb(rest) else { return show(&verbs::overview()) };
     let name = rest[at].to_string_lossy();
     match verbs::find(&name) {
         Some(entry) => {
@@ -214,7 +214,7 @@ mod tests {
     fn verb_at(line: &str) -> Option<usize> {
         let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         match find_verb(&arguments) {
-            Found::Verb(at) => Some(at),
+            FirstWord::Verb(at) => Some(at),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::surroundings;
 use super::surroundings::ThisProcess;
-use crate::agents::ledger::With;
+use crate::agents::ledger::InstallOptions;
 use crate::agents::pieces::Site;
 use crate::agents::programs::{Program, Wake};
 use crate::agents::witness::{self, Said, Trust};
@@ -60,8 +60,8 @@ impl Scene {
     }
 
     /// The options for its installation.
-    pub(super) fn with(&self) -> With {
-        With { roots: self.site.roots.clone(), name: self.site.name.clone() }
+    pub(super) fn with(&self) -> InstallOptions {
+        InstallOptions { roots: self.site.roots.clone(), name: self.site.name.clone() }
     }
 
     pub(super) fn scope(&self) -> &'static str {

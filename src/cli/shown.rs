@@ -6,7 +6,7 @@ use super::context::Context;
 use super::output::note;
 use crate::mailbox::reading::Unreadable;
 use crate::mailbox::{Folder, Token};
-use crate::message::fence::{self, Extent, Facts};
+use crate::message::fence::{self, Extent, ShownMessage};
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{Opened, Post};
@@ -50,7 +50,8 @@ impl Shown {
             None => ("to answer", format!("postroom reply {short}")),
         };
         let sender = &post.sender_shown(envelope);
-        let facts = Facts { envelope, sender, time: opened.time, remarks: &remarks, next: (next.0, &next.1) };
+        let facts =
+            ShownMessage { envelope, sender, time: opened.time, remarks: &remarks, next: (next.0, &next.1) };
         let path = self.path.display().to_string();
         let extent = if body.len() > LONG && !self.full && !context.output.terminal {
             Extent::Head { bytes: LONG, path: &path }

@@ -11,7 +11,7 @@ use super::{Verb, staff, surroundings, terminal};
 use crate::message::visible;
 use crate::person;
 use crate::post::{Error, Failure};
-use crate::trust::{self, Choice, Item, Key, Look, Record, State, What, plain};
+use crate::trust::{self, Choice, Item, Key, Look, Record, TrustState, What, plain};
 use crate::view::trust::{TrustItems, TrustRecord, TrustSaid};
 
 /// How many of the files that an agent program reads are listed.
@@ -105,17 +105,18 @@ fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
     for item in items {
         let state = before.state(item);
         // Default limits are not shown.
-        if item.key == Key::Limits && item.description.is_empty() && !matches!(state, State::Changed(_)) {
+        if item.key == Key::Limits && item.description.is_empty() && !matches!(state, TrustState::Changed(_))
+        {
             continue;
         }
         let style = match state {
-            State::New => CYAN,
-            State::Changed(_) => YELLOW,
-            State::Unchanged => PLAIN,
+            TrustState::New => CYAN,
+            TrustState::Changed(_) => YELLOW,
+            TrustState::Unchanged => PLAIN,
         };
         let head = output.paint(style, &format!("{} {}", state.word(), visible::line(&item.key.to_string())));
         output.line(&head);
-        if state == State::Unchanged {
+        if state == TrustState::Unchanged {
             continue;
         }
         let lines = match &item.what {
@@ -125,7 +126,7 @@ fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
         };
         lines.iter().for_each(|line| detail(output, line));
         match &state {
-            State::Changed(changes) => changes.iter().for_each(|line| detail(output, &shortened(line))),
+            TrustState::Changed(changes) => changes.iter().for_each(|line| detail(output, &shortened(line))),
             _ => whole(output, item),
         }
     }

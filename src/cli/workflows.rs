@@ -17,7 +17,7 @@ use crate::workflow::templates::{SHIPPED, shipped};
 
 /// A workflow that was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundWorkflow {
     pub(super) name: String,
     pub(super) text: String,
     /// Its file. `None` for a shipped one.
@@ -26,7 +26,7 @@ pub(super) struct Found {
     pub(super) project: PathBuf,
 }
 
-impl Found {
+impl FoundWorkflow {
     /// Its file name for people.
     pub(super) fn shown(&self) -> String {
         match &self.file {
@@ -90,12 +90,12 @@ impl Found {
 }
 
 /// Finds a workflow by name, else the file of a path.
-pub(super) fn find(name: &str) -> Result<Found, Fail> {
+pub(super) fn find(name: &str) -> Result<FoundWorkflow, Fail> {
     if name.ends_with(".yaml") || name.ends_with(".yml") {
         let file = std::path::absolute(name).unwrap_or_else(|_| PathBuf::from(name));
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
         let project = file.ancestors().nth(3).map_or_else(|| PathBuf::from("/"), Path::to_owned);
-        return Ok(Found { name: stem, text: read(&file)?, file: Some(file), project });
+        return Ok(FoundWorkflow { name: stem, text: read(&file)?, file: Some(file), project });
     }
     if !reading::is_name(name) {
         if let Some(file) = misnamed(name) {
@@ -117,7 +117,7 @@ pub(super) fn find(name: &str) -> Result<Found, Fail> {
             for end in ["yaml", "yml"] {
                 let file = project.join(place).join(format!("{name}.{end}"));
                 if file.is_file() {
-                    return Ok(Found {
+                    return Ok(FoundWorkflow {
                         name: name.to_owned(),
                         text: read(&file)?,
                         file: Some(file),
@@ -134,7 +134,7 @@ pub(super) fn find(name: &str) -> Result<Found, Fail> {
                 None => above(&ThisProcess).into_iter().next(),
             };
             let project = project.unwrap_or_else(|| PathBuf::from("/"));
-            Ok(Found { name: name.to_owned(), text: text.to_owned(), file: None, project })
+            Ok(FoundWorkflow { name: name.to_owned(), text: text.to_owned(), file: None, project })
         }
         None => Err(Fail::told(
             Failure::Unknown,
@@ -155,8 +155,8 @@ fn misnamed(name: &str) -> Option<PathBuf> {
 }
 
 /// All workflows that can be run from here. A nearer one hides one of the same name.
-pub(super) fn all() -> Vec<Found> {
-    let mut found: Vec<Found> = vec![];
+pub(super) fn all() -> Vec<FoundWorkflow> {
+    let mut found: Vec<FoundWorkflow> = vec![];
     for project in above(&ThisProcess) {
         for place in PLACES {
             let Ok(entries) = std::fs::read_dir(project.join(place)) else { continue };
@@ -171,14 +171,14 @@ pub(super) fn all() -> Vec<Found> {
                     continue;
                 }
                 let text = read(&file).unwrap_or_default();
-                found.push(Found { name, text, file: Some(file), project: project.clone() });
+                found.push(FoundWorkflow { name, text, file: Some(file), project: project.clone() });
             }
         }
     }
     for (name, text) in SHIPPED {
         if !found.iter().any(|known| known.name == name) {
             let project = PathBuf::new();
-            found.push(Found { name: name.to_owned(), text: text.to_owned(), file: None, project });
+            found.push(FoundWorkflow { name: name.to_owned(), text: text.to_owned(), file: None, project });
         }
     }
     found

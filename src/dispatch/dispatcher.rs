@@ -18,7 +18,7 @@ use super::project;
 use super::queue::{Key, Queue, Remark, Waiting};
 use super::recovery::recover;
 use super::runs::{Run, Runs};
-use super::shift::Shift;
+use super::shift::InFlight;
 use super::supervisor::Agent;
 use crate::name::MailboxId;
 use crate::post::{Post, Result};
@@ -146,7 +146,7 @@ impl<'a> Dispatcher<'a> {
     ) -> Result<usize> {
         project::note(self.queue.post, &self.queue.agents)?;
         let clock = self.queue.post.room().clock();
-        let mut shift = Shift::new(wanted);
+        let mut shift = InFlight::new(wanted);
         let (mut faulty, mut remarked): (Vec<Remark>, Vec<Remark>) = (vec![], vec![]);
         if wanted.watch {
             self.watch(background.arrivals(self.queue.post)?)?;
@@ -188,7 +188,7 @@ impl<'a> Dispatcher<'a> {
     fn begin<N>(
         &self,
         waiting: &[Key],
-        shift: &mut Shift<'_>,
+        shift: &mut InFlight<'_>,
         now: Duration,
         start: &impl Fn(&Agent, &str) -> std::io::Result<Child>,
         tell: &mut impl FnMut(Event<'_, N>),
@@ -223,7 +223,7 @@ impl<'a> Dispatcher<'a> {
         &self,
         wanted: &Wanted,
         nap: Duration,
-        shift: &mut Shift<'_>,
+        shift: &mut InFlight<'_>,
         tell: &mut impl FnMut(Event<'_, N>),
     ) -> bool {
         let clock = self.queue.post.room().clock();

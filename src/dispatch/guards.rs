@@ -2,7 +2,7 @@
 //! retry would hit the limit again, and its sender gets the reason.
 
 use super::runs::key;
-use super::tally::Counted;
+use super::tally::RunCounts;
 use crate::message::Envelope;
 use crate::post::{FROM_ROOM, HOPS};
 use crate::settings::agents::DispatchSettings;
@@ -30,7 +30,7 @@ pub fn thread(envelope: &Envelope) -> String {
 pub fn refuse(
     settings: &DispatchSettings,
     rooms: &[String],
-    counted: Counted,
+    counted: RunCounts,
     envelope: &Envelope,
 ) -> Option<String> {
     if let Some(room) = envelope.extra(FROM_ROOM).filter(|room| !rooms.iter().any(|known| known == room)) {

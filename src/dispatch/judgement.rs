@@ -6,12 +6,12 @@ use super::guards;
 use super::runs::Run;
 use super::supervisor::Agent;
 use super::work::{Job, Work, needs_no_answer};
-use crate::message::fence::{self, Extent, Facts};
+use crate::message::fence::{self, Extent, ShownMessage};
 use crate::message::visible;
 use crate::post::{HOPS_VARIABLE, THREAD_VARIABLE};
 use crate::process::child::{self, Ended, Next};
 use crate::process::marked::{self, MARK};
-use crate::process::output::Found;
+use crate::process::output::AgentOutput;
 use crate::process::presets::Parts;
 use crate::random;
 
@@ -81,7 +81,7 @@ fn start_once(
     command.env(MARK, &job.open.id).env(HOPS_VARIABLE, hops.to_string());
     command.env(THREAD_VARIABLE, &run.thread);
     let clock = job.post.room().clock();
-    let look = |group: u32, found: &Found| {
+    let look = |group: u32, found: &AgentOutput| {
         marked::note(&job.open.id, group, || job.runs.dir_of(&job.open.id));
         look(run, found.activity.as_deref())
     };
@@ -146,7 +146,7 @@ fn prompt(job: &Job<'_>, work: &[&Work]) -> String {
     let mut shown = String::new();
     for one in work {
         let (envelope, body) = (one.envelope(), &one.claimed.opened.message.body);
-        let facts = Facts {
+        let facts = ShownMessage {
             envelope,
             sender: &job.post.sender_shown(envelope),
             time: one.claimed.opened.time,

@@ -18,7 +18,7 @@ const WRONG: Duration = Duration::from_secs(30);
 
 /// A supervisor that was started in this shift.
 #[derive(Debug)]
-struct Going {
+struct Running {
     since: Duration,
     activity: String,
     ended: Option<Run>,
@@ -27,15 +27,15 @@ struct Going {
 
 /// The state of one dispatcher.
 #[derive(Debug)]
-pub(super) struct Shift<'w> {
+pub(super) struct InFlight<'w> {
     wanted: &'w Wanted,
-    going: BTreeMap<Key, Going>,
+    going: BTreeMap<Key, Running>,
     tried: HashSet<Key>,
     resting: HashMap<Key, Duration>,
     begun: usize,
 }
 
-impl<'w> Shift<'w> {
+impl<'w> InFlight<'w> {
     pub(super) fn new(wanted: &'w Wanted) -> Self {
         Self { wanted, going: BTreeMap::new(), tried: HashSet::new(), resting: HashMap::new(), begun: 0 }
     }
@@ -67,7 +67,7 @@ impl<'w> Shift<'w> {
     pub(super) fn begin(&mut self, key: &Key, now: Duration) {
         self.try_once(key);
         self.begun += 1;
-        let new = Going { since: now, activity: String::new(), ended: None, wrong: None };
+        let new = Running { since: now, activity: String::new(), ended: None, wrong: None };
         self.going.insert(key.clone(), new);
     }
 
@@ -107,7 +107,7 @@ impl<'w> Shift<'w> {
 
     /// The running agents, each with its duration and activity.
     pub(super) fn progress(&self, now: Duration) -> Vec<(String, Duration, String)> {
-        let shown = |((agent, _), one): (&Key, &Going)| {
+        let shown = |((agent, _), one): (&Key, &Running)| {
             (agent.clone(), now.saturating_sub(one.since), one.activity.clone())
         };
         self.going.iter().map(shown).collect()

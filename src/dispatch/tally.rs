@@ -22,7 +22,7 @@ const THREADS: usize = 5000;
 
 /// The counts before a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Counted {
+pub struct RunCounts {
     pub in_hour: usize,
     pub in_thread: usize,
     /// Dollars in a day.
@@ -36,14 +36,14 @@ impl Runs {
         mailbox: &str,
         thread: &str,
         now: Timestamp,
-        refuse: impl FnOnce(Counted) -> Option<String>,
+        refuse: impl FnOnce(RunCounts) -> Option<String>,
     ) -> Result<Option<String>> {
         let tallies = self.dir.made_sub("tally")?;
         let threads = self.dir.made_sub("threads")?;
         let _turn = tallies.lock(".lock")?;
         let text = tallies.read(mailbox, 1024 * 1024)?.unwrap_or_default();
         let in_thread = threads.stat(thread).map_or(0, |stat| usize::try_from(stat.st_size).unwrap_or(0));
-        let counted = Counted { in_thread, ..counted(&text, now) };
+        let counted = RunCounts { in_thread, ..counted(&text, now) };
         if let Some(why) = refuse(counted) {
             return Ok(Some(why));
         }
@@ -81,8 +81,8 @@ impl Runs {
     }
 }
 
-fn counted(text: &[u8], now: Timestamp) -> Counted {
-    let mut counted = Counted::default();
+fn counted(text: &[u8], now: Timestamp) -> RunCounts {
+    let mut counted = RunCounts::default();
     for line in String::from_utf8_lossy(text).lines() {
         let Some((time, what)) = line.split_once(' ') else { continue };
         let Ok(time) = time.parse::<i64>() else { continue };

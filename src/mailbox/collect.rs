@@ -24,7 +24,7 @@ use super::tree::Tree;
 use super::workspace::MAILBOX;
 use crate::clock::{Clock, Timestamp};
 use crate::message::envelope::subject_of;
-use crate::message::{Envelope, Message, Native, any};
+use crate::message::{Envelope, Message, ProtocolFields, any};
 use crate::name::{MailboxId, MessageId};
 
 /// The location of a stray, for putting it away.
@@ -151,7 +151,7 @@ impl Mailbox {
         }
         let untitled = envelope.subject == subject_of(&body);
         match envelope.native.clone() {
-            Native::Workspace { request, reply, .. } => {
+            ProtocolFields::Workspace { request, reply, .. } => {
                 if let Some(asked) = self.draft(&request)? {
                     restore(&asked, &mut envelope, untitled);
                     envelope.reply_to = envelope.reply_to.map(|_| asked.id);
@@ -165,8 +165,8 @@ impl Mailbox {
                 envelope.extra.extend(reply.filter(|_| !known).map(|path| (REPLY_PATH.to_owned(), path)));
             }
             // The writer of a task knows it only by this id.
-            Native::Tree { id, .. } => envelope.extra.push((REQUEST.to_owned(), id)),
-            Native::Maildir => self.restore_from_draft(&mut envelope, untitled)?,
+            ProtocolFields::Tree { id, .. } => envelope.extra.push((REQUEST.to_owned(), id)),
+            ProtocolFields::Maildir => self.restore_from_draft(&mut envelope, untitled)?,
         }
         Ok(Message { envelope, body })
     }
@@ -302,7 +302,7 @@ fn from_tree(message: Message, tree: &Path, inbox: &str, directory: &dyn Directo
         inside => inside,
     };
     envelope.from = known.map_or_else(|| envelope.from.clone(), |id| id.to_string());
-    if let Native::Tree { id, .. } = &envelope.native {
+    if let ProtocolFields::Tree { id, .. } = &envelope.native {
         envelope.extra.push((REQUEST.to_owned(), id.clone()));
     }
     envelope.extra.push((TREE_INBOX.to_owned(), inbox.to_owned()));

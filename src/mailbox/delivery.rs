@@ -11,7 +11,7 @@ use super::fault::{Durability, Result};
 use super::folder::Folder;
 use crate::clock::Timestamp;
 use crate::message::liberal::UNKNOWN;
-use crate::message::{Envelope, Native, any};
+use crate::message::{Envelope, ProtocolFields, any};
 use crate::name::MailboxId;
 
 /// The field in which a message of another protocol keeps the reply path of its asker.
@@ -93,8 +93,8 @@ impl ReplyRoute {
         let kept = asked.extra(REQUEST).map(str::to_owned);
         let inbox = asked.extra(TREE_INBOX).map(str::to_owned);
         let (path, own) = match &asked.native {
-            Native::Workspace { request, reply, .. } => (reply.as_deref(), Some(request.clone())),
-            Native::Tree { .. } | Native::Maildir => (asked.extra(REPLY_PATH), None),
+            ProtocolFields::Workspace { request, reply, .. } => (reply.as_deref(), Some(request.clone())),
+            ProtocolFields::Tree { .. } | ProtocolFields::Maildir => (asked.extra(REPLY_PATH), None),
         };
         if let Some(path) = path {
             let request = own.or(kept.clone()).unwrap_or_else(|| asked.id.request());
@@ -114,7 +114,7 @@ impl ReplyRoute {
         }
         let Some(asker) = directory.resolve(&asked.from)? else { return Ok(None) };
         let request = match (&asked.native, kept) {
-            (Native::Tree { id, .. }, None) if directory.open(&asker)?.shares_tree(worker) => {
+            (ProtocolFields::Tree { id, .. }, None) if directory.open(&asker)?.shares_tree(worker) => {
                 Some(id.clone())
             }
             (_, kept) => kept,

@@ -8,7 +8,7 @@ use super::delivery::FROM_ROOM;
 use super::fault::Result;
 use crate::message::liberal::UNKNOWN;
 use crate::message::workspace::Kind;
-use crate::message::{Envelope, Native};
+use crate::message::{Envelope, ProtocolFields};
 use crate::name::MailboxId;
 
 /// The questions that a protocol may ask about the room.
@@ -35,9 +35,9 @@ impl Mailbox {
         // A sender from another room is not the mailbox of that name here.
         let is_foreign = envelope.extra(FROM_ROOM).is_some();
         match &mut envelope.native {
-            Native::Tree { .. } if is_foreign => {}
-            Native::Maildir => return Ok(()),
-            Native::Tree { .. } => {
+            ProtocolFields::Tree { .. } if is_foreign => {}
+            ProtocolFields::Maildir => return Ok(()),
+            ProtocolFields::Tree { .. } => {
                 // A tree calls its own agents by name, all others by id or name.
                 let near = self.tree().map(|agent| agent.tree().inbox_path(&envelope.from));
                 let inside = match near.as_deref().and_then(Path::to_str) {
@@ -50,7 +50,7 @@ impl Mailbox {
                 };
                 envelope.from = known.map_or_else(|| envelope.from.clone(), |id| id.to_string());
             }
-            Native::Workspace { kind, receiver, reply, .. } => {
+            ProtocolFields::Workspace { kind, receiver, reply, .. } => {
                 // A path may be relative to the workspace.
                 for path in reply.iter_mut().chain([&mut *receiver]) {
                     if let Some(whole) = self.whole_path(path) {

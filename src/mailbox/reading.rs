@@ -172,7 +172,7 @@ impl Maildir {
     /// unlink, or was killed before it.
     fn is_staged(&self, name: &str, stat: &rustix::fs::Stat) -> Result<bool> {
         let (folder, start) = match self.layout() {
-            Layout::Native => ("tmp", name.to_owned()),
+            Layout::ProtocolFields => ("tmp", name.to_owned()),
             Layout::Workspace => (Folder::Inbox.word(), format!(".{name}.")),
         };
         let Some(dir) = self.dir().sub(folder).if_any()? else { return Ok(false) };

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::desk::Desk;
-use super::evidence::Deeds;
+use super::evidence::AfterSend;
 use super::letters;
 use crate::message::visible;
 use crate::name::MessageId;
@@ -64,7 +64,7 @@ pub(super) fn call(
     desk: &Desk,
     name: &str,
     arguments: Map<String, Value>,
-    deeds: &Deeds,
+    deeds: &AfterSend,
     stop: &Stop,
 ) -> Option<Answer> {
     let answer = match name {

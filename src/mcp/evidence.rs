@@ -1,8 +1,8 @@
 //! Evidence: actions that wait until an answer is written. A message is archived after its text was written, not
 //! before, and the note of a reply is removed after its receipt is written.
 //!
-//! Each request carries its [`Deeds`]. The writer of the answer does them: [`Watched`] around the pipe of stdio once
-//! the line was written, and [`Counted`] around the body of an HTTP response once the connection has taken all of it.
+//! Each request carries its [`AfterSend`]. The writer of the answer does them: [`Watched`] around the pipe of stdio once
+//! the line was written, and [`BodyThenActions`] around the body of an HTTP response once the connection has taken all of it.
 //! An answer that is never written leaves everything as it was.
 
 use std::collections::HashMap;
@@ -18,19 +18,19 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::task::JoinHandle;
 
-type Deed = Box<dyn FnOnce() + Send>;
+type Action = Box<dyn FnOnce() + Send>;
 
 /// The actions to do once the answer to a request is written.
 #[derive(Clone, Default)]
-pub(super) struct Deeds(Arc<Mutex<Vec<Deed>>>);
+pub(super) struct AfterSend(Arc<Mutex<Vec<Action>>>);
 
-impl std::fmt::Debug for Deeds {
+impl std::fmt::Debug for AfterSend {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Deeds")
+        f.write_str("AfterSend")
     }
 }
 
-impl Deeds {
+impl AfterSend {
     pub(super) fn add(&self, deed: impl FnOnce() + Send + 'static) {
         self.list().push(Box::new(deed));
     }
@@ -39,7 +39,7 @@ impl Deeds {
         self.list().is_empty()
     }
 
-    fn list(&self) -> std::sync::MutexGuard<'_, Vec<Deed>> {
+    fn list(&self) -> std::sync::MutexGuard<'_, Vec<Action>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -50,18 +50,18 @@ impl Deeds {
 }
 
 /// Held while an answer is written and its deeds are done: a client that acts on the answer finds them done.
-pub(super) type Gate = Arc<tokio::sync::Mutex<()>>;
+pub(super) type WriteLock = Arc<tokio::sync::Mutex<()>>;
 
 /// A transport that does the deeds of each request once its answer was written.
 #[derive(Debug)]
 pub(super) struct Watched<T> {
     pub(super) inner: T,
-    pub(super) gate: Gate,
-    open: HashMap<RequestId, Deeds>,
+    pub(super) gate: WriteLock,
+    open: HashMap<RequestId, AfterSend>,
 }
 
 impl<T> Watched<T> {
-    pub(super) fn new(inner: T, gate: Gate) -> Self {
+    pub(super) fn new(inner: T, gate: WriteLock) -> Self {
         Self { inner, gate, open: HashMap::new() }
     }
 }
@@ -94,7 +94,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
         let mut message = self.inner.receive().await?;
         match &mut message {
             JsonRpcMessage::Request(request) => {
-                let deeds = Deeds::default();
+                let deeds = AfterSend::default();
                 request.request.extensions_mut().insert(deeds.clone());
                 self.open.insert(request.id.clone(), deeds);
             }
@@ -118,20 +118,20 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
 
 /// The body of a response. It does the deeds when it was taken to its end, and ends once they are done.
 #[derive(Debug)]
-pub(super) struct Counted<B> {
+pub(super) struct BodyThenActions<B> {
     inner: B,
-    deeds: Deeds,
+    deeds: AfterSend,
     /// They wait for the disk, so they run on their own thread: all connections share one.
     doing: Option<JoinHandle<()>>,
 }
 
-impl<B> Counted<B> {
-    pub(super) fn new(inner: B, deeds: Deeds) -> Self {
+impl<B> BodyThenActions<B> {
+    pub(super) fn new(inner: B, deeds: AfterSend) -> Self {
         Self { inner, deeds, doing: None }
     }
 }
 
-impl<B: Body + Unpin> Body for Counted<B> {
+impl<B: Body + Unpin> Body for BodyThenActions<B> {
     type Data = B::Data;
     type Error = B::Error;
 
@@ -149,7 +149,7 @@ impl<B: Body + Unpin> Body for Counted<B> {
             }
         }
         let Some(doing) = &mut self.doing else { return Poll::Ready(None) };
-        // Deeds that panicked count as not done: the message is not archived.
+        // AfterSend that panicked count as not done: the message is not archived.
         let ended = Pin::new(doing).poll(context).map(|_| None);
         if ended.is_ready() {
             self.doing = None;
@@ -183,13 +183,13 @@ mod tests {
         let (begun, has_begun) = tokio::sync::oneshot::channel();
         let (go_on, may_go_on) = mpsc::channel();
         let (done, is_done) = mpsc::channel();
-        let deeds = Deeds::default();
+        let deeds = AfterSend::default();
         deeds.add(move || {
             begun.send(()).unwrap();
             done.send(may_go_on.recv_timeout(Duration::from_secs(20)).is_ok()).unwrap();
         });
         let text = runtime.block_on(async {
-            let taken = tokio::spawn(Counted::new(Full::new(Bytes::from("text")), deeds).collect());
+            let taken = tokio::spawn(BodyThenActions::new(Full::new(Bytes::from("text")), deeds).collect());
             // This can be sent only if the thread is free.
             has_begun.await.unwrap();
             assert!(!taken.is_finished(), "the answer ends after its deeds");

@@ -26,7 +26,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
 use super::desk::Desk;
-use super::evidence::{Counted, Deeds};
+use super::evidence::{AfterSend, BodyThenActions};
 use super::server::{Server, open_gate};
 use super::strangers::{Connection, Connections};
 
@@ -49,7 +49,7 @@ const REQUEST: usize = 4 * 1024 * 1024;
 
 /// The listener, the token and the host names of a server.
 #[derive(Debug)]
-pub struct Door {
+pub struct HttpBinding {
     pub listener: TcpListener,
     pub token: String,
     /// Host names by which clients may call this server, besides those of loopback.
@@ -60,7 +60,7 @@ type Reply = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Server, LocalSessionManager>;
 
 /// Serves until the process ends.
-pub fn serve(desk: Desk, door: Door) -> io::Result<()> {
+pub fn serve(desk: Desk, door: HttpBinding) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         door.listener.set_nonblocking(true)?;
@@ -139,10 +139,10 @@ impl Host {
             return Ok(refusal(StatusCode::SERVICE_UNAVAILABLE, text));
         }
         let mut request = Request::from_parts(head, Full::new(body));
-        let deeds = Deeds::default();
+        let deeds = AfterSend::default();
         request.extensions_mut().insert(deeds.clone());
         let reply = self.service.handle(request).await;
-        Ok(reply.map(|inner| Counted::new(inner, deeds).boxed()))
+        Ok(reply.map(|inner| BodyThenActions::new(inner, deeds).boxed()))
     }
 
     /// Why a request is refused. `None` if it is not. A refusal ends the connection.

@@ -4,9 +4,9 @@ use serde::Deserialize;
 
 use super::calls::{Answer, bad, next_steps};
 use super::desk::Desk;
-use super::evidence::Deeds;
+use super::evidence::AfterSend;
 use crate::mailbox::Folder;
-use crate::message::fence::{self, Extent, Facts};
+use crate::message::fence::{self, Extent, ShownMessage};
 use crate::message::{Priority, visible};
 use crate::name::MessageId;
 use crate::post::{self, Error, Letter, Me, Opened, Outcome, Post, Receipt, line};
@@ -26,7 +26,7 @@ pub(super) struct Read {
     full: bool,
 }
 
-pub(super) fn read(desk: &Desk, wanted: &Read, deeds: &Deeds) -> post::Result<Answer> {
+pub(super) fn read(desk: &Desk, wanted: &Read, deeds: &AfterSend) -> post::Result<Answer> {
     let (post, me) = desk.post_and_me()?;
     let (opened, mut remarks) = match &wanted.id {
         Some(id) => (Some(post.open_message(&me, id, wanted.keep)?), vec![]),
@@ -67,7 +67,8 @@ fn framed(post: &Post, me: &Me, wanted: &Read, opened: &Opened) -> String {
     }
     let next = format!("the tool reply with id {}", envelope.called(&opened.name));
     let sender = &post.sender_shown(envelope);
-    let facts = Facts { envelope, sender, time: opened.time, remarks: &remarks, next: ("to answer", &next) };
+    let facts =
+        ShownMessage { envelope, sender, time: opened.time, remarks: &remarks, next: ("to answer", &next) };
     let left = wanted.keep || stays || opened.folder != Folder::Inbox;
     let path = me.mailbox.path(if left { opened.folder } else { Folder::Archive }, &opened.name);
     let path = path.display().to_string();
@@ -112,7 +113,7 @@ pub(super) struct Reply {
     priority: Priority,
 }
 
-pub(super) fn reply(desk: &Desk, wanted: Reply, deeds: &Deeds) -> post::Result<Answer> {
+pub(super) fn reply(desk: &Desk, wanted: Reply, deeds: &AfterSend) -> post::Result<Answer> {
     let (post, me) = desk.post_and_me()?;
     post.find(&me, &wanted.id)?;
     let letter = letter(&post, wanted.text, wanted.subject, wanted.priority)?;

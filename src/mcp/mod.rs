@@ -26,6 +26,6 @@ mod strangers;
 mod tools;
 
 pub use desk::Desk;
-pub use http::{Door, serve as serve_http};
+pub use http::{HttpBinding, serve as serve_http};
 pub use stdio::{serve as serve_stdio, serve_over};
 pub use tools::definitions;

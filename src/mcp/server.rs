@@ -20,7 +20,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, interval_at};
 
 use super::desk::Desk;
-use super::evidence::{Deeds, Gate};
+use super::evidence::{AfterSend, WriteLock};
 use super::resources::{self, Which};
 use super::{calls, tools};
 use crate::wait::Stop;
@@ -35,7 +35,7 @@ const WATCHES: usize = 16;
 #[derive(Debug)]
 pub(super) struct Server {
     desk: Desk,
-    gate: Gate,
+    gate: WriteLock,
     /// The watches of clients that subscribe by a call, by URI.
     watches: Mutex<HashMap<String, Ends>>,
 }
@@ -51,7 +51,7 @@ impl Drop for Ends {
 }
 
 impl Server {
-    pub(super) fn new(desk: Desk, gate: Gate) -> Self {
+    pub(super) fn new(desk: Desk, gate: WriteLock) -> Self {
         Self { desk, gate, watches: Mutex::default() }
     }
 
@@ -146,7 +146,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let desk = self.desk(&context).await;
-        let (stop, deeds) = (stop()?, Deeds::of(&context.extensions));
+        let (stop, deeds) = (stop()?, AfterSend::of(&context.extensions));
         let _ends = Ends(stop.clone());
         let name = request.name.clone();
         let mut call = spawn_blocking(move || {
@@ -263,7 +263,7 @@ impl ServerHandler for Server {
     }
 }
 
-impl Deeds {
+impl AfterSend {
     /// The deeds of a request, over either transport.
     fn of(extensions: &rmcp::model::Extensions) -> Self {
         let parts = extensions.get::<hyper::http::request::Parts>();
@@ -273,6 +273,6 @@ impl Deeds {
 }
 
 /// A gate that nothing holds: over HTTP the deeds are done before the last byte is sent.
-pub(super) fn open_gate() -> Gate {
+pub(super) fn open_gate() -> WriteLock {
     Arc::default()
 }

@@ -9,7 +9,7 @@ use rmcp::transport::io::stdio_pipes;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::desk::Desk;
-use super::evidence::{Gate, Watched};
+use super::evidence::{Watched, WriteLock};
 use super::server::Server;
 
 /// Serves until the input ends.
@@ -26,7 +26,7 @@ where
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let (input, output) = open();
-        let gate = Gate::default();
+        let gate = WriteLock::default();
         let transport = Watched::new(AsyncRwTransport::new_server(input, output), Arc::clone(&gate));
         match Server::new(desk, gate).serve(transport).await {
             Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),

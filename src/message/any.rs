@@ -2,7 +2,7 @@
 //!
 //! [`parse`] reads a whole message and [`parse_head`] its beginning; [`bare`] makes a message of a file without
 //! frontmatter. A field that a protocol lacks travels as an extra field of the same name, and is restored on reading.
-//! Data of only one protocol is kept in [`Native`]. `convert` turns a message of one protocol into one of another, and
+//! Data of only one protocol is kept in [`ProtocolFields`]. `convert` turns a message of one protocol into one of another, and
 //! ensures that no value can become a field on the way.
 
 mod convert;
@@ -10,7 +10,7 @@ mod convert;
 pub use convert::{foreign, of_request, of_task, subject_of_task, to_maildir, to_request, to_task};
 
 pub use super::envelope::Head;
-use super::envelope::{self, Envelope, Message, Native, Priority};
+use super::envelope::{self, Envelope, Message, Priority, ProtocolFields};
 use super::frontmatter::{self, ParseError};
 use super::liberal::UNKNOWN;
 use super::{Protocol, maildir, tree, workspace};
@@ -90,7 +90,7 @@ pub fn bare(bytes: &[u8]) -> Result<Message, ParseError> {
         priority: Priority::Normal,
         channel: None,
         extra: vec![],
-        native: Native::Maildir,
+        native: ProtocolFields::Maildir,
         doubts: vec!["it has no frontmatter; the sender is unknown".to_owned()],
     };
     Ok(Message { envelope, body: body.to_owned() })

@@ -17,7 +17,7 @@ fn sample(reply_to: Option<&str>) -> Envelope {
             ("step".into(), "2".into()),
             ("x-note".into(), "n".into()),
         ],
-        native: Native::Maildir,
+        native: ProtocolFields::Maildir,
         doubts: vec![],
     }
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::envelope::{self, BadValue, Envelope, Native, Priority, check_value};
+use super::envelope::{self, BadValue, Envelope, Priority, ProtocolFields, check_value};
 use super::step::Step;
 use super::tree::{self, Status, Task};
 use super::unwritable::Unwritable;
@@ -83,7 +83,7 @@ fn native(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
         priority: parts.priority,
         channel: parts.channel.clone(),
         extra,
-        native: Native::Maildir,
+        native: ProtocolFields::Maildir,
         doubts: vec![],
     };
     Ok(maildir::render(&envelope, &parts.body)?)

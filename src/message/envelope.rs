@@ -59,7 +59,7 @@ pub struct Envelope {
     /// Fields of no protocol, in the order they were found.
     pub extra: Vec<(String, String)>,
     /// The data of only its own protocol.
-    pub native: Native,
+    pub native: ProtocolFields,
     /// The reader's guesses, one short sentence each. Empty for all messages that Postroom writes.
     pub doubts: Vec<String>,
 }
@@ -77,17 +77,20 @@ pub enum Head {
 impl Envelope {
     /// Whether a reply only says that a newer request replaced its question.
     pub fn is_superseded(&self) -> bool {
-        matches!(&self.native, Native::Workspace { kind: workspace::Kind::Reply, superseded: true, .. })
+        matches!(
+            &self.native,
+            ProtocolFields::Workspace { kind: workspace::Kind::Reply, superseded: true, .. }
+        )
     }
 
     /// Whether it is written in the native protocol.
     pub fn is_native(&self) -> bool {
-        self.native == Native::Maildir
+        self.native == ProtocolFields::Maildir
     }
 
     /// Whether its sender named no reply route although its protocol has one.
     pub fn wants_no_reply(&self) -> bool {
-        matches!(&self.native, Native::Workspace { reply: None, .. })
+        matches!(&self.native, ProtocolFields::Workspace { reply: None, .. })
     }
 
     /// Whether it is an answer without fields beyond its protocol, as one written by hand.
@@ -100,15 +103,15 @@ impl Envelope {
     pub fn called(&self, file: &str) -> String {
         let digits = |text: &str| text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
         match &self.native {
-            Native::Maildir => match super::file_name::short(file) {
+            ProtocolFields::Maildir => match super::file_name::short(file) {
                 Some(short) => short.to_owned(),
                 None => super::visible::line(self.id.as_str()),
             },
-            Native::Workspace { request, .. } if digits(request) && file == request => {
+            ProtocolFields::Workspace { request, .. } if digits(request) && file == request => {
                 request[..8].to_owned()
             }
-            Native::Workspace { .. } => super::visible::line(file),
-            Native::Tree { id, .. } => super::visible::line(id),
+            ProtocolFields::Workspace { .. } => super::visible::line(file),
+            ProtocolFields::Tree { id, .. } => super::visible::line(id),
         }
     }
 
@@ -120,7 +123,7 @@ impl Envelope {
 
 /// The data of only one protocol that an answer in that protocol needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Native {
+pub enum ProtocolFields {
     #[default]
     Maildir,
     Workspace {
@@ -139,7 +142,7 @@ pub enum Native {
     },
 }
 
-impl Native {
+impl ProtocolFields {
     pub fn protocol(&self) -> Protocol {
         match self {
             Self::Maildir => Protocol::Maildir,

@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 
 /// The facts shown around a body.
 #[derive(Debug)]
-pub struct Facts<'a> {
+pub struct ShownMessage<'a> {
     pub envelope: &'a Envelope,
     /// The sender's name if the registry knows one, else its id.
     pub sender: &'a str,
@@ -45,7 +45,13 @@ pub fn nonce(body: &str, mut draw: impl FnMut() -> u64) -> String {
 }
 
 /// The message as text for an agent, or for a person's terminal if `for_terminal`.
-pub fn render(facts: &Facts<'_>, body: &str, nonce: &str, extent: Extent<'_>, for_terminal: bool) -> String {
+pub fn render(
+    facts: &ShownMessage<'_>,
+    body: &str,
+    nonce: &str,
+    extent: Extent<'_>,
+    for_terminal: bool,
+) -> String {
     let mut out = head(facts);
     let (shown, whole) = match extent {
         Extent::Whole => (body, None),
@@ -76,7 +82,7 @@ pub fn render(facts: &Facts<'_>, body: &str, nonce: &str, extent: Extent<'_>, fo
     out
 }
 
-fn head(facts: &Facts<'_>) -> String {
+fn head(facts: &ShownMessage<'_>) -> String {
     let envelope = facts.envelope;
     let mut out = String::with_capacity(512);
     let mut line = |key: &str, value: &str| {
@@ -125,7 +131,7 @@ pub fn body_of(rendered: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::envelope::Native;
+    use crate::message::envelope::ProtocolFields;
     use crate::name::MessageId;
     use proptest::prelude::*;
 
@@ -139,11 +145,11 @@ mod tests {
             priority: Priority::Normal,
             channel: None,
             extra: vec![],
-            native: Native::Maildir,
+            native: ProtocolFields::Maildir,
             doubts: vec![],
         };
         let time = Timestamp::from_parts(0, 0);
-        let facts = Facts {
+        let facts = ShownMessage {
             envelope: &envelope,
             sender: "bob",
             time,

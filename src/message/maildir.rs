@@ -6,7 +6,7 @@
 //! is from `unknown`, one without `msg_id` gets an id derived from all of its bytes; both are doubts.
 
 use super::Protocol;
-use super::envelope::{Envelope, Head, Message, Native, Priority, VALUE_LIMIT};
+use super::envelope::{Envelope, Head, Message, Priority, ProtocolFields, VALUE_LIMIT};
 use super::frontmatter::{self, Field, ParseError};
 use super::liberal::{self, UNKNOWN};
 use super::unwritable::{RawHeader, Unwritable};
@@ -114,7 +114,7 @@ fn envelope(
             .filter(|f| !OWN.contains(&f.key))
             .map(|f| (f.key.to_owned(), f.value.to_owned()))
             .collect(),
-        native: Native::Maildir,
+        native: ProtocolFields::Maildir,
         doubts,
     }))
 }
@@ -141,7 +141,7 @@ mod tests {
             priority: Priority::Normal,
             channel: None,
             extra: vec![],
-            native: Native::Maildir,
+            native: ProtocolFields::Maildir,
             doubts: vec![],
         }
     }

@@ -24,7 +24,7 @@ pub mod visible;
 pub mod workspace;
 pub mod yaml;
 
-pub use envelope::{Envelope, Head, Message, Native, Priority};
+pub use envelope::{Envelope, Head, Message, Priority, ProtocolFields};
 pub use file_name::FileName;
 pub use frontmatter::ParseError;
 pub use protocol::Protocol;

@@ -41,7 +41,7 @@ pub enum Adoption {
 
 /// A mailbox as it was found.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundInbox {
     pub(super) name: String,
     /// A second name, used if it is free.
     pub(super) alias: Option<String>,
@@ -60,10 +60,10 @@ impl Post {
         if found.is_empty() {
             return Err(Error::NothingToAdopt { path: path.display().to_string() });
         }
-        let named = |found: Found| match prefix {
+        let named = |found: FoundInbox| match prefix {
             // The short name keeps working if no other mailbox has it.
             Some(prefix) => {
-                Found { name: format!("{prefix}.{}", found.name), alias: Some(found.name), ..found }
+                FoundInbox { name: format!("{prefix}.{}", found.name), alias: Some(found.name), ..found }
             }
             None => found,
         };
@@ -71,7 +71,7 @@ impl Post {
     }
 
     /// Registers the mailboxes that were found, each if possible.
-    pub(super) fn adopt_all(&self, found: Vec<Found>) -> Result<Vec<Adopted>> {
+    pub(super) fn adopt_all(&self, found: Vec<FoundInbox>) -> Result<Vec<Adopted>> {
         let mut editing = Editing::begin(self.room.root())?;
         let (mut adopted, mut new) = (vec![], vec![]);
         for found in found {
@@ -79,7 +79,7 @@ impl Post {
             if let Adoption::New(id) = &state {
                 new.push((id.clone(), found.name.clone()));
             }
-            let Found { name, protocol, inbox, .. } = found;
+            let FoundInbox { name, protocol, inbox, .. } = found;
             adopted.push(Adopted { name, protocol, inbox, state });
         }
         if new.is_empty() {
@@ -94,7 +94,7 @@ impl Post {
         Ok(adopted)
     }
 
-    fn adopt_one(&self, registry: &mut Registry, found: &Found) -> Result<Adoption> {
+    fn adopt_one(&self, registry: &mut Registry, found: &FoundInbox) -> Result<Adoption> {
         let inbox = found.inbox.display().to_string();
         if let Some(entry) = registry.entries.iter().find(|entry| entry.inbox == inbox) {
             return Ok(Adoption::Already(entry.id.clone()));
@@ -156,7 +156,7 @@ impl Post {
         })
     }
 
-    fn look_for_mailboxes(&self, path: &Path) -> Result<Vec<Found>> {
+    fn look_for_mailboxes(&self, path: &Path) -> Result<Vec<FoundInbox>> {
         // The user may name the directory of the protocol itself, or its parent.
         let project = match path.file_name().and_then(|name| name.to_str()) {
             Some(MAILBOX | TREE) => path.parent().unwrap_or(path),
@@ -169,7 +169,7 @@ impl Post {
         let inbox = workspace::inbox_of(project);
         if is_directory(&inbox)? {
             let name = project.file_name().and_then(|name| name.to_str()).unwrap_or("workspace");
-            found.push(Found {
+            found.push(FoundInbox {
                 name: name.to_owned(),
                 alias: None,
                 id: None,
@@ -245,8 +245,8 @@ fn ignore(project: &Dir) -> Result<()> {
 }
 
 /// The agents of a tree, with the descriptions from their own files.
-pub(super) fn agents(tree: &Tree) -> Result<Vec<Found>> {
-    let found = |agent: MailboxId| Found {
+pub(super) fn agents(tree: &Tree) -> Result<Vec<FoundInbox>> {
+    let found = |agent: MailboxId| FoundInbox {
         name: agent.to_string(),
         alias: None,
         id: None,
@@ -258,7 +258,7 @@ pub(super) fn agents(tree: &Tree) -> Result<Vec<Found>> {
 }
 
 /// The mailboxes of a native root, under the names in its registry.
-fn rooms(root: &Dir) -> Result<Vec<Found>> {
+fn rooms(root: &Dir) -> Result<Vec<FoundInbox>> {
     let mut ids = super::locate::mailbox_ids(root)?;
     let is_folder = |path: &str| {
         root.stat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
@@ -271,7 +271,7 @@ fn rooms(root: &Dir) -> Result<Vec<Found>> {
     };
     let found = |id: MailboxId| {
         let entry = registry.by_id(&id);
-        Found {
+        FoundInbox {
             name: entry.map_or_else(|| id.to_string(), |entry| entry.name.clone()),
             alias: None,
             protocol: Protocol::Maildir,

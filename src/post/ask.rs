@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::claim::is_bounce;
-use super::trace::State;
+use super::trace::MessageState;
 use super::{Awaited, Destination, Error, Filter, Letter, Me, Opened, Outcome, Post, Receipt, Result};
 use crate::mailbox::Folder;
 use crate::name::MailboxId;
@@ -18,7 +18,7 @@ pub struct Asked {
     /// The answer says that processing of the question was given up.
     pub bounced: bool,
     /// The state of the question at the timeout.
-    pub state: Option<State>,
+    pub state: Option<MessageState>,
 }
 
 /// The event that a sender may wait for.
@@ -32,10 +32,10 @@ pub enum Until {
 /// How a wait for the fate of a message ended.
 #[derive(Debug)]
 pub enum Fate {
-    Reached(State),
+    Reached(MessageState),
     /// It cannot happen any more: the message failed, or was archived unread.
-    Missed(State),
-    TimedOut(Option<State>),
+    Missed(MessageState),
+    TimedOut(Option<MessageState>),
 }
 
 impl Post {
@@ -61,7 +61,7 @@ impl Post {
     }
 
     /// The state of a sent message; `None` if it cannot be found.
-    fn state_of_sent(&self, receipt: &Receipt) -> Result<Option<State>> {
+    fn state_of_sent(&self, receipt: &Receipt) -> Result<Option<MessageState>> {
         match &receipt.to {
             Destination::Here(to) => self.state_of(receipt.id.as_str(), to.as_str()),
             Destination::Elsewhere { id, room } => {
@@ -92,16 +92,16 @@ impl Post {
 
     /// The reason for a bounce that has arrived. The bounce is sent before the message leaves its claim, so the reason
     /// may be recorded a moment later.
-    fn given_up(&self, receipt: &Receipt) -> Result<State> {
+    fn given_up(&self, receipt: &Receipt) -> Result<MessageState> {
         let clock = self.room.clock();
         let start = clock.boot();
         while clock.boot().saturating_sub(start) < GRACE {
-            if let Some(failed @ State::Failed(_)) = self.state_of_sent(receipt)? {
+            if let Some(failed @ MessageState::Failed(_)) = self.state_of_sent(receipt)? {
                 return Ok(failed);
             }
             crate::mailbox::pause(Duration::from_millis(20));
         }
-        Ok(State::Failed("it was given up; the bounce says why".to_owned()))
+        Ok(MessageState::Failed("it was given up; the bounce says why".to_owned()))
     }
 
     /// Blocks until a sent message has reached this state. `alone`: no other copy was sent, so an answer from anyone is
@@ -119,7 +119,7 @@ impl Post {
             let from = receipt.to.id().filter(|_| !alone).cloned();
             return Ok(match self.await_answer(me, receipt, from, timeout)? {
                 Some(answer) if is_bounce(&answer.message.envelope) => Fate::Missed(self.given_up(receipt)?),
-                Some(answer) => Fate::Reached(State::Answered(answer.time.to_string())),
+                Some(answer) => Fate::Reached(MessageState::Answered(answer.time.to_string())),
                 None => Fate::TimedOut(state()?),
             });
         }
@@ -137,21 +137,27 @@ impl Post {
             let now = state()?;
             let waited = clock.boot().saturating_sub(start);
             match now {
-                Some(State::Shown(_) | State::Done(_) | State::Answered(_)) => return Ok(reached(now)),
-                Some(State::Claimed(_) | State::Working) if until == Until::Shown => return Ok(reached(now)),
-                Some(State::Filed(_) | State::Failed(_)) => {
-                    return Ok(Fate::Missed(now.unwrap_or(State::NoEvidence)));
+                Some(MessageState::Shown(_) | MessageState::Done(_) | MessageState::Answered(_)) => {
+                    return Ok(reached(now));
+                }
+                Some(MessageState::Claimed(_) | MessageState::Working) if until == Until::Shown => {
+                    return Ok(reached(now));
+                }
+                Some(MessageState::Filed(_) | MessageState::Failed(_)) => {
+                    return Ok(Fate::Missed(now.unwrap_or(MessageState::NoEvidence)));
                 }
                 // The journal's line follows the move. After this delay no explanation will come.
-                Some(State::NoEvidence)
+                Some(MessageState::NoEvidence)
                     if clock.boot() > *unexplained.get_or_insert(clock.boot()) + GRACE =>
                 {
                     return Ok(reached(now));
                 }
-                Some(State::NoEvidence) => watch = Watch::polling(Duration::from_millis(50)),
+                Some(MessageState::NoEvidence) => watch = Watch::polling(Duration::from_millis(50)),
                 // Claimed and not done: no event tells the end, so the state is polled.
-                Some(State::Claimed(_) | State::Working) => watch = Watch::polling(Duration::from_secs(1)),
-                Some(State::Queued) | None => {}
+                Some(MessageState::Claimed(_) | MessageState::Working) => {
+                    watch = Watch::polling(Duration::from_secs(1))
+                }
+                Some(MessageState::Queued) | None => {}
             }
             if waited >= timeout {
                 return Ok(Fate::TimedOut(now));
@@ -164,6 +170,6 @@ impl Post {
 /// How long after a move the journal may still record the reason.
 const GRACE: Duration = Duration::from_secs(2);
 
-fn reached(state: Option<State>) -> Fate {
-    Fate::Reached(state.unwrap_or(State::NoEvidence))
+fn reached(state: Option<MessageState>) -> Fate {
+    Fate::Reached(state.unwrap_or(MessageState::NoEvidence))
 }

@@ -16,7 +16,7 @@ use crate::name::MailboxId;
 const BATCH: usize = 128;
 
 /// One folder of a mailbox.
-pub(super) struct Place {
+pub(super) struct SearchedFolder {
     pub(super) dir: Dir,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) folder: Folder,
@@ -25,7 +25,7 @@ pub(super) struct Place {
 /// Some files of one mailbox.
 pub(super) struct Batch {
     pub(super) turn: Turn,
-    places: Arc<Vec<Place>>,
+    places: Arc<Vec<SearchedFolder>>,
     files: Vec<File>,
 }
 
@@ -46,18 +46,18 @@ struct File {
 /// The remaining files of a mailbox.
 struct Listed {
     turn: Turn,
-    places: Arc<Vec<Place>>,
+    places: Arc<Vec<SearchedFolder>>,
     /// Oldest first, because they are taken from the end.
     files: Vec<File>,
 }
 
 pub(super) struct Candidates<'a> {
     post: &'a Post,
-    state: Mutex<State>,
+    state: Mutex<Progress>,
     changed: Condvar,
 }
 
-struct State {
+struct Progress {
     mailboxes: std::iter::Enumerate<std::vec::IntoIter<MailboxId>>,
     ready: VecDeque<Listed>,
     /// How many workers are listing a mailbox.
@@ -78,7 +78,7 @@ impl Turn {
 
 impl Batch {
     /// The files, newest first.
-    pub(super) fn files(&self) -> impl Iterator<Item = (&Place, &str)> {
+    pub(super) fn files(&self) -> impl Iterator<Item = (&SearchedFolder, &str)> {
         self.files.iter().rev().map(|file| (&self.places[file.place], file.name.as_str()))
     }
 }
@@ -86,7 +86,7 @@ impl Batch {
 impl<'a> Candidates<'a> {
     pub(super) fn new(post: &'a Post, mailboxes: Vec<MailboxId>) -> Self {
         let mailboxes = mailboxes.into_iter().enumerate();
-        let state = Mutex::new(State { mailboxes, ready: VecDeque::new(), listing: 0 });
+        let state = Mutex::new(Progress { mailboxes, ready: VecDeque::new(), listing: 0 });
         Self { post, state, changed: Condvar::new() }
     }
 
@@ -114,13 +114,13 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Progress> {
         // A worker that panicked ends the search anyway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl Progress {
     fn take(&mut self) -> Option<Batch> {
         let listed = self.ready.front_mut()?;
         let files = listed.files.split_off(listed.files.len().saturating_sub(BATCH));
@@ -152,7 +152,7 @@ fn list(post: &Post, number: usize, id: &MailboxId) -> Result<Listed> {
                     files.push(File { name: name.to_owned(), place: places.len() });
                 }
             })?;
-            places.push(Place { dir, mailbox: Arc::clone(&mailbox), folder });
+            places.push(SearchedFolder { dir, mailbox: Arc::clone(&mailbox), folder });
         }
     }
     files.sort_unstable_by(|a, b| a.name.cmp(&b.name));

@@ -75,7 +75,7 @@ impl Post {
                 Err(e) if e.is_missing() || !matches!(e, mailbox::Error::Io { .. }) => continue,
                 other => other?,
             };
-            let is_new = |found: &super::adopt::Found| {
+            let is_new = |found: &super::adopt::FoundInbox| {
                 !self.entries().iter().any(|e| Path::new(&e.inbox) == found.inbox)
                     && !self.registered().is_ok_and(|r| r.is_taken(&found.name, None))
             };

@@ -2,7 +2,7 @@
 
 use super::claim::{BOUNCE, Held, is_bounce};
 use super::reply::answered_before;
-use super::{Error, Found, HOPS, Letter, Me, Outcome, Post, Receipt, Result};
+use super::{Error, FoundMessage, HOPS, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
 use crate::mailbox::Folder;
 use crate::mailbox::claim::Attempt;
@@ -203,8 +203,8 @@ fn one_hop_more(asked: &Envelope) -> Vec<(String, String)> {
     hops.map(|hops| (HOPS.to_owned(), hops.saturating_add(1).to_string())).into_iter().collect()
 }
 
-fn found(held: &Held) -> Found {
-    Found { folder: Folder::Claimed(held.token), name: held.terms.file.clone() }
+fn found(held: &Held) -> FoundMessage {
+    FoundMessage { folder: Folder::Claimed(held.token), name: held.terms.file.clone() }
 }
 
 /// Whether an error is permanent: there is nobody to notify.

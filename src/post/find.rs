@@ -7,14 +7,14 @@ use crate::message::file_name;
 
 /// The location of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundMessage {
     pub folder: Folder,
     pub name: String,
 }
 
 impl Post {
     /// The one message of this mailbox that `reference` names.
-    pub fn find(&self, me: &Me, reference: &str) -> Result<Found> {
+    pub fn find(&self, me: &Me, reference: &str) -> Result<FoundMessage> {
         match self.find_anywhere(me, reference) {
             // It may be where a sender of another protocol had to put it. A second look finds a message that moved into
             // a folder which was already searched.
@@ -26,7 +26,7 @@ impl Post {
         }
     }
 
-    fn find_anywhere(&self, me: &Me, reference: &str) -> Result<Found> {
+    fn find_anywhere(&self, me: &Me, reference: &str) -> Result<FoundMessage> {
         // Unread mail comes first: an old message with the same prefix is not meant.
         match self.find_first(me, reference, [Folder::Inbox, Folder::Archive]) {
             Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => self.find_elsewhere(me, reference),
@@ -42,7 +42,7 @@ impl Post {
     }
 
     /// Searches claimed and failed messages last.
-    fn find_elsewhere(&self, me: &Me, reference: &str) -> Result<Found> {
+    fn find_elsewhere(&self, me: &Me, reference: &str) -> Result<FoundMessage> {
         let seen = [Folder::Inbox, Folder::Archive];
         // Unreadable files are found too, so that the fault can be reported.
         let left = me.mailbox.folders()?.into_iter().filter(|folder| !seen.contains(folder));
@@ -62,7 +62,7 @@ impl Post {
     }
 
     /// The one message that `reference` names in the first folder that has one.
-    pub(super) fn find_first(&self, me: &Me, reference: &str, folders: [Folder; 2]) -> Result<Found> {
+    pub(super) fn find_first(&self, me: &Me, reference: &str, folders: [Folder; 2]) -> Result<FoundMessage> {
         match self.find_in(me, reference, folders[0]) {
             Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => {
                 self.find_in(me, reference, folders[1])
@@ -72,11 +72,11 @@ impl Post {
     }
 
     /// The one message of one folder that `reference` names.
-    pub(super) fn find_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<Found> {
+    pub(super) fn find_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<FoundMessage> {
         let mut found = self.matches(me, folder, reference)?;
         match found.len() {
             0 => Err(self.no_match(reference)),
-            1 => Ok(Found { folder, name: found.swap_remove(0) }),
+            1 => Ok(FoundMessage { folder, name: found.swap_remove(0) }),
             _ => Err(Error::AmbiguousMessage {
                 reference: clip(reference),
                 matches: found.iter().take(8).map(|name| self.full_id(me, folder, name)).collect(),

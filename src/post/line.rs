@@ -1,7 +1,7 @@
 //! Lines: one item per line, stable for scripts and cheap for models. The MCP server and the command line without a
 //! terminal print the same lines.
 
-use super::{Branch, Listed, Outcome, Post, Receipt, Sent, State};
+use super::{Branch, Listed, MessageState, Outcome, Post, Receipt, Sent};
 use crate::mailbox::presence::Presence;
 use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::{Priority, visible};
@@ -106,20 +106,20 @@ pub fn second(time: &str) -> String {
 }
 
 /// Where a copy of a message is and what became of it, in words.
-pub fn of_state(post: &Post, state: &State) -> String {
+pub fn of_state(post: &Post, state: &MessageState) -> String {
     match state {
-        State::Queued => "queued, unread".to_owned(),
-        State::Claimed(terms) => {
+        MessageState::Queued => "queued, unread".to_owned(),
+        MessageState::Claimed(terms) => {
             let owner = visible::line(post.name_of(&terms.owner));
             format!("claimed by {owner} until {}, attempt {}", visible::line(&terms.ends), terms.attempt)
         }
-        State::Working => "in progress".to_owned(),
-        State::Shown(time) => format!("shown {}", visible::line(time)),
-        State::Done(time) => format!("done {}", visible::line(time)),
-        State::Answered(time) => format!("answered {}", visible::line(time)),
-        State::Filed(time) => format!("filed away unread {}", visible::line(time)),
-        State::Failed(why) => format!("failed: {}", visible::line(why)),
-        State::NoEvidence => "archived; no evidence how".to_owned(),
+        MessageState::Working => "in progress".to_owned(),
+        MessageState::Shown(time) => format!("shown {}", visible::line(time)),
+        MessageState::Done(time) => format!("done {}", visible::line(time)),
+        MessageState::Answered(time) => format!("answered {}", visible::line(time)),
+        MessageState::Filed(time) => format!("filed away unread {}", visible::line(time)),
+        MessageState::Failed(why) => format!("failed: {}", visible::line(why)),
+        MessageState::NoEvidence => "archived; no evidence how".to_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::claim::FIRST;
 use super::walk::Walk;
-use super::{Error, Found, Me, Post, Result};
+use super::{Error, FoundMessage, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
 use crate::mailbox::Folder;
@@ -85,9 +85,9 @@ impl Post {
         self.open_found(me, reference, true, self.find_in(me, reference, folder)?)
     }
 
-    fn open_found(&self, me: &Me, reference: &str, peek: bool, found: Found) -> Result<Opened> {
+    fn open_found(&self, me: &Me, reference: &str, peek: bool, found: FoundMessage) -> Result<Opened> {
         self.may_open(&me.id)?;
-        let Found { folder, name } = found;
+        let FoundMessage { folder, name } = found;
         match self.message(&me.mailbox, folder, &name) {
             Ok(Some((message, time))) => Ok(self.opened(me, folder, &name, message, time)),
             // Another process archived it between the look and the opening; the archive has it.
@@ -151,7 +151,7 @@ impl Post {
     }
 
     /// The found message, unless the file is not a message.
-    pub(super) fn readable(&self, me: &Me, found: Found) -> Result<Found> {
+    pub(super) fn readable(&self, me: &Me, found: FoundMessage) -> Result<FoundMessage> {
         if found.folder == Folder::Quarantine
             && let Err(broken) = self.message(&me.mailbox, found.folder, &found.name)
         {
@@ -162,12 +162,12 @@ impl Post {
     }
 
     /// The message to be moved to `to`; one that is already there is found last.
-    pub fn find_to_file(&self, me: &Me, reference: &str, to: Folder) -> Result<Found> {
+    pub fn find_to_file(&self, me: &Me, reference: &str, to: Folder) -> Result<FoundMessage> {
         match to {
             Folder::Inbox => match self.find_first(me, reference, [Folder::Archive, Folder::Inbox]) {
                 Err(e @ Error::NoMessage { .. }) => match self.find(me, reference) {
                     Ok(found) if matches!(found.folder, Folder::Archive | Folder::Inbox) => Ok(found),
-                    Ok(Found { folder: Folder::Claimed(_) | Folder::Working, .. }) => {
+                    Ok(FoundMessage { folder: Folder::Claimed(_) | Folder::Working, .. }) => {
                         Err(Error::NotUnread { reference: reference.to_owned(), folder: "claimed" })
                     }
                     Err(failing @ Error::Failing { .. }) => Err(failing),
@@ -176,7 +176,7 @@ impl Post {
                 other => other,
             },
             _ => match self.readable(me, self.find(me, reference)?)? {
-                Found { folder: Folder::Claimed(_), .. } => {
+                FoundMessage { folder: Folder::Claimed(_), .. } => {
                     Err(Error::NotUnread { reference: reference.to_owned(), folder: "claimed" })
                 }
                 found => Ok(found),
@@ -185,7 +185,7 @@ impl Post {
     }
 
     /// Archives a message unread, or moves it back. `false` if it was already there.
-    pub fn file(&self, me: &Me, reference: &str, to: Folder) -> Result<(Found, bool)> {
+    pub fn file(&self, me: &Me, reference: &str, to: Folder) -> Result<(FoundMessage, bool)> {
         self.room.may_write()?;
         if to == Folder::Archive
             && let Some(Archived { name, id, how }) = me.mailbox.archive_named(reference)?
@@ -197,7 +197,7 @@ impl Post {
                 ArchivedHow::Now => self.record_move("archived", me, id.as_str(), &name),
                 ArchivedHow::Before => {}
             }
-            return Ok((Found { folder: to, name }, how == ArchivedHow::Now));
+            return Ok((FoundMessage { folder: to, name }, how == ArchivedHow::Now));
         }
         // Another process may move it between the look and the move.
         for _ in 0..8 {
@@ -209,7 +209,7 @@ impl Post {
     }
 
     /// Moves a message that was found. `None` if it is no longer there.
-    fn file_found(&self, me: &Me, found: Found, to: Folder) -> Result<Option<(Found, bool)>> {
+    fn file_found(&self, me: &Me, found: FoundMessage, to: Folder) -> Result<Option<(FoundMessage, bool)>> {
         if found.folder == to {
             // The run that moved it may have been interrupted before the sync.
             me.mailbox.sync_moved(to, &found.name)?;
@@ -230,7 +230,7 @@ impl Post {
         let Some(name) = me.mailbox.shift(&found.name, found.folder, to)? else { return Ok(None) };
         let event = if to == Folder::Archive { "archived" } else { "unarchived" };
         self.record_move(event, me, &id, &name);
-        Ok(Some((Found { name, ..found }, true)))
+        Ok(Some((FoundMessage { name, ..found }, true)))
     }
 
     pub(super) fn record_move(&self, event: &str, me: &Me, id: &str, file: &str) {

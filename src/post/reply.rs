@@ -5,7 +5,7 @@
 //! (format.md §5.4). Replies of one mailbox are serialised.
 
 use super::collect::inherited;
-use super::{Destination, Error, Found, Letter, Me, Outcome, Post, Receipt, Result};
+use super::{Destination, Error, FoundMessage, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::hex;
 use crate::mailbox::delivery::REPLY_PATH;
 use crate::mailbox::lock::Lock;
@@ -63,7 +63,7 @@ impl Post {
     }
 
     /// Ends an answered question. A failed one may have been moved back to the unread mail meanwhile.
-    fn finish_answered(&self, me: &Me, found: &Found, asked: &MessageId) -> Result<bool> {
+    fn finish_answered(&self, me: &Me, found: &FoundMessage, asked: &MessageId) -> Result<bool> {
         if me.mailbox.finish(found.folder, &found.name, None)? {
             return Ok(true);
         }
@@ -79,7 +79,7 @@ impl Post {
     }
 
     /// Finds the message to answer. From here on no other process can end its claim, or return it because its lease expired.
-    fn begin_answer(&self, me: &Me, reference: &str) -> Result<(Found, Envelope, Option<Lock>)> {
+    fn begin_answer(&self, me: &Me, reference: &str) -> Result<(FoundMessage, Envelope, Option<Lock>)> {
         for _ in 0..=8 {
             let found = self.find(me, reference)?;
             self.check_owner(me, &me.mailbox, &found)?;
@@ -102,7 +102,7 @@ impl Post {
     }
 
     /// Only its owner may answer a claimed message: an answer cannot be withdrawn.
-    fn check_owner(&self, me: &Me, mailbox: &Mailbox, found: &Found) -> Result<()> {
+    fn check_owner(&self, me: &Me, mailbox: &Mailbox, found: &FoundMessage) -> Result<()> {
         if let Folder::Claimed(token) = found.folder
             && let Some(terms) = mailbox.terms(token)?.filter(|terms| terms.owner != me.id.as_str())
         {
@@ -116,7 +116,7 @@ impl Post {
     pub(super) fn keep_answer(
         &self,
         mailbox: &Mailbox,
-        found: &Found,
+        found: &FoundMessage,
         asked: &Envelope,
         letter: &Letter,
         failed: Option<&str>,
@@ -217,7 +217,7 @@ impl Post {
     }
 
     /// Adds file and line of the refused path to an error.
-    fn at_field(&self, me: &Me, found: &Found, e: Error) -> Error {
+    fn at_field(&self, me: &Me, found: &FoundMessage, e: Error) -> Error {
         let (field, why) = match e {
             Error::Disk(mailbox::Error::Destination { path, why }) => {
                 ("REPLY_INBOX_PATH", format!("{}: {why}", crate::message::visible::clip(&path, 200)))

@@ -9,7 +9,7 @@ use std::thread;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::candidates::{Candidates, Place, Turn};
+use super::candidates::{Candidates, SearchedFolder, Turn};
 use super::locate::Copy;
 use super::{Error, Post, Result};
 use crate::clock::Timestamp;
@@ -87,7 +87,7 @@ impl Post {
                     let mut buffer = vec![0; SKIMMED];
                     while let Some(batch) = candidates.next().transpose() {
                         let found = batch.map(|batch| {
-                            let look = |(place, name): (&Place, &str)| {
+                            let look = |(place, name): (&SearchedFolder, &str)| {
                                 look(self, query, place, name, limit, &mut buffer)
                             };
                             (batch.turn, batch.files().filter_map(look).collect())
@@ -127,7 +127,14 @@ const SKIMMED: usize = 64 * 1024;
 /// The most lines shown of one message.
 const LINES: usize = 5;
 
-fn look(post: &Post, query: &Query, place: &Place, name: &str, limit: u64, buffer: &mut [u8]) -> Option<Hit> {
+fn look(
+    post: &Post,
+    query: &Query,
+    place: &SearchedFolder,
+    name: &str,
+    limit: u64,
+    buffer: &mut [u8],
+) -> Option<Hit> {
     // Most files end here: a file that does not match is neither examined nor parsed.
     if place.dir.skim(name, buffer).is_some_and(|bytes| !query.pattern.is_match(bytes)) {
         return None;

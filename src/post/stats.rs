@@ -39,7 +39,7 @@ impl Post {
         let now = self.now();
         let seconds = i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
         let start = Timestamp::from_parts(now.seconds().saturating_sub(seconds), 0);
-        let mut counted = Counted { start, span, ..Counted::default() };
+        let mut counted = MailCounts { start, span, ..MailCounts::default() };
         for day in journal::days(&self.room)? {
             // Earlier days tell when something that ended within the span began.
             for event in journal::events(&self.room, &day, 0)?.0 {
@@ -57,7 +57,7 @@ impl Post {
     }
 }
 
-struct Counted {
+struct MailCounts {
     start: Timestamp,
     span: Duration,
     figures: BTreeMap<String, Figures>,
@@ -65,7 +65,7 @@ struct Counted {
     claimed: HashMap<(String, String), Timestamp>,
 }
 
-impl Default for Counted {
+impl Default for MailCounts {
     fn default() -> Self {
         let start = Timestamp::from_parts(0, 0);
         Self {
@@ -78,7 +78,7 @@ impl Default for Counted {
     }
 }
 
-impl Counted {
+impl MailCounts {
     fn of(&mut self, mailbox: &str) -> &mut Figures {
         self.figures
             .entry(mailbox.to_owned())
@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn waiting_ends_when_shown_and_work_when_done() {
         let at = |s: i64| Timestamp::from_parts(s, 0);
-        let mut counted = Counted { start: at(0), span: Duration::from_secs(240), ..Counted::default() };
+        let mut counted =
+            MailCounts { start: at(0), span: Duration::from_secs(240), ..MailCounts::default() };
         let event = |what: &str, by: &str, to: &str, mailbox: &str| Event {
             id: "m".into(),
             to: to.into(),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::claim::{BOUNCE, is_bounce};
-use super::trace::{GivenAnswer, State};
+use super::trace::{GivenAnswer, MessageState};
 use super::{Copy, Error, Me, Post, Result};
 use crate::journal::{self, Event};
 use crate::name::MessageId;
@@ -37,7 +37,7 @@ pub struct Sent {
     pub subject: String,
     pub time: String,
     /// `None` if it is no longer in that mailbox.
-    pub state: Option<State>,
+    pub state: Option<MessageState>,
 }
 
 type Graph = BTreeMap<String, Node>;
@@ -130,7 +130,7 @@ impl Post {
                         let noted = |e: &&Event| e.event == "answered" && e.id == node.id && e.by == *to;
                         let noted = events.iter().find(noted).map(|e| &e.time);
                         let given = || answers.iter().find(|a| a.from == *to).map(|a| &a.time);
-                        noted.or_else(given).map(|time| State::Answered(time.clone()))
+                        noted.or_else(given).map(|time| MessageState::Answered(time.clone()))
                     }
                 };
                 let (id, subject, time) = (node.id.clone(), node.subject.clone(), node.time.clone());

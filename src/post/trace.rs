@@ -38,13 +38,13 @@ pub struct GivenAnswer {
 #[derive(Debug)]
 pub struct Located {
     pub copy: Copy,
-    pub state: State,
+    pub state: MessageState,
     pub attempts: Vec<Attempt>,
 }
 
 /// The state of one copy, as far as there is evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum MessageState {
     Queued,
     Claimed(Box<Terms>),
     /// In progress by its own status, without a claim.
@@ -58,7 +58,7 @@ pub enum State {
     NoEvidence,
 }
 
-impl State {
+impl MessageState {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -120,7 +120,7 @@ impl Post {
     }
 
     /// The state of a message in one mailbox.
-    pub(super) fn state_of(&self, id: &str, mailbox: &str) -> Result<Option<State>> {
+    pub(super) fn state_of(&self, id: &str, mailbox: &str) -> Result<Option<MessageState>> {
         if let Some(other) = self.elsewhere(mailbox)? {
             return other.post.state_of(id, other.id.as_str());
         }
@@ -142,43 +142,49 @@ impl Post {
         let mailbox = self.mailbox(&copy.mailbox)?;
         let attempts = mailbox.attempts(&copy.header.name)?;
         let state = match copy.folder {
-            Folder::Inbox | Folder::Quarantine => State::Queued,
-            Folder::Working => State::Working,
-            Folder::Claimed(token) => {
-                mailbox.terms(token)?.map_or(State::Queued, |terms| State::Claimed(Box::new(terms)))
-            }
+            Folder::Inbox | Folder::Quarantine => MessageState::Queued,
+            Folder::Working => MessageState::Working,
+            Folder::Claimed(token) => mailbox
+                .terms(token)?
+                .map_or(MessageState::Queued, |terms| MessageState::Claimed(Box::new(terms))),
             Folder::Failed => {
                 let why = attempts.iter().rev().find(|a| a.how == "failed").map(|a| a.why.clone());
-                State::Failed(why.unwrap_or_default())
+                MessageState::Failed(why.unwrap_or_default())
             }
             Folder::Archive => self.archived(&mailbox, &copy, events, answers),
         };
         Ok(Located { copy, state, attempts })
     }
 
-    fn archived(&self, mailbox: &Mailbox, copy: &Copy, events: &[Event], answers: &[GivenAnswer]) -> State {
+    fn archived(
+        &self,
+        mailbox: &Mailbox,
+        copy: &Copy,
+        events: &[Event],
+        answers: &[GivenAnswer],
+    ) -> MessageState {
         let here = |e: &&Event| {
             e.file == copy.header.name
                 && (e.by == copy.mailbox.as_str() || e.mailbox == copy.mailbox.as_str())
         };
         let last = events.iter().rev().filter(here).find_map(|e| match e.event.as_str() {
-            "shown" => Some(State::Shown(e.time.clone())),
-            "done" => Some(State::Done(e.time.clone())),
-            "archived" => Some(State::Filed(e.time.clone())),
-            "answered" => Some(State::Answered(e.time.clone())),
+            "shown" => Some(MessageState::Shown(e.time.clone())),
+            "done" => Some(MessageState::Done(e.time.clone())),
+            "archived" => Some(MessageState::Filed(e.time.clone())),
+            "answered" => Some(MessageState::Answered(e.time.clone())),
             _ => None,
         });
         let answer = answers.iter().filter(|answer| answer.from == copy.mailbox.as_str());
         match (last, answer.map(|answer| &answer.time).min()) {
-            (Some(state @ (State::Done(_) | State::Answered(_))), _) => state,
+            (Some(state @ (MessageState::Done(_) | MessageState::Answered(_))), _) => state,
             // Whether it was read or archived before says less.
-            (_, Some(time)) => State::Answered(time.clone()),
+            (_, Some(time)) => MessageState::Answered(time.clone()),
             (Some(state), None) => state,
             // A status written by hand is evidence too.
             (None, None) => match mailbox.evidence(&copy.header.envelope) {
-                Some(Evidence::Answered(time)) => State::Answered(time),
-                Some(Evidence::Done) => State::Done("by its status".to_owned()),
-                None => State::NoEvidence,
+                Some(Evidence::Answered(time)) => MessageState::Answered(time),
+                Some(Evidence::Done) => MessageState::Done("by its status".to_owned()),
+                None => MessageState::NoEvidence,
             },
         }
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::output::{Found, Reading};
+use super::output::{AgentOutput, Reading};
 use super::presets::Preset;
 use crate::clock::Clock;
 use crate::os::{Handle, await_end};
@@ -41,7 +41,7 @@ pub struct Ended {
     pub timed_out: bool,
     /// Somebody else has decided about its message meanwhile.
     pub overtaken: bool,
-    pub found: Result<Found, String>,
+    pub found: Result<AgentOutput, String>,
     /// The last it said, for people: of its errors, if there were any.
     pub tail: String,
     /// The end of the output that `tail` is not of.
@@ -64,7 +64,7 @@ pub fn run(
     (out, err): (File, File),
     limit: Duration,
     clock: &dyn Clock,
-    mut look: impl FnMut(u32, &Found) -> Next,
+    mut look: impl FnMut(u32, &AgentOutput) -> Next,
 ) -> io::Result<Ended> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;

@@ -21,13 +21,13 @@ pub struct Reading {
     line: Vec<u8>,
     skipping: bool,
     tail: Vec<u8>,
-    found: Found,
+    found: AgentOutput,
     any_line: bool,
 }
 
 /// What an output says.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
+pub struct AgentOutput {
     pub text: String,
     pub session: Option<String>,
     pub cost: Option<f64>,
@@ -38,7 +38,7 @@ pub struct Found {
 impl Reading {
     pub fn new(preset: &Preset) -> Self {
         let preset = preset.clone();
-        let found = Found::default();
+        let found = AgentOutput::default();
         Self { preset, line: vec![], skipping: false, tail: vec![], found, any_line: false }
     }
 
@@ -68,7 +68,7 @@ impl Reading {
     }
 
     /// What is known now.
-    pub fn found(&self) -> &Found {
+    pub fn found(&self) -> &AgentOutput {
         &self.found
     }
 
@@ -78,7 +78,7 @@ impl Reading {
     }
 
     /// Everything, once the output has ended. `Err`: it is not what the preset expects.
-    pub fn end(mut self) -> Result<Found, String> {
+    pub fn end(mut self) -> Result<AgentOutput, String> {
         if self.preset.plain {
             self.found.text = String::from_utf8_lossy(&self.line).trim().to_owned();
             return Ok(self.found);
@@ -159,7 +159,7 @@ mod tests {
     use super::super::presets;
     use super::*;
 
-    fn read(preset: &str, output: &str) -> Result<Found, String> {
+    fn read(preset: &str, output: &str) -> Result<AgentOutput, String> {
         let preset = presets::named(preset).unwrap();
         let mut reading = Reading::new(&preset);
         // In pieces that cut lines anywhere.

@@ -25,7 +25,7 @@ pub use choice::Choice;
 pub use difference::difference;
 pub use item::{Item, Key, What, plain};
 pub use look::{Look, PLACES, described_agent};
-pub use record::{Record, State, Store};
+pub use record::{Record, Store, TrustState};
 pub use trusted::Trusted;
 
 pub type Result<T> = std::result::Result<T, Error>;

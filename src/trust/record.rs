@@ -85,14 +85,14 @@ pub struct Record {
 
 /// The state of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum TrustState {
     New,
     /// With the difference to the last trusted version; empty if that was too long to keep.
     Changed(Vec<String>),
     Unchanged,
 }
 
-impl State {
+impl TrustState {
     pub fn word(&self) -> &'static str {
         match self {
             Self::New => "new",
@@ -128,13 +128,13 @@ impl Record {
         self.entry(&item.key).is_some_and(|entry| entry.trusted.contains(&item.fingerprint()))
     }
 
-    pub fn state(&self, item: &Item) -> State {
+    pub fn state(&self, item: &Item) -> TrustState {
         match self.entry(&item.key) {
-            None => State::New,
-            Some(_) if self.trusts(item) => State::Unchanged,
+            None => TrustState::New,
+            Some(_) if self.trusts(item) => TrustState::Unchanged,
             Some(entry) => {
                 let changes = entry.last.as_ref().map(|last| difference(last, &item.description));
-                State::Changed(changes.unwrap_or_default())
+                TrustState::Changed(changes.unwrap_or_default())
             }
         }
     }
@@ -176,9 +176,9 @@ mod tests {
     fn versions_stay_until_they_are_revoked() {
         let (one, two, other) = (item(&["1"]), item(&["2"]), item(&["3"]));
         let mut record = Record::default();
-        assert_eq!(record.state(&one), State::New);
+        assert_eq!(record.state(&one), TrustState::New);
         record.trust(&one);
-        assert_eq!(record.state(&two), State::Changed(vec!["- 1".to_owned(), "+ 2".to_owned()]));
+        assert_eq!(record.state(&two), TrustState::Changed(vec!["- 1".to_owned(), "+ 2".to_owned()]));
         record.trust(&two);
         assert!(record.trusts(&one) && record.trusts(&two) && !record.trusts(&other));
         record.revoke(&one.key);
@@ -207,6 +207,6 @@ mod tests {
         let mut record = Record::default();
         record.trust(&long);
         assert!(record.trusts(&long));
-        assert_eq!(record.state(&short), State::Changed(vec![]));
+        assert_eq!(record.state(&short), TrustState::Changed(vec![]));
     }
 }

@@ -8,7 +8,7 @@ use crate::post::{Checked, Error, Looked, Me, Post, There, Unread};
 /// The room of a result.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Place {
+pub struct RoomPlace {
     /// The name of the room; null if the room was given by its directory.
     pub room: Option<String>,
     /// The directory of the room.
@@ -20,7 +20,7 @@ pub struct Place {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Check<'a> {
     #[serde(flatten)]
-    pub place: Place,
+    pub place: RoomPlace,
     /// The id of the mailbox.
     pub mailbox: &'a str,
     /// How many messages are unread; `messages` may hold fewer.
@@ -32,7 +32,7 @@ pub struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    pub fn of(place: Place, post: &'a Post, me: &'a Me, unread: usize, checked: &'a Checked) -> Self {
+    pub fn of(place: RoomPlace, post: &'a Post, me: &'a Me, unread: usize, checked: &'a Checked) -> Self {
         let (mailbox, messages) = (me.id.as_str(), Header::all(post, &checked.headers));
         Self { place, mailbox, unread, messages, unreadable: BadFile::all(&checked.unreadable) }
     }
@@ -43,7 +43,7 @@ impl<'a> Check<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MailboxMail<'a> {
     #[serde(flatten)]
-    pub place: Place,
+    pub place: RoomPlace,
     /// The id of the mailbox.
     pub mailbox: &'a str,
     /// Its name.
@@ -59,8 +59,10 @@ pub struct MailboxMail<'a> {
 impl<'a> MailboxMail<'a> {
     fn all(looked: &'a Looked<Unread>) -> Vec<Self> {
         let of_room = |There { room, what }: &'a There<Unread>| {
-            let place =
-                Place { room: Some(room.to_string()), root: what.post.room().path().display().to_string() };
+            let place = RoomPlace {
+                room: Some(room.to_string()),
+                root: what.post.room().path().display().to_string(),
+            };
             what.mailboxes.iter().map(move |(me, checked)| {
                 let Check { place, mailbox, unread, messages, unreadable } =
                     Check::of(place.clone(), &what.post, me, checked.total, checked);
@@ -110,7 +112,7 @@ impl<'a> CheckAll<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Wait<'a> {
     #[serde(flatten)]
-    pub place: Place,
+    pub place: RoomPlace,
     /// The id of the mailbox.
     pub mailbox: &'a str,
     /// The headers, most urgent first.
@@ -123,12 +125,12 @@ pub struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    pub fn mail(place: Place, post: &'a Post, me: &'a Me, checked: &'a Checked) -> Self {
+    pub fn mail(place: RoomPlace, post: &'a Post, me: &'a Me, checked: &'a Checked) -> Self {
         let messages = Header::all(post, &checked.headers);
         Self { place, mailbox: me.id.as_str(), messages, timed_out: false, unreadable: None }
     }
 
-    pub fn timed_out(place: Place, me: &'a Me, left: &'a Checked) -> Self {
+    pub fn timed_out(place: RoomPlace, me: &'a Me, left: &'a Checked) -> Self {
         let unreadable = Some(BadFile::all(&left.unreadable));
         Self { place, mailbox: me.id.as_str(), messages: vec![], timed_out: true, unreadable }
     }
@@ -157,7 +159,7 @@ impl<'a> WaitAll<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Read<'a> {
     #[serde(flatten)]
-    pub place: Place,
+    pub place: RoomPlace,
     /// The id of the mailbox.
     pub mailbox: &'a str,
     /// The messages.

@@ -103,7 +103,7 @@ pub struct CheckedProgram {
 impl CheckedProgram {
     pub fn of(
         (program, scope): (&'static str, &'static str),
-        state: change::State,
+        state: change::FileState,
         version: String,
         files: Vec<CheckedFile>,
         (said, trust): (&Said, Option<&Trust>),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::check::{FailedRoom, Place};
+use super::check::{FailedRoom, RoomPlace};
 use super::message::Pairs;
 use crate::mailbox::presence::Presence;
 use crate::post::{self, Adoption, Looked, Me};
@@ -16,7 +16,7 @@ pub struct Setup<'a> {
     /// The id of the mailbox.
     pub id: &'a str,
     #[serde(flatten)]
-    pub place: Place,
+    pub place: RoomPlace,
     /// Whether this call created the name.
     pub created: bool,
     /// Whether the mailbox is bound to this agent session or terminal.
@@ -28,7 +28,7 @@ pub struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    pub fn of(place: Place, made: &'a post::Setup, prompt: Option<&'a str>) -> Self {
+    pub fn of(place: RoomPlace, made: &'a post::Setup, prompt: Option<&'a str>) -> Self {
         let post::Setup { name, id, created, bound, unread } = made;
         let (id, bound) = (id.as_str(), bound.is_some());
         Self { name, id, place, created: *created, bound, unread: *unread, prompt }
@@ -58,13 +58,13 @@ pub struct Whoami<'a> {
     /// The source of this identity, in words.
     pub why: &'static str,
     #[serde(flatten)]
-    pub place: Place,
+    pub place: RoomPlace,
     /// How many messages are unread.
     pub unread: usize,
 }
 
 impl<'a> Whoami<'a> {
-    pub fn of(place: Place, me: &'a Me, unread: usize) -> Self {
+    pub fn of(place: RoomPlace, me: &'a Me, unread: usize) -> Self {
         Self { name: me.name.as_deref(), id: me.id.as_str(), why: me.why.word(), place, unread }
     }
 }
@@ -138,13 +138,13 @@ impl<'a> Listed<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Names<'a> {
     #[serde(flatten)]
-    pub place: Place,
+    pub place: RoomPlace,
     /// The names.
     pub names: Vec<Listed<'a>>,
 }
 
 impl<'a> Names<'a> {
-    pub fn of(place: Place, names: &'a [post::Listed]) -> Self {
+    pub fn of(place: RoomPlace, names: &'a [post::Listed]) -> Self {
         Self { place, names: Listed::all(names) }
     }
 }

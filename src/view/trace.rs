@@ -194,7 +194,7 @@ impl<'a> Sent<'a> {
             to: Party::of(post, &sent.to),
             subject: &sent.subject,
             time: &sent.time,
-            state: sent.state.as_ref().map(post::State::word),
+            state: sent.state.as_ref().map(post::MessageState::word),
             detail: line::of_sent(post, sent),
         };
         Self { sent: sent.iter().map(message).collect() }

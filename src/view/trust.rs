@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::trust::{self, State, What};
+use crate::trust::{self, TrustState, What};
 
 /// The command of a step.
 #[derive(Debug, Serialize)]
@@ -60,7 +60,7 @@ pub struct TrustItem<'a> {
 }
 
 impl<'a> TrustItem<'a> {
-    fn of(item: &'a trust::Item, state: State) -> Self {
+    fn of(item: &'a trust::Item, state: TrustState) -> Self {
         let mut view = Self {
             item: item.key.to_string(),
             state: state.word(),
@@ -85,7 +85,7 @@ impl<'a> TrustItem<'a> {
                 view.description = None;
             }
         }
-        if let State::Changed(changes) = state {
+        if let TrustState::Changed(changes) = state {
             view.difference = Some(changes);
         }
         view

@@ -6,7 +6,7 @@ mod names;
 use std::collections::HashSet;
 
 use super::definition::{Definition, Join, OnFailure};
-use super::problem::{Place, Problem};
+use super::problem::{Position, Problem};
 
 /// Checks a definition that was read without problems, and fills in derived values.
 pub fn check(definition: &mut Definition) -> Vec<Problem> {
@@ -100,7 +100,7 @@ fn levels(definition: &mut Definition, problems: &mut Vec<Problem>) {
         let circle = circle(definition, &left);
         let names: Vec<&str> = circle.iter().map(|index| definition.steps[*index].name.as_str()).collect();
         let (first, way) = (names.first().copied().unwrap_or_default(), names.join(" → "));
-        let place = circle.first().map_or_else(Place::default, |index| definition.steps[*index].place);
+        let place = circle.first().map_or_else(Position::default, |index| definition.steps[*index].place);
         problems.push(Problem::at(place, format!("steps wait for each other in a circle: {way} → {first}")));
         let behind = (0..count).filter(|index| left[*index] > 0 && !circle.contains(index));
         for index in behind {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::problem::Place;
+use super::problem::Position;
 use super::template::{Expression, Template};
 
 /// How many steps a workflow may have, and how many items a step.
@@ -91,7 +91,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     pub name: String,
-    pub place: Place,
+    pub place: Position,
     pub about: String,
     pub agent: Template,
     pub prompt: Template,

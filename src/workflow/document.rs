@@ -7,7 +7,7 @@ mod fault;
 
 use granit_parser::{Event, Parser, ScalarStyle, StrInput};
 
-use super::problem::{Place, Problem};
+use super::problem::{Position, Problem};
 
 /// How deep lists and maps may nest, and how many values a document may have.
 const DEPTH: usize = 16;
@@ -16,7 +16,7 @@ const VALUES: usize = 100_000;
 /// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    pub place: Place,
+    pub place: Position,
     pub value: Value,
 }
 
@@ -36,7 +36,7 @@ pub enum Value {
 /// A key of a map and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
-    pub place: Place,
+    pub place: Position,
     pub text: String,
 }
 
@@ -110,13 +110,13 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, Place), Problem> {
+    fn next(&mut self) -> Result<(Event<'a>, Position), Problem> {
         let (event, span) = match self.parser.next_event() {
             Some(Ok(next)) => next,
             Some(Err(e)) => return Err(fault::problem(self.text, &e)),
-            None => return Ok((Event::StreamEnd, Place::default())),
+            None => return Ok((Event::StreamEnd, Position::default())),
         };
-        let place = Place { line: span.start.line(), column: span.start.col() + 1 };
+        let place = Position { line: span.start.line(), column: span.start.col() + 1 };
         if event.anchor_id().is_some() || event.is_alias() || event.tag().is_some() {
             return Err(Problem::at(place, "anchors, aliases and tags are not taken"));
         }
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         Ok((event, place))
     }
 
-    fn node(&mut self, event: Event<'a>, place: Place, depth: usize) -> Result<Node, Problem> {
+    fn node(&mut self, event: Event<'a>, place: Position, depth: usize) -> Result<Node, Problem> {
         if depth > DEPTH {
             return Err(Problem::at(place, format!("it is nested deeper than {DEPTH} levels")));
         }
@@ -184,11 +184,11 @@ mod tests {
     fn values_know_their_places() {
         let node = parse("# a comment\nname: x\nsteps:\n  one:\n    prompt: |\n      hello\n      {{ x }}\n  two: [a, 'b']\n").unwrap();
         let Value::Map(top) = &node.value else { panic!("{node:?}") };
-        assert_eq!((top[0].0.place, top[0].1.place), (Place::new(2, 1), Place::new(2, 7)));
+        assert_eq!((top[0].0.place, top[0].1.place), (Position::new(2, 1), Position::new(2, 7)));
         let Value::Map(steps) = &top[1].1.value else { panic!("{top:?}") };
-        assert_eq!(steps[0].0.place, Place::new(4, 3));
+        assert_eq!(steps[0].0.place, Position::new(4, 3));
         let Value::Map(one) = &steps[0].1.value else { panic!("{steps:?}") };
-        assert_eq!(one[0].1.place, Place::new(6, 7), "a block begins where its text does");
+        assert_eq!(one[0].1.place, Position::new(6, 7), "a block begins where its text does");
         assert_eq!(one[0].1.text(), Some("hello\n{{ x }}\n"));
         assert_eq!(steps[1].1.json(), serde_json::json!(["a", "b"]));
     }

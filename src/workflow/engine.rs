@@ -19,7 +19,7 @@ use crate::name::MessageId;
 
 /// The constants of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Facts {
+pub struct RunFacts {
     pub run: String,
     pub inputs: serde_json::Map<String, Json>,
     /// The directory for results that are too large for a prompt.
@@ -34,7 +34,7 @@ pub struct Facts {
 #[derive(Debug)]
 pub struct Engine {
     pub(super) definition: Arc<Definition>,
-    pub(super) facts: Facts,
+    pub(super) facts: RunFacts,
     pub(super) answers: HashMap<MessageId, Answer>,
     controls: BTreeMap<u32, Control>,
     /// Asks that were sent before, as far as known. A run that has to stop lets them end and begins nothing else.
@@ -67,7 +67,7 @@ impl Engine {
     /// Computes the state of a run.
     pub fn new(
         definition: Arc<Definition>,
-        facts: Facts,
+        facts: RunFacts,
         answers: HashMap<MessageId, Answer>,
         controls: BTreeMap<u32, Control>,
         asked: HashSet<MessageId>,
@@ -114,7 +114,7 @@ impl Engine {
         &self.definition
     }
 
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &RunFacts {
         &self.facts
     }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 fn engine(text: &str) -> Engine {
     let definition = parse(text, "w").unwrap_or_else(|problems| panic!("{problems:?}"));
-    let facts = Facts {
+    let facts = RunFacts {
         persons: vec![],
         run: "w-1".into(),
         inputs: Default::default(),

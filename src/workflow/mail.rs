@@ -83,7 +83,7 @@ pub(super) fn control(number: u32, control: &Control, why: &str) -> Letter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Native, Priority};
+    use crate::message::{Priority, ProtocolFields};
 
     fn message(
         from: &str,
@@ -100,7 +100,7 @@ mod tests {
             priority: Priority::Normal,
             channel: None,
             extra,
-            native: Native::Maildir,
+            native: ProtocolFields::Maildir,
             doubts: vec![],
         };
         Message { envelope, body: body.into() }

@@ -4,18 +4,18 @@ use std::fmt;
 
 /// A place in a file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct Position {
     pub line: usize,
     pub column: usize,
 }
 
-impl Default for Place {
+impl Default for Position {
     fn default() -> Self {
         Self { line: 1, column: 1 }
     }
 }
 
-impl Place {
+impl Position {
     pub fn new(line: usize, column: usize) -> Self {
         Self { line, column }
     }
@@ -24,12 +24,12 @@ impl Place {
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    pub place: Place,
+    pub place: Position,
     pub message: String,
 }
 
 impl Problem {
-    pub fn at(place: Place, message: impl Into<String>) -> Self {
+    pub fn at(place: Position, message: impl Into<String>) -> Self {
         Self { place, message: message.into() }
     }
 }

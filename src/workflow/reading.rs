@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::check;
 use super::definition::*;
 use super::document::{self, Key, Node, Value};
-use super::problem::{Place, Problem, offer};
+use super::problem::{Position, Problem, offer};
 use super::template::{Expression, Lines, Template};
 use crate::span;
 
@@ -56,7 +56,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    fn wrong<T>(&mut self, place: Place, message: impl Into<String>) -> Option<T> {
+    fn wrong<T>(&mut self, place: Position, message: impl Into<String>) -> Option<T> {
         self.problems.push(Problem::at(place, message));
         None
     }
@@ -151,7 +151,7 @@ impl Reader<'_> {
             let name = crate::message::visible::clip(name, 60);
             let why =
                 format!("the file is called `{name}`; the name of a workflow is of a-z, 0-9, `-` and `_`");
-            self.problems.push(Problem::at(Place::default(), why));
+            self.problems.push(Problem::at(Position::default(), why));
         }
         if let Some(node) = get("name")
             && node.text() != Some(name)

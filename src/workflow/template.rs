@@ -14,7 +14,7 @@ use minijinja::ErrorKind;
 use minijinja::value::{Serde, ValueKind};
 use serde_json::Value as Json;
 
-use super::problem::{Place, Problem};
+use super::problem::{Position, Problem};
 use language::ENVIRONMENT;
 pub use lines::Lines;
 pub use uses::Uses;
@@ -26,7 +26,7 @@ const LENGTH: usize = 16 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     pub source: String,
-    pub place: Place,
+    pub place: Position,
     pub uses: Uses,
     marks: Marks,
 }
@@ -35,13 +35,13 @@ pub struct Template {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
     pub source: String,
-    pub place: Place,
+    pub place: Position,
     pub uses: Uses,
     marks: Marks,
 }
 
 /// The positions of a text's words in its file, by byte offset in the text, for later error messages.
-type Marks = Vec<(usize, Place)>;
+type Marks = Vec<(usize, Position)>;
 
 impl Template {
     pub fn parse(source: &str, lines: Lines<'_>) -> Result<Self, Vec<Problem>> {
@@ -96,7 +96,7 @@ impl Expression {
     }
 
     /// A literal list.
-    pub fn literal(list: &Json, place: Place) -> Self {
+    pub fn literal(list: &Json, place: Position) -> Self {
         Self { source: list.to_string(), place, uses: Uses::default(), marks: vec![] }
     }
 
@@ -188,7 +188,7 @@ mod tests {
 
     fn lines(file: &str, line: usize, column: usize) -> Lines<'_> {
         let from: usize = file.split_inclusive('\n').take(line - 1).map(str::len).sum();
-        Lines { rest: &file[from + column - 1..], place: Place::new(line, column), block: false }
+        Lines { rest: &file[from + column - 1..], place: Position::new(line, column), block: false }
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
         let problem = Template::parse("hello\nand {{ then\n", Lines { block: true, ..lines(file, 4, 7) })
             .unwrap_err()
             .remove(0);
-        assert_eq!(problem.place, Place::new(5, 14), "{problem}");
+        assert_eq!(problem.place, Position::new(5, 14), "{problem}");
         let file = "when: \"1 +\"\n";
         let problem = Expression::parse("1 +", lines(file, 1, 7)).unwrap_err().remove(0);
         assert_eq!(problem.place.line, 1, "{problem}");

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::carrier::{Carried, StartGate, no_run, shown};
 use super::definition::{Definition, Gate};
-use super::engine::{Answer, Ask, AskKind, Engine, Facts, Phase, Status};
+use super::engine::{Answer, Ask, AskKind, Engine, Phase, RunFacts, Status};
 use super::mail::{self, Arrived};
 use super::runs::{Record, Runs};
 use super::{gate, reading, session, state};
@@ -74,7 +74,7 @@ impl Turn {
                 Arrived::Other => {}
             }
         }
-        let facts = Facts {
+        let facts = RunFacts {
             run: run.to_owned(),
             inputs: record.inputs.clone(),
             results: record.desk.join("shared").join("workflows").join(run),

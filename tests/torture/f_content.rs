@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use postroom::message::{Envelope, Head, Message, Native, Priority, any, maildir};
+use postroom::message::{Envelope, Head, Message, Priority, ProtocolFields, any, maildir};
 use postroom::name::MessageId;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -244,7 +244,7 @@ fn message() -> impl Strategy<Value = Message> {
                 priority,
                 channel,
                 extra: extra.into_iter().collect(),
-                native: Native::Maildir,
+                native: ProtocolFields::Maildir,
                 doubts: vec![],
             },
             body,

@@ -6,8 +6,8 @@
 use std::fs;
 
 use postroom::clock::Timestamp;
-use postroom::message::fence::{self, Extent, Facts};
-use postroom::message::{Envelope, Native, Priority};
+use postroom::message::fence::{self, Extent, ShownMessage};
+use postroom::message::{Envelope, Priority, ProtocolFields};
 use postroom::name::MessageId;
 use serde_json::Value;
 
@@ -116,12 +116,12 @@ fn rendered(subject: &str, body: &str, nonce: &str) -> String {
         priority: Priority::Normal,
         channel: None,
         extra: vec![],
-        native: Native::Maildir,
+        native: ProtocolFields::Maildir,
         doubts: vec![],
     };
     let time = Timestamp::from_parts(0, 0);
     let next = ("to answer", "postroom reply 3f2a9c1d");
-    let facts = Facts { envelope: &envelope, sender: subject, time, remarks: &[], next };
+    let facts = ShownMessage { envelope: &envelope, sender: subject, time, remarks: &[], next };
     fence::render(&facts, body, nonce, Extent::Whole, false)
 }
 

@@ -56,7 +56,7 @@ pub struct Maildir {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Message names are `*.md`, and give their order.
-    Native,
+    ProtocolFields,
     /// A workspace's `.mailbox`: names have no extension, and the time of the file gives the order.
     Workspace,
 }
@@ -69,7 +69,7 @@ impl Maildir {
 
     /// A mailbox whose directory is already open, wherever it is.
     pub fn at(dir: Dir, id: &MailboxId) -> Self {
-        Self { dir, id: id.clone(), layout: Layout::Native, delivery: OnceLock::new() }
+        Self { dir, id: id.clone(), layout: Layout::ProtocolFields, delivery: OnceLock::new() }
     }
 
     /// The `.mailbox` directory of a workspace.
@@ -84,7 +84,7 @@ impl Maildir {
     /// Whether a file of this name is a message.
     pub fn is_message(&self, name: &[u8]) -> bool {
         match self.layout {
-            Layout::Native => file_name::is_message(name),
+            Layout::ProtocolFields => file_name::is_message(name),
             // The terms of a claim are beside its message, whose name has no extension here.
             Layout::Workspace => {
                 str::from_utf8(name).is_ok_and(|name| name != TERMS && MailboxId::parse(name).is_ok())

@@ -172,7 +172,7 @@ impl Maildir {
     fn if_twin(&self, name: &[u8], id: &MessageId) -> Option<String> {
         let name = str::from_utf8(name).ok()?;
         let fits = match self.layout() {
-            Layout::Native => id.short().is_some_and(|short| file_name::short(name) == Some(&short)),
+            Layout::ProtocolFields => id.short().is_some_and(|short| file_name::short(name) == Some(&short)),
             // A reply has the name of the request it answers, so in a workspace the name does not tell.
             Layout::Workspace => id.short().is_some() && self.is_message(name.as_bytes()),
         };
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::mailbox::maildir::fresh as mailbox;
-    use crate::message::{Envelope, Native, Priority, maildir};
+    use crate::message::{Envelope, Priority, ProtocolFields, maildir};
 
     struct Letter {
         id: MessageId,
@@ -208,7 +208,7 @@ mod tests {
                 priority: Priority::Normal,
                 channel: None,
                 extra: vec![],
-                native: Native::Maildir,
+                native: ProtocolFields::Maildir,
                 doubts: vec![],
             };
             let short = id.short().unwrap();

@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::Stat;
 
-use super::facts::{Facts, Seen, Tray, is_unread_answer};
+use super::facts::{Seen, TaskFacts, Tray, is_unread_answer};
 use super::{Error, Held, LIMIT, Result, Tree, steps};
 use crate::clock::Timestamp;
 use crate::mailbox::disk::{Dir, Swapped};
@@ -85,7 +85,7 @@ impl Agent {
             _ => vec![],
         };
         let seen = if folder == Folder::Inbox { self.inbox_seen()? } else { self.facts(Tray::Inbox)? };
-        let mut found: Vec<(String, Facts)> = vec![];
+        let mut found: Vec<(String, TaskFacts)> = vec![];
         let unread = seen.broken();
         let mut broken = vec![];
         for (name, facts) in seen.facts {

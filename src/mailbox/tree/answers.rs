@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::agent::{Agent, folder_of};
-use super::facts::{Facts, Seen, Tray};
+use super::facts::{Seen, TaskFacts, Tray};
 use super::filing::Response;
 use super::{Result, Tree};
 use crate::clock::Timestamp;
@@ -20,7 +20,7 @@ use crate::mailbox::folder::Folder;
 use crate::mailbox::place::{AnswerDraft, KeptAnswer};
 use crate::mailbox::reading::{GROWING, is_stable, mtime};
 use crate::message::tree::{Status, Task};
-use crate::message::{Envelope, Message, Native, Priority, Protocol, any};
+use crate::message::{Envelope, Message, Priority, Protocol, ProtocolFields, any};
 use crate::name::{MailboxId, MessageId};
 
 impl Agent {
@@ -116,7 +116,7 @@ impl Agent {
         asked: &Envelope,
         answer: &AnswerDraft<'_>,
     ) -> Result<Option<KeptAnswer>> {
-        let Native::Tree { id, .. } = &asked.native else { return Ok(None) };
+        let ProtocolFields::Tree { id, .. } = &asked.native else { return Ok(None) };
         let Some((task, _, stat)) = self.task(name)?.or(self.archived(name)?) else { return Ok(None) };
         // A request in progress shows its start by the time of its file.
         let since = match task.status {
@@ -157,7 +157,7 @@ impl Agent {
 
     /// A response as an answer for delivery.
     pub(super) fn kept(&self, request: &str, response: Task, is_older: bool) -> KeptAnswer {
-        let id = answer_id(self.tree(), self.id(), request, &Facts::of(&response));
+        let id = answer_id(self.tree(), self.id(), request, &TaskFacts::of(&response));
         let why = || response.error.clone().unwrap_or_else(|| response.body.trim().to_owned());
         let failed = (response.status == Status::Failed).then(why);
         let path = self
@@ -281,13 +281,13 @@ fn answered(delivery: &Delivery<'_>) -> (Option<String>, Option<String>) {
 }
 
 /// The request that a response answers: by its field, else by its name.
-fn request_of<'a>(name: &'a str, facts: &'a Facts) -> Option<&'a str> {
+fn request_of<'a>(name: &'a str, facts: &'a TaskFacts) -> Option<&'a str> {
     facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"))
 }
 
 /// The id of an answer. A failure may be followed by another try, and a person may reuse the id of a request, so the
 /// time of the response is part of it.
-fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &Facts) -> MessageId {
+fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &TaskFacts) -> MessageId {
     let mut route = format!("response {} {agent} {request} {}", tree.path().display(), response.created);
     if response.status == Status::Failed {
         route.push_str(&format!(" failed {}", response.error.as_deref().unwrap_or_default()));

@@ -13,7 +13,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::agent::{Agent, read};
-use super::facts::{Facts, Seen, Tray};
+use super::facts::{Seen, TaskFacts, Tray};
 use super::{Error, Held, LIMIT, Result, Tree};
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::{self, IfAny};
@@ -109,11 +109,12 @@ impl Tree {
     }
 
     /// Whether the asker, if it is an agent of this tree, has read the answer. Reading an answer archives it.
-    fn is_read(&self, inboxes: &[(MailboxId, Seen)], agent: &MailboxId, request: &Facts) -> Result<bool> {
+    fn is_read(&self, inboxes: &[(MailboxId, Seen)], agent: &MailboxId, request: &TaskFacts) -> Result<bool> {
         let asker = inboxes.iter().find(|(id, _)| id.as_str() == request.from);
         let Some((asker, inbox)) = asker else { return Ok(true) };
-        let is_it =
-            |facts: &Facts| facts.from == agent.as_str() && facts.request_id.as_ref() == Some(&request.id);
+        let is_it = |facts: &TaskFacts| {
+            facts.from == agent.as_str() && facts.request_id.as_ref() == Some(&request.id)
+        };
         if inbox.readable().any(|(_, facts)| is_it(facts)) {
             return Ok(false);
         }
@@ -188,7 +189,7 @@ fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<Option<S
 
 /// The responses of a tray by the request they answer, by field and by file name. An unreadable one comes without
 /// facts, by its name alone.
-fn by_request(seen: &Seen) -> HashMap<&str, Vec<(&str, Option<&Facts>)>> {
+fn by_request(seen: &Seen) -> HashMap<&str, Vec<(&str, Option<&TaskFacts>)>> {
     let mut found: HashMap<&str, Vec<_>> = HashMap::new();
     for (name, facts) in &seen.facts {
         let facts = facts.as_ref().ok();

@@ -1,7 +1,7 @@
 //! The facts of a message of a tree, without its body: enough to list, order, route and clean up.
 //!
 //! A [`Tray`] is one of the four directories of an agent. Reading it gives every file that is named like a message,
-//! with its [`Facts`] or its fault.
+//! with its [`TaskFacts`] or its fault.
 
 use std::ffi::OsString;
 
@@ -47,7 +47,7 @@ impl Tray {
 
 /// The frontmatter of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct TaskFacts {
     pub id: String,
     pub from: String,
     pub to: String,
@@ -75,7 +75,7 @@ pub struct Facts {
     pub doubtful: bool,
 }
 
-impl Facts {
+impl TaskFacts {
     pub fn of(task: &Task) -> Self {
         Self {
             id: task.id.clone(),
@@ -129,7 +129,7 @@ pub(super) fn is_unread_answer(
 #[derive(Debug, Default)]
 pub struct Seen {
     /// By file name; an unreadable file comes with the reason, with line and field, but without the path.
-    pub facts: Vec<(String, Result<Facts, String>)>,
+    pub facts: Vec<(String, Result<TaskFacts, String>)>,
     /// Entries called `*.md` that are not regular files, or whose names are not UTF-8.
     pub strange: Vec<(OsString, &'static str)>,
     /// A file could not be read, so its content is unknown.
@@ -153,7 +153,7 @@ impl Seen {
     }
 
     /// The messages that could be read.
-    pub fn readable(&self) -> impl Iterator<Item = (&str, &Facts)> {
+    pub fn readable(&self) -> impl Iterator<Item = (&str, &TaskFacts)> {
         self.facts.iter().filter_map(|(name, facts)| Some((name.as_str(), facts.as_ref().ok()?)))
     }
 }

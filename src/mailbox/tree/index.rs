@@ -18,7 +18,7 @@ use std::time::Duration;
 use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Facts, Seen, Tray};
+use super::facts::{Seen, TaskFacts, Tray};
 use super::{LIMIT, Tree};
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::{self, IfAny};
@@ -48,7 +48,7 @@ struct Entry {
 struct Mark(u64, i64, i64, u64);
 
 /// The facts of a file, or its fault.
-type Known = std::result::Result<Facts, String>;
+type Known = std::result::Result<TaskFacts, String>;
 
 impl Tree {
     /// Reads one tray of one agent. A missing tray is empty.
@@ -147,7 +147,7 @@ fn read(dir: &Dir, name: &str) -> fault::Result<Option<(Known, Mark)>> {
     let mark = mark(&opened.stat);
     let bytes = opened.read_all(LIMIT)?;
     let task = tree::parse_named(&bytes, name.strip_suffix(".md").unwrap_or(name));
-    Ok(Some((task.map(|task| Facts::of(&task)).map_err(|e| e.to_string()), mark)))
+    Ok(Some((task.map(|task| TaskFacts::of(&task)).map_err(|e| e.to_string()), mark)))
 }
 
 fn mark(stat: &Stat) -> Mark {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::agent::{Agent, folder_of, status_of};
 use super::answers::is_settled;
-use super::facts::{Facts, Seen, Tray};
+use super::facts::{Seen, TaskFacts, Tray};
 use super::{LIMIT, Tree};
 use crate::clock::{Clock, Timestamp};
 use crate::mailbox::claim::{Attempt, Terms};
@@ -20,7 +20,7 @@ use crate::mailbox::place::{
 };
 use crate::mailbox::reading::{Header, is_stable, mtime};
 use crate::message::tree::Status;
-use crate::message::{Envelope, Message, Native, ParseError, Protocol, any, file_name};
+use crate::message::{Envelope, Message, ParseError, Protocol, ProtocolFields, any, file_name};
 use crate::name::{MailboxId, MessageId};
 
 impl Place for Agent {
@@ -46,7 +46,7 @@ impl Place for Agent {
 
     fn folder_of(&self, found: Folder, envelope: &Envelope) -> Folder {
         match &envelope.native {
-            Native::Tree { status, .. } if found == Folder::Inbox => folder_of(*status),
+            ProtocolFields::Tree { status, .. } if found == Folder::Inbox => folder_of(*status),
             _ => found,
         }
     }
@@ -112,7 +112,7 @@ impl Place for Agent {
     fn of_run(&self, run: &str, _limit: u64) -> Result<Vec<Envelope>> {
         let mut found = vec![];
         let seen = self.facts(Tray::Inbox)?.certain()?;
-        let of_run = |facts: &Facts| facts.workflow.as_deref() == Some(run) && facts.request_id.is_none();
+        let of_run = |facts: &TaskFacts| facts.workflow.as_deref() == Some(run) && facts.request_id.is_none();
         for (name, _) in seen.readable().filter(|(_, facts)| of_run(facts)) {
             found.extend(self.task(name)?.map(|(task, ..)| any::of_task(task).envelope));
         }
@@ -255,7 +255,7 @@ impl Place for Agent {
     }
 
     fn kept_answer(&self, asked: &Envelope) -> Result<Option<KeptAnswer>> {
-        let Native::Tree { id, .. } = &asked.native else { return Ok(None) };
+        let ProtocolFields::Tree { id, .. } = &asked.native else { return Ok(None) };
         Ok(self.response(id)?.map(|(response, _)| self.kept(id, response, false)))
     }
 
@@ -290,7 +290,7 @@ impl Place for Agent {
     }
 
     fn evidence(&self, envelope: &Envelope) -> Option<Evidence> {
-        let Native::Tree { id, .. } = &envelope.native else { return None };
+        let ProtocolFields::Tree { id, .. } = &envelope.native else { return None };
         Some(match self.response(id) {
             Ok(Some((response, _))) => Evidence::Answered(response.created),
             _ => Evidence::Done,
@@ -319,7 +319,7 @@ impl Agent {
                 Err(e) => return Err(e),
             };
             let message = match any::parse(&bytes) {
-                Ok(message) if !matches!(message.envelope.native, Native::Tree { .. }) => message,
+                Ok(message) if !matches!(message.envelope.native, ProtocolFields::Tree { .. }) => message,
                 Err(ParseError::NoFrontmatter) => {
                     let about = format!("{name} {}", mtime(&self.dir().stat(&name)?).precise());
                     let Ok(message) = any::note(&bytes, &about) else { continue };

@@ -51,7 +51,7 @@ use crate::name::{BadName, MailboxId};
 
 pub use agent::Agent;
 pub use chain::Chain;
-pub use facts::{Facts, Seen, Tray};
+pub use facts::{Seen, TaskFacts, Tray};
 pub use state::with_agent;
 pub use status::{AgentStatus, Latest, TreeStatus};
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::agent::Agent;
-use super::facts::{Facts, Tray};
+use super::facts::{TaskFacts, Tray};
 use super::{Result, SESSION, STATE, Tree};
 use crate::mailbox::folder::Folder;
 use crate::message::tree::Status;
@@ -66,7 +66,7 @@ impl Tree {
         for agent in self.agents()? {
             for tray in [Tray::Inbox, Tray::ArchivedInbox] {
                 let seen = self.facts(tray, &agent)?;
-                let of_run = |facts: &&Facts| facts.workflow.as_deref() == Some(run);
+                let of_run = |facts: &&TaskFacts| facts.workflow.as_deref() == Some(run);
                 for (step, facts) in
                     seen.readable().map(|(_, facts)| facts).filter(of_run).filter_map(|f| Some((f.step?, f)))
                 {

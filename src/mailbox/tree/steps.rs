@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::agent::Agent;
-use super::facts::{Facts, Seen, Tray};
+use super::facts::{Seen, TaskFacts, Tray};
 use super::{Result, Tree};
 use crate::clock::Timestamp;
 use crate::mailbox::fault;
@@ -22,7 +22,7 @@ use crate::name::MailboxId;
 pub(super) struct Runs(HashMap<String, Step>);
 
 impl Runs {
-    pub(super) fn see(&mut self, facts: &Facts) {
+    pub(super) fn see(&mut self, facts: &TaskFacts) {
         if let (Some(run), Some(step)) = (&facts.workflow, facts.step)
             && facts.status != Status::Completed
         {
@@ -32,12 +32,12 @@ impl Runs {
     }
 
     /// Whether every earlier step is completed.
-    pub(super) fn lets(&self, facts: &Facts) -> bool {
+    pub(super) fn lets(&self, facts: &TaskFacts) -> bool {
         self.waits_for(facts).is_none()
     }
 
     /// The step that a message waits for, and its run.
-    pub(super) fn waits_for<'a>(&self, facts: &'a Facts) -> Option<(Step, &'a str)> {
+    pub(super) fn waits_for<'a>(&self, facts: &'a TaskFacts) -> Option<(Step, &'a str)> {
         let (run, step) = (facts.workflow.as_deref()?, facts.step?);
         self.0.get(run).filter(|lowest| step > **lowest).map(|lowest| (*lowest, run))
     }
@@ -61,14 +61,14 @@ impl Agent {
     pub fn ready(&self, limit: usize) -> Result<Listing> {
         let seen = self.inbox_seen()?;
         let found = seen.readable().filter(|(_, facts)| facts.is_unread()).collect();
-        let mut found = in_order(found, |(name, facts): &(&str, &Facts)| (*facts, *name));
+        let mut found = in_order(found, |(name, facts): &(&str, &TaskFacts)| (*facts, *name));
         if found.is_empty()
             && let Some(e) = seen.failing
         {
             return Err(e.into());
         }
         let runs = self.runs_seen(&seen)?;
-        let held_back = |(name, facts): &(&str, &Facts)| {
+        let held_back = |(name, facts): &(&str, &TaskFacts)| {
             runs.waits_for(facts).map(|waits| ((*name).to_owned(), waits_for(waits)))
         };
         let held_back = found.iter().filter_map(held_back).collect();
@@ -85,7 +85,8 @@ impl Agent {
 impl Agent {
     /// The progress of the runs of the tree. Without a step in this inbox, the others need not be read.
     fn runs_seen(&self, seen: &Seen) -> fault::Result<Runs> {
-        let is_step = |facts: &Facts| facts.is_unread() && facts.workflow.is_some() && facts.step.is_some();
+        let is_step =
+            |facts: &TaskFacts| facts.is_unread() && facts.workflow.is_some() && facts.step.is_some();
         match seen.readable().any(|(_, facts)| is_step(facts)) {
             true => self.tree().runs(self.id(), seen),
             false => Ok(Runs::default()),
@@ -96,7 +97,7 @@ impl Agent {
     pub fn held_back(&self) -> fault::Result<HashMap<String, String>> {
         let seen = self.facts(Tray::Inbox)?;
         let runs = self.runs_seen(&seen)?;
-        let waits = |facts: &Facts| {
+        let waits = |facts: &TaskFacts| {
             Some(facts).filter(|f| f.is_unread()).and_then(|f| runs.waits_for(f).map(waits_for))
         };
         Ok(seen.readable().filter_map(|(name, facts)| Some((name.to_owned(), waits(facts)?))).collect())
@@ -108,7 +109,7 @@ fn waits_for((step, run): (Step, &str)) -> String {
 }
 
 /// Puts messages into the order of §3.4.
-pub(super) fn in_order<T>(mut found: Vec<T>, facts: impl Fn(&T) -> (&Facts, &str)) -> Vec<T> {
+pub(super) fn in_order<T>(mut found: Vec<T>, facts: impl Fn(&T) -> (&TaskFacts, &str)) -> Vec<T> {
     found.sort_by_cached_key(|message| {
         let (facts, name) = facts(message);
         let (day, number) = parts(&facts.id);
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_order_that_no_comparison_of_two_could_give_is_total() {
-        let of = |id: &str, second: u32, run: Option<&str>, step: Option<u64>| Facts {
+        let of = |id: &str, second: u32, run: Option<&str>, step: Option<u64>| TaskFacts {
             id: id.into(),
             from: "x".into(),
             to: "y".into(),

@@ -15,7 +15,7 @@ use crate::mailbox::delivery::{Delivery, envelope_in, restore};
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::{IfAny, Result};
 use crate::message::workspace::{self, Kind, file_name_of};
-use crate::message::{Envelope, Native, any};
+use crate::message::{Envelope, ProtocolFields, any};
 
 /// The longest draft that is read.
 const LIMIT: u64 = 64 * 1024 * 1024;
@@ -75,7 +75,8 @@ impl Mailbox {
 
     /// Completes an answer in a workspace: fields left out by hand are added on each read.
     pub(in crate::mailbox) fn complete(&self, envelope: &mut Envelope) -> Result<()> {
-        let Native::Workspace { request, kind: Kind::Reply, superseded, titled, .. } = &envelope.native
+        let ProtocolFields::Workspace { request, kind: Kind::Reply, superseded, titled, .. } =
+            &envelope.native
         else {
             return Ok(());
         };

@@ -31,7 +31,7 @@ use super::place::{Listing, Place, PlaceFault, Reading, Urgency};
 use super::reading::{Header, is_stable, mtime, unreadable_faults};
 use crate::clock::{Clock, Timestamp};
 use crate::message::workspace::Kind;
-use crate::message::{Envelope, Message, Native, Priority, Protocol};
+use crate::message::{Envelope, Message, Priority, Protocol, ProtocolFields};
 use crate::name::{MailboxId, MessageId};
 
 /// The directory of a workspace, and of a mailbox that writes to workspaces.
@@ -92,7 +92,7 @@ impl Workspace {
 
 /// Whether a message is a request that wants a reply.
 fn is_request(envelope: &Envelope) -> bool {
-    matches!(&envelope.native, Native::Workspace { kind: Kind::New, reply: Some(_), .. })
+    matches!(&envelope.native, ProtocolFields::Workspace { kind: Kind::New, reply: Some(_), .. })
 }
 
 impl Place for Workspace {

@@ -8,7 +8,9 @@
 use std::collections::HashSet;
 
 use super::id_of_request;
-use crate::message::envelope::{self, Envelope, Message, Native, Priority, check_value, folded, one_line};
+use crate::message::envelope::{
+    self, Envelope, Message, Priority, ProtocolFields, check_value, folded, one_line,
+};
 use crate::message::frontmatter::{is_raw_key, known_key};
 use crate::message::liberal::{self, UNKNOWN};
 use crate::message::tree::{self, Status, Task};
@@ -44,7 +46,7 @@ pub fn of_request(request: Request, bytes: &[u8]) -> Message {
         priority: priority.map_or(Priority::Normal, |word| liberal::priority(&word, &mut doubts)),
         channel,
         extra,
-        native: Native::Workspace { request: id, kind, receiver, reply, superseded, titled },
+        native: ProtocolFields::Workspace { request: id, kind, receiver, reply, superseded, titled },
         doubts,
     };
     Message { envelope, body }
@@ -58,7 +60,7 @@ pub fn to_maildir(envelope: &Envelope) -> Envelope {
         subject: folded(&envelope.subject),
         channel: envelope.channel.as_deref().and_then(|channel| says(&folded(channel))),
         extra: foreign(&envelope.extra, Protocol::Maildir),
-        native: Native::Maildir,
+        native: ProtocolFields::Maildir,
         doubts: vec![],
         ..envelope.clone()
     }
@@ -128,7 +130,7 @@ pub fn of_task(task: Task) -> Message {
     ] {
         extra.extend(value.map(|value| (key.to_owned(), value)));
     }
-    let native = Native::Tree { id: task.id, status: task.status, created: task.created };
+    let native = ProtocolFields::Tree { id: task.id, status: task.status, created: task.created };
     let envelope = Envelope {
         id,
         from: task.from,

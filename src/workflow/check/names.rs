@@ -4,7 +4,7 @@
 use super::knows;
 use crate::message::visible::clip;
 use crate::workflow::definition::{Definition, Gate, Kind};
-use crate::workflow::problem::{Place, Problem, offer};
+use crate::workflow::problem::{Position, Problem, offer};
 use crate::workflow::template::{Expression, Uses};
 
 /// Variables that every template of a step has.
@@ -35,7 +35,13 @@ pub(super) fn check(definition: &Definition, problems: &mut Vec<Problem>) {
     }
 }
 
-fn variables(definition: &Definition, uses: &Uses, place: Place, in_loop: bool, problems: &mut Vec<Problem>) {
+fn variables(
+    definition: &Definition,
+    uses: &Uses,
+    place: Position,
+    in_loop: bool,
+    problems: &mut Vec<Problem>,
+) {
     let inputs = || definition.inputs.iter().map(|input| input.name.as_str());
     for name in uses.inputs.iter().filter(|name| !inputs().any(|known| known == **name)) {
         let at = uses.place_of(&["inputs", name]).unwrap_or(place);
@@ -58,7 +64,7 @@ fn variables(definition: &Definition, uses: &Uses, place: Place, in_loop: bool, 
 }
 
 /// Results that a step refers to must exist when it begins.
-fn steps(definition: &Definition, index: usize, uses: &Uses, place: Place, problems: &mut Vec<Problem>) {
+fn steps(definition: &Definition, index: usize, uses: &Uses, place: Position, problems: &mut Vec<Problem>) {
     let step = &definition.steps[index];
     let known = std::cell::OnceCell::new();
     for name in &uses.steps {

@@ -3,11 +3,11 @@
 
 use granit_parser::{ErrorKind, ScanError};
 
-use crate::workflow::problem::{Place, Problem};
+use crate::workflow::problem::{Position, Problem};
 
 /// Turns a parser error into a problem.
 pub(super) fn problem(text: &str, e: &ScanError) -> Problem {
-    let place = Place { line: e.marker().line().max(1), column: e.marker().col() + 1 };
+    let place = Position { line: e.marker().line().max(1), column: e.marker().col() + 1 };
     if let Some(tab) = tab(text, place, e.kind()) {
         return tab;
     }
@@ -32,7 +32,7 @@ fn line(text: &str, number: usize) -> &str {
 }
 
 /// A tab used as indentation. The parser often fails only after it.
-fn tab(text: &str, place: Place, kind: &ErrorKind) -> Option<Problem> {
+fn tab(text: &str, place: Position, kind: &ErrorKind) -> Option<Problem> {
     use ErrorKind::*;
     const WHY: &str = "a tab cannot indent: indent with spaces";
     let is_tab = matches!(
@@ -44,13 +44,13 @@ fn tab(text: &str, place: Place, kind: &ErrorKind) -> Option<Problem> {
     // Blame the next line only if the parser mentions a tab.
     let blamed = around.into_iter().filter(|number| is_tab || *number <= place.line).find(begins);
     match blamed {
-        Some(number) => Some(Problem::at(Place::new(number, 1), WHY)),
+        Some(number) => Some(Problem::at(Position::new(number, 1), WHY)),
         None => is_tab.then(|| Problem::at(place, WHY)),
     }
 }
 
 /// A value that begins with the braces of a template, which YAML reads as a map.
-pub(super) fn braces(text: &str, place: Place) -> Option<Problem> {
+pub(super) fn braces(text: &str, place: Position) -> Option<Problem> {
     let line = line(text, place.line);
     let opening = ["{{", "{%"].into_iter().find_map(|opening| {
         let at = line.find(opening)?;
@@ -64,11 +64,11 @@ pub(super) fn braces(text: &str, place: Place) -> Option<Problem> {
     let why = format!(
         "a value that begins with `{opening}` needs quotes: \"{opening} …\", or `|` and a line of its own"
     );
-    Some(Problem::at(Place::new(place.line, column), why))
+    Some(Problem::at(Position::new(place.line, column), why))
 }
 
 /// The bracket or quote that was never closed. The parser notices it only lines later, at something else.
-fn opening(text: &str, place: Place, kind: &ErrorKind) -> Option<Problem> {
+fn opening(text: &str, place: Position, kind: &ErrorKind) -> Option<Problem> {
     use ErrorKind::*;
     /// How many lines back it looks.
     const LINES: usize = 100;
@@ -90,7 +90,10 @@ fn opening(text: &str, place: Place, kind: &ErrorKind) -> Option<Problem> {
         Some((index + 1, if quotes { quote? } else { bracket? }))
     });
     let (number, (column, open)) = found?;
-    Some(Problem::at(Place::new(number, column), format!("this is not YAML: this `{open}` is never closed")))
+    Some(Problem::at(
+        Position::new(number, column),
+        format!("this is not YAML: this `{open}` is never closed"),
+    ))
 }
 
 /// A character and its column.
@@ -213,7 +216,7 @@ mod tests {
             ("key: - a\n", 1, 6, "on lines of its own"),
         ] {
             let problem = parse(text).unwrap_err();
-            assert_eq!(problem.place, Place::new(line, column), "{text:?}: {problem}");
+            assert_eq!(problem.place, Position::new(line, column), "{text:?}: {problem}");
             assert!(problem.message.contains(why), "{text:?}: {problem}");
         }
     }

@@ -4,14 +4,14 @@
 //! space. So the text and the file are walked in parallel, counting only such characters.
 
 use super::worded;
-use crate::workflow::problem::{Place, Problem};
+use crate::workflow::problem::{Position, Problem};
 
 /// A text in its file.
 #[derive(Debug, Clone, Copy)]
 pub struct Lines<'a> {
     /// The file, from the beginning of the text.
     pub rest: &'a str,
-    pub place: Place,
+    pub place: Position,
     /// It is a block text of several lines, which has no quotes.
     pub block: bool,
 }
@@ -25,7 +25,7 @@ impl Lines<'_> {
     }
 
     /// The file positions of these byte offsets, which are in order.
-    pub(super) fn places(&self, text: &str, offsets: &[usize]) -> Vec<Place> {
+    pub(super) fn places(&self, text: &str, offsets: &[usize]) -> Vec<Position> {
         let mut file = Walk { rest: self.rest, place: self.place, quote: None };
         if !self.block
             && let Some(quote @ ('\'' | '"')) = self.rest.chars().next()
@@ -53,7 +53,7 @@ impl Lines<'_> {
 
 struct Walk<'a> {
     rest: &'a str,
-    place: Place,
+    place: Position,
     quote: Option<char>,
 }
 
@@ -62,7 +62,7 @@ impl Walk<'_> {
         let mut chars = self.rest.chars();
         for c in chars.by_ref().take(count) {
             match c {
-                '\n' => self.place = Place::new(self.place.line + 1, 1),
+                '\n' => self.place = Position::new(self.place.line + 1, 1),
                 _ => self.place.column += 1,
             }
         }
@@ -115,9 +115,9 @@ mod tests {
             ("\"a\n   b {{ x }}\"", false, "a b {{ x }}", "x", 1, 9),
             ("'", false, "", "", 0, 8),
         ] {
-            let lines = Lines { rest: file, place: Place::new(4, 7), block };
+            let lines = Lines { rest: file, place: Position::new(4, 7), block };
             let offset = text.find(sought).unwrap();
-            assert_eq!(lines.places(text, &[offset]), [Place::new(4 + line, column)], "{file}");
+            assert_eq!(lines.places(text, &[offset]), [Position::new(4 + line, column)], "{file}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::words::{Part, Word};
 use super::{Lines, Marks, language};
-use crate::workflow::problem::{Place, Problem};
+use crate::workflow::problem::{Position, Problem};
 
 /// The variables of a template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Uses {
     /// Everything else: `item`, `round`, `failure` …
     pub others: BTreeSet<String>,
     /// Every name with its path, and its position.
-    pub spoken: Vec<(Vec<String>, Place)>,
+    pub spoken: Vec<(Vec<String>, Position)>,
 }
 
 impl Uses {
@@ -76,7 +76,7 @@ impl Uses {
     }
 
     /// The first position of this path, if known.
-    pub fn place_of(&self, path: &[&str]) -> Option<Place> {
+    pub fn place_of(&self, path: &[&str]) -> Option<Position> {
         let fits =
             |spoken: &[String]| spoken.len() >= path.len() && spoken.iter().zip(path).all(|(a, b)| a == b);
         self.spoken.iter().find(|(spoken, _)| fits(spoken)).map(|(_, place)| *place)

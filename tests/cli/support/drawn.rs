@@ -3,7 +3,7 @@
 
 use postroom::message::tree::{Status, Task};
 use postroom::message::workspace::{Kind, Request};
-use postroom::message::{Envelope, Native, Priority, Step};
+use postroom::message::{Envelope, Priority, ProtocolFields, Step};
 use postroom::name::MessageId;
 use proptest::prelude::*;
 
@@ -219,7 +219,7 @@ pub(crate) fn envelope(from: Texts) -> impl Strategy<Value = (Envelope, String)>
     let name = from.name;
     (ids, name.clone(), name, from.subject, priority, prop::option::of(from.text), from.extra, body())
         .prop_map(|((id, reply_to), from, to, subject, priority, channel, extra, body)| {
-            let native = Native::Maildir;
+            let native = ProtocolFields::Maildir;
             let doubts = vec![];
             (Envelope { id, from, to, subject, reply_to, priority, channel, extra, native, doubts }, body)
         })
