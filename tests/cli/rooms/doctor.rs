@@ -144,7 +144,7 @@ fn what_cannot_be_read_goes_to_quarantine_and_the_rest_stays() {
     assert_eq!(room.files("bob", "quarantine"), ["broken.md", "link.md"]);
     assert_eq!(room.files("bob", "inbox").len(), 1);
     let ran = room.run(["doctor"]).succeeds();
-    assert!(ran.out.contains("note §5.3") && ran.out.contains("holds 2"), "{}", ran.out);
+    assert!(ran.out.contains("note §5.3") && ran.out.contains("holds unreadable files: 2"), "{}", ran.out);
     room.run(["doctor", "--strict"]).exits(4);
 }
 
