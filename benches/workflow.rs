@@ -63,7 +63,7 @@ fn main() -> Result<()> {
     }
     let ended = carrier.look(&post, &no_gate)?;
     match ended.news.first() {
-        Some(carried) if carried.status.word() == "completed" => Ok(()),
+        Some(carried) if carried.status.as_str() == "completed" => Ok(()),
         other => Err(format!("the run did not end: {other:?}").into()),
     }
 }

@@ -42,7 +42,7 @@ impl Groups {
 
     /// Writes the groups; durable on return.
     pub fn save(&self, root: &Dir) -> Result<(), Error> {
-        Ok(root.replace(FILE, self.render().as_bytes())?)
+        Ok(root.replace_synced(FILE, self.render().as_bytes())?)
     }
 
     fn render(&self) -> String {

@@ -58,7 +58,7 @@ impl Event {
         self.time = now.precise();
         let Ok(mut line) = serde_json::to_vec(&self) else { return };
         line.push(b'\n');
-        if let Ok(folder) = room.root().make_sub(FOLDER) {
+        if let Ok(folder) = room.root().create_dir(FOLDER) {
             let _ = folder.append(&file_of(now), &line);
         }
     }

@@ -107,14 +107,14 @@ impl MessageId {
     }
 
     /// An id that a user gave for a message about to be written (`--id`, `--reply-to`).
-    pub fn given(text: &str) -> Result<Self, BadName> {
+    pub fn parse_strict(text: &str) -> Result<Self, BadName> {
         check_component(text, 128)?;
         let id = Self(text.to_owned());
         if id.short().is_none() { Err(BadName::FewHexDigits) } else { Ok(id) }
     }
 
     /// An id found in a message. The rule is wider, because other programs write any text into this field.
-    pub fn found(text: &str) -> Result<Self, BadName> {
+    pub fn parse_lenient(text: &str) -> Result<Self, BadName> {
         if text.is_empty() {
             return Err(BadName::Empty);
         }
@@ -334,10 +334,10 @@ mod tests {
 
     #[test]
     fn a_given_message_id_needs_eight_hex_digits() {
-        assert_eq!(MessageId::given("12-34-AB-cd-zz").unwrap().short().unwrap(), "1234abcd");
-        assert_eq!(MessageId::given("xyz"), Err(BadName::FewHexDigits));
-        assert!(MessageId::given("../deadbeef").is_err());
-        assert!(MessageId::found("hand written").is_err());
-        assert!(MessageId::found("hand-written").unwrap().short().is_none());
+        assert_eq!(MessageId::parse_strict("12-34-AB-cd-zz").unwrap().short().unwrap(), "1234abcd");
+        assert_eq!(MessageId::parse_strict("xyz"), Err(BadName::FewHexDigits));
+        assert!(MessageId::parse_strict("../deadbeef").is_err());
+        assert!(MessageId::parse_lenient("hand written").is_err());
+        assert!(MessageId::parse_lenient("hand-written").unwrap().short().is_none());
     }
 }

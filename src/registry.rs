@@ -231,7 +231,7 @@ impl<'a> Editing<'a> {
 
     /// Writes the registry; durable on return.
     pub fn commit(self) -> Result<Registry, Error> {
-        self.root.replace(FILE, self.registry.render().as_bytes())?;
+        self.root.replace_synced(FILE, self.registry.render().as_bytes())?;
         Ok(self.registry)
     }
 }

@@ -149,7 +149,7 @@ impl Room {
                 return Err(Error::NotEmpty { path: path.to_owned() });
             }
             root.sync_parents()?;
-            root.replace(VERSION_FILE, format!("postroom {FORMAT}\n").as_bytes())?;
+            root.replace_synced(VERSION_FILE, format!("postroom {FORMAT}\n").as_bytes())?;
         }
         Self::open(path, clock)
     }

@@ -182,7 +182,7 @@ impl Rooms {
     pub fn throw_away(&self, name: &RoomName) -> Result<PathBuf> {
         let rooms = Dir::open(&self.dir)?;
         let _lock = rooms.lock(LOCK)?;
-        let trash = rooms.made_sub(TRASH)?;
+        let trash = rooms.create_dir_synced(TRASH)?;
         let new = format!("{name}-{}", crate::random::hex());
         rooms.rename_dir(name.as_str(), &trash, &new)?;
         trash.sync()?;
@@ -231,12 +231,12 @@ impl Rooms {
 
     /// Records the room of a repository; durable on return.
     fn note(&self, repository: &Repository, room: &str) -> Result<()> {
-        let links = Dir::open(&self.dir)?.made_sub(LINKS)?;
+        let links = Dir::open(&self.dir)?.create_dir_synced(LINKS)?;
         let Repository { common: path, identity } = repository.clone();
         let link = Link { v: 1, room: room.to_owned(), path, identity };
         let bytes = serde_json::to_vec(&link).unwrap_or_default();
-        links.replace(&by_identity(&link.identity), &bytes)?;
-        links.replace(&by_path(&link.path), &bytes)
+        links.replace_synced(&by_identity(&link.identity), &bytes)?;
+        links.replace_synced(&by_path(&link.path), &bytes)
     }
 
     fn forget(&self, room: &str) -> Result<()> {

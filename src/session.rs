@@ -107,7 +107,7 @@ impl Session {
             ended,
         };
         let text = serde_json::to_vec(&binding).unwrap_or_default();
-        folder.replace(&self.file(), &text)
+        folder.replace_synced(&self.file(), &text)
     }
 
     /// Removes the record of this session.

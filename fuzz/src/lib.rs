@@ -16,7 +16,7 @@ use postroom::message::{Envelope, Head, Message, any, fence, maildir, protocol, 
 use postroom::name::{MailboxId, MessageId, Name, fold};
 use postroom::settings::{Project, RoomSettings};
 use postroom::workflow::definition::Kind;
-use postroom::workflow::engine::{Answer, Engine, ShownMessage};
+use postroom::workflow::engine::{Answer, Engine, RunFacts};
 use postroom::workflow::{graph, inputs, reading};
 pub use served::mcp;
 
@@ -113,15 +113,17 @@ pub fn names(bytes: &[u8]) {
         let id = MailboxId::mint(&name, "0123abcd").expect("every name has an id");
         assert_eq!(MailboxId::parse(id.as_str()).as_ref(), Ok(&id));
     }
-    for id in
-        [MailboxId::parse(&text).map(|id| id.to_string()), MessageId::given(&text).map(|id| id.to_string())]
-            .into_iter()
-            .flatten()
+    for id in [
+        MailboxId::parse(&text).map(|id| id.to_string()),
+        MessageId::parse_strict(&text).map(|id| id.to_string()),
+    ]
+    .into_iter()
+    .flatten()
     {
         let components: Vec<Component<'_>> = Path::new(&id).components().collect();
         assert!(matches!(components[..], [Component::Normal(one)] if one == id.as_str()), "{id:?} is a path");
     }
-    let _ = MessageId::found(&text).map(|id| (id.short(), id.brief(), id.request()));
+    let _ = MessageId::parse_lenient(&text).map(|id| (id.short(), id.brief(), id.request()));
     let line = visible::line(&text);
     assert!(!line.chars().any(char::is_control), "{line:?}");
     assert_eq!(visible::line(&line), line, "shown twice");
@@ -168,7 +170,7 @@ pub fn definitions(bytes: &[u8]) {
     let given: Vec<(String, String)> =
         definition.inputs.iter().map(|input| (input.name.clone(), value(input.kind).to_owned())).collect();
     let inputs = inputs::resolve(&definition, &given).expect("what fits is taken");
-    let facts = ShownMessage {
+    let facts = RunFacts {
         run: "f-1".into(),
         inputs,
         results: "/results".into(),

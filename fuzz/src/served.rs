@@ -85,7 +85,7 @@ fn furnished() -> TempDir {
     let me = post.me().expect("bob");
     let letter = Letter {
         to: vec!["alice".to_owned()],
-        id: postroom::name::MessageId::given("0123abcd").ok(),
+        id: postroom::name::MessageId::parse_strict("0123abcd").ok(),
         body: "Hello".to_owned(),
         ..Letter::default()
     };

@@ -97,7 +97,7 @@ pub enum FileState {
 }
 
 impl FileState {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Current => "current",
             Self::Drifted => "drifted",

@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use thiserror::Error as ThisError;
 
 use super::change::{self, FileState};
-use super::found::{FileOnDisk, LIMIT};
-use super::pieces::{Form, Piece};
+use super::file_on_disk::{FileOnDisk, LIMIT};
+use super::install_files::{Form, Piece};
 pub use super::record::InstallOptions;
 use super::record::{Record, digest, name};
 use crate::mailbox::lock::Lock;
@@ -70,7 +70,7 @@ pub enum Done {
 }
 
 impl Done {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Written => "written",
             Self::AsItWas => "in place",
@@ -269,7 +269,7 @@ impl Ledger {
     fn write(&self, record: &Record) -> Result<()> {
         // JSON fails only for a path that is not text.
         let bytes = serde_json::to_vec(record).map_err(|_| Error::NotText { path: record.path.clone() })?;
-        Ok(self.dir.replace(&name(&record.path), &bytes)?)
+        Ok(self.dir.replace_synced(&name(&record.path), &bytes)?)
     }
 
     fn all(&self) -> Result<Vec<Record>> {

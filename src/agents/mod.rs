@@ -2,20 +2,20 @@
 //!
 //! `programs` is the one table of all programs, built from the types of `program`: their files, hooks, answers and how
 //! they are woken. `answer` turns a notice into what a program accepts. `change` with `jsonc` and `tables` edits
-//! settings without touching the rest. `pieces` lists the files that a program gets; `ledger` installs and removes
-//! them, with a `record` of each file as it was `found`. `texts` are the skill and the commands. `witness` asks a
+//! settings without touching the rest. `install_files` lists what a program gets; `ledger` installs and removes
+//! them, with a `record` of each file as it was (`file_on_disk`). `texts` are the skill and the commands. `probe` asks a
 //! program what it sees of all that.
 
 pub mod answer;
 pub mod change;
-mod found;
+mod file_on_disk;
+pub mod install_files;
 pub mod jsonc;
 pub mod ledger;
 pub mod notice;
-pub mod pieces;
+pub mod probe;
 mod program;
 pub mod programs;
 mod record;
 pub mod tables;
 pub mod texts;
-pub mod witness;

@@ -27,7 +27,7 @@ impl Event {
         Self::ALL.iter().find(|(_, known)| *known == word).map(|(event, _)| *event)
     }
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(event, _)| *event == self).map_or("", |(_, word)| word)
     }
 }
@@ -141,7 +141,7 @@ pub struct Program {
     /// Arguments that open it in a terminal; `{prompt}` is its first prompt.
     pub open: &'static [&'static str],
     /// Arguments that make it list what it knows of our server.
-    pub witness: &'static [&'static str],
+    pub probe: &'static [&'static str],
     /// What the person still has to do after the installation.
     pub then: &'static str,
 }

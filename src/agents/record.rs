@@ -8,8 +8,8 @@ use crate::hex;
 use serde::{Deserialize, Serialize};
 
 use super::change::{self, Change, Language};
+use super::install_files::Form;
 use super::ledger::Done;
-use super::pieces::Form;
 
 /// The record of one file.
 #[derive(Debug, Serialize, Deserialize)]

@@ -53,7 +53,7 @@ impl Verb for Agents {
                 "{} {} {} {} {}{about}",
                 visible::line(&agent.name),
                 visible::line(&settings.preset),
-                settings.access.word(),
+                settings.access.as_str(),
                 visible::line(&program),
                 visible::line(&state)
             ));

@@ -50,7 +50,7 @@ fn file(
     }
     let mut filed = vec![];
     for id in ids {
-        let (found, moved) = post.file(&me, id, to)?;
+        let (found, moved) = post.move_to(&me, id, to)?;
         if !context.output.json && !context.output.quiet {
             let short = crate::message::file_name::short(&found.name).unwrap_or(&found.name);
             let short = visible::line(short);
@@ -60,7 +60,7 @@ fn file(
     }
     context.done = true;
     if context.output.json {
-        context.output.json(&view::Archive { folder: to.word(), filed });
+        context.output.json(&view::Archive { folder: to.as_str(), filed });
     }
     Ok(())
 }

@@ -9,8 +9,8 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
 use super::{Verb, surroundings};
+use crate::agents::probe::{self, Pushed};
 use crate::agents::programs::{PROGRAMS, Wake};
-use crate::agents::witness::{self, Pushed};
 use crate::message::visible;
 use crate::post::{Failure, Me, Post};
 use crate::session::Session;
@@ -89,7 +89,7 @@ fn wake(context: &mut Context, post: &Post, session: &Session, me: &Me) -> Resul
     let Some(news) = post.news_for(me, session, Mark::Woken)? else { return Ok(None) };
     let pushed = match surroundings::on_path(&session.program) {
         None => Pushed::No(format!("{} is not on the search path", session.program)),
-        Some(program) => witness::push(&program, &session.id),
+        Some(program) => probe::push(&program, &session.id),
     };
     let why = match pushed {
         Pushed::Yes => None,

@@ -48,7 +48,7 @@ pub(super) struct Which {
 impl Which {
     pub(super) fn filter(&self, post: &Post) -> post::Result<Filter> {
         let reply_to = self.reply_to.as_deref().map(|id| {
-            MessageId::found(id).map_err(|why| Error::BadName {
+            MessageId::parse_lenient(id).map_err(|why| Error::BadName {
                 what: "--reply-to",
                 text: id.to_owned(),
                 why,
@@ -84,7 +84,7 @@ impl Verb for Check {
             let now = context.clock().now();
             header::show(&mut context.output, post, &checked, now);
         }
-        if checked.headers.is_empty() && checked.unreadable.iter().any(|broken| broken.passing) {
+        if checked.headers.is_empty() && checked.unreadable.iter().any(|broken| broken.transient) {
             return Err(Fail::Code(Failure::NotDone));
         }
         // A file that may still be growing is counted by name, but is not mail yet.

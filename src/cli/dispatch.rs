@@ -272,7 +272,7 @@ pub(super) fn line(run: &Run) -> String {
         "{} → {} {} {took} {}{also}{why}",
         visible::line(&run.from),
         visible::line(&run.agent),
-        run.state.word(),
+        run.state.as_str(),
         run.id
     )
 }

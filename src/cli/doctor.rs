@@ -72,7 +72,7 @@ impl Doctor {
                 Grade::Note => YELLOW,
                 Grade::Litter => DIM,
             };
-            let word = if finding.fixed { "fixed" } else { finding.grade.word() };
+            let word = if finding.fixed { "fixed" } else { finding.grade.as_str() };
             output.line(&format!(
                 "{} {} {}: {}",
                 output.paint(style, word),

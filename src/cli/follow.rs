@@ -38,7 +38,7 @@ pub(super) fn line(carried: &Carried) -> String {
     format!(
         "workflow {} {} {}/{}{changes}",
         carried.run,
-        carried.status.word(),
+        carried.status.as_str(),
         carried.settled,
         carried.total
     )
@@ -197,7 +197,7 @@ fn lines(live: &LiveRun, most: usize, width: usize) -> Vec<(Style, String)> {
     let mut lines: Vec<(Style, String)> =
         steps.filter(|(mark, ..)| matters(mark)).map(|(_, style, text)| (style, text)).chain(going).collect();
     lines.truncate(place);
-    lines.insert(0, (CYAN, clipped(&format!("{} {}", live.run, live.status.word()))));
+    lines.insert(0, (CYAN, clipped(&format!("{} {}", live.run, live.status.as_str()))));
     lines.push((PLAIN, clipped(&format!("  {} of {} steps settled", live.settled, live.steps.len()))));
     lines
 }

@@ -14,8 +14,8 @@ use super::spawn::known;
 use super::surroundings::ThisProcess;
 use super::{Verb, installed, surroundings};
 use crate::agents::ledger::{self, Cause, Done, Ledger};
+use crate::agents::probe::Trust;
 use crate::agents::programs::{self, PROGRAMS, Program};
-use crate::agents::witness::Trust;
 use crate::mailbox::{self, Dir};
 use crate::message::visible;
 use crate::name::Name;
@@ -174,7 +174,7 @@ impl Verb for Install {
         }
         let ledger = Ledger::open(&surroundings::state()?)?;
         let _lock = ledger.lock()?;
-        let (pieces, with) = (scene.site.pieces(spec), scene.with());
+        let (pieces, with) = (scene.site.install_files(spec), scene.with());
         let cause = Cause { program: spec.word, project: scene.site.project.as_deref(), with: &with };
         // Check all before changing one.
         pieces.iter().try_for_each(|piece| ledger.examine(piece, self.replace))?;
@@ -200,19 +200,19 @@ fn standing_name(post: &Post, name: &str) -> Result<(), Fail> {
 
 impl Install {
     fn tell(&self, context: &mut Context, scene: &Scene, ledger: &Ledger, files: &[(PathBuf, Done)]) {
-        let witness = scene.witness();
+        let probe = scene.probe();
         if context.output.json {
             let (which, version) = ((scene.spec.word, scene.scope(), scene.spec.then), scene.version_shown());
-            return context.output.json(&view::Install::of(which, version, files, &witness));
+            return context.output.json(&view::Install::of(which, version, files, &probe));
         }
-        let (said, trust) = witness;
+        let (said, trust) = probe;
         if context.output.quiet {
             return;
         }
         for (path, done) in files.iter().filter(|(_, done)| *done == Done::Written) {
             let backup =
                 ledger.backup(path).map(|at| format!(" (as it was: {})", at.display())).unwrap_or_default();
-            context.output.line(&format!("{} {}{backup}", done.word(), path.display()));
+            context.output.line(&format!("{} {}{backup}", done.as_str(), path.display()));
         }
         if files.iter().all(|(_, done)| *done == Done::AsItWas) {
             context.output.line("everything was in its place already");
@@ -262,8 +262,9 @@ impl Verb for Uninstall {
         if context.output.json {
             context.output.json(&view::Uninstall::of(spec.word, &done));
         } else if !context.output.quiet {
-            done.iter()
-                .for_each(|(path, done)| context.output.line(&format!("{} {}", done.word(), path.display())));
+            done.iter().for_each(|(path, done)| {
+                context.output.line(&format!("{} {}", done.as_str(), path.display()))
+            });
         }
         Ok(())
     }

@@ -7,10 +7,10 @@ use super::fail::Fail;
 use super::scene::{Scene, said_shown};
 use super::surroundings;
 use crate::agents::change::FileState;
+use crate::agents::install_files::Piece;
 use crate::agents::ledger::{self, Ledger};
-use crate::agents::pieces::Piece;
+use crate::agents::probe::{Said, Trust};
 use crate::agents::programs::Program;
-use crate::agents::witness::{Said, Trust};
 use crate::message::visible;
 use crate::post::Failure;
 use crate::view::install as view;
@@ -57,10 +57,10 @@ pub(super) fn look(
 
 impl Looked {
     fn at(scene: Scene) -> Self {
-        let pieces = scene.site.pieces(scene.spec).into_iter();
-        let states: Vec<(Piece, String, FileState)> = pieces
+        let files = scene.site.install_files(scene.spec).into_iter();
+        let states: Vec<(Piece, String, FileState)> = files
             .map(|piece| match ledger::state(&piece) {
-                Ok(state) => (piece, state.word().to_owned(), state),
+                Ok(state) => (piece, state.as_str().to_owned(), state),
                 Err(e) => (piece, e.to_string(), FileState::Drifted),
             })
             .collect();
@@ -70,7 +70,7 @@ impl Looked {
             () if all(FileState::Missing) => FileState::Missing,
             () => FileState::Drifted,
         };
-        let (said, trust) = if whole == FileState::Missing { (Said::Nothing, None) } else { scene.witness() };
+        let (said, trust) = if whole == FileState::Missing { (Said::Nothing, None) } else { scene.probe() };
         Self { scene, states, whole, said, trust }
     }
 
@@ -89,7 +89,7 @@ impl Looked {
     }
 
     fn lines(&self) -> Vec<String> {
-        let (spec, state, version) = (self.scene.spec, self.whole.word(), self.scene.version_shown());
+        let (spec, state, version) = (self.scene.spec, self.whole.as_str(), self.scene.version_shown());
         let more = match self.whole {
             FileState::Missing => String::new(),
             _ => format!(": {}", said_shown(&self.said)),

@@ -62,7 +62,7 @@ pub(super) fn show(context: &mut Context, post: &Post, event: &Event) {
     if output.json {
         return output.json(&view::trace::Event::of(event));
     }
-    let short = crate::name::MessageId::found(&event.id).ok().and_then(|id| id.short());
+    let short = crate::name::MessageId::parse_lenient(&event.id).ok().and_then(|id| id.short());
     let what =
         short.unwrap_or_else(|| if event.id.is_empty() { event.file.clone() } else { event.id.clone() });
     let mut line = format!(

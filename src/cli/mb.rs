@@ -76,7 +76,7 @@ impl Verb for Mb {
                 let post = context.post_or_new()?;
                 let body = text::from_path(&body, post.room().limits().body_bytes)?;
                 let reply_to = reply_to.filter(|id| !id.is_empty()).map(|id| {
-                    MessageId::found(&id).map_err(|why| Error::BadName {
+                    MessageId::parse_lenient(&id).map_err(|why| Error::BadName {
                         what: "reply_to",
                         text: id.clone(),
                         why,

@@ -107,7 +107,7 @@ fn token(anew: bool) -> Result<(String, PathBuf), Fail> {
         return Ok((kept, path));
     }
     let token = hex::of(&[random::bytes(), random::bytes()].concat());
-    folder.replace(TOKEN, format!("{token}\n").as_bytes())?;
+    folder.replace_synced(TOKEN, format!("{token}\n").as_bytes())?;
     folder.sync_parents()?;
     Ok((token, path))
 }

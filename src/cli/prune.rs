@@ -229,7 +229,7 @@ fn summary(post: &Post, plan: &[Doomed]) -> Vec<String> {
                 lines.push(format!("the run {id} of a workflow with {}", messages_of(*messages)));
             }
             Doomed::Message { id, folder, .. } => {
-                *counts.entry((id.to_string(), folder.word())).or_insert(0usize) += 1
+                *counts.entry((id.to_string(), folder.as_str())).or_insert(0usize) += 1
             }
         }
     }

@@ -7,10 +7,10 @@ use super::context::Context;
 use super::fail::Fail;
 use super::surroundings;
 use super::surroundings::ThisProcess;
+use crate::agents::install_files::Site;
 use crate::agents::ledger::InstallOptions;
-use crate::agents::pieces::Site;
+use crate::agents::probe::{self, Said, Trust};
 use crate::agents::programs::{Program, Wake};
-use crate::agents::witness::{self, Said, Trust};
 use crate::post::Failure;
 use crate::surroundings::Environment;
 
@@ -39,7 +39,7 @@ impl Scene {
             .and_then(|rest| Some(ThisProcess.directory("XDG_CONFIG_HOME")?.join(rest)));
         let config = moved.clone().or(xdg).unwrap_or_else(|| home.join(usual));
         let file = surroundings::on_path(spec.word);
-        let version = file.as_deref().and_then(witness::version);
+        let version = file.as_deref().and_then(probe::version);
         let postroom = match &project {
             Some(_) => "postroom".to_owned(),
             None => lasting_path()?.display().to_string(),
@@ -73,10 +73,10 @@ impl Scene {
     }
 
     /// What the program itself reports.
-    pub(super) fn witness(&self) -> (Said, Option<Trust>) {
+    pub(super) fn probe(&self) -> (Said, Option<Trust>) {
         let Some(file) = &self.file else { return (Said::Nothing, None) };
-        let trust = (self.spec.wake == Wake::Queue).then(|| witness::trust(file, self.base()));
-        (witness::server(self.spec, file, self.base()), trust)
+        let trust = (self.spec.wake == Wake::Queue).then(|| probe::trust(file, self.base()));
+        (probe::server(self.spec, file, self.base()), trust)
     }
 
     pub(super) fn version_shown(&self) -> String {

@@ -93,7 +93,7 @@ impl Search {
 }
 
 fn show(context: &mut Context, post: &Post, hit: &Hit) {
-    let place = format!("{}/{}", post.name_of(hit.copy.mailbox.as_str()), hit.copy.folder.word());
+    let place = format!("{}/{}", post.name_of(hit.copy.mailbox.as_str()), hit.copy.folder.as_str());
     let line = format!("{} {}", header::plain(post, &hit.copy.header), visible::line(&format!("({place})")));
     context.output.line(&visible::clip(&line, context.output.width()));
     for line in &hit.lines {

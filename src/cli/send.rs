@@ -124,7 +124,7 @@ pub(super) fn priority(text: &str) -> Result<Priority, String> {
 }
 
 fn given(what: &'static str, id: &str) -> Result<MessageId, Fail> {
-    MessageId::given(id).map_err(|why| Error::BadName { what, text: id.to_owned(), why }.into())
+    MessageId::parse_strict(id).map_err(|why| Error::BadName { what, text: id.to_owned(), why }.into())
 }
 
 /// A text among the names is the most common mistake. `bare`: a later name, and no text is given.

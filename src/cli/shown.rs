@@ -64,7 +64,10 @@ impl Shown {
 
 /// Reports that a file is unreadable and was set aside, or left where nothing is set aside.
 pub(super) fn tell_put_away(broken: &Unreadable) {
-    tell(if broken.left_alone { "unreadable, left alone" } else { "unreadable, now in quarantine" }, broken);
+    tell(
+        if broken.not_quarantined { "unreadable, left alone" } else { "unreadable, now in quarantine" },
+        broken,
+    );
 }
 
 /// Reports that a file is unreadable, and what happened to it.

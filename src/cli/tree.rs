@@ -80,7 +80,7 @@ fn show(context: &mut Context, status: &TreeStatus) {
             let mut cells = vec![(BOLD, visible::pad(&agent.agent, 20))];
             for (state, count) in State::ALL.iter().zip(agent.counts) {
                 let style = if count == 0 { DIM } else { colour(*state) };
-                cells.push((style, format!("{count:>4} {}", state.word())));
+                cells.push((style, format!("{count:>4} {}", state.as_str())));
             }
             let took = agent.median.map_or("-".to_owned(), |seconds| format!("{seconds}s"));
             cells.push((DIM, format!("{took:>5} each")));
@@ -91,7 +91,7 @@ fn show(context: &mut Context, status: &TreeStatus) {
             output.row(&cells);
             continue;
         }
-        let counts = State::ALL.iter().zip(agent.counts).map(|(state, n)| format!(" {}={n}", state.word()));
+        let counts = State::ALL.iter().zip(agent.counts).map(|(state, n)| format!(" {}={n}", state.as_str()));
         let took = agent.median.map(|seconds| format!(" median={seconds}s")).unwrap_or_default();
         let oldest = agent.oldest.map(|time| format!(" oldest={time}")).unwrap_or_default();
         let piles = if agent.piles_up { " piles-up" } else { "" };

@@ -114,7 +114,8 @@ fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
             TrustState::Changed(_) => YELLOW,
             TrustState::Unchanged => PLAIN,
         };
-        let head = output.paint(style, &format!("{} {}", state.word(), visible::line(&item.key.to_string())));
+        let head =
+            output.paint(style, &format!("{} {}", state.as_str(), visible::line(&item.key.to_string())));
         output.line(&head);
         if state == TrustState::Unchanged {
             continue;

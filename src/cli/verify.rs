@@ -37,7 +37,7 @@ impl Verb for Verify {
                 Err(why) => (None, vec![], Some(why)),
             };
             wrong |= fault.is_some();
-            let word = protocol.map(Protocol::word);
+            let word = protocol.map(Protocol::as_str);
             let shown = visible::line(&path.display().to_string());
             let line = match &fault {
                 None => {

@@ -75,5 +75,5 @@ impl Verb for Wait {
 
 /// Why no mail came: there is none, or the disk failed.
 fn nothing(left: &Checked) -> Failure {
-    if left.unreadable.iter().any(|broken| broken.passing) { Failure::NotDone } else { Failure::Nothing }
+    if left.unreadable.iter().any(|broken| broken.transient) { Failure::NotDone } else { Failure::Nothing }
 }

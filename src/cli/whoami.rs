@@ -23,7 +23,7 @@ impl Verb for Whoami {
         let room = context.room_shown();
         context.output.line(&format!("name: {}", visible::line(me.shown())));
         context.output.line(&format!("id: {}", me.id));
-        context.output.line(&format!("by: {}", me.why.word()));
+        context.output.line(&format!("by: {}", me.why.as_str()));
         context.output.line(&format!("room: {room}"));
         context.output.line(&format!("unread: {unread}"));
         Ok(())

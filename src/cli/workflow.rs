@@ -131,7 +131,7 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
     let inputs = inputs::resolve(&definition, given).map_err(|wrong| {
         let known = definition.inputs.iter().map(|input| {
             let needed = if input.default.is_none() { " (needed)" } else { "" };
-            format!("--input {}={}{needed} {}", input.name, input.kind.word(), input.about)
+            format!("--input {}={}{needed} {}", input.name, input.kind.as_str(), input.about)
                 .trim_end()
                 .to_owned()
         });
@@ -211,7 +211,7 @@ fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
             let from = failed.map_or_else(|| "STEP".to_owned(), |(step, _)| step);
             Err(Fail::told(
                 Failure::NotDone,
-                format!("the run {run} is {}{why}", status.word()),
+                format!("the run {run} is {}{why}", status.as_str()),
                 &format!("postroom workflow show {run}; postroom workflow retry {run} --from {from}"),
             ))
         }
@@ -289,7 +289,7 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
         Status::InProgress | Status::Completed => Ok(()),
         status => {
             let hint = format!("postroom workflow retry {id} --from STEP does it again from there");
-            Err(Fail::told(Failure::Refused, format!("the run {id} is {}", status.word()), &hint))
+            Err(Fail::told(Failure::Refused, format!("the run {id} is {}", status.as_str()), &hint))
         }
     }
 }
@@ -314,7 +314,7 @@ fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Re
                 Control::Cancel => "postroom workflow list shows what is in progress".to_owned(),
                 Control::Retry(_) => format!("postroom workflow cancel {id} ends it first"),
             };
-            return Err(Fail::told(Failure::Refused, format!("the run {id} is {}", status.word()), &hint));
+            return Err(Fail::told(Failure::Refused, format!("the run {id} is {}", status.as_str()), &hint));
         }
     }
     context.done = true;

@@ -85,7 +85,7 @@ fn counted(count: usize, what: &str) -> String {
 
 pub(super) fn summary(engine: &Engine) -> String {
     let settled = engine.settled();
-    format!("{} {settled}/{}", engine.status().word(), engine.steps().len())
+    format!("{} {settled}/{}", engine.status().as_str(), engine.steps().len())
 }
 
 /// A run as a document.
@@ -140,7 +140,7 @@ fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail
     let texts: Vec<&str> =
         engine.steps()[index].items.iter().filter_map(|item| item.text.as_deref()).collect();
     if context.output.json {
-        let status = engine.steps()[index].phase.word();
+        let status = engine.steps()[index].phase.as_str();
         context.output.json(&view::StepResult { step, status, results: texts.clone() });
     } else {
         for text in &texts {

@@ -14,11 +14,11 @@ use std::thread;
 use std::time::Duration;
 
 use super::background::Background;
+use super::in_flight::InFlight;
 use super::project;
 use super::queue::{Key, Queue, Remark, Waiting};
 use super::recovery::recover;
 use super::runs::{Run, Runs};
-use super::shift::InFlight;
 use super::supervisor::Agent;
 use crate::name::MailboxId;
 use crate::post::{Post, Result};
@@ -271,7 +271,7 @@ impl<'a> Dispatcher<'a> {
 
     /// Watches the directories where mail arrives and where supervisors end. The watch is set before the first look.
     fn watch(&self, arrivals: Box<dyn Fn() -> Vec<PathBuf> + Send>) -> Result<()> {
-        let open = self.runs.dir.made_sub("open")?.path().to_owned();
+        let open = self.runs.dir.create_dir_synced("open")?.path().to_owned();
         let fixed: Vec<_> = self.queue.directories().into_iter().chain([open]).collect();
         let places = move || [fixed.clone(), arrivals()].concat();
         let tell = self.tell.clone();

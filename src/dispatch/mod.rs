@@ -1,6 +1,6 @@
 //! The dispatcher: waiting mail starts agents, and their answers go back.
 //!
-//! `dispatcher` finds waiting messages and starts a supervisor process for each that may run; `shift` is what it has
+//! `dispatcher` finds waiting messages and starts a supervisor process for each that may run; `in_flight` is what it has
 //! running. `supervisor` is one run, from the claim to the answer; it outlives a dispatcher that is killed. `work` is
 //! one message of a run and how it ends. `judgement` starts the agent and judges its answer. `runs` and `pruning` keep
 //! the records, `tally` and `guards` the limits. `recovery` finishes a run whose supervisor was killed. `project`
@@ -10,13 +10,13 @@ pub mod background;
 pub mod dispatcher;
 mod ending;
 pub mod guards;
+mod in_flight;
 pub mod judgement;
 pub mod project;
 mod pruning;
 pub mod queue;
 pub mod recovery;
 pub mod runs;
-mod shift;
 pub mod supervisor;
 pub mod tally;
 mod work;

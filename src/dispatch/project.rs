@@ -72,7 +72,7 @@ pub(super) fn check(post: &Post, agents: &[(Agent, MailboxId)]) -> Result<()> {
 pub(super) fn note(post: &Post, agents: &[(Agent, MailboxId)]) -> Result<()> {
     for (agent, id) in agents {
         if let Some((home, note)) = differs(post, agent, id)? {
-            home.replace(FILE, &serde_json::to_vec(&note).unwrap_or_default())?;
+            home.replace_synced(FILE, &serde_json::to_vec(&note).unwrap_or_default())?;
         }
     }
     Ok(())

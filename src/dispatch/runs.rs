@@ -45,7 +45,7 @@ pub enum RunState {
 }
 
 impl RunState {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::Done => "done",
@@ -123,19 +123,19 @@ pub struct Open {
 
 impl Runs {
     pub fn open(room: &Room) -> Result<Self> {
-        Ok(Self { dir: room.root().made_sub(FOLDER)? })
+        Ok(Self { dir: room.root().create_dir_synced(FOLDER)? })
     }
 
     /// Begins a run: its directory, and the lock that shows that its supervisor is alive.
     pub fn begin(&self, now: Timestamp) -> Result<Open> {
-        let open = self.dir.made_sub("open")?;
+        let open = self.dir.create_dir_synced("open")?;
         loop {
             // With milliseconds, so that names sort by start time.
             let time: String = now.precise().chars().filter(char::is_ascii_alphanumeric).collect();
             let id = format!("{time}-{}", random::hex());
             // A recovery may lock the new file before its owner; then the owner makes another one.
             let Some(lock) = open.try_lock(&id, Hold::Alone)? else { continue };
-            let dir = self.dir.made_sub("runs")?.make_new(&id)?;
+            let dir = self.dir.create_dir_synced("runs")?.make_new(&id)?;
             return Ok(Open { id, dir, lock });
         }
     }
@@ -158,7 +158,7 @@ impl Runs {
 
     /// Writes the record of a run.
     pub fn record(&self, dir: &Dir, run: &Run) -> Result<()> {
-        dir.exchange(RECORD, &serde_json::to_vec(run).unwrap_or_default())
+        dir.replace(RECORD, &serde_json::to_vec(run).unwrap_or_default())
     }
 
     /// The directory of a run.
@@ -225,7 +225,7 @@ impl Runs {
     }
 
     fn free_slot(&self, mailbox: &str, concurrency: usize) -> Result<Option<Lock>> {
-        let slots = self.dir.made_sub("slots")?;
+        let slots = self.dir.create_dir_synced("slots")?;
         for number in 0..concurrency.max(1) {
             if let Some(lock) = slots.try_lock(&format!("{mailbox}.{number}"), Hold::Alone)? {
                 return Ok(Some(lock));
@@ -236,7 +236,7 @@ impl Runs {
 
     /// Takes the lock of a message. `None` if a run holds it.
     pub fn message(&self, mailbox: &str, file: &str) -> Result<Option<Lock>> {
-        self.dir.made_sub("messages")?.try_lock(&key(mailbox, file), Hold::Alone)
+        self.dir.create_dir_synced("messages")?.try_lock(&key(mailbox, file), Hold::Alone)
     }
 
     /// Removes the lock of a message that nobody will work on again. The caller holds it.
@@ -247,7 +247,7 @@ impl Runs {
 
     /// Postpones a message until this time.
     pub fn postpone(&self, mailbox: &str, file: &str, until: Timestamp) -> Result<()> {
-        self.dir.made_sub("later")?.exchange(&key(mailbox, file), until.precise().as_bytes())
+        self.dir.create_dir_synced("later")?.replace(&key(mailbox, file), until.precise().as_bytes())
     }
 
     fn forget_later(&self, mailbox: &str, file: &str) {
@@ -258,7 +258,7 @@ impl Runs {
 
     /// Keeps an agent's answer until it can be delivered.
     pub fn keep_answer(&self, mailbox: &str, file: &str, text: &str) -> Result<()> {
-        self.dir.made_sub("answers")?.exchange(&key(mailbox, file), text.as_bytes())
+        self.dir.create_dir_synced("answers")?.replace(&key(mailbox, file), text.as_bytes())
     }
 
     pub fn kept_answer(&self, mailbox: &str, file: &str) -> Result<Option<String>> {
@@ -289,7 +289,7 @@ impl Runs {
     }
 
     pub fn keep_session(&self, mailbox: &str, channel: &str, session: &str) -> Result<()> {
-        self.dir.made_sub("sessions")?.exchange(&key(mailbox, channel), session.as_bytes())
+        self.dir.create_dir_synced("sessions")?.replace(&key(mailbox, channel), session.as_bytes())
     }
 
     pub fn forget_session(&self, mailbox: &str, channel: &str) {

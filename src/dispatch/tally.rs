@@ -38,8 +38,8 @@ impl Runs {
         now: Timestamp,
         refuse: impl FnOnce(RunCounts) -> Option<String>,
     ) -> Result<Option<String>> {
-        let tallies = self.dir.made_sub("tally")?;
-        let threads = self.dir.made_sub("threads")?;
+        let tallies = self.dir.create_dir_synced("tally")?;
+        let threads = self.dir.create_dir_synced("threads")?;
         let _turn = tallies.lock(".lock")?;
         let text = tallies.read(mailbox, 1024 * 1024)?.unwrap_or_default();
         let in_thread = threads.stat(thread).map_or(0, |stat| usize::try_from(stat.st_size).unwrap_or(0));
@@ -50,7 +50,7 @@ impl Runs {
         if text.len() > LARGE {
             let cut = text.len() / 2;
             let from = text[cut..].iter().position(|b| *b == b'\n').map_or(cut, |at| cut + at + 1);
-            tallies.exchange(mailbox, &text[from..])?;
+            tallies.replace(mailbox, &text[from..])?;
         }
         tallies.append(mailbox, format!("{} -\n", now.seconds()).as_bytes())?;
         threads.append(thread, b".")?;
@@ -59,7 +59,7 @@ impl Runs {
 
     /// Adds the cost of a run.
     pub fn count_cost(&self, mailbox: &str, now: Timestamp, dollars: f64) -> Result<()> {
-        let tallies = self.dir.made_sub("tally")?;
+        let tallies = self.dir.create_dir_synced("tally")?;
         let _turn = tallies.lock(".lock")?;
         tallies.append(mailbox, format!("{} {dollars:.6}\n", now.seconds()).as_bytes())
     }

@@ -35,7 +35,7 @@ impl Doctor<'_> {
             if dir.stat(folder).is_err_and(|e| e.is_missing()) {
                 let path = dir.path().join(folder).display().to_string();
                 self.mend(Grade::Fault, "§2.2", path, "is missing".into(), || {
-                    dir.make_sub(folder).and_then(|_| dir.sync())
+                    dir.create_dir(folder).and_then(|_| dir.sync())
                 });
             }
         }
@@ -214,10 +214,10 @@ impl Doctor<'_> {
                         self.find(Grade::Fault, "§3.3", path, format!("has the id of {other}"));
                     }
                 }
-                Err(broken) if broken.is_settled(self.now()) && !broken.is_bare => {
+                Err(broken) if broken.is_quiescent(self.now()) && !broken.is_bare => {
                     self.put_aside(mailbox, folder, &OsString::from(name), path, broken.why);
                 }
-                Err(broken) if broken.passing => {
+                Err(broken) if broken.transient => {
                     self.find(Grade::Fault, "§5.3", path, broken.why);
                 }
                 // It may still be growing.

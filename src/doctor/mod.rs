@@ -34,7 +34,7 @@ pub enum Grade {
 }
 
 impl Grade {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Litter => "litter",
             Self::Note => "note",

@@ -84,7 +84,8 @@ impl Doctor<'_> {
                     );
                 }
             }
-            let inbox = root.path().join(entry.id.as_str()).join(Folder::Inbox.word()).display().to_string();
+            let inbox =
+                root.path().join(entry.id.as_str()).join(Folder::Inbox.as_str()).display().to_string();
             if let Some(protocol) = entry.text("protocol") {
                 self.place(entry, protocol, path);
             } else if entry.inbox != inbox {
@@ -177,7 +178,7 @@ impl Doctor<'_> {
                 },
                 Ok(None) => {}
                 // The disk failed, not the card.
-                Err(e) if e.is_passing() => return Err(e),
+                Err(e) if e.is_transient() => return Err(e),
                 Err(e) if e.is_missing() => {}
                 Err(e) => {
                     let path = self.room.path().join(id.as_str()).display().to_string();

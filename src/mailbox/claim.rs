@@ -172,7 +172,7 @@ impl Maildir {
         let Some(own) = self.folder_if_any(Folder::Claimed(token))? else { return Ok(false) };
         match own.stat(&terms.file) {
             Err(e) if e.is_missing() => self.clear(token).map(|()| false),
-            other => other.and_then(|_| own.exchange(TERMS, &json(terms))).map(|()| true),
+            other => other.and_then(|_| own.replace(TERMS, &json(terms))).map(|()| true),
         }
     }
 

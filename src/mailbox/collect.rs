@@ -89,7 +89,7 @@ impl Mailbox {
             let read = source.message(Folder::Inbox, &name, directory.limit());
             let message = match or_bare(read, clock.now(), || source_text(&source, &name)) {
                 Ok(Some((message, _))) => self.at_home(of_its_own(message, &source, &name)?, directory)?,
-                Err(broken) if broken.passing => {
+                Err(broken) if broken.transient => {
                     return Err(broken.failure(&source.path(Folder::Inbox, &name)));
                 }
                 _ => continue,
@@ -122,7 +122,7 @@ impl Mailbox {
                     }
                     let message = match agent.message(Folder::Inbox, &file, directory.limit()) {
                         Ok(Some((message, _))) => message,
-                        Err(broken) if broken.passing => {
+                        Err(broken) if broken.transient => {
                             return Err(broken.failure(&agent.path(Folder::Inbox, &file)));
                         }
                         _ => continue,
@@ -198,7 +198,7 @@ impl Mailbox {
             other => other.map_err(|broken| self.alone(broken))?,
         };
         read.map(|mut header| {
-            self.know(&mut header.envelope, directory).map_err(|e| Unreadable::passing(name, &e))?;
+            self.know(&mut header.envelope, directory).map_err(|e| Unreadable::transient(name, &e))?;
             if let Some(doubt) = header.envelope.doubts.first() {
                 // One doubt is enough for care, and leaves space for the subject.
                 let more = header.envelope.doubts.len() - 1;
@@ -219,26 +219,26 @@ impl Mailbox {
         now: Timestamp,
     ) -> Reading<(Message, Timestamp)> {
         let whole =
-            folder != Folder::Inbox || self.is_whole(name).map_err(|e| Unreadable::passing(name, &e))?;
+            folder != Folder::Inbox || self.is_whole(name).map_err(|e| Unreadable::transient(name, &e))?;
         let read = self.message(folder, name, directory.limit());
         let read = or_bare(read, now, || self.text(folder, name)).map_err(|broken| self.alone(broken))?;
         if !whole && read.is_some() {
             let young = Unreadable {
-                passing: false,
+                transient: false,
                 time: Some(now),
                 ..Unreadable::failing(name, "it is being written".to_owned())
             };
             return Err(self.alone(young));
         }
         read.map(|(mut message, time)| {
-            self.know(&mut message.envelope, directory).map_err(|e| Unreadable::passing(name, &e))?;
+            self.know(&mut message.envelope, directory).map_err(|e| Unreadable::transient(name, &e))?;
             Ok((message, time))
         })
         .transpose()
     }
 
     fn alone(&self, broken: Unreadable) -> Unreadable {
-        Unreadable { left_alone: !self.has_quarantine(), ..broken }
+        Unreadable { not_quarantined: !self.has_quarantine(), ..broken }
     }
 
     /// Completes a message from the room: its sender, and fields left out by hand.
@@ -258,7 +258,7 @@ fn or_bare(
     text: impl FnOnce() -> Option<String>,
 ) -> Reading<(Message, Timestamp)> {
     match read {
-        Err(broken) if broken.is_bare && broken.is_settled(now) => {
+        Err(broken) if broken.is_bare && broken.is_quiescent(now) => {
             let time = broken.time.unwrap_or(now);
             // Two notes with the same text are two messages.
             let about = format!("{} {}", broken.name, time.precise());

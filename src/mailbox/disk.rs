@@ -158,7 +158,7 @@ impl Dir {
 
     /// The directory `name` below this one, made if it is missing. The caller syncs `self`, once for all
     /// that it makes there.
-    pub fn make_sub(&self, name: &str) -> Result<Self> {
+    pub fn create_dir(&self, name: &str) -> Result<Self> {
         match self.sub(name) {
             Err(e) if e.is_missing() => self.make_new(name),
             other => other,

@@ -17,7 +17,7 @@ fn made_directories_are_private() {
     for made in ["a", "a/b"] {
         assert_eq!(temp.path().join(made).metadata().unwrap().mode() & 0o777, 0o700);
     }
-    assert_eq!(dir.make_sub("c").unwrap().path(), temp.path().join("a/b/c"));
+    assert_eq!(dir.create_dir("c").unwrap().path(), temp.path().join("a/b/c"));
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn publishing_never_replaces() {
     let (_temp, dir) = room();
     dir.stage("x", b"one").unwrap();
     dir.stage("y", b"two").unwrap();
-    let to = dir.make_sub("in").unwrap();
+    let to = dir.create_dir("in").unwrap();
     dir.publish("x", &to, "m").unwrap();
     assert!(matches!(dir.publish("y", &to, "m"), Err(Error::Exists { .. })));
     assert!(matches!(dir.publish_staged("y", &to, "m"), Err(Error::Exists { .. })));
@@ -99,8 +99,8 @@ fn a_lock_has_one_holder_until_it_is_dropped() {
 #[test]
 fn replacing_leaves_no_litter_and_touching_makes_a_file() {
     let (_temp, dir) = room();
-    dir.replace("r", b"1").unwrap();
-    dir.replace("r", b"2").unwrap();
+    dir.replace_synced("r", b"1").unwrap();
+    dir.replace_synced("r", b"2").unwrap();
     dir.touch("seen").unwrap();
     dir.touch("seen").unwrap();
     let mut names = vec![];
@@ -112,8 +112,8 @@ fn replacing_leaves_no_litter_and_touching_makes_a_file() {
 #[test]
 fn where_no_rename_refuses_to_replace_a_taken_name_is_told_of_a_directory_too() {
     let (_temp, dir) = room();
-    dir.make_sub("a").unwrap();
-    dir.make_sub("b").unwrap().write_new("f", b"x").unwrap();
+    dir.create_dir("a").unwrap();
+    dir.create_dir("b").unwrap().write_new("f", b"x").unwrap();
     dir.write_new("c", b"x").unwrap();
     for taken in ["b", "c"] {
         let moved = dir.rename_plainly("a".as_ref(), &dir, taken);

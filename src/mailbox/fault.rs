@@ -104,7 +104,7 @@ impl Error {
     }
 
     /// Whether the disk failed for now, so that the state is unknown.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(self, Self::Io { .. }) && !self.is_missing() && !self.is_forbidden()
     }
 

@@ -47,7 +47,7 @@ impl Folder {
     /// The folders of finished and unread mail; claims come and go besides them.
     pub const LASTING: [Self; 3] = [Self::Inbox, Self::Archive, Self::Failed];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Inbox => "inbox",
             Self::Archive => "archive",
@@ -60,8 +60,8 @@ impl Folder {
 
     fn path(self) -> PathBuf {
         match self {
-            Self::Claimed(token) => PathBuf::from(self.word()).join(token.to_string()),
-            other => PathBuf::from(other.word()),
+            Self::Claimed(token) => PathBuf::from(self.as_str()).join(token.to_string()),
+            other => PathBuf::from(other.as_str()),
         }
     }
 }
@@ -74,8 +74,8 @@ impl Maildir {
     /// A folder, open.
     pub fn folder(&self, folder: Folder) -> Result<Dir> {
         match folder {
-            Folder::Claimed(token) => self.dir().sub(folder.word())?.sub(&token.to_string()),
-            other => self.dir().sub(other.word()),
+            Folder::Claimed(token) => self.dir().sub(folder.as_str())?.sub(&token.to_string()),
+            other => self.dir().sub(other.as_str()),
         }
     }
 

@@ -116,9 +116,9 @@ impl Mailbox {
     pub fn arrival_dirs(&self) -> Result<Vec<PathBuf>> {
         let mut dirs = vec![self.inbox()];
         if !self.is_home() {
-            dirs.push(self.home.dir().path().join(Folder::Inbox.word()));
+            dirs.push(self.home.dir().path().join(Folder::Inbox.as_str()));
         }
-        let own = self.home.dir().path().join(MAILBOX).join(Folder::Inbox.word());
+        let own = self.home.dir().path().join(MAILBOX).join(Folder::Inbox.as_str());
         if own.symlink_metadata().is_ok() {
             dirs.push(own);
         }

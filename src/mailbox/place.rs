@@ -149,7 +149,7 @@ pub trait Place: std::fmt::Debug {
         let mut found = vec![];
         for name in listing.names.iter().filter(|_| listing.total <= SHORT) {
             match self.header(Folder::Inbox, name, limit) {
-                Err(broken) if broken.passing => {
+                Err(broken) if broken.transient => {
                     return Err(broken.failure(&self.path(Folder::Inbox, name)));
                 }
                 read => found.extend(read.ok().flatten().map(|header| header.envelope)),

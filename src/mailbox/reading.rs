@@ -46,9 +46,9 @@ pub struct Unreadable {
     /// The time of its last write, if that could be read.
     pub time: Option<Timestamp>,
     /// The disk failed, not the file: the next read may succeed, so it stays in place.
-    pub passing: bool,
+    pub transient: bool,
     /// Only rooms have a quarantine: elsewhere the file is reported and stays in place.
-    pub left_alone: bool,
+    pub not_quarantined: bool,
     /// It has no frontmatter at all, and may be a plain note.
     pub is_bare: bool,
 }
@@ -58,22 +58,36 @@ impl Unreadable {
     pub(super) fn parsed(name: &str, e: &ParseError, time: Option<Timestamp>) -> Self {
         let is_bare = matches!(e, ParseError::NoFrontmatter);
         let (name, why) = (name.to_owned(), e.to_string());
-        Self { name, why, time, passing: false, left_alone: false, is_bare }
+        Self { name, why, time, transient: false, not_quarantined: false, is_bare }
     }
 
     /// An entry named like a message that is not one.
-    pub fn strange(name: String, what: &str, left_alone: bool) -> Self {
-        Self { name, why: format!("it is {what}"), time: None, passing: false, left_alone, is_bare: false }
+    pub fn strange(name: String, what: &str, not_quarantined: bool) -> Self {
+        Self {
+            name,
+            why: format!("it is {what}"),
+            time: None,
+            transient: false,
+            not_quarantined,
+            is_bare: false,
+        }
     }
 
     /// A failure of the disk, not of the file.
-    pub(super) fn passing(name: &str, e: &Error) -> Self {
+    pub(super) fn transient(name: &str, e: &Error) -> Self {
         Self::failing(name, e.to_string())
     }
 
     /// Data needed to understand it could not be read.
     pub fn failing(name: &str, why: String) -> Self {
-        Self { name: name.to_owned(), why, time: None, passing: true, left_alone: false, is_bare: false }
+        Self {
+            name: name.to_owned(),
+            why,
+            time: None,
+            transient: true,
+            not_quarantined: false,
+            is_bare: false,
+        }
     }
 
     /// The failure of the disk as an error, for a caller that needs the file.
@@ -82,8 +96,8 @@ impl Unreadable {
     }
 
     /// Whether it is old enough to be called broken.
-    pub fn is_settled(&self, now: Timestamp) -> bool {
-        !self.passing
+    pub fn is_quiescent(&self, now: Timestamp) -> bool {
+        !self.transient
             && self
                 .time
                 .is_none_or(|time| time > now && time.since(now) > GROWING || now.since(time) >= GROWING)
@@ -151,7 +165,7 @@ impl Maildir {
         name: &str,
     ) -> std::result::Result<Option<disk::Opened>, Unreadable> {
         // If a folder cannot be opened, its files are not to blame.
-        let elsewhere = |e: Error| Unreadable::passing(name, &e);
+        let elsewhere = |e: Error| Unreadable::transient(name, &e);
         let Some(dir) = self.folder_if_any(folder).map_err(elsewhere)? else { return Ok(None) };
         let opened = match dir.open_file(name) {
             Err(e) if e.is_missing() => return Ok(None),
@@ -173,7 +187,7 @@ impl Maildir {
     fn is_staged(&self, name: &str, stat: &rustix::fs::Stat) -> Result<bool> {
         let (folder, start) = match self.layout() {
             Layout::ProtocolFields => ("tmp", name.to_owned()),
-            Layout::Workspace => (Folder::Inbox.word(), format!(".{name}.")),
+            Layout::Workspace => (Folder::Inbox.as_str(), format!(".{name}.")),
         };
         let Some(dir) = self.dir().sub(folder).if_any()? else { return Ok(false) };
         for name in dir.names(|name, _| name.starts_with(&start))? {
@@ -192,9 +206,9 @@ impl Maildir {
         let stat = self.folder(folder).and_then(|dir| dir.stat(name)).ok();
         // No descriptors, a failing disk: not a fault of the file. A mode without read permission is.
         let barred = e.is_forbidden() && stat.as_ref().is_some_and(|s| s.st_mode & 0o400 == 0);
-        let passing = matches!(e, Error::Io { .. }) && !barred;
+        let transient = matches!(e, Error::Io { .. }) && !barred;
         let time = stat.map(|s| mtime(&s));
-        Unreadable { time, passing, ..Unreadable::passing(name, e) }
+        Unreadable { time, transient, ..Unreadable::transient(name, e) }
     }
 }
 
@@ -208,7 +222,7 @@ pub(super) fn unreadable_faults(place: &dyn Place, limit: u64, now: Timestamp) -
         };
         for name in &listing.names {
             if let Err(broken) = place.message(folder, name, limit)
-                && broken.is_settled(now)
+                && broken.is_quiescent(now)
                 && !broken.is_bare
             {
                 let path = place.path(folder, name);
@@ -271,7 +285,7 @@ mod tests {
     fn a_folder_that_cannot_be_opened_is_no_fault_of_its_messages() {
         let (temp, mailbox) = crate::mailbox::maildir::fresh();
         let path = |folder: &str| mailbox.dir().path().join(folder);
-        let passing = |name: &str| mailbox.header(Folder::Inbox, name, 1024).unwrap_err().passing;
+        let passing = |name: &str| mailbox.header(Folder::Inbox, name, 1024).unwrap_err().transient;
         std::fs::write(path("inbox").join("x.md"), "no message").unwrap();
         assert!(!passing("x.md"));
         std::fs::rename(path("inbox"), path("away")).unwrap();

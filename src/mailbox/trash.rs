@@ -59,14 +59,14 @@ impl Trash {
     }
 
     pub fn make(root: &Dir) -> Result<Self> {
-        Ok(Self { dir: root.made_sub(FOLDER)? })
+        Ok(Self { dir: root.create_dir_synced(FOLDER)? })
     }
 
     /// An empty bag for a new prune. Durable on return.
     pub fn new_bag(&self, now: Timestamp) -> Result<Bag> {
         let id = random::hex();
         let name = format!("{}-{id}", now.compact());
-        let dir = self.dir.made_sub(&name)?;
+        let dir = self.dir.create_dir_synced(&name)?;
         Ok(Bag { id, at: now, name, dir })
     }
 
@@ -105,7 +105,7 @@ impl Trash {
 impl Bag {
     /// Records the names of a mailbox before it is moved here. Durable on return.
     pub fn note(&self, id: &MailboxId, note: &[u8]) -> Result<()> {
-        self.dir.made_sub(MAILBOXES)?.replace(&format!("{id}.json"), note)
+        self.dir.create_dir_synced(MAILBOXES)?.replace_synced(&format!("{id}.json"), note)
     }
 
     pub fn note_path(&self, id: &MailboxId) -> PathBuf {
@@ -119,12 +119,12 @@ impl Bag {
 
     /// Removes the note of a mailbox that was not pruned after all.
     pub fn forget(&self, id: &MailboxId) -> Result<()> {
-        self.dir.made_sub(MAILBOXES)?.remove(&format!("{id}.json")).if_any().map(|_| ())
+        self.dir.create_dir_synced(MAILBOXES)?.remove(&format!("{id}.json")).if_any().map(|_| ())
     }
 
     /// Moves a mailbox here; `None` if it has no directory. Durable on return.
     pub fn take_mailbox(&self, root: &Dir, id: &MailboxId) -> Result<Option<Maildir>> {
-        let mailboxes = self.dir.made_sub(MAILBOXES)?;
+        let mailboxes = self.dir.create_dir_synced(MAILBOXES)?;
         if root.rename_dir(id.as_str(), &mailboxes, id.as_str()).if_any()?.is_none() {
             return Ok(None);
         }
@@ -162,7 +162,7 @@ impl Bag {
 
     /// The directory for finished mail of a mailbox. Durable once the caller has synced it.
     pub fn made_mail(&self, id: &MailboxId, folder: &str) -> Result<Dir> {
-        self.dir.made_sub(MAIL)?.made_sub(id.as_str())?.made_sub(folder)
+        self.dir.create_dir_synced(MAIL)?.create_dir_synced(id.as_str())?.create_dir_synced(folder)
     }
 
     /// The folders with finished mail: mailbox, folder, and the names in it.
@@ -182,7 +182,7 @@ impl Bag {
 
     /// The directory for stored runs.
     pub fn made_runs(&self) -> Result<Dir> {
-        self.dir.made_sub(RUNS)
+        self.dir.create_dir_synced(RUNS)
     }
 
     /// The runs of this prune.
@@ -196,7 +196,7 @@ impl Bag {
         let Some(own) = mail.sub_if_any(id.as_str())? else { return Ok(vec![]) };
         let mut dirs = vec![];
         for folder in [Folder::Archive, Folder::Failed] {
-            dirs.extend(own.sub_if_any(folder.word())?.map(|dir| (folder, dir)));
+            dirs.extend(own.sub_if_any(folder.as_str())?.map(|dir| (folder, dir)));
         }
         Ok(dirs)
     }
@@ -205,7 +205,7 @@ impl Bag {
 impl Maildir {
     /// Moves finished mail and its attempts into a bag. Succeeds if they are already gone. Durable on return.
     pub fn throw_away(&self, folder: Folder, names: &[&str], bag: &Bag) -> Result<()> {
-        for word in [folder.word(), ATTEMPTS] {
+        for word in [folder.as_str(), ATTEMPTS] {
             let Some(from) = self.dir().sub_if_any(word)? else { continue };
             let to = bag.made_mail(self.id(), word)?;
             transfer(&from, names, &to)?;
@@ -263,7 +263,7 @@ fn transfer_one(from: &Dir, name: &str, to: &Dir) -> Result<Option<String>> {
 
 fn copy_over(from: &Dir, name: &str, to: &Dir) -> Result<Option<String>> {
     let Some(bytes) = from.read(name, u64::MAX / 2)? else { return Ok(None) };
-    match to.place(name, &bytes) {
+    match to.create_synced(name, &bytes) {
         // An interrupted run copied it before.
         Err(Error::Exists { .. }) if to.read(name, u64::MAX / 2)?.as_deref() == Some(&bytes) => {}
         other => other?,
@@ -276,7 +276,7 @@ fn copy_over(from: &Dir, name: &str, to: &Dir) -> Result<Option<String>> {
 /// such file stays here.
 fn merge(from: &Dir, to: &Dir) -> Result<()> {
     for name in names(from, FileType::Directory)? {
-        merge(&from.sub(&name)?, &to.made_sub(&name)?)?;
+        merge(&from.sub(&name)?, &to.create_dir_synced(&name)?)?;
     }
     let mut moving = names(from, FileType::RegularFile)?;
     moving.retain(|name| file_name::is_message(name.as_bytes()) || to.stat(name).is_err());

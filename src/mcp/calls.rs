@@ -178,7 +178,7 @@ fn filter(
     channel: Option<&str>,
     reply_to: Option<&str>,
 ) -> post::Result<Filter> {
-    let id = |text: &str| MessageId::found(text).map_err(|why| bad("reply_to", text, why));
+    let id = |text: &str| MessageId::parse_lenient(text).map_err(|why| bad("reply_to", text, why));
     Ok(Filter {
         from: from.map(|name| post.addressee(name)).transpose()?,
         channel: channel.map(str::to_owned),

@@ -93,7 +93,7 @@ pub(super) struct Send {
 
 pub(super) fn send(desk: &Desk, wanted: Send) -> post::Result<Answer> {
     let (post, me) = desk.post_and_me()?;
-    let id = |text: String| MessageId::given(&text).map_err(|why| bad("--id", &text, why));
+    let id = |text: String| MessageId::parse_strict(&text).map_err(|why| bad("--id", &text, why));
     let letter = Letter {
         to: wanted.to,
         id: wanted.id.map(id).transpose()?,
@@ -167,7 +167,7 @@ pub(super) fn archive(desk: &Desk, wanted: &Archive) -> post::Result<Answer> {
     wanted.ids.iter().try_for_each(|id| post.find_to_file(&me, id, Folder::Archive).map(drop))?;
     let mut lines = vec![];
     for id in &wanted.ids {
-        let (_, moved) = post.file(&me, id, Folder::Archive)?;
+        let (_, moved) = post.move_to(&me, id, Folder::Archive)?;
         lines.push(format!(
             "{} {}",
             if moved { "archived" } else { "was archived before:" },

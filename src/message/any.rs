@@ -98,7 +98,7 @@ pub fn bare(bytes: &[u8]) -> Result<Message, ParseError> {
 
 /// The message id of a request or its reply, from the request id alone.
 pub fn id_of_request(request: &str) -> Option<MessageId> {
-    MessageId::of_request(request).or_else(|| MessageId::found(request).ok())
+    MessageId::of_request(request).or_else(|| MessageId::parse_lenient(request).ok())
 }
 
 #[cfg(test)]

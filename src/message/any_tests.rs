@@ -5,11 +5,11 @@ use proptest::prelude::*;
 
 fn sample(reply_to: Option<&str>) -> Envelope {
     Envelope {
-        id: MessageId::given("3f2a9c1d-0000-4000-8000-00000000000a").unwrap(),
+        id: MessageId::parse_strict("3f2a9c1d-0000-4000-8000-00000000000a").unwrap(),
         from: "alice-1".into(),
         to: "carol-2".into(),
         subject: "the subject".into(),
-        reply_to: reply_to.map(|id| MessageId::given(id).unwrap()),
+        reply_to: reply_to.map(|id| MessageId::parse_strict(id).unwrap()),
         priority: Priority::High,
         channel: Some("build".into()),
         extra: vec![

@@ -70,7 +70,7 @@ fn native(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
         "maildir",
         &[("--receiver", parts.receiver.is_some()), ("--reply-path", parts.reply_path.is_some())],
     )?;
-    let given = |option, id: &str| MessageId::given(id).map_err(|why| Error::Name { option, why });
+    let given = |option, id: &str| MessageId::parse_strict(id).map_err(|why| Error::Name { option, why });
     let mut extra = vec![];
     extra.extend(parts.workflow.clone().map(|w| ("workflow".to_owned(), w)));
     extra.extend(parts.step.map(|s| ("step".to_owned(), s.to_string())));
@@ -102,7 +102,7 @@ fn request(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
         (Some(_), Some(_)) => return Err(Error::Needless { protocol: "workspace reply", option: "--id" }),
         // A reply keeps the id of the request it answers, in any form.
         (Some(id), None) => {
-            let id = MessageId::found(id).map_err(|why| Error::Name { option: "--reply-to", why })?;
+            let id = MessageId::parse_lenient(id).map_err(|why| Error::Name { option: "--reply-to", why })?;
             (Kind::Reply, id.to_string())
         }
         (None, Some(id)) if MessageId::of_request(id).is_none() => {

@@ -24,7 +24,7 @@ pub enum Priority {
 impl Priority {
     pub const ALL: [Self; 4] = [Self::Urgent, Self::High, Self::Normal, Self::Low];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Urgent => "urgent",
             Self::High => "high",
@@ -34,13 +34,13 @@ impl Priority {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|p| p.word() == text)
+        Self::ALL.into_iter().find(|p| p.as_str() == text)
     }
 }
 
 impl fmt::Display for Priority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 

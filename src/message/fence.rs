@@ -96,7 +96,7 @@ fn head(facts: &ShownMessage<'_>) -> String {
         line("answers", id.as_str());
     }
     if envelope.priority != Priority::Normal {
-        line("priority", envelope.priority.word());
+        line("priority", envelope.priority.as_str());
     }
     if let Some(channel) = &envelope.channel {
         line("channel", channel);
@@ -137,7 +137,7 @@ mod tests {
 
     fn shown(subject: &str, body: &str, nonce: &str) -> String {
         let envelope = Envelope {
-            id: MessageId::given("3f2a9c1d").unwrap(),
+            id: MessageId::parse_strict("3f2a9c1d").unwrap(),
             from: "bob-1".into(),
             to: "alice-2".into(),
             subject: subject.into(),

@@ -91,7 +91,7 @@ pub fn priority(name: &[u8]) -> Priority {
     let stem = name.strip_suffix(b".md").unwrap_or(name);
     Priority::ALL
         .into_iter()
-        .find(|p| stem.strip_suffix(p.word().as_bytes()).is_some_and(|rest| rest.ends_with(b"--")))
+        .find(|p| stem.strip_suffix(p.as_str().as_bytes()).is_some_and(|rest| rest.ends_with(b"--")))
         .unwrap_or_default()
 }
 

@@ -23,7 +23,7 @@ pub fn priority(text: &str, doubts: &mut Vec<String>) -> Priority {
         Ok(2) | Err(_) => Priority::Normal,
         Ok(_) => Priority::Low,
     };
-    doubts.push(read_as("priority", text, priority.word()));
+    doubts.push(read_as("priority", text, priority.as_str()));
     priority
 }
 
@@ -38,7 +38,7 @@ pub fn status(text: &str, doubts: &mut Vec<String>) -> Option<Status> {
         "todo" | "to_do" | "new" | "open" => Status::Pending,
         _ => return None,
     };
-    doubts.push(read_as("status", text, status.word()));
+    doubts.push(read_as("status", text, status.as_str()));
     Some(status)
 }
 

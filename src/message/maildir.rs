@@ -26,7 +26,7 @@ pub fn render(envelope: &Envelope, body: &str) -> Result<String, Unwritable> {
     }
     header.field("to", &envelope.to)?;
     if envelope.priority != Priority::Normal {
-        header.field("priority", envelope.priority.word())?;
+        header.field("priority", envelope.priority.as_str())?;
     }
     if let Some(channel) = &envelope.channel {
         header.field("channel", channel)?;
@@ -120,7 +120,7 @@ fn envelope(
 }
 
 fn message_id(field: &Field<'_>) -> Result<MessageId, ParseError> {
-    MessageId::found(field.value.trim()).map_err(|e| bad(field, &e.to_string()))
+    MessageId::parse_lenient(field.value.trim()).map_err(|e| bad(field, &e.to_string()))
 }
 
 fn bad(field: &Field<'_>, why: &str) -> ParseError {
@@ -133,7 +133,7 @@ mod tests {
 
     pub(crate) fn sample() -> Envelope {
         Envelope {
-            id: MessageId::given("3f2a9c1d-0000-4000-8000-000000000000").unwrap(),
+            id: MessageId::parse_strict("3f2a9c1d-0000-4000-8000-000000000000").unwrap(),
             from: "bob-1".into(),
             to: "alice-2".into(),
             subject: "re: x #12".into(),
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn own_fields_come_after_the_protocols() {
         let mut envelope = sample();
-        envelope.reply_to = Some(MessageId::given("deadbeef").unwrap());
+        envelope.reply_to = Some(MessageId::parse_strict("deadbeef").unwrap());
         envelope.priority = Priority::Urgent;
         envelope.channel = Some("build".into());
         envelope.extra = vec![("step".into(), "2".into())];

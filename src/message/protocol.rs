@@ -13,7 +13,7 @@ pub enum Protocol {
 impl Protocol {
     pub const ALL: [Self; 3] = [Self::Maildir, Self::Workspace, Self::Tree];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Maildir => "maildir",
             Self::Workspace => "workspace",
@@ -22,7 +22,7 @@ impl Protocol {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|protocol| protocol.word() == text)
+        Self::ALL.into_iter().find(|protocol| protocol.as_str() == text)
     }
 
     /// The protocol by the keys of a header, in any case; maildir if they do not tell, because that is the native one.

@@ -33,7 +33,7 @@ pub enum Status {
 impl Status {
     pub const ALL: [Self; 4] = [Self::Pending, Self::InProgress, Self::Completed, Self::Failed];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::InProgress => "in_progress",
@@ -43,13 +43,13 @@ impl Status {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == text)
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 }
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
@@ -129,7 +129,7 @@ fn task(split: Split<'_>, name: Option<&str>) -> Result<Task, ParseError> {
     // An id must fit on a line of its own, because it may be written to other protocols.
     for key in ["id", "request_id"] {
         if let (Some(field), Some(value)) = (header.field(key), header.text(key)) {
-            MessageId::found(value).map_err(|why| bad(field, &why.to_string()))?;
+            MessageId::parse_lenient(value).map_err(|why| bad(field, &why.to_string()))?;
         }
     }
     let from = header.text("from").unwrap_or_else(|| {
@@ -188,7 +188,7 @@ fn id(header: &Header<'_>, name: Option<&str>, doubts: &mut Vec<String>) -> Resu
     match (header.text("id"), name) {
         (Some(id), _) => Ok(id.to_owned()),
         (None, Some(name)) if header.text("status").is_some() || header.text("msg_id").is_none() => {
-            MessageId::found(name).map_err(|_| missing)?;
+            MessageId::parse_lenient(name).map_err(|_| missing)?;
             doubts.push(format!("`id` is missing; {} is used", liberal::shown(name)));
             Ok(name.to_owned())
         }
@@ -207,7 +207,7 @@ fn number<T: std::str::FromStr>(header: &Header<'_>, key: &str, doubts: &mut Vec
 
 /// The whole text with another status; every other byte is kept.
 pub fn set_status(text: &str, status: Status) -> Result<String, ParseError> {
-    changed(text, |header| header.with("status", status.word()))
+    changed(text, |header| header.with("status", status.as_str()))
 }
 
 /// The whole text with another status and, if it can be written, the error. A completed task loses the `error` of an

@@ -14,7 +14,7 @@ use crate::name::{BadName, MessageId};
 
 /// A message that cannot be written in its protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("a {} message cannot hold `{}`: {why}", .protocol.word(), super::visible::cut(.field, 80))]
+#[error("a {} message cannot hold `{}`: {why}", .protocol.as_str(), super::visible::cut(.field, 80))]
 pub struct Unwritable {
     pub protocol: Protocol,
     pub field: String,
@@ -86,7 +86,7 @@ impl RawHeader {
     }
 
     pub(super) fn id(&mut self, key: &str, value: &str) -> Result<(), Unwritable> {
-        MessageId::found(value).map_err(|why| self.refuse(key, why))?;
+        MessageId::parse_lenient(value).map_err(|why| self.refuse(key, why))?;
         self.line(key, value, VALUE_LIMIT)
     }
 

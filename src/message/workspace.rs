@@ -19,7 +19,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::New => "NEW",
             Self::Reply => "REPLY",
@@ -92,7 +92,7 @@ pub fn render(request: &Request) -> Result<String, Unwritable> {
     let mut header = RawHeader::new(Protocol::Workspace, &OWN, &OURS);
     bare("REQUEST_ID", &request.id)?;
     header.id("REQUEST_ID", &request.id)?;
-    header.field("MESSAGE_TYPE", request.kind.word())?;
+    header.field("MESSAGE_TYPE", request.kind.as_str())?;
     if let Some(channel) = &request.channel {
         header.field("CHANNEL_ID", channel)?;
     }
@@ -128,7 +128,7 @@ fn request(header: &str, body: &str) -> Result<Request, ParseError> {
     let bare = |key: &str| find(key).map(|f| (f, unwrapped(f.value))).filter(|(_, v)| !v.is_empty());
     let need = |key: &'static str| bare(key).ok_or(ParseError::Missing { field: key });
     let (field, id) = need("REQUEST_ID")?;
-    MessageId::found(id).map_err(|why| bad(field, &why.to_string()))?;
+    MessageId::parse_lenient(id).map_err(|why| bad(field, &why.to_string()))?;
     let kind = match need("MESSAGE_TYPE")? {
         (_, "NEW") => Kind::New,
         (_, "REPLY") => Kind::Reply,

@@ -144,7 +144,7 @@ impl Post {
             why,
         })?;
         let mut extra = serde_json::Map::new();
-        extra.insert("protocol".into(), protocol.word().into());
+        extra.insert("protocol".into(), protocol.as_str().into());
         Ok(Entry {
             name: name.to_string(),
             id,
@@ -230,8 +230,8 @@ fn ignore(project: &Dir) -> Result<()> {
         }
         missing.iter().for_each(|line| text.extend(format!("{line}\n").as_bytes()));
         let done = match stat {
-            Some(stat) => project.swap(FILE, &text, (&before, &stat)),
-            None => project.place(FILE, &text).map(|()| Swapped::Done),
+            Some(stat) => project.compare_and_swap(FILE, &text, (&before, &stat)),
+            None => project.create_synced(FILE, &text).map(|()| Swapped::Done),
         };
         match done {
             Ok(Swapped::Done) => return Ok(()),
@@ -275,7 +275,7 @@ fn rooms(root: &Dir) -> Result<Vec<FoundInbox>> {
             name: entry.map_or_else(|| id.to_string(), |entry| entry.name.clone()),
             alias: None,
             protocol: Protocol::Maildir,
-            inbox: root.path().join(id.as_str()).join(Folder::Inbox.word()),
+            inbox: root.path().join(id.as_str()).join(Folder::Inbox.as_str()),
             about: entry.and_then(|entry| entry.text("about")).map(str::to_owned),
             id: Some(id),
         }

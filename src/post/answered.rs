@@ -28,7 +28,7 @@ impl Post {
         match self.header(&held.mailbox, Folder::Claimed(held.token), &held.terms.file) {
             Ok(Some(header)) => Ok(header.envelope),
             Ok(None) => Err(Error::NoClaim { token: held.token.to_string(), why: None }),
-            Err(broken) if broken.passing => Err(Error::Failing { why: broken.why }),
+            Err(broken) if broken.transient => Err(Error::Failing { why: broken.why }),
             Err(broken) => {
                 let path = held.mailbox.path(Folder::Claimed(held.token), &held.terms.file);
                 Err(Error::Unreadable { path: path.display().to_string(), why: broken.why })
@@ -50,7 +50,7 @@ impl Post {
         match self.is_answered_in(&sender, me, asked, since) {
             Ok(true) => Ok(Answered::Yes),
             Ok(false) => Ok(Answered::No),
-            Err(Error::Disk(e)) if e.is_passing() => Err(e.into()),
+            Err(Error::Disk(e)) if e.is_transient() => Err(e.into()),
             Err(e @ Error::Failing { .. }) => Err(e),
             // A sender's unusable mailbox must not keep an agent from its other work.
             Err(_) => Ok(Answered::No),
@@ -87,7 +87,7 @@ impl Post {
     ) -> Result<bool> {
         let envelope = match self.header(mailbox, folder, name) {
             Ok(Some(header)) => header.envelope,
-            Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+            Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
             _ => return Ok(false),
         };
         Ok(envelope.reply_to.as_ref() == Some(&asked.id)
@@ -98,7 +98,7 @@ impl Post {
     /// The fault of an unread file; `None` if there is none, or the file may still be growing.
     pub fn why_unreadable(&self, me: &Me, file: &str) -> Option<String> {
         let broken = self.header(&me.mailbox, Folder::Inbox, file).err()?;
-        (broken.passing || broken.is_settled(self.now())).then_some(broken.why)
+        (broken.transient || broken.is_quiescent(self.now())).then_some(broken.why)
     }
 
     /// The folder of a mailbox that contains a file, if any does.

@@ -83,7 +83,7 @@ impl Post {
                     Ok(_) => {}
                     Err(broken) => {
                         broken_names += usize::from(is_message);
-                        if broken.passing || broken.is_settled(self.now()) {
+                        if broken.transient || broken.is_quiescent(self.now()) {
                             checked.unreadable.push(broken);
                         }
                     }
@@ -107,7 +107,7 @@ impl Post {
     /// The number of unread messages, as `check` without a limit lists them.
     pub fn count(&self, me: &Me) -> Result<usize> {
         let checked = self.unread_mail(me, &Filter::default(), usize::MAX)?;
-        match checked.unreadable.into_iter().find(|broken| broken.passing) {
+        match checked.unreadable.into_iter().find(|broken| broken.transient) {
             Some(broken) => Err(super::Error::Failing { why: broken.why }),
             None => Ok(checked.total),
         }
@@ -133,7 +133,7 @@ pub fn waiting_elsewhere(
         Ok(Maildir::open(room.root(), id)?.list(Folder::Inbox, 0)?.total)
     };
     match count() {
-        Err(Error::Disk(e) | Error::Room(room::Error::Disk(e))) if e.is_passing() => Err(e.into()),
+        Err(Error::Disk(e) | Error::Room(room::Error::Disk(e))) if e.is_transient() => Err(e.into()),
         other => Ok(other.unwrap_or(0)),
     }
 }

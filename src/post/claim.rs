@@ -1,4 +1,4 @@
-//! Claims: take a message with a lease. How a claim ends is in end.rs.
+//! Claims: take a message with a lease. How a claim ends is in finish_claim.rs.
 //!
 //! Many agents may claim from one mailbox, which makes it a work queue. The token of a claim is its fence: a stale
 //! owner finds nothing under it. Every look at a mailbox returns expired claims ([`Post::return_expired`]).
@@ -93,7 +93,7 @@ impl Post {
             if found.folder != Folder::Inbox {
                 return Err(Error::NotUnread {
                     reference: reference.to_owned(),
-                    folder: found.folder.word(),
+                    folder: found.folder.as_str(),
                 });
             }
             return Ok((self.take(me, from, &found.name, filter, (lease, ""), &mut put_away)?, put_away));
@@ -137,9 +137,9 @@ impl Post {
         let (message, _) = match self.message(&from.mailbox, Folder::Inbox, name) {
             Ok(Some(read)) => read,
             Ok(None) => return Ok(None),
-            Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+            Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
             Err(broken) => {
-                if broken.is_settled(self.now()) {
+                if broken.is_quiescent(self.now()) {
                     put_away.push(self.quarantine(from, &broken.name.into(), broken.why)?);
                 }
                 return Ok(None);
@@ -159,7 +159,7 @@ impl Post {
         // Between the look and the claim another message may have arrived under the same name. The claimed one counts.
         let (message, time) = match self.message(&from.mailbox, Folder::Claimed(token), name) {
             Ok(Some((taken, at))) if taken.envelope.id == message.envelope.id => (taken, at),
-            Err(broken) if broken.passing => {
+            Err(broken) if broken.transient => {
                 from.mailbox.settle(token, name, Folder::Inbox, "")?;
                 return Err(Error::Failing { why: broken.why });
             }
@@ -244,7 +244,7 @@ impl Post {
                 Ok(Some(header)) => Ok(header.envelope),
                 // It is being retried.
                 Ok(None) => continue,
-                Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                 Err(broken) => Err(broken.why),
             };
             let (attempts, tries) = (me.mailbox.attempts(&name)?, me.mailbox.tries(&name)?);

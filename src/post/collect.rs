@@ -44,7 +44,7 @@ impl Post {
                         brought = self.bring(&worker, folder, &request.file)?;
                         break;
                     }
-                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                     _ => {}
                 }
             }
@@ -69,7 +69,7 @@ impl Post {
         let asked = match self.header(worker, folder, file) {
             Ok(Some(header)) => header.envelope,
             Ok(None) => return Ok(false),
-            Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+            Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
             Err(_) => return Ok(false),
         };
         let answer = match worker.kept_answer(&asked) {
@@ -112,7 +112,7 @@ impl Post {
             let inbox_path = path.join("inboxes").join(inbox);
             if is_dir(&inbox_path)? && self.owner_of(&inbox_path.display().to_string())?.is_none() {
                 match Tree::open(&path).and_then(|tree| Ok(tree.end_outside(inbox, request, failed)?)) {
-                    Err(e) if e.is_passing() => return Err(e.into()),
+                    Err(e) if e.is_transient() => return Err(e.into()),
                     // A replaced tree or a broken task stops nobody; `tree status` shows it.
                     _ => {}
                 }

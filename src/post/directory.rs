@@ -58,7 +58,7 @@ impl Post {
 
     /// The trees that contain mailboxes of this room.
     pub(super) fn known_trees(&self) -> Vec<PathBuf> {
-        let of_tree = |entry: &&Entry| entry.text("protocol") == Some(Protocol::Tree.word());
+        let of_tree = |entry: &&Entry| entry.text("protocol") == Some(Protocol::Tree.as_str());
         let claude = |entry: &Entry| Path::new(&entry.inbox).ancestors().nth(2).map(Path::to_owned);
         let mut trees: Vec<PathBuf> = self.entries().iter().filter(of_tree).filter_map(claude).collect();
         trees.sort();
@@ -118,7 +118,7 @@ impl Directory for Post {
             let mut parts = below.components();
             let id = parts.next().and_then(|id| id.as_os_str().to_str()).unwrap_or_default();
             let rest = parts.as_path();
-            if rest == Path::new(".mailbox/inbox") || rest == Path::new(Folder::Inbox.word()) {
+            if rest == Path::new(".mailbox/inbox") || rest == Path::new(Folder::Inbox.as_str()) {
                 return self.existing_id(id).map_err(into_disk);
             }
         }

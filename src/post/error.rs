@@ -162,7 +162,7 @@ impl Error {
     pub(super) fn hides_mail(&self) -> bool {
         match self {
             Self::Failing { .. } => true,
-            Self::Disk(e) => e.is_passing(),
+            Self::Disk(e) => e.is_transient(),
             _ => false,
         }
     }

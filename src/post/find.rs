@@ -110,7 +110,7 @@ impl Post {
             for name in maybe {
                 let header = match self.header(&me.mailbox, folder, &name) {
                     Ok(Some(header)) => header,
-                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                     _ => continue,
                 };
                 let id = &header.envelope.id;

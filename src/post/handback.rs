@@ -47,7 +47,7 @@ impl Post {
                 }
                 let header = match self.header(&me.mailbox, folder, &name) {
                     Ok(Some(header)) => header,
-                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                     _ => continue,
                 };
                 if !header.envelope.subject.starts_with(SPAWN) {

@@ -35,7 +35,7 @@ pub enum Why {
 }
 
 impl Why {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Flag => "--as",
             Self::Environment => "AGENT_MAILBOX_ID",
@@ -75,7 +75,7 @@ impl Post {
     /// many mailboxes. The caller must know whether its messages are elsewhere.
     pub fn is_still(&self, id: &MailboxId) -> bool {
         let root = self.room.root();
-        if !root.is_empty_at(&format!("{id}/{}", Folder::Inbox.word())).unwrap_or(false) {
+        if !root.is_empty_at(&format!("{id}/{}", Folder::Inbox.as_str())).unwrap_or(false) {
             return false;
         }
         // Three directories always exist (format.md §2.2). If there are no more, the others need not be looked up;
@@ -178,9 +178,9 @@ impl Post {
 
     pub(super) fn not_me(&self, why: Why, name: &str) -> Error {
         if let (Err(bad), Err(_)) = (Name::parse(name), MailboxId::parse(name)) {
-            return Error::BadName { what: why.word(), text: name.to_owned(), why: bad };
+            return Error::BadName { what: why.as_str(), text: name.to_owned(), why: bad };
         }
         let nearest = self.registered().map(|r| r.nearest(name)).unwrap_or_default();
-        Error::NotMe { source_of_name: why.word(), name: crate::message::visible::clip(name, 80), nearest }
+        Error::NotMe { source_of_name: why.as_str(), name: crate::message::visible::clip(name, 80), nearest }
     }
 }

@@ -43,7 +43,7 @@ pub fn marks(header: &Header) -> impl Iterator<Item = String> {
 /// `unreadable: FILE: WHY (NEXT)`
 pub fn of_unreadable(broken: &Unreadable) -> String {
     let (name, why) = (visible::line(&broken.name), visible::line(&broken.why));
-    let next = match (broken.passing, broken.left_alone) {
+    let next = match (broken.transient, broken.not_quarantined) {
         (true, _) => "try again",
         (_, true) => "left alone",
         _ => "postroom doctor --fix puts it aside",
@@ -131,7 +131,7 @@ pub fn of_sent(post: &Post, sent: &Sent) -> String {
 
 /// An id for display: its eight digits, else all of it.
 pub fn brief(id: &str) -> String {
-    MessageId::found(id).ok().and_then(|id| id.brief()).unwrap_or_else(|| visible::line(id))
+    MessageId::parse_lenient(id).ok().and_then(|id| id.brief()).unwrap_or_else(|| visible::line(id))
 }
 
 /// `queued ID for NAME: SUBJECT`, or another outcome.
@@ -152,7 +152,7 @@ pub fn of_receipt_in_two(receipt: &Receipt) -> (&'static str, String) {
             ("queued", format!("{short} for {to}{beside}: {}", visible::line(&receipt.subject)))
         }
         Outcome::Already(folder) => {
-            ("sent before", format!("{short} for {to}: it is in the {}", folder.word()))
+            ("sent before", format!("{short} for {to}: it is in the {}", folder.as_str()))
         }
         Outcome::Unproven(why) => ("delivered, durability not proven:", format!("{short} for {to}: {why}")),
         Outcome::Failed(e) => ("not delivered", format!("to {to}: {}", visible::text(&e.to_string()))),

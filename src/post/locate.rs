@@ -96,7 +96,7 @@ impl Post {
                     }
                     match self.header(&mailbox, folder, &name) {
                         Ok(Some(header)) => see(&mailbox, header),
-                        Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                        Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                         _ => {}
                     }
                 }
@@ -121,7 +121,7 @@ impl Post {
             }
             let header = match self.header(mailbox, folder, &name) {
                 Ok(Some(header)) => header,
-                Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                 _ => continue,
             };
             let id = &header.envelope.id;

@@ -100,7 +100,7 @@ impl Post {
         };
         let Some(place) = &self.caller.approvals else { return Err(Error::NoSettings) };
         let dir = Dir::make(place)?;
-        match dir.place(&file_of(request), &serde_json::to_vec(&said).unwrap_or_default()) {
+        match dir.create_synced(&file_of(request), &serde_json::to_vec(&said).unwrap_or_default()) {
             Err(mailbox::Error::Exists { .. }) => match self.said(request)? {
                 // The command that wrote it may have been interrupted before the sync.
                 Some(before) if before.answer == answer => dir.sync()?,

@@ -61,10 +61,10 @@ impl Post {
                         return Ok(next);
                     }
                     Ok(_) => {}
-                    Err(broken) if broken.is_settled(self.now()) && !peek => {
+                    Err(broken) if broken.is_quiescent(self.now()) && !peek => {
                         next.put_away.push(self.quarantine(me, &OsString::from(&broken.name), broken.why)?);
                     }
-                    Err(broken) if broken.passing || peek && broken.is_settled(self.now()) => {
+                    Err(broken) if broken.transient || peek && broken.is_quiescent(self.now()) => {
                         next.skipped.push(broken);
                     }
                     Err(_) => {}
@@ -93,17 +93,17 @@ impl Post {
             // Another process archived it between the look and the opening; the archive has it.
             Ok(None) if folder == Folder::Inbox => match self.message(&me.mailbox, Folder::Archive, &name) {
                 Ok(Some((message, time))) => Ok(self.opened(me, Folder::Archive, &name, message, time)),
-                Err(broken) if broken.passing => Err(Error::Failing { why: broken.why }),
+                Err(broken) if broken.transient => Err(Error::Failing { why: broken.why }),
                 _ => Err(Error::NoMessage { reference: reference.to_owned() }),
             },
             Ok(None) => Err(Error::NoMessage { reference: reference.to_owned() }),
             Err(broken) => {
                 let mut path = me.mailbox.path(folder, &name).display().to_string();
-                if folder == Folder::Inbox && broken.is_settled(self.now()) && !peek {
+                if folder == Folder::Inbox && broken.is_quiescent(self.now()) && !peek {
                     let put_away = self.quarantine(me, &OsString::from(&name), broken.why.clone())?;
-                    path.push_str(if put_away.left_alone { "" } else { " (now in quarantine)" });
+                    path.push_str(if put_away.not_quarantined { "" } else { " (now in quarantine)" });
                 }
-                if broken.passing {
+                if broken.transient {
                     return Err(Error::Failing { why: broken.why });
                 }
                 Err(Error::Unreadable { path, why: broken.why })
@@ -119,14 +119,18 @@ impl Post {
         self.room.may_write()?;
         let shown = name.to_string_lossy().into_owned();
         if !me.mailbox.quarantine(name)? {
-            return Ok(Unreadable { passing: false, left_alone: true, ..Unreadable::failing(&shown, why) });
+            return Ok(Unreadable {
+                transient: false,
+                not_quarantined: true,
+                ..Unreadable::failing(&shown, why)
+            });
         }
         self.record(Event {
             file: shown.clone(),
             note: why.clone(),
             ..Event::new("quarantined", me.id.as_str())
         });
-        Ok(Unreadable { passing: false, ..Unreadable::failing(&shown, why) })
+        Ok(Unreadable { transient: false, ..Unreadable::failing(&shown, why) })
     }
 
     /// Archives a message after its text was written out. A second call is not an error.
@@ -185,7 +189,7 @@ impl Post {
     }
 
     /// Archives a message unread, or moves it back. `false` if it was already there.
-    pub fn file(&self, me: &Me, reference: &str, to: Folder) -> Result<(FoundMessage, bool)> {
+    pub fn move_to(&self, me: &Me, reference: &str, to: Folder) -> Result<(FoundMessage, bool)> {
         self.room.may_write()?;
         if to == Folder::Archive
             && let Some(Archived { name, id, how }) = me.mailbox.archive_named(reference)?
@@ -224,7 +228,7 @@ impl Post {
             }
             // A file that is not a message can also be archived.
             Ok(None) => String::new(),
-            Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+            Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
             Err(_) => String::new(),
         };
         let Some(name) = me.mailbox.shift(&found.name, found.folder, to)? else { return Ok(None) };

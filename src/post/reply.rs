@@ -91,7 +91,7 @@ impl Post {
                 Ok(Some(header)) => return Ok((found, header.envelope, turn)),
                 // Another process moved it between the look and the opening.
                 Ok(None) => {}
-                Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                 Err(broken) => {
                     let path = me.mailbox.path(found.folder, &found.name).display().to_string();
                     return Err(Error::Unreadable { path, why: broken.why });
@@ -251,7 +251,7 @@ impl Post {
             return one(id, true);
         }
         let _turn = me.mailbox.dir().lock(LOCK)?;
-        let folder = me.mailbox.dir().make_sub(FOLDER)?;
+        let folder = me.mailbox.dir().create_dir(FOLDER)?;
         // Otherwise a power cut could remove the note and leave the answer. An earlier run may have made the folder.
         let keep = || folder.sync().and_then(|()| me.mailbox.dir().sync());
         if let Some(id) = begun(&folder, asked)? {
@@ -289,7 +289,7 @@ fn begun(folder: &Dir, asked: &MessageId) -> Result<Option<MessageId>> {
     let mut id = None;
     folder.scan(|name, _| {
         id = id.take().or_else(|| {
-            str::from_utf8(name).ok()?.strip_prefix(&prefix).and_then(|id| MessageId::given(id).ok())
+            str::from_utf8(name).ok()?.strip_prefix(&prefix).and_then(|id| MessageId::parse_strict(id).ok())
         });
     })?;
     Ok(id)

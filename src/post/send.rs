@@ -286,7 +286,7 @@ impl Post {
             for name in mailbox.twins(folder, id)? {
                 match self.header(&mailbox, folder, &name) {
                     Ok(Some(header)) if header.envelope.id == *id => return Ok(true),
-                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                     _ => {}
                 }
             }

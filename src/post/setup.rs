@@ -69,7 +69,7 @@ impl Post {
         if let Some(inbox) = inbox {
             check_value(&inbox).map_err(|why| Error::BadValue { field: "--workspace", why })?;
             entry.inbox = inbox;
-            entry.extra.insert("protocol".into(), Protocol::Workspace.word().into());
+            entry.extra.insert("protocol".into(), Protocol::Workspace.as_str().into());
         }
         self.fill_in(&mut entry, &editing.registry, &aliases, wanted)?;
         // Only now, so that a refused name leaves the directory unchanged.
@@ -142,7 +142,9 @@ impl Post {
             }
             Ok(own) => Ok(own.map(|(id, _)| id)),
             Err(Error::NotMe { source_of_name, name, nearest }) => match MailboxId::parse(&name) {
-                Ok(id) if source_of_name == Why::Environment.word() && registry.lookup(&name)?.is_none() => {
+                Ok(id)
+                    if source_of_name == Why::Environment.as_str() && registry.lookup(&name)?.is_none() =>
+                {
                     Ok(Some(id))
                 }
                 _ => Err(Error::NotMe { source_of_name, name, nearest }),
@@ -185,7 +187,7 @@ impl Post {
                 })?,
             },
         };
-        let inbox = self.room.path().join(id.as_str()).join(Folder::Inbox.word());
+        let inbox = self.room.path().join(id.as_str()).join(Folder::Inbox.as_str());
         Ok(Entry {
             name: name.to_string(),
             id,
@@ -249,7 +251,7 @@ impl Post {
         }
         let read = Maildir::open(self.room.root(), id).and_then(|m| m.dir().read("card.json", CARD_LIMIT));
         let bytes = match read {
-            Err(e) if e.is_passing() => return Err(e.into()),
+            Err(e) if e.is_transient() => return Err(e.into()),
             other => other.ok().flatten(),
         };
         let card = bytes.and_then(|bytes| Registry::parse(&bytes).ok());

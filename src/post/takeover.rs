@@ -62,7 +62,7 @@ impl Post {
         let (program, id) = session
             .map_or((self.caller.harness.clone(), String::new()), |s| (s.program.clone(), s.id.clone()));
         let holder = Holder { v: 1, program, session: id, since: self.now().to_string() };
-        Ok(mailbox.dir().replace(FILE, &serde_json::to_vec(&holder).unwrap_or_default())?)
+        Ok(mailbox.dir().replace_synced(FILE, &serde_json::to_vec(&holder).unwrap_or_default())?)
     }
 
     /// The session that holds a mailbox.

@@ -142,7 +142,9 @@ impl Post {
 
     /// The copy of a message in one mailbox.
     pub(super) fn copy_in(&self, id: &str, mailbox: &str) -> Result<Option<Copy>> {
-        let (Ok(id), Some(to)) = (MessageId::found(id), self.existing_id(mailbox)?) else { return Ok(None) };
+        let (Ok(id), Some(to)) = (MessageId::parse_lenient(id), self.existing_id(mailbox)?) else {
+            return Ok(None);
+        };
         let maildir = self.mailbox(&to)?;
         for folder in maildir.folders()? {
             for name in maildir.twins(folder, &id)? {
@@ -150,7 +152,7 @@ impl Post {
                     Ok(Some(header)) if header.envelope.id == id => {
                         return Ok(Some(Copy { mailbox: to, folder, header }));
                     }
-                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                     _ => {}
                 }
             }

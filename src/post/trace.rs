@@ -59,7 +59,7 @@ pub enum MessageState {
 }
 
 impl MessageState {
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Queued => "queued",
             Self::Claimed(_) => "claimed",
@@ -213,7 +213,7 @@ impl Post {
         ids.dedup();
         let reference = crate::message::visible::clip(reference, 80);
         match ids.len() {
-            1 => MessageId::found(&ids[0]).map_err(|_| Error::NoMessage { reference }),
+            1 => MessageId::parse_lenient(&ids[0]).map_err(|_| Error::NoMessage { reference }),
             0 => Err(Error::NoMessage { reference }),
             _ => Err(Error::AmbiguousMessage { reference, matches: ids.into_iter().take(8).collect() }),
         }
@@ -235,7 +235,7 @@ impl Post {
                     continue;
                 }
                 let header = match self.header(&mailbox, folder, &name) {
-                    Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                     other => other.ok().flatten(),
                 };
                 if let Some(header) = header

@@ -32,7 +32,7 @@ const ORPHANED: u32 = 5;
 pub fn note(run: &str, group: u32, dir: impl FnOnce() -> Result<Dir>) {
     let noted = |dir: Dir| match noted(run, &dir) == Some(group) {
         true => Ok(()),
-        false => dir.exchange(&file_of(run), group.to_string().as_bytes()),
+        false => dir.replace(&file_of(run), group.to_string().as_bytes()),
     };
     // Without it only a supervisor that is killed leaves somebody behind.
     let _ = if os::NOTES_GROUPS { dir().and_then(noted) } else { Ok(()) };

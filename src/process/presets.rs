@@ -116,7 +116,7 @@ impl Preset {
         for part in template {
             match part.as_str() {
                 "{access}" => {
-                    let given = self.access.get(parts.access.word()).into_iter().flatten();
+                    let given = self.access.get(parts.access.as_str()).into_iter().flatten();
                     arguments.extend(given.map(|a| fill(a, "")));
                 }
                 "{model}" => {

@@ -53,7 +53,7 @@ impl Told {
     pub fn write(mut self, room: &Room, session: &Session, unread: &[String]) -> Result<(), Error> {
         let unread: std::collections::HashSet<&str> = unread.iter().map(String::as_str).collect();
         self.marks.retain(|name, _| unread.contains(name.as_str()));
-        made(room)?.exchange(&file(session), self.render().as_bytes())
+        made(room)?.replace(&file(session), self.render().as_bytes())
     }
 
     pub fn has(&self, name: &str, mark: Mark) -> bool {

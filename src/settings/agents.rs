@@ -22,7 +22,7 @@ pub enum Access {
 }
 
 impl Access {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Edit => "edit",

@@ -116,7 +116,7 @@ impl Look {
         let what = What::Agent {
             command: table::command(settings),
             directory,
-            access: settings.access.word(),
+            access: settings.access.as_str(),
             variables: table::variables(settings),
             reads: reads.iter().filter_map(path).collect(),
         };

@@ -50,7 +50,7 @@ impl Store {
     pub fn keep(&self, project: &Path, record: &Record) -> Result<()> {
         if !record.entries.is_empty() {
             let dir = Dir::make(&self.path)?;
-            dir.replace(&file_of(project), record.text(project).as_bytes())?;
+            dir.replace_synced(&file_of(project), record.text(project).as_bytes())?;
             dir.sync_parents()?;
             return Ok(());
         }
@@ -93,7 +93,7 @@ pub enum TrustState {
 }
 
 impl TrustState {
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::New => "new",
             Self::Changed(_) => "changed",

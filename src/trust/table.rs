@@ -51,7 +51,7 @@ pub(super) fn of_agent(settings: &AgentSettings, directory: &str) -> Vec<String>
     lines.given("preset", Some(plain(preset)));
     lines.unless(command.is_empty(), "command", words(command));
     lines.given("directory", Some(directory.to_owned()));
-    lines.given("access", Some(access.word().to_owned()));
+    lines.given("access", Some(access.as_str().to_owned()));
     lines.given("model", model.as_deref().map(plain));
     lines.given("agent", described.as_deref().map(plain));
     lines.unless(!session, "session", "true".to_owned());

@@ -55,7 +55,7 @@ impl<'a> Agent<'a> {
             version,
             mailbox: id.map(MailboxId::as_str),
             cwd: agent.cwd.display().to_string(),
-            access: settings.access.word(),
+            access: settings.access.as_str(),
             model: settings.model.as_deref(),
             time_limit: settings.time_limit.as_secs(),
             retries: settings.retries,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::agents::change;
 use crate::agents::ledger::Done;
-use crate::agents::witness::{Said, Trust};
+use crate::agents::probe::{Said, Trust};
 
 /// A file of an installation, and the action on it.
 #[derive(Debug, Serialize)]
@@ -22,7 +22,7 @@ impl InstalledFile {
     fn all(files: &[(PathBuf, Done)]) -> Vec<Self> {
         files
             .iter()
-            .map(|(path, done)| Self { path: path.display().to_string(), done: done.word() })
+            .map(|(path, done)| Self { path: path.display().to_string(), done: done.as_str() })
             .collect()
     }
 }
@@ -108,7 +108,7 @@ impl CheckedProgram {
         files: Vec<CheckedFile>,
         (said, trust): (&Said, Option<&Trust>),
     ) -> Self {
-        let (state, server) = (state.word(), sees_server(said));
+        let (state, server) = (state.as_str(), sees_server(said));
         Self { program, scope, state, version, files, server, trust: trust.map(Trust::to_string) }
     }
 }

@@ -99,7 +99,7 @@ impl Header {
             from: visible::line(&post.sender_shown(envelope)),
             subject: visible::line(&envelope.subject),
             time: header.time.to_string(),
-            priority: (envelope.priority != Priority::Normal).then(|| envelope.priority.word()),
+            priority: (envelope.priority != Priority::Normal).then(|| envelope.priority.as_str()),
             channel: envelope.channel.as_deref().map(visible::line),
             reply_to: envelope.reply_to.as_ref().map(|id| visible::line(id.as_str())),
         }

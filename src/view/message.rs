@@ -50,14 +50,14 @@ pub struct Envelope<'a, F> {
     /// When it was sent.
     pub time: String,
     /// How urgent it is.
-    #[cfg_attr(test, schemars(extend("enum" = crate::message::Priority::ALL.map(|priority| priority.word()))))]
+    #[cfg_attr(test, schemars(extend("enum" = crate::message::Priority::ALL.map(|priority| priority.as_str()))))]
     pub priority: &'static str,
     /// The conversation it belongs to.
     pub channel: Option<&'a str>,
     /// The id of the message that it answers.
     pub reply_to: Option<&'a str>,
     /// The protocol in which it is written.
-    #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.word()))))]
+    #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.as_str()))))]
     pub protocol: &'static str,
     /// Fields that Postroom does not know.
     pub extra: Pairs<'a, &'a str>,
@@ -71,10 +71,10 @@ impl<'a, F> Envelope<'a, F> {
             to: &envelope.to,
             subject: &envelope.subject,
             time,
-            priority: envelope.priority.word(),
+            priority: envelope.priority.as_str(),
             channel: envelope.channel.as_deref(),
             reply_to: envelope.reply_to.as_ref().map(|id| id.as_str()),
-            protocol: envelope.native.protocol().word(),
+            protocol: envelope.native.protocol().as_str(),
             extra: Pairs::of(&envelope.extra),
         }
     }
@@ -135,7 +135,7 @@ impl<'a> Message<'a> {
         let from = Sender { id: &envelope.from, name: post.sender_shown(envelope), verified: false };
         Self {
             envelope: Envelope::of(envelope, from, opened.time.to_string()),
-            was: opened.folder.word(),
+            was: opened.folder.as_str(),
             file: &opened.name,
             body: &opened.message.body,
             doubts: &envelope.doubts,

@@ -65,7 +65,7 @@ pub struct Whoami<'a> {
 
 impl<'a> Whoami<'a> {
     pub fn of(place: RoomPlace, me: &'a Me, unread: usize) -> Self {
-        Self { name: me.name.as_deref(), id: me.id.as_str(), why: me.why.word(), place, unread }
+        Self { name: me.name.as_deref(), id: me.id.as_str(), why: me.why.as_str(), place, unread }
     }
 }
 
@@ -90,7 +90,7 @@ pub struct Listed<'a> {
     /// The id of the mailbox.
     pub id: &'a str,
     /// Its protocol.
-    #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.word()))))]
+    #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.as_str()))))]
     pub protocol: &'a str,
     /// The program that set it up.
     pub harness: &'a str,
@@ -184,7 +184,7 @@ pub struct Adopted<'a> {
     /// The name that it should get.
     pub name: &'a str,
     /// Its protocol.
-    #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.word()))))]
+    #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.as_str()))))]
     pub protocol: &'static str,
     /// The directory of its inbox.
     pub inbox: String,
@@ -205,7 +205,7 @@ impl<'a> Adopted<'a> {
         };
         Self {
             name: &one.name,
-            protocol: one.protocol.word(),
+            protocol: one.protocol.as_str(),
             inbox: one.inbox.display().to_string(),
             state,
             id,

@@ -46,7 +46,7 @@ impl<'a> Item<'a> {
             }
             Doomed::Run { id, messages } => Self::Run { run: id.as_str(), messages: *messages },
             Doomed::Message { id, folder, name } => {
-                Self::Message { mailbox: id.as_str(), folder: folder.word(), file: name }
+                Self::Message { mailbox: id.as_str(), folder: folder.as_str(), file: name }
             }
         }
     }

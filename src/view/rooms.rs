@@ -161,7 +161,7 @@ pub struct Doctor<'a> {
 impl<'a> Doctor<'a> {
     pub fn of(root: &'a str, faults: usize, findings: &'a [Finding]) -> Self {
         let finding = |Finding { grade, rule, path, what, fixed }: &'a Finding| DoctorFinding {
-            grade: grade.word(),
+            grade: grade.as_str(),
             rule,
             path,
             what,

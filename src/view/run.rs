@@ -70,7 +70,7 @@ impl<'a> From<&'a runs::Run> for Run<'a> {
             started_ms: run.started_ms,
             boot: &run.boot,
             ended: &run.ended,
-            state: run.state.word(),
+            state: run.state.as_str(),
             why: &run.why,
             activity: &run.activity,
             session: &run.session,
@@ -227,7 +227,7 @@ impl<'a> Dispatch<'a> {
         let (settled, total) = (*settled, *total);
         Self::Happened(Happened::Carried(Carried {
             run,
-            status: status.word(),
+            status: status.as_str(),
             settled,
             total,
             changes,

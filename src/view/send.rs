@@ -63,7 +63,7 @@ impl<'a> Receipt<'a> {
     fn of(receipt: &'a post::Receipt) -> Self {
         let detail = match &receipt.outcome {
             Outcome::Queued => None,
-            Outcome::Already(folder) => Some(folder.word().to_owned()),
+            Outcome::Already(folder) => Some(folder.as_str().to_owned()),
             Outcome::Unproven(why) => Some(why.clone()),
             Outcome::Failed(e) => Some(e.to_string()),
         };

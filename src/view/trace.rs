@@ -72,9 +72,9 @@ impl<'a> Copy<'a> {
     fn of(post: &'a Post, located: &'a post::Located) -> Self {
         Self {
             mailbox: Party::of(post, located.copy.mailbox.as_str()),
-            folder: located.copy.folder.word(),
+            folder: located.copy.folder.as_str(),
             file: &located.copy.header.name,
-            state: located.state.word(),
+            state: located.state.as_str(),
             detail: line::of_state(post, &located.state),
             attempts: Attempt::all(&located.attempts),
         }
@@ -194,7 +194,7 @@ impl<'a> Sent<'a> {
             to: Party::of(post, &sent.to),
             subject: &sent.subject,
             time: &sent.time,
-            state: sent.state.as_ref().map(post::MessageState::word),
+            state: sent.state.as_ref().map(post::MessageState::as_str),
             detail: line::of_sent(post, sent),
         };
         Self { sent: sent.iter().map(message).collect() }
@@ -240,7 +240,7 @@ impl<'a> Search<'a> {
         let hit = |hit: &'a post::Hit| Hit {
             header: Header::of(post, &hit.copy.header),
             mailbox: Party::of(post, hit.copy.mailbox.as_str()),
-            folder: hit.copy.folder.word(),
+            folder: hit.copy.folder.as_str(),
             lines: hit.lines.iter().map(|line| Line { line: line.number, text: &line.text }).collect(),
         };
         Self { hits: hits.iter().map(hit).collect(), more }

@@ -29,7 +29,7 @@ impl<'a> Agent<'a> {
     fn of(agent: &'a AgentStatus) -> Self {
         Self {
             agent: &agent.agent,
-            messages: Pairs(Status::ALL.iter().zip(agent.counts).map(|(s, n)| (s.word(), n)).collect()),
+            messages: Pairs(Status::ALL.iter().zip(agent.counts).map(|(s, n)| (s.as_str(), n)).collect()),
             responses: agent.responses,
             median_seconds: agent.median,
             oldest_pending: agent.oldest.map(|time| time.to_string()),
@@ -49,7 +49,7 @@ pub struct TreeMessage<'a> {
     /// Its sender.
     pub from: &'a str,
     /// Its state.
-    #[cfg_attr(test, schemars(extend("enum" = Status::ALL.map(Status::word))))]
+    #[cfg_attr(test, schemars(extend("enum" = Status::ALL.map(Status::as_str))))]
     pub status: &'static str,
     /// Its subject.
     pub subject: &'a str,
@@ -67,7 +67,7 @@ impl<'a> TreeMessage<'a> {
             agent: &message.agent,
             id: &message.id,
             from: &message.from,
-            status: message.status.word(),
+            status: message.status.as_str(),
             subject: &message.subject,
             time: message.time.map(|time| time.to_string()),
             duration_seconds: message.duration,

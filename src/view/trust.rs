@@ -63,7 +63,7 @@ impl<'a> TrustItem<'a> {
     fn of(item: &'a trust::Item, state: TrustState) -> Self {
         let mut view = Self {
             item: item.key.to_string(),
-            state: state.word(),
+            state: state.as_str(),
             fingerprint: item.fingerprint(),
             description: Some(&item.description),
             ..Self::default()

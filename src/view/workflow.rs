@@ -65,7 +65,7 @@ impl<'a> Step<'a> {
         Self {
             step: &step.name,
             about: &step.about,
-            status: state.phase.word(),
+            status: state.phase.as_str(),
             how: shown(engine, index),
             round: state.round + 1,
             items: items.collect(),
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
         Self {
             run,
             workflow: &engine.definition().name,
-            status: engine.status().word(),
+            status: engine.status().as_str(),
             settled: engine.settled(),
             total: engine.steps().len(),
             inputs: &engine.facts().inputs,

@@ -228,7 +228,7 @@ pub fn shown(engine: &Engine, index: usize) -> String {
         (Phase::Waiting, Status::Completed) => "not needed",
         (Phase::Waiting, Status::Failed | Status::Cancelled) => "not begun",
         (Phase::Running, Status::Failed | Status::Cancelled) => "stopped",
-        (phase, _) => phase.word(),
+        (phase, _) => phase.as_str(),
     };
     format!("{word}{fan}{more}")
 }

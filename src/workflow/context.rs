@@ -49,7 +49,7 @@ impl Engine {
             Phase::Failed(why, _) => Some(why.clone()),
             _ => None,
         };
-        let status = phase.word();
+        let status = phase.as_str();
         let texts: Vec<Option<String>> = items.iter().map(|item| item.text.clone()).collect();
         let jsons: Vec<Option<Json>> = items.iter().map(|item| item.json.clone()).collect();
         let agents: Vec<String> = items.iter().map(|item| item.agent.clone()).collect();

@@ -54,7 +54,7 @@ pub enum Kind {
 impl Kind {
     pub const ALL: [Self; 5] = [Self::Text, Self::Number, Self::Boolean, Self::List, Self::Json];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Number => "number",
@@ -131,7 +131,7 @@ pub enum Gate {
 }
 
 impl Gate {
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Contains(_) => "contains",
             Self::Command { .. } => "command",

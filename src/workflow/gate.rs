@@ -27,7 +27,7 @@ const TOLD: usize = 20;
 /// Runs the gate for the ask `id` to its end. `false` if nobody waits for it, or another process runs it.
 pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsString)>) -> Result<bool> {
     let (Some(runs), Ok(id), Ok(mailbox)) =
-        (Runs::existing(post.room())?, MessageId::found(id), MailboxId::parse(run))
+        (Runs::existing(post.room())?, MessageId::parse_lenient(id), MailboxId::parse(run))
     else {
         return Ok(false);
     };

@@ -123,7 +123,8 @@ impl Turn {
             let kept = agent.mailbox.kept_answer(&asked)?;
             return Ok(kept.map(|kept| (kept.message.body, kept.failed.is_some())));
         }
-        let (Ok(asked), Ok(asker)) = (MessageId::found(&found.id), MailboxId::parse(&found.from)) else {
+        let (Ok(asked), Ok(asker)) = (MessageId::parse_lenient(&found.id), MailboxId::parse(&found.from))
+        else {
             return Ok(None);
         };
         let since = crate::clock::Timestamp::parse(&self.record.started).map(|began| began.minus(SET_BACK));

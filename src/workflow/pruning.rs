@@ -41,7 +41,8 @@ impl RunsToPrune for Workflows {
         if look_at(post, &runs, run)?.status() == Status::InProgress {
             return Err(not_over("it is in progress".to_owned()));
         }
-        let ended = mailbox.stat(Folder::Archive.word()).map(|stat| Timestamp::from_parts(stat.st_mtime, 0));
+        let ended =
+            mailbox.stat(Folder::Archive.as_str()).map(|stat| Timestamp::from_parts(stat.st_mtime, 0));
         let me = post.other(&MailboxId::parse(run).map_err(|_| super::carrier::no_run(run))?)?;
         let mut messages = 0;
         for folder in me.mailbox.folders()? {

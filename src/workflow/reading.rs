@@ -198,10 +198,10 @@ impl Reader<'_> {
             get("default").map(|node| (node.place, node.json())).filter(|(_, value)| !value.is_null());
         let kind = match get("type").map(|node| (node.place, node.text())) {
             None => default.as_ref().map_or(Kind::Text, |(_, value)| Kind::of(value)),
-            Some((place, word)) => match Kind::ALL.into_iter().find(|kind| Some(kind.word()) == word) {
+            Some((place, word)) => match Kind::ALL.into_iter().find(|kind| Some(kind.as_str()) == word) {
                 Some(kind) => kind,
                 None => {
-                    let words = Kind::ALL.map(Kind::word).join(", ");
+                    let words = Kind::ALL.map(Kind::as_str).join(", ");
                     return self.wrong(place, format!("`type` is one of {words}"));
                 }
             },
@@ -209,7 +209,7 @@ impl Reader<'_> {
         if let Some((place, value)) = &default
             && !kind.fits(value)
         {
-            return self.wrong(*place, format!("the default is no {}", kind.word()));
+            return self.wrong(*place, format!("the default is no {}", kind.as_str()));
         }
         let about = get("about").and_then(|node| self.text(node, "about")).unwrap_or_default();
         Some(Input { name, kind, default: default.map(|(_, value)| value), about })

@@ -104,7 +104,7 @@ pub(super) fn answer_to(
         for name in mailbox.since(folder, since)? {
             let header = match post.header(&mailbox, folder, &name) {
                 Ok(Some(header)) => header,
-                Err(broken) if broken.passing => return Err(Error::Failing { why: broken.why }),
+                Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                 _ => continue,
             };
             if header.envelope.reply_to.as_ref() == Some(asked) && header.envelope.from == by.as_str() {

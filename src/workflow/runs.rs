@@ -93,7 +93,7 @@ pub fn project_of(room: &Room, run: &str) -> Result<Option<PathBuf>> {
 
 impl Runs {
     pub fn open(room: &Room) -> Result<Self> {
-        Ok(Self { dir: room.root().made_sub(FOLDER)? })
+        Ok(Self { dir: room.root().create_dir_synced(FOLDER)? })
     }
 
     /// Opens the records for reading. `None` if this room never had a run.
@@ -108,19 +108,19 @@ impl Runs {
 
     /// The directory to watch for new runs.
     pub fn made_open(&self) -> Result<PathBuf> {
-        Ok(self.dir.made_sub(OPEN)?.path().to_owned())
+        Ok(self.dir.create_dir_synced(OPEN)?.path().to_owned())
     }
 
     /// Records a run that is about to begin. Durable on return.
     pub fn keep(&self, record: &Record, definition: &str) -> Result<()> {
-        let dir = self.dir.made_sub(RUNS)?.made_sub(&record.id)?;
-        dir.replace(DEFINITION, definition.as_bytes())?;
-        dir.replace(RECORD, &serde_json::to_vec_pretty(record).unwrap_or_default())
+        let dir = self.dir.create_dir_synced(RUNS)?.create_dir_synced(&record.id)?;
+        dir.replace_synced(DEFINITION, definition.as_bytes())?;
+        dir.replace_synced(RECORD, &serde_json::to_vec_pretty(record).unwrap_or_default())
     }
 
     /// Marks a run as in progress or not. Durable on return.
     pub fn set_open(&self, run: &str, open: bool) -> Result<()> {
-        let dir = self.dir.made_sub(OPEN)?;
+        let dir = self.dir.create_dir_synced(OPEN)?;
         match open {
             true if dir.stat(run).is_ok() => Ok(()),
             true => dir.write_new(run, b"").and_then(|()| dir.sync()),
@@ -181,7 +181,7 @@ impl Runs {
             return Ok(None);
         }
         match self.dir_of(run).and_then(|dir| dir.read(file, LIMIT)) {
-            Err(e) if e.is_passing() => Err(e),
+            Err(e) if e.is_transient() => Err(e),
             other => Ok(other.ok().flatten()),
         }
     }
@@ -197,7 +197,7 @@ impl Runs {
 
     /// Moves the records of a run back. Durable on return.
     pub fn bring_back(&self, run: &str, bag: &Bag) -> Result<()> {
-        move_run(&bag.made_runs()?, run, &self.dir.made_sub(RUNS)?)
+        move_run(&bag.made_runs()?, run, &self.dir.create_dir_synced(RUNS)?)
     }
 
     /// Takes the lock of a run. `None` if another process holds it.
@@ -216,7 +216,7 @@ impl Runs {
         if dir.read("turn", 256)?.as_deref() == Some(mark.as_bytes()) {
             return Ok(true);
         }
-        dir.exchange("turn", mark.as_bytes())?;
+        dir.replace("turn", mark.as_bytes())?;
         Ok(false)
     }
 
@@ -233,7 +233,7 @@ impl Runs {
         let bytes = self.dir_of(run)?.read(SENT, LIMIT)?.unwrap_or_default();
         let line = |line: &[u8]| {
             let sent: Sent = serde_json::from_slice(line).ok()?;
-            Some((MessageId::found(&sent.id).ok()?, Timestamp::parse(&sent.at)?))
+            Some((MessageId::parse_lenient(&sent.id).ok()?, Timestamp::parse(&sent.at)?))
         };
         Ok(bytes.split(|b| *b == b'\n').filter_map(line).collect())
     }
@@ -263,7 +263,7 @@ impl Runs {
 
     /// What gates of a run leave while they are at work.
     pub(super) fn gates(&self, run: &str) -> Result<Dir> {
-        self.dir_of(run)?.made_sub("gates")
+        self.dir_of(run)?.create_dir_synced("gates")
     }
 
     /// A file for the output of a gate.

@@ -14,7 +14,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
             Self::Running => "running",
@@ -67,7 +67,7 @@ pub enum Status {
 }
 
 impl Status {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::InProgress => "in_progress",
             Self::Completed => "completed",

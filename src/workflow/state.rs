@@ -62,10 +62,10 @@ impl Desk {
 
     /// Keeps a result that is too large for a prompt. Durable on return.
     pub fn keep_result(&mut self, run: &str, file: &str, text: &str) -> fault::Result<()> {
-        let dir = self.tree()?.shared_runs()?.made_sub(run)?;
+        let dir = self.tree()?.shared_runs()?.create_dir_synced(run)?;
         match dir.stat(file) {
             Ok(_) => Ok(()),
-            Err(_) => dir.replace(file, text.as_bytes()),
+            Err(_) => dir.replace_synced(file, text.as_bytes()),
         }
     }
 
@@ -119,7 +119,7 @@ impl Desk {
         }
         let text = merged(existing.as_deref().unwrap_or_default(), &ours);
         if existing.as_deref() != Some(&text) {
-            dir.exchange(&file, text.as_bytes())?;
+            dir.replace(&file, text.as_bytes())?;
         }
         let by_hand = std::cell::RefCell::new(None);
         self.tree()?.rewrite(STATE, |existing| {
@@ -142,6 +142,6 @@ impl Desk {
 /// Keeps an edited text beside the state of its run, and returns its file name.
 fn put_beside(dir: &Dir, run: &str, text: &str) -> fault::Result<String> {
     let kept = format!("{run}.edited-{}.md", &digest(text)[..8]);
-    dir.exchange(&kept, text.as_bytes())?;
+    dir.replace(&kept, text.as_bytes())?;
     Ok(kept)
 }

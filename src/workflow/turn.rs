@@ -199,7 +199,7 @@ impl Turn {
     /// Steps whose state changed since the last report, by name.
     pub(super) fn changed_since(&self, told: &mut Vec<String>) -> Vec<(String, String)> {
         let steps = &self.engine.definition().steps;
-        told.resize(steps.len(), Phase::Waiting.word().to_owned());
+        told.resize(steps.len(), Phase::Waiting.as_str().to_owned());
         let mut changes = vec![];
         for (index, step) in steps.iter().enumerate() {
             let now = shown(&self.engine, index);

@@ -80,6 +80,6 @@ pub(super) const PROGRAM: Program = Program {
         ".claude/skills/",
     ],
     open: &["{prompt}"],
-    witness: &["mcp", "get", "postroom"],
+    probe: &["mcp", "get", "postroom"],
     then: "",
 };

@@ -67,6 +67,6 @@ pub(super) const PROGRAM: Program = Program {
         ".agents/skills/",
     ],
     open: &["{prompt}"],
-    witness: &["mcp", "get", "postroom"],
+    probe: &["mcp", "get", "postroom"],
     then: "codex skips hooks until you trust them: start codex once and choose to trust the hooks of postroom (/hooks shows them)",
 };

@@ -61,6 +61,6 @@ pub(super) const PROGRAM: Program = Program {
         ".agents/skills/",
     ],
     open: &["-i", "{prompt}"],
-    witness: &[],
+    probe: &[],
     then: "copilot keeps no rules in a file: start it with --allow-tool 'shell(postroom:*)' --allow-tool postroom",
 };

@@ -70,6 +70,6 @@ pub(super) const PROGRAM: Program = Program {
         ".agents/skills/",
     ],
     open: &["-i", "{prompt}"],
-    witness: &["mcp", "list"],
+    probe: &["mcp", "list"],
     then: "",
 };

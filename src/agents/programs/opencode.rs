@@ -81,6 +81,6 @@ pub(super) const PROGRAM: Program = Program {
         ".agents/skills/",
     ],
     open: &["--prompt", "{prompt}"],
-    witness: &["mcp", "list"],
+    probe: &["mcp", "list"],
     then: "",
 };

@@ -8,6 +8,6 @@ use crate::mailbox::fault::Result;
 impl Dir {
     /// A new file, open for writing.
     pub fn log_file(&self, name: &str) -> Result<File> {
-        self.create(name, b"").map(|(file, _)| file)
+        self.new_file(name, b"").map(|(file, _)| file)
     }
 }

@@ -32,7 +32,7 @@ impl Dir {
     }
 
     /// The directory `name` below this one, made and durable if it was missing.
-    pub fn made_sub(&self, name: &str) -> Result<Self> {
+    pub fn create_dir_synced(&self, name: &str) -> Result<Self> {
         match self.sub(name) {
             Err(e) if e.is_missing() => {
                 let made = self.make_new(name)?;
@@ -45,12 +45,12 @@ impl Dir {
 
     /// Writes a new file beside its readers and gives it its name in one step that never replaces; durable on
     /// return. `Error::Exists` if the name is taken.
-    pub fn place(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.put(name, bytes)?.proven()
+    pub fn create_synced(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.create(name, bytes)?.proven()
     }
 
-    /// Like [`Dir::place`], for a caller to whom a file that is visible is there, durable or not.
-    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<Durability> {
+    /// Like [`Dir::create_synced`], for a caller to whom a file that is visible is there, durable or not.
+    pub fn create(&self, name: &str, bytes: &[u8]) -> Result<Durability> {
         let staged = format!(".{name}.{}", random::unique_hex());
         self.stage(&staged, bytes)?;
         self.publish_staged(&staged, self, name)
@@ -103,8 +103,8 @@ mod tests {
     fn nothing_is_placed_over_another() {
         let (_temp, path) = home();
         let dir = Dir::outside(&path).unwrap();
-        dir.place("f", b"one").unwrap();
-        assert!(matches!(dir.place("f", b"two"), Err(Error::Exists { .. })));
+        dir.create_synced("f", b"one").unwrap();
+        assert!(matches!(dir.create_synced("f", b"two"), Err(Error::Exists { .. })));
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1);
     }
 }

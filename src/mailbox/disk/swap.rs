@@ -1,6 +1,6 @@
 //! Files that others write too: settings of agent programs, messages and shared files of a tree, `.gitignore`.
 //!
-//! Such a file is replaced ([`Dir::swap`]) or removed ([`Dir::remove_read`]) only if it is still what was read. It is moved
+//! Such a file is replaced ([`Dir::compare_and_swap`]) or removed ([`Dir::remove_read`]) only if it is still what was read. It is moved
 //! out of the way in one step, compared, and put back if it is something else; nothing that somebody wrote is ever removed.
 //! A new file keeps the mode, the group and the access list of the old one.
 
@@ -24,7 +24,7 @@ pub enum Swapped {
 impl Dir {
     /// Puts new content in the place of a file that was read: `was` are its bytes and what was known of it then. Its mode,
     /// group and access list stay. What others wrote meanwhile is put back and told.
-    pub fn swap(&self, name: &str, bytes: &[u8], was: (&[u8], &Stat)) -> Result<Swapped> {
+    pub fn compare_and_swap(&self, name: &str, bytes: &[u8], was: (&[u8], &Stat)) -> Result<Swapped> {
         let staged = format!(".{name}.{}", random::unique_hex());
         let ours = self.stage_like(&staged, bytes, name, was.1)?;
         let swapped = self.swap_staged(name, &staged, (bytes, &ours), was);
@@ -72,7 +72,7 @@ impl Dir {
         looked.map(|_| Swapped::Changed)
     }
 
-    /// As [`Dir::swap`] where two names cannot be exchanged: the look comes just before the change.
+    /// As [`Dir::compare_and_swap`] where two names cannot be exchanged: the look comes just before the change.
     fn swap_by_look(&self, name: &str, staged: &str, was: (&[u8], &Stat)) -> Result<Swapped> {
         if !self.is_still(name, was)? {
             return Ok(Swapped::Changed);
@@ -125,7 +125,7 @@ impl Dir {
         let acl = os::access_list(&self.open_file(name)?.file)
             .map_err(|e| self.fault("read the access list of", name, e))?;
         let make = || {
-            let (file, made) = self.create(staged, bytes)?;
+            let (file, made) = self.new_file(staged, bytes)?;
             let fault = |doing| move |e| self.fault(doing, staged, e);
             let mut mode = read.st_mode & 0o777;
             if made.st_gid != read.st_gid {
@@ -178,18 +178,18 @@ mod tests {
     fn a_change_by_another_hand_is_kept_and_told() {
         let (_temp, path) = home();
         let dir = Dir::outside(&path).unwrap();
-        dir.place("f", b"one").unwrap();
+        dir.create_synced("f", b"one").unwrap();
         let (bytes, stat) = read(&dir, "f");
         std::fs::write(path.join("f"), "by hand").unwrap();
-        assert_eq!(dir.swap("f", b"two", (&bytes, &stat)).unwrap(), Swapped::Changed);
+        assert_eq!(dir.compare_and_swap("f", b"two", (&bytes, &stat)).unwrap(), Swapped::Changed);
         assert_eq!(dir.remove_read("f", (&bytes, &stat)).unwrap(), Swapped::Changed);
         assert_eq!(std::fs::read_to_string(path.join("f")).unwrap(), "by hand");
         let (bytes, stat) = read(&dir, "f");
-        assert_eq!(dir.swap("f", b"two", (&bytes, &stat)).unwrap(), Swapped::Done);
+        assert_eq!(dir.compare_and_swap("f", b"two", (&bytes, &stat)).unwrap(), Swapped::Done);
         assert_eq!(std::fs::read_to_string(path.join("f")).unwrap(), "two");
         std::fs::set_permissions(path.join("f"), PermissionsExt::from_mode(0o644)).unwrap();
         let (bytes, stat) = read(&dir, "f");
-        assert_eq!(dir.swap("f", b"three", (&bytes, &stat)).unwrap(), Swapped::Done);
+        assert_eq!(dir.compare_and_swap("f", b"three", (&bytes, &stat)).unwrap(), Swapped::Done);
         assert_eq!(dir.stat("f").unwrap().st_mode & 0o777, 0o644);
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1);
         let (bytes, stat) = read(&dir, "f");
@@ -201,10 +201,10 @@ mod tests {
     fn other_bytes_are_another_file_whatever_its_times_say() {
         let (_temp, path) = home();
         let dir = Dir::outside(&path).unwrap();
-        dir.place("f", b"one").unwrap();
+        dir.create_synced("f", b"one").unwrap();
         let (_, stat) = read(&dir, "f");
         // As if it had been written in place and within one tick of the clock.
-        assert_eq!(dir.swap("f", b"new", (b"old", &stat)).unwrap(), Swapped::Changed);
+        assert_eq!(dir.compare_and_swap("f", b"new", (b"old", &stat)).unwrap(), Swapped::Changed);
         assert_eq!(dir.remove_read("f", (b"old", &stat)).unwrap(), Swapped::Changed);
         assert_eq!(std::fs::read_to_string(path.join("f")).unwrap(), "one");
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1);

@@ -91,7 +91,7 @@ mod tests {
         std::fs::create_dir(&path).unwrap();
         let dir = Dir::outside(&path).unwrap();
         assert!(dir.is_empty().unwrap() && dir.is_in_place().unwrap());
-        dir.place("f", b"0123456789").unwrap();
+        dir.create_synced("f", b"0123456789").unwrap();
         assert!(!dir.is_empty().unwrap());
         std::fs::create_dir(path.join("s")).unwrap();
         assert!(dir.is_empty_at("s").unwrap() && dir.is_empty_at("t").unwrap_err().is_missing());

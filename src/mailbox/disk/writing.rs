@@ -16,7 +16,7 @@ impl Dir {
     /// Writes and syncs a new file where no reader looks.
     pub fn stage(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let synced = self
-            .create(name, bytes)
+            .new_file(name, bytes)
             .and_then(|(file, _)| fsync(&file).map_err(|e| self.fault("sync", name, e)));
         if synced.is_err() {
             let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
@@ -26,11 +26,11 @@ impl Dir {
 
     /// Writes a new file without sync, where a power cut makes its content worthless anyway.
     pub fn write_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.create(name, bytes).map(|_| ())
+        self.new_file(name, bytes).map(|_| ())
     }
 
     /// A new file with this content, and what it is: of the mode that every file of a room has.
-    pub(super) fn create(&self, name: &str, bytes: &[u8]) -> Result<(File, Stat)> {
+    pub(super) fn new_file(&self, name: &str, bytes: &[u8]) -> Result<(File, Stat)> {
         let flags = OFlags::WRONLY | OFlags::CREATE | exclusive() | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, FILE_MODE))
             .map_err(|e| self.fault("create", name, e))?;
@@ -120,7 +120,7 @@ impl Dir {
     }
 
     /// Puts new content in the place of a file, whole or not at all, and durable.
-    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub fn replace_synced(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let staged = format!(".{name}.{}", random::unique_hex());
         self.stage(&staged, bytes)?;
         if let Err(e) = retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)) {
@@ -131,7 +131,7 @@ impl Dir {
     }
 
     /// Puts new content in the place of a file, whole or not at all, without sync.
-    pub fn exchange(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let staged = format!(".{name}.{}", random::unique_hex());
         self.write_new(&staged, bytes)?;
         retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)).map_err(|e| {

@@ -27,7 +27,7 @@ impl Place for Maildir {
     }
 
     fn inbox(&self) -> PathBuf {
-        self.dir().path().join(Folder::Inbox.word())
+        self.dir().path().join(Folder::Inbox.as_str())
     }
 
     fn arrivals(&self, limit: usize) -> Result<Listing> {
@@ -77,7 +77,7 @@ impl Place for Maildir {
     fn urgency(&self, name: &str) -> Result<Option<Urgency>> {
         let Some(stat) = self.folder(Folder::Inbox)?.stat(name).if_any()? else { return Ok(None) };
         let is_doubtful = match Self::header(self, Folder::Inbox, name, u64::MAX / 2) {
-            Err(broken) if broken.passing => {
+            Err(broken) if broken.transient => {
                 return Err(broken.failure(&Self::path(self, Folder::Inbox, name)));
             }
             read => is_doubtful(&read),

@@ -95,10 +95,10 @@ impl Maildir {
     /// Makes a mailbox in one visible step, or completes one made by hand. Durable on return.
     pub fn make(root: &Dir, id: &MailboxId, card: Option<&[u8]>) -> Result<Self> {
         if root.stat(id.as_str()).is_err_and(|e| e.is_missing()) {
-            let staging = root.make_sub(".staging")?;
+            let staging = root.create_dir(".staging")?;
             let name = format!("{id}.{}", random::unique_hex());
             // Its name in the staging directory need not be durable, only its content.
-            Self::furnish(&staging.make_sub(&name)?, card)?;
+            Self::furnish(&staging.create_dir(&name)?, card)?;
             match staging.rename_dir(&name, root, id.as_str()) {
                 Ok(()) => root.sync()?,
                 // Another process made it at the same time; that directory is as good.
@@ -116,11 +116,11 @@ impl Maildir {
 
     fn furnish(dir: &Dir, card: Option<&[u8]>) -> Result<()> {
         for folder in ["tmp", "inbox", "archive"] {
-            dir.make_sub(folder)?;
+            dir.create_dir(folder)?;
         }
         match card {
             Some(card) if dir.read("card.json", CARD_LIMIT)?.as_deref() != Some(card) => {
-                dir.replace("card.json", card)
+                dir.replace_synced("card.json", card)
             }
             _ => dir.sync(),
         }
@@ -262,7 +262,7 @@ impl Maildir {
         let source = self.folder(from)?;
         let target = match to {
             Folder::Claimed(_) => self.folder(to)?,
-            other => self.made_folder(other.word())?,
+            other => self.made_folder(other.as_str())?,
         };
         let Some(file) = source.to_move(name).if_any()? else { return Ok(None) };
         // Two messages may have had one name, one after the other; the second gets a number in the new folder.
@@ -273,7 +273,7 @@ impl Maildir {
     /// Moves an unreadable file to quarantine, under a safe name. Succeeds if the file is already gone.
     pub fn quarantine(&self, name: &OsString) -> Result<()> {
         let inbox = self.dir.sub("inbox")?;
-        let target = self.made_folder(Folder::Quarantine.word())?;
+        let target = self.made_folder(Folder::Quarantine.as_str())?;
         let clean: String = name
             .to_string_lossy()
             .chars()

@@ -207,7 +207,7 @@ impl Agent {
         let wrong = |source| Error::Unreadable { path: self.inbox.path().join(name), source };
         let text = frontmatter::text(bytes).map_err(wrong)?;
         let changed = tree::change(text, to, error).map_err(wrong)?;
-        match self.inbox.swap(name, changed.as_bytes(), (bytes, stat)) {
+        match self.inbox.compare_and_swap(name, changed.as_bytes(), (bytes, stat)) {
             Ok(Swapped::Done) => Ok(Some(())),
             Ok(Swapped::Changed) => Ok(None),
             // Removed between the look and the change.
@@ -218,7 +218,7 @@ impl Agent {
 
     /// Brings a message from any state into a final one, with one read and one change. `None` if there is no such
     /// message. A claimed message is left to its owner. Durable on return.
-    pub fn file_as(&self, name: &str, to: Status) -> Result<Option<(Task, ArchivedHow)>> {
+    pub fn archive_as(&self, name: &str, to: Status) -> Result<Option<(Task, ArchivedHow)>> {
         if self.inbox.stat(name).is_err_and(|e| e.is_missing()) {
             return Ok(None);
         }

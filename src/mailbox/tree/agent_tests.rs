@@ -158,7 +158,7 @@ fn a_message_is_filed_with_one_look_whatever_its_state() {
     let scene = Scene::new(&["a"]);
     let agent = scene.agent("a");
     let file =
-        |name: &str| agent.file_as(name, Status::Completed).unwrap().map(|(task, how)| (task.status, how));
+        |name: &str| agent.archive_as(name, Status::Completed).unwrap().map(|(task, how)| (task.status, how));
     for status in [Status::Pending, Status::InProgress, Status::Failed] {
         scene.put("a", "one", &format!("status: {status}\n"));
         assert_eq!(file("one.md"), Some((status, ArchivedHow::Now)));
@@ -176,5 +176,5 @@ fn a_message_is_filed_with_one_look_whatever_its_state() {
     agent.settle(token, "two.md", Folder::Inbox, "").unwrap();
     assert_eq!(file("two.md"), Some((Status::Pending, ArchivedHow::Now)));
     scene.put("a", "three", "status: waiting\n");
-    assert!(matches!(agent.file_as("three.md", Status::Completed), Err(Error::Unreadable { .. })));
+    assert!(matches!(agent.archive_as("three.md", Status::Completed), Err(Error::Unreadable { .. })));
 }

@@ -55,10 +55,10 @@ impl Mailbox {
             id: id.to_owned(),
             message: message.to_string(),
         };
-        let notes = self.dir().made_sub(MAILBOX)?.made_sub(FOLDER)?;
+        let notes = self.dir().create_dir_synced(MAILBOX)?.create_dir_synced(FOLDER)?;
         // Copies to several agents share one id.
         let name = MessageId::derived(format!("{message} {} {}", note.tree, note.agent).as_bytes()).request();
-        notes.replace(&name, &serde_json::to_vec(&note).unwrap_or_default())
+        notes.replace_synced(&name, &serde_json::to_vec(&note).unwrap_or_default())
     }
 
     /// The requests of this mailbox to agents of trees that may have been answered by hand.

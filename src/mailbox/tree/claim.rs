@@ -91,7 +91,7 @@ impl Agent {
         }
         // Durable, unlike in a maildir: if a power cut removed the terms, the message would stay in progress forever.
         let own = claims.folder(Folder::Claimed(token))?;
-        own.replace(TERMS, &serde_json::to_vec(terms).unwrap_or_default())?;
+        own.replace_synced(TERMS, &serde_json::to_vec(terms).unwrap_or_default())?;
         Ok(true)
     }
 
@@ -202,7 +202,7 @@ impl Agent {
         if let Some(claims) = self.claims()? {
             return Ok(claims);
         }
-        let dir = held.own.made_sub("claims")?.made_sub(self.id().as_str())?;
+        let dir = held.own.create_dir_synced("claims")?.create_dir_synced(self.id().as_str())?;
         Ok(Maildir::at(dir, self.id()))
     }
 }

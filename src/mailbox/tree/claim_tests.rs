@@ -111,7 +111,7 @@ fn a_kill_before_the_terms_are_cleared_changes_nothing() {
         scene.put("a", "2026-11-15-001", &format!("status: {status}\n"));
         assert_eq!(agent.return_expired(&clock).unwrap(), Vec::<String>::new());
         assert_eq!(agent.tokens().unwrap(), []);
-        assert_eq!(agent.status(NAME).unwrap().unwrap().word(), status);
+        assert_eq!(agent.status(NAME).unwrap().unwrap().as_str(), status);
     }
     assert_eq!(agent.tries(NAME).unwrap(), 0);
 }

@@ -35,7 +35,7 @@ impl Tray {
     }
 
     /// The directory of its indexes.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Inbox => "inboxes",
             Self::Outbox => "outboxes",
@@ -169,7 +169,7 @@ mod priority {
     use crate::message::Priority;
 
     pub(super) fn serialize<S: Serializer>(priority: &Priority, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(priority.word())
+        out.serialize_str(priority.as_str())
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Priority, D::Error> {

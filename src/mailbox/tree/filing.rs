@@ -60,7 +60,7 @@ impl Agent {
                 other => other?,
             };
             // Only a hint: without it the next call searches by itself.
-            let _ = held.own.exchange(SEQUENCE, format!("{day} {number}\n").as_bytes());
+            let _ = held.own.replace(SEQUENCE, format!("{day} {number}\n").as_bytes());
             return Ok((name, how));
         }
     }
@@ -71,7 +71,7 @@ impl Agent {
         let _held = self.tree().hold()?;
         let outbox = self.tree().made_tray(Tray::Outbox, self.id())?;
         let bytes = tree::render(response)?;
-        match outbox.place(&name, bytes.as_bytes()) {
+        match outbox.create_synced(&name, bytes.as_bytes()) {
             Ok(()) => return Ok(Response::Written),
             Err(fault::Error::Exists { .. }) => {}
             Err(e) => return Err(e.into()),

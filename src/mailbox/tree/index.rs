@@ -97,7 +97,7 @@ impl Tree {
 
     fn read_index(&self, tray: Tray, agent: &MailboxId) -> HashMap<String, Entry> {
         let read = || -> fault::Result<Option<Vec<u8>>> {
-            match self.walk(&[".postroom", "index", tray.word()])? {
+            match self.walk(&[".postroom", "index", tray.as_str()])? {
                 Some(dir) => dir.read(&format!("{agent}.json"), INDEX_LIMIT),
                 None => Ok(None),
             }
@@ -109,13 +109,13 @@ impl Tree {
 
     fn write_index(&self, tray: Tray, agent: &MailboxId, files: HashMap<String, Entry>) -> fault::Result<()> {
         let bytes = serde_json::to_vec(&Index { v: VERSION, files }).unwrap_or_default();
-        let dir = self.own()?.make_sub("index")?.make_sub(tray.word())?;
-        dir.exchange(&format!("{agent}.json"), &bytes)
+        let dir = self.own()?.create_dir("index")?.create_dir(tray.as_str())?;
+        dir.replace(&format!("{agent}.json"), &bytes)
     }
 
     /// The current time of the file system. `None` if it is unknown; then nothing read now is trusted later.
     fn look_time(&self) -> Option<(i64, i64)> {
-        let dir = self.own().and_then(|own| own.make_sub("index")).ok()?;
+        let dir = self.own().and_then(|own| own.create_dir("index")).ok()?;
         dir.touch("look").ok()?;
         let stat = dir.stat("look").ok()?;
         Some((stat.st_mtime, nanos(stat.st_mtime_nsec)))

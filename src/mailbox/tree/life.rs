@@ -122,7 +122,7 @@ impl Place for Agent {
     /// In a tree priority is strict, without ageing.
     fn urgency(&self, name: &str) -> Result<Option<Urgency>> {
         let header = match Self::header(self, Folder::Inbox, name, LIMIT) {
-            Err(broken) if broken.passing => return Err(broken.failure(&self.dir().path().join(name))),
+            Err(broken) if broken.transient => return Err(broken.failure(&self.dir().path().join(name))),
             read => read.ok().flatten(),
         };
         Ok(header.map(|Header { envelope, time: since, .. }| {
@@ -171,7 +171,7 @@ impl Place for Agent {
         if MailboxId::parse(&name).is_err() {
             return Ok(None);
         }
-        let Some((task, how)) = self.file_as(&name, Status::Completed)? else { return Ok(None) };
+        let Some((task, how)) = self.archive_as(&name, Status::Completed)? else { return Ok(None) };
         Ok(Some(Archived { id: any::of_task(task).envelope.id, name, how }))
     }
 

@@ -156,11 +156,11 @@ impl Tree {
     /// Creates a tree in a project and a mailbox for each agent; existing parts stay. Durable on return.
     pub fn make(project: &Path, agents: &[MailboxId]) -> fault::Result<Self> {
         let project = Dir::outside(project)?;
-        let dir = project.make_sub(".claude")?;
-        let shared = dir.make_sub("shared")?;
+        let dir = project.create_dir(".claude")?;
+        let shared = dir.create_dir("shared")?;
         for (name, text) in [("session-context.md", SESSION), ("workflow-state.md", STATE)] {
             match shared.stat(name) {
-                Err(e) if e.is_missing() => match shared.place(name, text.as_bytes()) {
+                Err(e) if e.is_missing() => match shared.create_synced(name, text.as_bytes()) {
                     Err(fault::Error::Exists { .. }) => {}
                     other => other?,
                 },
@@ -169,9 +169,9 @@ impl Tree {
         }
         let tree = Self { dir: Arc::new(dir), racy: RACY };
         for tray in ["inboxes", "outboxes"] {
-            let tray = tree.dir.make_sub(tray)?;
+            let tray = tree.dir.create_dir(tray)?;
             for agent in agents {
-                tray.make_sub(agent.as_str())?;
+                tray.create_dir(agent.as_str())?;
             }
             tray.sync()?;
         }
@@ -185,8 +185,8 @@ impl Tree {
     /// Makes the mailbox of one more agent, durable, and opens it.
     pub fn make_agent(&self, agent: &MailboxId) -> fault::Result<Agent> {
         for tray in ["inboxes", "outboxes"] {
-            let tray = self.dir.made_sub(tray)?;
-            tray.make_sub(agent.as_str())?;
+            let tray = self.dir.create_dir_synced(tray)?;
+            tray.create_dir(agent.as_str())?;
             tray.sync()?;
         }
         self.agent(agent)
@@ -273,16 +273,16 @@ impl Tree {
     /// One of the directories of an agent, made if missing, and durable.
     fn made_tray(&self, tray: Tray, agent: &MailboxId) -> fault::Result<Dir> {
         let way = [tray.way(), &[agent.as_str()]].concat();
-        let mut at = self.dir.made_sub(way[0])?;
+        let mut at = self.dir.create_dir_synced(way[0])?;
         for step in &way[1..] {
-            at = at.made_sub(step)?;
+            at = at.create_dir_synced(step)?;
         }
         Ok(at)
     }
 
     /// Postroom's own directory, made if it is missing.
     fn own(&self) -> fault::Result<Dir> {
-        self.dir.made_sub(".postroom")
+        self.dir.create_dir_synced(".postroom")
     }
 
     /// Takes the lock of the tree, which every change needs.

@@ -81,11 +81,11 @@ impl Agent {
             Error::Unreadable { source, .. } => Unreadable::parsed(name, source, time),
             Error::Disk(e) => Unreadable {
                 time,
-                passing: matches!(e, fault::Error::Io { .. }),
-                ..Unreadable::passing(name, e)
+                transient: matches!(e, fault::Error::Io { .. }),
+                ..Unreadable::transient(name, e)
             },
             e => Unreadable { why: e.to_string(), ..Unreadable::parsed(name, &ParseError::Empty, time) },
         };
-        Unreadable { left_alone: true, ..broken }
+        Unreadable { not_quarantined: true, ..broken }
     }
 }

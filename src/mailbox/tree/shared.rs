@@ -74,7 +74,7 @@ impl Tree {
 
     /// The directory with the states of workflow runs, made if it is missing.
     pub fn shared_runs(&self) -> Result<Dir> {
-        Ok(self.dir.made_sub("shared")?.made_sub("workflows")?)
+        Ok(self.dir.create_dir_synced("shared")?.create_dir_synced("workflows")?)
     }
 
     /// Replaces a file by the result of a change, and makes it if it is missing. Durable on return.
@@ -85,7 +85,7 @@ impl Tree {
     ) -> Result<()> {
         let name = file_of(name)?;
         let _held = self.hold()?;
-        let dir = self.dir.made_sub("shared")?;
+        let dir = self.dir.create_dir_synced("shared")?;
         let path = || dir.path().join(&name);
         self.persist(path, || {
             let (bytes, stat) = dir.read_known(&name, LIMIT)?.unzip();
@@ -94,8 +94,8 @@ impl Tree {
             let after = change(before).map_err(|source| Error::Unreadable { path: path(), source })?;
             let done = match stat {
                 Some(_) if after == before => Ok(Swapped::Done),
-                Some(stat) => dir.swap(&name, after.as_bytes(), (&bytes, &stat)),
-                None => dir.place(&name, after.as_bytes()).map(|()| Swapped::Done),
+                Some(stat) => dir.compare_and_swap(&name, after.as_bytes(), (&bytes, &stat)),
+                None => dir.create_synced(&name, after.as_bytes()).map(|()| Swapped::Done),
             };
             match done {
                 Ok(Swapped::Done) => Ok(Some(())),

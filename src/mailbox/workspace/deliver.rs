@@ -76,7 +76,7 @@ fn place(inbox: &Dir, name: &str, bytes: &[u8]) -> Result<DeliveryOutcome> {
     let mut last = Error::Exists { path: inbox.path().join(name) };
     for number in 1..NUMBERED {
         let name = if number == 1 { name.to_owned() } else { format!("{name}.{number}") };
-        match inbox.put(&name, bytes) {
+        match inbox.create(&name, bytes) {
             Ok(how) => return Ok(DeliveryOutcome::Delivered { how, name, beside: number > 1 }),
             Err(e @ Error::Exists { .. }) => last = e,
             Err(e) => return Err(e),

@@ -33,15 +33,15 @@ impl Mailbox {
     /// Stores a draft, complete and durable.
     pub(super) fn keep_draft(&self, request: &str, bytes: &[u8]) -> Result<()> {
         let scratch = match self.workspace() {
-            Some(place) => place.dir().made_sub("scratch")?,
+            Some(place) => place.dir().create_dir_synced("scratch")?,
             None => {
-                let own = self.dir().made_sub(MAILBOX)?;
+                let own = self.dir().create_dir_synced(MAILBOX)?;
                 // A person or agent that answers by hand needs the directory that the message names.
-                own.made_sub("inbox")?;
-                own.made_sub("scratch")?
+                own.create_dir_synced("inbox")?;
+                own.create_dir_synced("scratch")?
             }
         };
-        scratch.replace(&file_name_of(request), bytes)
+        scratch.replace_synced(&file_name_of(request), bytes)
     }
 
     /// Stores a copy: a workspace keeps one of all it sends, in any protocol.

@@ -39,14 +39,14 @@ pub const MAILBOX: &str = ".mailbox";
 
 /// The inbox of a workspace.
 pub fn inbox_of(workspace: &Path) -> PathBuf {
-    workspace.join(MAILBOX).join(Folder::Inbox.word())
+    workspace.join(MAILBOX).join(Folder::Inbox.as_str())
 }
 
 /// Makes the `.mailbox` of a workspace; durable on return.
 pub fn make(workspace: &Path) -> Result<()> {
-    let mailbox = Dir::outside(workspace)?.made_sub(MAILBOX)?;
+    let mailbox = Dir::outside(workspace)?.create_dir_synced(MAILBOX)?;
     for folder in ["inbox", "scratch", "archive"] {
-        mailbox.made_sub(folder)?;
+        mailbox.create_dir_synced(folder)?;
     }
     Ok(())
 }
@@ -103,7 +103,7 @@ impl Place for Workspace {
     }
 
     fn inbox(&self) -> PathBuf {
-        self.dir().path().join(Folder::Inbox.word())
+        self.dir().path().join(Folder::Inbox.as_str())
     }
 
     fn lists_in_order(&self) -> bool {

@@ -17,7 +17,7 @@ pub(crate) const SUPERSEDED: &str = "superseded";
 impl Workspace {
     pub(super) fn note_shown(&self, name: &str) -> Result<()> {
         match self.mark(name)? {
-            Some(mark) => self.home.dir().made_sub(FOLDER)?.touch(&mark),
+            Some(mark) => self.home.dir().create_dir_synced(FOLDER)?.touch(&mark),
             None => Ok(()),
         }
     }

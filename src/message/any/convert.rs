@@ -90,7 +90,7 @@ pub fn to_request(
         put("reply_to", id.as_str());
     }
     if envelope.priority != Priority::Normal {
-        put("priority", envelope.priority.word());
+        put("priority", envelope.priority.as_str());
     }
     extra.extend(foreign(&envelope.extra, Protocol::Workspace));
     Request {
@@ -109,8 +109,9 @@ pub fn to_request(
 /// equal ids in different inboxes are different requests.
 pub fn of_task(task: Task) -> Message {
     // By hand an agent may have any name; its message still gets an id.
-    let named =
-        |text: String| MessageId::found(&text).unwrap_or_else(|_| MessageId::derived(text.as_bytes()));
+    let named = |text: String| {
+        MessageId::parse_lenient(&text).unwrap_or_else(|_| MessageId::derived(text.as_bytes()))
+    };
     let subject = subject_of_task(&task);
     let mut extra = task.extra;
     let id = take_id(&mut extra, "msg_id").unwrap_or_else(|| named(format!("{}@{}", task.id, task.to)));
@@ -267,6 +268,6 @@ fn take(extra: &mut Extra, key: &str, fits: impl Fn(&str) -> bool) -> Option<Str
 }
 
 fn take_id(extra: &mut Extra, key: &str) -> Option<MessageId> {
-    let id = take(extra, key, |value| MessageId::found(value.trim()).is_ok())?;
-    MessageId::found(&id).ok()
+    let id = take(extra, key, |value| MessageId::parse_lenient(value.trim()).is_ok())?;
+    MessageId::parse_lenient(&id).ok()
 }

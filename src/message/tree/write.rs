@@ -48,8 +48,9 @@ fn lost<'a>(lines: &[(&'a str, String)]) -> &'a str {
 
 /// The fields of a message with their values, all checked.
 fn lines(task: &Task) -> Result<Vec<(&str, String)>, Unwritable> {
-    let id =
-        |key, id: &String| MessageId::found(id).map_err(|why| refuse(key, why)).map(|_| (key, id.clone()));
+    let id = |key, id: &String| {
+        MessageId::parse_lenient(id).map_err(|why| refuse(key, why)).map(|_| (key, id.clone()))
+    };
     let text = |key, value: &String| match value.trim() {
         "" => Err(refuse(key, Why::Empty)),
         trimmed if trimmed != value => Err(refuse(key, BadValue::Edges)),

@@ -59,7 +59,7 @@ impl Parts {
         let mut parts = Self {
             fields: vec![
                 ("workflow_id", record.id.clone()),
-                ("status", engine.status().word().to_owned()),
+                ("status", engine.status().as_str().to_owned()),
                 ("current_step", current.unwrap_or(total).to_string()),
                 ("total_steps", total.to_string()),
                 ("workflow", record.workflow.clone()),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use postroom::agents::pieces::Site;
+use postroom::agents::install_files::Site;
 use postroom::agents::programs::{Event, Program, find};
 use postroom::agents::texts;
 use serde_json::{Value, json};

@@ -24,7 +24,7 @@ fn golden() -> PathBuf {
 /// Insists that a golden file holds these bytes.
 #[track_caller]
 fn is_golden(protocol: Protocol, name: &str, text: &str) {
-    let path = golden().join(protocol.word()).join(name);
+    let path = golden().join(protocol.as_str()).join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, text).unwrap();
     }
@@ -36,7 +36,7 @@ fn is_golden(protocol: Protocol, name: &str, text: &str) {
 fn all() -> Vec<(Protocol, String, String)> {
     let mut found = vec![];
     for protocol in Protocol::ALL {
-        let dir = golden().join(protocol.word());
+        let dir = golden().join(protocol.as_str());
         for name in names_in(&dir) {
             let text = std::fs::read_to_string(dir.join(&name)).unwrap();
             found.push((protocol, name, text));
@@ -190,7 +190,7 @@ fn every_golden_file_is_read_in_every_form() {
     assert!(all.len() >= 25, "{} golden files", all.len());
     for (kind, name, text) in all {
         for form in forms(&text) {
-            let what = format!("{}/{name}: {form:?}", kind.word());
+            let what = format!("{}/{name}: {form:?}", kind.as_str());
             assert_eq!(protocol::verify(form.as_bytes()), (Some(kind), Ok(vec![])), "{what}");
             any::parse(form.as_bytes()).unwrap_or_else(|e| panic!("{what}: {e}"));
             if kind == Protocol::Tree {
@@ -222,11 +222,11 @@ fn every_golden_file_is_read_in_every_form() {
 fn verify_says_which_protocol() {
     let project = Project::with(&[], &[]);
     for kind in Protocol::ALL {
-        let dir = golden().join(kind.word());
+        let dir = golden().join(kind.as_str());
         let run = project.room.run(["verify"]);
         let run = names_in(&dir).iter().fold(run, |run, name| run.arg(dir.join(name)));
         let ran = run.succeeds();
-        let valid = format!(": valid {}", kind.word());
+        let valid = format!(": valid {}", kind.as_str());
         assert!(ran.out.lines().all(|line| line.ends_with(&valid)), "{}", ran.out);
         assert_eq!(ran.out.lines().count(), names_in(&dir).len());
     }

@@ -213,7 +213,7 @@ pub(crate) fn request(from: Texts) -> impl Strategy<Value = Request> {
 }
 
 pub(crate) fn envelope(from: Texts) -> impl Strategy<Value = (Envelope, String)> {
-    let id = || "[0-9a-f]{8}-[a-z0-9]{0,9}".prop_map(|id| MessageId::given(&id).unwrap());
+    let id = || "[0-9a-f]{8}-[a-z0-9]{0,9}".prop_map(|id| MessageId::parse_strict(&id).unwrap());
     let priority = prop::sample::select(Priority::ALL.to_vec());
     let ids = (id(), prop::option::of(id()));
     let name = from.name;

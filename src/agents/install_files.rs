@@ -45,7 +45,7 @@ pub enum Form {
 
 impl Site {
     /// All files of a program here.
-    pub fn pieces(&self, program: &Program) -> Vec<Piece> {
+    pub fn install_files(&self, program: &Program) -> Vec<Piece> {
         let files = if self.project.is_some() { program.project } else { program.user };
         files.iter().flat_map(|file| self.piece(program, file)).collect()
     }
@@ -137,7 +137,7 @@ impl Site {
             false => format!("command -v {postroom} >/dev/null 2>&1"),
         };
         let name = self.name.as_deref().map(|name| format!(" --name {}", word(name))).unwrap_or_default();
-        format!("{there} || exit 0; exec {postroom} hook {} {}{name}", program.word, event.word())
+        format!("{there} || exit 0; exec {postroom} hook {} {}{name}", program.word, event.as_str())
     }
 
     fn hook_file(&self, program: &Program, frame: &str) -> String {
@@ -198,7 +198,9 @@ mod tests {
     #[test]
     fn nothing_is_left_to_fill_in_and_every_value_is_one() {
         for program in &PROGRAMS {
-            for piece in site(None).pieces(program).into_iter().chain(site(Some("/p")).pieces(program)) {
+            for piece in
+                site(None).install_files(program).into_iter().chain(site(Some("/p")).install_files(program))
+            {
                 assert!(piece.path.is_absolute() && !piece.path.to_string_lossy().contains('{'));
                 match &piece.form {
                     Form::Whole(text) => {
@@ -225,7 +227,7 @@ mod tests {
     #[test]
     fn an_older_claude_gets_no_hook_that_it_does_not_know() {
         let older = Site { wakes: false, ..site(None) };
-        let text = |site: &Site| format!("{:?}", site.pieces(&PROGRAMS[0]));
+        let text = |site: &Site| format!("{:?}", site.install_files(&PROGRAMS[0]));
         assert!(text(&site(None)).contains("FileChanged") && !text(&older).contains("FileChanged"));
     }
 }

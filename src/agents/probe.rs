@@ -1,4 +1,4 @@
-//! The witness: asks an agent program what it sees of its settings. Writing a file does not prove that the program
+//! The probe: it asks an agent program what it sees of its settings. Writing a file does not prove that the program
 //! reads it, so programs that can answer are asked. Everything has a time limit, and no answer is a result too.
 
 use std::fmt;
@@ -99,10 +99,10 @@ fn numbers(text: &str) -> Option<[u32; 3]> {
 
 /// Whether a program sees our server in its settings.
 pub fn server(spec: &Program, program: &Path, place: &Path) -> Said {
-    if spec.witness.is_empty() {
+    if spec.probe.is_empty() {
         return Said::Nothing;
     }
-    match question(program, spec.witness, place).output() {
+    match question(program, spec.probe, place).output() {
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stdout).into_owned()
                 + &String::from_utf8_lossy(&output.stderr);

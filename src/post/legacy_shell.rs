@@ -122,7 +122,7 @@ impl Post {
                 name: name.to_string(),
                 id: id.clone(),
                 harness: self.caller.harness.clone(),
-                inbox: self.room.path().join(id.as_str()).join(Folder::Inbox.word()).display().to_string(),
+                inbox: self.room.path().join(id.as_str()).join(Folder::Inbox.as_str()).display().to_string(),
                 pid: self.caller.pid,
                 created: self.now().to_string(),
                 extra: serde_json::Map::new(),

@@ -83,7 +83,7 @@ impl FileOnDisk {
         let name = self.name()?;
         match (&self.now, text) {
             (None, None) => Ok(()),
-            (None, Some(text)) => match self.made_dir()?.place(&name, text.as_bytes()) {
+            (None, Some(text)) => match self.made_dir()?.create_synced(&name, text.as_bytes()) {
                 Err(mailbox::Error::Exists { .. }) => self.kept_for(Swapped::Changed),
                 other => Ok(other?),
             },
@@ -91,7 +91,7 @@ impl FileOnDisk {
                 self.kept_for(self.dir()?.remove_read(&name, (was.as_bytes(), stat))?)
             }
             (Some((was, stat)), Some(text)) => {
-                self.kept_for(self.dir()?.swap(&name, text.as_bytes(), (was.as_bytes(), stat))?)
+                self.kept_for(self.dir()?.compare_and_swap(&name, text.as_bytes(), (was.as_bytes(), stat))?)
             }
         }
     }
@@ -141,7 +141,7 @@ impl FileOnDisk {
         let mut dir = Dir::outside(there)?;
         for step in &self.missing {
             let name = step.file_name().and_then(|name| name.to_str());
-            dir = dir.made_sub(name.ok_or_else(|| Error::NotText { path: step.clone() })?)?;
+            dir = dir.create_dir_synced(name.ok_or_else(|| Error::NotText { path: step.clone() })?)?;
         }
         Ok(dir)
     }

@@ -119,7 +119,7 @@ impl Post {
             Ok(Some(header)) => Ok(Some(header.envelope)),
             Ok(None) => Err(self.gone(held)),
             // The disk failed, not the file: its sender can be notified later.
-            Err(broken) if broken.passing => Err(Error::Failing { why: broken.why }),
+            Err(broken) if broken.transient => Err(Error::Failing { why: broken.why }),
             Err(_) => Ok(None),
         }
     }
