@@ -130,7 +130,7 @@ fn a_pipe_called_like_the_settings_is_refused_and_not_waited_for() {
     std::fs::create_dir(&project).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, project.join("postroom.toml"), 0o600.into()).unwrap();
     let told = room.run(["agents"]).within(&project).exits(4);
-    assert!(told.err.contains("is no file"), "{}", told.err);
+    assert!(told.err.contains("is not a file"), "{}", told.err);
 }
 
 #[test]
