@@ -202,7 +202,7 @@ fn read(file: &Path) -> Result<String, Fail> {
     })?;
     // A pipe would block and a device never ends, so the kind is checked before opening.
     if !metadata.is_file() {
-        return Err(wrong("it is no file".to_owned()));
+        return Err(wrong("it is not a file".to_owned()));
     }
     let mut bytes = vec![];
     let opened = std::fs::File::open(file).map_err(|e| wrong(e.to_string()))?;

@@ -172,9 +172,9 @@ fn no_file_makes_a_command_wait_or_compute_for_ever() {
     assert!(listed.contains("fine project") && listed.contains("zero project: 1 fault:"), "{listed}");
     let shown = |name: &str| place.join(format!("{name}.yaml")).display().to_string();
     for (name, what) in [
-        ("zero", "it is no file"),
-        ("pipe", "it is no file"),
-        ("folder", "it is no file"),
+        ("zero", "it is not a file"),
+        ("pipe", "it is not a file"),
+        ("folder", "it is not a file"),
         ("long", "longer than 4194304 bytes"),
         ("latin", "line 2 is no UTF-8"),
         ("laughs", ":1:7: anchors, aliases and tags are not taken"),
