@@ -17,6 +17,9 @@ use crate::post::{Failure, Me, Outcome, Post, Told};
 use crate::span;
 use crate::view::claim as view;
 
+/// [`post::LEASE`](crate::post::LEASE), as people write it.
+const DEFAULT_LEASE: &str = "30m";
+
 /// Take a message with a lease: only you can finish it until the lease ends
 ///
 /// Many agents may claim from one mailbox: that is a work queue. Shows the message and its token; then
@@ -31,7 +34,7 @@ pub(super) struct Claim {
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
     /// How long the lease lasts (45s, 30m, 2h)
-    #[arg(long, value_name = "SPAN", default_value = "30m", value_parser = span::parse)]
+    #[arg(long, value_name = "SPAN", default_value = DEFAULT_LEASE, value_parser = span::parse)]
     lease: Duration,
     /// Extend the lease of a claim you hold
     #[arg(long, value_name = "TOKEN")]
@@ -186,4 +189,14 @@ fn told(context: &mut Context, word: &str, token: &str, terms: Option<&Terms>) -
         context.output.line(&format!("{word} {token}{until}"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_names_the_lease_that_a_claim_gets() {
+        assert_eq!(span::parse(DEFAULT_LEASE), Ok(crate::post::LEASE));
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::RequestMetaObject;
 
+use crate::agents::programs::{PROGRAMS, Program};
 use crate::clock::Clock;
 use crate::name::MailboxId;
 use crate::post::{Caller, Me, Post, Result};
@@ -48,9 +49,8 @@ impl Desk {
             desk.caller.harness = "codex".to_owned();
         }
         if desk.caller.harness == "shell" {
-            let known = ["claude", "codex", "gemini", "opencode", "copilot"];
-            let program = known.into_iter().find(|word| program.is_some_and(|p| p.contains(word)));
-            desk.caller.harness = program.unwrap_or("mcp").to_owned();
+            let is_it = |known: &&Program| program.is_some_and(|name| name.contains(known.word));
+            desk.caller.harness = PROGRAMS.iter().find(is_it).map_or("mcp", |known| known.word).to_owned();
         }
         if desk.caller.flag.is_none()
             && desk.caller.environment.is_none()
