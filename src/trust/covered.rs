@@ -13,7 +13,7 @@ use super::item::plain;
 use super::{Error, Result};
 use crate::agents::programs::{self, PROGRAMS};
 use crate::hex;
-use crate::mailbox::Dir;
+use crate::mailbox::{Dir, IfAny};
 
 /// The largest file, the number of files, and the depth: the search must end.
 pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
@@ -27,8 +27,10 @@ pub(super) struct Covered {
     /// The top of its repository.
     top: PathBuf,
     files: usize,
-    /// Results by directory, because many agents work in one directory.
+    /// Results by directory and path, because many agents work in one directory.
     seen: HashMap<(PathBuf, &'static str), Vec<String>>,
+    /// The whole result of a program in a directory; a command has none.
+    read: HashMap<(Option<&'static str>, PathBuf), Vec<String>>,
 }
 
 impl Covered {
@@ -36,7 +38,7 @@ impl Covered {
         // A missing project has nothing to read.
         let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
         let top = top(&project).unwrap_or(&project).to_owned();
-        Self { project, top, files: 0, seen: HashMap::new() }
+        Self { project, top, files: 0, seen: HashMap::new(), read: HashMap::new() }
     }
 
     /// A path relative to the project if it is in the same repository, so that it is the same in every worktree.
@@ -63,7 +65,12 @@ impl Covered {
 
     /// The lines of all files that a program reads in a directory and above it.
     pub(super) fn read_by(&mut self, preset: &str, directory: &Path) -> Result<Vec<String>> {
-        let reads: BTreeSet<&'static str> = match programs::find(preset) {
+        let program = programs::find(preset);
+        let whole = (program.map(|program| program.word), directory.to_owned());
+        if let Some(lines) = self.read.get(&whole) {
+            return Ok(lines.clone());
+        }
+        let reads: BTreeSet<&'static str> = match program {
             Some(program) => program.reads.iter().copied().collect(),
             // A command can be anything, and may start any of the programs.
             None => PROGRAMS.iter().flat_map(|program| program.reads).copied().collect(),
@@ -71,11 +78,12 @@ impl Covered {
         let above = self.above(directory).to_owned();
         let mut lines = vec![];
         for place in directory.ancestors().take_while(|dir| dir.starts_with(&above)) {
+            let dir = Dir::outside(place).if_any()?;
             for path in &reads {
                 let key = (place.to_owned(), *path);
                 if !self.seen.contains_key(&key) {
                     let mut found = vec![];
-                    self.place(place, path, &mut found)?;
+                    dir.as_ref().map_or(Ok(()), |dir| self.entry(dir, path, 0, &mut found))?;
                     self.seen.insert(key.clone(), found);
                 }
                 lines.extend_from_slice(&self.seen[&key]);
@@ -83,14 +91,8 @@ impl Covered {
         }
         lines.sort();
         lines.dedup();
+        self.read.insert(whole, lines.clone());
         Ok(lines)
-    }
-
-    fn place(&mut self, place: &Path, path: &str, lines: &mut Vec<String>) -> Result<()> {
-        match Dir::outside(place) {
-            Err(e) if e.is_missing() => Ok(()),
-            other => self.entry(&other?, path, 0, lines),
-        }
     }
 
     fn add(&mut self, path: &Path, kind: &str, value: &str, lines: &mut Vec<String>) -> Result<()> {

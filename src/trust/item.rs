@@ -85,19 +85,24 @@ pub struct Item {
 impl Item {
     /// The digest of everything that decides what is run. This is what is trusted.
     pub fn fingerprint(&self) -> String {
-        let mut hash = Sha256::new();
-        hash.update(self.key.to_string());
-        for line in &self.description {
-            hash.update("\n");
-            hash.update(line);
-        }
-        hex::of(&hash.finalize())
+        fingerprint(&self.key.to_string(), &self.description)
     }
 
     /// The lines of its table, without the files that its program reads.
     pub fn table(&self) -> impl Iterator<Item = &String> {
         self.description.iter().filter(|line| !line.starts_with("reads ") && !line.starts_with("link "))
     }
+}
+
+/// The fingerprint of an item with this key and description.
+pub(super) fn fingerprint(key: &str, description: &[String]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(key);
+    for line in description {
+        hash.update("\n");
+        hash.update(line);
+    }
+    hex::of(&hash.finalize())
 }
 
 /// A word unchanged, or quoted if it could be read in another way.

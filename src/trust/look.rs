@@ -95,33 +95,45 @@ impl Look {
 
     /// An agent: a table, or one of `.claude/agents/`.
     pub fn agent(&mut self, key: &Key, settings: &AgentSettings) -> Result<Item> {
-        let cwd = settings.cwd.as_deref().unwrap_or(Path::new(""));
-        let cwd = lexical(&self.project().join(cwd));
-        // A missing directory has nothing to read; once it exists, its files count.
-        let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
-        if cwd.to_str().is_none() {
-            return Err(Error::Uncovered { path: cwd });
-        }
-        let directory = plain(&self.covered.shown(&cwd));
-        let mut description = table::of_agent(settings, &directory);
-        let above = self.covered.above(&cwd);
-        if above != self.project() {
-            description.push(format!("repository: {}", plain(&self.covered.shown(above))));
-        }
-        let reads = self.covered.read_by(&settings.preset, &cwd)?;
+        let description = self.agent_described(settings)?;
+        let is_file = |line: &&String| line.starts_with("reads ") || line.starts_with("link ");
         let path = |line: &String| {
             let (_, rest) = line.split_once(' ')?;
             Some(rest.rsplit_once(" sha256:").map_or(rest, |(path, _)| path).to_owned())
         };
         let what = What::Agent {
             command: table::command(settings),
-            directory,
+            directory: plain(&self.covered.shown(&self.cwd(settings)?)),
             access: settings.access.as_str(),
             variables: table::variables(settings),
-            reads: reads.iter().filter_map(path).collect(),
+            reads: description.iter().filter(is_file).filter_map(path).collect(),
         };
-        description.extend(reads);
         Ok(Item { key: key.clone(), what, description })
+    }
+
+    /// The description of an agent alone, which every look of a dispatcher asks for.
+    pub(super) fn agent_described(&mut self, settings: &AgentSettings) -> Result<Vec<String>> {
+        let cwd = self.cwd(settings)?;
+        let mut description = table::of_agent(settings, &plain(&self.covered.shown(&cwd)));
+        let above = self.covered.above(&cwd);
+        if above != self.project() {
+            description.push(format!("repository: {}", plain(&self.covered.shown(above))));
+        }
+        description.extend(self.covered.read_by(&settings.preset, &cwd)?);
+        Ok(description)
+    }
+
+    /// The directory in which an agent works.
+    fn cwd(&self, settings: &AgentSettings) -> Result<PathBuf> {
+        let cwd = match &settings.cwd {
+            None => self.project().to_owned(),
+            Some(cwd) => {
+                let cwd = lexical(&self.project().join(cwd));
+                // A missing directory has nothing to read; once it exists, its files count.
+                std::fs::canonicalize(&cwd).unwrap_or(cwd)
+            }
+        };
+        if cwd.to_str().is_none() { Err(Error::Uncovered { path: cwd }) } else { Ok(cwd) }
     }
 
     /// A workflow file, relative to the project. Its description is its text.

@@ -9,8 +9,10 @@
 //!
 //! Sandboxed agents cannot write there. A line that cannot be read trusts nothing.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
 use super::item::{Item, Key};
@@ -39,11 +41,29 @@ impl Store {
 
     /// The record of a project; empty if there is none.
     pub fn record(&self, project: &Path) -> Result<Record> {
-        let Some(dir) = Dir::open(&self.path).if_any()? else { return Ok(Record::default()) };
-        Ok(match dir.read(&file_of(project), LIMIT)? {
-            Some(text) => Record::parse(&String::from_utf8_lossy(&text)),
-            None => Record::default(),
-        })
+        Ok(Record { entries: lines(&self.text(project)?).collect() })
+    }
+
+    /// The trusted fingerprints of each item of a project: what every start of an agent asks for, without the descriptions.
+    pub fn fingerprints(&self, project: &Path) -> Result<HashMap<String, Vec<String>>> {
+        #[derive(Deserialize)]
+        struct Versions {
+            item: String,
+            trusted: Vec<String>,
+            #[serde(default, rename = "last")]
+            _last: Option<Vec<IgnoredAny>>,
+        }
+        let mut all = HashMap::new();
+        for Versions { item, trusted, .. } in lines(&self.text(project)?) {
+            all.entry(item).or_insert(trusted);
+        }
+        Ok(all)
+    }
+
+    fn text(&self, project: &Path) -> Result<String> {
+        let Some(dir) = Dir::open(&self.path).if_any()? else { return Ok(String::new()) };
+        let bytes = dir.read(&file_of(project), LIMIT)?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Writes a record; an empty one is removed. Durable on return.
@@ -61,6 +81,11 @@ impl Store {
             other => Ok(other.and_then(|()| dir.sync())?),
         }
     }
+}
+
+/// The lines of a record that can be read.
+fn lines<T: DeserializeOwned>(text: &str) -> impl Iterator<Item = T> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok())
 }
 
 fn file_of(project: &Path) -> String {
@@ -103,10 +128,6 @@ impl TrustState {
 }
 
 impl Record {
-    fn parse(text: &str) -> Self {
-        Self { entries: text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect() }
-    }
-
     /// The text of the record file, also for use on a machine without a terminal.
     pub fn text(&self, project: &Path) -> String {
         let shown = visible::line(&project.display().to_string());
@@ -196,7 +217,7 @@ mod tests {
         assert_eq!(store.record(Path::new("/srv/y")).unwrap(), Record::default());
         assert!(!record.text(project).contains(['\u{9b}', '\u{202e}']));
         let old = "# ~/.config/postroom/trusted/x: trust in /srv/x\n0123456789abcdef\n";
-        assert_eq!(Record::parse(old), Record::default());
+        assert_eq!(lines::<Entry>(old).count(), 0);
         store.keep(project, &Record::default()).unwrap();
         assert_eq!(std::fs::read_dir(temp.path().join("trusted")).unwrap().count(), 0);
     }

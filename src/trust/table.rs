@@ -17,11 +17,11 @@ pub(super) fn of_limits(limits: &DispatchSettings) -> Vec<String> {
     let DispatchSettings { parallel, hops, thread_runs, hour_runs, back_off, day_cost } = limits;
     let usual = DispatchSettings::default();
     let mut lines = Lines(vec![]);
-    lines.unless(*parallel == usual.parallel, "parallel", parallel.to_string());
-    lines.unless(*hops == usual.hops, "hops", hops.to_string());
-    lines.unless(*thread_runs == usual.thread_runs, "thread_runs", thread_runs.to_string());
-    lines.unless(*hour_runs == usual.hour_runs, "hour_runs", hour_runs.to_string());
-    lines.unless(*back_off == usual.back_off, "back_off", seconds(*back_off));
+    lines.unless(*parallel == usual.parallel, "parallel", || parallel.to_string());
+    lines.unless(*hops == usual.hops, "hops", || hops.to_string());
+    lines.unless(*thread_runs == usual.thread_runs, "thread_runs", || thread_runs.to_string());
+    lines.unless(*hour_runs == usual.hour_runs, "hour_runs", || hour_runs.to_string());
+    lines.unless(*back_off == usual.back_off, "back_off", || seconds(*back_off));
     lines.given("day_cost", day_cost.map(|cost| cost.to_string()));
     lines.0
 }
@@ -49,20 +49,20 @@ pub(super) fn of_agent(settings: &AgentSettings, directory: &str) -> Vec<String>
     let usual = AgentSettings::default();
     let mut lines = Lines(vec![]);
     lines.given("preset", Some(plain(preset)));
-    lines.unless(command.is_empty(), "command", words(command));
+    lines.unless(command.is_empty(), "command", || words(command));
     lines.given("directory", Some(directory.to_owned()));
     lines.given("access", Some(access.as_str().to_owned()));
     lines.given("model", model.as_deref().map(plain));
     lines.given("agent", described.as_deref().map(plain));
-    lines.unless(!session, "session", "true".to_owned());
-    lines.unless(env.is_empty(), "env", words(env));
-    lines.unless(from.is_empty(), "from", words(from));
+    lines.unless(!session, "session", || "true".to_owned());
+    lines.unless(env.is_empty(), "env", || words(env));
+    lines.unless(from.is_empty(), "from", || words(from));
     let word = |answers: Answers| if answers == Answers::Start { "start" } else { "keep" }.to_owned();
     lines.given("answers", answers.map(word));
-    lines.unless(*time_limit == usual.time_limit, "time_limit", seconds(*time_limit));
-    lines.unless(*retries == usual.retries, "retries", retries.to_string());
-    lines.unless(*concurrency == usual.concurrency, "concurrency", concurrency.to_string());
-    lines.unless(*batch == usual.batch, "batch", batch.to_string());
+    lines.unless(*time_limit == usual.time_limit, "time_limit", || seconds(*time_limit));
+    lines.unless(*retries == usual.retries, "retries", || retries.to_string());
+    lines.unless(*concurrency == usual.concurrency, "concurrency", || concurrency.to_string());
+    lines.unless(*batch == usual.batch, "batch", || batch.to_string());
     lines.given("about", about.as_deref().map(plain));
     lines.0
 }
@@ -74,8 +74,8 @@ impl Lines {
         self.0.extend(value.map(|value| format!("{key}: {value}")));
     }
 
-    fn unless(&mut self, is_usual: bool, key: &str, value: String) {
-        self.given(key, (!is_usual).then_some(value));
+    fn unless(&mut self, is_usual: bool, key: &str, value: impl FnOnce() -> String) {
+        self.given(key, (!is_usual).then(value));
     }
 }
 

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{Key, Look, Record, Store};
+use super::item::fingerprint;
+use super::{Key, Look, Store};
 use crate::settings::agents::{AgentSettings, DispatchSettings};
 
 /// What may run of one project.
 #[derive(Debug)]
 pub struct Trusted {
     look: Look,
-    record: Record,
+    /// The trusted fingerprints of each item.
+    trusted: HashMap<String, Vec<String>>,
     known: HashMap<Key, bool>,
 }
 
@@ -18,13 +20,19 @@ impl Trusted {
     pub fn of(store: &Store, project: &Path) -> Self {
         let look = Look::at(project);
         // What cannot be read is not trusted.
-        let record = store.record(look.project()).unwrap_or_default();
-        Self { look, record, known: HashMap::new() }
+        let trusted = store.fingerprints(look.project()).unwrap_or_default();
+        Self { look, trusted, known: HashMap::new() }
+    }
+
+    fn trusts(&self, key: &Key, description: &[String]) -> bool {
+        let key = key.to_string();
+        self.trusted.get(&key).is_some_and(|versions| versions.contains(&fingerprint(&key, description)))
     }
 
     /// Whether the limits of the settings file are trusted.
     pub fn limits(&self, limits: &DispatchSettings) -> bool {
-        self.record.trusts(&self.look.limits(limits))
+        let item = self.look.limits(limits);
+        self.trusts(&item.key, &item.description)
     }
 
     /// Whether an agent may be started: a table, or an agent of a tree with its own file.
@@ -33,13 +41,15 @@ impl Trusted {
             return *known;
         }
         // What cannot be covered is not trusted.
-        let is_trusted = self.look.agent(key, settings).is_ok_and(|item| self.record.trusts(&item));
+        let description = self.look.agent_described(settings);
+        let is_trusted = description.is_ok_and(|description| self.trusts(key, &description));
         self.known.insert(key.clone(), is_trusted);
         is_trusted
     }
 
     /// Whether this text of a workflow may be run.
     pub fn workflow(&self, file: &str, text: &str) -> bool {
-        self.record.trusts(&self.look.workflow(file, text))
+        let item = self.look.workflow(file, text);
+        self.trusts(&item.key, &item.description)
     }
 }
