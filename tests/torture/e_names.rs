@@ -315,7 +315,7 @@ fn in_memory(findings: &Findings) -> usize {
         let taken = [
             Name::parse(name).is_ok(),
             MailboxId::parse(name).is_ok(),
-            MessageId::given(name).is_ok(),
+            MessageId::parse_strict(name).is_ok(),
             RoomName::parse(name).is_ok(),
         ];
         findings.check(taken == [false; 4], || {

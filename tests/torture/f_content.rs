@@ -236,11 +236,11 @@ fn message() -> impl Strategy<Value = Message> {
     (id, mailbox, mailbox, value, prop::option::of(id), priority, channel, extra, text).prop_map(
         |(id, from, to, subject, reply_to, priority, channel, extra, body)| Message {
             envelope: Envelope {
-                id: MessageId::given(&id).expect("an id"),
+                id: MessageId::parse_strict(&id).expect("an id"),
                 from,
                 to,
                 subject,
-                reply_to: reply_to.map(|id| MessageId::given(&id).expect("an id")),
+                reply_to: reply_to.map(|id| MessageId::parse_strict(&id).expect("an id")),
                 priority,
                 channel,
                 extra: extra.into_iter().collect(),

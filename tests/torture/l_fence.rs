@@ -108,7 +108,7 @@ pub(crate) fn no_body_breaks_out(lab: &Lab) -> Outcome {
 
 fn rendered(subject: &str, body: &str, nonce: &str) -> String {
     let envelope = Envelope {
-        id: MessageId::given("3f2a9c1d").expect("an id"),
+        id: MessageId::parse_strict("3f2a9c1d").expect("an id"),
         from: "bob-1".into(),
         to: "alice-2".into(),
         subject: subject.into(),
