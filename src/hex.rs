@@ -14,7 +14,7 @@ pub fn digest(text: impl AsRef<[u8]>, bytes: usize) -> String {
     of(&Sha256::digest(text)[..bytes])
 }
 
-/// The same of two texts with a zero byte between them.
+/// The digest of two texts with a zero byte between them.
 pub fn digest_of_two(one: &str, other: &str, bytes: usize) -> String {
     of(&Sha256::new().chain_update(one).chain_update([0]).chain_update(other).finalize()[..bytes])
 }

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::os::{Flag, News, Watcher, network};
 
-/// How long a watched sleep may last before the scan is repeated all the same.
+/// How long a watched sleep may last before the scan is repeated anyway.
 const RESCAN: Duration = Duration::from_secs(5);
 
 /// How long a sleep without a watch may last.
@@ -68,7 +68,7 @@ impl Watch {
         Self::with(directories, News::Both)
     }
 
-    /// The same watch, whose sleeps another thread can end.
+    /// This watch, with sleeps that another thread can end.
     pub fn until(self, stop: &Stop) -> Self {
         Self { stop: Some(stop.clone()), ..self }
     }

@@ -30,7 +30,7 @@ impl Doctor<'_> {
                 };
                 if !there {
                     let what = format!("the group `@{name}` has the member `{member}`, which is not there");
-                    self.mend(Grade::Note, "§6.4", path.clone(), what, || {
+                    self.repair(Grade::Note, "§6.4", path.clone(), what, || {
                         let _lock = root.lock(registry::LOCK)?;
                         // Read again under the lock. If it became unreadable, the next check reports that.
                         let Ok(mut now) = Groups::load(root) else { return Ok(()) };
@@ -50,7 +50,7 @@ impl Doctor<'_> {
     pub(super) fn keep_broken(&mut self, file: &'static str, rule: &'static str, why: String) {
         let room = self.room;
         let path = room.path().join(file).display().to_string();
-        self.mend(Grade::Fault, rule, path, why, || {
+        self.repair(Grade::Fault, rule, path, why, || {
             let kept = format!("{file}.broken-{}-{}", room.clock().now().compact(), random::hex());
             room.root().publish(file, room.root(), &kept)?;
             room.root().sync()

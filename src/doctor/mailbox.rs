@@ -34,7 +34,7 @@ impl Doctor<'_> {
         for folder in ["tmp", "inbox", "archive"] {
             if dir.stat(folder).is_err_and(|e| e.is_missing()) {
                 let path = dir.path().join(folder).display().to_string();
-                self.mend(Grade::Fault, "§2.2", path, "is missing".into(), || {
+                self.repair(Grade::Fault, "§2.2", path, "is missing".into(), || {
                     dir.create_dir(folder).and_then(|_| dir.sync())
                 });
             }
@@ -70,7 +70,7 @@ impl Doctor<'_> {
                     let said = serde_json::from_slice::<serde_json::Value>(&holder).ok();
                     if said.is_none_or(|said| !said["program"].is_string() || !said["session"].is_string()) {
                         let what = "names no session, so this mailbox has no holder".to_owned();
-                        self.mend(Grade::Note, "§7.1", path, what, || dir.remove("holder"));
+                        self.repair(Grade::Note, "§7.1", path, what, || dir.remove("holder"));
                     }
                 }
                 (known, FileType::RegularFile) if KNOWN.contains(&known) => {}
@@ -109,7 +109,7 @@ impl Doctor<'_> {
                         terms.ends
                     );
                     let clock = self.room.clock();
-                    self.mend(Grade::Litter, "§5.5", path, what, || {
+                    self.repair(Grade::Litter, "§5.5", path, what, || {
                         mailbox.return_expired(clock).map(|_| ())
                     });
                     continue;
@@ -118,7 +118,7 @@ impl Doctor<'_> {
                 None => {
                     let clock = self.room.clock();
                     let what = "is a claim without terms".to_owned();
-                    self.mend(Grade::Fault, "§5.5", path, what, || {
+                    self.repair(Grade::Fault, "§5.5", path, what, || {
                         mailbox.return_expired(clock).map(|_| ())
                     });
                     continue;
@@ -275,7 +275,7 @@ impl Doctor<'_> {
 
     fn put_aside(&mut self, mailbox: &Maildir, folder: Folder, name: &OsString, path: String, what: String) {
         if folder == Folder::Inbox {
-            self.mend(Grade::Fault, "§5.3", path, what, || mailbox.quarantine(name));
+            self.repair(Grade::Fault, "§5.3", path, what, || mailbox.quarantine(name));
         } else {
             // An archive is never changed; its files were readable once.
             self.find(Grade::Fault, "§5.3", path, what);

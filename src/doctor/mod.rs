@@ -102,7 +102,7 @@ impl Doctor<'_> {
     }
 
     /// Records a finding, and repairs it if `fix` is set and the repair works.
-    fn mend(
+    fn repair(
         &mut self,
         grade: Grade,
         rule: &'static str,
@@ -136,7 +136,7 @@ impl Doctor<'_> {
         if mode != wanted {
             // A file written by hand has the mode of its writer's umask; the directory around it keeps it private.
             let grade = if wanted == 0o600 && mode & 0o600 == 0o600 { Grade::Note } else { Grade::Fault };
-            self.mend(grade, "§1.2", path, format!("has mode {mode:04o}, not {wanted:04o}"), || {
+            self.repair(grade, "§1.2", path, format!("has mode {mode:04o}, not {wanted:04o}"), || {
                 dir.tighten(name, stat)
             });
         }
@@ -159,7 +159,7 @@ impl Doctor<'_> {
             return;
         }
         let hours = age.as_secs() / 3600;
-        self.mend(
+        self.repair(
             Grade::Fault,
             "§4.5",
             path,

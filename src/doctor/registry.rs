@@ -98,7 +98,7 @@ impl Doctor<'_> {
             if root.stat(entry.id.as_str()).is_err_and(|e| e.is_missing()) {
                 let (id, card) = (entry.id.clone(), entry.card());
                 let what = format!("`{}` has no mailbox {id}", entry.name);
-                self.mend(Grade::Fault, "§6.1", path.to_owned(), what, || match Editing::begin(root) {
+                self.repair(Grade::Fault, "§6.1", path.to_owned(), what, || match Editing::begin(root) {
                     // Pruned since the first read.
                     Ok(editing) if editing.registry.by_id(&id).is_none() => Ok(()),
                     Ok(_editing) => {

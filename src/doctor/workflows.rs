@@ -14,7 +14,7 @@ impl Doctor<'_> {
         for run in runs.open_ids()? {
             let path = folder.path().join("open").join(&run).display().to_string();
             if !runs.is_kept(&run)? {
-                self.mend(
+                self.repair(
                     Grade::Fault,
                     "§14.1",
                     path,

@@ -112,7 +112,7 @@ impl Dir {
     }
 
     /// Makes the way to this directory survive a power cut, as far up as this user can have made it. Asked for
-    /// until the directory is known to be finished: whoever made it may have been interrupted.
+    /// until the directory is known to be finished: the process that made it may have been interrupted.
     pub fn sync_parents(&self) -> Result<()> {
         for parent in self.path.ancestors().skip(1) {
             let flags = dir_flags() & !OFlags::NOFOLLOW;
@@ -165,7 +165,7 @@ impl Dir {
         }
     }
 
-    /// The same for a directory that is most likely missing.
+    /// As [`Dir::create_dir`], for a directory that is most likely missing.
     pub fn make_new(&self, name: &str) -> Result<Self> {
         match fs::mkdirat(&self.fd, name, DIR_MODE) {
             Ok(()) => fs::chmodat(&self.fd, name, DIR_MODE, AtFlags::empty())
@@ -203,7 +203,7 @@ impl Dir {
         self.sync()
     }
 
-    /// The same for many, by their names here. A file that somebody has moved on is theirs to sync.
+    /// Syncs many moved files, by their names here. A process that has moved a file on syncs it itself.
     #[cfg_attr(feature = "mutations", track_caller)]
     pub fn sync_all_moved(&self, names: &[impl AsRef<str>]) -> Result<()> {
         for name in names {

@@ -99,7 +99,7 @@ impl Error {
             Self::Post(e) => return e.hints(),
             Self::NoState => "--root DIR names one",
             Self::NoHome => "set HOME to your home directory",
-            Self::NoHere(_) => "name a room: --room NAME",
+            Self::NoHere(_) => "go to a directory that exists, or name a room: --room NAME",
             Self::BadRoot { .. } => "--root DIR names a directory",
             Self::BadRoom { .. } => {
                 "ASCII letters and digits, `.`, `-`, `_`, beginning with a letter or digit"

@@ -12,12 +12,12 @@ use crate::mailbox::fault::{Error, IfAny, Result};
 use crate::os;
 
 impl Dir {
-    /// Whether nothing lies here; one look into the kernel's buffer, however much there is.
+    /// Whether this directory is empty; one look into the kernel's buffer, however much there is.
     pub fn is_empty(&self) -> Result<bool> {
         self.is_empty_at(".")
     }
 
-    /// The same for a directory below. Only for a look: what leads there is not checked for links.
+    /// As [`Dir::is_empty`], for a directory below this one. Only for a look: the path to it is not checked for links.
     pub fn is_empty_at(&self, below: &str) -> Result<bool> {
         let fd = retry_on_intr(|| fs::openat(&self.fd, below, dir_flags(), Mode::empty()))
             .map_err(|e| Error::io("open", &self.path.join(below), e))?;

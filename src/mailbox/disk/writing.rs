@@ -66,7 +66,7 @@ impl Dir {
         })
     }
 
-    /// The same under the first of some names that is free; gives it. `None`: the file is gone here.
+    /// As [`Dir::publish`], under the first of some names that is free, which it returns. `None` if the file is gone here.
     pub fn publish_free(
         &self,
         name: &str,

@@ -97,8 +97,7 @@ pub fn network(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Whether files are dated by the clock of this machine: on the disks that are known to be its own. Whoever else keeps a
-/// disk has a clock of its own.
+/// Whether this machine's clock dates the files. Only local disks are known to: the server of a network disk has its own clock.
 pub fn is_dated_by_this_machine(path: &Path) -> bool {
     // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS, ZFS, bcachefs, ramfs, overlayfs (what is written lies in its upper layer).
     matches!(

@@ -1,5 +1,5 @@
-//! Files: listings, and the sync. Everything else that Linux has is missing, and done with link, unlink, rename and openat by
-//! who asked.
+//! Files: listings, and the sync. The other calls of Linux are missing: they return `NOSYS`, and the caller uses link, unlink, rename
+//! and openat instead.
 
 #![allow(clippy::disallowed_methods, reason = "they are for mailbox/disk.rs, which is the door")]
 
@@ -28,7 +28,7 @@ pub fn sync(fd: impl AsFd) -> Result<()> {
     }
 }
 
-/// Renames, never onto another file: a link and an unlink do.
+/// Renames, never onto another file. The caller links and unlinks instead.
 pub fn rename_new(_: impl AsFd, _: impl Arg, _: impl AsFd, _: impl Arg) -> Result<()> {
     Err(Errno::NOSYS)
 }
@@ -38,7 +38,7 @@ pub fn exchange(_: impl AsFd, _: &str, _: &str) -> Result<()> {
     Err(Errno::NOSYS)
 }
 
-/// Opens a path, through no link at all: one component at a time does.
+/// Opens a path, through no link at all. The caller opens one component at a time instead.
 pub fn open_without_links(_: &Path, _: OFlags) -> Result<OwnedFd> {
     Err(Errno::NOSYS)
 }

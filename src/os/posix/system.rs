@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// What an error names that cannot come.
+/// What an error would name. Reading it never fails here.
 pub const BOOT_ID: &str = "the boot id";
 
 /// Time since boot; whether sleep is included differs between systems.
@@ -25,7 +25,7 @@ pub fn random(bytes: &mut [u8]) -> bool {
     File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes)).is_ok()
 }
 
-/// A path to the file of this program, if its own path leads to another file by now. It cannot be told.
+/// A path to the file of this program, if its own path leads to another file by now. This cannot be seen here.
 pub fn replaced_program(_: &Path) -> Option<PathBuf> {
     None
 }

@@ -9,7 +9,7 @@ use rustix::io::{Errno, Result};
 
 use crate::os::News;
 
-/// A watch on some directories, which there never is.
+/// A watch on some directories. It never exists here.
 #[derive(Debug)]
 pub enum Watcher {}
 
@@ -56,7 +56,7 @@ impl Flag {
     }
 }
 
-/// Whether a process waits. It cannot be seen; one that polls finds what came before it began, too.
+/// Whether a process waits. This cannot be seen here, and need not be: a process that polls also finds earlier mail.
 pub fn is_watching(_: u32) -> bool {
     true
 }
