@@ -283,13 +283,16 @@ impl<'a> Dispatcher<'a> {
                     crate::mailbox::pause(Duration::from_millis(200));
                     watched = vec![];
                 }
+                // First, because an agent may have to start.
+                if tell.send(Signal::Look).is_err() {
+                    return;
+                }
                 let now = places();
                 if now != watched {
                     watch = Watch::on(&now);
                     watched = now;
-                }
-                if tell.send(Signal::Look).is_err() {
-                    return;
+                    // Mail may have come to a new place before the watch did.
+                    let _ = tell.send(Signal::Look);
                 }
             }
         });

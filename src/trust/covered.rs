@@ -4,7 +4,7 @@
 //! The table of programs lists these files. Each gives a line with its path and the digest of its content, so a file
 //! that is changed, moved, added or removed changes the description. Links count, and so do their targets.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
@@ -70,23 +70,31 @@ impl Covered {
         if let Some(lines) = self.read.get(&whole) {
             return Ok(lines.clone());
         }
-        let reads: BTreeSet<&'static str> = match program {
-            Some(program) => program.reads.iter().copied().collect(),
+        let mut reads: Vec<&'static str> = match program {
+            Some(program) => program.reads.to_vec(),
             // A command can be anything, and may start any of the programs.
             None => PROGRAMS.iter().flat_map(|program| program.reads).copied().collect(),
         };
+        reads.sort_unstable();
+        reads.dedup();
         let above = self.above(directory).to_owned();
         let mut lines = vec![];
         for place in directory.ancestors().take_while(|dir| dir.starts_with(&above)) {
-            let dir = Dir::outside(place).if_any()?;
-            for path in &reads {
-                let key = (place.to_owned(), *path);
-                if !self.seen.contains_key(&key) {
-                    let mut found = vec![];
-                    dir.as_ref().map_or(Ok(()), |dir| self.entry(dir, path, 0, &mut found))?;
-                    self.seen.insert(key.clone(), found);
+            let Some(dir) = Dir::outside(place).if_any()? else { continue };
+            // Programs keep several files in one folder, and most directories have none of these folders.
+            for paths in reads.chunk_by(|one, other| first(one) == first(other)) {
+                if dir.stat(first(paths[0])).if_any()?.is_none() {
+                    continue;
                 }
-                lines.extend_from_slice(&self.seen[&key]);
+                for path in paths {
+                    let key = (place.to_owned(), *path);
+                    if !self.seen.contains_key(&key) {
+                        let mut found = vec![];
+                        self.entry(&dir, path, 0, &mut found)?;
+                        self.seen.insert(key.clone(), found);
+                    }
+                    lines.extend_from_slice(&self.seen[&key]);
+                }
             }
         }
         lines.sort();
@@ -168,6 +176,11 @@ impl Covered {
 /// The top of the repository or worktree around a directory.
 fn top(directory: &Path) -> Option<&Path> {
     directory.ancestors().find(|dir| dir.join(".git").exists())
+}
+
+/// The first part of a relative path.
+fn first(path: &str) -> &str {
+    path.split('/').next().unwrap_or_default()
 }
 
 fn uncovered(path: &Path) -> Error {
