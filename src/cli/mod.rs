@@ -47,6 +47,7 @@ mod shell_init;
 mod shown;
 mod spawn;
 mod staff;
+mod stage;
 mod stats;
 mod surroundings;
 mod takeover;
