@@ -18,7 +18,7 @@ use super::directory::Directory;
 use super::fault::{Error, Result};
 use super::folder::Folder;
 use super::maildir::Maildir;
-use super::place::{ByHand, Reading, Stray};
+use super::place::{ByHand, Place, Reading, Stray};
 use super::reading::{Header, Unreadable, is_stable, mtime};
 use super::tree::Tree;
 use super::workspace::MAILBOX;
@@ -281,7 +281,7 @@ fn of_its_own(mut message: Message, source: &Maildir, name: &str) -> Result<Mess
 }
 
 fn source_text(source: &Maildir, name: &str) -> Option<String> {
-    super::Place::text(source, Folder::Inbox, name)
+    Place::text(source, Folder::Inbox, name)
 }
 
 /// Whether this is a directory; `false` if it is missing, and an error if it cannot be read.

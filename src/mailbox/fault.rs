@@ -8,7 +8,7 @@ use rustix::fs::{self, AtFlags, FileType};
 use rustix::io::Errno;
 use thiserror::Error as ThisError;
 
-use crate::message::Unwritable;
+use crate::message::{ParseError, Unwritable};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -37,6 +37,8 @@ pub enum Error {
     Exists { path: PathBuf },
     #[error("{}: {why}", .path.display())]
     Content { path: PathBuf, why: String },
+    #[error("{}: {source}", .path.display())]
+    Unparsed { path: PathBuf, source: ParseError },
     #[error(transparent)]
     Unwritable(#[from] Unwritable),
     #[error("no mail can go to {}: {why}", crate::message::visible::clip(.path, 200))]

@@ -75,7 +75,7 @@ impl Post {
         let answer = match worker.kept_answer(&asked) {
             Ok(Some(answer)) => answer,
             // The doctor and `tree status` report an unreadable file; it stops nobody.
-            Ok(None) | Err(crate::mailbox::Error::Content { .. }) => return Ok(false),
+            Ok(None) | Err(crate::mailbox::Error::Unparsed { .. }) => return Ok(false),
             Err(e) => return Err(e.into()),
         };
         match self.carry_answer(worker, &asked, &answer).map(|receipt| receipt.outcome) {
@@ -111,7 +111,7 @@ impl Post {
         for path in self.known_trees() {
             let inbox_path = path.join("inboxes").join(inbox);
             if is_dir(&inbox_path)? && self.owner_of(&inbox_path.display().to_string())?.is_none() {
-                match Tree::open(&path).and_then(|tree| Ok(tree.end_outside(inbox, request, failed)?)) {
+                match Tree::open(&path).and_then(|tree| tree.end_outside(inbox, request, failed)) {
                     Err(e) if e.is_transient() => return Err(e.into()),
                     // A replaced tree or a broken task stops nobody; `tree status` shows it.
                     _ => {}

@@ -249,6 +249,7 @@ fn disk_code(e: &fault::Error) -> Failure {
         | fault::Error::TooLarge { .. }
         | fault::Error::Exists { .. }
         | fault::Error::Content { .. }
+        | fault::Error::Unparsed { .. }
         | fault::Error::Unwritable(_)
         | fault::Error::Destination { .. } => Failure::Refused,
     }

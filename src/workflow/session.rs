@@ -6,7 +6,8 @@
 use super::engine::{AskKind, Engine};
 use super::runs::Record;
 use super::state::Desk;
-use crate::mailbox::tree::{Result, SESSION as SHAPE, with_agent};
+use crate::mailbox::fault::Result;
+use crate::mailbox::tree::{SESSION as SHAPE, with_agent};
 use crate::message::shared;
 
 /// The file of a session.

@@ -20,8 +20,9 @@ use rustix::fs::FileType;
 use self::parts::{Parts, digest, frontmatter_value, is_edited, merged};
 use super::engine::Engine;
 use super::runs::Record;
-use crate::mailbox::tree::{Result, Tree};
-use crate::mailbox::{Dir, fault};
+use crate::mailbox::Dir;
+use crate::mailbox::fault::{Error, Result};
+use crate::mailbox::tree::Tree;
 
 /// The file of the run that moved last.
 pub const STATE: &str = "workflow-state";
@@ -56,12 +57,12 @@ impl Desk {
         }
         match &self.tree {
             Some(tree) => Ok(tree),
-            None => Err(crate::mailbox::tree::Error::Busy { path: self.path.clone(), tries: 0 }),
+            None => Err(Error::Busy { path: self.path.clone() }),
         }
     }
 
     /// Keeps a result that is too large for a prompt. Durable on return.
-    pub fn keep_result(&mut self, run: &str, file: &str, text: &str) -> fault::Result<()> {
+    pub fn keep_result(&mut self, run: &str, file: &str, text: &str) -> Result<()> {
         let dir = self.tree()?.shared_runs()?.create_dir_synced(run)?;
         match dir.stat(file) {
             Ok(_) => Ok(()),
@@ -70,7 +71,7 @@ impl Desk {
     }
 
     /// Removes the files of a run, but not `workflow-state.md`, which may be about another run.
-    pub fn forget(&mut self, run: &str) -> fault::Result<()> {
+    pub fn forget(&mut self, run: &str) -> Result<()> {
         let dir = self.tree()?.shared_runs()?;
         let mut ours = vec![];
         dir.scan(|name, kind| {
@@ -140,7 +141,7 @@ impl Desk {
 }
 
 /// Keeps an edited text beside the state of its run, and returns its file name.
-fn put_beside(dir: &Dir, run: &str, text: &str) -> fault::Result<String> {
+fn put_beside(dir: &Dir, run: &str, text: &str) -> Result<String> {
     let kept = format!("{run}.edited-{}.md", &digest(text)[..8]);
     dir.replace(&kept, text.as_bytes())?;
     Ok(kept)

@@ -12,16 +12,14 @@
 //! and only if the file is still as it was read, because people and agents change these files too.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::Stat;
 
 use super::facts::{Seen, TaskFacts, Tray, is_unread_answer};
-use super::{Error, Held, LIMIT, Result, Tree, steps};
-use crate::clock::Timestamp;
+use super::{Held, LIMIT, Tree, steps};
 use crate::mailbox::disk::{Dir, Swapped};
-use crate::mailbox::fault::{self, IfAny};
+use crate::mailbox::fault::{Error, IfAny, Result};
 use crate::mailbox::folder::{Folder, Token};
 use crate::mailbox::place::{ArchivedHow, Listing};
 use crate::message::tree::{self, Status, Task};
@@ -67,13 +65,13 @@ impl Agent {
     }
 
     /// The inbox from the look just before, else from a new one.
-    pub(super) fn inbox_seen(&self) -> fault::Result<Seen> {
+    pub(super) fn inbox_seen(&self) -> Result<Seen> {
         let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).take();
         fresh.map_or_else(|| self.facts(Tray::Inbox), Ok)
     }
 
     /// Reads one of its trays.
-    pub fn facts(&self, tray: Tray) -> fault::Result<Seen> {
+    pub fn facts(&self, tray: Tray) -> Result<Seen> {
         self.tree.facts(tray, &self.id)
     }
 
@@ -106,7 +104,7 @@ impl Agent {
         if found.is_empty()
             && let Some(e) = seen.failing
         {
-            return Err(e.into());
+            return Err(e);
         }
         let found = steps::in_order(found, |(name, facts)| (facts, name.as_str()));
         let total = found.len() + broken.len();
@@ -114,36 +112,6 @@ impl Agent {
         let (strange, broken) =
             if folder == Folder::Inbox { (seen.strange, unread) } else { (vec![], vec![]) };
         Ok(Listing { names, total, strange, broken, ..Listing::default() })
-    }
-
-    /// The number of unread messages, and the time of the oldest.
-    pub fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
-        let seen = self.facts(Tray::Inbox)?.certain()?;
-        let unread = || seen.readable().filter(|(_, facts)| facts.is_unread());
-        Ok((unread().count(), unread().filter_map(|(_, facts)| facts.time()).min()))
-    }
-
-    /// Every folder that may hold messages now, claims included.
-    pub fn folders(&self) -> Result<Vec<Folder>> {
-        let claimed = self.tokens()?.into_iter().map(Folder::Claimed);
-        Ok([Folder::Inbox, Folder::Working]
-            .into_iter()
-            .chain(claimed)
-            .chain([Folder::Failed, Folder::Archive])
-            .collect())
-    }
-
-    /// The path of a message.
-    pub fn path(&self, folder: Folder, name: &str) -> PathBuf {
-        if folder == Folder::Archive && self.inbox.stat(name).is_err_and(|e| e.is_missing()) {
-            return Tray::ArchivedInbox
-                .way()
-                .iter()
-                .fold(self.tree.path().to_owned(), |path, step| path.join(step))
-                .join(self.id.as_str())
-                .join(name);
-        }
-        self.inbox.path().join(name)
     }
 
     /// Reads a message, with its bytes and file status. `None` if it is no longer in this folder.
@@ -173,8 +141,8 @@ impl Agent {
     }
 
     /// Marks a pending message as in progress, for a mailbox outside the tree.
-    pub(in crate::mailbox) fn begin(&self, name: &str) -> fault::Result<bool> {
-        Ok(self.set_status(name, Status::Pending, Status::InProgress, None)?)
+    pub(in crate::mailbox) fn begin(&self, name: &str) -> Result<bool> {
+        self.set_status(name, Status::Pending, Status::InProgress, None)
     }
 
     pub(super) fn change(
@@ -204,7 +172,7 @@ impl Agent {
         to: Status,
         error: Option<&str>,
     ) -> Result<Option<()>> {
-        let wrong = |source| Error::Unreadable { path: self.inbox.path().join(name), source };
+        let wrong = |source| Error::Unparsed { path: self.inbox.path().join(name), source };
         let text = frontmatter::text(bytes).map_err(wrong)?;
         let changed = tree::change(text, to, error).map_err(wrong)?;
         match self.inbox.compare_and_swap(name, changed.as_bytes(), (bytes, stat)) {
@@ -212,7 +180,7 @@ impl Agent {
             Ok(Swapped::Changed) => Ok(None),
             // Removed between the look and the change.
             Err(e) if e.is_missing() => Ok(None),
-            Err(e) => Err(e.into()),
+            Err(e) => Err(e),
         }
     }
 
@@ -348,7 +316,7 @@ pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> Result<Option<(Task, Ve
     let Some((bytes, stat)) = dir.read_known(name, limit)? else { return Ok(None) };
     match tree::parse_named(&bytes, name.strip_suffix(".md").unwrap_or(name)) {
         Ok(task) => Ok(Some((task, bytes, stat))),
-        Err(source) => Err(Error::Unreadable { path: dir.path().join(name), source }),
+        Err(source) => Err(Error::Unparsed { path: dir.path().join(name), source }),
     }
 }
 

@@ -8,19 +8,17 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::Tree;
 use super::agent::{Agent, folder_of};
 use super::facts::{Seen, TaskFacts, Tray};
 use super::filing::Response;
-use super::{Result, Tree};
-use crate::clock::Timestamp;
 use crate::mailbox::delivery::{Delivery, DeliveryOutcome};
-use crate::mailbox::disk::Dir;
-use crate::mailbox::fault;
+use crate::mailbox::fault::{Durability, Result};
 use crate::mailbox::folder::Folder;
 use crate::mailbox::place::{AnswerDraft, KeptAnswer};
-use crate::mailbox::reading::{GROWING, is_stable, mtime};
+use crate::mailbox::reading::{is_stable, mtime};
 use crate::message::tree::{Status, Task};
-use crate::message::{Envelope, Message, Priority, Protocol, ProtocolFields, any};
+use crate::message::{Envelope, Priority, Protocol, ProtocolFields, any};
 use crate::name::{MailboxId, MessageId};
 
 impl Agent {
@@ -64,7 +62,7 @@ impl Agent {
         drop(held);
         let how = match self.end_carried(delivery) {
             Ok(()) => how,
-            Err(e) => fault::Durability::Unproven(e.into()),
+            Err(e) => Durability::Unproven(e),
         };
         Ok(DeliveryOutcome::Delivered { how, name, beside: false })
     }
@@ -88,7 +86,7 @@ impl Agent {
             let Some((name, facts)) = twin else {
                 // It may be a file that could not be read.
                 match seen.failing {
-                    Some(e) => return Err(e.into()),
+                    Some(e) => return Err(e),
                     None => continue,
                 }
             };
@@ -160,12 +158,8 @@ impl Agent {
         let id = answer_id(self.tree(), self.id(), request, &TaskFacts::of(&response));
         let why = || response.error.clone().unwrap_or_else(|| response.body.trim().to_owned());
         let failed = (response.status == Status::Failed).then(why);
-        let path = self
-            .tree()
-            .path()
-            .join("outboxes")
-            .join(self.id().as_str())
-            .join(format!("{request}-response.md"));
+        let outbox = self.tree().tray_path(Tray::Outbox, self.id());
+        let path = outbox.join(format!("{request}-response.md"));
         let to = response.to.clone();
         let context = response.context.clone();
         let mut message = any::of_task(response);
@@ -244,13 +238,19 @@ impl Agent {
     /// Whether a response is complete.
     fn is_said(&self, name: &str) -> Result<bool> {
         let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
-        Ok(is_stable(&outbox, name)?)
+        is_stable(&outbox, name)
     }
 }
 
 impl Tree {
+    /// Whether there is an inbox of this name, even one made by hand.
+    pub(super) fn has_inbox(&self, name: &str) -> Result<bool> {
+        let Ok(agent) = MailboxId::parse(name) else { return Ok(false) };
+        Ok(self.tray(Tray::Inbox, &agent)?.is_some())
+    }
+
     /// Whether the asked agent's outbox contains the response to a request that was written by hand.
-    pub(in crate::mailbox) fn has_response(&self, request: Option<&MessageId>) -> fault::Result<bool> {
+    pub(in crate::mailbox) fn has_response(&self, request: Option<&MessageId>) -> Result<bool> {
         let Some((request, agent)) = request.and_then(|id| id.as_str().split_once('@')) else {
             return Ok(false);
         };
@@ -293,14 +293,4 @@ fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &TaskFacts
         route.push_str(&format!(" failed {}", response.error.as_deref().unwrap_or_default()));
     }
     MessageId::derived(route.as_bytes())
-}
-
-/// Whether a file in another format may be filed: it is complete, and one without frontmatter has not changed for a while.
-pub(super) fn is_settled(dir: &Dir, name: &str, message: &Message, now: Timestamp) -> fault::Result<bool> {
-    if !is_stable(dir, name)? {
-        return Ok(false);
-    }
-    let time = mtime(&dir.stat(name)?);
-    let is_old = time > now || now.since(time) >= GROWING;
-    Ok(message.envelope.doubts.is_empty() || is_old)
 }

@@ -66,7 +66,7 @@ impl Mailbox {
         let mut found = vec![];
         if let Some(agent) = self.tree() {
             for (other, request) in agent.answers_for()? {
-                let inbox = agent.tree().path().join("inboxes").join(other.as_str());
+                let inbox = agent.tree().inbox_path(other.as_str());
                 found.push(PendingRequest { inbox, file: format!("{request}.md"), note: None });
             }
         }
@@ -78,7 +78,7 @@ impl Mailbox {
                 false => Some(note.id),
                 true => filed_as(&tree, &agent, &note.message)?,
             };
-            let inbox = tree.path().join("inboxes").join(agent.as_str());
+            let inbox = tree.inbox_path(agent.as_str());
             match id {
                 Some(id) => {
                     found.push(PendingRequest { inbox, file: format!("{id}.md"), note: Some(name) });

@@ -14,9 +14,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::agent::{Agent, read};
 use super::facts::{Seen, TaskFacts, Tray};
-use super::{Error, Held, LIMIT, Result, Tree};
+use super::{Held, LIMIT, Tree};
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::{self, IfAny};
+use crate::mailbox::fault::{Error, IfAny, Result};
 use crate::message::file_name;
 use crate::message::tree::Status;
 use crate::name::MailboxId;
@@ -149,7 +149,7 @@ impl Tree {
                 Ok(Some((task, ..))) if task.status == Status::Completed => {
                     moved.extend(move_beside(&source, &target, name)?);
                 }
-                Ok(Some(_)) | Err(Error::Unreadable { .. }) => drop(left.insert(name.clone())),
+                Ok(Some(_)) | Err(Error::Unparsed { .. }) => drop(left.insert(name.clone())),
                 Ok(None) => {}
                 Err(e) => return Err(e),
             }
@@ -161,12 +161,12 @@ impl Tree {
 
 impl Agent {
     /// Moves a finished file out of the inbox. Durable on return.
-    pub fn put_away(&self, name: &str) -> fault::Result<()> {
+    pub fn put_away(&self, name: &str) -> Result<()> {
         let held = self.tree().hold()?;
         self.put_away_held(&held, name)
     }
 
-    pub(super) fn put_away_held(&self, _held: &Held, name: &str) -> fault::Result<()> {
+    pub(super) fn put_away_held(&self, _held: &Held, name: &str) -> Result<()> {
         self.forget_fresh();
         let archive = self.tree().made_tray(Tray::ArchivedInbox, self.id())?;
         let moved = move_beside(self.dir(), &archive, name)?;
@@ -176,7 +176,7 @@ impl Agent {
 
 /// Moves one file, under another name if its own is taken, and returns its name. `None` if it is gone, so this may be a
 /// second run.
-fn move_beside(source: &Dir, target: &Dir, name: &str) -> fault::Result<Option<String>> {
+fn move_beside(source: &Dir, target: &Dir, name: &str) -> Result<Option<String>> {
     // Where a move is a link and an unlink, a kill in between leaves one file with two names.
     let inode = |dir: &Dir| dir.stat(name).if_any().map(|stat| stat.map(|stat| (stat.st_dev, stat.st_ino)));
     if let Some(there) = inode(target)?
@@ -207,7 +207,7 @@ fn by_request(seen: &Seen) -> HashMap<&str, Vec<(&str, Option<&TaskFacts>)>> {
 mod tests {
     use super::super::scene::*;
     use super::*;
-    use crate::mailbox::Folder;
+    use crate::mailbox::{Folder, Place};
 
     fn answer(scene: &Scene, agent: &str, id: &str, status: &str) {
         let text = format!(

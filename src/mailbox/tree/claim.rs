@@ -11,14 +11,14 @@
 //! over from a kill and have no effect; the next process that holds the lock clears them. A message in progress without
 //! terms was started by another program, which alone knows its progress ([`Folder::Working`]).
 
+use super::Held;
 use super::agent::{Agent, is_answer, status_of};
-use super::{Error, Held, Result};
 use crate::clock::Clock;
 use crate::mailbox::claim::{Attempt, TERMS, Terms};
-use crate::mailbox::fault;
+use crate::mailbox::fault::{Error, Result};
 use crate::mailbox::folder::{Folder, Token};
-use crate::mailbox::lock::Lock;
 use crate::mailbox::maildir::Maildir;
+use crate::mailbox::place::Place;
 use crate::message::tree::Status;
 
 /// The status of a message that is returned.
@@ -61,21 +61,6 @@ impl Agent {
             let _ = claims.clear(token);
         }
         Ok(begun?.then_some(token))
-    }
-
-    /// The tokens of all claims.
-    pub fn tokens(&self) -> fault::Result<Vec<Token>> {
-        self.claims()?.map_or(Ok(vec![]), |claims| claims.tokens())
-    }
-
-    /// The terms of a claim; `None` if there is no such claim.
-    pub fn terms(&self, token: Token) -> fault::Result<Option<Terms>> {
-        self.claims()?.map_or(Ok(None), |claims| claims.terms(token))
-    }
-
-    /// Keeps all other processes from ending a claim. `None` if there is no such claim.
-    pub fn hold_claim(&self, token: Token) -> fault::Result<Option<Lock>> {
-        self.claims()?.map_or(Ok(None), |claims| claims.hold_claim(token))
     }
 
     /// Replaces the terms. `false` if the claim ended, or its message is no longer in progress.
@@ -145,7 +130,7 @@ impl Agent {
                     claims.clear(token)?;
                     continue;
                 }
-                Err(Error::Disk(e @ fault::Error::Io { .. })) => return Err(e.into()),
+                Err(e @ Error::Io { .. }) => return Err(e),
                 // Its writer may repair the broken file; until then its state is unknown.
                 Err(_) => continue,
             }
@@ -160,29 +145,8 @@ impl Agent {
         Ok(returned)
     }
 
-    /// Appends to the attempts of a message; durable on return.
-    pub fn note_attempt(&self, name: &str, attempt: &Attempt) -> fault::Result<()> {
-        let held = self.tree().hold()?;
-        self.made_claims(&held)?.note_attempt(name, attempt)
-    }
-
-    /// The attempts of a message so far, each claim once.
-    pub fn attempts(&self, name: &str) -> fault::Result<Vec<Attempt>> {
-        self.claims()?.map_or(Ok(vec![]), |claims| claims.attempts(name))
-    }
-
-    /// The number of failed tries since the last explicit retry.
-    pub fn tries(&self, name: &str) -> fault::Result<u32> {
-        self.claims()?.map_or(Ok(0), |claims| claims.tries(name))
-    }
-
-    /// How the claim with this token ended, if that was recorded.
-    pub fn end_of(&self, token: Token) -> fault::Result<Option<Attempt>> {
-        self.claims()?.map_or(Ok(None), |claims| claims.end_of(token))
-    }
-
     /// The claims and their messages.
-    pub(super) fn claimed(&self) -> fault::Result<Vec<(Token, String)>> {
+    pub(super) fn claimed(&self) -> Result<Vec<(Token, String)>> {
         let Some(claims) = self.claims()? else { return Ok(vec![]) };
         let mut found = vec![];
         for token in claims.tokens()? {
@@ -192,13 +156,13 @@ impl Agent {
     }
 
     /// The directory of terms and attempts, if it exists.
-    fn claims(&self) -> fault::Result<Option<Maildir>> {
+    pub(super) fn claims(&self) -> Result<Option<Maildir>> {
         let dir = self.tree().walk(&[".postroom", "claims", self.id().as_str()])?;
         Ok(dir.map(|dir| Maildir::at(dir, self.id())))
     }
 
     /// The directory of terms and attempts, made if missing, and durable.
-    fn made_claims(&self, held: &Held) -> fault::Result<Maildir> {
+    pub(super) fn made_claims(&self, held: &Held) -> Result<Maildir> {
         if let Some(claims) = self.claims()? {
             return Ok(claims);
         }

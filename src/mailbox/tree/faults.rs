@@ -16,10 +16,7 @@ use crate::name::MailboxId;
 impl Tree {
     /// The faults in the trays of an agent.
     pub fn faults(&self, agent: &MailboxId, inbox: &Seen, outbox: &Seen) -> Vec<PlaceFault> {
-        let path = |tray: Tray, name: &std::ffi::OsStr| {
-            let way = tray.way().iter().fold(self.path().to_owned(), |path, step| path.join(step));
-            way.join(agent.as_str()).join(name)
-        };
+        let path = |tray: Tray, name: &std::ffi::OsStr| self.tray_path(tray, agent).join(name);
         let mut found = vec![];
         for (tray, seen) in [(Tray::Inbox, inbox), (Tray::Outbox, outbox)] {
             let strange = seen.strange.iter().map(|(name, what)| (name.as_os_str(), format!("it is {what}")));

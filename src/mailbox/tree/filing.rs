@@ -15,10 +15,10 @@ use std::path::PathBuf;
 
 use super::agent::{Agent, read};
 use super::facts::Tray;
-use super::{Error, Held, LIMIT, Result, Tree};
+use super::{Held, LIMIT, Tree};
 use crate::clock::Timestamp;
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::{self, Durability, IfAny};
+use crate::mailbox::fault::{Durability, Error, IfAny, Result};
 use crate::message::file_name;
 use crate::message::tree::{self, Status, Task};
 use crate::message::workspace::file_name_of;
@@ -45,7 +45,10 @@ impl Agent {
         let mut number = self.tree().last_number(held, &trays, &day)?;
         task.created = now.to_string();
         loop {
-            number = number.checked_add(1).ok_or_else(|| Error::NoNumber { day: day.clone() })?;
+            number = number.checked_add(1).ok_or_else(|| {
+                let why = format!("all numbers of the day {day} are taken");
+                Error::Content { path: self.dir().path().to_owned(), why }
+            })?;
             let id = format!("{day}-{number:03}");
             if is_taken(&trays, &id)? {
                 continue;
@@ -56,7 +59,7 @@ impl Agent {
             self.dir().stage(&staged, tree::render(task)?.as_bytes())?;
             let how = match self.dir().publish_staged(&staged, self.dir(), &name) {
                 // Filed by hand at this very moment.
-                Err(fault::Error::Exists { .. }) => continue,
+                Err(Error::Exists { .. }) => continue,
                 other => other?,
             };
             // Only a hint: without it the next call searches by itself.
@@ -73,10 +76,10 @@ impl Agent {
         let bytes = tree::render(response)?;
         match outbox.create_synced(&name, bytes.as_bytes()) {
             Ok(()) => return Ok(Response::Written),
-            Err(fault::Error::Exists { .. }) => {}
-            Err(e) => return Err(e.into()),
+            Err(Error::Exists { .. }) => {}
+            Err(e) => return Err(e),
         }
-        let missing = || fault::Error::io("open", &outbox.path().join(&name), rustix::io::Errno::NOENT);
+        let missing = || Error::io("open", &outbox.path().join(&name), rustix::io::Errno::NOENT);
         let (found, ..) = read(&outbox, &name, LIMIT)?.ok_or_else(missing)?;
         let said = |task: &Task| (task.status, task.to.clone(), task.body.trim_end().to_owned());
         if said(&found) != said(response) {
@@ -100,7 +103,7 @@ impl Agent {
         match read(&outbox, &name, LIMIT) {
             Ok(Some((task, ..))) if task.status == Status::Failed => {}
             // The content of an unreadable one is unknown.
-            Ok(_) | Err(Error::Unreadable { .. }) => return Ok(false),
+            Ok(_) | Err(Error::Unparsed { .. }) => return Ok(false),
             Err(e) => return Err(e),
         }
         let archive = self.tree().made_tray(Tray::ArchivedOutbox, self.id())?;
@@ -131,7 +134,7 @@ impl Agent {
 
 impl Tree {
     /// Every directory in which an id may be taken.
-    fn trays(&self) -> fault::Result<Vec<(Tray, Dir)>> {
+    fn trays(&self) -> Result<Vec<(Tray, Dir)>> {
         let mut trays = vec![];
         for tray in Tray::ALL {
             for agent in self.names(tray.way())? {
@@ -142,7 +145,7 @@ impl Tree {
     }
 
     /// The last number of the day: from the hint, else from the files.
-    fn last_number(&self, held: &Held, trays: &[(Tray, Dir)], day: &str) -> fault::Result<u64> {
+    fn last_number(&self, held: &Held, trays: &[(Tray, Dir)], day: &str) -> Result<u64> {
         let hint = held.own.read(SEQUENCE, 64).ok().flatten().unwrap_or_default();
         let hint = str::from_utf8(&hint).unwrap_or_default().trim();
         let number =
@@ -166,7 +169,7 @@ fn number_of(name: &[u8], day: &str) -> Option<u32> {
     digits.parse().ok().filter(|number| *number < 1_000_000)
 }
 
-fn is_taken(trays: &[(Tray, Dir)], id: &str) -> fault::Result<bool> {
+fn is_taken(trays: &[(Tray, Dir)], id: &str) -> Result<bool> {
     let (request, response) = (format!("{id}.md"), format!("{id}-response.md"));
     for (tray, dir) in trays {
         let name = match tray {
@@ -294,7 +297,7 @@ mod tests {
         assert_eq!(respond(&retry), Response::Other(answer.clone()));
         assert_eq!(agent.response("2026-11-15-001").unwrap(), Some((answer.clone(), path.clone())));
         std::fs::write(&path, "half a resp").unwrap();
-        assert!(matches!(agent.respond("2026-11-15-001", &answer), Err(Error::Unreadable { .. })));
+        assert!(matches!(agent.respond("2026-11-15-001", &answer), Err(Error::Unparsed { .. })));
         assert!(!agent.put_failure_away("2026-11-15-001").unwrap(), "nobody knows what it says");
         for bad in ["../x", "a/b", "", ".x"] {
             assert_eq!(agent.respond(bad, &answer).unwrap(), Response::Written, "{bad}");

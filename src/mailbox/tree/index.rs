@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Seen, TaskFacts, Tray};
 use super::{LIMIT, Tree};
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::{self, IfAny};
+use crate::mailbox::fault::{self, IfAny, Result};
 use crate::message::{file_name, tree};
 use crate::name::MailboxId;
 
@@ -52,7 +52,7 @@ type Known = std::result::Result<TaskFacts, String>;
 
 impl Tree {
     /// Reads one tray of one agent. A missing tray is empty.
-    pub fn facts(&self, tray: Tray, agent: &MailboxId) -> fault::Result<Seen> {
+    pub fn facts(&self, tray: Tray, agent: &MailboxId) -> Result<Seen> {
         let mut seen = Seen::default();
         let Some(dir) = self.tray(tray, agent)? else { return Ok(seen) };
         let names = messages(&dir, &mut seen.strange)?;
@@ -96,7 +96,7 @@ impl Tree {
     }
 
     fn read_index(&self, tray: Tray, agent: &MailboxId) -> HashMap<String, Entry> {
-        let read = || -> fault::Result<Option<Vec<u8>>> {
+        let read = || -> Result<Option<Vec<u8>>> {
             match self.walk(&[".postroom", "index", tray.as_str()])? {
                 Some(dir) => dir.read(&format!("{agent}.json"), INDEX_LIMIT),
                 None => Ok(None),
@@ -107,7 +107,7 @@ impl Tree {
         index.map(|index| index.files).unwrap_or_default()
     }
 
-    fn write_index(&self, tray: Tray, agent: &MailboxId, files: HashMap<String, Entry>) -> fault::Result<()> {
+    fn write_index(&self, tray: Tray, agent: &MailboxId, files: HashMap<String, Entry>) -> Result<()> {
         let bytes = serde_json::to_vec(&Index { v: VERSION, files }).unwrap_or_default();
         let dir = self.own()?.create_dir("index")?.create_dir(tray.as_str())?;
         dir.replace(&format!("{agent}.json"), &bytes)
@@ -123,7 +123,7 @@ impl Tree {
 }
 
 /// The names of the messages in a directory, sorted; entries that only look like one go to `strange`.
-fn messages(dir: &Dir, strange: &mut Vec<(OsString, &'static str)>) -> fault::Result<Vec<String>> {
+fn messages(dir: &Dir, strange: &mut Vec<(OsString, &'static str)>) -> Result<Vec<String>> {
     let mut names = vec![];
     dir.scan(|name, kind| {
         if !file_name::is_message(name) {
@@ -142,7 +142,7 @@ fn messages(dir: &Dir, strange: &mut Vec<(OsString, &'static str)>) -> fault::Re
 }
 
 /// Reads a message and its mark. `None` if it has gone meanwhile.
-fn read(dir: &Dir, name: &str) -> fault::Result<Option<(Known, Mark)>> {
+fn read(dir: &Dir, name: &str) -> Result<Option<(Known, Mark)>> {
     let Some(opened) = dir.open_file(name).if_any()? else { return Ok(None) };
     let mark = mark(&opened.stat);
     let bytes = opened.read_all(LIMIT)?;

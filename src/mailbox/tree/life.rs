@@ -3,24 +3,23 @@
 
 use std::path::PathBuf;
 
+use super::LIMIT;
 use super::agent::{Agent, folder_of, status_of};
-use super::answers::is_settled;
-use super::facts::{Seen, TaskFacts, Tray};
-use super::{LIMIT, Tree};
+use super::facts::{TaskFacts, Tray};
 use crate::clock::{Clock, Timestamp};
 use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::delivery::{DOUBT, Delivery, DeliveryOutcome};
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::{Error, Result};
+use crate::mailbox::fault::Result;
 use crate::mailbox::folder::{Folder, Token};
 use crate::mailbox::lock::Lock;
 use crate::mailbox::maildir::APART;
 use crate::mailbox::place::{
-    AnswerDraft, Archived, ByHand, Evidence, KeptAnswer, Listing, Place, PlaceFault, Reading, Stray, Urgency,
+    AnswerDraft, Archived, ByHand, Evidence, KeptAnswer, Listing, Place, PlaceFault, Reading, Urgency,
 };
 use crate::mailbox::reading::{Header, is_stable, mtime};
 use crate::message::tree::Status;
-use crate::message::{Envelope, Message, ParseError, Protocol, ProtocolFields, any, file_name};
+use crate::message::{Envelope, Message, Protocol, ProtocolFields, any, file_name};
 use crate::name::{MailboxId, MessageId};
 
 impl Place for Agent {
@@ -33,15 +32,25 @@ impl Place for Agent {
     }
 
     fn path(&self, folder: Folder, name: &str) -> PathBuf {
-        Self::path(self, folder, name)
+        if folder == Folder::Archive && self.dir().stat(name).is_err_and(|e| e.is_missing()) {
+            return self.tree().tray_path(Tray::ArchivedInbox, self.id()).join(name);
+        }
+        self.dir().path().join(name)
     }
 
     fn folders(&self) -> Result<Vec<Folder>> {
-        Ok(Self::folders(self)?)
+        let claimed = self.tokens()?.into_iter().map(Folder::Claimed);
+        let open = [Folder::Inbox, Folder::Working].into_iter().chain(claimed);
+        Ok(open.chain([Folder::Failed, Folder::Archive]).collect())
     }
 
+    /// The inbox, where a field is the state, and the archive.
     fn search_dirs(&self) -> Result<Vec<(Folder, Dir)>> {
-        Self::search_dirs(self)
+        let mut dirs = vec![];
+        for (tray, folder) in [(Tray::Inbox, Folder::Inbox), (Tray::ArchivedInbox, Folder::Archive)] {
+            dirs.extend(self.tree().tray(tray, self.id())?.map(|dir| (folder, dir)));
+        }
+        Ok(dirs)
     }
 
     fn folder_of(&self, found: Folder, envelope: &Envelope) -> Folder {
@@ -56,7 +65,7 @@ impl Place for Agent {
     }
 
     fn list(&self, folder: Folder, limit: usize) -> Result<Listing> {
-        Ok(Self::list(self, folder, limit)?)
+        Self::list(self, folder, limit)
     }
 
     /// A list of a tree is already in order. A step that waits for another is marked.
@@ -73,24 +82,31 @@ impl Place for Agent {
     }
 
     fn unseen(&self, limit: usize) -> Result<Listing> {
-        Ok(self.ready(limit)?)
+        self.ready(limit)
     }
 
     /// A step waits for earlier steps, and is not the next message until they are completed.
     fn next(&self, limit: usize) -> Result<Listing> {
-        Ok(self.ready(limit)?)
+        self.ready(limit)
     }
 
     fn unread(&self) -> Result<(usize, Option<Timestamp>)> {
-        Ok(Self::unread(self)?)
+        let seen = self.facts(Tray::Inbox)?.certain()?;
+        let unread = || seen.readable().filter(|(_, facts)| facts.is_unread());
+        Ok((unread().count(), unread().filter_map(|(_, facts)| facts.time()).min()))
     }
 
     fn header(&self, folder: Folder, name: &str, limit: u64) -> Reading<Header> {
-        Self::header(self, folder, name, limit)
+        let read = self.message(folder, name, limit)?;
+        Ok(read.map(|(message, time)| Header::of(name, message.envelope, time, message.body.len() as u64)))
     }
 
     fn message(&self, folder: Folder, name: &str, limit: u64) -> Reading<(Message, Timestamp)> {
-        Self::message(self, folder, name, limit)
+        let read = self.read_task(folder, name, limit).map_err(|e| self.unreadable(name, &e))?;
+        Ok(read.map(|(task, _, stat)| {
+            let time = Timestamp::parse(&task.created).unwrap_or_else(|| mtime(&stat));
+            (any::of_task(task), time)
+        }))
     }
 
     fn text(&self, _folder: Folder, name: &str) -> Option<String> {
@@ -99,7 +115,7 @@ impl Place for Agent {
     }
 
     fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
-        Ok(Self::twins(self, folder, id)?)
+        Self::twins(self, folder, id)
     }
 
     fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>> {
@@ -121,7 +137,7 @@ impl Place for Agent {
 
     /// In a tree priority is strict, without ageing.
     fn urgency(&self, name: &str) -> Result<Option<Urgency>> {
-        let header = match Self::header(self, Folder::Inbox, name, LIMIT) {
+        let header = match self.header(Folder::Inbox, name, LIMIT) {
             Err(broken) if broken.transient => return Err(broken.failure(&self.dir().path().join(name))),
             read => read.ok().flatten(),
         };
@@ -139,7 +155,7 @@ impl Place for Agent {
         if let Some(sender) = delivery.sender {
             sender.keep_copy(delivery, &self.inbox())?;
         }
-        Ok(self.file_message(delivery)?)
+        self.file_message(delivery)
     }
 
     fn collect(&self, limit: u64, now: Timestamp) -> Result<ByHand<'_>> {
@@ -162,7 +178,7 @@ impl Place for Agent {
             self.put_away(name)?;
             return Ok(Some(name.to_owned()));
         }
-        let terms = Terms { attempt: Self::tries(self, name)? + 1, ..terms.clone() };
+        let terms = Terms { attempt: self.tries(name)? + 1, ..terms.clone() };
         Ok(Self::claim(self, name, &terms)?.map(|_| name.to_owned()))
     }
 
@@ -176,7 +192,7 @@ impl Place for Agent {
     }
 
     fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>> {
-        Ok(Self::shift(self, name, from, to)?)
+        Self::shift(self, name, from, to)
     }
 
     /// A withdrawn message is not done, so it fails, and moves to where it holds back no step.
@@ -194,23 +210,23 @@ impl Place for Agent {
     }
 
     fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
-        Ok(Self::claim(self, name, terms)?)
+        Self::claim(self, name, terms)
     }
 
     fn tokens(&self) -> Result<Vec<Token>> {
-        Self::tokens(self)
+        self.claims()?.map_or(Ok(vec![]), |claims| claims.tokens())
     }
 
     fn terms(&self, token: Token) -> Result<Option<Terms>> {
-        Self::terms(self, token)
+        self.claims()?.map_or(Ok(None), |claims| claims.terms(token))
     }
 
     fn renew(&self, token: Token, terms: &Terms) -> Result<bool> {
-        Ok(Self::renew(self, token, terms)?)
+        Self::renew(self, token, terms)
     }
 
     fn hold_claim(&self, token: Token) -> Result<Option<Lock>> {
-        Self::hold_claim(self, token)
+        self.claims()?.map_or(Ok(None), |claims| claims.hold_claim(token))
     }
 
     fn settle(&self, token: Token, name: &str, to: Folder, why: &str) -> Result<Option<String>> {
@@ -222,23 +238,24 @@ impl Place for Agent {
     }
 
     fn return_expired(&self, clock: &dyn Clock) -> Result<Vec<String>> {
-        Ok(Self::return_expired(self, clock)?)
+        Self::return_expired(self, clock)
     }
 
     fn note_attempt(&self, name: &str, attempt: &Attempt) -> Result<()> {
-        Self::note_attempt(self, name, attempt)
+        let held = self.tree().hold()?;
+        self.made_claims(&held)?.note_attempt(name, attempt)
     }
 
     fn attempts(&self, name: &str) -> Result<Vec<Attempt>> {
-        Self::attempts(self, name)
+        self.claims()?.map_or(Ok(vec![]), |claims| claims.attempts(name))
     }
 
     fn tries(&self, name: &str) -> Result<u32> {
-        Self::tries(self, name)
+        self.claims()?.map_or(Ok(0), |claims| claims.tries(name))
     }
 
     fn end_of(&self, token: Token) -> Result<Option<Attempt>> {
-        Self::end_of(self, token)
+        self.claims()?.map_or(Ok(None), |claims| claims.end_of(token))
     }
 
     fn keeps_answers(&self) -> bool {
@@ -251,7 +268,7 @@ impl Place for Agent {
         asked: &Envelope,
         answer: &AnswerDraft<'_>,
     ) -> Result<Option<KeptAnswer>> {
-        Ok(self.respond_to(name, asked, answer)?)
+        self.respond_to(name, asked, answer)
     }
 
     fn kept_answer(&self, asked: &Envelope) -> Result<Option<KeptAnswer>> {
@@ -302,47 +319,5 @@ impl Place for Agent {
         let mut found = self.tree().faults(self.id(), &inbox, &outbox);
         found.extend(self.left_over()?);
         Ok(found)
-    }
-}
-
-impl Agent {
-    /// Messages of the other protocols in this inbox. They have no status, so their state would be unknown.
-    fn foreign_messages(&self, seen: &Seen, limit: u64, now: Timestamp) -> Result<Vec<Stray<'_>>> {
-        let mut strays = vec![];
-        for name in seen.broken() {
-            let bytes = match self.dir().read(&name, limit) {
-                Ok(Some(bytes)) => bytes,
-                // The doctor reports files that cannot be messages; they do not hold up the rest.
-                Ok(None) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => {
-                    continue;
-                }
-                Err(e) => return Err(e),
-            };
-            let message = match any::parse(&bytes) {
-                Ok(message) if !matches!(message.envelope.native, ProtocolFields::Tree { .. }) => message,
-                Err(ParseError::NoFrontmatter) => {
-                    let about = format!("{name} {}", mtime(&self.dir().stat(&name)?).precise());
-                    let Ok(message) = any::note(&bytes, &about) else { continue };
-                    message
-                }
-                _ => continue,
-            };
-            if is_settled(self.dir(), &name, &message, now)? {
-                strays.push(Stray { message, put_away: Box::new(move || self.put_away(&name)) });
-            }
-        }
-        Ok(strays)
-    }
-
-    fn is_unread_answer(&self, name: &str) -> super::Result<bool> {
-        Ok(self.task(name)?.is_some_and(|(task, ..)| super::agent::is_answer(&task)))
-    }
-}
-
-impl Tree {
-    /// Whether there is an inbox of this name, even one made by hand.
-    pub fn has_inbox(&self, name: &str) -> Result<bool> {
-        let Ok(agent) = MailboxId::parse(name) else { return Ok(false) };
-        Ok(self.tray(Tray::Inbox, &agent)?.is_some())
     }
 }

@@ -41,88 +41,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::FileType;
-use thiserror::Error as ThisError;
 
 use super::disk::Dir;
-use super::fault::{self, IfAny};
+use super::fault::{self, Error, IfAny, Result};
 use super::lock::Lock;
-use crate::message::{ParseError, Unwritable, frontmatter, yaml};
-use crate::name::{BadName, MailboxId};
+use crate::message::{frontmatter, yaml};
+use crate::name::MailboxId;
 
 pub use agent::Agent;
 pub use chain::Chain;
 pub use facts::{Seen, TaskFacts, Tray};
 pub use state::with_agent;
 pub use status::{AgentStatus, Latest, TreeStatus};
-
-pub type Result<T> = std::result::Result<T, Error>;
-
-/// Errors of a tree.
-#[derive(Debug, ThisError)]
-pub enum Error {
-    #[error(transparent)]
-    Disk(#[from] fault::Error),
-    #[error("{}: {source}", .path.display())]
-    Unreadable { path: PathBuf, source: ParseError },
-    #[error("{} was changed by somebody else {tries} times while it was being changed here", .path.display())]
-    Busy { path: PathBuf, tries: u32 },
-    #[error("{name:?} cannot be part of a file name: {source}")]
-    BadName { name: String, source: BadName },
-    #[error(transparent)]
-    Unwritable(#[from] Unwritable),
-    #[error("all numbers of the day {day} are taken")]
-    NoNumber { day: String },
-}
-
-impl From<Error> for fault::Error {
-    fn from(e: Error) -> Self {
-        match e {
-            Error::Disk(e) => e,
-            Error::Busy { path, .. } => Self::Busy { path },
-            Error::Unreadable { path, source } => Self::Content { path, why: source.to_string() },
-            e => Self::Content { path: PathBuf::new(), why: e.to_string() },
-        }
-    }
-}
-
-impl Error {
-    /// The file that the error is about, else the one that was being read, and the fault.
-    pub fn parts(&self, reading: &Path) -> (PathBuf, String) {
-        match self {
-            Self::Unreadable { path, source } => (path.clone(), source.to_string()),
-            e => (reading.to_owned(), e.to_string()),
-        }
-    }
-
-    /// The line of the fault, if it is known.
-    pub fn line(&self) -> Option<usize> {
-        match self {
-            Self::Unreadable { source, .. } => match source {
-                ParseError::NoFrontmatter => Some(1),
-                ParseError::NotAField { line }
-                | ParseError::Duplicate { line, .. }
-                | ParseError::BadValue { line, .. } => Some(*line).filter(|line| *line > 0),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// The wrong or missing field, if it is one.
-    pub fn field(&self) -> Option<&str> {
-        match self {
-            Self::Unreadable { source: ParseError::Duplicate { key, .. }, .. } => Some(key),
-            Self::Unreadable { source: ParseError::BadValue { field, .. }, .. } => Some(field),
-            Self::Unreadable { source: ParseError::Missing { field }, .. } => Some(field),
-            _ => None,
-        }
-    }
-
-    /// Whether the file or directory does not exist.
-    pub fn is_missing(&self) -> bool {
-        matches!(self, Self::Disk(e) if e.is_missing())
-    }
-}
 
 /// How often a change is retried after a concurrent edit.
 const TRIES: u32 = 8;
@@ -149,19 +79,19 @@ struct Held {
 
 impl Tree {
     /// Opens the `.claude` directory at this absolute path, without following links.
-    pub fn open(claude: &Path) -> fault::Result<Self> {
+    pub fn open(claude: &Path) -> Result<Self> {
         Ok(Self { dir: Arc::new(Dir::outside(claude)?), racy: RACY })
     }
 
     /// Creates a tree in a project and a mailbox for each agent; existing parts stay. Durable on return.
-    pub fn make(project: &Path, agents: &[MailboxId]) -> fault::Result<Self> {
+    pub fn make(project: &Path, agents: &[MailboxId]) -> Result<Self> {
         let project = Dir::outside(project)?;
         let dir = project.create_dir(".claude")?;
         let shared = dir.create_dir("shared")?;
         for (name, text) in [("session-context.md", SESSION), ("workflow-state.md", STATE)] {
             match shared.stat(name) {
                 Err(e) if e.is_missing() => match shared.create_synced(name, text.as_bytes()) {
-                    Err(fault::Error::Exists { .. }) => {}
+                    Err(Error::Exists { .. }) => {}
                     other => other?,
                 },
                 other => drop(other?),
@@ -182,29 +112,19 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Makes the mailbox of one more agent, durable, and opens it.
-    pub fn make_agent(&self, agent: &MailboxId) -> fault::Result<Agent> {
-        for tray in ["inboxes", "outboxes"] {
-            let tray = self.dir.create_dir_synced(tray)?;
-            tray.create_dir(agent.as_str())?;
-            tray.sync()?;
-        }
-        self.agent(agent)
-    }
-
     /// Opens the mailbox of an agent. An error if there is none.
-    pub fn agent(&self, agent: &MailboxId) -> fault::Result<Agent> {
+    pub fn agent(&self, agent: &MailboxId) -> Result<Agent> {
         let inbox = self.dir.sub("inboxes")?.sub(agent.as_str())?;
         Ok(Agent::new(self.clone(), agent.clone(), inbox))
     }
 
     /// The agents that have an inbox here, sorted by name.
-    pub fn agents(&self) -> fault::Result<Vec<MailboxId>> {
+    pub fn agents(&self) -> Result<Vec<MailboxId>> {
         self.names(&["inboxes"])
     }
 
     /// Entries among the inboxes that cannot belong to an agent, with the reason; plain files are ignored.
-    pub fn strange_agents(&self) -> fault::Result<Vec<(OsString, String)>> {
+    pub fn strange_agents(&self) -> Result<Vec<(OsString, String)>> {
         let mut found = vec![];
         if let Some(dir) = self.walk(&["inboxes"])? {
             dir.scan_once(|name, kind| {
@@ -243,7 +163,7 @@ impl Tree {
     }
 
     /// The directories in a directory of the tree whose names may be an agent's, sorted.
-    fn names(&self, way: &[&str]) -> fault::Result<Vec<MailboxId>> {
+    fn names(&self, way: &[&str]) -> Result<Vec<MailboxId>> {
         let mut names = vec![];
         if let Some(dir) = self.walk(way)? {
             dir.scan_once(|name, kind| {
@@ -256,7 +176,7 @@ impl Tree {
     }
 
     /// A subdirectory, if it exists.
-    fn walk(&self, way: &[&str]) -> fault::Result<Option<Dir>> {
+    fn walk(&self, way: &[&str]) -> Result<Option<Dir>> {
         let mut at: Option<Dir> = None;
         for step in way {
             let Some(next) = at.as_ref().unwrap_or(&self.dir).sub(step).if_any()? else { return Ok(None) };
@@ -265,13 +185,19 @@ impl Tree {
         Ok(at)
     }
 
+    /// The path of one of the directories of an agent; it need not exist.
+    fn tray_path(&self, tray: Tray, agent: &MailboxId) -> PathBuf {
+        let way = tray.way().iter().copied().chain([agent.as_str()]);
+        self.path().join(way.collect::<PathBuf>())
+    }
+
     /// One of the directories of an agent, if it exists.
-    fn tray(&self, tray: Tray, agent: &MailboxId) -> fault::Result<Option<Dir>> {
+    fn tray(&self, tray: Tray, agent: &MailboxId) -> Result<Option<Dir>> {
         self.walk(&[tray.way(), &[agent.as_str()]].concat())
     }
 
     /// One of the directories of an agent, made if missing, and durable.
-    fn made_tray(&self, tray: Tray, agent: &MailboxId) -> fault::Result<Dir> {
+    fn made_tray(&self, tray: Tray, agent: &MailboxId) -> Result<Dir> {
         let way = [tray.way(), &[agent.as_str()]].concat();
         let mut at = self.dir.create_dir_synced(way[0])?;
         for step in &way[1..] {
@@ -281,12 +207,12 @@ impl Tree {
     }
 
     /// Postroom's own directory, made if it is missing.
-    fn own(&self) -> fault::Result<Dir> {
+    fn own(&self) -> Result<Dir> {
         self.dir.create_dir_synced(".postroom")
     }
 
     /// Takes the lock of the tree, which every change needs.
-    fn hold(&self) -> fault::Result<Held> {
+    fn hold(&self) -> Result<Held> {
         let own = self.own()?;
         let lock = own.lock("lock")?;
         Ok(Held { own, _lock: lock })
@@ -305,7 +231,7 @@ impl Tree {
             // Gives a person who writes by hand a moment to finish.
             super::pause(Duration::from_millis(1 << number));
         }
-        Err(Error::Busy { path: path(), tries: TRIES })
+        Err(Error::Busy { path: path() })
     }
 }
 
@@ -373,7 +299,7 @@ mod tests {
         let scene = Scene::new(&["a"]);
         let link = scene.project.join("link");
         std::os::unix::fs::symlink(scene.path(""), &link).unwrap();
-        assert!(matches!(Tree::open(&link), Err(fault::Error::Link { .. })));
+        assert!(matches!(Tree::open(&link), Err(Error::Link { .. })));
         std::os::unix::fs::symlink(scene.path("inboxes/a"), scene.path("inboxes/b")).unwrap();
         assert_eq!(scene.tree.agents().unwrap(), [id("a")]);
         assert!(scene.tree.agent(&id("b")).is_err());

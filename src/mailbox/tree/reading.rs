@@ -1,46 +1,19 @@
-//! The messages of an agent as envelopes, for verbs that know no protocol.
+//! The messages of an agent by their ids, and those that cannot be read as tasks: broken, or of another protocol.
 
 use std::collections::HashSet;
 
 use super::agent::Agent;
-use super::facts::Tray;
-use super::{Error, Result};
+use super::facts::{Seen, Tray};
 use crate::clock::Timestamp;
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault;
+use crate::mailbox::fault::{Error, Result};
 use crate::mailbox::folder::Folder;
-use crate::mailbox::reading::{Header, Unreadable, mtime};
-use crate::message::{Message, ParseError, any};
+use crate::mailbox::place::Stray;
+use crate::mailbox::reading::{GROWING, Unreadable, is_stable, mtime};
+use crate::message::{Message, ParseError, ProtocolFields, any};
 use crate::name::MessageId;
 
 impl Agent {
-    /// A whole message, and its time of writing. `Ok(None)` if it is no longer in this folder.
-    pub fn message(
-        &self,
-        folder: Folder,
-        name: &str,
-        limit: u64,
-    ) -> std::result::Result<Option<(Message, Timestamp)>, Unreadable> {
-        let Some((task, _, stat)) =
-            self.read_task(folder, name, limit).map_err(|e| self.unreadable(name, &e))?
-        else {
-            return Ok(None);
-        };
-        let time = Timestamp::parse(&task.created).unwrap_or_else(|| mtime(&stat));
-        Ok(Some((any::of_task(task), time)))
-    }
-
-    /// The envelope of a message alone.
-    pub fn header(
-        &self,
-        folder: Folder,
-        name: &str,
-        limit: u64,
-    ) -> std::result::Result<Option<Header>, Unreadable> {
-        let read = self.message(folder, name, limit)?;
-        Ok(read.map(|(message, time)| Header::of(name, message.envelope, time, message.body.len() as u64)))
-    }
-
     /// The files of a folder that may hold the message with this id.
     pub fn twins(&self, folder: Folder, id: &MessageId) -> Result<Vec<String>> {
         let tray = self.facts(Tray::Inbox)?;
@@ -65,27 +38,59 @@ impl Agent {
         Ok(names)
     }
 
-    /// The directories that hold its messages: the inbox, where a field is the state, and the archive.
-    pub fn search_dirs(&self) -> fault::Result<Vec<(Folder, Dir)>> {
-        let mut dirs = vec![];
-        for (tray, folder) in [(Tray::Inbox, Folder::Inbox), (Tray::ArchivedInbox, Folder::Archive)] {
-            dirs.extend(self.tree().tray(tray, self.id())?.map(|dir| (folder, dir)));
-        }
-        Ok(dirs)
-    }
-
-    fn unreadable(&self, name: &str, e: &Error) -> Unreadable {
+    pub(super) fn unreadable(&self, name: &str, e: &Error) -> Unreadable {
         let stat = self.dir().stat(name).ok();
         let time = stat.map(|stat| mtime(&stat));
         let broken = match e {
-            Error::Unreadable { source, .. } => Unreadable::parsed(name, source, time),
-            Error::Disk(e) => Unreadable {
+            Error::Unparsed { source, .. } => Unreadable::parsed(name, source, time),
+            e => Unreadable {
                 time,
-                transient: matches!(e, fault::Error::Io { .. }),
+                transient: matches!(e, Error::Io { .. }),
                 ..Unreadable::transient(name, e)
             },
-            e => Unreadable { why: e.to_string(), ..Unreadable::parsed(name, &ParseError::Empty, time) },
         };
         Unreadable { not_quarantined: true, ..broken }
     }
+
+    /// Messages of the other protocols in this inbox. They have no status, so their state would be unknown.
+    pub(super) fn foreign_messages(&self, seen: &Seen, limit: u64, now: Timestamp) -> Result<Vec<Stray<'_>>> {
+        let mut strays = vec![];
+        for name in seen.broken() {
+            let bytes = match self.dir().read(&name, limit) {
+                Ok(Some(bytes)) => bytes,
+                // The doctor reports files that cannot be messages; they do not hold up the rest.
+                Ok(None) | Err(Error::TooLarge { .. } | Error::Link { .. } | Error::NotAFile { .. }) => {
+                    continue;
+                }
+                Err(e) => return Err(e),
+            };
+            let message = match any::parse(&bytes) {
+                Ok(message) if !matches!(message.envelope.native, ProtocolFields::Tree { .. }) => message,
+                Err(ParseError::NoFrontmatter) => {
+                    let about = format!("{name} {}", mtime(&self.dir().stat(&name)?).precise());
+                    let Ok(message) = any::note(&bytes, &about) else { continue };
+                    message
+                }
+                _ => continue,
+            };
+            if is_settled(self.dir(), &name, &message, now)? {
+                strays.push(Stray { message, put_away: Box::new(move || self.put_away(&name)) });
+            }
+        }
+        Ok(strays)
+    }
+
+    pub(super) fn is_unread_answer(&self, name: &str) -> Result<bool> {
+        Ok(self.task(name)?.is_some_and(|(task, ..)| super::agent::is_answer(&task)))
+    }
+}
+
+/// Whether a file in another format may be filed: it is complete, and one without frontmatter has not changed for a while.
+fn is_settled(dir: &Dir, name: &str, message: &Message, now: Timestamp) -> Result<bool> {
+    if !is_stable(dir, name)? {
+        return Ok(false);
+    }
+    let time = mtime(&dir.stat(name)?);
+    let is_old = time > now || now.since(time) >= GROWING;
+    Ok(message.envelope.doubts.is_empty() || is_old)
 }

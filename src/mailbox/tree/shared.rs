@@ -11,15 +11,15 @@
 
 use rustix::fs::FileType;
 
-use super::{Error, LIMIT, Result, Tree};
+use super::{LIMIT, Tree};
 use crate::mailbox::disk::{Dir, Swapped};
-use crate::mailbox::fault;
+use crate::mailbox::fault::{Error, Result};
 use crate::message::{ParseError, file_name, frontmatter, shared, yaml};
 use crate::name::MailboxId;
 
 impl Tree {
     /// The names of the shared files, with `.md`, sorted.
-    pub fn shared_files(&self) -> fault::Result<Vec<String>> {
+    pub fn shared_files(&self) -> Result<Vec<String>> {
         let mut names = vec![];
         if let Some(dir) = self.walk(&["shared"])? {
             dir.scan_once(|name, kind| {
@@ -34,7 +34,7 @@ impl Tree {
 
     /// The whole text of a shared file.
     pub fn shared(&self, name: &str) -> Result<Option<String>> {
-        let name = file_of(name)?;
+        let name = self.file_of(name)?;
         let Some(dir) = self.walk(&["shared"])? else { return Ok(None) };
         let Some(bytes) = dir.read(&name, LIMIT)? else { return Ok(None) };
         Ok(Some(text(&dir, &name, &bytes)?.to_owned()))
@@ -46,7 +46,7 @@ impl Tree {
         // A file without frontmatter has no fields.
         let Ok(split) = frontmatter::split(&text) else { return Ok(vec![]) };
         let fields = yaml::fields(split.header)
-            .map_err(|source| Error::Unreadable { path: self.path().join("shared").join(name), source })?;
+            .map_err(|source| Error::Unparsed { path: self.path().join("shared").join(name), source })?;
         let value =
             |field: yaml::Field| Some((field.key, field.value?)).filter(|(_, v)| !v.is_empty() && v != "~");
         Ok(fields.into_iter().filter_map(value).collect())
@@ -55,10 +55,8 @@ impl Tree {
     /// One part of a shared file: a scalar, a list by lines, or the text of a section.
     pub fn get(&self, name: &str, key: &str) -> Result<Option<String>> {
         let Some(text) = self.shared(name)? else { return Ok(None) };
-        shared::get(&text, key).map_err(|source| {
-            let file = file_of(name).unwrap_or_default();
-            Error::Unreadable { path: self.path().join("shared").join(file), source }
-        })
+        let path = self.path().join("shared").join(self.file_of(name)?);
+        shared::get(&text, key).map_err(|source| Error::Unparsed { path, source })
     }
 
     /// Sets a scalar of the frontmatter, and adds it at the end if it is missing. Durable on return.
@@ -83,7 +81,7 @@ impl Tree {
         name: &str,
         change: impl Fn(&str) -> std::result::Result<String, ParseError>,
     ) -> Result<()> {
-        let name = file_of(name)?;
+        let name = self.file_of(name)?;
         let _held = self.hold()?;
         let dir = self.dir.create_dir_synced("shared")?;
         let path = || dir.path().join(&name);
@@ -91,7 +89,7 @@ impl Tree {
             let (bytes, stat) = dir.read_known(&name, LIMIT)?.unzip();
             let bytes = bytes.unwrap_or_default();
             let before = text(&dir, &name, &bytes)?;
-            let after = change(before).map_err(|source| Error::Unreadable { path: path(), source })?;
+            let after = change(before).map_err(|source| Error::Unparsed { path: path(), source })?;
             let done = match stat {
                 Some(_) if after == before => Ok(Swapped::Done),
                 Some(stat) => dir.compare_and_swap(&name, after.as_bytes(), (&bytes, &stat)),
@@ -100,25 +98,26 @@ impl Tree {
             match done {
                 Ok(Swapped::Done) => Ok(Some(())),
                 // Changed, removed or made by another process meanwhile.
-                Ok(Swapped::Changed) | Err(fault::Error::Exists { .. }) => Ok(None),
+                Ok(Swapped::Changed) | Err(Error::Exists { .. }) => Ok(None),
                 Err(e) if e.is_missing() => Ok(None),
-                Err(e) => Err(e.into()),
+                Err(e) => Err(e),
             }
         })
     }
-}
 
-/// The file of a shared name: one checked component that ends in `.md`.
-fn file_of(name: &str) -> Result<String> {
-    let stem = name.strip_suffix(".md").unwrap_or(name);
-    match MailboxId::parse(stem) {
-        Ok(stem) => Ok(format!("{stem}.md")),
-        Err(source) => Err(Error::BadName { name: name.chars().take(64).collect(), source }),
+    /// The file of a shared name: one checked component that ends in `.md`.
+    fn file_of(&self, name: &str) -> Result<String> {
+        let stem = MailboxId::parse(name.strip_suffix(".md").unwrap_or(name)).map_err(|why| {
+            let short: String = name.chars().take(64).collect();
+            let why = format!("{short:?} cannot be part of a file name: {why}");
+            Error::Content { path: self.path().join("shared"), why }
+        })?;
+        Ok(format!("{stem}.md"))
     }
 }
 
 fn text<'b>(dir: &Dir, name: &str, bytes: &'b [u8]) -> Result<&'b str> {
-    frontmatter::text(bytes).map_err(|source| Error::Unreadable { path: dir.path().join(name), source })
+    frontmatter::text(bytes).map_err(|source| Error::Unparsed { path: dir.path().join(name), source })
 }
 
 #[cfg(test)]
@@ -180,18 +179,17 @@ mod tests {
     fn a_name_is_never_a_path_and_an_error_names_its_place() {
         let scene = Scene::new(&[]);
         for bad in ["../x", "a/b", "", ".md", ".x", "/etc/passwd"] {
-            assert!(matches!(scene.tree.set(bad, "a", "1"), Err(Error::BadName { .. })), "{bad}");
-            assert!(matches!(scene.tree.shared(bad), Err(Error::BadName { .. })), "{bad}");
+            assert!(matches!(scene.tree.set(bad, "a", "1"), Err(Error::Content { .. })), "{bad}");
+            assert!(matches!(scene.tree.shared(bad), Err(Error::Content { .. })), "{bad}");
         }
         std::fs::write(scene.path("shared/bad.md"), "---\na: 1\na: 2\n---\n").unwrap();
         let e = scene.tree.get("bad", "a").unwrap_err();
-        assert_eq!((e.line(), e.field()), (Some(3), Some("a")));
         assert!(
             e.to_string().contains("/.claude/shared/bad.md: line 3: the field `a` is there twice"),
             "{e}"
         );
         std::os::unix::fs::symlink("/etc/hostname", scene.path("shared/link.md")).unwrap();
-        assert!(matches!(scene.tree.shared("link"), Err(Error::Disk(fault::Error::Link { .. }))));
+        assert!(matches!(scene.tree.shared("link"), Err(Error::Link { .. })));
         assert!(scene.tree.append("link", "a", "x").is_err());
     }
 }

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use super::agent::Agent;
 use super::facts::{TaskFacts, Tray};
-use super::{Result, SESSION, STATE, Tree};
+use super::{SESSION, STATE, Tree};
+use crate::mailbox::fault::Result;
 use crate::mailbox::folder::Folder;
 use crate::message::tree::Status;
 use crate::message::{ParseError, Step as Number, frontmatter, shared};

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::{Agent, Tray, Tree};
 use crate::clock::Timestamp;
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::Result;
+use crate::mailbox::fault::{Error, Result};
 use crate::mailbox::place::PlaceFault;
 use crate::message::tree::Status;
 
@@ -107,7 +107,11 @@ impl Tree {
             match tree.shared_fields(&name) {
                 Ok(fields) => status.shared.push((name, fields)),
                 Err(e) => {
-                    let (path, why) = e.parts(&tree.path().join("shared").join(&name));
+                    let path = tree.path().join("shared").join(&name);
+                    let why = match e {
+                        Error::Unparsed { source, .. } => source.to_string(),
+                        e => e.to_string(),
+                    };
                     status.faults.push((path.display().to_string(), why));
                 }
             }

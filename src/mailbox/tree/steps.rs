@@ -7,11 +7,11 @@
 
 use std::collections::HashMap;
 
+use super::Tree;
 use super::agent::Agent;
 use super::facts::{Seen, TaskFacts, Tray};
-use super::{Result, Tree};
 use crate::clock::Timestamp;
-use crate::mailbox::fault;
+use crate::mailbox::fault::Result;
 use crate::mailbox::place::Listing;
 use crate::message::Step;
 use crate::message::tree::Status;
@@ -31,11 +31,6 @@ impl Runs {
         }
     }
 
-    /// Whether every earlier step is completed.
-    pub(super) fn lets(&self, facts: &TaskFacts) -> bool {
-        self.waits_for(facts).is_none()
-    }
-
     /// The step that a message waits for, and its run.
     pub(super) fn waits_for<'a>(&self, facts: &'a TaskFacts) -> Option<(Step, &'a str)> {
         let (run, step) = (facts.workflow.as_deref()?, facts.step?);
@@ -45,7 +40,7 @@ impl Runs {
 
 impl Tree {
     /// The progress of the runs of the tree.
-    fn runs(&self, but: &MailboxId, seen: &Seen) -> fault::Result<Runs> {
+    fn runs(&self, but: &MailboxId, seen: &Seen) -> Result<Runs> {
         let mut runs = Runs::default();
         seen.readable().for_each(|(_, facts)| runs.see(facts));
         for agent in self.agents()?.iter().filter(|agent| *agent != but) {
@@ -65,14 +60,14 @@ impl Agent {
         if found.is_empty()
             && let Some(e) = seen.failing
         {
-            return Err(e.into());
+            return Err(e);
         }
         let runs = self.runs_seen(&seen)?;
         let held_back = |(name, facts): &(&str, &TaskFacts)| {
             runs.waits_for(facts).map(|waits| ((*name).to_owned(), waits_for(waits)))
         };
         let held_back = found.iter().filter_map(held_back).collect();
-        found.retain(|(_, facts)| runs.lets(facts));
+        found.retain(|(_, facts)| runs.waits_for(facts).is_none());
         let answers = found.iter().filter(|(_, facts)| facts.is_unread_answer());
         let answers = answers.map(|(name, _)| (*name).to_owned()).collect();
         let total = found.len();
@@ -80,11 +75,9 @@ impl Agent {
         let broken = seen.broken();
         Ok(Listing { names, total, strange: seen.strange, broken, answers, held_back })
     }
-}
 
-impl Agent {
     /// The progress of the runs of the tree. Without a step in this inbox, the others need not be read.
-    fn runs_seen(&self, seen: &Seen) -> fault::Result<Runs> {
+    fn runs_seen(&self, seen: &Seen) -> Result<Runs> {
         let is_step =
             |facts: &TaskFacts| facts.is_unread() && facts.workflow.is_some() && facts.step.is_some();
         match seen.readable().any(|(_, facts)| is_step(facts)) {
@@ -94,7 +87,7 @@ impl Agent {
     }
 
     /// What each held-back message waits for, by file name.
-    pub fn held_back(&self) -> fault::Result<HashMap<String, String>> {
+    pub fn held_back(&self) -> Result<HashMap<String, String>> {
         let seen = self.facts(Tray::Inbox)?;
         let runs = self.runs_seen(&seen)?;
         let waits = |facts: &TaskFacts| {
