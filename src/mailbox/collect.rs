@@ -15,11 +15,11 @@ use std::sync::Arc;
 use super::Mailbox;
 use super::delivery::{DOUBT, REPLY_PATH, REQUEST, TREE_INBOX, restore};
 use super::directory::Directory;
-use super::fault::{Error, Result};
+use super::fault::{Error, IfAny, Result};
 use super::folder::Folder;
 use super::maildir::Maildir;
 use super::place::{ByHand, Place, Reading, Stray};
-use super::reading::{Header, Unreadable, is_stable, mtime};
+use super::reading::{Header, Unreadable, if_message, is_stable, mtime};
 use super::tree::Tree;
 use super::workspace::MAILBOX;
 use crate::clock::{Clock, Timestamp};
@@ -54,12 +54,9 @@ impl Mailbox {
         if !self.is_home() {
             self.strays_in(self.shared_home(), directory, clock, &mut found)?;
         }
-        match self.dir().sub(MAILBOX) {
-            Err(e) if e.is_missing() => {}
-            own => {
-                let own = Arc::new(Maildir::workspace(own?, self.id()));
-                self.strays_in(own, directory, clock, &mut found)?;
-            }
+        if let Some(own) = self.dir().sub_if_any(MAILBOX)? {
+            let own = Arc::new(Maildir::workspace(own, self.id()));
+            self.strays_in(own, directory, clock, &mut found)?;
         }
         self.strays_in_trees(directory, &mut found)?;
         // Its own place comes last, so that mail collected by others meanwhile is seen there.
@@ -77,23 +74,17 @@ impl Mailbox {
         clock: &dyn Clock,
         found: &mut Vec<Stray<'a>>,
     ) -> Result<()> {
-        let names = match source.list(Folder::Inbox, usize::MAX) {
-            Err(e) if e.is_missing() => return Ok(()),
-            other => other?.names,
-        };
-        for name in names {
+        let listing = source.list(Folder::Inbox, usize::MAX).if_any()?.unwrap_or_default();
+        for name in listing.names {
             if !is_stable(&source.folder(Folder::Inbox)?, &name)? {
                 continue;
             }
             // Unreadable files stay in place; the doctor reports them.
             let read = source.message(Folder::Inbox, &name, directory.limit());
-            let message = match or_bare(read, clock.now(), || source_text(&source, &name)) {
-                Ok(Some((message, _))) => self.at_home(of_its_own(message, &source, &name)?, directory)?,
-                Err(broken) if broken.transient => {
-                    return Err(broken.failure(&source.path(Folder::Inbox, &name)));
-                }
-                _ => continue,
-            };
+            let read = or_bare(read, clock.now(), || Place::text(&*source, Folder::Inbox, &name));
+            let read = if_message(read).map_err(|e| e.failure(&source.path(Folder::Inbox, &name)))?;
+            let Some((message, _)) = read else { continue };
+            let message = self.at_home(of_its_own(message, &source, &name)?, directory)?;
             let place = Source::Folder(Arc::clone(&source), name);
             found.push(Stray { message, put_away: Box::new(move || place.put_away()) });
         }
@@ -120,13 +111,9 @@ impl Mailbox {
                     if !is_stable(agent.dir(), &file)? {
                         continue;
                     }
-                    let message = match agent.message(Folder::Inbox, &file, directory.limit()) {
-                        Ok(Some((message, _))) => message,
-                        Err(broken) if broken.transient => {
-                            return Err(broken.failure(&agent.path(Folder::Inbox, &file)));
-                        }
-                        _ => continue,
-                    };
+                    let read = if_message(agent.message(Folder::Inbox, &file, directory.limit()));
+                    let read = read.map_err(|e| e.failure(&agent.path(Folder::Inbox, &file)))?;
+                    let Some((message, _)) = read else { continue };
                     // A response that an orchestrator copied here is collected from its outbox.
                     if tree.has_response(message.envelope.reply_to.as_ref())? {
                         agent.put_away(&file)?;
@@ -278,10 +265,6 @@ fn of_its_own(mut message: Message, source: &Maildir, name: &str) -> Result<Mess
         message.envelope.id = MessageId::derived(&[about.as_bytes(), &bytes].concat());
     }
     Ok(message)
-}
-
-fn source_text(source: &Maildir, name: &str) -> Option<String> {
-    Place::text(source, Folder::Inbox, name)
 }
 
 /// Whether this is a directory; `false` if it is missing, and an error if it cannot be read.

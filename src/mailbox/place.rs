@@ -13,7 +13,7 @@ use super::disk::Dir;
 use super::fault::Result;
 use super::folder::{Folder, Token};
 use super::lock::Lock;
-use super::reading::{Header, Unreadable};
+use super::reading::{Header, Unreadable, if_message};
 use super::trash::Bag;
 use crate::clock::{Clock, Timestamp};
 use crate::message::{Envelope, Message, Priority, Protocol};
@@ -148,12 +148,9 @@ pub trait Place: std::fmt::Debug {
         let listing = self.list(Folder::Inbox, SHORT)?;
         let mut found = vec![];
         for name in listing.names.iter().filter(|_| listing.total <= SHORT) {
-            match self.header(Folder::Inbox, name, limit) {
-                Err(broken) if broken.transient => {
-                    return Err(broken.failure(&self.path(Folder::Inbox, name)));
-                }
-                read => found.extend(read.ok().flatten().map(|header| header.envelope)),
-            }
+            let read = if_message(self.header(Folder::Inbox, name, limit));
+            let header = read.map_err(|e| e.failure(&self.path(Folder::Inbox, name)))?;
+            found.extend(header.map(|header| header.envelope));
         }
         found.retain(|envelope| envelope.extra("workflow") == Some(run));
         Ok(found)

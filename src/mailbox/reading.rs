@@ -10,7 +10,7 @@ use super::disk;
 use super::fault::{Error, IfAny, Result};
 use super::folder::Folder;
 use super::maildir::{Layout, Maildir};
-use super::place::{Place, PlaceFault};
+use super::place::{Place, PlaceFault, Reading};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::message::any::{self, Head};
 use crate::message::{Envelope, Message, ParseError, frontmatter};
@@ -62,15 +62,8 @@ impl Unreadable {
     }
 
     /// An entry named like a message that is not one.
-    pub fn strange(name: String, what: &str, not_quarantined: bool) -> Self {
-        Self {
-            name,
-            why: format!("it is {what}"),
-            time: None,
-            transient: false,
-            not_quarantined,
-            is_bare: false,
-        }
+    pub fn strange(name: &str, what: &str, not_quarantined: bool) -> Self {
+        Self { transient: false, not_quarantined, ..Self::failing(name, format!("it is {what}")) }
     }
 
     /// A failure of the disk, not of the file.
@@ -90,7 +83,7 @@ impl Unreadable {
         }
     }
 
-    /// The failure of the disk as an error, for a caller that needs the file.
+    /// The failure of the disk as an error of the disk.
     pub(super) fn failure(self, path: &Path) -> Error {
         Error::std("read", path, std::io::Error::other(self.why))
     }
@@ -106,12 +99,7 @@ impl Unreadable {
 
 impl Maildir {
     /// Reads the envelope of a message, without its body. `Ok(None)` if it has gone meanwhile.
-    pub fn header(
-        &self,
-        folder: Folder,
-        name: &str,
-        limit: u64,
-    ) -> std::result::Result<Option<Header>, Unreadable> {
+    pub fn header(&self, folder: Folder, name: &str, limit: u64) -> Reading<Header> {
         let Some(mut opened) = self.open_message(folder, name)? else { return Ok(None) };
         let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
         let time = mtime(&opened.stat);
@@ -143,12 +131,7 @@ impl Maildir {
     }
 
     /// Reads a whole message. `Ok(None)` if it has gone meanwhile.
-    pub fn message(
-        &self,
-        folder: Folder,
-        name: &str,
-        limit: u64,
-    ) -> std::result::Result<Option<(Message, Timestamp)>, Unreadable> {
+    pub fn message(&self, folder: Folder, name: &str, limit: u64) -> Reading<(Message, Timestamp)> {
         let Some(opened) = self.open_message(folder, name)? else { return Ok(None) };
         let time = mtime(&opened.stat);
         let bytes = opened.read_all(limit + frontmatter::HEADER_LIMIT as u64);
@@ -159,18 +142,12 @@ impl Maildir {
         }
     }
 
-    fn open_message(
-        &self,
-        folder: Folder,
-        name: &str,
-    ) -> std::result::Result<Option<disk::Opened>, Unreadable> {
+    fn open_message(&self, folder: Folder, name: &str) -> Reading<disk::Opened> {
         // If a folder cannot be opened, its files are not to blame.
         let elsewhere = |e: Error| Unreadable::transient(name, &e);
         let Some(dir) = self.folder_if_any(folder).map_err(elsewhere)? else { return Ok(None) };
-        let opened = match dir.open_file(name) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => other.map_err(|e| self.unreadable(folder, name, &e))?,
-        };
+        let opened = dir.open_file(name).if_any().map_err(|e| self.unreadable(folder, name, &e))?;
+        let Some(opened) = opened else { return Ok(None) };
         // Some file systems answer from a cache for a while; only a second link that exists now counts.
         if opened.stat.st_nlink > 1
             && dir.links(name).map_err(elsewhere)? > 1
@@ -191,12 +168,9 @@ impl Maildir {
         };
         let Some(dir) = self.dir().sub(folder).if_any()? else { return Ok(false) };
         for name in dir.names(|name, _| name.starts_with(&start))? {
-            match dir.stat(&name) {
-                Ok(own) if (own.st_ino, own.st_dev) == (stat.st_ino, stat.st_dev) => {
-                    return Ok(stat.st_nlink == 2);
-                }
-                Err(e) if !e.is_missing() => return Err(e),
-                _ => {}
+            let own = dir.stat(&name).if_any()?;
+            if own.is_some_and(|own| (own.st_ino, own.st_dev) == (stat.st_ino, stat.st_dev)) {
+                return Ok(stat.st_nlink == 2);
             }
         }
         Ok(false)
@@ -233,8 +207,16 @@ pub(super) fn unreadable_faults(place: &dyn Place, limit: u64, now: Timestamp) -
     Ok(found)
 }
 
+/// What was read; `None` if it is gone or not a message. A failure of the disk stays an error.
+pub fn if_message<T>(read: Reading<T>) -> Reading<T> {
+    match read {
+        Err(broken) if !broken.transient => Ok(None),
+        other => other,
+    }
+}
+
 /// Whether the reader of a message has to guess something.
-pub(super) fn is_doubtful(read: &std::result::Result<Option<Header>, Unreadable>) -> bool {
+pub(super) fn is_doubtful(read: &Reading<Header>) -> bool {
     match read {
         Ok(header) => header.as_ref().is_some_and(|header| !header.envelope.doubts.is_empty()),
         Err(broken) => broken.is_bare,

@@ -85,14 +85,12 @@ impl Post {
         folder: Folder,
         name: &str,
     ) -> Result<bool> {
-        let envelope = match self.header(mailbox, folder, name) {
-            Ok(Some(header)) => header.envelope,
-            Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
-            _ => return Ok(false),
+        let is_it = |envelope: Envelope| {
+            envelope.reply_to.as_ref() == Some(&asked.id)
+                && envelope.from == me.id.as_str()
+                && !is_bounce(&envelope)
         };
-        Ok(envelope.reply_to.as_ref() == Some(&asked.id)
-            && envelope.from == me.id.as_str()
-            && !is_bounce(&envelope))
+        Ok(self.header_if_message(mailbox, folder, name)?.is_some_and(|header| is_it(header.envelope)))
     }
 
     /// The fault of an unread file; `None` if there is none, or the file may still be growing.

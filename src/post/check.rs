@@ -68,9 +68,8 @@ impl Post {
         let (mut broken_names, mut healed) = (0, 0);
         while let Some(listing) = walk.more()? {
             for (name, what) in listing.strange {
-                let name = name.to_string_lossy().into_owned();
                 let left_alone = !me.mailbox.has_quarantine();
-                checked.unreadable.push(Unreadable::strange(name, what, left_alone));
+                checked.unreadable.push(Unreadable::strange(&name.to_string_lossy(), what, left_alone));
             }
             let broken = listing.broken.into_iter().map(|name| (name, false));
             for (name, is_message) in broken.chain(listing.names.into_iter().map(|name| (name, true))) {

@@ -66,12 +66,8 @@ impl Post {
     /// Delivers an answer written by hand to its asker, and ends the request. `false` if there is no answer yet, or it
     /// has to wait.
     fn bring(&self, worker: &Mailbox, folder: Folder, file: &str) -> Result<bool> {
-        let asked = match self.header(worker, folder, file) {
-            Ok(Some(header)) => header.envelope,
-            Ok(None) => return Ok(false),
-            Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
-            Err(_) => return Ok(false),
-        };
+        let Some(header) = self.header_if_message(worker, folder, file)? else { return Ok(false) };
+        let asked = header.envelope;
         let answer = match worker.kept_answer(&asked) {
             Ok(Some(answer)) => answer,
             // The doctor and `tree status` report an unreadable file; it stops nobody.

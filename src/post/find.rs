@@ -53,12 +53,7 @@ impl Post {
                 other => return other,
             }
         }
-        Err(self.no_match(reference))
-    }
-
-    fn no_match(&self, reference: &str) -> Error {
-        let reference = clip(reference);
-        if reference.len() < 4 { Error::ShortReference { reference } } else { Error::NoMessage { reference } }
+        Err(no_match(reference))
     }
 
     /// The one message that `reference` names in the first folder that has one.
@@ -75,7 +70,7 @@ impl Post {
     pub(super) fn find_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<FoundMessage> {
         let mut found = self.matches(me, folder, reference)?;
         match found.len() {
-            0 => Err(self.no_match(reference)),
+            0 => Err(no_match(reference)),
             1 => Ok(FoundMessage { folder, name: found.swap_remove(0) }),
             _ => Err(Error::AmbiguousMessage {
                 reference: clip(reference),
@@ -108,11 +103,7 @@ impl Post {
         }
         if sure.is_empty() {
             for name in maybe {
-                let header = match self.header(&me.mailbox, folder, &name) {
-                    Ok(Some(header)) => header,
-                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
-                    _ => continue,
-                };
+                let Some(header) = self.header_if_message(&me.mailbox, folder, &name)? else { continue };
                 let id = &header.envelope.id;
                 if id.as_str().eq_ignore_ascii_case(reference) {
                     return Ok(vec![name]);
@@ -139,10 +130,18 @@ fn is_numbered(name: &str, reference: &str) -> bool {
     name != reference && number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-fn digits(reference: &str) -> String {
+/// The error for a text that names no message.
+pub(super) fn no_match(reference: &str) -> Error {
+    let is_short = reference.len() < 4;
+    let reference = clip(reference);
+    if is_short { Error::ShortReference { reference } } else { Error::NoMessage { reference } }
+}
+
+/// The hex digits of a reference, in lower case.
+pub(super) fn digits(reference: &str) -> String {
     reference.chars().filter(char::is_ascii_hexdigit).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-fn clip(reference: &str) -> String {
+pub(super) fn clip(reference: &str) -> String {
     crate::message::visible::clip(reference, 80)
 }

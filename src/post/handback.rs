@@ -1,7 +1,7 @@
 //! Handback: the tasks that other agents started this agent with. A result may be sent in parts, so an answered task
 //! remains a task.
 
-use super::{Answered, Error, Me, Post, Result, SET_BACK};
+use super::{Answered, Me, Post, Result, SET_BACK};
 use crate::mailbox::Folder;
 use crate::mailbox::reading::Header;
 use crate::message::file_name;
@@ -45,11 +45,7 @@ impl Post {
                 if file_name::short(&name).is_some() && !name.contains("-spawn") {
                     continue;
                 }
-                let header = match self.header(&me.mailbox, folder, &name) {
-                    Ok(Some(header)) => header,
-                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
-                    _ => continue,
-                };
+                let Some(header) = self.header_if_message(&me.mailbox, folder, &name)? else { continue };
                 if !header.envelope.subject.starts_with(SPAWN) {
                     continue;
                 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::find::{clip, digits, no_match};
 use super::{Error, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::reading::Header;
@@ -71,9 +72,7 @@ impl Post {
             }
         }
         match found.len() {
-            0 if reference.len() < 4 => Err(Error::ShortReference { reference: clip(reference) }),
-            0 => Err(Error::NoMessage { reference: clip(reference) }),
-            1 => found.pop_first().ok_or_else(|| Error::NoMessage { reference: clip(reference) }),
+            0 | 1 => found.pop_first().ok_or_else(|| no_match(reference)),
             _ => Err(Error::AmbiguousMessage {
                 reference: clip(reference),
                 matches: found.keys().take(8).map(ToString::to_string).collect(),
@@ -94,10 +93,8 @@ impl Post {
                     if is_known(mailbox.id().as_str(), &name) {
                         continue;
                     }
-                    match self.header(&mailbox, folder, &name) {
-                        Ok(Some(header)) => see(&mailbox, header),
-                        Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
-                        _ => {}
+                    if let Some(header) = self.header_if_message(&mailbox, folder, &name)? {
+                        see(&mailbox, header);
                     }
                 }
             }
@@ -107,8 +104,7 @@ impl Post {
 
     /// The messages of a folder that `reference` may name.
     fn candidates(&self, mailbox: &Mailbox, folder: Folder, reference: &str) -> Result<Vec<Copy>> {
-        let hex: String =
-            reference.chars().filter(char::is_ascii_hexdigit).map(|c| c.to_ascii_lowercase()).collect();
+        let hex = digits(reference);
         let wanted = reference.to_ascii_lowercase();
         let mut copies = vec![];
         for name in mailbox.list(folder, usize::MAX)?.names {
@@ -119,11 +115,7 @@ impl Post {
             if !fits {
                 continue;
             }
-            let header = match self.header(mailbox, folder, &name) {
-                Ok(Some(header)) => header,
-                Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
-                _ => continue,
-            };
+            let Some(header) = self.header_if_message(mailbox, folder, &name)? else { continue };
             let id = &header.envelope.id;
             if id.is_called(reference)
                 || wanted.len() >= 4 && id.brief().is_some_and(|s| s.starts_with(&wanted))
@@ -133,8 +125,4 @@ impl Post {
         }
         Ok(copies)
     }
-}
-
-fn clip(reference: &str) -> String {
-    crate::message::visible::clip(reference, 80)
 }

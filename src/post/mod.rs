@@ -49,7 +49,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::clock::{Clock, Timestamp};
 use crate::journal::Event;
 use crate::mailbox::place::Reading;
-use crate::mailbox::reading::{Header, Unreadable};
+use crate::mailbox::reading::{Header, Unreadable, if_message};
 use crate::mailbox::{Folder, Mailbox, Maildir};
 use crate::message::Message;
 use crate::name::MailboxId;
@@ -239,6 +239,17 @@ impl Post {
     /// The envelope of a message, completed from this room.
     pub(crate) fn header(&self, mailbox: &Mailbox, folder: Folder, name: &str) -> Reading<Header> {
         mailbox.read_header(folder, name, self, self.now())
+    }
+
+    /// As [`Post::header`]; `None` also for a file that is not a message. A failing disk is an error.
+    pub(crate) fn header_if_message(
+        &self,
+        mailbox: &Mailbox,
+        folder: Folder,
+        name: &str,
+    ) -> Result<Option<Header>> {
+        let read = if_message(self.header(mailbox, folder, name));
+        read.map_err(|failing| Error::Failing { why: failing.why })
     }
 
     /// A whole message, completed from this room.

@@ -219,18 +219,12 @@ impl Post {
             me.mailbox.sync_moved(to, &found.name)?;
             return Ok(Some((found, false)));
         }
-        let id = match self.header(&me.mailbox, found.folder, &found.name) {
-            Ok(Some(header)) => {
-                if to == Folder::Archive {
-                    self.end_source(&me.mailbox, &header.envelope, false)?;
-                }
-                header.envelope.id.to_string()
-            }
-            // A file that is not a message can also be archived.
-            Ok(None) => String::new(),
-            Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
-            Err(_) => String::new(),
-        };
+        // A file that is not a message can also be archived.
+        let header = self.header_if_message(&me.mailbox, found.folder, &found.name)?;
+        if let Some(header) = header.as_ref().filter(|_| to == Folder::Archive) {
+            self.end_source(&me.mailbox, &header.envelope, false)?;
+        }
+        let id = header.map(|header| header.envelope.id.to_string()).unwrap_or_default();
         let Some(name) = me.mailbox.shift(&found.name, found.folder, to)? else { return Ok(None) };
         let event = if to == Folder::Archive { "archived" } else { "unarchived" };
         self.record_move(event, me, &id, &name);

@@ -225,7 +225,7 @@ impl Post {
     fn check_room_for(&self, recipient: &MailboxId, id: &MessageId, retry: bool) -> Result<()> {
         match self.check_quota(recipient) {
             // A message that was delivered before takes no more space.
-            Err(Error::Full { .. }) if retry && self.is_there(recipient, id)? => Ok(()),
+            Err(Error::Full { .. }) if retry && self.copy_of(id, recipient)?.is_some() => Ok(()),
             // A recipient without a mailbox is reported by name at delivery.
             Err(Error::NoMailbox { .. }) => Ok(()),
             other => other,
@@ -278,20 +278,6 @@ impl Post {
             }
         }
         Ok(())
-    }
-
-    fn is_there(&self, recipient: &MailboxId, id: &MessageId) -> Result<bool> {
-        let mailbox = self.mailbox(recipient)?;
-        for folder in mailbox.folders()? {
-            for name in mailbox.twins(folder, id)? {
-                match self.header(&mailbox, folder, &name) {
-                    Ok(Some(header)) if header.envelope.id == *id => return Ok(true),
-                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
-                    _ => {}
-                }
-            }
-        }
-        Ok(false)
     }
 
     pub(super) fn check_quota(&self, recipient: &MailboxId) -> Result<()> {

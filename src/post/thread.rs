@@ -7,7 +7,7 @@ use super::claim::{BOUNCE, is_bounce};
 use super::trace::{GivenAnswer, MessageState};
 use super::{Copy, Error, Me, Post, Result};
 use crate::journal::{self, Event};
-use crate::name::MessageId;
+use crate::name::{MailboxId, MessageId};
 
 /// One message of a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,18 +142,19 @@ impl Post {
 
     /// The copy of a message in one mailbox.
     pub(super) fn copy_in(&self, id: &str, mailbox: &str) -> Result<Option<Copy>> {
-        let (Ok(id), Some(to)) = (MessageId::parse_lenient(id), self.existing_id(mailbox)?) else {
-            return Ok(None);
-        };
-        let maildir = self.mailbox(&to)?;
-        for folder in maildir.folders()? {
-            for name in maildir.twins(folder, &id)? {
-                match self.header(&maildir, folder, &name) {
-                    Ok(Some(header)) if header.envelope.id == id => {
-                        return Ok(Some(Copy { mailbox: to, folder, header }));
-                    }
-                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
-                    _ => {}
+        match (MessageId::parse_lenient(id), self.existing_id(mailbox)?) {
+            (Ok(id), Some(mailbox)) => self.copy_of(&id, &mailbox),
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn copy_of(&self, id: &MessageId, mailbox: &MailboxId) -> Result<Option<Copy>> {
+        let opened = self.mailbox(mailbox)?;
+        for folder in opened.folders()? {
+            for name in opened.twins(folder, id)? {
+                let header = self.header_if_message(&opened, folder, &name)?;
+                if let Some(header) = header.filter(|header| header.envelope.id == *id) {
+                    return Ok(Some(Copy { mailbox: mailbox.clone(), folder, header }));
                 }
             }
         }

@@ -92,12 +92,8 @@ impl Post {
         let events = self.history(&id)?;
         let sent = events.iter().find(|e| e.event == "sent" && e.id == id.as_str());
         let envelope = copies.first().map(|copy| &copy.header.envelope);
-        let subject = envelope
-            .map(|e| e.subject.clone())
-            .or_else(|| sent.map(|e| e.subject.clone()))
-            .unwrap_or_default();
-        let from =
-            envelope.map(|e| e.from.clone()).or_else(|| sent.map(|e| e.by.clone())).unwrap_or_default();
+        let told = envelope.map(|e| (&e.subject, &e.from)).or(sent.map(|e| (&e.subject, &e.by)));
+        let (subject, from) = told.map(|(subject, from)| (subject.clone(), from.clone())).unwrap_or_default();
         let answers = self.answers(&id, &from, &events)?;
         let copies = copies
             .into_iter()
@@ -234,11 +230,7 @@ impl Post {
                 if known.contains(&name) {
                     continue;
                 }
-                let header = match self.header(&mailbox, folder, &name) {
-                    Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
-                    other => other.ok().flatten(),
-                };
-                if let Some(header) = header
+                if let Some(header) = self.header_if_message(&mailbox, folder, &name)?
                     && header.envelope.reply_to.as_ref() == Some(id)
                     && !is_bounce(&header.envelope)
                 {

@@ -17,7 +17,7 @@ use crate::mailbox::maildir::APART;
 use crate::mailbox::place::{
     AnswerDraft, Archived, ByHand, Evidence, KeptAnswer, Listing, Place, PlaceFault, Reading, Urgency,
 };
-use crate::mailbox::reading::{Header, is_stable, mtime};
+use crate::mailbox::reading::{Header, if_message, is_stable, mtime};
 use crate::message::tree::Status;
 use crate::message::{Envelope, Message, Protocol, ProtocolFields, any, file_name};
 use crate::name::{MailboxId, MessageId};
@@ -137,10 +137,8 @@ impl Place for Agent {
 
     /// In a tree priority is strict, without ageing.
     fn urgency(&self, name: &str) -> Result<Option<Urgency>> {
-        let header = match self.header(Folder::Inbox, name, LIMIT) {
-            Err(broken) if broken.transient => return Err(broken.failure(&self.dir().path().join(name))),
-            read => read.ok().flatten(),
-        };
+        let read = if_message(self.header(Folder::Inbox, name, LIMIT));
+        let header = read.map_err(|e| e.failure(&self.dir().path().join(name)))?;
         Ok(header.map(|Header { envelope, time: since, .. }| {
             let is_doubtful = !envelope.doubts.is_empty() || envelope.extra(DOUBT).is_some();
             Urgency { priority: envelope.priority, since, ages: false, is_doubtful }
