@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 use thiserror::Error as ThisError;
 
 use crate::clock::Clock;
@@ -263,19 +263,16 @@ fn settled(root: &Dir) -> Result<Standing, Error> {
 
 fn is_marked(root: &Dir) -> Result<bool, Error> {
     for mark in MARKS {
-        match root.stat(mark) {
-            Err(e) if e.is_missing() => {}
-            other => return Ok(other.map(|_| true)?),
+        if root.stat(mark).if_any()?.is_some() {
+            return Ok(true);
         }
     }
     Ok(false)
 }
 
 fn is_dir(root: &Dir, path: &str) -> Result<bool, Error> {
-    match root.stat(path) {
-        Err(e) if e.is_missing() => Ok(false),
-        other => Ok(FileType::from_raw_mode(other?.st_mode) == FileType::Directory),
-    }
+    let is_it = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    Ok(root.stat(path).if_any()?.is_some_and(is_it))
 }
 
 fn version(bytes: &[u8]) -> Option<u32> {

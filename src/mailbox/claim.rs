@@ -15,7 +15,6 @@ use std::time::Duration;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-use super::disk::Dir;
 use super::fault::{Error, IfAny, Result};
 use super::folder::{Folder, Token};
 use super::lock::Lock;
@@ -185,10 +184,7 @@ impl Maildir {
     /// Moves a claimed message on and ends the claim; returns its new name. `None` if it is gone: another process has
     /// decided its fate. Durable on return.
     pub fn settle(&self, token: Token, name: &str, to: Folder) -> Result<Option<String>> {
-        let moved = match self.shift(name, Folder::Claimed(token), to) {
-            Err(e) if e.is_missing() => None,
-            other => other?,
-        };
+        let moved = self.shift(name, Folder::Claimed(token), to).if_any()?.flatten();
         if let Some(new) = moved.as_deref().filter(|new| *new != name) {
             self.carry_attempts(name, new)?;
         }
@@ -201,11 +197,8 @@ impl Maildir {
 
     /// Moves the attempts along when their message is renamed.
     pub fn carry_attempts(&self, name: &str, new: &str) -> Result<()> {
-        let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(()) };
-        match folder.publish(name, &folder, new) {
-            Err(e) if e.is_missing() => Ok(()),
-            other => other,
-        }
+        let Some(folder) = self.dir().sub_if_any(ATTEMPTS)? else { return Ok(()) };
+        folder.publish(name, &folder, new).if_any().map(drop)
     }
 
     /// Returns every message whose lease has expired to the inbox; returns their names.
@@ -257,21 +250,13 @@ impl Maildir {
 
     /// Removes the rest of a claim. Other processes may be doing the same.
     pub(super) fn clear(&self, token: Token) -> Result<()> {
-        let gone = |result: Result<()>| match result {
-            Err(e) if e.is_missing() => Ok(()),
-            other => other,
-        };
-        let Some(claimed) = self.sub_if_any(FOLDER)? else { return Ok(()) };
-        gone(claimed.sub(&token.to_string()).and_then(|own| own.remove(TERMS)))?;
+        let Some(claimed) = self.dir().sub_if_any(FOLDER)? else { return Ok(()) };
+        claimed.sub(&token.to_string()).and_then(|own| own.remove(TERMS)).if_any()?;
         match claimed.remove_dir(&token.to_string()) {
             // It still contains something, which matters more than a tidy directory.
             Err(e) if e.is_not_empty() => Ok(()),
-            other => gone(other),
+            other => other.if_any().map(drop),
         }
-    }
-
-    fn sub_if_any(&self, name: &str) -> Result<Option<Dir>> {
-        self.dir().sub_if_any(name)
     }
 
     /// Appends to the attempts of a message; durable on return. Each claim counts once, however often its end is recorded.
@@ -290,7 +275,7 @@ impl Maildir {
 
     /// The attempts of a message so far, each claim once. If there are very many, only the last ones.
     pub fn attempts(&self, name: &str) -> Result<Vec<Attempt>> {
-        let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(vec![]) };
+        let Some(folder) = self.dir().sub_if_any(ATTEMPTS)? else { return Ok(vec![]) };
         let Some(bytes) = folder.tail(name, LIMIT)? else { return Ok(vec![]) };
         let mut attempts: Vec<Attempt> = vec![];
         for attempt in
@@ -305,7 +290,7 @@ impl Maildir {
 
     /// How the claim with this token ended, if that was recorded.
     pub fn end_of(&self, token: Token) -> Result<Option<Attempt>> {
-        let Some(folder) = self.sub_if_any(ATTEMPTS)? else { return Ok(None) };
+        let Some(folder) = self.dir().sub_if_any(ATTEMPTS)? else { return Ok(None) };
         let wanted = token.to_string();
         for name in folder.names(|_, _| true)? {
             if let Some(attempt) = self.attempts(&name)?.into_iter().find(|a| a.token == wanted) {

@@ -11,7 +11,6 @@
 
 mod above;
 mod flags;
-mod log;
 #[cfg(feature = "mutations")]
 mod mutation;
 mod outside;
@@ -176,10 +175,6 @@ impl Dir {
         self.sub(name)
     }
 
-    fn unlink(&self, name: &OsStr) -> Result<()> {
-        fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.fault("remove", name, e))
-    }
-
     /// Makes the content of a file here survive a power cut.
     pub fn sync_file(&self, name: &str) -> Result<()> {
         let opened = self.open_file(name)?;
@@ -218,7 +213,8 @@ impl Dir {
     }
 
     /// Removes an empty directory.
-    pub fn remove_dir(&self, name: &str) -> Result<()> {
+    pub fn remove_dir(&self, name: impl AsRef<OsStr>) -> Result<()> {
+        let name = name.as_ref();
         fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR).map_err(|e| self.fault("remove", name, e))
     }
 
@@ -246,8 +242,9 @@ impl Dir {
         })
     }
 
-    pub fn remove(&self, name: &str) -> Result<()> {
-        self.unlink(OsStr::new(name))
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> Result<()> {
+        let name = name.as_ref();
+        fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.fault("remove", name, e))
     }
 
     /// Removes a directory and all below it, never through a link.
@@ -259,10 +256,10 @@ impl Dir {
         for (entry, kind) in inside {
             match kind {
                 FileType::Directory => dir.remove_tree(&entry)?,
-                _ => dir.unlink(&entry)?,
+                _ => dir.remove(&entry)?,
             }
         }
-        fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR).map_err(|e| self.fault("remove", name, e))
+        self.remove_dir(name)
     }
 
     /// What lies under a name, without following it.

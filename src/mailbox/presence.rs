@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::fault::Result;
+use super::fault::{IfAny, Result};
 use super::lock::{Hold, Lock};
 use super::maildir::Maildir;
 use super::reading::mtime;
@@ -33,22 +33,18 @@ impl Maildir {
 
     /// Whether a process is waiting for its mail now.
     pub fn is_waited_on(&self) -> Result<bool> {
-        match self.dir().stat(".alive") {
-            Err(e) if e.is_missing() => Ok(false),
-            Err(e) => Err(e),
-            Ok(_) => Ok(self.dir().try_lock(".alive", Hold::Alone)?.is_none()),
-        }
+        let has_file = self.dir().stat(".alive").if_any()?.is_some();
+        Ok(has_file && self.dir().try_lock(".alive", Hold::Alone)?.is_none())
     }
 
     pub fn presence(&self, now: Timestamp) -> Result<Presence> {
         if self.is_waited_on()? {
             return Ok(Presence::Alive);
         }
-        match self.dir().stat("seen").map(|stat| mtime(&stat)) {
-            Ok(seen) if now.since(seen) < ALIVE => Ok(Presence::Alive),
-            Ok(seen) => Ok(Presence::SilentSince(seen)),
-            Err(e) if e.is_missing() => Ok(Presence::NeverSeen),
-            Err(e) => Err(e),
-        }
+        Ok(match self.dir().stat("seen").if_any()?.map(|stat| mtime(&stat)) {
+            Some(seen) if now.since(seen) < ALIVE => Presence::Alive,
+            Some(seen) => Presence::SilentSince(seen),
+            None => Presence::NeverSeen,
+        })
     }
 }

@@ -88,10 +88,7 @@ impl Trash {
 
     /// Deletes a bag.
     pub fn remove(&self, bag: &Bag) -> Result<()> {
-        match self.dir.remove_tree(&bag.name) {
-            Err(e) if e.is_missing() => Ok(()),
-            other => other.and_then(|()| self.dir.sync()),
-        }
+        self.dir.remove_tree(&bag.name).if_any()?.map_or(Ok(()), |()| self.dir.sync())
     }
 
     /// Deletes the bags that are too old; returns their number.

@@ -15,13 +15,9 @@ use crate::random;
 impl Dir {
     /// Writes and syncs a new file where no reader looks.
     pub fn stage(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let synced = self
-            .new_file(name, bytes)
-            .and_then(|(file, _)| fsync(&file).map_err(|e| self.fault("sync", name, e)));
-        if synced.is_err() {
-            let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
-        }
-        synced
+        self.new_file(name, bytes)
+            .and_then(|(file, _)| fsync(&file).map_err(|e| self.fault("sync", name, e)))
+            .inspect_err(|_| drop(self.remove(name)))
     }
 
     /// Writes a new file without sync, where a power cut makes its content worthless anyway.
@@ -46,11 +42,12 @@ impl Dir {
             }
             Ok((file, stat))
         };
-        let written = written();
-        if written.is_err() {
-            let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
-        }
-        written
+        written().inspect_err(|_| drop(self.remove(name)))
+    }
+
+    /// A new file that only grows while one process writes it: the output of a run. Nothing depends on it.
+    pub fn log_file(&self, name: &str) -> Result<File> {
+        self.new_file(name, b"").map(|(file, _)| file)
     }
 
     /// Moves a file to another directory in one step that never replaces. `Error::Exists` if the name is
@@ -60,10 +57,8 @@ impl Dir {
         if self.renames(name, to, new)? {
             return Ok(());
         }
-        self.unlink(name).inspect_err(|_| {
-            // Another process may move it too. The one that removes it from here has it, so the link is taken back.
-            let _ = to.unlink(OsStr::new(new));
-        })
+        // Another process may move it too. The one that removes it from here has it, so the link is taken back.
+        self.remove(name).inspect_err(|_| drop(to.remove(new)))
     }
 
     /// As [`Dir::publish`], under the first of some names that is free, which it returns. `None` if the file is gone here.
@@ -85,9 +80,7 @@ impl Dir {
     /// Gives a staged file, which nobody else moves, its name in `to`, and syncs `to`. After an error nothing is visible
     /// there, and nothing is left here.
     pub fn publish_staged(&self, staged: &str, to: &Dir, new: &str) -> Result<Durability> {
-        let renamed = self.renames(OsStr::new(staged), to, new).inspect_err(|_| {
-            let _ = self.remove(staged);
-        })?;
+        let renamed = self.renames(OsStr::new(staged), to, new).inspect_err(|_| drop(self.remove(staged)))?;
         // It is visible now, so from here on nothing is an error.
         let left = if renamed { Ok(()) } else { self.remove(staged) };
         Ok(Durability::of(to.sync().and(left)))
@@ -123,10 +116,7 @@ impl Dir {
     pub fn replace_synced(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let staged = format!(".{name}.{}", random::unique_hex());
         self.stage(&staged, bytes)?;
-        if let Err(e) = retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)) {
-            let _ = self.remove(&staged);
-            return Err(self.fault("replace", name, e));
-        }
+        self.rename_over(&staged, name)?;
         self.sync()
     }
 
@@ -134,10 +124,13 @@ impl Dir {
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let staged = format!(".{name}.{}", random::unique_hex());
         self.write_new(&staged, bytes)?;
-        retry_on_intr(|| fs::renameat(&self.fd, &staged, &self.fd, name)).map_err(|e| {
-            let _ = self.remove(&staged);
-            self.fault("replace", name, e)
-        })
+        self.rename_over(&staged, name)
+    }
+
+    fn rename_over(&self, staged: &str, name: &str) -> Result<()> {
+        retry_on_intr(|| fs::renameat(&self.fd, staged, &self.fd, name))
+            .map_err(|e| self.fault("replace", name, e))
+            .inspect_err(|_| drop(self.remove(staged)))
     }
 
     /// Appends one line in one write; without sync, for logs that nothing depends on.

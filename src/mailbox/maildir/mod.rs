@@ -284,11 +284,7 @@ impl Maildir {
         if matches!(result, Err(Error::Exists { .. })) {
             result = inbox.publish(name, &target, &format!("{}.{clean}", random::unique_hex()));
         }
-        match result {
-            Err(e) if e.is_missing() => Ok(()),
-            Err(e) => Err(e),
-            Ok(()) => target.sync(),
-        }
+        result.if_any()?.map_or(Ok(()), |()| target.sync())
     }
 }
 

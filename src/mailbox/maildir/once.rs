@@ -48,11 +48,8 @@ impl Maildir {
             match self.publish(&name, bytes) {
                 Err(e @ Error::Exists { .. }) => last = e,
                 other => {
-                    return Ok(DeliveryOutcome::Delivered {
-                        how: other?,
-                        name: name.as_str().to_owned(),
-                        beside: false,
-                    });
+                    let name = name.as_str().to_owned();
+                    return Ok(DeliveryOutcome::Delivered { how: other?, name, beside: false });
                 }
             }
         }
@@ -116,14 +113,12 @@ impl Maildir {
     ) -> Result<Option<DeliveryOutcome>> {
         let twins = self.twins(folder, id)?;
         used.extend(twins.iter().cloned());
-        // A claim may end between two looks, and its directory with it.
-        match twins.is_empty() {
-            true => Ok(None),
-            false => match self.folder_if_any(folder)? {
-                Some(dir) => self.same_among(&dir, folder, twins, id, bytes),
-                None => Ok(None),
-            },
+        if twins.is_empty() {
+            return Ok(None);
         }
+        // A claim may end between two looks, and its directory with it.
+        let Some(dir) = self.folder_if_any(folder)? else { return Ok(None) };
+        self.same_among(&dir, folder, twins, id, bytes)
     }
 
     /// Finds this message, or another one under its id, among files with its digits.

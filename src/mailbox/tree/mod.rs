@@ -89,12 +89,11 @@ impl Tree {
         let dir = project.create_dir(".claude")?;
         let shared = dir.create_dir("shared")?;
         for (name, text) in [("session-context.md", SESSION), ("workflow-state.md", STATE)] {
-            match shared.stat(name) {
-                Err(e) if e.is_missing() => match shared.create_synced(name, text.as_bytes()) {
+            if shared.stat(name).if_any()?.is_none() {
+                match shared.create_synced(name, text.as_bytes()) {
                     Err(Error::Exists { .. }) => {}
                     other => other?,
-                },
-                other => drop(other?),
+                }
             }
         }
         let tree = Self { dir: Arc::new(dir), racy: RACY };

@@ -3,12 +3,12 @@
 
 use std::path::{Component, Path};
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 
 use super::MAILBOX;
 use crate::mailbox::directory::Directory;
 use crate::mailbox::disk::Dir;
-use crate::mailbox::fault::{Error, Result};
+use crate::mailbox::fault::{Error, IfAny, Result};
 use crate::message::workspace::file_name_of;
 use crate::name::MailboxId;
 
@@ -41,11 +41,9 @@ pub(super) fn destination(path: &str, request: &str, directory: &dyn Directory) 
         Err(e) => return Err(refuse(&e.to_string())),
         Ok(dir) => dir,
     };
-    match dir.stat(name) {
-        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
-            Err(refuse("it is a symbolic link"))
-        }
-        Err(e) if !e.is_missing() => Err(e),
-        _ => Ok((dir, name.to_owned())),
+    let is_link = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+    match dir.stat(name).if_any()?.is_some_and(is_link) {
+        true => Err(refuse("it is a symbolic link")),
+        false => Ok((dir, name.to_owned())),
     }
 }

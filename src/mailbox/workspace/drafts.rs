@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use super::MAILBOX;
 use crate::mailbox::Mailbox;
 use crate::mailbox::delivery::{Delivery, envelope_in, restore};
-use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::{IfAny, Result};
 use crate::message::workspace::{self, Kind, file_name_of};
 use crate::message::{Envelope, ProtocolFields, any};
@@ -58,18 +57,11 @@ impl Mailbox {
 
     /// The envelope of a message from this mailbox, from its draft.
     pub(in crate::mailbox) fn draft(&self, request: &str) -> Result<Option<Envelope>> {
-        let own;
-        let dir: &Dir = match self.workspace() {
-            Some(place) => place.dir(),
-            None => match self.dir().sub(MAILBOX) {
-                Err(e) if e.is_missing() => return Ok(None),
-                other => {
-                    own = other?;
-                    &own
-                }
-            },
+        let scratch = match self.workspace() {
+            Some(place) => place.dir().sub("scratch"),
+            None => self.dir().sub(MAILBOX).and_then(|own| own.sub("scratch")),
         };
-        let Some(scratch) = dir.sub("scratch").if_any()? else { return Ok(None) };
+        let Some(scratch) = scratch.if_any()? else { return Ok(None) };
         Ok(scratch.read(&file_name_of(request), LIMIT)?.and_then(|bytes| envelope_in(&bytes)))
     }
 
