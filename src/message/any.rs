@@ -54,10 +54,7 @@ pub fn note(bytes: &[u8], about: &str) -> Result<Message, ParseError> {
 
 /// Reads the envelope from the beginning of a file, if that is enough.
 pub fn parse_head(bytes: &[u8], whole: bool) -> Result<Head, ParseError> {
-    let valid = match str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(e) => str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default(),
-    };
+    let valid = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     if let Ok((split, _)) = frontmatter::split_message(valid)
         && Protocol::of_header(split.header) != Protocol::Maildir
     {

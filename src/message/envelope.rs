@@ -6,13 +6,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Protocol, tree, workspace};
 use crate::name::MessageId;
 
 /// How soon a message should be seen. A message without a priority is `Normal`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Priority {
     Urgent,
     High,

@@ -45,6 +45,11 @@ impl ParseError {
     }
 }
 
+/// The error for the value of a field; its name may be long.
+pub(super) fn bad(line: usize, field: &str, why: impl ToString) -> ParseError {
+    ParseError::BadValue { line, field: field.chars().take(64).collect(), why: why.to_string() }
+}
+
 /// A field that is not in the file yet has no line.
 fn place(line: &usize) -> String {
     if *line == 0 { String::new() } else { format!("line {line}: ") }
@@ -66,6 +71,18 @@ pub struct Field<'a> {
     pub value: &'a str,
     /// Counted from 1, in the file.
     pub line: usize,
+}
+
+impl Field<'_> {
+    pub(super) fn bad(&self, why: impl ToString) -> ParseError {
+        bad(self.line, self.key, why)
+    }
+}
+
+/// The fields that are not of the protocol, as they stand.
+pub(super) fn extra(fields: &[Field<'_>], own: &[&str]) -> Vec<(String, String)> {
+    let extra = fields.iter().filter(|field| !own.contains(&field.key));
+    extra.map(|field| (field.key.to_owned(), field.value.to_owned())).collect()
 }
 
 /// The text of a file, if it is UTF-8.

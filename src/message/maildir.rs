@@ -109,22 +109,14 @@ fn envelope(
         reply_to: find("reply_to").map(message_id).transpose()?,
         priority: find("priority").map_or(Priority::Normal, |f| liberal::priority(f.value, &mut doubts)),
         channel: text("channel"),
-        extra: fields
-            .iter()
-            .filter(|f| !OWN.contains(&f.key))
-            .map(|f| (f.key.to_owned(), f.value.to_owned()))
-            .collect(),
+        extra: frontmatter::extra(&fields, &OWN),
         native: ProtocolFields::Maildir,
         doubts,
     }))
 }
 
 fn message_id(field: &Field<'_>) -> Result<MessageId, ParseError> {
-    MessageId::parse_lenient(field.value.trim()).map_err(|e| bad(field, &e.to_string()))
-}
-
-fn bad(field: &Field<'_>, why: &str) -> ParseError {
-    ParseError::BadValue { line: field.line, field: field.key.to_owned(), why: why.to_owned() }
+    MessageId::parse_lenient(field.value.trim()).map_err(|why| field.bad(why))
 }
 
 #[cfg(test)]

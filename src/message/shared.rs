@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser};
 
-use super::frontmatter::{self, ParseError};
+use super::frontmatter::{self, ParseError, bad};
 use super::yaml;
 
 /// The value of a key of the frontmatter, a list as lines; else the text of the section with this heading.
@@ -53,15 +53,9 @@ pub fn append(text: &str, key: &str, line: &str) -> Result<String, ParseError> {
             let changed =
                 splice(block, lines.clone(), &with_item(&block[lines], &field, line, line_end(text))?);
             // Read again to see whether the change affected other fields.
-            let (before, after) = (yaml::fields(block)?, yaml::fields(&changed)?);
-            let same = before.len() == after.len()
-                && before
-                    .iter()
-                    .zip(&after)
-                    .all(|(a, b)| a.key == b.key && (a.key == key || a.value == b.value));
-            return match same {
+            return match yaml::is_same_but(key, &yaml::fields(block)?, &yaml::fields(&changed)?) {
                 true => Ok(splice(text, header, &changed)),
-                false => Err(bad(field.line, key, "cannot be changed without touching its neighbours")),
+                false => Err(field.bad("cannot be changed without touching its neighbours")),
             };
         }
     }
@@ -109,7 +103,7 @@ fn field(block: &str, key: &str) -> Result<Option<(yaml::Field, Range<usize>)>, 
     let end = fields.get(index + 1).map_or(block.len(), |next| offset(next.line));
     let alone = index == 0 || fields[index - 1].line < fields[index].line;
     if !alone || start == end {
-        return Err(bad(fields[index].line, key, "stands on one line with another key"));
+        return Err(fields[index].bad("stands on one line with another key"));
     }
     Ok(Some((fields[index].clone(), start..end)))
 }
@@ -159,7 +153,7 @@ fn is_bare(lines: &str) -> bool {
 
 /// The lines of a list with one more item, in the form of the list.
 fn with_item(lines: &str, field: &yaml::Field, item: &str, eol: &str) -> Result<String, ParseError> {
-    let not_a_list = || bad(field.line, &field.key, "not a list");
+    let not_a_list = || field.bad("not a list");
     let known = match list(lines) {
         Some(known) => known,
         None if field.value.is_some() && is_bare(lines) => List { items: Some(vec![]), bracket: None },
@@ -192,7 +186,7 @@ fn with_item(lines: &str, field: &yaml::Field, item: &str, eol: &str) -> Result<
     };
     match known.items.is_none_or(right) {
         true => Ok(changed),
-        false => Err(bad(field.line, &field.key, "a list in a form that is not changed in place")),
+        false => Err(field.bad("a list in a form that is not changed in place")),
     }
 }
 
@@ -291,10 +285,6 @@ fn line_end(text: &str) -> &'static str {
 
 fn splice(text: &str, at: Range<usize>, new: &str) -> String {
     format!("{}{new}{}", &text[..at.start], &text[at.end..])
-}
-
-fn bad(line: usize, field: &str, why: &str) -> ParseError {
-    ParseError::BadValue { line, field: field.chars().take(64).collect(), why: why.to_owned() }
 }
 
 #[cfg(test)]

@@ -12,10 +12,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::envelope::Priority;
-use super::frontmatter::{self, ParseError, Split};
+use super::frontmatter::{self, ParseError, Split, known_key};
 use super::liberal::{self, UNKNOWN};
 use super::step::Step;
-use super::yaml::Field;
 use crate::name::MessageId;
 use header::Header;
 pub use write::render;
@@ -96,15 +95,10 @@ pub(super) const OWN: [&str; 12] = [
 /// Our own fields that other protocols have; read in any case, like those of the protocol.
 const OURS: [&str; 3] = ["msg_id", "reply_to", "channel"];
 
-const KNOWN: [&str; 15] = {
-    let mut known = [""; 15];
-    let mut n = 0;
-    while n < known.len() {
-        known[n] = if n < OWN.len() { OWN[n] } else { OURS[n - OWN.len()] };
-        n += 1;
-    }
-    known
-};
+/// The spelling of a key that is read in any case.
+fn spelled(key: &str) -> Option<&'static str> {
+    known_key(key, &OWN).or_else(|| known_key(key, &OURS))
+}
 
 /// Reads a message.
 pub fn parse(bytes: &[u8]) -> Result<Task, ParseError> {
@@ -129,7 +123,7 @@ fn task(split: Split<'_>, name: Option<&str>) -> Result<Task, ParseError> {
     // An id must fit on a line of its own, because it may be written to other protocols.
     for key in ["id", "request_id"] {
         if let (Some(field), Some(value)) = (header.field(key), header.text(key)) {
-            MessageId::parse_lenient(value).map_err(|why| bad(field, &why.to_string()))?;
+            MessageId::parse_lenient(value).map_err(|why| field.bad(why))?;
         }
     }
     let from = header.text("from").unwrap_or_else(|| {
@@ -171,9 +165,9 @@ fn task(split: Split<'_>, name: Option<&str>) -> Result<Task, ParseError> {
 fn status(header: &Header<'_>, doubts: &mut Vec<String>) -> Result<Status, ParseError> {
     let has = |key: &str| header.text(key).is_some();
     match (header.field("status"), header.text("status")) {
-        (Some(field), _) if field.value.is_none() => Err(bad(field, "a list or a map, not one value")),
+        (Some(field), _) if field.value.is_none() => Err(field.bad("a list or a map, not one value")),
         (Some(field), Some(word)) => liberal::status(word, doubts)
-            .ok_or_else(|| bad(field, "not one of pending, in_progress, completed, failed")),
+            .ok_or_else(|| field.bad("not one of pending, in_progress, completed, failed")),
         _ if has("id") || has("from") && has("to") => {
             doubts.push("`status` is missing and read as pending".to_owned());
             Ok(Status::Pending)
@@ -235,10 +229,6 @@ fn changed(
     let start = split.header.as_ptr() as usize - text.as_ptr() as usize;
     let changed = changed.map_err(|e| e.moved_down(above))?;
     Ok(format!("{}{changed}{}", &text[..start], &text[start + split.header.len()..]))
-}
-
-fn bad(field: &Field, why: &str) -> ParseError {
-    ParseError::BadValue { line: field.line, field: field.key.clone(), why: why.to_owned() }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! `REPLY_INBOX_PATH` means that no reply is wanted. An id is echoed exactly and is never a path: [`file_name_of`] is.
 
 use super::Protocol;
-use super::frontmatter::{self, Field, ParseError};
+use super::frontmatter::{self, ParseError};
 use super::liberal::unwrapped;
 use super::unwritable::{RawHeader, Unwritable, Why};
 use crate::name::{MailboxId, MessageId};
@@ -128,11 +128,11 @@ fn request(header: &str, body: &str) -> Result<Request, ParseError> {
     let bare = |key: &str| find(key).map(|f| (f, unwrapped(f.value))).filter(|(_, v)| !v.is_empty());
     let need = |key: &'static str| bare(key).ok_or(ParseError::Missing { field: key });
     let (field, id) = need("REQUEST_ID")?;
-    MessageId::parse_lenient(id).map_err(|why| bad(field, &why.to_string()))?;
+    MessageId::parse_lenient(id).map_err(|why| field.bad(why))?;
     let kind = match need("MESSAGE_TYPE")? {
         (_, "NEW") => Kind::New,
         (_, "REPLY") => Kind::Reply,
-        (field, _) => return Err(bad(field, "not NEW or REPLY, in upper case")),
+        (field, _) => return Err(field.bad("not NEW or REPLY, in upper case")),
     };
     Ok(Request {
         id: id.to_owned(),
@@ -140,18 +140,10 @@ fn request(header: &str, body: &str) -> Result<Request, ParseError> {
         channel: text("CHANNEL_ID"),
         receiver: need("RECEIVER_INBOX_PATH")?.1.to_owned(),
         reply: bare("REPLY_INBOX_PATH").map(|(_, path)| path.to_owned()),
-        extra: fields
-            .iter()
-            .filter(|f| !OWN.contains(&f.key))
-            .map(|f| (f.key.to_owned(), f.value.to_owned()))
-            .collect(),
+        extra: frontmatter::extra(&fields, &OWN),
         body: body.to_owned(),
         doubts: vec![],
     })
-}
-
-fn bad(field: &Field<'_>, why: &str) -> ParseError {
-    ParseError::BadValue { line: field.line, field: field.key.to_owned(), why: why.to_owned() }
 }
 
 #[cfg(test)]

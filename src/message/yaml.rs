@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::frontmatter::ParseError;
+use super::frontmatter::{ParseError, bad};
 
 /// The deepest nesting of lists and maps.
 const DEPTH: usize = 16;
@@ -30,6 +30,10 @@ pub struct Field {
 }
 
 impl Field {
+    pub(super) fn bad(&self, why: impl ToString) -> ParseError {
+        bad(self.line, &self.key, why)
+    }
+
     /// Its text; `None` for a list, a map, and a key without a value, which YAML reads as `~`.
     pub fn text(&self) -> Option<&str> {
         let nothing = |value: &&str| self.style == ScalarStyle::Plain && matches!(*value, "" | "~");
@@ -84,19 +88,18 @@ pub fn fields(header: &str) -> Result<Vec<Field>, ParseError> {
 pub fn set(header: &str, key: &str, value: &str) -> Result<Option<String>, ParseError> {
     let before = fields(header)?;
     let Some(field) = before.iter().find(|field| field.key == key) else { return Ok(None) };
-    let line = field.line;
     if field.value.is_none() {
-        return Err(bad(line, key, "a list or a map, not one value"));
+        return Err(field.bad("a list or a map, not one value"));
     }
     let text = match field.style {
         ScalarStyle::Plain => scalar(value),
         ScalarStyle::SingleQuoted => format!("'{}'", value.replace('\'', "''")),
         ScalarStyle::DoubleQuoted => quoted(value),
-        _ => return Err(bad(line, key, "a text of several lines, which is not changed in place")),
+        _ => return Err(field.bad("a text of several lines, which is not changed in place")),
     };
     let changed = if field.span.is_empty() {
         // An empty value has no position: the new one goes after the colon of its key.
-        let start: usize = header.split_inclusive('\n').take(line - 2).map(str::len).sum();
+        let start: usize = header.split_inclusive('\n').take(field.line - 2).map(str::len).sum();
         let Some(colon) = header[start..].find(':').map(|at| start + at + 1) else { return Ok(None) };
         let rest = &header[colon..];
         let bare = rest.trim_start_matches(' ');
@@ -107,14 +110,19 @@ pub fn set(header: &str, key: &str, value: &str) -> Result<Option<String>, Parse
         format!("{}{text}{}", &header[..field.span.start], &header[field.span.end..])
     };
     let after = fields(&changed)?;
-    let same = before.len() == after.len()
-        && before.iter().zip(&after).all(|(a, b)| a.key == b.key && (a.key == key || a.value == b.value));
+    let same = is_same_but(key, &before, &after);
     let right = after.iter().any(|field| field.key == key && field.value.as_deref() == Some(value));
     if same && right {
         Ok(Some(changed))
     } else {
-        Err(bad(line, key, "cannot be changed without touching its neighbours"))
+        Err(field.bad("cannot be changed without touching its neighbours"))
     }
+}
+
+/// Whether nothing but the value of one key differs.
+pub(super) fn is_same_but(key: &str, before: &[Field], after: &[Field]) -> bool {
+    let same = |(a, b): (&Field, &Field)| a.key == b.key && (a.key == key || a.value == b.value);
+    before.len() == after.len() && before.iter().zip(after).all(same)
 }
 
 /// A value as YAML, quoted only if it would otherwise be read as something else.
@@ -152,10 +160,6 @@ fn quoted(value: &str) -> String {
     }
     out.push('"');
     out
-}
-
-fn bad(line: usize, field: &str, why: &str) -> ParseError {
-    ParseError::BadValue { line, field: field.chars().take(64).collect(), why: why.to_owned() }
 }
 
 /// The events of a header, without hostile ones.

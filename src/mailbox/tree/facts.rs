@@ -52,7 +52,7 @@ pub struct TaskFacts {
     pub from: String,
     pub to: String,
     pub status: Status,
-    #[serde(with = "priority", default, skip_serializing_if = "is_normal")]
+    #[serde(default, skip_serializing_if = "is_normal")]
     pub priority: Priority,
     pub created: String,
     /// The id of this message in another protocol, if it came from one.
@@ -160,20 +160,4 @@ impl Seen {
 
 fn is_normal(priority: &Priority) -> bool {
     *priority == Priority::Normal
-}
-
-/// A priority as its word.
-mod priority {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    use crate::message::Priority;
-
-    pub(super) fn serialize<S: Serializer>(priority: &Priority, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(priority.as_str())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Priority, D::Error> {
-        let word = <std::borrow::Cow<'de, str>>::deserialize(from)?;
-        Priority::parse(&word).ok_or_else(|| D::Error::custom("no priority"))
-    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::message::frontmatter::{ParseError, known_key};
+use crate::message::frontmatter::{ParseError, bad};
 use crate::message::yaml::{self, Field, lines};
 
 pub(super) struct Header<'a> {
@@ -30,7 +30,7 @@ impl<'a> Header<'a> {
                 (fields, true, vec![format!("{keys} is not valid YAML and is read line by line")])
             }
         };
-        let name = |field: &Field| known_key(&field.key, &super::KNOWN).map(str::to_owned);
+        let name = |field: &Field| super::spelled(&field.key).map(str::to_owned);
         let fields: Vec<_> =
             fields.into_iter().map(|f| (name(&f).unwrap_or_else(|| f.key.clone()), f)).collect();
         let mut seen = HashSet::new();
@@ -101,7 +101,6 @@ impl<'a> Header<'a> {
 
     fn stuck(&self, key: &str) -> ParseError {
         let line = self.field(key).map_or(0, |field| field.line);
-        let why = "cannot be changed without touching its neighbours".to_owned();
-        ParseError::BadValue { line, field: key.to_owned(), why }
+        bad(line, key, "cannot be changed without touching its neighbours")
     }
 }

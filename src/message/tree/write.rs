@@ -6,10 +6,9 @@
 use std::collections::HashSet;
 
 use super::header::Header;
-use super::{KNOWN, OWN, Task};
+use super::{OWN, Task, spelled};
 use crate::clock::Timestamp;
 use crate::message::envelope::{BadValue, Priority};
-use crate::message::frontmatter::known_key;
 use crate::message::unwritable::{self, Unwritable, Why};
 use crate::message::{Protocol, yaml};
 use crate::name::MessageId;
@@ -73,7 +72,7 @@ fn lines(task: &Task) -> Result<Vec<(&str, String)>, Unwritable> {
     lines.extend(task.error.as_ref().map(|value| text("error", value)).transpose()?);
     let mut seen = HashSet::new();
     for (key, value) in &task.extra {
-        match known_key(key, &KNOWN) {
+        match spelled(key) {
             Some(own) if OWN.contains(&own) => return Err(refuse(key, Why::Own)),
             _ if key.is_empty() => return Err(refuse(key, Why::Empty)),
             _ if !seen.insert(key) => return Err(refuse(key, Why::Twice)),
