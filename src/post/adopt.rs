@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
+use super::setup::minted;
 use super::{Error, Post, Result};
 use crate::journal::Event;
 use crate::mailbox::disk::Swapped;
@@ -138,22 +139,11 @@ impl Post {
         check_value(&inbox).map_err(|why| Error::BadValue { field: "the path of the inbox", why })?;
         // Derived from the path, so that a retry after an interruption finds the same home.
         let digits = MessageId::derived(inbox.as_bytes()).short().unwrap_or_else(random::hex);
-        let id = MailboxId::mint(name, &digits).map_err(|why| Error::BadName {
-            what: "the name",
-            text: name.to_string(),
-            why,
-        })?;
-        let mut extra = serde_json::Map::new();
-        extra.insert("protocol".into(), protocol.as_str().into());
-        Ok(Entry {
-            name: name.to_string(),
-            id,
-            harness: "unknown".to_owned(),
-            inbox,
-            pid: 0,
-            created: self.now().to_string(),
-            extra,
-        })
+        let id = minted(name, &digits)?;
+        let mut entry = Entry::new(name.as_str(), id, inbox, self.now().to_string());
+        entry.harness = "unknown".to_owned();
+        entry.extra.insert("protocol".into(), protocol.as_str().into());
+        Ok(entry)
     }
 
     fn look_for_mailboxes(&self, path: &Path) -> Result<Vec<FoundInbox>> {

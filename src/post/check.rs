@@ -26,11 +26,7 @@ impl Filter {
         *self == Self::default()
     }
 
-    pub fn fits(&self, header: &Header) -> bool {
-        self.fits_envelope(&header.envelope)
-    }
-
-    pub fn fits_envelope(&self, envelope: &Envelope) -> bool {
+    pub fn fits(&self, envelope: &Envelope) -> bool {
         self.from.as_ref().is_none_or(|from| envelope.from == from.as_str())
             && self.channel.as_ref().is_none_or(|channel| envelope.channel.as_ref() == Some(channel))
             && self.reply_to.as_ref().is_none_or(|id| {
@@ -74,7 +70,7 @@ impl Post {
             let broken = listing.broken.into_iter().map(|name| (name, false));
             for (name, is_message) in broken.chain(listing.names.into_iter().map(|name| (name, true))) {
                 match self.header(&me.mailbox, Folder::Inbox, &name) {
-                    Ok(Some(header)) if filter.fits(&header) => {
+                    Ok(Some(header)) if filter.fits(&header.envelope) => {
                         // If it was listed as broken, the disk failed a moment ago.
                         healed += usize::from(!is_message);
                         checked.headers.push(header);

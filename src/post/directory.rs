@@ -136,7 +136,7 @@ impl Directory for Post {
 
     fn names_of(&self, id: &MailboxId) -> Vec<String> {
         let entry = self.registered().ok().and_then(|registry| registry.by_id(id));
-        let names = entry.into_iter().flat_map(|e| std::iter::once(e.name.as_str()).chain(e.aliases()));
+        let names = entry.into_iter().flat_map(Entry::names);
         names.chain([id.as_str()]).map(str::to_owned).collect()
     }
 

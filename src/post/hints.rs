@@ -105,14 +105,7 @@ impl Error {
             Self::Room(room::Error::NotEmpty { .. } | room::Error::BadPath { .. }) => {
                 vec!["name a new or empty directory: --root DIR".into()]
             }
-            Self::Disk(fault::Error::OtherOwner { .. })
-            | Self::Room(room::Error::Disk(fault::Error::OtherOwner { .. })) => {
-                vec!["a room belongs to one user: --root DIR names another".into()]
-            }
-            Self::Disk(fault::Error::NotADirectory { .. })
-            | Self::Room(room::Error::Disk(fault::Error::NotADirectory { .. })) => {
-                vec!["--root DIR names the directory of a room".into()]
-            }
+            Self::Disk(e) | Self::Room(room::Error::Disk(e)) => disk_hints(e),
             Self::Failing { .. } => vec!["try again".into()],
             Self::UnknownRoom { .. } => vec!["postroom rooms lists them".into()],
             Self::NoWayBack { .. } => vec!["use a room that has a name: --room NAME".into()],
@@ -140,23 +133,7 @@ impl Error {
             Self::Room(room::Error::NoRoom { .. }) => {
                 vec!["postroom setup NAME      makes the room and your mailbox in it".into()]
             }
-            Self::Disk(fault::Error::LooseParent { path })
-            | Self::Room(room::Error::Disk(fault::Error::LooseParent { path })) => {
-                vec![format!("chmod go-w {}", path.display())]
-            }
-            Self::Disk(fault::Error::OtherParent { path, .. })
-            | Self::Room(room::Error::Disk(fault::Error::OtherParent { path, .. })) => {
-                let own = rustix::process::geteuid().as_raw();
-                vec![
-                    format!("sudo chown {own} {}", path.display()),
-                    "--root DIR names a room below a directory of your own".into(),
-                ]
-            }
             Self::Room(room::Error::Newer { .. }) => vec!["use the newer postroom that wrote it".into()],
-            Self::Disk(fault::Error::Link { path })
-            | Self::Room(room::Error::Disk(fault::Error::Link { path })) => {
-                vec![format!("links are not followed; name the real place of {}", path.display())]
-            }
             _ => vec![],
         }
     }
@@ -164,6 +141,24 @@ impl Error {
     /// Whether the system forbade a write, as a sandbox does.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Disk(e) | Self::Room(room::Error::Disk(e)) if e.is_forbidden())
+    }
+}
+
+fn disk_hints(e: &fault::Error) -> Vec<String> {
+    match e {
+        fault::Error::OtherOwner { .. } => {
+            vec!["a room belongs to one user: --root DIR names another".into()]
+        }
+        fault::Error::NotADirectory { .. } => vec!["--root DIR names the directory of a room".into()],
+        fault::Error::LooseParent { path } => vec![format!("chmod go-w {}", path.display())],
+        fault::Error::OtherParent { path, .. } => vec![
+            format!("sudo chown {} {}", rustix::process::geteuid().as_raw(), path.display()),
+            "--root DIR names a room below a directory of your own".into(),
+        ],
+        fault::Error::Link { path } => {
+            vec![format!("links are not followed; name the real place of {}", path.display())]
+        }
+        _ => vec![],
     }
 }
 

@@ -57,13 +57,16 @@ impl Post {
     /// The mailbox this command acts as; updates its last-seen time.
     pub fn me(&self) -> Result<Me> {
         let (id, why) = self.my_id()?.ok_or(Error::WhoAmI)?;
-        let mailbox = self.mailbox(&id)?;
+        self.me_as(&id, why)
+    }
+
+    pub(super) fn me_as(&self, id: &MailboxId, why: Why) -> Result<Me> {
+        let me = Me { why, ..self.other(id)? };
         // A room of a newer format is only read.
         if self.room.may_write().is_ok() {
-            mailbox.home().mark_seen();
+            me.mailbox.home().mark_seen();
         }
-        let name = self.registered().ok().and_then(|r| r.by_id(&id)).map(|e| e.name.clone());
-        Ok(Me { id, name, why, mailbox })
+        Ok(me)
     }
 
     /// The mailbox of the agent that this command works for.

@@ -4,10 +4,11 @@
 //! return what the replaced shell functions return (format.md §8).
 
 use super::send::Sender;
-use super::{Error, Letter, Me, Post, Receipt, Result, Why};
+use super::setup::checked_name;
+use super::{Letter, Me, Post, Receipt, Result, Why};
 use crate::journal::Event;
 use crate::mailbox::{Folder, IfAny, Maildir, trash};
-use crate::name::{MailboxId, MessageId, Name};
+use crate::name::{MailboxId, MessageId};
 use crate::registry::{self, Editing, Entry, Registry};
 use crate::room::Extent;
 
@@ -102,11 +103,7 @@ impl Post {
     /// Gives an id a name. Returns the name, or `None` if it is taken. A second name of one id is an alias.
     pub fn register(&self, name: &str, id: &MailboxId) -> Result<Option<String>> {
         self.room.may_write()?;
-        let name = Name::parse(name).map_err(|why| Error::BadName {
-            what: "the name",
-            text: name.to_owned(),
-            why,
-        })?;
+        let name = checked_name(name)?;
         let mut editing = Editing::begin(self.room.root())?;
         if editing.registry.is_taken(name.as_str(), None) {
             return Ok(None);
@@ -118,15 +115,12 @@ impl Post {
                 entry.extra.insert("aliases".into(), aliases.into());
                 entry
             }
-            None => Entry {
-                name: name.to_string(),
-                id: id.clone(),
-                harness: self.caller.harness.clone(),
-                inbox: self.room.path().join(id.as_str()).join(Folder::Inbox.as_str()).display().to_string(),
-                pid: self.caller.pid,
-                created: self.now().to_string(),
-                extra: serde_json::Map::new(),
-            },
+            None => {
+                let inbox = self.room.path().join(id.as_str()).join(Folder::Inbox.as_str());
+                let inbox = inbox.display().to_string();
+                let entry = Entry::new(name.as_str(), id.clone(), inbox, self.now().to_string());
+                Entry { harness: self.caller.harness.clone(), pid: self.caller.pid, ..entry }
+            }
         };
         if entry.harness.is_empty() {
             entry.harness = "unknown".to_owned();

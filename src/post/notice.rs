@@ -48,7 +48,7 @@ impl Post {
         let Some(session) = &self.caller.session else { return self.attach_without_session(name) };
         let wanted = match self.my_id() {
             Ok(Some((id, Why::Session))) => {
-                let me = self.me_as(id, Why::Session)?;
+                let me = self.me_as(&id, Why::Session)?;
                 self.refresh_binding(session, &me, process)?;
                 return Ok(Attached::Mailbox(Box::new(me)));
             }
@@ -65,7 +65,7 @@ impl Post {
         if session.mailbox(&self.room)?.as_ref() == Some(&wanted) {
             match self.check_holder(session, &wanted) {
                 Ok(()) => {
-                    let me = self.me_as(wanted, Why::Session)?;
+                    let me = self.me_as(&wanted, Why::Session)?;
                     self.refresh_binding(session, &me, process)?;
                     return Ok(Attached::Mailbox(Box::new(me)));
                 }
@@ -93,15 +93,7 @@ impl Post {
             (None, Some(name)) => self.addressee(name)?,
             (None, None) => return Ok(Attached::Nobody),
         };
-        Ok(Attached::Mailbox(Box::new(self.me_as(id, Why::Id)?)))
-    }
-
-    fn me_as(&self, id: crate::name::MailboxId, why: Why) -> Result<Me> {
-        let me = Me { why, ..self.other(&id)? };
-        if self.room.may_write().is_ok() {
-            me.mailbox.home().mark_seen();
-        }
-        Ok(me)
+        Ok(Attached::Mailbox(Box::new(self.me_as(&id, Why::Id)?)))
     }
 
     /// Completes a binding: one made by a command has no process yet, and a session that continues has not ended.

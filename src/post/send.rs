@@ -142,7 +142,10 @@ impl Post {
         for other in &elsewhere {
             other.post.check_sending(letter, std::slice::from_ref(&other.id), &id, retry)?;
         }
-        let mut receipts = self.send_as(&Sender::of(&me.mailbox), letter, &to, &id, retry)?;
+        self.check_sending(letter, &to, &id, retry)?;
+        let from = Sender::of(&me.mailbox);
+        let mut receipts: Vec<Receipt> =
+            to.iter().map(|to| self.send_checked(&from, letter, to, (&id, retry))).collect();
         for other in &elsewhere {
             receipts.push(self.send_there(me, letter, other, (&id, retry))?);
         }
@@ -176,21 +179,8 @@ impl Post {
         Ok(Receipt { to, name, ..receipt })
     }
 
-    /// Sends a letter under an id to mailboxes that exist. With `retry` the id may have been delivered before, so each
+    /// Sends a letter under an id to a mailbox that exists. With `retry` the id may have been delivered before, so the
     /// mailbox is searched for it first.
-    pub(super) fn send_as(
-        &self,
-        from: &Sender<'_>,
-        letter: &Letter,
-        to: &[MailboxId],
-        id: &MessageId,
-        retry: bool,
-    ) -> Result<Vec<Receipt>> {
-        self.check_sending(letter, to, id, retry)?;
-        Ok(to.iter().map(|recipient| self.send_checked(from, letter, recipient, (id, retry))).collect())
-    }
-
-    /// As [`Post::send_as`], to one mailbox.
     pub(crate) fn send_one(
         &self,
         from: &Sender<'_>,

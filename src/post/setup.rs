@@ -180,23 +180,11 @@ impl Post {
             Some(id) => id,
             None => match self.orphan(registry, &name)? {
                 Some(id) => id,
-                None => MailboxId::mint(&name, &random::hex()).map_err(|why| Error::BadName {
-                    what: "the name",
-                    text: name.to_string(),
-                    why,
-                })?,
+                None => minted(&name, &random::hex())?,
             },
         };
         let inbox = self.room.path().join(id.as_str()).join(Folder::Inbox.as_str());
-        Ok(Entry {
-            name: name.to_string(),
-            id,
-            harness: String::new(),
-            inbox: inbox.display().to_string(),
-            pid: 0,
-            created: self.now().to_string(),
-            extra: serde_json::Map::new(),
-        })
+        Ok(Entry::new(name.as_str(), id, inbox.display().to_string(), self.now().to_string()))
     }
 
     fn fill_in(
@@ -266,8 +254,14 @@ fn name_of_workspace(wanted: &NewMailbox) -> Option<Name> {
     Name::parse(directory).ok()
 }
 
-fn checked_name(text: &str) -> Result<Name> {
+pub(super) fn checked_name(text: &str) -> Result<Name> {
     Name::parse(text).map_err(|why| Error::BadName { what: "the name", text: text.to_owned(), why })
+}
+
+/// An id for a new mailbox of this name.
+pub(super) fn minted(name: &Name, digits: &str) -> Result<MailboxId> {
+    let bad = |why| Error::BadName { what: "the name", text: name.to_string(), why };
+    MailboxId::mint(name, digits).map_err(bad)
 }
 
 /// The owner of a mailbox may repeat its name or an alias; another name would give it two.

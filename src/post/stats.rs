@@ -39,7 +39,7 @@ impl Post {
         let now = self.now();
         let seconds = i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
         let start = Timestamp::from_parts(now.seconds().saturating_sub(seconds), 0);
-        let mut counted = MailCounts { start, span, ..MailCounts::default() };
+        let mut counted = MailCounts::new(start, span);
         for day in journal::days(&self.room)? {
             // Earlier days tell when something that ended within the span began.
             for event in journal::events(&self.room, &day, 0)?.0 {
@@ -65,20 +65,11 @@ struct MailCounts {
     claimed: HashMap<(String, String), Timestamp>,
 }
 
-impl Default for MailCounts {
-    fn default() -> Self {
-        let start = Timestamp::from_parts(0, 0);
-        Self {
-            start,
-            span: Duration::ZERO,
-            figures: BTreeMap::new(),
-            queued: HashMap::new(),
-            claimed: HashMap::new(),
-        }
-    }
-}
-
 impl MailCounts {
+    fn new(start: Timestamp, span: Duration) -> Self {
+        Self { start, span, figures: BTreeMap::new(), queued: HashMap::new(), claimed: HashMap::new() }
+    }
+
     fn of(&mut self, mailbox: &str) -> &mut Figures {
         self.figures
             .entry(mailbox.to_owned())
@@ -149,8 +140,7 @@ mod tests {
     #[test]
     fn waiting_ends_when_shown_and_work_when_done() {
         let at = |s: i64| Timestamp::from_parts(s, 0);
-        let mut counted =
-            MailCounts { start: at(0), span: Duration::from_secs(240), ..MailCounts::default() };
+        let mut counted = MailCounts::new(at(0), Duration::from_secs(240));
         let event = |what: &str, by: &str, to: &str, mailbox: &str| Event {
             id: "m".into(),
             to: to.into(),

@@ -155,8 +155,7 @@ fn check_free(registry: &Registry, entry: &mut Entry, name: Option<&Name>, bag: 
     {
         entry.name = name.to_string();
     }
-    let mut names = std::iter::once(entry.name.as_str()).chain(entry.aliases());
-    if let Some(name) = names.find(|name| taken(name)) {
+    if let Some(name) = entry.names().find(|name| taken(name)) {
         return Err(Error::UndoTaken { name: name.to_owned(), bag: bag.to_owned() });
     }
     match registry.entries.iter().find(|e| e.inbox == entry.inbox && e.id != entry.id) {

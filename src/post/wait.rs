@@ -88,7 +88,7 @@ impl Post {
             }
             // A directory that was moved or unmounted can still be listed, but no sender finds it.
             if !me.mailbox.dir().is_in_place()? {
-                return Err(Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() });
+                return Err(no_mailbox(me));
             }
             let waited = self.room.clock().boot().saturating_sub(start);
             if waited >= timeout || sleep.is_over() {
@@ -104,11 +104,11 @@ impl Post {
             if watch.sleep(timeout - waited) == Woken::Gone {
                 // A waiter makes nothing: a missing part may be about to be removed.
                 if self.room.extent(&me.id) != Extent::Whole {
-                    return Err(Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() });
+                    return Err(no_mailbox(me));
                 }
                 // The directory that this process holds open is no longer the mailbox, if one still exists.
                 let there = self.mailbox(&me.id)?.list(Folder::Inbox, 0);
-                there.map_err(|_| Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() })?;
+                there.map_err(|_| no_mailbox(me))?;
                 *watch = sleep.watch(dirs);
             }
         }
@@ -133,7 +133,7 @@ impl Post {
                 continue;
             }
             match self.header(&me.mailbox, Folder::Inbox, &name) {
-                Ok(Some(header)) if filter.fits(&header) => return Ok(true),
+                Ok(Some(header)) if filter.fits(&header.envelope) => return Ok(true),
                 Ok(Some(_)) => {
                     known.insert(name);
                 }
@@ -148,9 +148,11 @@ impl Post {
 /// A mailbox that is removed while a process waits is missing, whichever call notices it first.
 fn removed(me: &Me, e: Error) -> Error {
     match e {
-        Error::Disk(e) if e.is_missing() => {
-            Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() }
-        }
+        Error::Disk(e) if e.is_missing() => no_mailbox(me),
         e => e,
     }
+}
+
+fn no_mailbox(me: &Me) -> Error {
+    Error::NoMailbox { id: me.id.to_string(), name: me.shown().to_owned() }
 }

@@ -23,6 +23,12 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// An entry with nothing but what every mailbox has.
+    pub fn new(name: &str, id: MailboxId, inbox: String, created: String) -> Self {
+        let (harness, extra) = (String::new(), Map::new());
+        Self { name: name.to_owned(), id, harness, inbox, pid: 0, created, extra }
+    }
+
     pub fn text(&self, key: &str) -> Option<&str> {
         self.extra.get(key).and_then(Value::as_str)
     }
@@ -52,15 +58,8 @@ impl Entry {
         if let Ok(plain) = serde_json::from_str::<Plain<'_>>(line.get())
             && let Ok(id) = MailboxId::parse(&plain.id)
         {
-            return Ok(Self {
-                name: name.to_owned(),
-                id,
-                harness: plain.harness.into_owned(),
-                inbox: plain.inbox.into_owned(),
-                pid: plain.pid,
-                created: plain.created.into_owned(),
-                extra: Map::new(),
-            });
+            let entry = Self::new(name, id, plain.inbox.into_owned(), plain.created.into_owned());
+            return Ok(Self { harness: plain.harness.into_owned(), pid: plain.pid, ..entry });
         }
         let value: Value = serde_json::from_str(line.get()).unwrap_or_default();
         let id = value.get("id").and_then(Value::as_str).and_then(|id| MailboxId::parse(id).ok());
@@ -68,15 +67,7 @@ impl Entry {
             (Some(id), Value::Object(map)) => (id, map),
             (_, value) => return Err(value),
         };
-        let mut entry = Self {
-            name: name.to_owned(),
-            id,
-            harness: String::new(),
-            inbox: String::new(),
-            pid: 0,
-            created: String::new(),
-            extra: Map::new(),
-        };
+        let mut entry = Self::new(name, id, String::new(), String::new());
         for (key, value) in map {
             match (key.as_str(), value) {
                 ("id", _) => {}
