@@ -4,7 +4,7 @@
 //! A person has no agent program and no postroom among the parents of the command, no mark of an agent in its environment,
 //! and a controlling terminal in whose foreground it runs. What cannot be seen is a refusal, never a person. In a nested PID
 //! namespace the parents cannot all be seen, so there the person also types the name of what it is about. What this cannot
-//! stop is in docs/security.md.
+//! stop is in docs/why/security.md.
 
 use thiserror::Error as ThisError;
 

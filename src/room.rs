@@ -27,7 +27,7 @@ use crate::name::MailboxId;
 use crate::registry;
 use crate::settings::{self, Limits, RoomSettings};
 
-/// The version of docs/format.md that this program writes.
+/// The version of docs/reference/format.md that this program writes.
 pub const FORMAT: u32 = 1;
 
 /// The file that says the version; its presence makes a directory a room.

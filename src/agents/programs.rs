@@ -1,6 +1,6 @@
 //! The one table of agent programs: the settings, hooks, accepted answers, skills, rules and servers of each, how an
 //! idle session is woken, and the variables that identify it. Each program has its file here. Verified with the
-//! versions named in them. docs/integrations.md says this for people, and `process/presets.toml` has how each is
+//! versions named in them. docs/guides/programs.md says this for people, and `process/presets.toml` has how each is
 //! started without a terminal.
 
 mod claude;

@@ -162,7 +162,7 @@ impl Dispatch {
                 return Err(Fail::told(
                     Failure::Unknown,
                     format!("no agent is configured for `{}`", visible::clip(name, 60)),
-                    "postroom agents lists those that are configured; docs/dispatch.md shows how",
+                    "postroom agents lists those that are configured; docs/guides/dispatcher.md shows how",
                 ));
             }
         }
@@ -186,7 +186,7 @@ impl Dispatch {
         if chosen.is_empty() {
             let hint = left_out.map_or_else(
                 || {
-                    "write [agents.NAME] with a `preset` into postroom.toml; docs/dispatch.md shows how"
+                    "write [agents.NAME] with a `preset` into postroom.toml; docs/guides/dispatcher.md shows how"
                         .to_owned()
                 },
                 |(_, command)| command,
@@ -205,7 +205,7 @@ fn tell_vacant(post: &Post, staff: &Staff) {
             let name = visible::line(name);
             note(&format!(
                 "postroom: mail waits for {name}, for which no program is configured: write [agents.{name}] into postroom.toml, \
-                 or .claude/agents/{name}.md; docs/dispatch.md shows how"
+                 or .claude/agents/{name}.md; docs/guides/dispatcher.md shows how"
             ));
         }
     }

@@ -129,7 +129,7 @@ impl From<ledger::Error> for Fail {
             },
             ledger::Error::NotText { .. } => "it was left as it is",
             ledger::Error::ReadOnly { .. } => {
-                "make it writable, or add the settings by hand (docs/integrations.md)"
+                "make it writable, or add the settings by hand (docs/guides/programs.md)"
             }
             ledger::Error::NotOurs { .. } => "--replace takes its place; `uninstall` puts it back",
         };

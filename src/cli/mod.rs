@@ -88,7 +88,7 @@ struct Globals {
     /// Act as this mailbox (else that of this agent session, AGENT_MAILBOX_ID, that of this terminal)
     #[arg(long = "as", value_name = "NAME", global = true)]
     acting: Option<String>,
-    /// One JSON document instead of text (docs/json.md)
+    /// One JSON document instead of text (docs/reference/json.md)
     #[arg(long, global = true)]
     json: bool,
     /// No receipts and no remarks

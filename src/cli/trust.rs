@@ -211,7 +211,7 @@ fn fail(e: trust::Error) -> Fail {
             let hint = "agent programs read it: leave plain files with plain names there, not too many and not too deep";
             (Failure::Refused, hint)
         }
-        trust::Error::Settings { .. } => (Failure::Refused, "docs/settings.md lists the keys"),
+        trust::Error::Settings { .. } => (Failure::Refused, "docs/reference/settings.md lists the keys"),
         trust::Error::Unknown { .. } => (Failure::Unknown, "without a name, postroom trust shows everything"),
     };
     Fail::told(code, e.to_string(), hint)

@@ -26,7 +26,7 @@ use crate::workflow::{gate, inputs, start};
 ///
 /// A workflow is a file .postroom/workflows/NAME.yaml; four ship with Postroom.
 /// Any `postroom dispatch --watch` carries a run on, and nothing is lost if none
-/// runs. docs/workflows.md teaches it.
+/// runs. docs/guides/workflows.md teaches it.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Workflow {

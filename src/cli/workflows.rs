@@ -56,7 +56,11 @@ impl FoundWorkflow {
 
     pub(super) fn wrong(&self, problems: &[Problem], code: Failure) -> Fail {
         let lines: Vec<String> = problems.iter().map(|problem| self.line(problem)).collect();
-        Fail::Told(code, lines.join("\n"), vec!["docs/workflows.md tells what may stand there".to_owned()])
+        Fail::Told(
+            code,
+            lines.join("\n"),
+            vec!["docs/guides/workflows.md tells what may stand there".to_owned()],
+        )
     }
 
     /// `FILE:LINE:COLUMN: what is wrong`, as editors expect it.

@@ -1,4 +1,4 @@
-//! The doctor: checks every rule of docs/format.md on a live directory, and repairs what it can.
+//! The doctor: checks every rule of docs/reference/format.md on a live directory, and repairs what it can.
 //!
 //! A check changes nothing. With `fix`, the doctor removes old staging files, moves unreadable files to quarantine,
 //! tightens modes, makes missing directories, and rebuilds a lost or broken registry from the cards. It never removes
@@ -47,7 +47,7 @@ impl Grade {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub grade: Grade,
-    /// The section of docs/format.md that it refers to.
+    /// The section of docs/reference/format.md that it refers to.
     pub rule: &'static str,
     pub path: String,
     pub what: String,

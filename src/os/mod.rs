@@ -2,7 +2,7 @@
 //!
 //! `linux` is for Linux, and `posix` for every other Unix and for the feature `portable`, by which it is tested here. Both have the
 //! same files and names. Where `posix` has no such call, it says `NOSYS`, "no watch" or "not known", and the caller goes the way
-//! that it also goes on a disk or in a sandbox without that call. docs/porting.md says what that costs, and what a port could add.
+//! that it also goes on a disk or in a sandbox without that call. docs/why/porting.md says what that costs, and what a port could add.
 
 #[cfg_attr(all(target_os = "linux", not(feature = "portable")), path = "linux/mod.rs")]
 #[cfg_attr(not(all(target_os = "linux", not(feature = "portable"))), path = "posix/mod.rs")]

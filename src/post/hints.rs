@@ -29,7 +29,9 @@ impl Error {
                 vec!["postroom check shows what is unread; postroom log what happened".into()]
             }
             Self::NoPerson(_) => {
-                vec!["type it yourself, in a terminal that no agent has started (docs/security.md)".into()]
+                vec![
+                    "type it yourself, in a terminal that no agent has started (docs/why/security.md)".into(),
+                ]
             }
             Self::SaidBefore { .. } => vec!["postroom workflow cancel RUN ends the run".into()],
             Self::NoSettings => vec!["set HOME to your home directory".into()],

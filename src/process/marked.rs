@@ -2,7 +2,7 @@
 //! through handles, so that a number that was given to another process meanwhile is never hit. A supervisor also inherits what
 //! its children leave behind, and so finds those that have thrown the mark away; without a child it has nobody to look for.
 //!
-//! Where the system shows no environment of others, the group that the supervisor noted must do (docs/porting.md).
+//! Where the system shows no environment of others, the group that the supervisor noted must do (docs/why/porting.md).
 
 use std::time::Duration;
 

@@ -46,7 +46,7 @@ impl Error {
     /// What to type next.
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Table { .. } => vec!["docs/dispatch.md explains what an agent needs".to_owned()],
+            Self::Table { .. } => vec!["docs/guides/dispatcher.md explains what an agent needs".to_owned()],
             Self::Surroundings(e) => e.hints(),
             Self::Post(e) => e.hints(),
         }

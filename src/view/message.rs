@@ -87,7 +87,7 @@ pub struct Header<'a> {
     #[serde(flatten)]
     pub envelope: Envelope<'a, Party<'a>>,
     /// Remarks for a reader: `superseded` if a newer request of the same sender and channel waits, or if a reply says
-    /// only that; `waits for step N of WORKFLOW`; `doubtful: …` for each guess (docs/format.md §3.4).
+    /// only that; `waits for step N of WORKFLOW`; `doubtful: …` for each guess (docs/reference/format.md §3.4).
     pub remarks: &'a [String],
     /// The name of its file.
     pub file: &'a str,

@@ -136,7 +136,7 @@ pub struct DoctorFinding<'a> {
     /// The severity: `fault`, `note` or `litter`.
     #[cfg_attr(test, schemars(extend("enum" = ["fault", "note", "litter"])))]
     pub grade: &'static str,
-    /// The section of docs/format.md.
+    /// The section of docs/reference/format.md.
     pub rule: &'static str,
     /// The file or directory.
     pub path: &'a str,

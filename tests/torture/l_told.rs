@@ -9,7 +9,7 @@ use crate::lab::{Findings, Lab};
 use crate::m_server::Server;
 use crate::place::{Place, ago, names_in, set_time};
 
-/// The longest text that a hook adds (docs/integrations.md).
+/// The longest text that a hook adds (docs/guides/programs.md).
 const LONGEST: usize = 600;
 
 /// L1 over MCP: the text and the values of `read` each give the body back. Gives how many were read.

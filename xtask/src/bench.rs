@@ -3,7 +3,7 @@
 //! `cargo xtask bench [NAME…] [--bin PATH] [--rounds N] [--write]`. A measurement starts the binary of profile `dist` and the
 //! floor (`src/bin/floor.rs`) alternately on the same room and compares medians, because the same machine is up to three
 //! times slower a minute later: only what was measured side by side can be compared. What is counted instead of timed
-//! (system calls, fsyncs, messages opened, memory) comes from strace. `--write` puts the table into docs/benchmarks.md.
+//! (system calls, fsyncs, messages opened, memory) comes from strace. `--write` puts the table into docs/why/benchmarks.md.
 
 mod claim;
 mod crowd;

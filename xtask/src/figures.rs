@@ -1,4 +1,4 @@
-//! The figures in docs/reliability.md: one row for each test and tier, between two markers. A run with `--write` puts in
+//! The figures in docs/why/reliability.md: one row for each test and tier, between two markers. A run with `--write` puts in
 //! what passed, in the place of what stood there for the same test and tier, and leaves the other rows alone.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::fs;
 use crate::bench::page::machine;
 use crate::repo::Repo;
 
-const PAGE: &str = "docs/reliability.md";
+const PAGE: &str = "docs/why/reliability.md";
 const BEGIN: &str = "<!-- torture:begin -->";
 const END: &str = "<!-- torture:end -->";
 const HEAD: &str = "| test | tier | date | figure |\n|---|---|---|---|\n";

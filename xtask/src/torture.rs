@@ -1,6 +1,6 @@
 //! The torture battery, run against the release binary.
 //!
-//! `cargo xtask torture A1 D1` runs the named tests, `--tier N` those of a tier (with `--write` into docs/reliability.md as
+//! `cargo xtask torture A1 D1` runs the named tests, `--tier N` those of a tier (with `--write` into docs/why/reliability.md as
 //! well), `--soak MINUTES` the soak, `P1 --seeds A..B` the histories of these seeds, and none of them the proof: tier 0, and the tests of [`PROOF`] that are above it. The tests themselves are in `tests/torture/`; they find the binary by
 //! `POSTROOM_BIN` and print one line for each test, which begins with its id or has it as the second word.
 
@@ -125,7 +125,7 @@ struct Selection {
     soak: Option<String>,
     /// Which histories P1 plays, as it was written.
     seeds: Option<String>,
-    /// What passes goes into docs/reliability.md.
+    /// What passes goes into docs/why/reliability.md.
     write: bool,
 }
 

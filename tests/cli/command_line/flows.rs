@@ -1,4 +1,4 @@
-//! The examples of docs/flows.md, docs/protocols.md and the README are run as they stand: what they show is what happens.
+//! The examples of docs/start/agents.md, docs/reference/protocols.md and the README are run as they stand: what they show is what happens.
 
 use crate::support::page::{Bound, examples, run};
 
@@ -23,17 +23,17 @@ fn plays(what: &str, page: &str, at_least: usize) {
 
 #[test]
 fn the_flows_are_as_the_page_shows_them() {
-    plays("docs/flows.md", &text("docs/flows.md"), 45);
+    plays("docs/start/agents.md", &text("docs/start/agents.md"), 45);
 }
 
 #[test]
 fn the_protocols_are_as_the_page_shows_them() {
-    plays("docs/protocols.md", &text("docs/protocols.md"), 60);
+    plays("docs/reference/protocols.md", &text("docs/reference/protocols.md"), 60);
 }
 
 #[test]
 fn the_page_of_the_protocols_has_each_by_command_and_by_hand() {
-    let page = text("docs/protocols.md");
+    let page = text("docs/reference/protocols.md");
     let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     assert_eq!(sections, ["maildir", "workspace", "tree", "Across"]);
     for section in page.split("\n## ").skip(1) {
@@ -45,12 +45,12 @@ fn the_page_of_the_protocols_has_each_by_command_and_by_hand() {
     }
     let fences: Vec<&str> = page.lines().filter(|line| line.starts_with("```")).collect();
     assert!(fences.chunks(2).all(|pair| pair == ["```console", "```"]), "{fences:?}");
-    assert!(text("README.md").contains("(docs/protocols.md)"), "the README leads to it");
+    assert!(text("README.md").contains("(docs/reference/protocols.md)"), "the README leads to it");
 }
 
 #[test]
 fn a_page_of_protocols_that_differs_from_the_files_fails() {
-    let page = text("docs/protocols.md");
+    let page = text("docs/reference/protocols.md");
     for (from, to) in [
         ("MESSAGE_TYPE: NEW\nRECEIVER", "MESSAGE_TYPE: REPLY\nRECEIVER"),
         ("status: in_progress\n$", "status: pending\n$"),
@@ -71,13 +71,13 @@ fn five_minutes_are_as_the_readme_shows_them() {
 
 #[test]
 fn the_first_dispatched_answer_is_as_the_page_shows_it() {
-    plays("docs/dispatch.md", &text("docs/dispatch.md"), 9);
+    plays("docs/guides/dispatcher.md", &text("docs/guides/dispatcher.md"), 9);
 }
 
 #[test]
 fn workflows_are_as_the_page_shows_them() {
-    let page = text("docs/workflows.md");
-    plays("docs/workflows.md", &page, 25);
+    let page = text("docs/guides/workflows.md");
+    plays("docs/guides/workflows.md", &page, 25);
     let fences: Vec<&str> = page.lines().filter(|line| line.starts_with("```")).collect();
     assert!(fences.chunks(2).all(|pair| pair == ["```console", "```"]), "{fences:?}");
     for (name, _) in postroom::workflow::templates::SHIPPED {
@@ -87,7 +87,7 @@ fn workflows_are_as_the_page_shows_them() {
 
 #[test]
 fn the_page_has_every_flow_and_nothing_that_is_not_run() {
-    let page = text("docs/flows.md");
+    let page = text("docs/start/agents.md");
     assert!(page.lines().count() <= 220, "{} lines", page.lines().count());
     let flows: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     assert_eq!(
@@ -101,12 +101,12 @@ fn the_page_has_every_flow_and_nothing_that_is_not_run() {
     }
     let fences: Vec<&str> = page.lines().filter(|line| line.starts_with("```")).collect();
     assert!(fences.chunks(2).all(|pair| pair == ["```console", "```"]), "{fences:?}");
-    assert!(text("README.md").contains("(docs/flows.md)"), "the README leads to it");
+    assert!(text("README.md").contains("(docs/start/agents.md)"), "the README leads to it");
 }
 
 #[test]
 fn a_page_that_differs_from_the_program_fails() {
-    let page = text("docs/flows.md");
+    let page = text("docs/start/agents.md");
     for (from, to) in [
         ("queued a73054b9 for bob", "delivered a73054b9 for bob"),
         ("alice urgent: The build", "alice: The build"),

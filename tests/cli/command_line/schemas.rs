@@ -119,7 +119,7 @@ fn indented(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn every_command_of_the_overview_is_in_the_table() {
     let overview = TestRoom::empty().bare([]).succeeds().out;
-    let page = std::fs::read_to_string(schemas::docs().join("json.md")).unwrap();
+    let page = std::fs::read_to_string(schemas::docs().join("reference/json.md")).unwrap();
     let (mail, more) = overview.split_once("More:\n").unwrap();
     let mail = indented(mail).filter_map(|line| line.split(' ').next());
     let more = indented(more).take_while(|line| !line.starts_with("postroom"));

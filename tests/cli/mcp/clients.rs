@@ -1,5 +1,5 @@
 //! Clients that others wrote, as `cargo xtask test` installs them: the official Python client, the inspector, and the
-//! scenarios of the conformance suite that apply to a server of mail (docs/mcp.md says which do not, and why).
+//! scenarios of the conformance suite that apply to a server of mail (docs/reference/mcp.md says which do not, and why).
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Mailboxes that lie elsewhere (docs/format.md §9 to §12): what broke once.
+//! Mailboxes that lie elsewhere (docs/reference/format.md §9 to §12): what broke once.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Who passes for a person, and what only a person can say. docs/security.md has the table of these ways.
+//! Who passes for a person, and what only a person can say. docs/why/security.md has the table of these ways.
 
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,7 @@ fn what_an_agent_starts_is_stopped_while_the_agent_is_above_it() {
     }
 }
 
-/// What cannot be told from a person; docs/security.md says so.
+/// What cannot be told from a person; docs/why/security.md says so.
 #[test]
 fn what_has_left_its_agent_for_a_terminal_of_its_own_is_not_stopped() {
     let room = TestRoom::with(&["alice"]);

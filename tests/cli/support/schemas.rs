@@ -1,6 +1,6 @@
 //! The schemas of docs/schema/, held against what commands print.
 //!
-//! docs/json.md says which documents a command prints; the schema of each says what is in it. The schemas are for readers, who
+//! docs/reference/json.md says which documents a command prints; the schema of each says what is in it. The schemas are for readers, who
 //! ignore keys that they do not know, so they forbid no other keys; here a key that no schema names is a fault.
 
 use std::collections::BTreeSet;
@@ -16,13 +16,13 @@ pub(crate) fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")
 }
 
-/// What docs/json.md says is printed by the commands whose label fits, each document by its name.
+/// What docs/reference/json.md says is printed by the commands whose label fits, each document by its name.
 fn documents_of(fits: impl Fn(&str) -> bool) -> BTreeSet<String> {
-    let page = std::fs::read_to_string(docs().join("json.md")).unwrap();
+    let page = std::fs::read_to_string(docs().join("reference/json.md")).unwrap();
     let mut found = BTreeSet::new();
     for (labels, documents) in page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | ")) {
         if labels.split('`').any(&fits) {
-            let links = documents.split("(schema/").skip(1).filter_map(|rest| rest.split_once(".json)"));
+            let links = documents.split("(../schema/").skip(1).filter_map(|rest| rest.split_once(".json)"));
             found.extend(links.map(|(name, _)| name.to_owned()));
         }
     }
@@ -69,7 +69,7 @@ fn fitting(names: &BTreeSet<String>, what: &str, text: &str) -> String {
             faults => all.push(format!("{name}: {}", faults.join("; "))),
         }
     }
-    panic!("{what} printed no document that docs/json.md knows of it: {text}\n{}", all.join("\n"))
+    panic!("{what} printed no document that docs/reference/json.md knows of it: {text}\n{}", all.join("\n"))
 }
 
 /// How a document does not fit its schema, which must be one that every keyword of is understood.

@@ -1,4 +1,4 @@
-//! What people and scripts write by hand, as docs/protocols.md shows it: where a file goes, and what is in it.
+//! What people and scripts write by hand, as docs/reference/protocols.md shows it: where a file goes, and what is in it.
 
 use crate::p_model::step::{Protocol, Who, chosen_id, protocol, workspace_of};
 

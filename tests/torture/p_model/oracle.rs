@@ -2,7 +2,7 @@
 //!
 //! It keeps for each copy of a message who has it and in which of four states, whatever the protocol: unread, held,
 //! done, failed. [`Oracle::apply`] says which exit codes a step may end with and changes the copies as
-//! docs/format.md says (§4.4 a given id, §5 consumption, §9.3 carrying over, §10.3 and §11.3 how the other protocols
+//! docs/reference/format.md says (§4.4 a given id, §5 consumption, §9.3 carrying over, §10.3 and §11.3 how the other protocols
 //! differ); a step that makes no sense in this state is `None` and is left out, so histories can be shortened freely.
 //! A copy that was written by hand may not be carried over before somebody looks: it is *late* until then, and only
 //! judged afterwards.

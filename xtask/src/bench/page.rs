@@ -1,4 +1,4 @@
-//! The page docs/benchmarks.md: the table of the last recorded run between two markers, the rest written by people.
+//! The page docs/why/benchmarks.md: the table of the last recorded run between two markers, the rest written by people.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -26,8 +26,8 @@ machine to machine and from minute to minute: read the ratios. `cargo xtask benc
 ";
 
 pub(crate) fn write(repo: &Repo, table: &Table) -> Result<(), String> {
-    let path = repo.root.join("docs/benchmarks.md");
-    let told = |e: std::io::Error| format!("docs/benchmarks.md: {e}");
+    let path = repo.root.join("docs/why/benchmarks.md");
+    let told = |e: std::io::Error| format!("docs/why/benchmarks.md: {e}");
     let page = match fs::read_to_string(&path) {
         Err(e) if e.kind() == ErrorKind::NotFound => NEW.to_owned(),
         read => read.map_err(told)?,
@@ -38,7 +38,7 @@ pub(crate) fn write(repo: &Repo, table: &Table) -> Result<(), String> {
 
 /// The page with other text between the markers.
 fn replaced(page: &str, text: &str) -> Result<String, String> {
-    let none = || format!("docs/benchmarks.md has no {BEGIN} … {END}");
+    let none = || format!("docs/why/benchmarks.md has no {BEGIN} … {END}");
     let (before, rest) = page.split_once(BEGIN).ok_or_else(none)?;
     let (_, after) = rest.split_once(END).ok_or_else(none)?;
     Ok(format!("{before}{BEGIN}\n{}\n{END}{after}", text.trim_end()))

@@ -97,7 +97,7 @@ mod tests {
     fn four_hundred_lines_are_the_most() {
         assert!(found("src/post.rs", &lines(400)).is_empty());
         assert_eq!(found("src/post.rs", &lines(401)), [(401, "401 lines; at most 400".to_owned())]);
-        assert!(found("docs/format.md", &lines(401)).is_empty());
+        assert!(found("docs/reference/format.md", &lines(401)).is_empty());
     }
 
     #[test]
