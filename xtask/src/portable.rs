@@ -31,8 +31,10 @@ const TESTS: [(&str, &[&str]); 8] = [
     (
         "a terminal cannot be told from a later one, so none is bound",
         &[
-            "command_line::flows::five_minutes_are_as_the_readme_shows_them",
-            "command_line::flows::the_flows_are_as_the_page_shows_them",
+            "command_line::pages::five_minutes_are_as_the_readme_shows_them",
+            "command_line::pages::rooms_are_as_they_print",
+            "command_line::pages::start_agents_is_as_it_prints",
+            "command_line::pages::start_shell_is_as_it_prints",
             "rooms::everywhere::a_terminal_is_looked_for_as_well",
             "rooms::terminal_bound::it_is_bound_in_one_room_alone",
             "rooms::terminal_bound::the_last_setup_counts_and_the_same_again_changes_nothing",

@@ -2,11 +2,11 @@
 
 pub(crate) mod compose;
 pub(crate) mod demo;
-pub(crate) mod flows;
 pub(crate) mod help;
 pub(crate) mod json;
 pub(crate) mod json_life;
 pub(crate) mod log;
+pub(crate) mod pages;
 pub(crate) mod schemas;
 pub(crate) mod shell;
 pub(crate) mod shell_mixed;
