@@ -37,6 +37,8 @@ mod output;
 mod progress;
 mod prune;
 mod read;
+#[cfg(all(test, feature = "mcp"))]
+mod reference;
 mod reply;
 mod rooms;
 mod scene;

@@ -1,0 +1,62 @@
+//! The page docs/reference/verbs.md: the help of every verb, made from the table of verbs and compared with the page.
+
+use std::path::Path;
+
+use clap::Command;
+
+use super::{compact, verbs};
+
+const OPENING: &str = "# Verbs
+
+For people and agents who look up what a command takes. This page is what `postroom --help` and `postroom help VERB`
+print; tests make it from the table of verbs, so do not edit it (`VERBS=write cargo nextest run verbs` writes it
+anew). Exit codes are in [exit-codes.md](exit-codes.md), documents of `--json` in [json.md](json.md).
+
+";
+
+/// Wraps as where there is no terminal.
+const WIDTH: usize = 100;
+
+fn block(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().map(str::trim_end).collect();
+    format!("```text\n{}\n```\n", lines.join("\n"))
+}
+
+/// The help of a command as `help` prints it, and behind it the options of every verb.
+fn help(command: Command, name: &str) -> (String, String) {
+    let text = compact(command).bin_name(name).term_width(WIDTH).render_help().to_string();
+    match text.split_once("\nEverywhere:\n") {
+        Some((own, everywhere)) => (own.to_owned(), everywhere.to_owned()),
+        None => (text, String::new()),
+    }
+}
+
+/// Adds the section of a command, and those of its subcommands.
+fn add(page: &mut String, command: &Command, name: &str) {
+    let (own, _) = help(command.clone(), &format!("postroom {name}"));
+    page.push_str(&format!("\n## {name}\n{}", block(&own)));
+    for inside in command.get_subcommands().filter(|inside| inside.get_name() != "help") {
+        add(page, inside, &format!("{name} {}", inside.get_name()));
+    }
+}
+
+fn page() -> String {
+    let mut shown: Vec<_> = verbs::VERBS.iter().filter(|e| e.group != verbs::Group::Hidden).collect();
+    shown.sort_by_key(|entry| entry.name);
+    let (_, everywhere) = help((shown[0].command)(), shown[0].name);
+    let mut page = format!("{OPENING}{}\n## Everywhere\n{}", block(&verbs::overview()), block(&everywhere));
+    for entry in shown {
+        add(&mut page, &(entry.command)(), entry.name);
+    }
+    page
+}
+
+#[test]
+fn the_page_of_verbs_is_that_of_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/verbs.md");
+    if std::env::var_os("VERBS").is_some() {
+        std::fs::write(&path, page()).unwrap();
+    }
+    let is_same = std::fs::read_to_string(path).unwrap_or_default() == page();
+    assert!(is_same, "docs/reference/verbs.md is not that of the table: VERBS=write cargo nextest run verbs");
+}
