@@ -1,6 +1,7 @@
 //! Links inside the repository: the file is there, and so is the heading that the anchor names.
 //!
-//! Looked at are the pages at the root and below `docs/`. Links to the outside are not followed.
+//! Looked at are the pages at the root and below `docs/`, and what comments and hints in `src/` name as `docs/PAGE.md`. Links
+//! to the outside are not followed.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,24 @@ pub(super) fn findings(files: &[File]) -> Vec<Finding> {
             }
         }
     }
+    for file in files.iter().filter(|file| file.path.starts_with("src/")) {
+        for (number, line) in file.lines() {
+            for page in named_pages(line).filter(|page| !known.contains_key(page)) {
+                findings.push(Finding::new(file, number, format!("there is no `{page}`")));
+            }
+        }
+    }
     findings
+}
+
+/// The pages that a line of source names by their path.
+fn named_pages(line: &str) -> impl Iterator<Item = &str> {
+    line.match_indices("docs/").filter_map(|(start, _)| {
+        let rest = &line[start..];
+        rest.find(".md")
+            .map(|end| &rest[..end + ".md".len()])
+            .filter(|page| !page.contains(char::is_whitespace))
+    })
 }
 
 fn resolve(page: &File, target: &str, known: &BTreeMap<&str, &File>) -> Result<(), String> {
@@ -119,6 +137,20 @@ mod tests {
         assert!(found("````md\n```\n[it](x.md)\n```\n````\n").is_empty());
         assert_eq!(found("```\n```\n[it](x.md)\n"), [3]);
         assert_eq!(found("`code` [it](x.md) `code`\n"), [1]);
+    }
+
+    #[test]
+    fn a_page_that_source_names_is_there() {
+        let found = |line: &str| {
+            let files = [("docs/reference/format.md", "# Format\n"), ("src/lib.rs", line)];
+            findings(&files.map(|(path, text)| File::new(path, text))).len()
+        };
+        for line in ["//! docs/reference/format.md §1\n", "// docs/ and README.md\n", "\"docs/schema\"\n"] {
+            assert_eq!(found(line), 0, "{line}");
+        }
+        for line in ["//! docs/format.md §1\n", "\"(docs/reference/formats.md)\"\n"] {
+            assert_eq!(found(line), 1, "{line}");
+        }
     }
 
     #[test]
