@@ -121,7 +121,7 @@ impl Verb for RunsOf {
         let fitting: Vec<_> = ids.iter().filter(fits).filter_map(|id| runs.get(id).ok().flatten()).collect();
         let [run] = fitting.as_slice() else {
             let why = format!("{} runs are called `{}`", fitting.len(), visible::clip(wanted, 60));
-            return Err(Fail::told(Failure::Unknown, why, "postroom runs lists them"));
+            return Err(Fail::unknown(why, "postroom runs lists them"));
         };
         let (out, err) = runs.output(&run.id, 64 * 1024 * 1024)?;
         let (out, err) =

@@ -107,8 +107,7 @@ fn gate(post: &Post, wanted: &str) -> Result<(String, Ask), Fail> {
     let wanted = visible::clip(wanted, 80);
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => Err(Fail::told(
-            Failure::Unknown,
+        0 => Err(Fail::unknown(
             format!("nothing called `{wanted}` waits for your approval"),
             "postroom workflow list shows the runs; postroom --as user check the requests",
         )),
@@ -154,10 +153,9 @@ pub(super) fn answers(
     let Some(ask) = asked.into_iter().find(|ask| ask.id == *request) else { return Ok(()) };
     match &ask.kind {
         AskKind::Approval { body, .. } if body.trim() == shown.trim() => Ok(post.say(&ask.id, run, answer)?),
-        _ => Err(Fail::told(
-            Failure::Refused,
+        _ => Err(Fail::refused(
             format!("this message is not what the run {run} asks"),
-            &format!("postroom approve {request} shows what it asks"),
+            format!("postroom approve {request} shows what it asks"),
         )),
     }
 }

@@ -152,10 +152,7 @@ impl Verb for GiveUp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let reason = visible::line(self.reason.trim());
         if reason.is_empty() {
-            return Err(Fail::Usage(
-                "the reason is empty".into(),
-                vec!["--reason TEXT; the sender reads it".into()],
-            ));
+            return Err(Fail::usage("the reason is empty", "--reason TEXT; the sender reads it"));
         }
         end(context, &self.token, "failed", |post, me| {
             let told = post.fail(me, &post.held(me, &self.token)?, &reason)?;

@@ -11,7 +11,6 @@ use super::text::Text;
 use crate::mailbox::Dir;
 use crate::message::compose::{self, Parts};
 use crate::message::{Priority, Protocol};
-use crate::post::Failure;
 use crate::random;
 use crate::settings::Limits;
 
@@ -82,8 +81,7 @@ impl Verb for Compose {
             step: self.step,
         };
         let made = compose::compose(self.protocol, &parts, context.clock().now(), random::bytes());
-        let message =
-            made.map_err(|e| Fail::told(Failure::Refused, e.to_string(), "postroom help compose"))?;
+        let message = made.map_err(|e| Fail::refused(e.to_string(), "postroom help compose"))?;
         match &self.output {
             Some(path) => write(path, &message),
             None => {
@@ -96,9 +94,7 @@ impl Verb for Compose {
 
 /// Writes a new file, whole or not at all. Never replaces an existing one.
 fn write(path: &Path, message: &str) -> Result<(), Fail> {
-    let refuse = |why: &str| {
-        Fail::told(Failure::Refused, format!("{}: {why}", path.display()), "--output takes a new file")
-    };
+    let refuse = |why: &str| Fail::refused(format!("{}: {why}", path.display()), "--output takes a new file");
     let name =
         path.file_name().and_then(|name| name.to_str()).ok_or_else(|| refuse("not the name of a file"))?;
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -114,7 +114,7 @@ impl Context {
         if let Some(bound) = bound.filter(|bound| !self.is_room_named() && *bound != located.root) {
             let (bound, own) = (bound.display(), self.room_shown());
             let why = format!("this session's mail is in {bound}, and this project's room is {own}");
-            return Err(Fail::told(Failure::Refused, why, "choose one: --room NAME or --root DIR"));
+            return Err(Fail::refused(why, "choose one: --room NAME or --root DIR"));
         }
         Ok(for_good(Post::open(&self.root, self.caller(), self.clock())?))
     }

@@ -157,10 +157,9 @@ impl Dispatch {
             if !staff.agents.iter().any(|(agent, _)| agent.name == *name) {
                 let hidden = staff.untrusted.iter().filter(|left| left.name == *name);
                 if let Some((what, command)) = left_out(hidden).pop() {
-                    return Err(Fail::told(Failure::Unknown, what, &command));
+                    return Err(Fail::unknown(what, command));
                 }
-                return Err(Fail::told(
-                    Failure::Unknown,
+                return Err(Fail::unknown(
                     format!("no agent is configured for `{}`", visible::clip(name, 60)),
                     "postroom agents lists those that are configured; docs/guides/dispatcher.md shows how",
                 ));
@@ -191,7 +190,7 @@ impl Dispatch {
                 },
                 |(_, command)| command,
             );
-            return Err(Fail::told(Failure::Unknown, "no agent can be started", &hint));
+            return Err(Fail::unknown("no agent can be started", hint));
         }
         Ok(chosen)
     }
@@ -294,7 +293,7 @@ impl Verb for Supervise {
                 Some((what, command)) => format!("{what}: {command}"),
                 None => "it is not configured any more, or has no mailbox".to_owned(),
             };
-            return Err(Fail::told(Failure::Unknown, why, "postroom agents lists them"));
+            return Err(Fail::unknown(why, "postroom agents lists them"));
         };
         let me = post.other(&id)?;
         equip(&ThisProcess, &context.root, &mut agent, &me);

@@ -15,9 +15,7 @@ use crate::view::answer::{Error, Wrong};
 #[derive(Debug)]
 pub(super) enum Fail {
     Post(post::Error),
-    /// A mistake on the command line that the parser could not see.
-    Usage(String, Vec<String>),
-    /// A refusal or failure of the view itself.
+    /// A refusal or failure of the view itself, with hints.
     Told(Failure, String, Vec<String>),
     /// Standard output could not be written.
     Output(io::Error),
@@ -51,8 +49,25 @@ impl From<staff::Error> for Fail {
 }
 
 impl Fail {
-    pub(super) fn told(code: Failure, message: impl Into<String>, hint: &str) -> Self {
-        Self::Told(code, message.into(), vec![hint.to_owned()])
+    pub(super) fn told(code: Failure, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Told(code, message.into(), vec![hint.into()])
+    }
+
+    pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::told(Failure::Refused, message, hint)
+    }
+
+    pub(super) fn unknown(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::told(Failure::Unknown, message, hint)
+    }
+
+    pub(super) fn not_done(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::told(Failure::NotDone, message, hint)
+    }
+
+    /// A mistake on the command line that the parser could not see.
+    pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::told(Failure::Usage, message, hint)
     }
 }
 
@@ -67,7 +82,6 @@ pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCod
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Fail::Code(code)) => exit(code),
-        Err(Fail::Usage(message, hints)) => say(Failure::Usage, &message, &hints, json),
         Err(Fail::Told(code, message, hints)) => say(code, &message, &hints, json),
         // The work is done; only the receipt is lost, and the exit code reports the work.
         Err(Fail::Output(e)) if context.done => {

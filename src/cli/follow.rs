@@ -16,7 +16,7 @@ use super::staff;
 use crate::dispatch::dispatcher::{Dispatcher, Wanted};
 use crate::message::visible;
 use crate::name::MailboxId;
-use crate::post::{Failure, Post};
+use crate::post::Post;
 use crate::staff::{Staff, left_out};
 use crate::view;
 use crate::workflow::carrier::{Carried, Carrier, Carrying, look_at};
@@ -62,7 +62,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     let dispatcher = Dispatcher::new(post, agents)?;
     let (stop, own) = (dispatcher.stop_handle(), dispatcher.stop_handle());
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
-        .map_err(|e| Fail::told(Failure::NotDone, e.to_string(), "try again"))?;
+        .map_err(|e| Fail::not_done(e.to_string(), "try again"))?;
     std::thread::spawn(move || signals.forever().for_each(|_| stop.stop()));
     let is_drawn = context.output.terminal && !context.output.quiet;
     let wanted = Wanted { watch: true, limit: None, parallel, progress: is_drawn, followed: true };
@@ -114,7 +114,7 @@ pub(super) fn must_be_staffed(post: &Post, agents: &[(String, MailboxId)]) -> Re
     for (name, id) in staff.without_program(agents) {
         if let Some((what, command)) = left_out(staff.untrusted_for(id)).pop() {
             let why = format!("no program is started for `{}`: {what}", visible::line(name));
-            return Err(Fail::told(Failure::Refused, why, &command));
+            return Err(Fail::refused(why, command));
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ use super::{Globals, Verb, surroundings};
 use crate::agents::answer::{self, Input};
 use crate::agents::notice;
 use crate::agents::programs::{self, Event, Program, Wake};
-use crate::post::{Attached, Me, News, Post};
+use crate::post::{Attached, Failure, Me, News, Post};
 use crate::session::Session;
 use crate::session::told::Mark;
 use crate::surroundings::{agent_process, is_attended};
@@ -63,7 +63,7 @@ fn run(_: &Entry, arguments: Vec<OsString>) -> ExitCode {
             Err(e) => quietly(&e.to_string()),
         },
         Err(Fail::Post(e)) => quietly(&e.to_string()),
-        Err(Fail::Told(_, why, _) | Fail::Usage(why, _)) => quietly(&why),
+        Err(Fail::Told(_, why, _)) => quietly(&why),
         Err(Fail::Output(e)) => quietly(&e.to_string()),
         Err(Fail::Code(_)) => ExitCode::SUCCESS,
     }
@@ -85,7 +85,7 @@ impl Hook {
     /// Prints the answer. Returns whether to wake the session.
     fn answer(&self, context: &mut Context) -> Result<bool, Fail> {
         let input = Input::parse(&read());
-        let usage = |what: &str| Fail::Usage(format!("there is no {what}"), vec![]);
+        let usage = |what: &str| Fail::Told(Failure::Usage, format!("there is no {what}"), vec![]);
         let program = programs::find(&self.program).ok_or_else(|| usage("such program"))?;
         let event = Event::parse(&self.event).ok_or_else(|| usage("such event"))?;
         // Checked first: otherwise the session would be held endlessly.

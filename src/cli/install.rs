@@ -74,11 +74,7 @@ impl InstallScope {
         // The files of the project and of the user would be the same.
         if is_home(&project)? {
             let why = "your home directory is no project";
-            return Err(Fail::told(
-                Failure::Refused,
-                why,
-                "go to a project's directory, or leave out --project",
-            ));
+            return Err(Fail::refused(why, "go to a project's directory, or leave out --project"));
         }
         Ok(Some(project))
     }
@@ -101,8 +97,8 @@ fn is_there(path: &Path) -> Result<bool, Fail> {
 /// Finds a program by its word.
 pub(super) fn program(word: &str) -> Result<&'static Program, Fail> {
     programs::find(word).ok_or_else(|| {
-        let hint = format!("one of {}", known());
-        Fail::Usage(format!("there is no program `{}`", visible::clip(word, 40)), vec![hint])
+        let why = format!("there is no program `{}`", visible::clip(word, 40));
+        Fail::usage(why, format!("one of {}", known()))
     })
 }
 
@@ -115,17 +111,17 @@ impl From<ledger::Error> for Fail {
         let hint = match e {
             ledger::Error::Disk(mailbox::Error::Content { .. }) => {
                 let hint = "compare it with the file, which was left as it is; then run this again";
-                return Self::told(Failure::NotDone, why, hint);
+                return Self::not_done(why, hint);
             }
             ledger::Error::Disk(source) => match post::Error::from(source).code() {
-                Failure::NotDone => return Self::told(Failure::NotDone, why, AGAIN),
+                Failure::NotDone => return Self::not_done(why, AGAIN),
                 _ => "nothing was changed there",
             },
             ledger::Error::Record { .. } => "move it away; what it kept of that file can be read in it",
             ledger::Error::Settings { .. } => "correct the file first; it was left as it is",
             ledger::Error::Path { source, .. } => match Errno::from_io_error(&source) {
                 Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => "it was left as it is",
-                _ => return Self::told(Failure::NotDone, why, AGAIN),
+                _ => return Self::not_done(why, AGAIN),
             },
             ledger::Error::NotText { .. } => "it was left as it is",
             ledger::Error::ReadOnly { .. } => {
@@ -133,7 +129,7 @@ impl From<ledger::Error> for Fail {
             }
             ledger::Error::NotOurs { .. } => "--replace takes its place; `uninstall` puts it back",
         };
-        Self::told(Failure::Refused, why, hint)
+        Self::refused(why, hint)
     }
 }
 
@@ -141,11 +137,7 @@ impl Verb for Install {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         if cfg!(not(feature = "mcp")) {
             let why = "this build has no MCP server, and that is a part of what is installed";
-            return Err(Fail::told(
-                Failure::Refused,
-                why,
-                "build it with the feature `mcp`, which is on by default",
-            ));
+            return Err(Fail::refused(why, "build it with the feature `mcp`, which is on by default"));
         }
         let project = self.place.project()?;
         if self.check {
@@ -170,7 +162,7 @@ impl Verb for Install {
                 "{} is not installed: no `{}` on the search path and no {config}",
                 spec.title, spec.word
             );
-            return Err(Fail::told(Failure::Unknown, why, "install it first"));
+            return Err(Fail::unknown(why, "install it first"));
         }
         let ledger = Ledger::open(&surroundings::state()?)?;
         let _lock = ledger.lock()?;

@@ -5,6 +5,7 @@ use clap::Args;
 use super::context::Context;
 use super::fail::Fail;
 use super::{Verb, verbs};
+use crate::post::Failure;
 
 /// Print the man page of postroom or of one command
 #[derive(Debug, Args)]
@@ -22,7 +23,8 @@ impl Verb for Man {
                     .display_name(format!("postroom-{name}"))
                     .bin_name(format!("postroom {name}")),
                 None => {
-                    return Err(Fail::Usage(format!("there is no command `{name}`"), verbs::nearest(name)));
+                    let why = format!("there is no command `{name}`");
+                    return Err(Fail::Told(Failure::Usage, why, verbs::nearest(name)));
                 }
             },
         };

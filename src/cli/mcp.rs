@@ -12,7 +12,6 @@ use super::surroundings;
 use crate::hex;
 use crate::mailbox::Dir;
 use crate::mcp::{self, Desk, HttpBinding};
-use crate::post::Failure;
 use crate::random;
 use crate::view::answer::Listening;
 
@@ -44,16 +43,14 @@ impl Verb for Mcp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         if self.http.is_some() && !context.is_room_named() {
             // Its clients can be anywhere, so its working directory says nothing about them.
-            let hint = "postroom --room main mcp --http; postroom rooms lists them".to_owned();
-            return Err(Fail::Usage("--http needs a room: --room NAME".to_owned(), vec![hint]));
+            let hint = "postroom --room main mcp --http; postroom rooms lists them";
+            return Err(Fail::usage("--http needs a room: --room NAME", hint));
         }
         context.must_stay_in_place()?;
         // A client of a server is a program.
         let caller = crate::post::Caller { by_agent: true, terminal: false, ..context.caller() };
         let (room, clock) = (context.locate()?, context.clock());
-        let failed = |e: std::io::Error| {
-            Fail::told(Failure::NotDone, format!("the server ended: {e}"), "start it again")
-        };
+        let failed = |e: std::io::Error| Fail::not_done(format!("the server ended: {e}"), "start it again");
         let Some(address) = &self.http else {
             return mcp::serve_stdio(Desk::for_one(room, caller, clock)).map_err(failed);
         };
@@ -82,18 +79,15 @@ impl Mcp {
             Err(_) if !address.contains(':') => format!("{address}:0"),
             Err(_) => address.to_owned(),
         };
-        let wrong = |why: String| {
-            Fail::Usage(format!("--http {address}: {why}"), vec!["--http 127.0.0.1:8025".to_owned()])
-        };
-        let at: Vec<SocketAddr> = full.to_socket_addrs().map_err(|e| wrong(e.to_string()))?.collect();
+        let wrong = |why| Fail::usage(format!("--http {address}: {why}"), "--http 127.0.0.1:8025");
+        let at: Vec<SocketAddr> = full.to_socket_addrs().map_err(wrong)?.collect();
         if !self.expose && !at.iter().all(|at| at.ip().is_loopback()) {
-            let hint = "--expose listens there anyway, without encryption".to_owned();
             let why = format!("{address} is not loopback: other machines could reach it");
-            return Err(Fail::Told(Failure::Refused, why, vec![hint]));
+            return Err(Fail::refused(why, "--expose listens there anyway, without encryption"));
         }
         TcpListener::bind(at.as_slice()).map_err(|e| {
             let hint = "--http alone takes a free port";
-            Fail::told(Failure::NotDone, format!("cannot listen at {address}: {e}"), hint)
+            Fail::not_done(format!("cannot listen at {address}: {e}"), hint)
         })
     }
 }

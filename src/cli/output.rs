@@ -8,7 +8,6 @@ use anstyle::{AnsiColor, Style};
 
 use super::fail::Fail;
 use crate::message::visible;
-use crate::post::Failure;
 use crate::view::answer::Text;
 use crate::view::{Document, Versioned};
 
@@ -120,7 +119,7 @@ impl Output {
             return Ok(());
         }
         let what = "standard output is closed or /dev/null, so nothing can be shown";
-        Err(Fail::told(Failure::NotDone, what, instead))
+        Err(Fail::not_done(what, instead))
     }
 
     /// Whether what is written can be seen by anyone: a closed standard output is /dev/null by now.

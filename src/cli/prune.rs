@@ -68,7 +68,7 @@ impl Verb for Prune {
                 "postroom names shows who exists".into(),
                 "postroom prune NAME, or postroom prune --archived 30d".into(),
             ];
-            return Err(Fail::Usage("name a mailbox, or use --archived".into(), hints));
+            return Err(Fail::Told(Failure::Usage, "name a mailbox, or use --archived".into(), hints));
         }
         let wanted = Wanted {
             mailboxes: self.names.clone(),
@@ -179,7 +179,7 @@ impl Prune {
             (true, _) => Err(context.nothing("the trash is empty")),
             (false, true) => Ok(()),
             (false, false) if context.output.json => Err(Fail::Code(Failure::Refused)),
-            (false, false) => Err(Fail::told(Failure::Refused, "nothing was removed", "--yes does it")),
+            (false, false) => Err(Fail::refused("nothing was removed", "--yes does it")),
         }
     }
 
@@ -207,7 +207,7 @@ impl Prune {
             (true, _) => Err(context.nothing("nothing is old enough")),
             (false, true) => Ok(()),
             (false, false) if context.output.json => Err(Fail::Code(Failure::Refused)),
-            (false, false) => Err(Fail::told(Failure::Refused, "nothing was removed", "--yes does it")),
+            (false, false) => Err(Fail::refused("nothing was removed", "--yes does it")),
         }
     }
 }

@@ -148,7 +148,7 @@ fn list(context: &mut Context, rooms: &Rooms) -> Result<(), Fail> {
 fn relink(context: &mut Context, rooms: &Rooms, name: &str, path: &std::path::Path) -> Result<(), Fail> {
     let unknown = |name: &str| {
         let why = format!("there is no room `{}`", visible::clip(name, 60));
-        Fail::told(Failure::Unknown, why, "postroom rooms lists them")
+        Fail::unknown(why, "postroom rooms lists them")
     };
     let name = RoomName::parse(name).map_err(|_| unknown(name))?;
     if !rooms.names()?.contains(&name) {
@@ -156,10 +156,10 @@ fn relink(context: &mut Context, rooms: &Rooms, name: &str, path: &std::path::Pa
     }
     let path = surroundings::whole_path(path)?;
     let repository = Repository::around(&path, None)
-        .map_err(|e| Fail::told(Failure::Refused, e.to_string(), "correct it first"))?
+        .map_err(|e| Fail::refused(e.to_string(), "correct it first"))?
         .ok_or_else(|| {
             let why = format!("there is no repository at {}", path.display());
-            Fail::told(Failure::Unknown, why, "name a directory of the repository")
+            Fail::unknown(why, "name a directory of the repository")
         })?;
     rooms.relink(&name, &repository)?;
     context.done = true;

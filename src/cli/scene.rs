@@ -11,7 +11,6 @@ use crate::agents::install_files::Site;
 use crate::agents::ledger::InstallOptions;
 use crate::agents::probe::{self, Said, Trust};
 use crate::agents::programs::{Program, Wake};
-use crate::post::Failure;
 use crate::surroundings::Environment;
 
 /// One program on this machine.
@@ -112,7 +111,7 @@ fn lasting_path() -> Result<PathBuf, Fail> {
         Ok(None) => "the file of this program was replaced or cannot be read".to_owned(),
         Err(e) => format!("the file of this program cannot be found: {e}"),
     };
-    Err(Fail::told(Failure::NotDone, why, "run it again, or put postroom on the search path"))
+    Err(Fail::not_done(why, "run it again, or put postroom on the search path"))
 }
 
 pub(super) fn said_shown(said: &Said) -> String {

@@ -92,8 +92,8 @@ impl Writing {
             self.field[..at].iter().any(|(other, _)| other == key).then(|| key.clone())
         };
         if let Some(key) = self.field.iter().enumerate().find_map(again) {
-            let hint = "one --field for each key".to_owned();
-            return Err(Fail::Usage(format!("the field `{key}` is given twice"), vec![hint]));
+            let why = format!("the field `{key}` is given twice");
+            return Err(Fail::usage(why, "one --field for each key"));
         }
         Ok(Letter {
             id: self.id.as_deref().map(|id| given("--id", id)).transpose()?,
@@ -143,10 +143,7 @@ impl Verb for Send {
         // `-` among the names usually means standard input, which is read anyway.
         let to: Vec<String> = self.to.into_iter().filter(|name| name != "-").collect();
         if to.is_empty() {
-            return Err(Fail::Usage(
-                "no recipient is given".into(),
-                vec!["postroom send NAME -m TEXT".into()],
-            ));
+            return Err(Fail::usage("no recipient is given", "postroom send NAME -m TEXT"));
         }
         for (index, name) in to.iter().enumerate().filter(|(_, name)| !name.starts_with('@')) {
             let bare = index > 0 && !self.writing.has_text();

@@ -56,11 +56,8 @@ impl Verb for Setup {
         let mut names = self.names.into_iter();
         let (name, more) = (names.next(), names.next());
         if let Some(more) = more {
-            let hint = "postroom setup --tree DIR AGENT... names several".to_owned();
-            return Err(Fail::Usage(
-                format!("one name, and then `{}`", visible::clip(&more, 60)),
-                vec![hint],
-            ));
+            let why = format!("one name, and then `{}`", visible::clip(&more, 60));
+            return Err(Fail::usage(why, "postroom setup --tree DIR AGENT... names several"));
         }
         let post = context.post_or_new()?;
         let workspace = self.workspace.map(|dir| surroundings::whole_path(&dir)).transpose()?;

@@ -46,11 +46,7 @@ impl Verb for Spawn {
         post.check_letter(&letter)?;
         if in_window && surroundings::on_path(program.word).is_none() {
             let why = format!("{} is not installed: no `{}` on the search path", program.title, program.word);
-            return Err(Fail::told(
-                Failure::Unknown,
-                why,
-                "install it first; --print only prints the command",
-            ));
+            return Err(Fail::unknown(why, "install it first; --print only prints the command"));
         }
         let child =
             post.setup(&NewMailbox { name: Some(self.name), child: true, ..NewMailbox::default() })?;

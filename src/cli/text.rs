@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::fail::Fail;
 use super::output::note;
-use crate::post::{Error, Failure};
+use crate::post::Error;
 
 /// The source of the text.
 #[derive(Debug, Args)]
@@ -44,11 +44,7 @@ pub(super) fn from_path(path: &Path, limit: u64) -> Result<String, Fail> {
         return from_stdin(limit);
     }
     let fault = |e: io::Error| {
-        Fail::told(
-            Failure::Refused,
-            format!("cannot read {}: {e}", path.display()),
-            "--file takes a readable file",
-        )
+        Fail::refused(format!("cannot read {}: {e}", path.display()), "--file takes a readable file")
     };
     let file = std::fs::File::open(path).map_err(fault)?;
     read_all(&file, limit)?.map_err(fault)
@@ -58,9 +54,8 @@ fn from_stdin(limit: u64) -> Result<String, Fail> {
     if io::stdin().is_terminal() {
         note("Type the message; end it with Ctrl-D on a line of its own.");
     }
-    read_all(io::stdin().lock(), limit)?.map_err(|e| {
-        Fail::told(Failure::NotDone, format!("cannot read standard input: {e}"), "-m TEXT or --file FILE")
-    })
+    read_all(io::stdin().lock(), limit)?
+        .map_err(|e| Fail::not_done(format!("cannot read standard input: {e}"), "-m TEXT or --file FILE"))
 }
 
 fn read_all(source: impl Read, limit: u64) -> Result<io::Result<String>, Fail> {

@@ -71,11 +71,7 @@ impl Shared {
                         |part| format!("`{part}` in shared/{file}"),
                     );
                     let hint = "postroom tree shared get lists the files";
-                    return Err(Fail::told(
-                        Failure::Unknown,
-                        format!("there is no {}", visible::clip(&what, 120)),
-                        hint,
-                    ));
+                    return Err(Fail::unknown(format!("there is no {}", visible::clip(&what, 120)), hint));
                 };
                 match context.output.json {
                     true => {

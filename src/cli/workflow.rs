@@ -135,7 +135,7 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
                 .trim_end()
                 .to_owned()
         });
-        Fail::Usage(wrong.join("\n"), known.collect())
+        Fail::Told(Failure::Usage, wrong.join("\n"), known.collect())
     })?;
     let post = context.project_post()?;
     if follows {
@@ -200,19 +200,17 @@ fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
     }
     match status {
         Status::Completed => Ok(()),
-        Status::InProgress => Err(Fail::told(
-            Failure::NotDone,
+        Status::InProgress => Err(Fail::not_done(
             format!("the run {run} is not over"),
-            &format!("postroom dispatch carries it on; postroom workflow show {run}"),
+            format!("postroom dispatch carries it on; postroom workflow show {run}"),
         )),
         Status::Failed | Status::Cancelled => {
             let failed = failed_step(post, run)?;
             let why = failed.as_ref().map(|(step, how)| format!(": {step} {how}")).unwrap_or_default();
             let from = failed.map_or_else(|| "STEP".to_owned(), |(step, _)| step);
-            Err(Fail::told(
-                Failure::NotDone,
+            Err(Fail::not_done(
                 format!("the run {run} is {}{why}", status.as_str()),
-                &format!("postroom workflow show {run}; postroom workflow retry {run} --from {from}"),
+                format!("postroom workflow show {run}; postroom workflow retry {run} --from {from}"),
             ))
         }
     }
@@ -230,12 +228,8 @@ fn failed_step(post: &Post, run: &str) -> Result<Option<(String, String)>, Fail>
 fn no_run(wanted: &str, fitting: &[String]) -> Fail {
     let wanted = visible::clip(wanted, 80);
     match fitting {
-        [] => Fail::told(
-            Failure::Unknown,
-            format!("there is no run `{wanted}`"),
-            "postroom workflow list shows them",
-        ),
-        several => Fail::told(Failure::Unknown, format!("`{wanted}` fits several runs"), &several.join(", ")),
+        [] => Fail::unknown(format!("there is no run `{wanted}`"), "postroom workflow list shows them"),
+        several => Fail::unknown(format!("`{wanted}` fits several runs"), several.join(", ")),
     }
 }
 
@@ -246,10 +240,9 @@ pub(super) fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record),
     let Some(runs) = runs else { return Err(no_run(wanted, &[])) };
     match runs.record(&id) {
         Some(record) => Ok((runs, id, record)),
-        None => Err(Fail::told(
-            Failure::NotDone,
+        None => Err(Fail::not_done(
             format!("the records of the run {id} cannot be read"),
-            &format!("its files are in {}", post.room().path().join(".workflows/runs").join(&id).display()),
+            format!("its files are in {}", post.room().path().join(".workflows/runs").join(&id).display()),
         )),
     }
 }
@@ -270,10 +263,9 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
         if follows {
             return end_of(context, post, &id);
         }
-        return Err(Fail::told(
-            Failure::NotDone,
+        return Err(Fail::not_done(
             format!("another process is carrying the run {id} on just now"),
-            &format!("postroom workflow show {id} tells how it stands"),
+            format!("postroom workflow show {id} tells how it stands"),
         ));
     };
     carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
@@ -289,7 +281,7 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
         Status::InProgress | Status::Completed => Ok(()),
         status => {
             let hint = format!("postroom workflow retry {id} --from STEP does it again from there");
-            Err(Fail::told(Failure::Refused, format!("the run {id} is {}", status.as_str()), &hint))
+            Err(Fail::refused(format!("the run {id} is {}", status.as_str()), hint))
         }
     }
 }
@@ -307,14 +299,14 @@ fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Re
         Err(start::Refused::NoStep(steps)) => {
             let Control::Retry(step) = &word else { return Err(Fail::Code(Failure::Refused)) };
             let why = format!("there is no step `{}`", visible::clip(step, 60));
-            return Err(Fail::told(Failure::Unknown, why, &format!("there are {}", steps.join(", "))));
+            return Err(Fail::unknown(why, format!("there are {}", steps.join(", "))));
         }
         Err(start::Refused::Stands(status)) => {
             let hint = match word {
                 Control::Cancel => "postroom workflow list shows what is in progress".to_owned(),
                 Control::Retry(_) => format!("postroom workflow cancel {id} ends it first"),
             };
-            return Err(Fail::told(Failure::Refused, format!("the run {id} is {}", status.as_str()), &hint));
+            return Err(Fail::refused(format!("the run {id} is {}", status.as_str()), hint));
         }
     }
     context.done = true;

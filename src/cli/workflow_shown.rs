@@ -135,7 +135,7 @@ fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail
     let Some(index) = engine.definition().step(step) else {
         let names: Vec<&str> = engine.definition().steps.iter().map(|step| step.name.as_str()).collect();
         let why = format!("there is no step `{}`", visible::clip(step, 60));
-        return Err(Fail::told(Failure::Unknown, why, &format!("there are {}", names.join(", "))));
+        return Err(Fail::unknown(why, format!("there are {}", names.join(", "))));
     };
     let texts: Vec<&str> =
         engine.steps()[index].items.iter().filter_map(|item| item.text.as_deref()).collect();

@@ -76,8 +76,7 @@ impl FoundWorkflow {
         let is_own = PLACES.iter().any(|place| inside.parent() == Some(Path::new(place)));
         // A link leads to bytes that the trust does not cover.
         if !is_own || file.is_symlink() {
-            return Err(Fail::told(
-                Failure::Refused,
+            return Err(Fail::refused(
                 format!("{} is no file among the workflows of a project", self.shown()),
                 "only what is covered by postroom trust is run: put it into .postroom/workflows/",
             ));
@@ -85,10 +84,9 @@ impl FoundWorkflow {
         if Trusted::of(&staff::store()?, &self.project).workflow(&inside.to_string_lossy(), &self.text) {
             return Ok(());
         }
-        Err(Fail::told(
-            Failure::Refused,
+        Err(Fail::refused(
             format!("the workflow `{}` of {project} is left alone until you have looked at it", self.name),
-            &format!("read {}, then postroom trust {project}", self.shown()),
+            format!("read {}, then postroom trust {project}", self.shown()),
         ))
     }
 }
@@ -103,18 +101,13 @@ pub(super) fn find(name: &str) -> Result<FoundWorkflow, Fail> {
     }
     if !reading::is_name(name) {
         if let Some(file) = misnamed(name) {
-            return Err(Fail::told(
-                Failure::Unknown,
+            return Err(Fail::unknown(
                 format!("there is no workflow `{}`: the file name is wrong", visible::clip(name, 60)),
-                &format!("rename {}: the name of a workflow is of a-z, 0-9, `-` and `_`", file.display()),
+                format!("rename {}: the name of a workflow is of a-z, 0-9, `-` and `_`", file.display()),
             ));
         }
         let hint = "the name of a workflow is of a-z, 0-9, `-` and `_`; postroom workflow list shows them";
-        return Err(Fail::told(
-            Failure::Unknown,
-            format!("there is no workflow `{}`", visible::clip(name, 60)),
-            hint,
-        ));
+        return Err(Fail::unknown(format!("there is no workflow `{}`", visible::clip(name, 60)), hint));
     }
     for project in above(&ThisProcess) {
         for place in PLACES {
@@ -140,8 +133,7 @@ pub(super) fn find(name: &str) -> Result<FoundWorkflow, Fail> {
             let project = project.unwrap_or_else(|| PathBuf::from("/"));
             Ok(FoundWorkflow { name: name.to_owned(), text: text.to_owned(), file: None, project })
         }
-        None => Err(Fail::told(
-            Failure::Unknown,
+        None => Err(Fail::unknown(
             format!("there is no workflow `{name}`"),
             "postroom workflow list shows them; a new one is .postroom/workflows/NAME.yaml",
         )),
@@ -190,15 +182,10 @@ pub(super) fn all() -> Vec<FoundWorkflow> {
 
 fn read(file: &Path) -> Result<String, Fail> {
     let wrong = |why: String| {
-        Fail::told(
-            Failure::Refused,
-            format!("{}: {why}", file.display()),
-            "a workflow is a YAML file of text",
-        )
+        Fail::refused(format!("{}: {why}", file.display()), "a workflow is a YAML file of text")
     };
     let metadata = std::fs::metadata(file).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Fail::told(
-            Failure::Unknown,
+        std::io::ErrorKind::NotFound => Fail::unknown(
             format!("there is no file {}", visible::line(&file.display().to_string())),
             "postroom workflow list shows the workflows there are; one is named without .yaml",
         ),
