@@ -107,14 +107,10 @@ impl Verb for RunsOf {
         let runs = Runs::open(post.room())?;
         let ids = runs.ids()?;
         let Some(wanted) = &self.id else {
-            let newest = ids[ids.len().saturating_sub(self.limit)..]
-                .iter()
-                .filter_map(|id| runs.get(id).ok().flatten());
-            let newest: Vec<_> = newest.collect();
-            match context.output.json {
-                true => context.output.json(&view::run::Runs::of(&newest)),
-                false => newest.iter().for_each(|run| context.output.line(&dispatch::line(run))),
-            }
+            let newest = ids[ids.len().saturating_sub(self.limit)..].iter();
+            let newest: Vec<_> = newest.filter_map(|id| runs.get(id).ok().flatten()).collect();
+            let document = view::run::Runs::of(&newest);
+            context.output.list(&document, &newest, |output, run| output.line(&dispatch::line(run)));
             return if newest.is_empty() { Err(context.nothing("no agent was started")) } else { Ok(()) };
         };
         let fits = |id: &&String| id.starts_with(wanted.as_str()) || id.ends_with(wanted.as_str());

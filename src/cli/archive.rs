@@ -6,7 +6,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use crate::mailbox::Folder;
-use crate::message::visible;
+use crate::message::{file_name, visible};
 use crate::view::send as view;
 
 /// Archive messages without reading them
@@ -52,8 +52,7 @@ fn file(
     for id in ids {
         let (found, moved) = post.move_to(&me, id, to)?;
         if !context.output.json && !context.output.quiet {
-            let short = crate::message::file_name::short(&found.name).unwrap_or(&found.name);
-            let short = visible::line(short);
+            let short = visible::line(file_name::short(&found.name).unwrap_or(&found.name));
             context.output.line(&format!("{} {short}", if moved { done } else { already }));
         }
         filed.push(view::Filed { file: found.name, moved });

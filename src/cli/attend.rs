@@ -104,18 +104,8 @@ fn wake(context: &mut Context, post: &Post, session: &Session, me: &Me) -> Resul
         note(&format!("postroom: {} was not woken: {}", visible::line(me.shown()), visible::clip(&why, 300)));
         return Ok(Some(false));
     }
-    match context.output.json {
-        true => {
-            let (woken, program, messages) = (me.shown(), session.program.as_str(), news.count);
-            context.output.json(&view::agents::Attend { woken, program, messages });
-        }
-        false if !context.output.quiet => context.output.line(&format!(
-            "woke {} ({}) for {}",
-            visible::line(me.shown()),
-            session.program,
-            news.count
-        )),
-        false => {}
-    }
+    let (woken, program, messages) = (me.shown(), session.program.as_str(), news.count);
+    let line = format!("woke {} ({program}) for {messages}", visible::line(woken));
+    context.output.receipt(&view::agents::Attend { woken, program, messages }, [line]);
     Ok(Some(true))
 }

@@ -93,7 +93,7 @@ impl Verb for Check {
             return Ok(());
         }
         mention_elsewhere(context, &me)?;
-        if context.output.json || self.count {
+        if self.count {
             return Err(Fail::Code(Failure::Nothing));
         }
         Err(context.nothing(&format!("no unread mail for {}", me.shown())))

@@ -13,7 +13,7 @@ use super::send::{Writing, tell};
 use super::shown::{self, Shown};
 use crate::mailbox::claim::Terms;
 use crate::message::visible;
-use crate::post::{Failure, Me, Outcome, Post, Told};
+use crate::post::{Me, Outcome, Post, Told};
 use crate::span;
 use crate::view::claim as view;
 
@@ -63,7 +63,6 @@ impl Verb for Claim {
         let Some(claimed) = claimed else {
             if context.output.json {
                 context.output.json(&view::Claim::NOTHING);
-                return Err(Fail::Code(Failure::Nothing));
             }
             return Err(context.nothing("nothing to claim"));
         };
@@ -179,12 +178,9 @@ fn end(
 
 fn told(context: &mut Context, word: &str, token: &str, terms: Option<&Terms>) -> Result<(), Fail> {
     let until = terms.map(|t| t.ends.as_str());
-    if context.output.json {
-        context.output.json(&view::ClaimState { token, state: word, until });
-    } else if !context.output.quiet {
-        let until = until.map(|u| format!(" until {u}")).unwrap_or_default();
-        context.output.line(&format!("{word} {token}{until}"));
-    }
+    let shown = until.map(|until| format!(" until {until}")).unwrap_or_default();
+    let line = format!("{word} {token}{shown}");
+    context.output.receipt(&view::ClaimState { token, state: word, until }, [line]);
     Ok(())
 }
 

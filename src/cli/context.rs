@@ -161,12 +161,6 @@ impl Context {
         }
     }
 
-    /// Ends a view of a tree that found nothing.
-    pub(super) fn nothing_in_tree(&mut self) -> Fail {
-        self.output.remark("nothing is finished");
-        Fail::Code(Failure::Nothing)
-    }
-
     /// The room of this command, for a document.
     pub(super) fn place(&self) -> RoomPlace {
         RoomPlace { room: self.room.clone(), root: self.root.display().to_string() }
@@ -180,7 +174,7 @@ impl Context {
         }
     }
 
-    /// Ends a verb that found nothing: silent for agents, a sentence with the room for people.
+    /// Ends a verb that found nothing: silent for agents and in JSON, a sentence with the room for people.
     pub(super) fn nothing(&mut self, sentence: &str) -> Fail {
         let room = self.room_shown();
         self.output.remark(&format!("{sentence}, room {room}"));

@@ -9,7 +9,7 @@ use super::output::{BOLD, note};
 use super::{header, names, surroundings};
 use crate::message::visible;
 use crate::post::{Caller, Checked, Error, Everywhere, Failure, Listed, Me, Names, Post};
-use crate::post::{Looked, There, Unread, line};
+use crate::post::{Looked, There, Unread};
 use crate::span;
 use crate::view::check::{CheckAll, WaitAll};
 use crate::view::names::NamesAll;
@@ -63,12 +63,7 @@ pub(super) fn names(context: &mut Context, which: &Names) -> Result<(), Fail> {
             let address = |listed: Listed| Listed { name: format!("{}@{room}", listed.name), ..listed };
             all.extend(what.into_iter().map(address));
         }
-        if any && context.output.terminal {
-            let now = context.clock().now();
-            names::table(&mut context.output, &all, now);
-        } else {
-            all.iter().for_each(|listed| context.output.line(&line::of_name(listed)));
-        }
+        names::show(context, &all);
     }
     end(context, &looked.failed, any, "nobody fits in any room")
 }

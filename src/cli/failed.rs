@@ -5,11 +5,11 @@ use clap::{Args, Subcommand};
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{CYAN, DIM, PLAIN, RED};
+use super::output::{CYAN, DIM, Output, PLAIN, RED};
 use super::shown::Shown;
 use crate::mailbox::Folder;
 use crate::message::{file_name, visible};
-use crate::post::{DeadLetter, Failure};
+use crate::post::DeadLetter;
 use crate::view::claim as view;
 
 /// Show dead letters, and retry them
@@ -41,38 +41,8 @@ impl Verb for Failed {
         match self.what {
             What::List => {
                 let letters = post.dead_letters(&me)?;
-                if context.output.json {
-                    context.output.json(&view::FailedList::of(&me, &letters));
-                }
-                if letters.is_empty() {
-                    return if context.output.json {
-                        Err(Fail::Code(Failure::Nothing))
-                    } else {
-                        Err(context.nothing("no dead letters"))
-                    };
-                }
-                if context.output.json {
-                    return Ok(());
-                }
-                for letter in &letters {
-                    let id = short(letter);
-                    let tries = letter.tries;
-                    let unreadable = |why: &String| format!("(unreadable: {why})");
-                    let subject = letter.envelope.as_ref().map_or_else(unreadable, |e| e.subject.clone());
-                    if context.output.terminal {
-                        let tries = format!("{tries} attempts");
-                        context.output.row(&[
-                            (CYAN, id),
-                            (DIM, tries),
-                            (RED, letter.reason().to_owned()),
-                            (PLAIN, subject),
-                        ]);
-                    } else {
-                        let (why, subject) = (visible::line(letter.reason()), visible::line(&subject));
-                        context.output.line(&format!("{id} attempts={tries} {why}: {subject}"));
-                    }
-                }
-                Ok(())
+                context.output.list(&view::FailedList::of(&me, &letters), &letters, show);
+                if letters.is_empty() { Err(context.nothing("no dead letters")) } else { Ok(()) }
             }
             What::Show { id } => {
                 let opened = post.open_in(&me, &id, Folder::Failed)?;
@@ -113,18 +83,20 @@ impl Verb for Failed {
                 }
                 let again = names.iter().map(|name| post.retry(&me, name)).collect::<Result<Vec<_>, _>>()?;
                 context.done = true;
-                if context.output.json {
-                    context.output.json(&view::FailedRetry { retried: again });
-                } else if !context.output.quiet {
-                    ids.iter()
-                        .for_each(|id| context.output.line(&format!("unread again {}", visible::line(id))));
-                }
+                let lines = ids.iter().map(|id| format!("unread again {}", visible::line(id)));
+                context.output.receipt(&view::FailedRetry { retried: again }, lines);
                 Ok(())
             }
         }
     }
 }
 
-fn short(letter: &DeadLetter) -> String {
-    visible::line(file_name::short(&letter.name).unwrap_or(&letter.name))
+fn show(output: &mut Output, letter: &DeadLetter) {
+    let id = visible::line(file_name::short(&letter.name).unwrap_or(&letter.name));
+    let (tries, why) = (letter.tries, letter.reason());
+    let unreadable = |why: &String| format!("(unreadable: {why})");
+    let subject = letter.envelope.as_ref().map_or_else(unreadable, |e| e.subject.clone());
+    let line = format!("{id} attempts={tries} {}: {}", visible::line(why), visible::line(&subject));
+    let tries = format!("{tries} attempts");
+    output.entry(&[(CYAN, id), (DIM, tries), (RED, why.to_owned()), (PLAIN, subject)], &line);
 }

@@ -6,7 +6,6 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use crate::message::visible;
-use crate::post::Failure;
 use crate::view;
 
 /// Named sets of mailboxes: `send @reviewers`; `@all` is everyone
@@ -44,18 +43,11 @@ impl Verb for Group {
         };
         let changed = !matches!(self.what, What::List);
         context.done = changed;
-        if context.output.json {
-            let nothing = groups.is_empty() && !changed;
-            context.output.json(&view::names::Groups::of(&groups));
-            return if nothing { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
-        }
-        if groups.is_empty() && !changed {
-            return Err(context.nothing("there are no groups"));
-        }
-        let shown = if context.output.quiet { &[][..] } else { &groups[..] };
-        for (name, members) in shown {
-            context.output.line(&format!("@{} {}", visible::line(name), visible::line(&members.join(" "))));
-        }
-        Ok(())
+        let lines = groups
+            .iter()
+            .map(|(name, members)| format!("@{} {}", visible::line(name), visible::line(&members.join(" "))));
+        context.output.receipt(&view::names::Groups::of(&groups), lines);
+        let nothing = groups.is_empty() && !changed;
+        if nothing { Err(context.nothing("there are no groups")) } else { Ok(()) }
     }
 }

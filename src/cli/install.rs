@@ -251,13 +251,8 @@ impl Verb for Uninstall {
             return Err(Fail::Code(Failure::Nothing));
         }
         context.done = true;
-        if context.output.json {
-            context.output.json(&view::Uninstall::of(spec.word, &done));
-        } else if !context.output.quiet {
-            done.iter().for_each(|(path, done)| {
-                context.output.line(&format!("{} {}", done.as_str(), path.display()))
-            });
-        }
+        let lines = done.iter().map(|(path, done)| format!("{} {}", done.as_str(), path.display()));
+        context.output.receipt(&view::Uninstall::of(spec.word, &done), lines);
         Ok(())
     }
 }

@@ -5,12 +5,11 @@ use clap::Args;
 use super::context::Context;
 use super::fail::Fail;
 use super::header::age;
-use super::output::{BOLD, DIM, GREEN, Output, PLAIN, YELLOW};
+use super::output::{BOLD, DIM, GREEN, PLAIN, YELLOW};
 use super::{Verb, everywhere};
-use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
 use crate::message::visible;
-use crate::post::{self, Failure, Listed, line};
+use crate::post::{self, Listed, line};
 use crate::view;
 
 /// Show who exists, what waits for them, and who is there
@@ -39,25 +38,23 @@ impl Verb for Names {
         let post = context.post()?;
         let narrowed = !which.patterns.is_empty() || which.about.is_some();
         let names = post.names(&which)?;
-        let now = context.clock().now();
         if context.output.json {
             context.output.json(&view::names::Names::of(context.place(), &names));
-            return if names.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
-        }
-        if names.is_empty() {
-            let sentence = if narrowed { "nobody here fits" } else { "nobody has a mailbox here" };
-            return Err(context.nothing(sentence));
-        }
-        if context.output.terminal {
-            table(&mut context.output, &names, now);
         } else {
-            names.iter().for_each(|listed| context.output.line(&line::of_name(listed)));
+            show(context, &names);
         }
-        Ok(())
+        let sentence = if narrowed { "nobody here fits" } else { "nobody has a mailbox here" };
+        if names.is_empty() { Err(context.nothing(sentence)) } else { Ok(()) }
     }
 }
 
-pub(super) fn table(output: &mut Output, names: &[Listed], now: Timestamp) {
+/// Shows names: as a table on a terminal, else as lines.
+pub(super) fn show(context: &mut Context, names: &[Listed]) {
+    let now = context.clock().now();
+    let output = &mut context.output;
+    if !output.terminal || names.is_empty() {
+        return names.iter().for_each(|listed| output.line(&line::of_name(listed)));
+    }
     let widest = |text: fn(&Listed) -> &str, title: usize| {
         names.iter().map(|listed| visible::columns(text(listed))).max().unwrap_or(0).max(title)
     };

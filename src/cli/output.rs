@@ -2,6 +2,7 @@
 //! error of the command and never a panic. Colour and alignment are for terminals; without one, text is
 //! plain and short.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -64,6 +65,46 @@ impl Output {
     /// Text that is the whole result of a command: as it is, or as one document.
     pub(super) fn result(&mut self, text: &str) {
         if self.json { self.json(&Text { text }) } else { self.text(text) }
+    }
+
+    /// What was done: one document, or lines that `--quiet` leaves out.
+    pub(super) fn receipt<L: AsRef<str>>(
+        &mut self,
+        document: &impl Document,
+        lines: impl IntoIterator<Item = L>,
+    ) {
+        if self.json {
+            self.json(document);
+        } else if !self.quiet {
+            lines.into_iter().for_each(|line| self.line(line.as_ref()));
+        }
+    }
+
+    /// A list: one document, or what `show` prints of each item.
+    pub(super) fn list<T>(
+        &mut self,
+        document: &impl Document,
+        items: &[T],
+        mut show: impl FnMut(&mut Self, &T),
+    ) {
+        if self.json {
+            return self.json(document);
+        }
+        items.iter().for_each(|item| show(self, item));
+    }
+
+    /// One entry of a list: cells on a terminal, else a line.
+    pub(super) fn entry(&mut self, cells: &[(Style, String)], line: &str) {
+        if self.terminal { self.row(cells) } else { self.line(line) }
+    }
+
+    /// Text that others wrote, with a newline at its end. A terminal gets no control characters.
+    pub(super) fn text_of_others(&mut self, text: &str) {
+        let shown = if self.terminal { Cow::Owned(visible::text(text)) } else { Cow::Borrowed(text) };
+        self.text(&shown);
+        if !shown.ends_with('\n') {
+            self.line("");
+        }
     }
 
     /// Cells on one line, two spaces between them, cut where the terminal ends.

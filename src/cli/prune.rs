@@ -105,19 +105,12 @@ impl Verb for Undo {
         let (post, me) = context.post_and_maybe_me()?;
         let Some(id) = &self.id else {
             let all = post.trashed()?;
-            if context.output.json {
-                context.output.json(&view::Trash::of(&all, None));
-            } else {
-                for bag in &all {
-                    let age = span::short(context.clock().now().since(bag.at));
-                    context.output.line(&format!("{} pruned {age} ago: {}", bag.id, contents(bag)));
-                }
-            }
-            return match all.is_empty() {
-                true if context.output.json => Err(Fail::Code(Failure::Nothing)),
-                true => Err(context.nothing("the trash is empty")),
-                false => Ok(()),
-            };
+            let now = context.clock().now();
+            context.output.list(&view::Trash::of(&all, None), &all, |output, bag| {
+                let age = span::short(now.since(bag.at));
+                output.line(&format!("{} pruned {age} ago: {}", bag.id, contents(bag)));
+            });
+            return if all.is_empty() { Err(context.nothing("the trash is empty")) } else { Ok(()) };
         };
         let name = self.name.as_deref().map(|name| {
             Name::parse(name).map_err(|why| Error::BadName { what: "the name", text: name.to_owned(), why })
@@ -125,11 +118,7 @@ impl Verb for Undo {
         let by = me.as_ref().map_or("", |me| me.id.as_str());
         let back = post.undo(by, id, name.transpose()?.as_ref(), &Workflows)?;
         context.done = true;
-        if context.output.json {
-            context.output.json(&view::Undo::of(&back));
-        } else if !context.output.quiet {
-            context.output.line(&format!("brought back {}", contents(&back)));
-        }
+        context.output.receipt(&view::Undo::of(&back), [format!("brought back {}", contents(&back))]);
         Ok(())
     }
 }
@@ -167,20 +156,10 @@ impl Prune {
             post.empty_trash()?;
             context.done = true;
         }
-        if context.output.json {
-            context.output.json(&view::Trash::of(&all, Some(self.yes)));
-        } else if !context.output.quiet {
-            let word = if self.yes { "removed" } else { "would remove" };
-            all.iter()
-                .for_each(|bag| context.output.line(&format!("{word} {} from the trash", contents(bag))));
-        }
-        match (all.is_empty(), self.yes) {
-            (true, _) if context.output.json => Err(Fail::Code(Failure::Nothing)),
-            (true, _) => Err(context.nothing("the trash is empty")),
-            (false, true) => Ok(()),
-            (false, false) if context.output.json => Err(Fail::Code(Failure::Refused)),
-            (false, false) => Err(Fail::refused("nothing was removed", "--yes does it")),
-        }
+        let word = if self.yes { "removed" } else { "would remove" };
+        let lines = all.iter().map(|bag| format!("{word} {} from the trash", contents(bag)));
+        context.output.receipt(&view::Trash::of(&all, Some(self.yes)), lines);
+        if all.is_empty() { Err(context.nothing("the trash is empty")) } else { end(context, self.yes) }
     }
 
     /// Reports what goes, or went; `done` holds the id for `undo`.
@@ -191,24 +170,22 @@ impl Prune {
         plan: &[Doomed],
         done: Option<Option<String>>,
     ) -> Result<(), Fail> {
-        let undo = done.clone().flatten();
-        let done = done.is_some();
-        if context.output.json {
-            context.output.json(&view::Prune::of(plan, done, undo.as_deref()));
-        } else if !context.output.quiet {
-            let word = if done { "removed" } else { "would remove" };
-            summary(post, plan).iter().for_each(|line| context.output.line(&format!("{word} {line}")));
-            if let Some(id) = undo {
-                context.output.line(&format!("postroom undo {id} brings it back, for 30 days"));
-            }
-        }
-        match (plan.is_empty(), done) {
-            (true, _) if context.output.json => Err(Fail::Code(Failure::Nothing)),
-            (true, _) => Err(context.nothing("nothing is old enough")),
-            (false, true) => Ok(()),
-            (false, false) if context.output.json => Err(Fail::Code(Failure::Refused)),
-            (false, false) => Err(Fail::refused("nothing was removed", "--yes does it")),
-        }
+        let is_done = done.is_some();
+        let undo = done.flatten();
+        let word = if is_done { "removed" } else { "would remove" };
+        let lines = summary(post, plan).into_iter().map(|line| format!("{word} {line}"));
+        let hint = undo.as_ref().map(|id| format!("postroom undo {id} brings it back, for 30 days"));
+        context.output.receipt(&view::Prune::of(plan, is_done, undo.as_deref()), lines.chain(hint));
+        if plan.is_empty() { Err(context.nothing("nothing is old enough")) } else { end(context, is_done) }
+    }
+}
+
+/// Ends a prune. One that only showed what it would do says how to do it.
+fn end(context: &Context, is_done: bool) -> Result<(), Fail> {
+    match (is_done, context.output.json) {
+        (true, _) => Ok(()),
+        (false, true) => Err(Fail::Code(Failure::Refused)),
+        (false, false) => Err(Fail::refused("nothing was removed", "--yes does it")),
     }
 }
 

@@ -47,7 +47,6 @@ impl Verb for Read {
                     super::check::mention_elsewhere(context, &me)?;
                     if context.output.json {
                         context.output.json(&document(context, post, &me, &[]));
-                        return Err(Fail::Code(Failure::Nothing));
                     }
                     return Err(context.nothing(&format!("no unread mail for {}", me.shown())));
                 }

@@ -120,27 +120,21 @@ fn all(context: &Context, rooms: &Rooms) -> Result<Vec<Listed>, Fail> {
 
 fn list(context: &mut Context, rooms: &Rooms) -> Result<(), Fail> {
     let all = all(context, rooms)?;
-    if context.output.json {
-        let room = |one| Listed::view(one, rooms);
-        context.output.json(&view::Rooms { rooms: all.iter().map(room).collect() });
-        return if all.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
-    }
-    if all.is_empty() {
-        context.output.remark("there are no rooms yet: postroom setup NAME makes the first");
-        return Err(Fail::Code(Failure::Nothing));
-    }
-    for one in &all {
+    let document = view::Rooms { rooms: all.iter().map(|one| one.view(rooms)).collect() };
+    context.output.list(&document, &all, |output, one| {
         let (unread, running) =
             one.counts.map_or(("?".into(), "?".into()), |(u, r)| (u.to_string(), r.to_string()));
         let gone = if one.is_abandoned() { " (gone)" } else { "" };
         let paths = format!("{}{gone}", visible::line(&one.paths().join(" ")));
         let counts = format!("unread={unread} running={running}");
-        if context.output.terminal {
-            let name = visible::pad(one.name.as_str(), 16);
-            context.output.row(&[(BOLD, name), (PLAIN, visible::pad(&counts, 22)), (DIM, paths)]);
-        } else {
-            context.output.line(format!("{} {counts} {paths}", one.name).trim_end());
-        }
+        let line = format!("{} {counts} {paths}", one.name);
+        let name = visible::pad(one.name.as_str(), 16);
+        let cells = [(BOLD, name), (PLAIN, visible::pad(&counts, 22)), (DIM, paths)];
+        output.entry(&cells, line.trim_end());
+    });
+    if all.is_empty() {
+        context.output.remark("there are no rooms yet: postroom setup NAME makes the first");
+        return Err(Fail::Code(Failure::Nothing));
     }
     Ok(())
 }
@@ -164,11 +158,8 @@ fn relink(context: &mut Context, rooms: &Rooms, name: &str, path: &std::path::Pa
     rooms.relink(&name, &repository)?;
     context.done = true;
     let path = repository.common.display().to_string();
-    if context.output.json {
-        context.output.json(&view::Relink { room: name.as_str(), repository: &path });
-    } else if !context.output.quiet {
-        context.output.line(&format!("{name} is the room of {}", visible::line(&path)));
-    }
+    let line = format!("{name} is the room of {}", visible::line(&path));
+    context.output.receipt(&view::Relink { room: name.as_str(), repository: &path }, [line]);
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use super::header;
 use super::output::{BOLD, CYAN, quoted};
 use crate::clock::Timestamp;
 use crate::message::visible;
-use crate::post::{Failure, Hit, Line, Post, Query};
+use crate::post::{Hit, Line, Post, Query};
 use crate::span;
 use crate::view;
 
@@ -69,11 +69,7 @@ impl Verb for Search {
                 context.output.line(&format!("… more: {more}"));
             }
         }
-        match hits.is_empty() {
-            false => Ok(()),
-            true if context.output.json => Err(Fail::Code(Failure::Nothing)),
-            true => Err(context.nothing("nothing found")),
-        }
+        if hits.is_empty() { Err(context.nothing("nothing found")) } else { Ok(()) }
     }
 }
 

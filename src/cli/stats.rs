@@ -9,7 +9,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, DIM, PLAIN};
 use crate::message::visible;
-use crate::post::{Failure, STEPS, quantile};
+use crate::post::{STEPS, quantile};
 use crate::span;
 use crate::view;
 
@@ -28,45 +28,39 @@ impl Verb for Stats {
         let post = context.post()?;
         post.names_are_known()?;
         let figures = post.stats(self.since)?;
-        if context.output.json {
-            context.output.json(&view::rooms::Stats::of(post, self.since, &figures));
-            return if figures.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
-        }
-        if figures.is_empty() {
-            return Err(context.nothing(&format!("nothing happened in {}", span::short(self.since))));
-        }
         let titles = ["name", "in", "out", "read", "failed", "waited 50% 90%", "worked 50% 90%", "arrivals"];
         let widths = [12, 5, 5, 5, 6, 14, 14, STEPS];
-        if context.output.terminal {
-            context
-                .output
-                .row(&titles.iter().zip(widths).map(|(t, w)| (DIM, visible::pad(t, w))).collect::<Vec<_>>());
+        if context.output.terminal && !figures.is_empty() {
+            let cells: Vec<_> = titles.iter().zip(widths).map(|(t, w)| (DIM, visible::pad(t, w))).collect();
+            context.output.row(&cells);
         }
-        for f in &figures {
-            let name = post.name_of(&f.mailbox).to_owned();
+        let document = view::rooms::Stats::of(post, self.since, &figures);
+        context.output.list(&document, &figures, |output, f| {
+            let name = post.name_of(&f.mailbox);
             let (waited, worked) = (pair(&f.waiting), pair(&f.processing));
-            if context.output.terminal {
-                context.output.row(&[
-                    (BOLD, visible::pad(&name, 12)),
-                    (PLAIN, format!("{:<5}", f.received)),
-                    (PLAIN, format!("{:<5}", f.sent)),
-                    (PLAIN, format!("{:<5}", f.finished)),
-                    (PLAIN, format!("{:<6}", f.failed)),
-                    (PLAIN, visible::pad(&waited, 14)),
-                    (PLAIN, visible::pad(&worked, 14)),
-                    (CYAN, sparkline(&f.arrivals)),
-                ]);
-            } else {
-                let (received, sent, finished, failed) = (f.received, f.sent, f.finished, f.failed);
-                context.output.line(&format!(
-                    "{} in={received} out={sent} read={finished} failed={failed} waited={} worked={}",
-                    visible::line(&name),
-                    waited.replace(' ', "/"),
-                    worked.replace(' ', "/"),
-                ));
-            }
+            let cells = [
+                (BOLD, visible::pad(name, 12)),
+                (PLAIN, format!("{:<5}", f.received)),
+                (PLAIN, format!("{:<5}", f.sent)),
+                (PLAIN, format!("{:<5}", f.finished)),
+                (PLAIN, format!("{:<6}", f.failed)),
+                (PLAIN, visible::pad(&waited, 14)),
+                (PLAIN, visible::pad(&worked, 14)),
+                (CYAN, sparkline(&f.arrivals)),
+            ];
+            let (received, sent, finished, failed) = (f.received, f.sent, f.finished, f.failed);
+            let line = format!(
+                "{} in={received} out={sent} read={finished} failed={failed} waited={} worked={}",
+                visible::line(name),
+                waited.replace(' ', "/"),
+                worked.replace(' ', "/"),
+            );
+            output.entry(&cells, &line);
+        });
+        match figures.is_empty() {
+            true => Err(context.nothing(&format!("nothing happened in {}", span::short(self.since)))),
+            false => Ok(()),
         }
-        Ok(())
     }
 }
 

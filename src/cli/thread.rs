@@ -7,7 +7,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, DIM, PLAIN};
 use crate::message::visible;
-use crate::post::{Failure, line};
+use crate::post::line;
 use crate::view::trace as view;
 
 /// Show a whole conversation, across all mailboxes, as a tree
@@ -30,20 +30,13 @@ impl Verb for Thread {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_maybe_me()?;
         let branches = post.thread(me.as_ref(), &self.id)?;
-        if context.output.json {
-            context.output.json(&view::Thread::of(&branches));
-            return Ok(());
-        }
-        for branch in &branches {
-            if context.output.terminal {
-                let node = &branch.node;
-                let id = format!("{}{}", "  ".repeat(branch.depth), line::brief(&node.id));
-                let (time, who) = (line::second(&node.time), line::who(post, branch));
-                context.output.row(&[(CYAN, id), (DIM, time), (BOLD, who), (PLAIN, node.subject.clone())]);
-            } else {
-                context.output.line(&line::of_branch(post, branch));
-            }
-        }
+        context.output.list(&view::Thread::of(&branches), &branches, |output, branch| {
+            let node = &branch.node;
+            let id = format!("{}{}", "  ".repeat(branch.depth), line::brief(&node.id));
+            let (time, who) = (line::second(&node.time), line::who(post, branch));
+            let cells = [(CYAN, id), (DIM, time), (BOLD, who), (PLAIN, node.subject.clone())];
+            output.entry(&cells, &line::of_branch(post, branch));
+        });
         Ok(())
     }
 }
@@ -52,30 +45,15 @@ impl Verb for Sent {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         let sent = post.sent(&me, self.limit)?;
-        if context.output.json {
-            context.output.json(&view::Sent::of(post, &sent));
-            return if sent.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) };
-        }
-        if sent.is_empty() {
-            return Err(context.nothing(&format!("{} sent nothing", me.shown())));
-        }
-        for s in &sent {
+        context.output.list(&view::Sent::of(post, &sent), &sent, |output, s| {
             let (id, to, state) = (line::brief(&s.id), post.name_of(&s.to), line::of_sent(post, s));
-            if context.output.terminal {
-                context.output.row(&[
-                    (CYAN, id),
-                    (BOLD, visible::pad(to, 12)),
-                    (DIM, state),
-                    (PLAIN, s.subject.clone()),
-                ]);
-            } else {
-                context.output.line(&format!(
-                    "{id} {} {state}: {}",
-                    visible::line(to),
-                    visible::line(&s.subject)
-                ));
-            }
+            let line = format!("{id} {} {state}: {}", visible::line(to), visible::line(&s.subject));
+            let cells = [(CYAN, id), (BOLD, visible::pad(to, 12)), (DIM, state), (PLAIN, s.subject.clone())];
+            output.entry(&cells, &line);
+        });
+        match sent.is_empty() {
+            true => Err(context.nothing(&format!("{} sent nothing", me.shown()))),
+            false => Ok(()),
         }
-        Ok(())
     }
 }

@@ -13,7 +13,7 @@ use super::surroundings::ThisProcess;
 use super::tree_shared::Shared;
 use crate::message::tree::Status as State;
 use crate::message::visible;
-use crate::post::{Failure, TreeStatus, clean_up, tree_status};
+use crate::post::{Chain, Failure, TreeStatus, clean_up, tree_status};
 use crate::view::tree as view;
 
 /// Show a .claude tree, archive finished chains, read and change its shared files
@@ -151,14 +151,13 @@ impl Cleanup {
     fn run(self, context: &mut Context, claude: &Path) -> Result<(), Fail> {
         let chains = clean_up(claude, self.dry_run)?;
         context.done = true;
-        if context.output.json {
-            context.output.json(&view::TreeCleanup::of(self.dry_run, &chains));
-        } else if !context.output.quiet {
-            let verb = if self.dry_run { "would archive" } else { "archived" };
-            for chain in &chains {
-                context.output.line(&format!("{verb} {} of {}", visible::line(&chain.id), chain.agent));
-            }
+        let verb = if self.dry_run { "would archive" } else { "archived" };
+        let line = |chain: &Chain| format!("{verb} {} of {}", visible::line(&chain.id), chain.agent);
+        context.output.receipt(&view::TreeCleanup::of(self.dry_run, &chains), chains.iter().map(line));
+        if chains.is_empty() {
+            context.output.remark("nothing is finished");
+            return Err(Fail::Code(Failure::Nothing));
         }
-        if chains.is_empty() { Err(context.nothing_in_tree()) } else { Ok(()) }
+        Ok(())
     }
 }

@@ -58,49 +58,31 @@ impl Shared {
         match self.deed {
             Deed::Get { file: None, .. } => {
                 let files = shared.files()?;
-                match context.output.json {
-                    true => context.output.json(&view::SharedFiles { files: &files }),
-                    false => files.iter().for_each(|file| context.output.line(&visible::line(file))),
-                }
+                let document = view::SharedFiles { files: &files };
+                context.output.list(&document, &files, |output, file| output.line(&visible::line(file)));
                 if files.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) }
             }
             Deed::Get { file: Some(file), part } => {
                 let Some(text) = shared.get(&file, part.as_deref())? else {
-                    let what = part.map_or_else(
-                        || format!("shared/{file}"),
-                        |part| format!("`{part}` in shared/{file}"),
-                    );
-                    let hint = "postroom tree shared get lists the files";
-                    return Err(Fail::unknown(format!("there is no {}", visible::clip(&what, 120)), hint));
+                    let of = part.map(|part| format!("`{part}` in ")).unwrap_or_default();
+                    let why = format!("there is no {}", visible::clip(&format!("{of}shared/{file}"), 120));
+                    return Err(Fail::unknown(why, "postroom tree shared get lists the files"));
                 };
+                let (file, part, text) = (file.as_str(), part.as_deref(), text.as_str());
                 match context.output.json {
-                    true => {
-                        let (file, part, text) = (file.as_str(), part.as_deref(), text.as_str());
-                        context.output.json(&view::SharedText { file, part, text });
-                    }
-                    false => {
-                        let shown = if context.output.terminal { visible::text(&text) } else { text };
-                        context.output.text(&shown);
-                        if !shown.ends_with('\n') {
-                            context.output.line("");
-                        }
-                    }
+                    true => context.output.json(&view::SharedText { file, part, text }),
+                    false => context.output.text_of_others(text),
                 }
                 Ok(())
             }
-            Deed::Set { file, field, value } => {
-                shared.set(&file, &field, &value)?;
-                done(context)
-            }
-            Deed::Append { file, part, text } => {
-                shared.append(&file, &part, &text)?;
-                done(context)
-            }
+            Deed::Set { file, field, value } => done(context, shared.set(&file, &field, &value)),
+            Deed::Append { file, part, text } => done(context, shared.append(&file, &part, &text)),
         }
     }
 }
 
-fn done(context: &mut Context) -> Result<(), Fail> {
+fn done(context: &mut Context, changed: post::Result<()>) -> Result<(), Fail> {
+    changed?;
     context.done = true;
     if context.output.json {
         context.output.json(&view::SharedDone { done: true });

@@ -196,11 +196,7 @@ fn shortened(line: &str) -> String {
 /// Reports what was done.
 fn done(context: &mut Context, said: &TrustSaid, words: &str, dir: &str) -> Result<(), Fail> {
     context.done = true;
-    match context.output.json {
-        true => context.output.json(said),
-        false if !context.output.quiet => context.output.line(&format!("{words}: {dir}")),
-        false => {}
-    }
+    context.output.receipt(said, [format!("{words}: {dir}")]);
     Ok(())
 }
 

@@ -139,18 +139,9 @@ fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail
     };
     let texts: Vec<&str> =
         engine.steps()[index].items.iter().filter_map(|item| item.text.as_deref()).collect();
-    if context.output.json {
-        let status = engine.steps()[index].phase.as_str();
-        context.output.json(&view::StepResult { step, status, results: texts.clone() });
-    } else {
-        for text in &texts {
-            let shown = if context.output.terminal { visible::text(text) } else { (*text).to_owned() };
-            context.output.text(&shown);
-            if !shown.ends_with('\n') {
-                context.output.line("");
-            }
-        }
-    }
+    let status = engine.steps()[index].phase.as_str();
+    let document = view::StepResult { step, status, results: texts.clone() };
+    context.output.list(&document, &texts, |output, text| output.text_of_others(text));
     if texts.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) }
 }
 
