@@ -81,8 +81,7 @@ impl Verb for Check {
         } else if self.count {
             context.output.line(&count.to_string());
         } else {
-            let now = context.clock().now();
-            header::show(&mut context.output, post, &checked, now);
+            header::show(context, post, &checked, None);
         }
         if checked.headers.is_empty() && checked.unreadable.iter().any(|broken| broken.transient) {
             return Err(Fail::Code(Failure::NotDone));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::check::Which;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, note};
+use super::output::note;
 use super::{header, names, surroundings};
 use crate::message::visible;
 use crate::post::{Caller, Checked, Error, Everywhere, Failure, Listed, Me, Names, Post};
@@ -68,11 +68,10 @@ pub(super) fn names(context: &mut Context, which: &Names) -> Result<(), Fail> {
     end(context, &looked.failed, any, "nobody fits in any room")
 }
 
-fn mailboxes(looked: &Looked<Unread>) -> impl Iterator<Item = (String, &Post, &Me, &Checked)> {
+fn mailboxes(looked: &Looked<Unread>) -> impl Iterator<Item = (String, &Post, &Checked)> {
     looked.found.iter().flat_map(|There { room, what }| {
-        what.mailboxes
-            .iter()
-            .map(move |(me, checked)| (format!("{}@{room}", me.shown()), &what.post, me, checked))
+        let address = move |me: &Me| format!("{}@{room}", me.shown());
+        what.mailboxes.iter().map(move |(me, checked)| (address(me), &what.post, checked))
     })
 }
 
@@ -81,25 +80,8 @@ fn has_headers(looked: &Looked<Unread>) -> bool {
 }
 
 fn show(context: &mut Context, looked: &Looked<Unread>) {
-    let now = context.clock().now();
-    for (address, post, _, checked) in mailboxes(looked) {
-        let address = visible::line(&address);
-        for header in &checked.headers {
-            if context.output.terminal {
-                let mut cells = header::cells(post, header, now);
-                cells.insert(0, (BOLD, visible::pad(&address, 12)));
-                context.output.row(&cells);
-            } else {
-                context.output.line(&format!("{address} {}", header::plain(post, header)));
-            }
-        }
-        if checked.more > 0 && !context.output.quiet {
-            let all = checked.headers.len() + checked.more;
-            context
-                .output
-                .line(&format!("… {} more for {address}: postroom check --all --limit {all}", checked.more));
-        }
-        checked.unreadable.iter().for_each(header::unreadable);
+    for (address, post, checked) in mailboxes(looked) {
+        header::show(context, post, checked, Some(&address));
     }
 }
 

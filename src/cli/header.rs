@@ -2,7 +2,8 @@
 
 use anstyle::Style;
 
-use super::output::{BOLD, CYAN, DIM, Output, PLAIN, RED, YELLOW, note};
+use super::context::Context;
+use super::output::{BOLD, CYAN, DIM, PLAIN, RED, YELLOW, note};
 use crate::clock::Timestamp;
 use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::{Priority, visible};
@@ -10,18 +11,26 @@ pub(super) use crate::post::line::of_header as plain;
 use crate::post::{Checked, Post, line};
 use crate::span;
 
-/// Shows the result of `check`, and how much more there is.
-pub(super) fn show(output: &mut Output, post: &Post, checked: &Checked, now: Timestamp) {
+/// Shows the result of `check`, and how much more there is. `address` names the mailbox if several are shown.
+pub(super) fn show(context: &mut Context, post: &Post, checked: &Checked, address: Option<&str>) {
+    let now = context.clock().now();
+    let output = &mut context.output;
+    let address = address.map(visible::line);
     for header in &checked.headers {
         if output.terminal {
-            output.row(&cells(post, header, now));
+            let whose = address.iter().map(|address| (BOLD, visible::pad(address, 12)));
+            output.row(&whose.chain(cells(post, header, now)).collect::<Vec<_>>());
         } else {
-            output.line(&plain(post, header));
+            let whose = address.as_ref().map(|address| format!("{address} ")).unwrap_or_default();
+            output.line(&format!("{whose}{}", plain(post, header)));
         }
     }
     if checked.more > 0 && !output.quiet {
-        let all = checked.headers.len() + checked.more;
-        output.line(&format!("… {} more: postroom check --limit {all}", checked.more));
+        let (more, all) = (checked.more, checked.headers.len() + checked.more);
+        output.line(&match address {
+            Some(address) => format!("… {more} more for {address}: postroom check --all --limit {all}"),
+            None => format!("… {more} more: postroom check --limit {all}"),
+        });
     }
     checked.unreadable.iter().for_each(unreadable);
 }
@@ -31,7 +40,7 @@ pub(super) fn unreadable(broken: &Unreadable) {
     note(&format!("postroom: {}", line::of_unreadable(broken)));
 }
 
-pub(super) fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
+fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
     let envelope = &header.envelope;
     let style = match envelope.priority {
         Priority::Urgent => RED,

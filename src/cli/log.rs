@@ -7,7 +7,7 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, DIM};
+use super::output::{BOLD, DIM, Output};
 use crate::journal::{self, Event};
 use crate::message::visible;
 use crate::post::Post;
@@ -36,7 +36,7 @@ impl Verb for Log {
         let mut day = room.clock().now().day();
         let (_, mut at) = journal::events(room, &day, 0)?;
         let latest = journal::latest(room, self.limit)?;
-        latest.iter().for_each(|event| show(context, post, event));
+        latest.iter().for_each(|event| show(&mut context.output, post, event));
         context.output.flush().map_err(Fail::Output)?;
         if !self.follow {
             return if latest.is_empty() { Err(context.nothing("nothing is recorded")) } else { Ok(()) };
@@ -50,15 +50,14 @@ impl Verb for Log {
             if today != day && events.is_empty() {
                 (day, at) = (today, 0);
             }
-            events.iter().for_each(|event| show(context, post, event));
+            events.iter().for_each(|event| show(&mut context.output, post, event));
             context.output.flush().map_err(Fail::Output)?;
         }
     }
 }
 
 /// One event on one line.
-pub(super) fn show(context: &mut Context, post: &Post, event: &Event) {
-    let output = &mut context.output;
+pub(super) fn show(output: &mut Output, post: &Post, event: &Event) {
     if output.json {
         return output.json(&view::trace::Event::of(event));
     }

@@ -8,7 +8,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::header;
-use super::output::{BOLD, CYAN, quoted};
+use super::output::{BOLD, CYAN, Output, quoted};
 use crate::clock::Timestamp;
 use crate::message::visible;
 use crate::post::{Hit, Line, Post, Query};
@@ -60,14 +60,10 @@ impl Verb for Search {
             }
             !more
         })?;
-        if context.output.json {
-            context.output.json(&view::trace::Search::of(post, &hits, more));
-        } else {
-            hits.iter().for_each(|hit| show(context, post, hit));
-            if more {
-                let more = self.with_limit(self.limit.saturating_mul(5));
-                context.output.line(&format!("… more: {more}"));
-            }
+        let document = view::trace::Search::of(post, &hits, more);
+        context.output.list(&document, &hits, |output, hit| show(output, post, hit));
+        if more && !context.output.json {
+            context.output.line(&format!("… more: {}", self.with_limit(self.limit.saturating_mul(5))));
         }
         if hits.is_empty() { Err(context.nothing("nothing found")) } else { Ok(()) }
     }
@@ -88,21 +84,18 @@ impl Search {
     }
 }
 
-fn show(context: &mut Context, post: &Post, hit: &Hit) {
+fn show(output: &mut Output, post: &Post, hit: &Hit) {
     let place = format!("{}/{}", post.name_of(hit.copy.mailbox.as_str()), hit.copy.folder.as_str());
     let line = format!("{} {}", header::plain(post, &hit.copy.header), visible::line(&format!("({place})")));
-    context.output.line(&visible::clip(&line, context.output.width()));
+    let width = output.width();
+    output.line(&visible::clip(&line, width));
     for line in &hit.lines {
-        let number = context.output.paint(CYAN, &format!("  {}:", line.number));
-        let around = (context.output.width() / 2).saturating_sub(10).clamp(8, 60);
+        let number = output.paint(CYAN, &format!("  {}:", line.number));
+        let around = (width / 2).saturating_sub(10).clamp(8, 60);
         let (before, found, after) = window(line, around);
-        let found = visible::clip(found, context.output.width().saturating_sub(2 * around + 12).max(8));
-        let painted = context.output.paint(BOLD, &found);
-        context.output.line(&format!(
-            "{number} {}{painted}{}",
-            visible::line(&before),
-            visible::line(&after)
-        ));
+        let found = visible::clip(found, width.saturating_sub(2 * around + 12).max(8));
+        let painted = output.paint(BOLD, &found);
+        output.line(&format!("{number} {}{painted}{}", visible::line(&before), visible::line(&after)));
     }
 }
 

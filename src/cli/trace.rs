@@ -28,15 +28,15 @@ impl Verb for Trace {
             context.output.json(&view::trace::Trace::of(post, &trace));
             return Ok(());
         }
+        let output = &mut context.output;
         let (from, subject) = (visible::line(post.name_of(&trace.from)), visible::line(&trace.subject));
-        context.output.line(&format!("message: {}", trace.id));
-        context.output.line(&format!("from: {from}"));
-        context.output.line(&format!("subject: {subject}"));
+        output.line(&format!("message: {}", trace.id));
+        output.line(&format!("from: {from}"));
+        output.line(&format!("subject: {subject}"));
         for located in &trace.copies {
-            let name =
-                context.output.paint(BOLD, &visible::line(post.name_of(located.copy.mailbox.as_str())));
+            let name = output.paint(BOLD, &visible::line(post.name_of(located.copy.mailbox.as_str())));
             let state = line::of_state(post, &located.state);
-            context.output.line(&format!("at {name}: {state}"));
+            output.line(&format!("at {name}: {state}"));
             for attempt in &located.attempts {
                 let line = format!(
                     "  attempt {} {} {}",
@@ -44,24 +44,20 @@ impl Verb for Trace {
                     visible::line(&attempt.how),
                     visible::line(&attempt.why)
                 );
-                let line = context.output.paint(DIM, line.trim_end());
-                context.output.line(&line);
+                let line = output.paint(DIM, line.trim_end());
+                output.line(&line);
             }
         }
         if trace.copies.is_empty() {
-            context.output.line("in no mailbox; the journal remembers it");
+            output.line("in no mailbox; the journal remembers it");
         }
         for GivenAnswer { id, from, .. } in &trace.answers {
-            context.output.line(&format!(
-                "answered by {}: {}",
-                visible::line(post.name_of(from)),
-                visible::line(id)
-            ));
+            output.line(&format!("answered by {}: {}", visible::line(post.name_of(from)), visible::line(id)));
         }
         if trace.events.is_empty() {
-            context.output.line("journal: no evidence");
+            output.line("journal: no evidence");
         }
-        trace.events.iter().for_each(|event| log::show(context, post, event));
+        trace.events.iter().for_each(|event| log::show(output, post, event));
         Ok(())
     }
 }

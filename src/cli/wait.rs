@@ -8,7 +8,7 @@ use super::check::Which;
 use super::context::Context;
 use super::fail::Fail;
 use super::{Verb, everywhere, header};
-use crate::post::{Awaited, Checked, Failure};
+use crate::post::{Awaited, Failure};
 use crate::span;
 use crate::view::check as view;
 
@@ -50,13 +50,13 @@ impl Verb for Wait {
         }
         let checked = match post.wait(&me, &filter, self.limit.max(1), self.timeout, None)? {
             Awaited::Mail(checked) => checked,
-            Awaited::TimedOut(left) if context.output.json => {
-                context.output.json(&view::Wait::timed_out(context.place(), &me, &left));
-                return Err(Fail::Code(nothing(&left)));
-            }
             Awaited::TimedOut(left) => {
-                left.unreadable.iter().for_each(header::unreadable);
-                if nothing(&left) == Failure::NotDone {
+                match context.output.json {
+                    true => context.output.json(&view::Wait::timed_out(context.place(), &me, &left)),
+                    false => left.unreadable.iter().for_each(header::unreadable),
+                }
+                // The disk failed, so there may be mail.
+                if left.unreadable.iter().any(|broken| broken.transient) {
                     return Err(Fail::Code(Failure::NotDone));
                 }
                 let span = span::measured(self.timeout);
@@ -66,14 +66,8 @@ impl Verb for Wait {
         if context.output.json {
             context.output.json(&view::Wait::mail(context.place(), post, &me, &checked));
         } else {
-            let now = context.clock().now();
-            header::show(&mut context.output, post, &checked, now);
+            header::show(context, post, &checked, None);
         }
         Ok(())
     }
-}
-
-/// Why no mail came: there is none, or the disk failed.
-fn nothing(left: &Checked) -> Failure {
-    if left.unreadable.iter().any(|broken| broken.transient) { Failure::NotDone } else { Failure::Nothing }
 }
