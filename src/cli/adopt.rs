@@ -8,9 +8,9 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
-use super::surroundings;
 use crate::message::visible;
 use crate::post::{Adopted, Adoption, Failure, Post};
+use crate::surroundings::whole_path;
 use crate::view::names as view;
 
 /// Give mailboxes from elsewhere a name in this room
@@ -29,7 +29,7 @@ pub(super) struct Adopt {
 
 impl Verb for Adopt {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let path = surroundings::whole_path(&self.path)?;
+        let path = whole_path(&self.path)?;
         context.must_stay_in_place()?;
         let post = context.post_or_new_unless_waiting()?;
         let adopted = post.adopt(&path, self.prefix.as_deref())?;

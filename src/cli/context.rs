@@ -12,7 +12,7 @@ use crate::post::{Caller, Error, Failure, Me, Post};
 use crate::room::Room;
 use crate::rooms::Located;
 use crate::session::Session;
-use crate::surroundings::{Surroundings, Wanted, bound_root, room, sessions};
+use crate::surroundings::{Surroundings, Wanted, bound_root, config, nearest_tree, room, rooms, sessions};
 use crate::view::check::RoomPlace;
 
 /// The context that every verb gets.
@@ -147,17 +147,17 @@ impl Context {
             environment: self.surroundings.mailbox_id.clone(),
             session: self.surroundings.session.clone(),
             sessions: sessions(&ThisProcess),
-            rooms: surroundings::rooms().ok(),
+            rooms: rooms(&ThisProcess).ok(),
             harness: self.surroundings.harness.clone(),
             pid: surroundings::parent(),
             hops: self.surroundings.hops,
             thread: self.surroundings.thread.clone(),
-            tree: Some(surroundings::nearest_tree),
+            tree: Some(|| nearest_tree(&ThisProcess)),
             by_agent: self.surroundings.by_agent,
             terminal: !self.surroundings.by_agent,
             typed: Some(terminal::typed),
             step_sent: Some(crate::workflow::runs::Runs::note_by_agent),
-            approvals: surroundings::config().ok().map(|config| config.join("approvals")),
+            approvals: config(&ThisProcess).ok().map(|config| config.join("approvals")),
         }
     }
 

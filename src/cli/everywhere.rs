@@ -6,18 +6,20 @@ use super::check::Which;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
-use super::{header, names, surroundings};
+use super::surroundings::ThisProcess;
+use super::{header, names};
 use crate::message::visible;
 use crate::post::{Caller, Checked, Error, Everywhere, Failure, Listed, Me, Names, Post};
 use crate::post::{Looked, There, Unread};
 use crate::span;
+use crate::surroundings::rooms;
 use crate::view::check::{CheckAll, WaitAll};
 use crate::view::names::NamesAll;
 
 fn everywhere(context: &Context) -> Result<Everywhere, Fail> {
     // The mailbox of an agent's session, or of a variable, is in one room only.
     let caller = Caller { session: None, environment: None, ..context.caller() };
-    Ok(Everywhere { rooms: surroundings::rooms()?, caller, clock: context.clock() })
+    Ok(Everywhere { rooms: rooms(&ThisProcess)?, caller, clock: context.clock() })
 }
 
 pub(super) fn check(context: &mut Context, which: &Which, limit: usize, count: bool) -> Result<(), Fail> {

@@ -6,14 +6,14 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Args, FromArgMatches};
+use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
+use super::surroundings;
 use super::surroundings::ThisProcess;
 use super::verbs::{Entry, Group};
-use super::{Globals, Verb, surroundings};
 use crate::agents::answer::{self, Input};
 use crate::agents::notice;
 use crate::agents::programs::{self, Event, Program, Wake};
@@ -46,11 +46,8 @@ pub(super) struct Hook {
 pub(super) const ENTRY: Entry =
     Entry { name: "hook", group: Group::Hidden, command: super::command::<Hook>, run };
 
-fn run(_: &Entry, arguments: Vec<OsString>) -> ExitCode {
-    let matches = super::command::<Hook>().bin_name("postroom hook").try_get_matches_from(arguments);
-    let parsed = matches
-        .and_then(|matches| Ok((Hook::from_arg_matches(&matches)?, Globals::from_arg_matches(&matches)?)));
-    let (hook, globals) = match parsed {
+fn run(entry: &Entry, arguments: Vec<OsString>) -> ExitCode {
+    let (hook, globals) = match super::parsed::<Hook>((entry.command)(), entry.name, arguments) {
         Ok(parsed) => parsed,
         Err(e) if e.use_stderr() => return quietly(&e.to_string()),
         Err(e) => return super::show(&e.render().to_string()),
@@ -58,10 +55,7 @@ fn run(_: &Entry, arguments: Vec<OsString>) -> ExitCode {
     let mut context = Context::new(&globals);
     match hook.answer(&mut context) {
         Ok(true) => ExitCode::from(WAKES),
-        Ok(false) => match context.output.flush() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(e) => quietly(&e.to_string()),
-        },
+        Ok(false) => context.output.flush().map_or_else(|e| quietly(&e.to_string()), |()| ExitCode::SUCCESS),
         Err(Fail::Post(e)) => quietly(&e.to_string()),
         Err(Fail::Told(_, why, _)) => quietly(&why),
         Err(Fail::Output(e)) => quietly(&e.to_string()),
@@ -73,12 +67,6 @@ fn run(_: &Entry, arguments: Vec<OsString>) -> ExitCode {
 fn quietly(why: &str) -> ExitCode {
     note(&format!("postroom hook: {}", crate::message::visible::text(why)));
     ExitCode::SUCCESS
-}
-
-impl Verb for Hook {
-    fn run(self, context: &mut Context) -> Result<(), Fail> {
-        self.answer(context).map(|_| ())
-    }
 }
 
 impl Hook {
@@ -93,7 +81,7 @@ impl Hook {
             return Ok(false);
         }
         let session = input.session_id.clone().map(|id| Session { program: program.word.to_owned(), id });
-        context.here = input.cwd.as_deref().map(Path::new).and_then(surroundings::real_path);
+        context.here = input.cwd.as_deref().map(Path::new).and_then(|path| path.canonicalize().ok());
         let post = context.post_of(session)?;
         if event == Event::End {
             post.detach()?;

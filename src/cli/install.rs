@@ -20,7 +20,7 @@ use crate::mailbox::{self, Dir};
 use crate::message::visible;
 use crate::name::Name;
 use crate::post::{self, Error, Failure, Post};
-use crate::surroundings::project_dir;
+use crate::surroundings::{home, project_dir, state};
 use crate::view::install as view;
 
 /// Give an agent program its skill, hooks, MCP server and permissions
@@ -82,7 +82,7 @@ impl InstallScope {
 
 /// Whether a project is the home directory. `false` without a home directory.
 fn is_home(project: &Path) -> Result<bool, Fail> {
-    let Ok(home) = surroundings::home() else { return Ok(false) };
+    let Ok(home) = home(&ThisProcess) else { return Ok(false) };
     match home.canonicalize() {
         Ok(home) => Ok(home == project),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
@@ -164,7 +164,7 @@ impl Verb for Install {
             );
             return Err(Fail::unknown(why, "install it first"));
         }
-        let ledger = Ledger::open(&surroundings::state()?)?;
+        let ledger = Ledger::open(&state(&ThisProcess)?)?;
         let _lock = ledger.lock()?;
         let (pieces, with) = (scene.site.install_files(spec), scene.with());
         let cause = Cause { program: spec.word, project: scene.site.project.as_deref(), with: &with };
@@ -239,7 +239,7 @@ impl Verb for Uninstall {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let spec = program(&self.program)?;
         let project = self.place.project()?;
-        let done = match Ledger::look(&surroundings::state()?)? {
+        let done = match Ledger::look(&state(&ThisProcess)?)? {
             None => vec![],
             Some(ledger) => {
                 let _lock = ledger.lock()?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::context::Context;
 use super::fail::Fail;
 use super::scene::{Scene, said_shown};
-use super::surroundings;
+use super::surroundings::ThisProcess;
 use crate::agents::change::FileState;
 use crate::agents::install_files::Piece;
 use crate::agents::ledger::{self, Ledger};
@@ -13,6 +13,7 @@ use crate::agents::probe::{Said, Trust};
 use crate::agents::programs::Program;
 use crate::message::visible;
 use crate::post::Failure;
+use crate::surroundings::state;
 use crate::view::install as view;
 
 /// The state of one program's files, and what the program itself reports.
@@ -32,7 +33,7 @@ pub(super) fn look(
     name: Option<String>,
 ) -> Result<(), Fail> {
     context.locate()?;
-    let ledger = Ledger::look(&surroundings::state()?)?;
+    let ledger = Ledger::look(&state(&ThisProcess)?)?;
     let (mut list, mut good) = (vec![], true);
     for spec in programs {
         let mut scene = Scene::look(context, spec, project.clone(), name.clone())?;

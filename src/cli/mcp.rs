@@ -8,11 +8,12 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::surroundings;
+use super::surroundings::ThisProcess;
 use crate::hex;
 use crate::mailbox::Dir;
 use crate::mcp::{self, Desk, HttpBinding};
 use crate::random;
+use crate::surroundings::config;
 use crate::view::answer::Listening;
 
 const FOLDER: &str = "mcp";
@@ -94,7 +95,7 @@ impl Mcp {
 
 /// The token, and the file that keeps it between starts. Only this user can read the file.
 fn token(anew: bool) -> Result<(String, PathBuf), Fail> {
-    let folder = Dir::make(&surroundings::config()?.join(FOLDER))?;
+    let folder = Dir::make(&config(&ThisProcess)?.join(FOLDER))?;
     let path = folder.path().join(TOKEN);
     let kept = folder.read(TOKEN, 1024)?.and_then(|bytes| String::from_utf8(bytes).ok());
     if let Some(kept) = kept.map(|text| text.trim().to_owned()).filter(|text| text.len() >= 32 && !anew) {

@@ -107,7 +107,7 @@ trait Verb: Args {
 }
 
 /// The parser of one verb, with the global options.
-fn command<V: Verb>() -> Command {
+fn command<V: Args>() -> Command {
     // The verb comes last, so that the help is about it and its options have no heading.
     V::augment_args(Globals::augment_args(Command::new("postroom")).next_help_heading(None::<&str>))
 }
@@ -135,11 +135,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
             }
             match verbs::find(&name) {
                 Some(entry) => (entry.run)(entry, arguments),
-                None => fail::usage(
-                    &format!("there is no command `{}`", crate::message::visible::clip(&name, 40)),
-                    &verbs::nearest(&name),
-                    json,
-                ),
+                None => no_such_verb(&name, json),
             }
         }
         FirstWord::Version => show(concat!("postroom ", env!("CARGO_PKG_VERSION"), "\n")),
@@ -176,22 +172,25 @@ fn help(rest: &[OsString], json: bool) -> ExitCode {
         Some(entry) => {
             show(&compact((entry.command)()).bin_name(format!("postroom {name}")).render_help().to_string())
         }
-        None => fail::usage(
-            &format!("there is no command `{}`", crate::message::visible::clip(&name, 40)),
-            &verbs::nearest(&name),
-            json,
-        ),
+        None => no_such_verb(&name, json),
     }
+}
+
+fn no_such_verb(name: &str, json: bool) -> ExitCode {
+    let why = format!("there is no command `{}`", crate::message::visible::clip(name, 40));
+    fail::usage(&why, &verbs::nearest(name), json)
+}
+
+/// Parses the arguments of one verb.
+fn parsed<V: Args>(command: Command, name: &str, rest: Vec<OsString>) -> Result<(V, Globals), clap::Error> {
+    let matches = command.bin_name(format!("postroom {name}")).try_get_matches_from(rest)?;
+    Ok((V::from_arg_matches(&matches)?, Globals::from_arg_matches(&matches)?))
 }
 
 /// The generic function behind every entry of the table of verbs.
 fn run_verb<V: Verb>(entry: &verbs::Entry, arguments: Vec<OsString>) -> ExitCode {
     let json = arguments.iter().any(|a| a == "--json");
-    let matches =
-        compact(command::<V>()).bin_name(format!("postroom {}", entry.name)).try_get_matches_from(arguments);
-    let parsed = matches
-        .and_then(|matches| Ok((V::from_arg_matches(&matches)?, Globals::from_arg_matches(&matches)?)));
-    let (verb, globals) = match parsed {
+    let (verb, globals) = match parsed::<V>(compact(command::<V>()), entry.name, arguments) {
         Ok(parsed) => parsed,
         Err(e) if e.use_stderr() => return fail::from_clap(&e, json),
         Err(e) => return show(&e.render().to_string()),

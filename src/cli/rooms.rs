@@ -8,7 +8,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, DIM, PLAIN};
-use super::surroundings;
+use super::surroundings::ThisProcess;
 use crate::dispatch::runs::Runs;
 use crate::message::visible;
 use crate::name::RoomName;
@@ -16,6 +16,7 @@ use crate::post::{Caller, Error, Failure, Names, Post};
 use crate::repository::Repository;
 use crate::room;
 use crate::rooms::{Link, Rooms};
+use crate::surroundings;
 use crate::view::rooms as view;
 
 /// Show your rooms: their repositories, what waits in them, what runs
@@ -89,7 +90,7 @@ fn counted(post: &Post) -> Result<(usize, usize), Fail> {
 
 /// The other room that knows a name, if there is exactly one.
 pub(super) fn known_elsewhere(context: &Context, name: &str) -> Option<String> {
-    let rooms = surroundings::rooms().ok()?;
+    let rooms = surroundings::rooms(&ThisProcess).ok()?;
     let has = |room: &RoomName| {
         let root = rooms.named(room).root;
         let post = || Post::open(&root, Caller::default(), context.clock()).ok();
@@ -104,7 +105,7 @@ pub(super) fn known_elsewhere(context: &Context, name: &str) -> Option<String> {
 
 impl Verb for RoomsOf {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let rooms = surroundings::rooms()?;
+        let rooms = surroundings::rooms(&ThisProcess)?;
         match self.what {
             None => list(context, &rooms),
             Some(What::Relink { name, path }) => relink(context, &rooms, &name, &path),

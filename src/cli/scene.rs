@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::context::Context;
 use super::fail::Fail;
-use super::surroundings;
-use super::surroundings::ThisProcess;
+use super::surroundings::{self, ThisProcess};
 use crate::agents::install_files::Site;
 use crate::agents::ledger::InstallOptions;
 use crate::agents::probe::{self, Said, Trust};
 use crate::agents::programs::{Program, Wake};
-use crate::surroundings::Environment;
+use crate::surroundings::{Environment, home, state};
 
 /// One program on this machine.
 pub(super) struct Scene {
@@ -29,7 +28,7 @@ impl Scene {
         project: Option<PathBuf>,
         name: Option<String>,
     ) -> Result<Self, Fail> {
-        let home = surroundings::home()?;
+        let home = home(&ThisProcess)?;
         let (variable, usual) = spec.config;
         let moved =
             Some(variable).filter(|v| !v.is_empty()).and_then(|variable| ThisProcess.directory(variable));
@@ -93,7 +92,7 @@ impl Scene {
 
 /// The directories that an agent program must be able to write: all rooms, the sessions, and a room outside them.
 fn roots(context: &Context) -> Result<Vec<PathBuf>, Fail> {
-    let state = surroundings::state()?;
+    let state = state(&ThisProcess)?;
     let mut roots = vec![state.join("rooms"), state.join("sessions")];
     if !context.root.starts_with(&roots[0]) {
         roots.push(context.root.clone());

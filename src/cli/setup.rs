@@ -8,10 +8,10 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{GREEN, Output, note, quoted};
-use super::surroundings;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{self, NewMailbox, Why};
+use crate::surroundings::whole_path;
 use crate::view;
 
 /// Make your mailbox and claim its name
@@ -48,7 +48,7 @@ impl Verb for Setup {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         context.must_stay_in_place()?;
         if let Some(project) = &self.tree {
-            let project = surroundings::whole_path(project)?;
+            let project = whole_path(project)?;
             let post = context.post_or_new()?;
             let adopted = post.setup_tree(&project, &self.names, self.gitignore)?;
             return super::adopt::tell(context, post, &adopted);
@@ -60,7 +60,7 @@ impl Verb for Setup {
             return Err(Fail::usage(why, "postroom setup --tree DIR AGENT... names several"));
         }
         let post = context.post_or_new()?;
-        let workspace = self.workspace.map(|dir| surroundings::whole_path(&dir)).transpose()?;
+        let workspace = self.workspace.map(|dir| whole_path(&dir)).transpose()?;
         let wanted =
             NewMailbox { name, aliases: self.alias, about: self.about, child: self.child, workspace };
         let setup = post.setup(&wanted)?;

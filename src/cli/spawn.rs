@@ -8,10 +8,12 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::quoted;
 use super::send::{Writing, tell};
+use super::surroundings::ThisProcess;
 use super::{Verb, header, surroundings};
 use crate::agents::programs;
 use crate::message::visible;
 use crate::post::{Failure, Letter, NewMailbox, SPAWN};
+use crate::surroundings::Environment;
 use crate::view;
 
 /// Open a new agent with a mailbox, a name and a first message
@@ -41,7 +43,7 @@ impl Verb for Spawn {
         let subject = letter.subject.clone().unwrap_or_else(|| visible::clip(first.trim(), 60));
         let subject = Some(format!("{SPAWN} {}", subject.trim_start_matches(SPAWN).trim()));
         let letter = Letter { subject, ..letter };
-        let in_window = !self.print && surroundings::in_tmux();
+        let in_window = !self.print && ThisProcess.text("TMUX").is_some();
         // Do not create an agent that would have no task, or could not start it.
         post.check_letter(&letter)?;
         if in_window && surroundings::on_path(program.word).is_none() {

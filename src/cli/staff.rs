@@ -2,14 +2,15 @@
 
 use super::fail::Fail;
 use super::output::note;
-use super::surroundings::{self, ThisProcess};
+use super::surroundings::ThisProcess;
 use crate::post::Post;
 use crate::staff::{self, Staff, left_out};
+use crate::surroundings::config;
 use crate::trust::Store;
 
 /// The person's record of trust.
 pub(super) fn store() -> Result<Store, Fail> {
-    Ok(Store::new(&surroundings::config()?))
+    Ok(Store::new(&config(&ThisProcess)?))
 }
 
 /// All agents configured for the room of this command.

@@ -7,10 +7,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::fail::Fail;
-use crate::rooms::Rooms;
-pub(super) use crate::surroundings::whole_path;
-use crate::surroundings::{self, Environment};
+use crate::surroundings::{Environment, program_from};
 
 /// What this process was started with.
 #[derive(Debug, Clone, Copy)]
@@ -30,43 +27,9 @@ impl Environment for ThisProcess {
     }
 }
 
-/// Where a path leads, with all links on the way resolved; nothing if it leads nowhere.
-pub(super) fn real_path(path: &Path) -> Option<PathBuf> {
-    std::fs::canonicalize(path).ok()
-}
-
-pub(super) fn nearest_tree() -> Option<PathBuf> {
-    surroundings::nearest_tree(&ThisProcess)
-}
-
-pub(super) fn rooms() -> Result<Rooms, Fail> {
-    Ok(surroundings::rooms(&ThisProcess)?)
-}
-
-pub(super) fn state() -> Result<PathBuf, Fail> {
-    Ok(surroundings::state(&ThisProcess)?)
-}
-
-pub(super) fn config() -> Result<PathBuf, Fail> {
-    Ok(surroundings::config(&ThisProcess)?)
-}
-
-pub(super) fn home() -> Result<PathBuf, Fail> {
-    Ok(surroundings::home(&ThisProcess)?)
-}
-
-pub(super) fn project_file() -> Result<Option<(PathBuf, String)>, Fail> {
-    Ok(surroundings::project_file(&ThisProcess)?)
-}
-
 /// A file of a program on the search path.
 pub(super) fn on_path(program: &str) -> Option<PathBuf> {
-    surroundings::program_from(&ThisProcess, program, Path::new(""))
-}
-
-/// Whether this runs inside tmux.
-pub(super) fn in_tmux() -> bool {
-    ThisProcess.text("TMUX").is_some()
+    program_from(&ThisProcess, program, Path::new(""))
 }
 
 /// The file of this program itself, to be started again.

@@ -7,10 +7,12 @@ use clap::Args;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{CYAN, GREEN, Output, PLAIN, RED, YELLOW};
-use super::{Verb, staff, surroundings, terminal};
+use super::surroundings::ThisProcess;
+use super::{Verb, staff, terminal};
 use crate::message::visible;
 use crate::person;
 use crate::post::{Error, Failure};
+use crate::surroundings::{project_file, whole_path};
 use crate::trust::{self, Choice, Item, Key, Look, Record, TrustState, What, plain};
 use crate::view::trust::{TrustItems, TrustRecord, TrustSaid};
 
@@ -49,10 +51,10 @@ pub(super) struct Trust {
 
 impl Verb for Trust {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let dir = match (&self.dir, surroundings::project_file()?) {
-            (Some(dir), _) => surroundings::whole_path(dir)?,
+        let dir = match (&self.dir, project_file(&ThisProcess)?) {
+            (Some(dir), _) => whole_path(dir)?,
             (None, Some((file, _))) => file.parent().unwrap_or(&file).to_owned(),
-            (None, None) => surroundings::whole_path(Path::new("."))?,
+            (None, None) => whole_path(Path::new("."))?,
         };
         let shown = visible::line(&dir.display().to_string());
         person::at_hand(context.surroundings.by_agent, &shown, terminal::typed).map_err(Error::from)?;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::fail::Fail;
 use super::staff;
-use super::surroundings::{ThisProcess, project_file};
+use super::surroundings::ThisProcess;
 use crate::message::visible;
 use crate::post::Failure;
-use crate::surroundings::above;
+use crate::surroundings::{above, project_file};
 use crate::trust::{PLACES, Trusted};
 use crate::workflow::definition::Definition;
 use crate::workflow::problem::Problem;
@@ -126,7 +126,7 @@ pub(super) fn find(name: &str) -> Result<FoundWorkflow, Fail> {
     }
     match shipped(name) {
         Some(text) => {
-            let project = match project_file()? {
+            let project = match project_file(&ThisProcess)? {
                 Some((file, _)) => file.parent().map(Path::to_owned),
                 None => above(&ThisProcess).into_iter().next(),
             };
