@@ -119,6 +119,15 @@ impl Context {
         Ok(for_good(Post::open(&self.root, self.caller(), self.clock())?))
     }
 
+    /// The room of the project, for a command that may run long in it.
+    pub(super) fn project_post_for_long(&mut self, long: bool) -> Result<&'static Post, Fail> {
+        let post = self.project_post()?;
+        if long {
+            self.must_stay_in_place()?;
+        }
+        Ok(post)
+    }
+
     /// Whether a flag names the room.
     pub(super) fn is_room_named(&self) -> bool {
         self.globals.root.is_some() || self.globals.room.is_some()

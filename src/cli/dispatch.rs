@@ -16,7 +16,6 @@ use super::surroundings::ThisProcess;
 use super::{Verb, surroundings};
 use crate::clock::Timestamp;
 use crate::dispatch::dispatcher::{Dispatcher, Event, StopHandle, Wanted};
-
 use crate::dispatch::runs::{Run, RunState};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
 use crate::message::visible;
@@ -53,10 +52,7 @@ pub(super) struct Dispatch {
 
 impl Verb for Dispatch {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post = context.project_post()?;
-        if self.watch {
-            context.must_stay_in_place()?;
-        }
+        let post = context.project_post_for_long(self.watch)?;
         post.adopt_new_inboxes()?;
         let staff = staff::gather(post)?;
         let parallel = self.parallel.unwrap_or(staff.settings.parallel).max(1);
@@ -128,11 +124,8 @@ impl Verb for Dispatch {
 pub(super) fn supervisor_starter(root: &Path) -> impl Fn(&Agent, &str) -> std::io::Result<Child> + use<> {
     let root = root.to_owned();
     move |agent, file| {
-        let mut command = Command::new(surroundings::myself()?);
-        command.arg("--root").arg(&root).args(["--json", "supervise", "--", &agent.name, file]);
-        // A supervisor outlives its starter, and is not part of a run that may surround this command.
-        command.env_remove(MARK).env_remove(HOPS_VARIABLE).env_remove(THREAD_VARIABLE);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+        let mut command = detached(&root, &["--json", "supervise", "--", &agent.name, file])?;
+        command.stdout(Stdio::piped()).spawn()
     }
 }
 
@@ -140,14 +133,20 @@ pub(super) fn supervisor_starter(root: &Path) -> impl Fn(&Agent, &str) -> std::i
 pub(super) fn gate_starter(root: &Path) -> impl Fn(&str, &str) -> std::io::Result<()> + use<> {
     let root = root.to_owned();
     move |run, id| {
-        let mut command = Command::new(surroundings::myself()?);
-        command.arg("--root").arg(&root).args(["workflow-gate", "--", run, id]);
-        command.env_remove(MARK).env_remove(HOPS_VARIABLE).env_remove(THREAD_VARIABLE);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let mut child = detached(&root, &["workflow-gate", "--", run, id])?.spawn()?;
         // Wait for its end, or it stays in the process table.
         std::thread::spawn(move || child.wait());
         Ok(())
     }
+}
+
+/// This program with other arguments. It outlives its starter, and is not part of a run that may surround this command.
+fn detached(root: &Path, arguments: &[&str]) -> std::io::Result<Command> {
+    let mut command = Command::new(surroundings::myself()?);
+    command.arg("--root").arg(root).args(arguments);
+    command.env_remove(MARK).env_remove(HOPS_VARIABLE).env_remove(THREAD_VARIABLE);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(command)
 }
 
 impl Dispatch {
@@ -168,28 +167,21 @@ impl Dispatch {
         staff::tell_untrusted(&staff);
         let left_out = left_out(&staff.untrusted).pop();
         let meant = |agent: &Agent| self.only.is_empty() || self.only.contains(&agent.name);
-        let (mut chosen, mut homeless) = (vec![], vec![]);
+        let mut chosen = vec![];
         for (agent, id) in staff.agents.into_iter().filter(|(agent, _)| meant(agent)) {
             match id {
                 Some(id) => chosen.push((agent, id)),
-                None => homeless.push(agent.name),
+                None => {
+                    let name = visible::line(&agent.name);
+                    note(&format!(
+                        "postroom: the agent `{name}` has no mailbox: postroom setup --child {name}"
+                    ));
+                }
             }
         }
-        for name in &homeless {
-            note(&format!(
-                "postroom: the agent `{}` has no mailbox: postroom setup --child {}",
-                visible::line(name),
-                visible::line(name)
-            ));
-        }
         if chosen.is_empty() {
-            let hint = left_out.map_or_else(
-                || {
-                    "write [agents.NAME] with a `preset` into postroom.toml; docs/guides/dispatcher.md shows how"
-                        .to_owned()
-                },
-                |(_, command)| command,
-            );
+            let how = "write [agents.NAME] with a `preset` into postroom.toml; docs/dispatch.md shows how";
+            let hint = left_out.map_or(how.to_owned(), |(_, command)| command);
             return Err(Fail::unknown("no agent can be started", hint));
         }
         Ok(chosen)
@@ -245,10 +237,7 @@ fn tell(context: &mut Context, event: &Event<'_, Carried>) {
         Event::Background { news } if super::follow::is_news(news) => {
             context.output.line(&super::follow::line(news))
         }
-        Event::Nothing { agent, why: Some(why) } => {
-            note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
-        }
-        Event::Waits { agent, why } => {
+        Event::Nothing { agent, why: Some(why) } | Event::Waits { agent, why } => {
             note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
         }
         Event::Background { .. } | Event::Nothing { .. } | Event::Going { .. } => {}

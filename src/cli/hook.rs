@@ -55,7 +55,10 @@ fn run(entry: &Entry, arguments: Vec<OsString>) -> ExitCode {
     let mut context = Context::new(&globals);
     match hook.answer(&mut context) {
         Ok(true) => ExitCode::from(WAKES),
-        Ok(false) => context.output.flush().map_or_else(|e| quietly(&e.to_string()), |()| ExitCode::SUCCESS),
+        Ok(false) => match context.output.flush() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(e) => quietly(&e.to_string()),
+        },
         Err(Fail::Post(e)) => quietly(&e.to_string()),
         Err(Fail::Told(_, why, _)) => quietly(&why),
         Err(Fail::Output(e)) => quietly(&e.to_string()),

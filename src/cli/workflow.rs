@@ -137,10 +137,7 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
         });
         Fail::Told(Failure::Usage, wrong.join("\n"), known.collect())
     })?;
-    let post = context.project_post()?;
-    if follows {
-        context.must_stay_in_place()?;
-    }
+    let post = context.project_post_for_long(follows)?;
     let strangers = start::strangers(post, &definition, Some(&inputs));
     if !strangers.is_empty() {
         return Err(found.wrong(&strangers, Failure::Unknown));
@@ -159,34 +156,35 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
     let id = start::begin(post, beginning)?;
     context.done = true;
     let engine = carry_once(context, post, &id)?;
-    if !context.output.json {
-        context.output.line(&format!("run {id}"));
-    }
-    if !context.output.json && !follows {
-        context
-            .output
-            .remark(&format!("postroom dispatch --watch carries it on; postroom workflow show {id}"));
+    match context.output.json {
+        true if follows => {}
+        true => context.output.json(&document(post, &engine, &id)),
+        false => context.output.line(&format!("run {id}")),
     }
     if follows {
         context.output.flush().map_err(Fail::Output)?;
         return end_of(context, post, &id);
     }
-    if context.output.json {
-        context.output.json(&document(post, &engine, &id));
-    }
+    context.output.remark(&format!("postroom dispatch --watch carries it on; postroom workflow show {id}"));
     Ok(())
+}
+
+/// Reports the state of a run.
+fn tell(context: &mut Context, post: &Post, engine: &Engine, id: &str) {
+    match context.output.json {
+        true => context.output.json(&document(post, engine, id)),
+        false => context.output.line(&format!("run {id} {}", summary(engine))),
+    }
 }
 
 /// Carries a run once, so that everything possible is sent before the command ends.
 fn carry_once(context: &Context, post: &Post, run: &str) -> Result<Engine, Fail> {
-    if let Some(runs) = Runs::existing(post.room())? {
-        let gate = dispatch::gate_starter(&context.root);
-        // A dispatcher may be carrying it now; the output must include what this command did.
-        let carried = Carrier::default().carry_in_turn(post, &runs, run, &gate)?;
-        carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
-        return Ok(look_at(post, &runs, run)?);
-    }
-    Err(no_run(run, &[]))
+    let runs = Runs::existing(post.room())?.ok_or_else(|| no_run(run, &[]))?;
+    let gate = dispatch::gate_starter(&context.root);
+    // A dispatcher may be carrying it now; the output must include what this command did.
+    let carried = Carrier::default().carry_in_turn(post, &runs, run, &gate)?;
+    carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
+    Ok(look_at(post, &runs, run)?)
 }
 
 /// Follows a run and exits with its result.
@@ -248,10 +246,7 @@ pub(super) fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record),
 }
 
 fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail> {
-    let post = context.project_post()?;
-    if follows {
-        context.must_stay_in_place()?;
-    }
+    let post = context.project_post_for_long(follows)?;
     let (runs, id, _) = meant(post, wanted)?;
     let gate = dispatch::gate_starter(&context.root);
     if look_at(post, &runs, &id)?.status() == Status::InProgress {
@@ -272,11 +267,7 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
     if carried.status == Status::InProgress && follows {
         return end_of(context, post, &id);
     }
-    let engine = look_at(post, &runs, &id)?;
-    match context.output.json {
-        true => context.output.json(&document(post, &engine, &id)),
-        false => context.output.line(&format!("run {id} {}", summary(&engine))),
-    }
+    tell(context, post, &look_at(post, &runs, &id)?, &id);
     match carried.status {
         Status::InProgress | Status::Completed => Ok(()),
         status => {
@@ -288,10 +279,7 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
 
 /// Writes a person's command about a run, and carries it.
 fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Result<(), Fail> {
-    let post = context.project_post()?;
-    if follows {
-        context.must_stay_in_place()?;
-    }
+    let post = context.project_post_for_long(follows)?;
     let (runs, id, _) = meant(post, wanted)?;
     let by = post.me().map_or_else(|_| "user".to_owned(), |me| me.shown().to_owned());
     match start::control(post, &runs, &id, word.clone(), &format!("by {by}"))? {
@@ -314,10 +302,7 @@ fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Re
     if follows && engine.status() == Status::InProgress {
         return end_of(context, post, &id);
     }
-    match context.output.json {
-        true => context.output.json(&document(post, &engine, &id)),
-        false => context.output.line(&format!("run {id} {}", summary(&engine))),
-    }
+    tell(context, post, &engine, &id);
     Ok(())
 }
 
