@@ -16,13 +16,10 @@ use super::evidence::AfterSend;
 use super::letters;
 use crate::message::visible;
 use crate::name::MessageId;
-use crate::post::{self, Awaited, Error, Filter, NewMailbox, Post, line};
+use crate::post::{self, Awaited, Error, Filter, HEADERS, NewMailbox, Post, line};
 use crate::room;
 use crate::view::{ToolResult, mcp as view};
 use crate::wait::Stop;
-
-/// How many headers are shown.
-const HEADERS: usize = 50;
 
 /// How long a wait lasts: less than the minute after which many clients give up a call.
 const PATIENCE: u64 = 50;

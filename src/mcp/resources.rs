@@ -9,14 +9,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::desk::Desk;
 use crate::journal;
-use crate::post::{self, Filter, line};
+use crate::post::{self, Filter, HEADERS, line};
 use crate::wait::{Stop, Watch, Woken};
 
 pub(super) const INBOX: &str = "postroom://inbox";
 const THREAD: &str = "postroom://thread/";
-
-/// How many headers the inbox shows.
-const HEADERS: usize = 50;
 
 /// The longest sleep of a watch; the watch itself bounds it further.
 const SLEEP: std::time::Duration = std::time::Duration::from_secs(3600);

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -270,9 +270,4 @@ impl AfterSend {
         let over_http = parts.and_then(|parts| parts.extensions.get::<Self>());
         extensions.get::<Self>().or(over_http).cloned().unwrap_or_default()
     }
-}
-
-/// A gate that nothing holds: over HTTP the deeds are done before the last byte is sent.
-pub(super) fn open_gate() -> WriteLock {
-    Arc::default()
 }
