@@ -48,11 +48,8 @@ pub(super) struct Which {
 impl Which {
     pub(super) fn filter(&self, post: &Post) -> post::Result<Filter> {
         let reply_to = self.reply_to.as_deref().map(|id| {
-            MessageId::parse_lenient(id).map_err(|why| Error::BadName {
-                what: "--reply-to",
-                text: id.to_owned(),
-                why,
-            })
+            let bad = |why| Error::BadName { what: "--reply-to", text: id.to_owned(), why };
+            MessageId::parse_lenient(id).map_err(bad)
         });
         Ok(Filter {
             from: self.from.as_deref().map(|name| post.addressee(name)).transpose()?,

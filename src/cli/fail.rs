@@ -43,7 +43,9 @@ impl From<staff::Error> for Fail {
         match e {
             staff::Error::Surroundings(e) => e.into(),
             staff::Error::Post(e) => Self::Post(e),
-            e @ staff::Error::Table { .. } => Self::Told(e.code(), e.to_string(), e.hints()),
+            e @ staff::Error::Table { .. } => {
+                Self::refused(e.to_string(), "docs/dispatch.md explains what an agent needs")
+            }
         }
     }
 }

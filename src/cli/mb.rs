@@ -76,11 +76,8 @@ impl Verb for Mb {
                 let post = context.post_or_new()?;
                 let body = text::from_path(&body, post.room().limits().body_bytes)?;
                 let reply_to = reply_to.filter(|id| !id.is_empty()).map(|id| {
-                    MessageId::parse_lenient(&id).map_err(|why| Error::BadName {
-                        what: "reply_to",
-                        text: id.clone(),
-                        why,
-                    })
+                    let bad = |why| Error::BadName { what: "reply_to", text: id.clone(), why };
+                    MessageId::parse_lenient(&id).map_err(bad)
                 });
                 let subject = subject.filter(|s| !s.is_empty()).unwrap_or_else(|| "message".to_owned());
                 let letter = Letter {
@@ -143,10 +140,8 @@ impl Verb for Mb {
             }
             Function::Lookup { name } => {
                 let post = room(context)?.ok_or(Fail::Code(Failure::Nothing))?;
-                match post.registry()?.lookup(&name)? {
-                    Some(entry) => context.output.line(&format!("{}\t{}", entry.id, entry.inbox)),
-                    None => return Err(Fail::Code(Failure::Nothing)),
-                }
+                let entry = post.registry()?.lookup(&name)?.ok_or(Fail::Code(Failure::Nothing))?;
+                context.output.line(&format!("{}\t{}", entry.id, entry.inbox));
             }
             Function::Names => {
                 let Some(post) = room(context)? else { return Ok(()) };
@@ -155,10 +150,8 @@ impl Verb for Mb {
             Function::Whois { id } => {
                 let id = mailbox(&id)?;
                 let post = room(context)?.ok_or(Fail::Code(Failure::Nothing))?;
-                match post.registry()?.by_id(&id) {
-                    Some(entry) => context.output.line(&entry.name),
-                    None => return Err(Fail::Code(Failure::Nothing)),
-                }
+                let entry = post.registry()?.by_id(&id).ok_or(Fail::Code(Failure::Nothing))?;
+                context.output.line(&entry.name);
             }
         }
         Ok(())

@@ -99,8 +99,9 @@ pub(super) fn find(name: &str) -> Result<FoundWorkflow, Fail> {
         let project = file.ancestors().nth(3).map_or_else(|| PathBuf::from("/"), Path::to_owned);
         return Ok(FoundWorkflow { name: stem, text: read(&file)?, file: Some(file), project });
     }
+    let nearest = nearest(name);
     if !reading::is_name(name) {
-        if let Some(file) = misnamed(name) {
+        if let Some((_, file)) = nearest {
             return Err(Fail::unknown(
                 format!("there is no workflow `{}`: the file name is wrong", visible::clip(name, 60)),
                 format!("rename {}: the name of a workflow is of a-z, 0-9, `-` and `_`", file.display()),
@@ -109,20 +110,8 @@ pub(super) fn find(name: &str) -> Result<FoundWorkflow, Fail> {
         let hint = "the name of a workflow is of a-z, 0-9, `-` and `_`; postroom workflow list shows them";
         return Err(Fail::unknown(format!("there is no workflow `{}`", visible::clip(name, 60)), hint));
     }
-    for project in above(&ThisProcess) {
-        for place in PLACES {
-            for end in ["yaml", "yml"] {
-                let file = project.join(place).join(format!("{name}.{end}"));
-                if file.is_file() {
-                    return Ok(FoundWorkflow {
-                        name: name.to_owned(),
-                        text: read(&file)?,
-                        file: Some(file),
-                        project,
-                    });
-                }
-            }
-        }
+    if let Some((project, file)) = nearest {
+        return Ok(FoundWorkflow { name: name.to_owned(), text: read(&file)?, file: Some(file), project });
     }
     match shipped(name) {
         Some(text) => {
@@ -140,14 +129,16 @@ pub(super) fn find(name: &str) -> Result<FoundWorkflow, Fail> {
     }
 }
 
-/// A file of this name among the workflows whose name no workflow can have.
-fn misnamed(name: &str) -> Option<PathBuf> {
+/// The nearest project with a file of this name among its workflows, and that file.
+fn nearest(name: &str) -> Option<(PathBuf, PathBuf)> {
     if name.contains(['/', '\0']) {
         return None;
     }
-    let places = above(&ThisProcess).into_iter().flat_map(|project| PLACES.map(|place| project.join(place)));
-    let mut files = places.flat_map(|place| ["yaml", "yml"].map(|end| place.join(format!("{name}.{end}"))));
-    files.find(|file| file.is_file())
+    let files = PLACES.map(|place| ["yaml", "yml"].map(|end| format!("{place}/{name}.{end}")));
+    above(&ThisProcess).into_iter().find_map(|project| {
+        let file = files.iter().flatten().map(|file| project.join(file)).find(|file| file.is_file())?;
+        Some((project, file))
+    })
 }
 
 /// All workflows that can be run from here. A nearer one hides one of the same name.

@@ -17,7 +17,7 @@ pub use gather::gather;
 use crate::dispatch::supervisor::Agent;
 use crate::message::visible;
 use crate::name::MailboxId;
-use crate::post::{self, Failure};
+use crate::post;
 use crate::settings::agents::DispatchSettings;
 use crate::surroundings;
 use crate::trust::Key;
@@ -32,25 +32,6 @@ pub enum Error {
     Surroundings(#[from] surroundings::Error),
     #[error(transparent)]
     Post(#[from] post::Error),
-}
-
-impl Error {
-    pub fn code(&self) -> Failure {
-        match self {
-            Self::Table { .. } => Failure::Refused,
-            Self::Surroundings(e) => e.code(),
-            Self::Post(e) => e.code(),
-        }
-    }
-
-    /// What to type next.
-    pub fn hints(&self) -> Vec<String> {
-        match self {
-            Self::Table { .. } => vec!["docs/guides/dispatcher.md explains what an agent needs".to_owned()],
-            Self::Surroundings(e) => e.hints(),
-            Self::Post(e) => e.hints(),
-        }
-    }
 }
 
 /// The agents that can be started, and their limits.
@@ -79,9 +60,7 @@ impl Staff {
     pub fn untrusted_for(&self, id: &MailboxId) -> Option<&LeftOut> {
         self.untrusted.iter().find(|left| left.id.as_ref() == Some(id))
     }
-}
 
-impl Staff {
     /// The mailboxes among these for which no program is started here.
     pub fn without_program<'a>(
         &'a self,
