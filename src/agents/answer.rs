@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::programs::{Context, Event, Hold, Program};
@@ -44,14 +45,14 @@ impl<'de> Deserialize<'de> for Input {
                 let mut input = Input::default();
                 while let Some(key) = members.next_key::<String>()? {
                     match key.as_str() {
-                        "session_id" | "sessionId" => input.session_id = members.next_value::<Word>()?.text(),
-                        "hook_event_name" => input.hook_event_name = members.next_value::<Word>()?.text(),
+                        "session_id" | "sessionId" => input.session_id = text(members.next_value()?),
+                        "hook_event_name" => input.hook_event_name = text(members.next_value()?),
                         // Everything but a "no" counts as yes: holding a session up endlessly is the worse mistake.
                         "stop_hook_active" | "stopHookActive" => {
-                            input.stop_hook_active = !matches!(members.next_value()?, Word::No)
+                            input.stop_hook_active = !says_no(members.next_value()?)
                         }
-                        "cwd" => input.cwd = members.next_value::<Word>()?.text(),
-                        "prompt" => input.prompt = members.next_value::<Word>()?.text(),
+                        "cwd" => input.cwd = text(members.next_value()?),
+                        "prompt" => input.prompt = text(members.next_value()?),
                         _ => drop(members.next_value::<IgnoredAny>()?),
                     }
                 }
@@ -62,69 +63,14 @@ impl<'de> Deserialize<'de> for Input {
     }
 }
 
-/// A member of any kind.
-enum Word {
-    Text(String),
-    /// False, null, or a text that says so.
-    No,
-    Other,
+/// The text of a member. `None`: it is of another kind, or says no.
+fn text(member: &RawValue) -> Option<String> {
+    if says_no(member) { None } else { serde_json::from_str(member.get()).ok() }
 }
 
-impl Word {
-    fn text(self) -> Option<String> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::No | Self::Other => None,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Word {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Word;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("anything")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Word, E> {
-                Ok(if matches!(text, "" | "false") { Word::No } else { Word::Text(text.to_owned()) })
-            }
-
-            fn visit_bool<E>(self, is_so: bool) -> Result<Word, E> {
-                Ok(if is_so { Word::Other } else { Word::No })
-            }
-
-            fn visit_unit<E>(self) -> Result<Word, E> {
-                Ok(Word::No)
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Word, E> {
-                self.visit_bool(number != 0)
-            }
-
-            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Word, E> {
-                self.visit_bool(number != 0)
-            }
-
-            fn visit_f64<E>(self, _: f64) -> Result<Word, E> {
-                Ok(Word::Other)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Word, A::Error> {
-                while items.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Word::Other)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Word, A::Error> {
-                while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Word::Other)
-            }
-        }
-        from.deserialize_any(Any)
-    }
+/// Whether a member is false, null, zero, or a text that says so.
+fn says_no(member: &RawValue) -> bool {
+    matches!(member.get(), "false" | "null" | "0" | "\"false\"" | "\"\"")
 }
 
 /// The answer that drops a prompt before a model sees it.
