@@ -5,6 +5,11 @@ use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake
 
 const REWAKE: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":20,"asyncRewake":true}]}"#;
 
+const HOOKS: Entry = Entry::Hooks("hooks");
+const COMMAND: Entry = Entry::Add { at: &["permissions", "allow"], value: r#""Bash(postroom *)""# };
+const TOOLS: Entry = Entry::Add { at: &["permissions", "allow"], value: r#""mcp__postroom""# };
+const ROOMS: Entry = Entry::Add { at: &["permissions", "additionalDirectories"], value: "{root}" };
+
 pub(super) const PROGRAM: Program = Program {
     word: "claude",
     title: "Claude Code",
@@ -29,15 +34,7 @@ pub(super) const PROGRAM: Program = Program {
     forbidden: "if a sandbox is set, allow writing to {root} in it (claude --add-dir {root})",
     own_process: true,
     user: &[
-        file(
-            "{config}/settings.json",
-            Content::Json(&[
-                Entry::Hooks("hooks"),
-                Entry::Add { at: &["permissions", "allow"], value: r#""Bash(postroom *)""# },
-                Entry::Add { at: &["permissions", "allow"], value: r#""mcp__postroom""# },
-                Entry::Add { at: &["permissions", "additionalDirectories"], value: "{root}" },
-            ]),
-        ),
+        file("{config}/settings.json", Content::Json(&[HOOKS, COMMAND, TOOLS, ROOMS])),
         file(
             "{beside}/.claude.json",
             Content::Json(&[Entry::Put {
@@ -50,14 +47,7 @@ pub(super) const PROGRAM: Program = Program {
         file("{config}/commands/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
     ],
     project: &[
-        file(
-            "{project}/.claude/settings.json",
-            Content::Json(&[
-                Entry::Hooks("hooks"),
-                Entry::Add { at: &["permissions", "allow"], value: r#""Bash(postroom *)""# },
-                Entry::Add { at: &["permissions", "allow"], value: r#""mcp__postroom""# },
-            ]),
-        ),
+        file("{project}/.claude/settings.json", Content::Json(&[HOOKS, COMMAND, TOOLS])),
         file(
             "{project}/.mcp.json",
             Content::Json(&[Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER }]),

@@ -7,6 +7,13 @@ use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake
 // identity.
 const CODEX_SERVER: &str = r#"{"command":{postroom},"args":["mcp"],"env_vars":["POSTROOM_ROOT","XDG_STATE_HOME","AGENT_MAILBOX_ID"]}"#;
 
+const HOOKS: Content = Content::Json(&[Entry::Hooks("hooks")]);
+
+const CONFIG: Content = Content::Toml(&[
+    Entry::Add { at: &["sandbox_workspace_write", "writable_roots"], value: "{root}" },
+    Entry::Put { at: &["mcp_servers"], key: "postroom", value: CODEX_SERVER },
+]);
+
 pub(super) const PROGRAM: Program = Program {
     word: "codex",
     title: "Codex",
@@ -30,27 +37,15 @@ pub(super) const PROGRAM: Program = Program {
     // Its terminal sessions share one daemon.
     own_process: false,
     user: &[
-        file("{config}/hooks.json", Content::Json(&[Entry::Hooks("hooks")])),
-        file(
-            "{config}/config.toml",
-            Content::Toml(&[
-                Entry::Add { at: &["sandbox_workspace_write", "writable_roots"], value: "{root}" },
-                Entry::Put { at: &["mcp_servers"], key: "postroom", value: CODEX_SERVER },
-            ]),
-        ),
+        file("{config}/hooks.json", HOOKS),
+        file("{config}/config.toml", CONFIG),
         file("{config}/rules/postroom.rules", Content::Whole("codex.rules")),
         file("{home}/.agents/skills/mailbox", Content::Skill),
         file("{home}/.agents/skills/workflow-dispatch/SKILL.md", Content::Whole("workflow-dispatch.md")),
     ],
     project: &[
-        file("{project}/.codex/hooks.json", Content::Json(&[Entry::Hooks("hooks")])),
-        file(
-            "{project}/.codex/config.toml",
-            Content::Toml(&[
-                Entry::Add { at: &["sandbox_workspace_write", "writable_roots"], value: "{root}" },
-                Entry::Put { at: &["mcp_servers"], key: "postroom", value: CODEX_SERVER },
-            ]),
-        ),
+        file("{project}/.codex/hooks.json", HOOKS),
+        file("{project}/.codex/config.toml", CONFIG),
         file("{project}/.codex/rules/postroom.rules", Content::Whole("codex.rules")),
         file("{project}/.agents/skills/mailbox", Content::Skill),
         file("{project}/.agents/skills/workflow-dispatch/SKILL.md", Content::Whole("workflow-dispatch.md")),

@@ -5,6 +5,11 @@ use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake
 
 const MILLISECONDS: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":10000}]}"#;
 
+const SETTINGS: Content = Content::Json(&[
+    Entry::Hooks("hooks"),
+    Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER },
+]);
+
 pub(super) const PROGRAM: Program = Program {
     word: "gemini",
     title: "Gemini CLI",
@@ -27,26 +32,14 @@ pub(super) const PROGRAM: Program = Program {
     forbidden: "if a sandbox is set, allow writing to {root} in it",
     own_process: true,
     user: &[
-        file(
-            "{config}/settings.json",
-            Content::Json(&[
-                Entry::Hooks("hooks"),
-                Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER },
-            ]),
-        ),
+        file("{config}/settings.json", SETTINGS),
         file("{config}/policies/postroom.toml", Content::Whole("gemini-policy.toml")),
         file("{home}/.agents/skills/mailbox", Content::Skill),
         file("{config}/commands/mailbox.toml", Content::Whole("gemini-mailbox.toml")),
         file("{config}/commands/workflow-dispatch.toml", Content::Whole("gemini-workflow-dispatch.toml")),
     ],
     project: &[
-        file(
-            "{project}/.gemini/settings.json",
-            Content::Json(&[
-                Entry::Hooks("hooks"),
-                Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER },
-            ]),
-        ),
+        file("{project}/.gemini/settings.json", SETTINGS),
         file("{project}/.agents/skills/mailbox", Content::Skill),
         file("{project}/.gemini/commands/mailbox.toml", Content::Whole("gemini-mailbox.toml")),
         file(

@@ -3,6 +3,15 @@
 use super::file;
 use crate::agents::program::{Content, Context, Entry, Hold, Program, Wake};
 
+const COMMAND: Entry = Entry::Put { at: &["permission", "bash"], key: "postroom *", value: r#""allow""# };
+const ROOMS: Entry =
+    Entry::Put { at: &["permission", "external_directory"], key: "{root}/*", value: r#""allow""# };
+const SERVER: Entry = Entry::Put {
+    at: &["mcp"],
+    key: "postroom",
+    value: r#"{"type":"local","command":[{postroom},"mcp"],"enabled":true}"#,
+};
+
 pub(super) const PROGRAM: Program = Program {
     word: "opencode",
     title: "OpenCode",
@@ -20,39 +29,14 @@ pub(super) const PROGRAM: Program = Program {
     forbidden: "opencode forbids it; allow \"external_directory\": {\"{root}/*\": \"allow\"} in its settings",
     own_process: true,
     user: &[
-        file(
-            "{config}/opencode.json",
-            Content::Json(&[
-                Entry::Put { at: &["permission", "bash"], key: "postroom *", value: r#""allow""# },
-                Entry::Put {
-                    at: &["permission", "external_directory"],
-                    key: "{root}/*",
-                    value: r#""allow""#,
-                },
-                Entry::Put {
-                    at: &["mcp"],
-                    key: "postroom",
-                    value: r#"{"type":"local","command":[{postroom},"mcp"],"enabled":true}"#,
-                },
-            ]),
-        ),
+        file("{config}/opencode.json", Content::Json(&[COMMAND, ROOMS, SERVER])),
         file("{config}/plugin/postroom.js", Content::Whole("opencode.js")),
         file("{home}/.agents/skills/mailbox", Content::Skill),
         file("{config}/command/mailbox.md", Content::Whole("opencode-mailbox.md")),
         file("{config}/command/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
     ],
     project: &[
-        file(
-            "{project}/opencode.json",
-            Content::Json(&[
-                Entry::Put { at: &["permission", "bash"], key: "postroom *", value: r#""allow""# },
-                Entry::Put {
-                    at: &["mcp"],
-                    key: "postroom",
-                    value: r#"{"type":"local","command":[{postroom},"mcp"],"enabled":true}"#,
-                },
-            ]),
-        ),
+        file("{project}/opencode.json", Content::Json(&[COMMAND, SERVER])),
         file("{project}/.opencode/plugin/postroom.js", Content::Whole("opencode.js")),
         file("{project}/.agents/skills/mailbox", Content::Skill),
         file("{project}/.opencode/command/mailbox.md", Content::Whole("opencode-mailbox.md")),
