@@ -14,10 +14,16 @@ use super::{jsonc, tables};
 pub enum Error {
     #[error("line {line}, column {column}: {why}")]
     Syntax { line: usize, column: usize, why: String },
-    #[error("`{key}` must be {wanted}, but is {found}")]
-    Kind { key: String, found: &'static str, wanted: &'static str },
+    #[error("`{key}` must be {wanted}, but is something else")]
+    Kind { key: String, wanted: &'static str },
     #[error("`{key}` appears twice")]
     Twice { key: String },
+}
+
+impl Error {
+    pub(super) fn kind(key: &str, wanted: &'static str) -> Self {
+        Self::Kind { key: key.to_owned(), wanted }
+    }
 }
 
 /// The format of a settings file.
@@ -107,6 +113,14 @@ impl FileState {
 }
 
 impl Change {
+    /// The keys of the objects on its path, and the key of the list, if it adds to one.
+    pub(super) fn way(&self) -> (&[String], Option<&String>) {
+        match (&self.what, self.at.split_last()) {
+            (What::Add { .. }, Some((last, way))) => (way, Some(last)),
+            _ => (&self.at, None),
+        }
+    }
+
     /// Whether an item of a list is this change, in any version.
     pub(super) fn is_own_item(&self, item: &Value) -> bool {
         match &self.what {

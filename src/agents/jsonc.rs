@@ -66,11 +66,7 @@ fn parse(text: &str) -> Result<CstRootNode, Error> {
 }
 
 fn top(root: &CstRootNode) -> Result<CstObject, Error> {
-    root.object_value_or_create().ok_or(Error::Kind {
-        key: "the whole file".to_owned(),
-        found: "something else",
-        wanted: "an object",
-    })
+    root.object_value_or_create().ok_or_else(|| Error::kind("the whole file", "an object"))
 }
 
 /// The member of an object. A duplicate key is an error: programs disagree about which one counts.
@@ -86,24 +82,14 @@ fn member(object: &CstObject, key: &str) -> Result<Option<CstNode>, Error> {
 
 fn make(top: &CstObject, change: &Change) -> Result<(), Error> {
     let mut object = top.clone();
-    let (way, last) = match &change.what {
-        What::Put { .. } => (change.at.as_slice(), None),
-        What::Add { .. } => match change.at.split_last() {
-            Some((last, way)) => (way, Some(last)),
-            None => return Ok(()),
-        },
-    };
+    let (way, last) = change.way();
     for key in way {
         object = below(&object, key, matches!(change.what, What::Put { .. }))?;
     }
     match (&change.what, last) {
         (What::Add { value, .. }, Some(last)) => {
             member(&object, last)?;
-            let list = object.array_value_or_create(last).ok_or_else(|| Error::Kind {
-                key: last.clone(),
-                found: "something else",
-                wanted: "a list",
-            })?;
+            let list = object.array_value_or_create(last).ok_or_else(|| Error::kind(last, "a list"))?;
             let own = |node: &CstNode| node.to_serde_value().filter(|item| change.is_own_item(item));
             let there: Vec<Value> = list.elements().iter().filter_map(own).collect();
             if there != [value.clone()] {
@@ -113,14 +99,8 @@ fn make(top: &CstObject, change: &Change) -> Result<(), Error> {
         }
         (What::Put { key, value }, _) => match member(&object, key)? {
             Some(there) if there.to_serde_value().as_ref() == Some(value) => {}
-            Some(_) => {
-                if let Some(property) = object.get(key) {
-                    property.set_value(input(value));
-                }
-            }
-            None => {
-                object.append(key, input(value));
-            }
+            Some(_) => object.get(key).into_iter().for_each(|property| property.set_value(input(value))),
+            None => drop(object.append(key, input(value))),
         },
         (What::Add { .. }, None) => {}
     }
@@ -128,42 +108,37 @@ fn make(top: &CstObject, change: &Change) -> Result<(), Error> {
 }
 
 fn below(object: &CstObject, key: &str, widen: bool) -> Result<CstObject, Error> {
-    let word = match member(object, key)? {
-        Some(node) => node.as_string_lit().and_then(|word| word.decoded_value().ok()),
-        None => None,
-    };
+    let word = member(object, key)?.and_then(|node| node.as_string_lit()?.decoded_value().ok());
     if let (Some(word), true, Some(property)) = (word, widen, object.get(key)) {
         property.set_value(CstInputValue::Object(vec![("*".to_owned(), word.into())]));
     }
-    object.object_value_or_create(key).ok_or_else(|| Error::Kind {
-        key: key.to_owned(),
-        found: "something else",
-        wanted: "an object",
-    })
+    object.object_value_or_create(key).ok_or_else(|| Error::kind(key, "an object"))
 }
 
 /// Removes a change, and objects and lists that become empty.
 fn unmake(object: &CstObject, way: &[String], change: &Change) {
-    if let [key, rest @ ..] = way {
-        if let Some(inner) = object.object_value(key) {
-            let had = inner.properties().len();
-            unmake(&inner, rest, change);
-            if had > 0 && inner.properties().is_empty() {
-                object.get(key).into_iter().for_each(|property| property.remove());
-            }
-        } else if let (Some(list), []) = (object.array_value(key), rest) {
-            let own = |node: &CstNode| node.to_serde_value().is_some_and(|item| change.is_own_item(&item));
-            let (own, others): (Vec<_>, Vec<_>) = list.elements().into_iter().partition(own);
-            let emptied = !own.is_empty() && others.is_empty();
-            own.into_iter().for_each(CstNode::remove);
-            if emptied {
-                object.get(key).into_iter().for_each(|property| property.remove());
-            }
+    let remove = |key: &str| object.get(key).into_iter().for_each(|property| property.remove());
+    let [key, rest @ ..] = way else {
+        if let What::Put { key, .. } = &change.what {
+            remove(key);
         }
         return;
-    }
-    if let What::Put { key, .. } = &change.what {
-        object.get(key).into_iter().for_each(|property| property.remove());
+    };
+    let emptied = if let Some(inner) = object.object_value(key) {
+        let had = !inner.properties().is_empty();
+        unmake(&inner, rest, change);
+        had && inner.properties().is_empty()
+    } else if let (Some(list), []) = (object.array_value(key), rest) {
+        let own = |node: &CstNode| node.to_serde_value().is_some_and(|item| change.is_own_item(&item));
+        let (own, others): (Vec<_>, Vec<_>) = list.elements().into_iter().partition(own);
+        let had = !own.is_empty();
+        own.into_iter().for_each(CstNode::remove);
+        had && others.is_empty()
+    } else {
+        false
+    };
+    if emptied {
+        remove(key);
     }
 }
 

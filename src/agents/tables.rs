@@ -42,10 +42,7 @@ fn parse(text: &str) -> Result<DocumentMut, Error> {
 }
 
 fn make(top: &mut Table, change: &Change) -> Result<(), Error> {
-    let (way, last) = match (&change.what, change.at.split_last()) {
-        (What::Add { .. }, Some((last, way))) => (way, Some(last)),
-        _ => (change.at.as_slice(), None),
-    };
+    let (way, last) = change.way();
     let mut table: &mut dyn TableLike = top;
     for key in way {
         let item = table.entry(key).or_insert_with(|| {
@@ -53,7 +50,7 @@ fn make(top: &mut Table, change: &Change) -> Result<(), Error> {
             new.set_implicit(true);
             Item::Table(new)
         });
-        table = item.as_table_like_mut().ok_or_else(|| kind(key, "a table"))?;
+        table = item.as_table_like_mut().ok_or_else(|| Error::kind(key, "a table"))?;
     }
     match (&change.what, last) {
         (What::Put { key, value }, _) if !table.get(key).is_some_and(|there| says(there, value)) => {
@@ -61,7 +58,7 @@ fn make(top: &mut Table, change: &Change) -> Result<(), Error> {
         }
         (What::Add { value, .. }, Some(last)) => {
             let list = table.entry(last).or_insert_with(|| Item::Value(Array::new().into()));
-            let list = list.as_array_mut().ok_or_else(|| kind(last, "a list"))?;
+            let list = list.as_array_mut().ok_or_else(|| Error::kind(last, "a list"))?;
             let is_there = list.iter().any(|item| is_own(item, change));
             if !is_there {
                 list.push(plain(value));
@@ -70,10 +67,6 @@ fn make(top: &mut Table, change: &Change) -> Result<(), Error> {
         (What::Add { .. }, None) | (What::Put { .. }, _) => {}
     }
     Ok(())
-}
-
-fn kind(key: &str, wanted: &'static str) -> Error {
-    Error::Kind { key: key.to_owned(), found: "something else", wanted }
 }
 
 fn unmake(table: &mut dyn TableLike, way: &[String], change: &Change) {
