@@ -37,58 +37,50 @@ fn look(node: &Node, whole: &Json, problems: &mut Vec<Problem>) {
     };
     for (key, value) in entries {
         let json = value.json();
-        let right = match key.text.as_str() {
-            word if ANNOTATIONS.contains(&word) => Ok(()),
-            "type" => types(&json).map(|_| ()).ok_or("a type of JSON, or a list of them"),
-            "enum" => json.as_array().map(|_| ()).ok_or("a list"),
-            "const" => Ok(()),
-            "required" => texts(&json).map(|_| ()).ok_or("a list of texts"),
+        let (right, what) = match key.text.as_str() {
+            word if ANNOTATIONS.contains(&word) => continue,
+            "const" => continue,
+            "type" => (types(&json).is_some(), "a type of JSON, or a list of them"),
+            "enum" => (json.is_array(), "a list"),
+            "required" => (texts(&json).is_some(), "a list of texts"),
             "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
-                json.as_u64().map(|_| ()).ok_or("a whole number")
+                (json.is_u64(), "a whole number")
             }
-            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
-                json.as_f64().map(|_| ()).ok_or("a number")
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => (json.is_number(), "a number"),
+            "multipleOf" => (json.as_f64().is_some_and(|n| n > 0.0), "a number above 0"),
+            "uniqueItems" => (json.is_boolean(), "true or false"),
+            "pattern" => (json.as_str().is_some_and(|p| Regex::new(p).is_ok()), "a regular expression"),
+            "$ref" => {
+                let to = json.as_str().and_then(|at| referred(whole, at));
+                (to.is_some(), "a place in this schema, such as #/$defs/name")
             }
-            "multipleOf" => json.as_f64().filter(|n| *n > 0.0).map(|_| ()).ok_or("a number above 0"),
-            "uniqueItems" => json.as_bool().map(|_| ()).ok_or("true or false"),
-            "pattern" => match json.as_str().map(Regex::new) {
-                Some(Ok(_)) => Ok(()),
-                _ => Err("a regular expression"),
-            },
-            "$ref" => match json.as_str().and_then(|at| referred(whole, at)) {
-                Some(_) => Ok(()),
-                None => Err("a place in this schema, such as #/$defs/name"),
-            },
             "items" | "additionalProperties" | "not" | "contains" | "propertyNames" => {
                 look(value, whole, problems);
-                Ok(())
+                continue;
             }
             "properties" | "$defs" => match &value.value {
                 Value::Map(inside) => {
                     inside.iter().for_each(|(_, schema)| look(schema, whole, problems));
-                    Ok(())
+                    continue;
                 }
-                _ => Err("a map of schemas"),
+                _ => (false, "a map of schemas"),
             },
             "allOf" | "anyOf" | "oneOf" | "prefixItems" => match &value.value {
                 Value::List(inside) if !inside.is_empty() => {
                     inside.iter().for_each(|schema| look(schema, whole, problems));
-                    Ok(())
+                    continue;
                 }
-                _ => Err("a list of schemas"),
+                _ => (false, "a list of schemas"),
             },
             word => {
-                let word = visible::clip(word, 40);
-                problems.push(Problem::at(
-                    key.place,
-                    format!("this is no JSON schema that a gate knows: `{word}`"),
-                ));
-                Ok(())
+                let why = format!("this is no JSON schema that a gate knows: `{}`", visible::clip(word, 40));
+                problems.push(Problem::at(key.place, why));
+                continue;
             }
         };
-        if let Err(what) = right {
-            problems
-                .push(Problem::at(value.place, format!("this is no JSON schema: `{}` is {what}", key.text)));
+        if !right {
+            let why = format!("this is no JSON schema: `{}` is {what}", key.text);
+            problems.push(Problem::at(value.place, why));
         }
     }
 }
