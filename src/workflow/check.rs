@@ -57,17 +57,13 @@ fn handlers(definition: &mut Definition, problems: &mut Vec<Problem>) {
         definition.steps[handler].handler_of = Some(index);
     }
     for step in &definition.steps {
-        for need in &step.needs {
-            let needed = &definition.steps[*need];
+        for needed in step.needs.iter().map(|need| &definition.steps[*need]) {
             if let Some(owner) = needed.handler_of {
-                let owner = &definition.steps[owner].name;
-                problems.push(Problem::at(
-                    step.place,
-                    format!(
-                        "`{}` runs only when `{owner}` fails, so nothing can need it; need `{owner}`",
-                        needed.name
-                    ),
-                ));
+                let (name, owner) = (&needed.name, &definition.steps[owner].name);
+                let why = format!(
+                    "`{name}` runs only when `{owner}` fails, so nothing can need it; need `{owner}`"
+                );
+                problems.push(Problem::at(step.place, why));
             }
         }
     }
@@ -77,10 +73,7 @@ fn handlers(definition: &mut Definition, problems: &mut Vec<Problem>) {
 fn levels(definition: &mut Definition, problems: &mut Vec<Problem>) {
     let count = definition.steps.len();
     let mut left: Vec<usize> = definition.steps.iter().map(|step| step.needs.len()).collect();
-    let mut followers: Vec<Vec<usize>> = vec![vec![]; count];
-    for (index, step) in definition.steps.iter().enumerate() {
-        step.needs.iter().for_each(|need| followers[*need].push(index));
-    }
+    let followers = definition.followers();
     let mut ready: Vec<usize> = (0..count).filter(|index| left[*index] == 0).collect();
     let mut done = 0;
     while let Some(index) = ready.pop() {
@@ -103,12 +96,9 @@ fn levels(definition: &mut Definition, problems: &mut Vec<Problem>) {
         let place = circle.first().map_or_else(Position::default, |index| definition.steps[*index].place);
         problems.push(Problem::at(place, format!("steps wait for each other in a circle: {way} → {first}")));
         let behind = (0..count).filter(|index| left[*index] > 0 && !circle.contains(index));
-        for index in behind {
-            let step = &definition.steps[index];
-            problems.push(Problem::at(
-                step.place,
-                format!("`{}` can never run: it waits for that circle", step.name),
-            ));
+        for step in behind.map(|index| &definition.steps[index]) {
+            let why = format!("`{}` can never run: it waits for that circle", step.name);
+            problems.push(Problem::at(step.place, why));
         }
     }
     for index in 0..count {
@@ -142,35 +132,25 @@ fn circle(definition: &Definition, left: &[usize]) -> Vec<usize> {
 /// Steps that can never run because of their `when` or `join`.
 fn joins(definition: &Definition, problems: &mut Vec<Problem>) {
     for step in &definition.steps {
+        let name = &step.name;
+        let mut wrong = |why: String| problems.push(Problem::at(step.place, why));
         if step.when.as_ref().is_some_and(|when| when.source == "false") {
-            problems
-                .push(Problem::at(step.place, format!("`{}` can never run: its `when` is false", step.name)));
+            wrong(format!("`{name}` can never run: its `when` is false"));
         }
         let Join::AtLeast(wanted) = step.join else { continue };
-        let fans_out = step.needs.iter().any(|need| definition.steps[*need].foreach.is_some());
-        if step.needs.is_empty() {
-            problems
-                .push(Problem::at(step.place, format!("`{}` joins nothing: it has no `needs`", step.name)));
-        } else if !fans_out && wanted > step.needs.len() {
-            let count = step.needs.len();
-            problems.push(Problem::at(
-                step.place,
-                format!("`{}` can never run: `join` wants {wanted} results of {count}", step.name),
-            ));
+        let needs = || step.needs.iter().map(|need| &definition.steps[*need]);
+        let count = step.needs.len();
+        if count == 0 {
+            wrong(format!("`{name}` joins nothing: it has no `needs`"));
+        } else if wanted > count && !needs().any(|need| need.foreach.is_some()) {
+            wrong(format!("`{name}` can never run: `join` wants {wanted} results of {count}"));
         }
-        if wanted > 0 && step.needs.iter().any(|need| definition.steps[*need].on_failure == OnFailure::Stop) {
-            let need = step.needs.iter().map(|need| &definition.steps[*need]);
-            let names: Vec<&str> = need
-                .filter(|need| need.on_failure == OnFailure::Stop)
-                .map(|need| need.name.as_str())
-                .collect();
-            problems.push(Problem::at(
-                step.place,
-                format!(
-                    "`join` of `{}` lets some results be missing, but a failure of `{}` stops the run; give it `on_failure: continue`",
-                    step.name,
-                    names.join("`, `")
-                ),
+        let stops = needs().filter(|need| need.on_failure == OnFailure::Stop);
+        let stops: Vec<&str> = stops.map(|need| need.name.as_str()).collect();
+        if wanted > 0 && !stops.is_empty() {
+            wrong(format!(
+                "`join` of `{name}` lets some results be missing, but a failure of `{}` stops the run; give it `on_failure: continue`",
+                stops.join("`, `")
             ));
         }
     }

@@ -66,13 +66,7 @@ impl Kind {
 
     /// Whether a value is of this kind.
     pub fn fits(self, value: &Json) -> bool {
-        match self {
-            Self::Text => value.is_string(),
-            Self::Number => value.is_number(),
-            Self::Boolean => value.is_boolean(),
-            Self::List => value.is_array(),
-            Self::Json => true,
-        }
+        self == Self::Json || self == Self::of(value)
     }
 
     /// The kind of a literal value.
@@ -173,12 +167,20 @@ impl Definition {
         self.steps.iter().position(|step| step.name == name)
     }
 
+    /// For each step, those that need it.
+    pub fn followers(&self) -> Vec<Vec<usize>> {
+        let mut followers = vec![vec![]; self.steps.len()];
+        for (index, step) in self.steps.iter().enumerate() {
+            step.needs.iter().for_each(|need| followers[*need].push(index));
+        }
+        followers
+    }
+
     /// All steps that come after this one: those that need it, its failure handler, and so on.
     pub fn after(&self, from: usize) -> Vec<bool> {
         let mut reached = vec![false; self.steps.len()];
-        let mut followers: Vec<Vec<usize>> = vec![vec![]; self.steps.len()];
+        let mut followers = self.followers();
         for (index, step) in self.steps.iter().enumerate() {
-            step.needs.iter().for_each(|need| followers[*need].push(index));
             if let OnFailure::Step { step: handler, then, .. } = step.on_failure {
                 followers[index].push(handler);
                 // The failed step is repeated after its handler.

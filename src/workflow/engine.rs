@@ -73,21 +73,16 @@ impl Engine {
         asked: HashSet<MessageId>,
     ) -> Self {
         let count = definition.steps.len();
-        let mut followers: Vec<Vec<usize>> = vec![vec![]; count];
         let mut epochs = vec![0; count];
-        for (index, step) in definition.steps.iter().enumerate() {
-            step.needs.iter().for_each(|need| followers[*need].push(index));
-        }
         for control in controls.values() {
             let Control::Retry(name) = control else { continue };
             let Some(from) = definition.step(name) else { continue };
             let after = definition.after(from);
             epochs.iter_mut().zip(after).filter(|(_, covered)| *covered).for_each(|(epoch, _)| *epoch += 1);
         }
-        let fresh = StepState { phase: Phase::Waiting, round: 0, values: vec![], items: vec![], open: 0 };
         let mut engine = Self {
-            steps: vec![fresh; count],
-            followers,
+            steps: vec![StepState::default(); count],
+            followers: definition.followers(),
             epochs,
             work: VecDeque::new(),
             open: HashMap::new(),

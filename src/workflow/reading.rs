@@ -78,10 +78,8 @@ impl Reader<'_> {
     fn count(&mut self, node: &Node, what: &str, range: std::ops::RangeInclusive<usize>) -> Option<usize> {
         let number = node.text().and_then(|text| text.parse::<usize>().ok()).filter(|n| range.contains(n));
         number.or_else(|| {
-            self.wrong(
-                node.place,
-                format!("`{what}` is a whole number from {} to {}", range.start(), range.end()),
-            )
+            let (least, most) = range.into_inner();
+            self.wrong(node.place, format!("`{what}` is a whole number from {least} to {most}"))
         })
     }
 

@@ -3,8 +3,9 @@
 use serde_json::Value as Json;
 
 /// The state of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Phase {
+    #[default]
     Waiting,
     Running,
     Done,
@@ -46,7 +47,7 @@ pub struct Item {
 }
 
 /// One step of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct StepState {
     pub phase: Phase,
     /// Counted from 0. The next round begins when the failure handler is done.

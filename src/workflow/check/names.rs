@@ -116,20 +116,16 @@ fn kinds(definition: &Definition, expression: &Expression, what: &str, problems:
         Kind::Json => "JSON",
     };
     let at = expression.uses.spoken.first().map_or(expression.place, |(_, place)| *place);
-    problems.push(Problem::at(
-        at,
-        format!("`{what}` is {words}, but `{}` is {is}", clip(&expression.source, 60)),
-    ));
+    let why = format!("`{what}` is {words}, but `{}` is {is}", clip(&expression.source, 60));
+    problems.push(Problem::at(at, why));
 }
 
 /// The kind of an expression that is a single input or value. Computes nothing, because the file may be unreviewed.
 fn kind(definition: &Definition, expression: &Expression) -> Option<Kind> {
     let source = expression.source.trim();
     let within = |quote: char| {
-        source
-            .strip_prefix(quote)
-            .and_then(|rest| rest.strip_suffix(quote))
-            .is_some_and(|text| !text.contains(quote))
+        let inside = source.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+        inside.is_some_and(|text| !text.contains(quote))
     };
     if within('\'') || within('"') {
         return Some(Kind::Text);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::{Reader, get, is_word};
+use crate::message::visible;
 use crate::workflow::definition::*;
 use crate::workflow::document::{Key, Node, Value};
 use crate::workflow::problem::{Problem, offer};
@@ -22,10 +23,8 @@ impl Reader<'_> {
         let mut raws = vec![];
         for (name, node) in entries {
             if !is_word(&name.text) {
-                self.problems.push(Problem::at(
-                    name.place,
-                    format!("`{}` cannot name a step: letters, digits and `_`", name.text),
-                ));
+                let why = format!("`{}` cannot name a step: letters, digits and `_`", name.text);
+                self.problems.push(Problem::at(name.place, why));
             }
             if let Some(entries) = self.map(node, "a step") {
                 raws.push((name, entries));
@@ -105,11 +104,8 @@ impl Reader<'_> {
     fn resolved(&mut self, node: &Node, names: &[&str]) -> Option<usize> {
         let name = self.text(node, "step")?;
         names.iter().position(|known| *known == name).or_else(|| {
-            let word = crate::message::visible::clip(&name, 40);
-            self.wrong(
-                node.place,
-                format!("there is no step `{word}`{}", offer(&name, names.iter().copied())),
-            )
+            let (word, hint) = (visible::clip(&name, 40), offer(&name, names.iter().copied()));
+            self.wrong(node.place, format!("there is no step `{word}`{hint}"))
         })
     }
 
@@ -175,10 +171,9 @@ impl Reader<'_> {
             _ => "",
         };
         if let Some((key, _)) = rest.iter().find(|(key, _)| key.text != extra) {
-            return self.wrong(
-                key.place,
-                format!("`{}` does not belong here; a gate is one thing, and several are a list", key.text),
-            );
+            let word = &key.text;
+            let why = format!("`{word}` does not belong here; a gate is one thing, and several are a list");
+            return self.wrong(key.place, why);
         }
         match key.text.as_str() {
             "contains" => self.text(value, "contains").map(Gate::Contains),
