@@ -196,18 +196,15 @@ impl Background for Carrying<'_> {
 
 /// The state of a run, computed from its mail. Changes nothing.
 pub fn look_at(post: &Post, runs: &Runs, run: &str) -> Result<Engine> {
-    Ok(Turn::load(post, runs, run)?.into_engine())
+    Ok(Turn::load(post, runs, run)?.engine)
 }
 
 /// The state of a step, in words for people.
 pub fn shown(engine: &Engine, index: usize) -> String {
     let (state, step) = (&engine.steps()[index], &engine.definition().steps[index]);
     let done = state.items.iter().filter(|item| item.outcome == Some(Ok(()))).count();
-    let fan = if step.foreach.is_some() && !state.values.is_empty() {
-        format!(" {done}/{}", state.items.len())
-    } else {
-        String::new()
-    };
+    let fans_out = step.foreach.is_some() && !state.values.is_empty();
+    let fan = if fans_out { format!(" {done}/{}", state.items.len()) } else { String::new() };
     let mut more = vec![];
     if state.round > 0 {
         more.push(format!("round {}", state.round + 1));
@@ -219,8 +216,7 @@ pub fn shown(engine: &Engine, index: usize) -> String {
     match &state.phase {
         Phase::Failed(why, _) | Phase::Skipped(why) => more.push(crate::message::visible::clip(why, 200)),
         Phase::Running if engine.status() == Status::InProgress => more.extend(waits_for(engine, index)),
-        Phase::Running => {}
-        Phase::Waiting | Phase::Done => {}
+        Phase::Running | Phase::Waiting | Phase::Done => {}
     }
     let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
     let word = match (&state.phase, engine.status()) {

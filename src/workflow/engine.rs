@@ -175,10 +175,12 @@ impl Engine {
     }
 
     /// Computes the run again with one more command of a person.
-    pub fn with_control(self, number: u32, control: Control) -> Self {
-        let mut controls = self.controls;
+    pub fn add_control(&mut self, number: u32, control: Control) {
+        let (definition, facts) = (Arc::clone(&self.definition), self.facts.clone());
+        let mut controls = std::mem::take(&mut self.controls);
         controls.insert(number, control);
-        Self::new(self.definition, self.facts, self.answers, controls, self.asked)
+        let (answers, asked) = (std::mem::take(&mut self.answers), std::mem::take(&mut self.asked));
+        *self = Self::new(definition, facts, answers, controls, asked);
     }
 
     fn settle(&mut self) {
@@ -281,9 +283,7 @@ impl Engine {
         if count == 0 {
             return self.end(step, Phase::Done);
         }
-        for item in 0..count {
-            self.work.push_back(Work::Item(step, item));
-        }
+        self.work.extend((0..count).map(|item| Work::Item(step, item)));
     }
 
     /// Advances one item as far as its answers allow.
@@ -296,15 +296,11 @@ impl Engine {
         let state = &mut self.steps[step];
         state.items[item].outcome = Some(outcome);
         state.open -= 1;
-        if self.steps[step].open > 0 {
+        if state.open > 0 {
             return;
         }
-        let failures: Vec<(usize, String)> = self.steps[step]
-            .items
-            .iter()
-            .enumerate()
-            .filter_map(|(at, item)| Some((at, item.outcome.clone()?.err()?)))
-            .collect();
+        let failure = |(at, item): (usize, &Item)| Some((at, item.outcome.clone()?.err()?));
+        let failures: Vec<(usize, String)> = state.items.iter().enumerate().filter_map(failure).collect();
         match failures.as_slice() {
             [] => self.end(step, Phase::Done),
             [(_, why)] if self.definition.steps[step].foreach.is_none() => self.fail(step, why.clone()),
@@ -339,8 +335,7 @@ impl Engine {
         if let Some(owner) = self.definition.steps[step].handler_of {
             self.handled(owner, goes_on);
         } else if goes_on {
-            let followers = self.followers[step].iter().copied();
-            self.work.extend(followers.map(Work::Check));
+            self.work.extend(self.followers[step].iter().copied().map(Work::Check));
         } else {
             self.stopping = true;
         }

@@ -210,7 +210,7 @@ fn what_mends_begun_again_begins_again_what_it_mends() {
         say(&mut run, step, 0, Ok(said));
     }
     assert_eq!(run.status(), Status::Completed);
-    let run = run.with_control(1, Control::Retry("fix".into()));
+    run.add_control(1, Control::Retry("fix".into()));
     assert_eq!(asks(&run), ["b/0 y: B"], "an answer from before the handler does not count after it");
 }
 
@@ -223,11 +223,11 @@ fn a_person_cancels_and_begins_again_from_a_step() {
         say(&mut run, step, 0, Ok(step));
     }
     let before = again(&run);
-    let run = run.with_control(1, Control::Retry("b".into()));
+    run.add_control(1, Control::Retry("b".into()));
     assert_eq!((asks(&run), run.status()), (vec!["b/0 x: B".to_owned()], Status::InProgress));
-    let run = run.with_control(2, Control::Cancel);
+    run.add_control(2, Control::Cancel);
     assert_eq!(run.status(), Status::Cancelled);
-    let mut run = run.with_control(3, Control::Retry("a".into()));
+    run.add_control(3, Control::Retry("a".into()));
     assert_eq!(asks(&run), ["a/0 x: A"]);
     say(&mut run, "a", 0, Ok("a"));
     say(&mut run, "b", 0, Ok("b"));

@@ -19,6 +19,7 @@ use crate::os::Supervisor;
 use crate::post::{Post, Result};
 use crate::process::child::{self, Next};
 use crate::process::marked;
+use crate::process::output::AgentOutput;
 use crate::process::presets::Preset;
 
 /// How many of its last lines are reported.
@@ -50,20 +51,12 @@ pub fn run(post: &Post, run: &str, id: &str, environment: Vec<(OsString, OsStrin
             command.args(arguments).current_dir(&record.project).env_clear().envs(environment);
             command.env(marked::MARK, &mark).env("POSTROOM_WORKFLOW", run).env("POSTROOM_STEP", &step.name);
             let files = (runs.log_of_gate(run, &id, "out")?, runs.log_of_gate(run, &id, "err")?);
-            let clock = post.room().clock();
-            let preset = Preset::of_text();
-            match child::run(
-                &mut command,
-                text.clone().into_bytes(),
-                &preset,
-                files,
-                *timeout,
-                clock,
-                |group, _| {
-                    marked::note(&mark, group, || runs.gates(run));
-                    Next::GoOn
-                },
-            ) {
+            let (prompt, preset, clock) = (text.clone().into_bytes(), Preset::of_text(), post.room().clock());
+            let look = |group, _: &AgentOutput| {
+                marked::note(&mark, group, || runs.gates(run));
+                Next::GoOn
+            };
+            match child::run(&mut command, prompt, &preset, files, *timeout, clock, look) {
                 Ok(ended) => {
                     let said = last(&format!("{}\n{}", ended.other_tail.trim(), ended.tail.trim()));
                     let how = match (ended.timed_out, ended.code, ended.signal) {

@@ -52,12 +52,9 @@ impl Desk {
     }
 
     pub(super) fn tree(&mut self) -> Result<&Tree> {
-        if self.tree.is_none() {
-            self.tree = Some(Tree::open(&self.path)?);
-        }
-        match &self.tree {
+        match &mut self.tree {
             Some(tree) => Ok(tree),
-            None => Err(Error::Busy { path: self.path.clone() }),
+            unopened => Ok(unopened.insert(Tree::open(&self.path)?)),
         }
     }
 

@@ -4,7 +4,7 @@
 //! sent, under a derived id. Any process that loads the run later finds every accepted answer, computes the same asks,
 //! and sends again what may not have been sent; a mailbox that already has the message says so.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,9 +46,8 @@ pub(super) struct Turn {
 impl Turn {
     /// Computes a run from its mail.
     pub(super) fn load(post: &Post, runs: &Runs, run: &str) -> Result<Self> {
-        let (record, text) = match (runs.record(run), runs.definition(run)) {
-            (Some(record), Some(text)) => (record, text),
-            _ => return Err(no_run(run)),
+        let (Some(record), Some(text)) = (runs.record(run), runs.definition(run)) else {
+            return Err(no_run(run));
         };
         let definition = reading::parse(&text, &record.workflow).map_err(|problems| Error::Unreadable {
             path: run.to_owned(),
@@ -82,14 +81,9 @@ impl Turn {
             persons,
         };
         let sent = runs.sent(run)?;
+        let asked = sent.keys().cloned().collect();
         let mut turn = Self {
-            engine: Engine::new(
-                Arc::new(definition),
-                facts,
-                answers,
-                controls,
-                sent.keys().cloned().collect(),
-            ),
+            engine: Engine::new(Arc::new(definition), facts, answers, controls, asked),
             desk: state::Desk::new(&record.desk),
             pending: VecDeque::new(),
             adopted: HashMap::new(),
@@ -104,10 +98,6 @@ impl Turn {
         turn.changes();
         turn.queue(false);
         Ok(turn)
-    }
-
-    pub(super) fn into_engine(self) -> Engine {
-        self.engine
     }
 
     /// Steps whose state changed, with their new state.
@@ -181,13 +171,11 @@ impl Turn {
 
     /// The state of the run, with its changes.
     pub(super) fn told(&self, changes: Vec<(String, String)>) -> Carried {
-        let settled = self.engine.settled();
-        let (run, status, total) = (self.record.id.clone(), self.engine.status(), self.engine.steps().len());
         Carried {
-            run,
-            status,
-            settled,
-            total,
+            run: self.record.id.clone(),
+            status: self.engine.status(),
+            settled: self.engine.settled(),
+            total: self.engine.steps().len(),
             moved: false,
             changes,
             remarks: vec![],
@@ -238,7 +226,9 @@ impl Turn {
                     }
                     Arrived::Control(number, control) => {
                         if self.accept_file(&name)?.is_some() {
-                            self.control(number, control)?;
+                            self.engine.add_control(number, control);
+                            self.pending.clear();
+                            self.queue(false);
                             accepted = true;
                         }
                     }
@@ -307,22 +297,6 @@ impl Turn {
         Ok(())
     }
 
-    /// Adds a command of a person and computes the run again.
-    fn control(&mut self, number: u32, control: super::engine::Control) -> Result<()> {
-        let empty = Engine::new(
-            Arc::new(self.engine.definition().clone()),
-            self.engine.facts().clone(),
-            HashMap::new(),
-            BTreeMap::new(),
-            HashSet::new(),
-        );
-        let engine = std::mem::replace(&mut self.engine, empty);
-        self.engine = engine.with_control(number, control);
-        self.pending.clear();
-        self.queue(false);
-        Ok(())
-    }
-
     /// Keeps results that prompts refer to, before a prompt refers to them.
     fn keep_results(&mut self) -> Result<()> {
         for (file, text) in self.engine.take_kept() {
@@ -334,13 +308,8 @@ impl Turn {
     /// Ensures that every open gate has a process. `true` if there are any gates.
     fn gates(&mut self, post: &Post, runs: &Runs, start: &StartGate<'_>) -> Result<bool> {
         let now = post.room().clock().boot();
-        let asked: Vec<MessageId> = self
-            .engine
-            .open()
-            .values()
-            .filter(|ask| matches!(ask.kind, AskKind::Command { .. }))
-            .map(|ask| ask.id.clone())
-            .collect();
+        let commands = self.engine.open().values().filter(|ask| matches!(ask.kind, AskKind::Command { .. }));
+        let asked: Vec<MessageId> = commands.map(|ask| ask.id.clone()).collect();
         self.starting.retain(|id, since| asked.contains(id) && now.saturating_sub(*since) < STARTING);
         for id in &asked {
             if self.starting.contains_key(id) || runs.gate(&self.record.id, id)?.is_none() {
@@ -355,7 +324,7 @@ impl Turn {
     }
 
     /// The run is over: withdraws requests that have not begun, and ends gates.
-    fn end(&mut self, post: &Post, runs: &Runs) -> Result<()> {
+    fn end(&self, post: &Post, runs: &Runs) -> Result<()> {
         for ask in self.engine.open().values() {
             match ask.kind {
                 AskKind::Command { .. } => gate::end(runs, &self.record.id, &ask.id),
@@ -363,8 +332,7 @@ impl Turn {
                 _ => {}
             }
         }
-        runs.set_open(&self.record.id, false)?;
-        Ok(())
+        Ok(runs.set_open(&self.record.id, false)?)
     }
 
     /// Writes the files for people and agents. They are derived from the mail, so a failure here stops nothing.
