@@ -119,11 +119,8 @@ impl Covered {
         if depth > DEPTH {
             return Err(uncovered(&full));
         }
-        let kind = match dir.stat(name) {
-            Err(e) if e.is_missing() => return Ok(()),
-            other => FileType::from_raw_mode(other?.st_mode),
-        };
-        match (kind, rest) {
+        let Some(stat) = dir.stat(name).if_any()? else { return Ok(()) };
+        match (FileType::from_raw_mode(stat.st_mode), rest) {
             (FileType::RegularFile, None) => {
                 let bytes = dir.read(name, LIMIT)?.unwrap_or_default();
                 let digest = format!("sha256:{}", hex::digest(&bytes, 32));

@@ -13,10 +13,11 @@ use serde::Deserialize;
 use super::covered::Covered;
 use super::item::{Item, Key, What, plain};
 use super::{Error, Result, table};
-use crate::mailbox::{Dir, fault};
+use crate::mailbox::{Dir, IfAny, fault};
 use crate::settings;
 use crate::settings::agents::{AgentSettings, Agents, DispatchSettings};
 use crate::workflow::definition::Gate;
+use crate::workflow::problem::Problem;
 use crate::workflow::reading;
 
 /// The folders of a project's workflows.
@@ -139,34 +140,23 @@ impl Look {
     /// A workflow file, relative to the project. Its description is its text.
     pub fn workflow(&self, file: &str, text: &str) -> Item {
         let key = Key::Workflow(file.to_owned());
-        let what = match reading::parse(text, key.name()) {
+        let (mut commands, mut agents, mut faults) = (vec![], BTreeSet::new(), vec![]);
+        match reading::parse(text, key.name()) {
             Ok(definition) => {
-                let commands = definition.steps.iter().flat_map(|step| {
-                    let commands = step.gates.iter().filter_map(|gate| match gate {
-                        Gate::Command { command, .. } => Some(command.clone()),
+                for step in definition.steps {
+                    commands.extend(step.gates.into_iter().filter_map(|gate| match gate {
+                        Gate::Command { command, .. } => Some((step.name.clone(), command)),
                         _ => None,
-                    });
-                    commands.map(|command| (step.name.clone(), command))
-                });
-                let agents: BTreeSet<String> =
-                    definition.steps.iter().map(|step| step.agent.source.clone()).collect();
-                What::Workflow {
-                    commands: commands.collect(),
-                    agents: agents.into_iter().collect(),
-                    faults: vec![],
+                    }));
+                    agents.insert(step.agent.source);
                 }
             }
             Err(problems) => {
-                let fault = |p: &crate::workflow::problem::Problem| {
-                    format!("{}:{}: {}", p.place.line, p.place.column, p.message)
-                };
-                What::Workflow {
-                    commands: vec![],
-                    agents: vec![],
-                    faults: problems.iter().map(fault).collect(),
-                }
+                let place = |p: &Problem| format!("{}:{}: {}", p.place.line, p.place.column, p.message);
+                faults.extend(problems.iter().map(place));
             }
-        };
+        }
+        let what = What::Workflow { commands, agents: agents.into_iter().collect(), faults };
         Item { key, what, description: text.split('\n').map(str::to_owned).collect() }
     }
 }
@@ -199,11 +189,8 @@ fn sub(dir: &Dir, path: &str) -> Result<Option<Dir>> {
     let mut at: Option<Dir> = None;
     for name in path.split('/') {
         let above = at.as_ref().unwrap_or(dir);
-        let kind = match above.stat(name) {
-            Err(e) if e.is_missing() => return Ok(None),
-            other => FileType::from_raw_mode(other?.st_mode),
-        };
-        if kind != FileType::Directory {
+        let kind = above.stat(name).if_any()?.map(|stat| FileType::from_raw_mode(stat.st_mode));
+        if kind != Some(FileType::Directory) {
             return Ok(None);
         }
         at = Some(above.sub(name)?);

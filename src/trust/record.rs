@@ -75,11 +75,11 @@ impl Store {
             return Ok(());
         }
         let Some(dir) = Dir::open(&self.path).if_any()? else { return Ok(()) };
-        match dir.remove(&file_of(project)) {
-            Err(e) if e.is_missing() => Ok(()),
+        if dir.remove(&file_of(project)).if_any()?.is_some() {
             // A revocation must survive a power cut.
-            other => Ok(other.and_then(|()| dir.sync())?),
+            dir.sync()?;
         }
+        Ok(())
     }
 }
 

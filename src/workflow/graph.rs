@@ -40,22 +40,10 @@ fn remarks(definition: &Definition, step: &Step) -> Vec<String> {
 
 /// The node name of a step: its own name, unless that is reserved in Mermaid.
 fn node(name: &str) -> String {
-    const WORDS: [&str; 11] = [
-        "end",
-        "graph",
-        "flowchart",
-        "subgraph",
-        "style",
-        "class",
-        "classdef",
-        "click",
-        "default",
-        "linkstyle",
-        "direction",
-    ];
-    match WORDS.contains(&name.to_lowercase().as_str()) {
-        true => format!("{name}_"),
-        false => name.to_owned(),
+    match name.to_lowercase().as_str() {
+        "end" | "graph" | "flowchart" | "subgraph" | "style" | "class" | "classdef" | "click" | "default"
+        | "linkstyle" | "direction" => format!("{name}_"),
+        _ => name.to_owned(),
     }
 }
 
@@ -129,12 +117,8 @@ fn branches(definition: &Definition, steps: &[usize], indent: &str, text: &mut S
             (false, true) => "├╌ ",
         };
         let mut line = format!("{indent}{mark}{} → {}", step.name, step.agent.source.trim());
-        let others: Vec<&str> = step
-            .needs
-            .iter()
-            .filter(|need| Some(**need) != parent(definition, *index))
-            .map(|need| definition.steps[*need].name.as_str())
-            .collect();
+        let others = step.needs.iter().filter(|need| Some(**need) != parent(definition, *index));
+        let others: Vec<&str> = others.map(|need| definition.steps[*need].name.as_str()).collect();
         if !others.is_empty() {
             line.push_str(&format!(" (also needs {})", others.join(", ")));
         }

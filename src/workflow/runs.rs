@@ -124,10 +124,7 @@ impl Runs {
         match open {
             true if dir.stat(run).is_ok() => Ok(()),
             true => dir.write_new(run, b"").and_then(|()| dir.sync()),
-            false => match dir.remove(run) {
-                Err(e) if e.is_missing() => Ok(()),
-                other => other.and_then(|()| dir.sync()),
-            },
+            false => dir.remove(run).if_any()?.map_or(Ok(()), |()| dir.sync()),
         }
     }
 

@@ -6,7 +6,8 @@ use crate::workflow::engine::{Engine, Phase};
 use crate::workflow::runs::Record;
 
 /// The fields and sections that are derived from the mail.
-const FIELDS: [&str; 6] = ["workflow_id", "status", "current_step", "total_steps", "workflow", "digest"];
+const FIELDS: [&str; 5] = ["workflow_id", "status", "current_step", "total_steps", "workflow"];
+const DIGEST: &str = "digest";
 const SECTIONS: [&str; 2] = ["Steps", "Accumulated Results"];
 
 /// How much of a result the state shows; the rest is in the file of the result.
@@ -14,7 +15,7 @@ const SHOWN: usize = 300;
 
 /// The parts of a state that are derived from the mail.
 pub(super) struct Parts {
-    fields: Vec<(&'static str, String)>,
+    fields: [(&'static str, String); 5],
     steps: String,
     results: String,
 }
@@ -27,12 +28,8 @@ impl Parts {
             let mark = if state.phase == Phase::Done { 'x' } else { ' ' };
             let about =
                 if step.about.is_empty() { first_line(&step.prompt.source) } else { step.about.clone() };
-            let agents: Vec<&str> =
-                state.items.iter().map(|item| item.agent.as_str()).filter(|a| !a.is_empty()).collect();
-            let agent = match agents.as_slice() {
-                [] => step.agent.source.trim(),
-                [agent, ..] => agent,
-            };
+            let mut agents = state.items.iter().map(|item| item.agent.as_str());
+            let agent = agents.find(|agent| !agent.is_empty()).unwrap_or(step.agent.source.trim());
             let how = match state.phase {
                 Phase::Done | Phase::Waiting => String::new(),
                 _ => format!(" [{}]", shown(engine, index)),
@@ -43,21 +40,17 @@ impl Parts {
             if current.is_none() && !state.phase.is_settled() {
                 current = Some(index + 1);
             }
-            for (number, item) in
-                state.items.iter().enumerate().filter(|(_, item)| item.outcome == Some(Ok(())))
-            {
+            let done = state.items.iter().enumerate().filter(|(_, item)| item.outcome == Some(Ok(())));
+            for (number, item) in done {
                 let which = if step.foreach.is_some() { format!(" {}", number + 1) } else { String::new() };
                 let text = item.text.as_deref().unwrap_or_default().trim();
-                results.push_str(&format!(
-                    "### {}{which}\n\n{}\n\n",
-                    step.name,
-                    summary(text, &record.id, &item.file)
-                ));
+                let summary = summary(text, &record.id, &item.file);
+                results.push_str(&format!("### {}{which}\n\n{summary}\n\n", step.name));
             }
         }
         let total = engine.steps().len();
-        let mut parts = Self {
-            fields: vec![
+        Self {
+            fields: [
                 ("workflow_id", record.id.clone()),
                 ("status", engine.status().as_str().to_owned()),
                 ("current_step", current.unwrap_or(total).to_string()),
@@ -66,16 +59,12 @@ impl Parts {
             ],
             steps: steps.trim_end().to_owned(),
             results: results.trim_end().to_owned(),
-        };
-        let digest = parts.digest();
-        parts.fields.push(("digest", digest));
-        parts
+        }
     }
 
     fn digest(&self) -> String {
-        let fields: Vec<String> =
-            self.fields.iter().filter(|(key, _)| *key != "digest").map(|(_, value)| value.clone()).collect();
-        digest(&format!("{}\n{}\n{}", fields.join("\n"), self.steps, self.results))
+        let fields = self.fields.each_ref().map(|(_, value)| value.as_str()).join("\n");
+        digest(&format!("{fields}\n{}\n{}", self.steps, self.results))
     }
 }
 
@@ -113,18 +102,14 @@ pub(super) fn is_edited(text: &str) -> bool {
     let Ok(fields) = yaml::fields(split.header) else { return true };
     let value =
         |key: &str| fields.iter().find(|field| field.key == key).and_then(|field| field.value.clone());
-    let Some(said) = value("digest") else { return value("workflow_id").is_some_and(|id| !id.is_empty()) };
+    let Some(said) = value(DIGEST) else { return value("workflow_id").is_some_and(|id| !id.is_empty()) };
     let sections = sections(split.body);
     let section = |name: &str| {
         let found = sections.iter().find(|(title, _)| *title == Some(name));
         found.map(|(_, text)| body_of(text)).unwrap_or_default()
     };
     let parts = Parts {
-        fields: FIELDS
-            .iter()
-            .filter(|key| **key != "digest")
-            .map(|key| (*key, value(key).unwrap_or_default()))
-            .collect(),
+        fields: FIELDS.map(|key| (key, value(key).unwrap_or_default())),
         steps: section(SECTIONS[0]),
         results: section(SECTIONS[1]),
     };
@@ -149,12 +134,8 @@ fn sections(body: &str) -> Vec<(Option<&str>, &str)> {
         at += line.len();
     }
     starts.push(body.len());
-    let title = |text: &str| -> Option<usize> { text.starts_with("## ").then_some(3) };
-    starts
-        .windows(2)
-        .map(|pair| &body[pair[0]..pair[1]])
-        .map(|text| (title(text).map(|from| text[from..].lines().next().unwrap_or("").trim()), text))
-        .collect()
+    let title = |text| str::strip_prefix(text, "## ").map(|rest| rest.lines().next().unwrap_or("").trim());
+    starts.windows(2).map(|pair| &body[pair[0]..pair[1]]).map(|text| (title(text), text)).collect()
 }
 
 /// The existing text with our parts replaced. Everything else is kept.
@@ -165,7 +146,7 @@ pub(super) fn merged(existing: &str, ours: &Parts) -> String {
         Err(_) => ("", existing),
     };
     let mut text = String::from("---\n");
-    for (key, value) in &ours.fields {
+    for (key, value) in ours.fields.iter().chain([&(DIGEST, ours.digest())]) {
         text.push_str(&format!("{key}: {}\n", yaml::scalar(value)));
     }
     let mut foreign = false;
@@ -175,8 +156,8 @@ pub(super) fn merged(existing: &str, ours: &Parts) -> String {
         if line.starts_with('#') {
             foreign = true;
         } else if !line.starts_with([' ', '\t', '-', '\n', '\r']) {
-            foreign =
-                !FIELDS.iter().any(|key| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
+            let is_key = |key: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
+            foreign = !FIELDS.into_iter().any(is_key) && !is_key(DIGEST);
         }
         if foreign {
             text.push_str(line.trim_end_matches(['\n', '\r']));
@@ -211,13 +192,11 @@ mod tests {
             ("total_steps", "2"),
             ("workflow", "w"),
         ];
-        let mut parts = Parts {
-            fields: fields.map(|(key, value)| (key, value.to_owned())).to_vec(),
+        Parts {
+            fields: fields.map(|(key, value)| (key, value.to_owned())),
             steps: "1. [ ] a: look (one)".into(),
             results: "### one\n\n> x".into(),
-        };
-        parts.fields.push(("digest", parts.digest()));
-        parts
+        }
     }
 
     #[test]
