@@ -94,20 +94,14 @@ impl Site {
                 };
                 self.hooks(program).map(hook).collect()
             }
-            Entry::Put { at, key, value } => {
-                let put = |root: &str| Change {
-                    at: keys(at),
-                    what: What::Put { key: key.replace("{root}", root), value: self.value(value, root) },
-                };
-                self.for_roots(key, put)
-            }
-            Entry::Add { at, value } => {
-                let add = |root: &str| Change {
-                    at: keys(at),
-                    what: What::Add { value: self.value(value, root), mark: None },
-                };
-                self.for_roots(value, add)
-            }
+            Entry::Put { at, key, value } => self.for_roots(key, |root| Change {
+                at: keys(at),
+                what: What::Put { key: key.replace("{root}", root), value: self.value(value, root) },
+            }),
+            Entry::Add { at, value } => self.for_roots(value, |root| Change {
+                at: keys(at),
+                what: What::Add { value: self.value(value, root), mark: None },
+            }),
         }
     }
 

@@ -116,8 +116,7 @@ pub fn server(spec: &Program, program: &Path, place: &Path) -> Said {
 
 /// Whether Codex trusts our hooks, according to its own server.
 pub fn trust(program: &Path, place: &Path) -> Trust {
-    let asked = ask_codex(program, place);
-    let hooks = match asked {
+    let hooks = match ask_codex(program, place) {
         Ok(hooks) => hooks,
         Err(why) => return Trust::Unknown(why),
     };
