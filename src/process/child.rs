@@ -98,18 +98,16 @@ pub fn run(
         }
         let now = clock.boot();
         match asked_to_end {
-            None if now.saturating_sub(start) >= limit => {
-                timed_out = true;
-                asked_to_end = Some(now);
-                end_group(Signal::TERM);
-            }
-            None if look(child.id(), lock(&reading).found()) == Next::Stop => {
-                overtaken = true;
-                asked_to_end = Some(now);
-                end_group(Signal::TERM);
+            None => {
+                timed_out = now.saturating_sub(start) >= limit;
+                overtaken = !timed_out && look(child.id(), lock(&reading).found()) == Next::Stop;
+                if timed_out || overtaken {
+                    asked_to_end = Some(now);
+                    end_group(Signal::TERM);
+                }
             }
             Some(since) if now.saturating_sub(since) >= GRACE => end_group(Signal::KILL),
-            _ => {}
+            Some(_) => {}
         }
         let left = limit.saturating_sub(now.saturating_sub(start));
         await_end(process.as_ref(), LOOK.min(left.max(Duration::from_millis(20))));
