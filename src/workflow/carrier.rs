@@ -13,7 +13,6 @@ use super::engine::{Engine, Phase, Status};
 use super::runs::{Runs, arrival_dirs};
 use super::turn::Turn;
 use crate::dispatch::background::{Background, Progress};
-use crate::mailbox::lock::Lock;
 use crate::post::{Error, Post, Result};
 use crate::random;
 
@@ -118,10 +117,8 @@ impl Carrier {
         start: &StartGate<'_>,
     ) -> Result<Option<Carried>> {
         post.room().may_write()?;
-        match runs.try_lock(run)? {
-            Some(lock) => self.carry_held(post, runs, run, start, lock).map(Some),
-            None => Ok(None),
-        }
+        let Some(_lock) = runs.try_lock(run)? else { return Ok(None) };
+        self.carry_held(post, runs, run, start).map(Some)
     }
 
     /// As [`Carrier::carry`], but waits for the lock.
@@ -133,18 +130,12 @@ impl Carrier {
         start: &StartGate<'_>,
     ) -> Result<Carried> {
         post.room().may_write()?;
-        let lock = runs.lock(run)?;
-        self.carry_held(post, runs, run, start, lock)
+        let _lock = runs.lock(run)?;
+        self.carry_held(post, runs, run, start)
     }
 
-    fn carry_held(
-        &mut self,
-        post: &Post,
-        runs: &Runs,
-        run: &str,
-        start: &StartGate<'_>,
-        _lock: Lock,
-    ) -> Result<Carried> {
+    /// Carries a run whose lock the caller holds.
+    fn carry_held(&mut self, post: &Post, runs: &Runs, run: &str, start: &StartGate<'_>) -> Result<Carried> {
         // If another carrier held the lock since, it accepted answers that are not remembered here. This turn may end
         // halfway, so only a whole turn is remembered; the mail has the rest.
         let known = self.turns.remove(run).filter(|_| runs.was_my_turn(run, &self.mark).unwrap_or(false));

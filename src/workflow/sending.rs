@@ -11,7 +11,7 @@ use super::runs::Runs;
 use super::turn::Turn;
 use crate::clock::Timestamp;
 use crate::name::MessageId;
-use crate::post::{Error, Failure, HOPS, Letter, Outcome, Post, Result};
+use crate::post::{Error, Failure, HOPS, Letter, Post, Result};
 use crate::span;
 
 impl Turn {
@@ -94,34 +94,24 @@ impl Turn {
             AskKind::Approval { by, .. } => by,
             AskKind::Command { .. } => return Ok(()),
         };
-        let sent = match post.addressee(name) {
-            Ok(to) => run_mail::send(post, &self.me, &to, letter, &ask.id, first)?,
+        let now;
+        let (post, to) = match post.addressee(name) {
             // The registry may have gained the mailbox since this process began.
             Err(Error::UnknownName { .. }) => {
-                let now = post.again()?;
-                let to = now.addressee(name)?;
-                run_mail::send(&now, &self.me, &to, letter, &ask.id, first)?
+                now = post.again()?;
+                (&now, now.addressee(name)?)
             }
-            Err(e) => return Err(e),
+            to => (post, to?),
         };
-        match sent.outcome {
-            // The ask was already sent with another text: the first one stands.
-            Outcome::Failed(Error::IdTaken { .. }) => Ok(()),
-            Outcome::Failed(e) => Err(e),
-            Outcome::Queued | Outcome::Unproven(_) | Outcome::Already(_) => Ok(()),
-        }
+        run_mail::arrived(run_mail::send(post, &self.me, &to, letter, &ask.id, first)?)
     }
 
     /// Records in the run's mail that an ask failed.
     fn learn(&self, post: &Post, ask: &Ask, what: &str, why: &str) -> Result<()> {
         let step = &self.engine.definition().steps[ask.step].name;
         let id = MessageId::derived(format!("{what} {}", ask.id).as_bytes());
-        run_mail::note_to_self(
-            post,
-            &self.me,
-            &mail::note(&format!("{step}: {what}"), &ask.id, why, true),
-            &id,
-        )
+        let note = mail::note(&format!("{step}: {what}"), &ask.id, why, true);
+        run_mail::note_to_self(post, &self.me, &note, &id)
     }
 
     /// Gives up requests that timed out. Also returns the time until the next one will.
