@@ -50,18 +50,16 @@ impl Engine {
             if let Some(why) = &answer.failed {
                 return Passed::No(why.clone());
             }
-            let how = answer
-                .said
-                .as_ref()
-                .map_or(String::new(), |said| format!(" ({}, {})", said.at, said.terminal));
-            match word(answer.said.as_ref().map_or(&answer.body, |said| &said.answer)) {
+            let said = answer.said.as_ref();
+            let how = said.map_or(String::new(), |said| format!(" ({}, {})", said.at, said.terminal));
+            match word(said.map_or(&answer.body, |said| &said.answer)) {
                 Word::Approve => {
                     self.decisions.push(format!("{name}: approved by {by}{how}"));
                     return Passed::Yes;
                 }
                 Word::Reject(why) => {
-                    self.decisions
-                        .push(format!("{name}: rejected by {by}{how}: {}", visible::clip(&why, 120)));
+                    let clipped = visible::clip(&why, 120);
+                    self.decisions.push(format!("{name}: rejected by {by}{how}: {clipped}"));
                     return Passed::No(format!("{by} rejected it: {why}"));
                 }
                 Word::Unclear => {}
@@ -87,8 +85,7 @@ impl Engine {
             ),
         };
         let unclear = if again { "Your answer was neither `approve` nor `reject`.\n\n" } else { "" };
-        let limit = self.facts.body_bytes / 2;
-        let shown = self.referred(&self.label(step, item), text, limit);
+        let shown = self.referred(&self.label(step, item), text, self.facts.body_bytes / 2);
         let body = format!(
             "{unclear}{}\n\nAnswer this message with the line `approve`, or with `reject` and why.\n\n## Result\n\n{}\n",
             asked.trim_end(),

@@ -140,7 +140,9 @@ impl Engine {
             let passed = match gate {
                 Gate::Contains(wanted) if text.contains(wanted.as_str()) => Passed::Yes,
                 Gate::Contains(wanted) => Passed::No(refusal(wanted, text)),
-                Gate::Schema(schema) => self.fits_schema(step, item, schema),
+                Gate::Schema(schema) => {
+                    self.fits_schema(step, item, schema).map_or_else(Passed::No, |()| Passed::Yes)
+                }
                 Gate::Command { .. } => self.command(step, item, number, text),
                 Gate::Approval { by, ask } => self.approval(step, item, number, by, ask.as_ref(), text),
             };
@@ -151,18 +153,16 @@ impl Engine {
         Passed::Yes
     }
 
-    fn fits_schema(&self, step: usize, item: usize, schema: &Json) -> Passed {
-        let json = match &self.steps[step].items[item].json {
+    fn fits_schema(&self, step: usize, item: usize, schema: &Json) -> Result<(), String> {
+        let state = &self.steps[step].items[item];
+        let json = match &state.json {
             Some(json) => json.clone(),
-            None => match json_of(self.steps[step].items[item].text.as_deref().unwrap_or_default()) {
-                Ok(json) => json,
-                Err(why) => return Passed::No(why),
-            },
+            None => json_of(state.text.as_deref().unwrap_or_default())?,
         };
         let faults: Vec<String> = schema::faults(schema, &json).into_iter().take(5).collect();
         match faults.is_empty() {
-            true => Passed::Yes,
-            false => Passed::No(format!("its output does not fit the schema: {}", faults.join("; "))),
+            true => Ok(()),
+            false => Err(format!("its output does not fit the schema: {}", faults.join("; "))),
         }
     }
 
@@ -203,13 +203,9 @@ pub(super) fn json_of(text: &str) -> Result<Json, String> {
         parts.insert(0, "");
         parts[1] = parts[1].trim_start_matches("```");
     }
-    for part in parts.iter().skip(1).rev() {
-        let inside = part.split_once('\n').map_or("", |(_, rest)| rest);
-        if let Ok(json) = serde_json::from_str(inside.trim()) {
-            return Ok(json);
-        }
-    }
-    Err(format!("its output is not JSON: {e}"))
+    let inside = parts.iter().skip(1).rev().filter_map(|part| part.split_once('\n'));
+    let last = inside.map(|(_, rest)| serde_json::from_str(rest.trim())).find_map(Result::ok);
+    last.ok_or_else(|| format!("its output is not JSON: {e}"))
 }
 
 #[cfg(test)]

@@ -115,18 +115,15 @@ impl Reader<'_> {
         Lines { rest, place: node.place, block }
     }
 
-    fn several<T>(&mut self, problems: Vec<Problem>, what: &str) -> Option<T> {
-        let told = problems.into_iter().map(|p| Problem::at(p.place, format!("`{what}`: {}", p.message)));
-        self.problems.extend(told);
-        None
+    /// What was parsed, unless there were problems.
+    fn parsed<T>(&mut self, result: Result<T, Vec<Problem>>, what: &str) -> Option<T> {
+        let told = |p: Problem| Problem::at(p.place, format!("`{what}`: {}", p.message));
+        result.map_err(|problems| self.problems.extend(problems.into_iter().map(told))).ok()
     }
 
     fn template(&mut self, node: &Node, what: &str) -> Option<Template> {
         let text = self.text(node, what)?;
-        match Template::parse(&text, self.lines(node)) {
-            Ok(template) => Some(template),
-            Err(problems) => self.several(problems, what),
-        }
+        self.parsed(Template::parse(&text, self.lines(node)), what)
     }
 
     fn expression(&mut self, node: &Node, what: &str) -> Option<Expression> {
@@ -134,10 +131,7 @@ impl Reader<'_> {
             return Some(Expression::literal(&node.json(), node.place));
         }
         let text = self.text(node, what)?;
-        match Expression::parse(&text, self.lines(node)) {
-            Ok(expression) => Some(expression),
-            Err(problems) => self.several(problems, what),
-        }
+        self.parsed(Expression::parse(&text, self.lines(node)), what)
     }
 
     fn definition(&mut self, document: &Node, name: &str) -> Option<Definition> {

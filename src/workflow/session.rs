@@ -37,10 +37,7 @@ pub(super) fn update(
         return Ok(None);
     }
     desk.tree()?.rewrite(SESSION, |text| {
-        let mut text = match text.trim().is_empty() {
-            true => SHAPE.to_owned(),
-            false => text.to_owned(),
-        };
+        let mut text = if text.trim().is_empty() { SHAPE.to_owned() } else { text.to_owned() };
         for (key, value) in [
             ("session_id", format!("session-{}", record.id)),
             ("started", record.started.clone()),

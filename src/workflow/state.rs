@@ -21,7 +21,7 @@ use self::parts::{Parts, digest, frontmatter_value, is_edited, merged};
 use super::engine::Engine;
 use super::runs::Record;
 use crate::mailbox::Dir;
-use crate::mailbox::fault::{Error, Result};
+use crate::mailbox::fault::Result;
 use crate::mailbox::tree::Tree;
 
 /// The file of the run that moved last.

@@ -101,20 +101,18 @@ fn steps(definition: &Definition, index: usize, uses: &Uses, place: Position, pr
 
 /// A condition must be true or false, and `foreach` must get a list, where the kind is known.
 fn kinds(definition: &Definition, expression: &Expression, what: &str, problems: &mut Vec<Problem>) {
-    let (wanted, words) = match what {
-        "when" => (Kind::Boolean, "true or false"),
-        _ => (Kind::List, "a list"),
-    };
+    let wanted = if what == "when" { Kind::Boolean } else { Kind::List };
     let Some(kind) = kind(definition, expression).filter(|kind| ![wanted, Kind::Json].contains(kind)) else {
         return;
     };
-    let is = match kind {
+    let words = |kind: Kind| match kind {
         Kind::Boolean => "true or false",
         Kind::Text => "a text",
         Kind::Number => "a number",
         Kind::List => "a list",
         Kind::Json => "JSON",
     };
+    let (words, is) = (words(wanted), words(kind));
     let at = expression.uses.spoken.first().map_or(expression.place, |(_, place)| *place);
     let why = format!("`{what}` is {words}, but `{}` is {is}", clip(&expression.source, 60));
     problems.push(Problem::at(at, why));

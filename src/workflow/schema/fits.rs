@@ -9,6 +9,9 @@ use serde_json::{Map, Value as Json};
 use super::{referred, texts, types};
 use crate::message::visible;
 
+/// The keywords of a schema.
+type Rules = Map<String, Json>;
+
 /// The maximum depth of schemas and references.
 const DEPTH: usize = 64;
 
@@ -95,14 +98,7 @@ impl Checker<'_> {
         known.as_ref().is_none_or(|regex| regex.is_match(text))
     }
 
-    fn combined(
-        &self,
-        rules: &Map<String, Json>,
-        value: &Json,
-        at: &str,
-        depth: usize,
-        found: &mut Vec<String>,
-    ) {
+    fn combined(&self, rules: &Rules, value: &Json, at: &str, depth: usize, found: &mut Vec<String>) {
         let place = if at.is_empty() { "the whole" } else { at };
         if let Some(schema) = rules.get("$ref").and_then(Json::as_str).and_then(|to| referred(self.whole, to))
         {
@@ -125,14 +121,7 @@ impl Checker<'_> {
         }
     }
 
-    fn list(
-        &self,
-        rules: &Map<String, Json>,
-        items: &[Json],
-        at: &str,
-        depth: usize,
-        found: &mut Vec<String>,
-    ) {
+    fn list(&self, rules: &Rules, items: &[Json], at: &str, depth: usize, found: &mut Vec<String>) {
         let place = if at.is_empty() { "the whole" } else { at };
         bounds(rules, items.len(), ["minItems", "maxItems"], "items", place, found);
         let mut seen = HashSet::new();
@@ -155,7 +144,7 @@ impl Checker<'_> {
 
     fn map(
         &self,
-        rules: &Map<String, Json>,
+        rules: &Rules,
         entries: &Map<String, Json>,
         at: &str,
         depth: usize,
@@ -183,7 +172,7 @@ impl Checker<'_> {
 }
 
 /// Rules for texts and numbers.
-fn scalar(rules: &Map<String, Json>, value: &Json, wrong: &mut impl FnMut(String)) {
+fn scalar(rules: &Rules, value: &Json, wrong: &mut impl FnMut(String)) {
     if let Some(text) = value.as_str() {
         let length = text.chars().count() as u64;
         if rules.get("minLength").and_then(Json::as_u64).is_some_and(|least| length < least)
@@ -208,7 +197,7 @@ fn scalar(rules: &Map<String, Json>, value: &Json, wrong: &mut impl FnMut(String
 }
 
 fn bounds(
-    rules: &Map<String, Json>,
+    rules: &Rules,
     count: usize,
     [least, most]: [&str; 2],
     what: &str,
