@@ -10,7 +10,7 @@ use crate::registry;
 impl Doctor<'_> {
     pub(super) fn groups(&mut self, mailboxes: &[MailboxId]) -> Result<(), Error> {
         let root = self.room.root();
-        let path = root.path().join(groups::FILE).display().to_string();
+        let path = root.path().join(groups::FILE);
         let groups = match Groups::load(root) {
             Ok(groups) => groups,
             Err(groups::Error::Disk(e)) => return Err(e),
@@ -20,7 +20,7 @@ impl Doctor<'_> {
             }
         };
         for name in groups.0.keys().filter(|name| groups.contains_itself(name)) {
-            self.find(Grade::Fault, "§6.4", path.clone(), format!("the group `@{name}` contains itself"));
+            self.find(Grade::Fault, "§6.4", &path, format!("the group `@{name}` contains itself"));
         }
         for (name, members) in &groups.0 {
             for member in members {
@@ -30,7 +30,7 @@ impl Doctor<'_> {
                 };
                 if !there {
                     let what = format!("the group `@{name}` has the member `{member}`, which is not there");
-                    self.repair(Grade::Note, "§6.4", path.clone(), what, || {
+                    self.repair(Grade::Note, "§6.4", &path, what, || {
                         let _lock = root.lock(registry::LOCK)?;
                         // Read again under the lock. If it became unreadable, the next check reports that.
                         let Ok(mut now) = Groups::load(root) else { return Ok(()) };
@@ -49,8 +49,7 @@ impl Doctor<'_> {
     /// Moves an unreadable file aside, under another name.
     pub(super) fn keep_broken(&mut self, file: &'static str, rule: &'static str, why: String) {
         let room = self.room;
-        let path = room.path().join(file).display().to_string();
-        self.repair(Grade::Fault, rule, path, why, || {
+        self.repair(Grade::Fault, rule, room.path().join(file), why, || {
             let kept = format!("{file}.broken-{}-{}", room.clock().now().compact(), random::hex());
             room.root().publish(file, room.root(), &kept)?;
             room.root().sync()

@@ -9,7 +9,7 @@ use super::{Doctor, Grade, entries};
 use crate::mailbox::claim;
 use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::workspace::{self, MAILBOX};
-use crate::mailbox::{Dir, Error, Folder, IfAny, Maildir, Token};
+use crate::mailbox::{Error, Folder, IfAny, Maildir, Token};
 use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId};
 
@@ -21,30 +21,22 @@ impl Doctor<'_> {
         let mailbox = match Maildir::open(self.room.root(), id) {
             Ok(mailbox) => mailbox,
             Err(e) => {
-                self.find(
-                    Grade::Fault,
-                    "§2.2",
-                    self.room.path().join(id.as_str()).display().to_string(),
-                    e.to_string(),
-                );
+                self.find(Grade::Fault, "§2.2", self.room.path().join(id.as_str()), e.to_string());
                 return Ok(());
             }
         };
         let dir = mailbox.dir();
         for folder in ["tmp", "inbox", "archive"] {
             if dir.stat(folder).is_err_and(|e| e.is_missing()) {
-                let path = dir.path().join(folder).display().to_string();
-                self.repair(Grade::Fault, "§2.2", path, "is missing".into(), || {
+                self.repair(Grade::Fault, "§2.2", dir.path().join(folder), "is missing", || {
                     dir.create_dir(folder).and_then(|_| dir.sync())
                 });
             }
         }
         let mut ids = HashMap::new();
         for (name, kind) in entries(dir)? {
-            let path = dir.path().join(&name).display().to_string();
-            if let Some(stat) = dir.stat(&name).if_any()? {
-                self.modes(dir, &name, &stat);
-            }
+            let path = dir.path().join(&name);
+            self.modes_of(dir, &name)?;
             match (name.as_str(), kind) {
                 ("tmp", FileType::Directory) => self.all_litter(&dir.sub("tmp")?)?,
                 ("answering", FileType::Directory) => self.all_litter(&dir.sub("answering")?)?,
@@ -69,7 +61,7 @@ impl Doctor<'_> {
                     let holder = dir.read("holder", CARD_LIMIT)?.unwrap_or_default();
                     let said = serde_json::from_slice::<serde_json::Value>(&holder).ok();
                     if said.is_none_or(|said| !said["program"].is_string() || !said["session"].is_string()) {
-                        let what = "names no session, so this mailbox has no holder".to_owned();
+                        let what = "names no session, so this mailbox has no holder";
                         self.repair(Grade::Note, "§7.1", path, what, || dir.remove("holder"));
                     }
                 }
@@ -85,9 +77,9 @@ impl Doctor<'_> {
 
     /// Checks that every claim has terms and one message, unless it is being made or cleared.
     fn claims(&mut self, mailbox: &Maildir, ids: &mut HashMap<MessageId, String>) -> Result<(), Error> {
-        let claimed = mailbox.dir().sub("claimed")?;
+        let (claimed, clock) = (mailbox.dir().sub("claimed")?, self.room.clock());
         for (name, kind) in entries(&claimed)? {
-            let path = claimed.path().join(&name).display().to_string();
+            let path = claimed.path().join(&name);
             let Some(token) = Token::parse(&name).filter(|_| kind == FileType::Directory) else {
                 self.find(Grade::Note, "§5.5", path, "is not a claim");
                 continue;
@@ -99,32 +91,19 @@ impl Doctor<'_> {
             let held = has_message()?;
             match mailbox.terms(token)? {
                 // A claim that ends loses its message first, then its terms.
-                terms if !held || terms.is_none() && !has_message()? => {
-                    self.litter(&claimed, &name);
-                    continue;
+                terms if !held || terms.is_none() && !has_message()? => self.litter(&claimed, &name),
+                Some(terms) if terms.is_over(clock)? => {
+                    let ended = format!("is a claim that ended {}", terms.ends);
+                    let what = format!("{ended}; the next look at the mailbox gives it back");
+                    let give_back = || mailbox.return_expired(clock).map(drop);
+                    self.repair(Grade::Litter, "§5.5", path, what, give_back);
                 }
-                Some(terms) if terms.is_over(self.room.clock())? => {
-                    let what = format!(
-                        "is a claim that ended {}; the next look at the mailbox gives it back",
-                        terms.ends
-                    );
-                    let clock = self.room.clock();
-                    self.repair(Grade::Litter, "§5.5", path, what, || {
-                        mailbox.return_expired(clock).map(|_| ())
-                    });
-                    continue;
-                }
-                Some(_) => {}
+                Some(_) => self.messages(mailbox, Folder::Claimed(token), ids)?,
                 None => {
-                    let clock = self.room.clock();
-                    let what = "is a claim without terms".to_owned();
-                    self.repair(Grade::Fault, "§5.5", path, what, || {
-                        mailbox.return_expired(clock).map(|_| ())
-                    });
-                    continue;
+                    let give_back = || mailbox.return_expired(clock).map(drop);
+                    self.repair(Grade::Fault, "§5.5", path, "is a claim without terms", give_back);
                 }
             }
-            self.messages(mailbox, Folder::Claimed(token), ids)?;
         }
         Ok(())
     }
@@ -135,16 +114,15 @@ impl Doctor<'_> {
         for (name, _) in entries(&dir)? {
             let mut there = false;
             for folder in mailbox.folders()? {
-                there |= match mailbox.folder_if_any(folder)? {
-                    Some(folder) => folder.stat(&name).if_any()?.is_some(),
-                    None => false,
-                };
+                if let Some(folder) = mailbox.folder_if_any(folder)? {
+                    there |= folder.stat(&name).if_any()?.is_some();
+                }
             }
             if !there {
                 self.litter(&dir, &name);
                 continue;
             }
-            let path = dir.path().join(&name).display().to_string();
+            let path = dir.path().join(&name);
             match dir.open_file(&name) {
                 Ok(opened) => {
                     self.modes(&dir, &name, &opened.stat);
@@ -173,15 +151,7 @@ impl Doctor<'_> {
             }
         }
         for fault in workspace::faults_at(own, mailbox.id(), self.room.limits().body_bytes, self.now())? {
-            let path = fault.path.display().to_string();
-            self.find(Grade::Note, fault.rule, path, format!("{} (left alone)", fault.why));
-        }
-        Ok(())
-    }
-
-    fn all_litter(&mut self, dir: &Dir) -> Result<(), Error> {
-        for (name, _) in entries(dir)? {
-            self.litter(dir, &name);
+            self.find(Grade::Note, fault.rule, fault.path, format!("{} (left alone)", fault.why));
         }
         Ok(())
     }
@@ -201,9 +171,7 @@ impl Doctor<'_> {
         }
         for name in &listing.names {
             let path = dir.path().join(name).display().to_string();
-            if let Some(stat) = dir.stat(name).if_any()? {
-                self.modes(&dir, name, &stat);
-            }
+            self.modes_of(&dir, name)?;
             match mailbox.message(folder, name, self.room.limits().body_bytes) {
                 Ok(None) => {}
                 Ok(Some((message, _))) => {
@@ -230,17 +198,10 @@ impl Doctor<'_> {
             if matches!(folder, Folder::Claimed(_))
                 && (name == "claim.json" || name.starts_with(".claim.json."))
             {
-                if let Some(stat) = dir.stat(&name).if_any()? {
-                    self.modes(&dir, &name, &stat);
-                }
+                self.modes_of(&dir, &name)?;
                 continue;
             }
-            self.find(
-                Grade::Note,
-                "§2.2",
-                dir.path().join(name).display().to_string(),
-                "Ignored: not a .md file.",
-            );
+            self.find(Grade::Note, "§2.2", dir.path().join(name), "Ignored: not a .md file.");
         }
         Ok(())
     }
@@ -256,20 +217,12 @@ impl Doctor<'_> {
         if let (Some(named), Some(short)) = (file_name::short(name), envelope.id.short())
             && named != short
         {
-            self.find(
-                Grade::Fault,
-                "§3.2",
-                path,
-                format!("carries the digits {named}, but its id is {}", envelope.id),
-            );
+            let what = format!("carries the digits {named}, but its id is {}", envelope.id);
+            self.find(Grade::Fault, "§3.2", path, what);
         }
         if file_name::short(name).is_some() && file_name::priority(name.as_bytes()) != envelope.priority {
-            self.find(
-                Grade::Note,
-                "§3.2",
-                path,
-                format!("has the priority {} inside and another in its name", envelope.priority),
-            );
+            let what = format!("has the priority {} inside and another in its name", envelope.priority);
+            self.find(Grade::Note, "§3.2", path, what);
         }
     }
 

@@ -10,6 +10,7 @@ mod registry;
 mod rooms;
 mod workflows;
 
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{FileType, Stat};
@@ -92,10 +93,11 @@ impl Doctor<'_> {
         &mut self,
         grade: Grade,
         rule: &'static str,
-        path: impl Into<String>,
+        path: impl AsRef<Path>,
         what: impl Into<String>,
     ) -> &mut Finding {
-        self.findings.push(Finding { grade, rule, path: path.into(), what: what.into(), fixed: false });
+        let path = path.as_ref().display().to_string();
+        self.findings.push(Finding { grade, rule, path, what: what.into(), fixed: false });
         // Just pushed, so there is a last one.
         let last = self.findings.len() - 1;
         &mut self.findings[last]
@@ -106,8 +108,8 @@ impl Doctor<'_> {
         &mut self,
         grade: Grade,
         rule: &'static str,
-        path: String,
-        what: String,
+        path: impl AsRef<Path>,
+        what: impl Into<String>,
         cure: impl FnOnce() -> Result<(), Error>,
     ) {
         let fix = self.fix;
@@ -122,7 +124,7 @@ impl Doctor<'_> {
 
     /// Checks owner and mode of one entry (format.md §1.2).
     fn modes(&mut self, dir: &Dir, name: &str, stat: &Stat) {
-        let path = dir.path().join(name).display().to_string();
+        let path = dir.path().join(name);
         if stat.st_uid != rustix::process::geteuid().as_raw() {
             self.find(Grade::Fault, "§1.2", path, format!("belongs to another user (uid {})", stat.st_uid));
             return;
@@ -142,9 +144,25 @@ impl Doctor<'_> {
         }
     }
 
+    /// Checks owner and mode of one entry, if it is still there.
+    fn modes_of(&mut self, dir: &Dir, name: &str) -> Result<(), Error> {
+        if let Some(stat) = dir.stat(name).if_any()? {
+            self.modes(dir, name, &stat);
+        }
+        Ok(())
+    }
+
+    /// Reports everything in a directory as litter.
+    fn all_litter(&mut self, dir: &Dir) -> Result<(), Error> {
+        for (name, _) in entries(dir)? {
+            self.litter(dir, &name);
+        }
+        Ok(())
+    }
+
     /// Reports a staging file or directory as litter, and removes it once it is old.
     fn litter(&mut self, dir: &Dir, name: &str) {
-        let path = dir.path().join(name).display().to_string();
+        let path = dir.path().join(name);
         let stat = match dir.stat(name).if_any() {
             Ok(Some(stat)) => stat,
             Ok(None) => return,
@@ -158,19 +176,13 @@ impl Doctor<'_> {
             self.find(Grade::Litter, "§4.5", path, "is staged, or was left by an interrupted command");
             return;
         }
-        let hours = age.as_secs() / 3600;
-        self.repair(
-            Grade::Fault,
-            "§4.5",
-            path,
-            format!("was staged {hours} h ago and never published"),
-            || {
-                let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-                let removed = if is_dir { dir.remove_tree(name) } else { dir.remove(name) };
-                // Another doctor may have been faster.
-                removed.if_any().map(drop)
-            },
-        );
+        let what = format!("was staged {} h ago and never published", age.as_secs() / 3600);
+        self.repair(Grade::Fault, "§4.5", path, what, || {
+            let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+            let removed = if is_dir { dir.remove_tree(name) } else { dir.remove(name) };
+            // Another doctor may have been faster.
+            removed.if_any().map(drop)
+        });
     }
 }
 

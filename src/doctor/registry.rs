@@ -14,7 +14,7 @@ use crate::registry::{self, Editing, Entry, Registry};
 impl Doctor<'_> {
     pub(super) fn registry(&mut self, mailboxes: &[MailboxId]) -> Result<(), Error> {
         let root = self.room.root();
-        let path = root.path().join("registry.json").display().to_string();
+        let path = root.path().join("registry.json");
         let (mut registry, broken) = match Registry::load(root) {
             Ok(registry) => (registry, None),
             Err(registry::Error::Disk(e)) => return Err(e),
@@ -26,12 +26,7 @@ impl Doctor<'_> {
             self.keep_broken("registry.json", "§6.3", why);
         }
         for (name, _) in &registry.strange {
-            self.find(
-                Grade::Note,
-                "§6.2",
-                path.clone(),
-                format!("the entry `{name}` is invalid and ignored"),
-            );
+            self.find(Grade::Note, "§6.2", &path, format!("the entry `{name}` is invalid and ignored"));
         }
         let known: Vec<MailboxId> = registry.entries.iter().map(|entry| entry.id.clone()).collect();
         let mut changed = self.entries(&mut registry, &path);
@@ -67,21 +62,16 @@ impl Doctor<'_> {
     }
 
     /// Checks each entry; `true` if one was repaired.
-    fn entries(&mut self, registry: &mut Registry, path: &str) -> bool {
+    fn entries(&mut self, registry: &mut Registry, path: &Path) -> bool {
         let mut changed = false;
         let mut names: HashMap<String, MailboxId> = HashMap::new();
         let root = self.room.root();
         for entry in &mut registry.entries {
-            for name in std::iter::once(entry.name.as_str()).chain(entry.aliases()) {
-                if let Some(other) =
-                    names.insert(fold(name), entry.id.clone()).filter(|other| *other != entry.id)
-                {
-                    self.find(
-                        Grade::Fault,
-                        "§6.1",
-                        path,
-                        format!("`{name}` names both {other} and {}", entry.id),
-                    );
+            for name in entry.names() {
+                let other = names.insert(fold(name), entry.id.clone());
+                if let Some(other) = other.filter(|other| *other != entry.id) {
+                    let what = format!("`{name}` names both {other} and {}", entry.id);
+                    self.find(Grade::Fault, "§6.1", path, what);
                 }
             }
             let inbox =
@@ -98,7 +88,7 @@ impl Doctor<'_> {
             if root.stat(entry.id.as_str()).is_err_and(|e| e.is_missing()) {
                 let (id, card) = (entry.id.clone(), entry.card());
                 let what = format!("`{}` has no mailbox {id}", entry.name);
-                self.repair(Grade::Fault, "§6.1", path.to_owned(), what, || match Editing::begin(root) {
+                self.repair(Grade::Fault, "§6.1", path, what, || match Editing::begin(root) {
                     // Pruned since the first read.
                     Ok(editing) if editing.registry.by_id(&id).is_none() => Ok(()),
                     Ok(_editing) => {
@@ -115,7 +105,7 @@ impl Doctor<'_> {
     }
 
     /// Checks that the messages of a mailbox outside the room are where the registry says.
-    fn place(&mut self, entry: &Entry, protocol: &str, path: &str) {
+    fn place(&mut self, entry: &Entry, protocol: &str, path: &Path) {
         let Ok(home) = Maildir::open(self.room.root(), &entry.id) else { return };
         let found = match Protocol::parse(protocol) {
             None => Err(format!("`{}` has the protocol `{protocol}`, which is unknown", entry.name)),
@@ -133,13 +123,13 @@ impl Doctor<'_> {
         for fault in found {
             let grade = if fault.is_litter { Grade::Litter } else { Grade::Note };
             let left = if fault.is_litter { "" } else { " (left alone)" };
-            self.find(grade, fault.rule, fault.path.display().to_string(), format!("{}{left}", fault.why));
+            self.find(grade, fault.rule, fault.path, format!("{}{left}", fault.why));
         }
         Ok(())
     }
 
     /// Registers mailboxes that have a card with a name, but no entry.
-    fn unregistered(&mut self, registry: &mut Registry, cards: Vec<Entry>, path: &str) -> bool {
+    fn unregistered(&mut self, registry: &mut Registry, cards: Vec<Entry>, path: &Path) -> bool {
         let mut changed = false;
         for mut entry in cards {
             // An interrupted adoption left this home. Its messages already have a name, and an inbox has only one.
@@ -173,7 +163,7 @@ impl Doctor<'_> {
                     Ok(entry) => cards.extend(entry),
                     Err(why) => {
                         let path = self.room.path().join(id.as_str()).join("card.json");
-                        self.find(Grade::Fault, "§6.3", path.display().to_string(), why);
+                        self.find(Grade::Fault, "§6.3", path, why);
                     }
                 },
                 Ok(None) => {}
@@ -181,8 +171,7 @@ impl Doctor<'_> {
                 Err(e) if e.is_transient() => return Err(e),
                 Err(e) if e.is_missing() => {}
                 Err(e) => {
-                    let path = self.room.path().join(id.as_str()).display().to_string();
-                    self.find(Grade::Fault, "§6.3", path, e.to_string());
+                    self.find(Grade::Fault, "§6.3", self.room.path().join(id.as_str()), e.to_string());
                 }
             }
         }

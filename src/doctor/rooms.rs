@@ -35,12 +35,12 @@ impl Doctor<'_> {
                 "lies on a network disk ({kind}): mail of other machines is found by looking every 2 s, and what \
                  survives a power cut, and whom a lock keeps out, is for its server to say"
             );
-            self.find(Grade::Note, "§1.4", root.path().display().to_string(), what);
+            self.find(Grade::Note, "§1.4", root.path(), what);
         }
         self.above();
         let mut mailboxes = vec![];
         for (name, kind) in entries(root)? {
-            let path = root.path().join(&name).display().to_string();
+            let path = root.path().join(&name);
             let Some(stat) = root.stat(&name).if_any()? else { continue };
             match (MailboxId::parse(&name), kind) {
                 _ if KNOWN.contains(&name.as_str()) => self.modes(root, &name, &stat),
@@ -59,19 +59,17 @@ impl Doctor<'_> {
                     self.find(Grade::Fault, "§1.3", path, "is a symbolic link");
                 }
                 _ if name.starts_with("registry.json.broken-") || name.starts_with("groups.json.broken-") => {
-                    self.find(
-                        Grade::Note,
-                        "§6.3",
-                        path,
-                        "could not be read; it was kept when a new one was built",
-                    );
+                    let what = "could not be read; it was kept when a new one was built";
+                    self.find(Grade::Note, "§6.3", path, what);
                 }
                 _ => {
                     self.find(Grade::Note, "§1.1", path, "is unknown to Postroom");
                 }
             }
         }
-        self.staging()?;
+        if let Some(folder) = self.folder(".staging")? {
+            self.all_litter(&folder)?;
+        }
         self.journal()?;
         if let Some(folder) = self.folder(runs::FOLDER)? {
             self.dispatched(&folder, 0)?;
@@ -88,7 +86,7 @@ impl Doctor<'_> {
             Error::LooseParent { path } => format!(": chmod go-w {}", path.display()),
             _ => String::new(),
         };
-        self.find(Grade::Fault, "§1.2", root.display().to_string(), format!("can be moved away: {e}{cure}"));
+        self.find(Grade::Fault, "§1.2", root, format!("can be moved away: {e}{cure}"));
     }
 
     /// Whether a directory is a mailbox, or must become one because it is registered.
@@ -101,18 +99,9 @@ impl Doctor<'_> {
         self.room.root().sub_if_any(name)
     }
 
-    fn staging(&mut self) -> Result<(), Error> {
-        let Some(folder) = self.folder(".staging")? else { return Ok(()) };
-        for (name, _) in entries(&folder)? {
-            self.litter(&folder, &name);
-        }
-        Ok(())
-    }
-
     /// Checks the dispatcher's files (§7.4). Files that an agent wrote into the directory of its run are its own.
     fn dispatched(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
         for (name, kind) in entries(folder)? {
-            let path = folder.path().join(&name).display().to_string();
             let Some(stat) = folder.stat(&name).if_any()? else { continue };
             match kind {
                 FileType::RegularFile if depth == 2 && name == "last" => {}
@@ -128,6 +117,7 @@ impl Doctor<'_> {
                 }
                 FileType::Directory => {}
                 _ => {
+                    let path = folder.path().join(&name);
                     self.find(Grade::Fault, "§1.3", path, "is neither a file nor a directory");
                 }
             }
@@ -138,11 +128,10 @@ impl Doctor<'_> {
     fn journal(&mut self) -> Result<(), Error> {
         let Some(folder) = self.folder(".journal")? else { return Ok(()) };
         for (name, kind) in entries(&folder)? {
-            let path = folder.path().join(&name).display().to_string();
-            if kind != FileType::RegularFile {
-                self.find(Grade::Fault, "§1.3", path, "is not a regular file");
-            } else if let Some(stat) = folder.stat(&name).if_any()? {
-                self.modes(&folder, &name, &stat);
+            if kind == FileType::RegularFile {
+                self.modes_of(&folder, &name)?;
+            } else {
+                self.find(Grade::Fault, "§1.3", folder.path().join(&name), "is not a regular file");
             }
         }
         if self.fix {

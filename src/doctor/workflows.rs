@@ -12,15 +12,10 @@ impl Doctor<'_> {
         let folder = self.room.root().sub(FOLDER)?;
         self.kept(&folder, 0)?;
         for run in runs.open_ids()? {
-            let path = folder.path().join("open").join(&run).display().to_string();
+            let path = folder.path().join("open").join(&run);
             if !runs.is_kept(&run)? {
-                self.repair(
-                    Grade::Fault,
-                    "§14.1",
-                    path,
-                    "marks a run as in progress, but no stored state of it can be read".to_owned(),
-                    || runs.set_open(&run, false),
-                );
+                let what = "marks a run as in progress, but no stored state of it can be read";
+                self.repair(Grade::Fault, "§14.1", path, what, || runs.set_open(&run, false));
             } else if self.room.root().stat(&run).if_any()?.is_none() {
                 self.find(Grade::Fault, "§14.1", path, "marks a run as in progress, but its mailbox is gone");
             }
@@ -31,7 +26,6 @@ impl Doctor<'_> {
     /// Checks owners and modes of everything below; a name with a leading dot was being written.
     fn kept(&mut self, folder: &Dir, depth: usize) -> Result<(), Error> {
         for (name, kind) in entries(folder)? {
-            let path = folder.path().join(&name).display().to_string();
             let Some(stat) = folder.stat(&name).if_any()? else { continue };
             match kind {
                 FileType::RegularFile if name.starts_with('.') => self.litter(folder, &name),
@@ -45,6 +39,7 @@ impl Doctor<'_> {
                     }
                 }
                 _ => {
+                    let path = folder.path().join(&name);
                     self.find(Grade::Fault, "§1.3", path, "is neither a file nor a directory");
                 }
             }

@@ -27,26 +27,6 @@ use crate::message::envelope::subject_of;
 use crate::message::{Envelope, Message, ProtocolFields, any};
 use crate::name::{MailboxId, MessageId};
 
-/// The location of a stray, for putting it away.
-enum Source {
-    Folder(Arc<Maildir>, String),
-    Tree(super::tree::Agent, String),
-}
-
-impl Source {
-    fn put_away(self) -> Result<()> {
-        match self {
-            Self::Folder(source, name) => source.shift(&name, Folder::Inbox, Folder::Archive).map(drop),
-            // It stays there, in progress, so that later steps wait until it is answered.
-            Self::Tree(agent, name) => match agent.begin(&name)? {
-                true => Ok(()),
-                // An answer is not a task, and nothing waits for it.
-                false => agent.put_away(&name),
-            },
-        }
-    }
-}
-
 impl Mailbox {
     /// Mail written by hand: mail of this mailbox in places of other protocols, and answers to its open questions.
     pub fn by_hand<'a>(&'a self, directory: &dyn Directory, clock: &dyn Clock) -> Result<ByHand<'a>> {
@@ -85,8 +65,9 @@ impl Mailbox {
             let read = if_message(read).map_err(|e| e.failure(&source.path(Folder::Inbox, &name)))?;
             let Some((message, _)) = read else { continue };
             let message = self.at_home(of_its_own(message, &source, &name)?, directory)?;
-            let place = Source::Folder(Arc::clone(&source), name);
-            found.push(Stray { message, put_away: Box::new(move || place.put_away()) });
+            let source = Arc::clone(&source);
+            let put_away = move || source.shift(&name, Folder::Inbox, Folder::Archive).map(drop);
+            found.push(Stray { message, put_away: Box::new(put_away) });
         }
         Ok(())
     }
@@ -120,8 +101,14 @@ impl Mailbox {
                         continue;
                     }
                     let message = from_tree(message, &path, &name, directory)?;
-                    let place = Source::Tree(tree.agent(agent.id())?, file);
-                    found.push(Stray { message, put_away: Box::new(move || place.put_away()) });
+                    let inbox = tree.agent(agent.id())?;
+                    let put_away = move || match inbox.begin(&file)? {
+                        // It stays there, in progress, so that later steps wait until it is answered.
+                        true => Ok(()),
+                        // An answer is not a task, and nothing waits for it.
+                        false => inbox.put_away(&file),
+                    };
+                    found.push(Stray { message, put_away: Box::new(put_away) });
                 }
             }
         }

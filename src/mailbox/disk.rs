@@ -213,7 +213,7 @@ impl Dir {
     }
 
     /// Removes an empty directory.
-    pub fn remove_dir(&self, name: impl AsRef<OsStr>) -> Result<()> {
+    pub fn remove_dir(&self, name: &(impl AsRef<OsStr> + ?Sized)) -> Result<()> {
         let name = name.as_ref();
         fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR).map_err(|e| self.fault("remove", name, e))
     }
@@ -242,7 +242,7 @@ impl Dir {
         })
     }
 
-    pub fn remove(&self, name: impl AsRef<OsStr>) -> Result<()> {
+    pub fn remove(&self, name: &(impl AsRef<OsStr> + ?Sized)) -> Result<()> {
         let name = name.as_ref();
         fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.fault("remove", name, e))
     }

@@ -137,7 +137,7 @@ impl Post {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::{Caller, Doomed, NewMailbox};
+    use super::super::{Caller, Doomed, Error, NewMailbox};
     use super::*;
     use crate::clock::SystemClock;
 

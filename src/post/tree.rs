@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Error, Result};
+use super::Result;
 use crate::mailbox::tree::Tree;
 
 pub use crate::mailbox::tree::{Chain, TreeStatus};
@@ -14,7 +14,7 @@ pub fn tree_status(claude: &Path, latest: usize) -> Result<TreeStatus> {
 
 /// Archives the finished chains of a tree; `dry` only lists them.
 pub fn clean_up(claude: &Path, dry: bool) -> Result<Vec<Chain>> {
-    Tree::open(claude)?.clean_up(dry).map_err(|e| Error::Disk(e.into()))
+    Ok(Tree::open(claude)?.clean_up(dry)?)
 }
 
 /// The shared files of a tree.
@@ -32,18 +32,17 @@ impl Shared {
 
     /// A whole file, or one part of it: a field, or a section by its heading. `None` if it does not exist.
     pub fn get(&self, name: &str, part: Option<&str>) -> Result<Option<String>> {
-        match part {
-            None => self.0.shared(name),
-            Some(part) => self.0.get(name, part),
-        }
-        .map_err(|e| Error::Disk(e.into()))
+        Ok(match part {
+            None => self.0.shared(name)?,
+            Some(part) => self.0.get(name, part)?,
+        })
     }
 
     pub fn set(&self, name: &str, field: &str, value: &str) -> Result<()> {
-        self.0.set(name, field, value).map_err(|e| Error::Disk(e.into()))
+        Ok(self.0.set(name, field, value)?)
     }
 
     pub fn append(&self, name: &str, part: &str, line: &str) -> Result<()> {
-        self.0.append(name, part, line).map_err(|e| Error::Disk(e.into()))
+        Ok(self.0.append(name, part, line)?)
     }
 }

@@ -72,7 +72,7 @@ impl Tree {
 
     /// The directory with the states of workflow runs, made if it is missing.
     pub fn shared_runs(&self) -> Result<Dir> {
-        Ok(self.dir.create_dir_synced("shared")?.create_dir_synced("workflows")?)
+        self.dir.create_dir_synced("shared")?.create_dir_synced("workflows")
     }
 
     /// Replaces a file by the result of a change, and makes it if it is missing. Durable on return.
