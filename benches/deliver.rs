@@ -70,7 +70,7 @@ fn deliveries(post: &Post, to: &str, body: &str) -> Result<impl FnMut() -> Resul
             let name = FileName::new(SystemClock.now(), &short, SUBJECT, Priority::Normal);
             let envelope = Envelope {
                 id,
-                from: me.id.to_string(),
+                from: postroom::message::Origin::mailbox(me.id.to_string()),
                 to: mailbox.id().to_string(),
                 subject: SUBJECT.to_owned(),
                 reply_to: None,

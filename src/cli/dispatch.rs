@@ -180,7 +180,8 @@ impl Dispatch {
             }
         }
         if chosen.is_empty() {
-            let how = "write [agents.NAME] with a `preset` into postroom.toml; docs/guides/dispatcher.md shows how";
+            let how =
+                "write [agents.NAME] with a `preset` into postroom.toml; docs/guides/dispatcher.md shows how";
             let hint = left_out.map_or(how.to_owned(), |(_, command)| command);
             return Err(Fail::unknown("no agent can be started", hint));
         }

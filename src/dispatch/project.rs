@@ -103,7 +103,7 @@ pub(super) fn refuse(
     envelope: &Envelope,
 ) -> Result<Option<String>> {
     let Some(dir) = &agent.project else { return Ok(None) };
-    let Some(theirs) = project_of(post.room(), &envelope.from)? else { return Ok(None) };
+    let Some(theirs) = project_of(post.room(), envelope.from.as_str())? else { return Ok(None) };
     let is_foreign = Note::of(&theirs)?.project != Note::of(dir)?.project;
     Ok(is_foreign.then(|| {
         let (theirs, ours) = (theirs.display(), dir.display());

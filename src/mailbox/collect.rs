@@ -24,7 +24,7 @@ use super::tree::Tree;
 use super::workspace::MAILBOX;
 use crate::clock::{Clock, Timestamp};
 use crate::message::envelope::subject_of;
-use crate::message::{Envelope, Message, ProtocolFields, any};
+use crate::message::{Envelope, Message, Origin, ProtocolFields, any};
 use crate::name::{MailboxId, MessageId};
 
 impl Mailbox {
@@ -120,8 +120,8 @@ impl Mailbox {
         let Message { mut envelope, body } = message;
         self.identify(&mut envelope, directory)?;
         // By hand, a name is easily written in place of an id.
-        if let Some(id) = directory.resolve(&envelope.from)? {
-            envelope.from = id.to_string();
+        if let Some(id) = directory.resolve(envelope.from.as_str())? {
+            envelope.from = Origin::mailbox(id.to_string());
         }
         let untitled = envelope.subject == subject_of(&body);
         match envelope.native.clone() {
@@ -135,7 +135,7 @@ impl Mailbox {
                     envelope.extra.push((REQUEST.to_owned(), request));
                 }
                 // The reply route to a sender that the room does not know.
-                let known = directory.resolve(&envelope.from)?.is_some();
+                let known = directory.resolve(envelope.from.as_str())?.is_some();
                 envelope.extra.extend(reply.filter(|_| !known).map(|path| (REPLY_PATH.to_owned(), path)));
             }
             // The writer of a task knows it only by this id.
@@ -266,12 +266,14 @@ pub fn is_dir(path: &Path) -> Result<bool> {
 /// A task that an agent wrote to the inbox of a name outside its tree.
 fn from_tree(message: Message, tree: &Path, inbox: &str, directory: &dyn Directory) -> Result<Message> {
     let Message { mut envelope, body } = message;
-    let sender = tree.join("inboxes").join(&envelope.from).display().to_string();
+    let sender = tree.join("inboxes").join(envelope.from.as_str()).display().to_string();
     let known = match directory.owner_of(&sender)? {
-        None => directory.resolve(&envelope.from)?,
+        None => directory.resolve(envelope.from.as_str())?,
         inside => inside,
     };
-    envelope.from = known.map_or_else(|| envelope.from.clone(), |id| id.to_string());
+    if let Some(id) = known {
+        envelope.from = Origin::mailbox(id.to_string());
+    }
     if let ProtocolFields::Tree { id, .. } = &envelope.native {
         envelope.extra.push((REQUEST.to_owned(), id.clone()));
     }

@@ -10,8 +10,7 @@ use super::directory::Directory;
 use super::fault::{Durability, Result};
 use super::folder::Folder;
 use crate::clock::Timestamp;
-use crate::message::liberal::UNKNOWN;
-use crate::message::{Envelope, ProtocolFields, any};
+use crate::message::{Envelope, Origin, ProtocolFields, any};
 use crate::name::MailboxId;
 
 /// The field in which a message of another protocol keeps the reply path of its asker.
@@ -108,11 +107,11 @@ impl ReplyRoute {
             let path = Some(path.to_owned());
             return Ok(Some(Self { to: ReplyTarget::Mailbox(owner), request: Some(request), path, inbox }));
         }
-        // No mailbox has this name, even if somebody took it by hand.
-        if asked.from == UNKNOWN {
+        // No mailbox is called like an unknown sender, even if somebody took the name by hand.
+        if asked.from == Origin::Unknown {
             return Ok(None);
         }
-        let Some(asker) = directory.resolve(&asked.from)? else { return Ok(None) };
+        let Some(asker) = directory.resolve(asked.from.as_str())? else { return Ok(None) };
         let request = match (&asked.native, kept) {
             (ProtocolFields::Tree { id, .. }, None) if directory.open(&asker)?.shares_tree(worker) => {
                 Some(id.clone())

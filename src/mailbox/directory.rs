@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use super::Mailbox;
 use super::delivery::FROM_ROOM;
 use super::fault::Result;
-use crate::message::liberal::UNKNOWN;
 use crate::message::workspace::Kind;
-use crate::message::{Envelope, ProtocolFields};
+use crate::message::{Envelope, Origin, ProtocolFields};
 use crate::name::MailboxId;
 
 /// The questions that a protocol may ask about the room.
@@ -39,16 +38,18 @@ impl Mailbox {
             ProtocolFields::Maildir => return Ok(()),
             ProtocolFields::Tree { .. } => {
                 // A tree calls its own agents by name, all others by id or name.
-                let near = self.tree().map(|agent| agent.tree().inbox_path(&envelope.from));
+                let near = self.tree().map(|agent| agent.tree().inbox_path(envelope.from.as_str()));
                 let inside = match near.as_deref().and_then(Path::to_str) {
                     Some(inbox) => directory.owner_of(inbox)?,
                     None => None,
                 };
                 let known = match inside {
-                    None => directory.resolve(&envelope.from)?,
+                    None => directory.resolve(envelope.from.as_str())?,
                     inside => inside,
                 };
-                envelope.from = known.map_or_else(|| envelope.from.clone(), |id| id.to_string());
+                if let Some(id) = known {
+                    envelope.from = Origin::mailbox(id.to_string());
+                }
             }
             ProtocolFields::Workspace { kind, receiver, reply, .. } => {
                 // A path may be relative to the workspace.
@@ -68,11 +69,8 @@ impl Mailbox {
                     std::mem::swap(own, receiver);
                 }
                 let path = reply.as_deref().unwrap_or_default();
-                let stranger = || match path.split("/.mailbox/").next().unwrap_or_default() {
-                    "" => UNKNOWN.to_owned(),
-                    path => path.to_owned(),
-                };
-                envelope.from = owner(reply)?.map_or_else(stranger, |id| id.to_string());
+                let stranger = || Origin::workspace(path.split("/.mailbox/").next().unwrap_or_default());
+                envelope.from = owner(reply)?.map_or_else(stranger, |id| Origin::mailbox(id.to_string()));
             }
         }
         envelope.to = self.id().to_string();

@@ -12,8 +12,7 @@ pub use convert::{foreign, of_request, of_task, subject_of_task, to_maildir, to_
 pub use super::envelope::Head;
 use super::envelope::{self, Envelope, Message, Priority, ProtocolFields};
 use super::frontmatter::{self, ParseError};
-use super::liberal::UNKNOWN;
-use super::{Protocol, maildir, tree, workspace};
+use super::{Origin, Protocol, maildir, tree, workspace};
 use crate::name::{MailboxId, MessageId};
 
 /// Reads a whole message; its keys tell the protocol.
@@ -80,7 +79,7 @@ pub fn bare(bytes: &[u8]) -> Result<Message, ParseError> {
     }
     let envelope = Envelope {
         id: MessageId::derived(bytes),
-        from: UNKNOWN.to_owned(),
+        from: Origin::Unknown,
         to: String::new(),
         subject: envelope::subject_of(body),
         reply_to: None,

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 fn sample(reply_to: Option<&str>) -> Envelope {
     Envelope {
         id: MessageId::parse_strict("3f2a9c1d-0000-4000-8000-00000000000a").unwrap(),
-        from: "alice-1".into(),
+        from: Origin::mailbox("alice-1"),
         to: "carol-2".into(),
         subject: "the subject".into(),
         reply_to: reply_to.map(|id| MessageId::parse_strict(id).unwrap()),

@@ -7,7 +7,7 @@ use super::step::Step;
 use super::tree::{self, Status, Task};
 use super::unwritable::Unwritable;
 use super::workspace::{self, Kind, Request};
-use super::{Protocol, maildir};
+use super::{Origin, Protocol, maildir};
 use crate::clock::Timestamp;
 use crate::name::{BadName, MailboxId, MessageId};
 
@@ -76,7 +76,7 @@ fn native(parts: &Parts, random: [u8; 16]) -> Result<String, Error> {
     extra.extend(parts.step.map(|s| ("step".to_owned(), s.to_string())));
     let envelope = Envelope {
         id: parts.id.as_deref().map_or_else(|| Ok(MessageId::from_bytes(random)), |id| given("--id", id))?,
-        from: mailbox("maildir", "--from", parts.from.as_deref())?,
+        from: Origin::mailbox(mailbox("maildir", "--from", parts.from.as_deref())?),
         to: mailbox("maildir", "--to", parts.to.as_deref())?,
         subject: parts.subject.clone().unwrap_or_else(|| envelope::subject_of(&parts.body)),
         reply_to: parts.reply_to.as_deref().map(|id| given("--reply-to", id)).transpose()?,

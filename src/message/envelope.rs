@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Protocol, tree, workspace};
+use super::{Origin, Protocol, tree, workspace};
 use crate::name::MessageId;
 
 /// How soon a message should be seen. A message without a priority is `Normal`.
@@ -50,8 +50,7 @@ impl fmt::Display for Priority {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     pub id: MessageId,
-    /// The sender's mailbox id as the message claims it; it is not verified.
-    pub from: String,
+    pub from: Origin,
     /// The mailbox id it was written for; the real address is its directory.
     pub to: String,
     pub subject: String,

@@ -131,6 +131,7 @@ pub fn body_of(rendered: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Origin;
     use crate::message::envelope::ProtocolFields;
     use crate::name::MessageId;
     use proptest::prelude::*;
@@ -138,7 +139,7 @@ mod tests {
     fn shown(subject: &str, body: &str, nonce: &str) -> String {
         let envelope = Envelope {
             id: MessageId::parse_strict("3f2a9c1d").unwrap(),
-            from: "bob-1".into(),
+            from: Origin::mailbox("bob-1"),
             to: "alice-2".into(),
             subject: subject.into(),
             reply_to: None,

@@ -5,11 +5,11 @@
 //! order of fields, keys in any case, CRLF, a byte order mark, no blank line before the body. A message without `from`
 //! is from `unknown`, one without `msg_id` gets an id derived from all of its bytes; both are doubts.
 
-use super::Protocol;
 use super::envelope::{Envelope, Head, Message, Priority, ProtocolFields, VALUE_LIMIT};
 use super::frontmatter::{self, Field, ParseError};
-use super::liberal::{self, UNKNOWN};
+use super::liberal;
 use super::unwritable::{RawHeader, Unwritable};
+use super::{Origin, Protocol};
 use crate::name::MessageId;
 
 /// The fields of the protocol, and our own fields in it.
@@ -18,7 +18,7 @@ pub(super) const OWN: [&str; 7] = ["from", "msg_id", "subject", "reply_to", "to"
 /// The bytes of a message.
 pub fn render(envelope: &Envelope, body: &str) -> Result<String, Unwritable> {
     let mut header = RawHeader::new(Protocol::Maildir, &OWN, &[]);
-    header.field("from", &envelope.from)?;
+    header.field("from", envelope.from.as_str())?;
     header.id("msg_id", envelope.id.as_str())?;
     header.line("subject", &envelope.subject, VALUE_LIMIT)?;
     if let Some(id) = &envelope.reply_to {
@@ -97,10 +97,13 @@ fn envelope(
             id
         }
     };
-    let from = text("from").unwrap_or_else(|| {
-        doubts.push("`from` is missing; the sender is unknown".to_owned());
-        UNKNOWN.to_owned()
-    });
+    let from = text("from").map_or_else(
+        || {
+            doubts.push("`from` is missing; the sender is unknown".to_owned());
+            Origin::Unknown
+        },
+        Origin::mailbox,
+    );
     Ok(Some(Envelope {
         id,
         from,
@@ -126,7 +129,7 @@ mod tests {
     pub(crate) fn sample() -> Envelope {
         Envelope {
             id: MessageId::parse_strict("3f2a9c1d-0000-4000-8000-000000000000").unwrap(),
-            from: "bob-1".into(),
+            from: Origin::mailbox("bob-1"),
             to: "alice-2".into(),
             subject: "re: x #12".into(),
             reply_to: None,
@@ -206,7 +209,10 @@ mod tests {
             change(&mut envelope);
             render(&envelope, "").unwrap_err().to_string()
         };
-        assert_eq!(refused(|e| e.from.clear()), "a maildir message cannot hold `from`: it is empty");
+        assert_eq!(
+            refused(|e| e.from = Origin::Mailbox(String::new())),
+            "a maildir message cannot hold `from`: it is empty"
+        );
         let injected = refused(|e| e.extra = vec![("error".into(), "no\nchannel: injected".into())]);
         assert!(
             injected.starts_with("a maildir message cannot hold `error`: it holds a line break"),

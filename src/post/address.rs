@@ -93,7 +93,7 @@ impl Post {
     /// The display name of a message's sender, with its room if that is another one.
     pub fn sender_shown(&self, envelope: &Envelope) -> String {
         match envelope.extra(FROM_ROOM) {
-            None => self.name_of(&envelope.from).to_owned(),
+            None => self.name_of(envelope.from.as_str()).to_owned(),
             Some(room) => {
                 let from = envelope.from.as_str();
                 let origin = self.origin(envelope).ok().flatten();

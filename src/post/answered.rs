@@ -46,7 +46,7 @@ impl Post {
                     .map_or(Answered::Yes, |why| Answered::Failed(crate::message::visible::clip(&why, 1000))),
             });
         }
-        let Some(sender) = self.existing_id(&asked.from)? else { return Ok(Answered::No) };
+        let Some(sender) = self.existing_id(asked.from.as_str())? else { return Ok(Answered::No) };
         match self.is_answered_in(&sender, me, asked, since) {
             Ok(true) => Ok(Answered::Yes),
             Ok(false) => Ok(Answered::No),
@@ -86,9 +86,7 @@ impl Post {
         name: &str,
     ) -> Result<bool> {
         let is_it = |envelope: Envelope| {
-            envelope.reply_to.as_ref() == Some(&asked.id)
-                && envelope.from == me.id.as_str()
-                && !is_bounce(&envelope)
+            envelope.reply_to.as_ref() == Some(&asked.id) && envelope.from.is(&me.id) && !is_bounce(&envelope)
         };
         Ok(self.header_if_message(mailbox, folder, name)?.is_some_and(|header| is_it(header.envelope)))
     }

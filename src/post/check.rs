@@ -27,7 +27,7 @@ impl Filter {
     }
 
     pub fn fits(&self, envelope: &Envelope) -> bool {
-        self.from.as_ref().is_none_or(|from| envelope.from == from.as_str())
+        self.from.as_ref().is_none_or(|from| envelope.from.is(from))
             && self.channel.as_ref().is_none_or(|channel| envelope.channel.as_ref() == Some(channel))
             && self.reply_to.as_ref().is_none_or(|id| {
                 envelope.reply_to.as_ref().is_some_and(|answered| answered.is_called(id.as_str()))

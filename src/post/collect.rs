@@ -127,7 +127,7 @@ impl Post {
             envelope.extra.push((DOUBT.to_owned(), envelope.doubts.join("; ")));
         }
         let mut envelope = any::to_maildir(&envelope);
-        let sender = self.resolve(&envelope.from)?.map(|from| self.mailbox(&from)).transpose()?;
+        let sender = self.resolve(envelope.from.as_str())?.map(|from| self.mailbox(&from)).transpose()?;
         let mut put = self.put_stray(mailbox, sender.as_ref(), &envelope, &body)?;
         if matches!(put, DeliveryOutcome::Taken { .. }) {
             // Another message under a used id: that happens easily by hand, and is not a reason to lose it.
@@ -150,7 +150,7 @@ impl Post {
                 reply_to: envelope.reply_to.map(|id| id.to_string()).unwrap_or_default(),
                 file: name,
                 note: "carried over".to_owned(),
-                ..Event::new("sent", &envelope.from)
+                ..Event::new("sent", envelope.from.as_str())
             });
         }
         Ok(())
@@ -183,7 +183,7 @@ impl Post {
         let Some(id) = envelope.reply_to.clone().filter(|_| envelope.is_plain_answer()) else {
             return Ok(());
         };
-        if let Some(asked) = self.copy_in(id.as_str(), &envelope.from)? {
+        if let Some(asked) = self.copy_in(id.as_str(), envelope.from.as_str())? {
             let untitled =
                 envelope.subject.is_empty() || envelope.subject == crate::message::envelope::subject_of(body);
             restore(&asked.header.envelope, envelope, untitled);

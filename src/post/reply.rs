@@ -195,7 +195,7 @@ impl Post {
             None if self.adopt_new_inboxes()? => ReplyRoute::of(asked, worker, self)?,
             route => route,
         };
-        let Some(route) = route else { return Err(self.no_sender(&asked.from)) };
+        let Some(route) = route else { return Err(self.no_sender(asked.from.as_str())) };
         Ok(Letter {
             subject: Some(letter.subject.clone().unwrap_or_else(|| subject_of_answer(&asked.subject))),
             // Fields from other programs need not obey our rules.

@@ -156,7 +156,7 @@ fn look(
         other => other.ok()?,
     };
     place.mailbox.know(&mut message.envelope, post).ok()?;
-    if query.from.as_ref().is_some_and(|from| message.envelope.from != from.as_str()) {
+    if query.from.as_ref().is_some_and(|from| !message.envelope.from.is(from)) {
         return None;
     }
     let matching = message.body.lines().enumerate().filter_map(|(index, line)| {

@@ -11,7 +11,7 @@ use crate::mailbox::{
     Delivery, DeliveryOutcome, Durability, Folder, Mailbox, ReplyRoute, ReplyTarget, workspace,
 };
 use crate::message::envelope::{self, check_value};
-use crate::message::{Envelope, Priority, any, secret};
+use crate::message::{Envelope, Origin, Priority, any, secret};
 use crate::name::{MailboxId, MessageId, RoomName};
 
 /// The field with the number of automatic steps that led to a message.
@@ -345,7 +345,7 @@ impl Post {
     ) -> Envelope {
         let mut envelope = any::to_maildir(&Envelope {
             id: id.clone(),
-            from: from.id.to_string(),
+            from: Origin::mailbox(from.id.to_string()),
             to: to.to_string(),
             subject: subject.to_owned(),
             reply_to: letter.reply_to.clone(),

@@ -83,7 +83,7 @@ impl Post {
             let node = graph.entry(envelope.id.to_string()).or_insert_with(|| Node {
                 id: envelope.id.to_string(),
                 reply_to: envelope.reply_to.map(|id| id.to_string()),
-                from: envelope.from,
+                from: envelope.from.to_string(),
                 to: vec![],
                 subject: envelope.subject,
                 time: header.time.precise(),

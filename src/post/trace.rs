@@ -92,8 +92,10 @@ impl Post {
         let events = self.history(&id)?;
         let sent = events.iter().find(|e| e.event == "sent" && e.id == id.as_str());
         let envelope = copies.first().map(|copy| &copy.header.envelope);
-        let told = envelope.map(|e| (&e.subject, &e.from)).or(sent.map(|e| (&e.subject, &e.by)));
-        let (subject, from) = told.map(|(subject, from)| (subject.clone(), from.clone())).unwrap_or_default();
+        let told =
+            envelope.map(|e| (&e.subject, e.from.as_str())).or(sent.map(|e| (&e.subject, e.by.as_str())));
+        let (subject, from) =
+            told.map(|(subject, from)| (subject.clone(), from.to_owned())).unwrap_or_default();
         let answers = self.answers(&id, &from, &events)?;
         let copies = copies
             .into_iter()
@@ -123,7 +125,7 @@ impl Post {
         let Some(copy) = self.copy_in(id, mailbox)? else { return Ok(None) };
         let envelope = &copy.header.envelope;
         let events = self.history(&envelope.id)?;
-        let answers = self.answers(&envelope.id, &envelope.from, &events)?;
+        let answers = self.answers(&envelope.id, envelope.from.as_str(), &events)?;
         Ok(Some(self.located(copy, &events, &answers)?.state))
     }
 
@@ -235,7 +237,7 @@ impl Post {
                     && !is_bounce(&header.envelope)
                 {
                     let (id, time) = (header.envelope.id.to_string(), header.time.precise());
-                    answers.push(GivenAnswer { id, from: header.envelope.from, time });
+                    answers.push(GivenAnswer { id, from: header.envelope.from.to_string(), time });
                 }
             }
         }

@@ -98,7 +98,7 @@ pub struct Header<'a> {
 impl<'a> Header<'a> {
     pub fn of(post: &'a Post, header: &'a reading::Header) -> Self {
         let envelope = &header.envelope;
-        let from = Party { id: &envelope.from, name: post.sender_shown(envelope).into() };
+        let from = Party { id: envelope.from.as_str(), name: post.sender_shown(envelope).into() };
         Self {
             envelope: Envelope::of(envelope, from, header.time.to_string()),
             remarks: &header.remarks,
@@ -132,7 +132,7 @@ pub struct Message<'a> {
 impl<'a> Message<'a> {
     pub fn of(post: &Post, opened: &'a Opened) -> Self {
         let envelope = &opened.message.envelope;
-        let from = Sender { id: &envelope.from, name: post.sender_shown(envelope), verified: false };
+        let from = Sender { id: envelope.from.as_str(), name: post.sender_shown(envelope), verified: false };
         Self {
             envelope: Envelope::of(envelope, from, opened.time.to_string()),
             was: opened.folder.as_str(),

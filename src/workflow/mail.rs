@@ -26,7 +26,7 @@ pub(super) enum Arrived {
 pub(super) fn arrived(message: Message, file: &str, run: &str) -> Arrived {
     let Message { envelope, body } = message;
     // Only the run itself and its carriers write in its name.
-    if let Some(control) = envelope.extra(CONTROL).filter(|_| envelope.from == run) {
+    if let Some(control) = envelope.extra(CONTROL).filter(|_| envelope.from.as_str() == run) {
         let number = envelope.extra(NUMBER).and_then(|number| number.parse().ok());
         return match (control, number, envelope.extra(STEP)) {
             ("cancel", Some(number), _) => Arrived::Control(number, Control::Cancel),
@@ -36,7 +36,10 @@ pub(super) fn arrived(message: Message, file: &str, run: &str) -> Arrived {
     }
     let Some(asked) = envelope.reply_to.clone() else { return Arrived::Other };
     let failed = failure(&envelope, &body);
-    Arrived::Answer(asked, Answer { failed, from: envelope.from, file: file.to_owned(), body, said: None })
+    Arrived::Answer(
+        asked,
+        Answer { failed, from: envelope.from.to_string(), file: file.to_owned(), body, said: None },
+    )
 }
 
 /// The reason, if the answer says that the work failed.
@@ -83,7 +86,7 @@ pub(super) fn control(number: u32, control: &Control, why: &str) -> Letter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Priority, ProtocolFields};
+    use crate::message::{Origin, Priority, ProtocolFields};
 
     fn message(
         from: &str,
@@ -93,7 +96,7 @@ mod tests {
     ) -> Message {
         let envelope = Envelope {
             id: MessageId::derived(b"x"),
-            from: from.into(),
+            from: Origin::mailbox(from),
             to: "run-1".into(),
             subject: "s".into(),
             reply_to: reply_to.cloned(),

@@ -94,9 +94,9 @@ impl Turn {
         Ok(found.into_iter().find_map(|envelope| {
             let step = envelope.extra("step").filter(|step| is_step(step))?.to_owned();
             let other = envelope.id != ask.id && envelope.reply_to.is_none();
-            (other && self.came_before(post, ask.step, &envelope.from)).then(|| SentStep {
+            (other && self.came_before(post, ask.step, envelope.from.as_str())).then(|| SentStep {
                 id: envelope.id.to_string(),
-                from: envelope.from,
+                from: envelope.from.to_string(),
                 to: agent.id.to_string(),
                 at: String::new(),
                 step,

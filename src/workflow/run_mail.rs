@@ -51,7 +51,7 @@ pub(super) fn withdraw(post: &Post, me: &Me, to: &MailboxId, id: &MessageId) -> 
     let mailbox = post.mailbox(to)?;
     for name in mailbox.twins(Folder::Inbox, id)? {
         let Ok(Some(header)) = post.header(&mailbox, Folder::Inbox, &name) else { continue };
-        if header.envelope.id != *id || header.envelope.from != me.id.as_str() {
+        if header.envelope.id != *id || !header.envelope.from.is(&me.id) {
             continue;
         }
         let taken = mailbox.withdraw(&name)?;
@@ -72,7 +72,7 @@ pub(super) fn revoke(post: &Post, me: &Me, to: &MailboxId, id: &MessageId, why: 
     for token in mailbox.tokens()? {
         let Some(terms) = mailbox.terms(token)?.filter(|terms| !terms.run.is_empty()) else { continue };
         let header = post.header(&mailbox, Folder::Claimed(token), &terms.file).ok().flatten();
-        let is_it = |e: &Envelope| e.id == *id && e.from == me.id.as_str();
+        let is_it = |e: &Envelope| e.id == *id && e.from.is(&me.id);
         if header.is_some_and(|header| is_it(&header.envelope)) {
             return match post.give_up(me, &Held { token, terms, mailbox }, why) {
                 // It was finished at this moment.
@@ -112,7 +112,7 @@ pub(super) fn answer_to(
                 Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                 _ => continue,
             };
-            if header.envelope.reply_to.as_ref() == Some(asked) && header.envelope.from == by.as_str() {
+            if header.envelope.reply_to.as_ref() == Some(asked) && header.envelope.from.is(by) {
                 let read = post.message(&mailbox, folder, &name);
                 return Ok(read.ok().flatten().map(|(message, _)| message));
             }

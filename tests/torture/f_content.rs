@@ -237,7 +237,7 @@ fn message() -> impl Strategy<Value = Message> {
         |(id, from, to, subject, reply_to, priority, channel, extra, body)| Message {
             envelope: Envelope {
                 id: MessageId::parse_strict(&id).expect("an id"),
-                from,
+                from: postroom::message::Origin::mailbox(from),
                 to,
                 subject,
                 reply_to: reply_to.map(|id| MessageId::parse_strict(&id).expect("an id")),

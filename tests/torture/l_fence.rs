@@ -109,7 +109,7 @@ pub(crate) fn no_body_breaks_out(lab: &Lab) -> Outcome {
 fn rendered(subject: &str, body: &str, nonce: &str) -> String {
     let envelope = Envelope {
         id: MessageId::parse_strict("3f2a9c1d").expect("an id"),
-        from: "bob-1".into(),
+        from: postroom::message::Origin::mailbox("bob-1"),
         to: "alice-2".into(),
         subject: subject.into(),
         reply_to: None,

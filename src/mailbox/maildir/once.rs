@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::mailbox::maildir::fresh as mailbox;
-    use crate::message::{Envelope, Priority, ProtocolFields, maildir};
+    use crate::message::{Envelope, Origin, Priority, ProtocolFields, maildir};
 
     struct Letter {
         id: MessageId,
@@ -196,7 +196,7 @@ mod tests {
             let id = MessageId::derived(number.to_string().as_bytes());
             let envelope = Envelope {
                 id: id.clone(),
-                from: "bob-1".into(),
+                from: Origin::mailbox("bob-1"),
                 to: "alice-1".into(),
                 subject: "re: it".into(),
                 reply_to: None,

@@ -18,7 +18,7 @@ use crate::mailbox::folder::Folder;
 use crate::mailbox::place::{AnswerDraft, KeptAnswer};
 use crate::mailbox::reading::{is_stable, mtime};
 use crate::message::tree::{Status, Task};
-use crate::message::{Envelope, Priority, Protocol, ProtocolFields, any};
+use crate::message::{Envelope, Origin, Priority, Protocol, ProtocolFields, any};
 use crate::name::{MailboxId, MessageId};
 
 impl Agent {
@@ -39,9 +39,10 @@ impl Agent {
         let inside = inside.filter(|agent| agent.tree().path() == self.tree().path());
         let (request, inbox) = answered(delivery);
         // Agents of a tree are called by their names there, others as in the question.
-        let outside = || inbox.clone().unwrap_or_else(|| envelope.from.clone());
+        let outside = || inbox.clone().unwrap_or_else(|| envelope.from.to_string());
         let from = inside.map_or_else(outside, |agent| agent.id().to_string());
-        let mut addressed = Envelope { from, to: self.id().to_string(), ..envelope.clone() };
+        let mut addressed =
+            Envelope { from: Origin::agent(from), to: self.id().to_string(), ..envelope.clone() };
         addressed.extra.extend(delivery.inherited.iter().cloned());
         let mut task = any::to_task(&addressed, body, request.clone().filter(|_| delivery.is_answer));
         if delivery.is_answer {

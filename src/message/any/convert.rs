@@ -15,7 +15,7 @@ use crate::message::frontmatter::{is_raw_key, known_key};
 use crate::message::liberal::{self, UNKNOWN};
 use crate::message::tree::{self, Status, Task};
 use crate::message::workspace::{self, Kind, Request};
-use crate::message::{Protocol, Step, maildir};
+use crate::message::{Origin, Protocol, Step, maildir};
 use crate::name::MessageId;
 
 type Extra = Vec<(String, String)>;
@@ -39,7 +39,7 @@ pub fn of_request(request: Request, bytes: &[u8]) -> Message {
     let priority = take(&mut extra, "priority", |_| true).filter(|word| !word.is_empty());
     let envelope = Envelope {
         id: id_of_message,
-        from: reply.clone().unwrap_or_default(),
+        from: Origin::workspace(reply.clone().unwrap_or_default()),
         to: String::new(),
         subject: subject.unwrap_or_else(|| envelope::subject_of(&body)),
         reply_to: take_id(&mut extra, "reply_to").or(answered),
@@ -55,7 +55,7 @@ pub fn of_request(request: Request, bytes: &[u8]) -> Message {
 /// An envelope as one of the native protocol, with every value in a writable form.
 pub fn to_maildir(envelope: &Envelope) -> Envelope {
     Envelope {
-        from: says(&folded(&envelope.from)).unwrap_or_else(|| UNKNOWN.to_owned()),
+        from: Origin::mailbox(folded(envelope.from.as_str())),
         to: says(&folded(&envelope.to)).unwrap_or_else(|| UNKNOWN.to_owned()),
         subject: folded(&envelope.subject),
         channel: envelope.channel.as_deref().and_then(|channel| says(&folded(channel))),
@@ -134,7 +134,7 @@ pub fn of_task(task: Task) -> Message {
     let native = ProtocolFields::Tree { id: task.id, status: task.status, created: task.created };
     let envelope = Envelope {
         id,
-        from: task.from,
+        from: Origin::agent(task.from),
         to: task.to,
         subject,
         reply_to,
@@ -161,7 +161,7 @@ pub fn to_task(envelope: &Envelope, body: &str, request_id: Option<String>) -> T
     extra.extend(foreign(&rest, Protocol::Tree));
     Task {
         id: String::new(),
-        from: says(&envelope.from).unwrap_or_else(|| UNKNOWN.to_owned()),
+        from: says(envelope.from.as_str()).unwrap_or_else(|| UNKNOWN.to_owned()),
         to: says(&envelope.to).unwrap_or_else(|| UNKNOWN.to_owned()),
         status: Status::Pending,
         created: String::new(),

@@ -3,7 +3,7 @@
 
 use postroom::message::tree::{Status, Task};
 use postroom::message::workspace::{Kind, Request};
-use postroom::message::{Envelope, Priority, ProtocolFields, Step};
+use postroom::message::{Envelope, Origin, Priority, ProtocolFields, Step};
 use postroom::name::MessageId;
 use proptest::prelude::*;
 
@@ -220,7 +220,7 @@ pub(crate) fn envelope(from: Texts) -> impl Strategy<Value = (Envelope, String)>
     (ids, name.clone(), name, from.subject, priority, prop::option::of(from.text), from.extra, body())
         .prop_map(|((id, reply_to), from, to, subject, priority, channel, extra, body)| {
             let native = ProtocolFields::Maildir;
-            let doubts = vec![];
+            let (from, doubts) = (Origin::mailbox(from), vec![]);
             (Envelope { id, from, to, subject, reply_to, priority, channel, extra, native, doubts }, body)
         })
 }
