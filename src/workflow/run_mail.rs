@@ -33,11 +33,11 @@ pub(super) fn send(
 
 /// Writes a note into the run's own mailbox, once.
 pub(super) fn note_to_self(post: &Post, me: &Me, letter: &Letter, id: &MessageId) -> Result<()> {
-    arrived(send(post, me, &me.id, letter, id, false)?)
+    check_sent(send(post, me, &me.id, letter, id, false)?)
 }
 
 /// Checks that a letter is in its mailbox. If its id was sent with another text before, the first one stands.
-pub(super) fn arrived(receipt: Receipt) -> Result<()> {
+pub(super) fn check_sent(receipt: Receipt) -> Result<()> {
     match receipt.outcome {
         Outcome::Failed(Error::IdTaken { .. }) => Ok(()),
         Outcome::Queued | Outcome::Unproven(_) | Outcome::Already(_) => Ok(()),

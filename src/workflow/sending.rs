@@ -103,7 +103,7 @@ impl Turn {
             }
             to => (post, to?),
         };
-        run_mail::arrived(run_mail::send(post, &self.me, &to, letter, &ask.id, first)?)
+        run_mail::check_sent(run_mail::send(post, &self.me, &to, letter, &ask.id, first)?)
     }
 
     /// Records in the run's mail that an ask failed.
