@@ -16,10 +16,9 @@ use clap::{Args, ValueEnum};
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, CYAN, DIM, GREEN, note};
-use crate::agents::programs::PROGRAMS;
-use crate::random;
-use crate::surroundings::MAILBOX;
+use super::stage::{Stage, wrong};
+use crate::post::Filter;
+use crate::trust::{Choice, Look, Store};
 
 /// Show the whole job, for real, in a temporary room
 ///
@@ -61,14 +60,26 @@ impl Verb for Demo {
     }
 }
 
-struct Stage<'a> {
-    context: &'a mut Context,
-    program: PathBuf,
-    root: PathBuf,
-}
-
-fn wrong(what: impl Into<String>) -> Fail {
-    Fail::not_done(what, "this should not happen; please report it")
+impl Role {
+    fn play(self, context: &mut Context) -> Result<(), Fail> {
+        let mut prompt = String::new();
+        if matches!(self, Self::Worker) {
+            let (post, me) = context.post_and_me()?;
+            post.claim(&me, Some("tasks"), None, &Filter::default(), Duration::from_secs(1))?;
+            context.output.line(&format!("{} has it", me.shown()));
+            context.output.flush().map_err(Fail::Output)?;
+        }
+        std::io::stdin().read_to_string(&mut prompt).map_err(|e| wrong(e.to_string()))?;
+        let answer = match self {
+            Self::Worker => "",
+            Self::Coder if prompt.contains("does not accept") => "Fixed: line 12 cannot overflow now.",
+            Self::Coder => "Done: src/parse.rs has a parser.",
+            Self::Reviewer if prompt.contains("cannot overflow now") => "Nothing to add.\nVERDICT: ACCEPT",
+            Self::Reviewer => "Line 12 overflows.\nVERDICT: FIX",
+        };
+        context.output.line(answer);
+        Ok(())
+    }
 }
 
 impl Stage<'_> {
