@@ -12,7 +12,7 @@ use super::output::note;
 use super::scene::{Scene, said_shown};
 use super::spawn::known;
 use super::surroundings::ThisProcess;
-use super::{Verb, installed, surroundings};
+use super::{Verb, installed, own_program};
 use crate::agents::ledger::{self, Cause, Done, Ledger};
 use crate::agents::probe::Trust;
 use crate::agents::programs::{self, PROGRAMS, Program};
@@ -177,7 +177,10 @@ impl Verb for Install {
         }
         context.done = true;
         self.tell(context, &scene, &ledger, &files);
-        Ok(())
+        if scene.site.project.is_none() {
+            own_program::warn(&scene.site.postroom);
+        }
+        if context.output.json || context.output.quiet { Ok(()) } else { own_program::offer_link(context) }
     }
 }
 
@@ -226,11 +229,6 @@ impl Install {
             Some(trust) => context.output.line(&format!("{trust}; {}", scene.spec.then)),
             None if !scene.spec.then.is_empty() => context.output.line(scene.spec.then),
             None => {}
-        }
-        if surroundings::on_path("postroom").is_none() {
-            context
-                .output
-                .line("postroom is not on the search path; agents call it by that name, so put it there");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `postroom mcp`.
 
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -80,8 +80,12 @@ impl Mcp {
             Err(_) if !address.contains(':') => format!("{address}:0"),
             Err(_) => address.to_owned(),
         };
-        let wrong = |why| Fail::usage(format!("--http {address}: {why}"), "--http 127.0.0.1:8025");
-        let at: Vec<SocketAddr> = full.to_socket_addrs().map_err(wrong)?.collect();
+        let wrong = |why: String| Fail::usage(format!("--http {address}: {why}"), "--http 127.0.0.1:8025");
+        // No other name is looked up: that would be the C library's work, which a static binary leaves alone.
+        let at: Vec<SocketAddr> = match full.strip_prefix("localhost:").map(str::parse::<u16>) {
+            Some(Ok(port)) => vec![(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()],
+            _ => vec![full.parse().map_err(|_| wrong("not an IP address with a port".to_owned()))?],
+        };
         if !self.expose && !at.iter().all(|at| at.ip().is_loopback()) {
             let why = format!("{address} is not loopback: other machines could reach it");
             return Err(Fail::refused(why, "--expose listens there anyway, without encryption"));

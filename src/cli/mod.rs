@@ -34,6 +34,7 @@ mod mb;
 mod mcp;
 mod names;
 mod output;
+mod own_program;
 mod progress;
 mod prune;
 mod read;
@@ -62,6 +63,7 @@ mod tree_shared;
 mod trust;
 mod verbs;
 mod verify;
+mod version;
 mod wait;
 mod whoami;
 mod workflow;
@@ -138,7 +140,8 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
                 None => no_such_verb(&name, json),
             }
         }
-        FirstWord::Version => show(concat!("postroom ", env!("CARGO_PKG_VERSION"), "\n")),
+        FirstWord::Version if arguments.iter().any(|a| a == "--verbose") => show(&version::verbose()),
+        FirstWord::Version => show(version::LINE),
         FirstWord::Nothing => show(&verbs::overview()),
     }
 }

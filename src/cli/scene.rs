@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::context::Context;
 use super::fail::Fail;
-use super::surroundings::{self, ThisProcess};
+use super::surroundings::ThisProcess;
+use super::{own_program, surroundings};
 use crate::agents::install_files::Site;
 use crate::agents::ledger::InstallOptions;
 use crate::agents::probe::{self, Said, Trust};
@@ -40,7 +41,7 @@ impl Scene {
         let version = file.as_deref().and_then(probe::version);
         let postroom = match &project {
             Some(_) => "postroom".to_owned(),
-            None => lasting_path()?.display().to_string(),
+            None => own_program::lasting_path()?.display().to_string(),
         };
         // An unknown hook may make a program reject all its settings, so its version must be known to have it.
         let wakes = spec.wake != Wake::Rewake || version.is_some_and(|version| version >= spec.tested);
@@ -98,19 +99,6 @@ fn roots(context: &Context) -> Result<Vec<PathBuf>, Fail> {
         roots.push(context.root.clone());
     }
     Ok(roots)
-}
-
-/// The path by which other programs can start postroom later.
-fn lasting_path() -> Result<PathBuf, Fail> {
-    if let Some(path) = surroundings::on_path("postroom").filter(|path| path.is_absolute()) {
-        return Ok(path);
-    }
-    let why = match surroundings::own_path() {
-        Ok(Some(own)) => return Ok(own),
-        Ok(None) => "the file of this program was replaced or cannot be read".to_owned(),
-        Err(e) => format!("the file of this program cannot be found: {e}"),
-    };
-    Err(Fail::not_done(why, "run it again, or put postroom on the search path"))
 }
 
 pub(super) fn said_shown(said: &Said) -> String {

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::surroundings::{Environment, program_from};
+use crate::surroundings::{Environment, home_in, program_from};
 
 /// What this process was started with.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,12 @@ impl Environment for ThisProcess {
     }
 
     fn home(&self) -> Option<PathBuf> {
-        env::home_dir()
+        // Not `env::home_dir`: where HOME is not set, that asks the C library, which in a static binary loads whatever
+        // libraries for users the machine has.
+        env::var_os("HOME")
+            .filter(|home| !home.is_empty())
+            .map(PathBuf::from)
+            .or_else(|| home_in(&std::fs::read("/etc/passwd").ok()?, rustix::process::getuid().as_raw()))
     }
 }
 

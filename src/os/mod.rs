@@ -8,6 +8,10 @@
 #[cfg_attr(not(all(target_os = "linux", not(feature = "portable"))), path = "posix/mod.rs")]
 mod platform;
 
+/// Which of the two this build has.
+pub const LAYER: &str =
+    if cfg!(all(target_os = "linux", not(feature = "portable"))) { "linux" } else { "posix" };
+
 pub use platform::{files::*, processes::*, system::*, wait::*};
 
 /// What a watch on a directory hears.

@@ -7,14 +7,17 @@ mod caller;
 mod paths;
 mod room;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use thiserror::Error as ThisError;
 
 pub use caller::{HARNESS, MAILBOX, Surroundings, agent_process, is_attended, sandbox_hint};
-pub use paths::{above, nearest_tree, program_from, project_dir, project_file, tree, whole_path};
+pub use paths::{
+    above, nearest_tree, program_from, programs_on_path, project_dir, project_file, tree, whole_path,
+};
 pub use room::{ROOT, Wanted, bound_root, room, rooms, sessions};
 
 use crate::name::BadName;
@@ -123,6 +126,15 @@ pub fn home(environment: &dyn Environment) -> Result<PathBuf> {
     environment.home().filter(|home| home.is_absolute()).ok_or(Error::NoHome)
 }
 
+/// The home directory of a user in the text of `/etc/passwd`.
+pub fn home_in(passwd: &[u8], user: u32) -> Option<PathBuf> {
+    let user = user.to_string();
+    let fields = passwd.split(|byte| *byte == b'\n').map(|line| line.split(|byte| *byte == b':'));
+    let home =
+        fields.filter(|fields| fields.clone().nth(2) == Some(user.as_bytes())).find_map(|mut f| f.nth(5))?;
+    Some(PathBuf::from(OsStr::from_bytes(home)))
+}
+
 /// The directory of this person's rooms and sessions.
 pub fn state(environment: &dyn Environment) -> Result<PathBuf> {
     let state = environment.directory("XDG_STATE_HOME");
@@ -160,6 +172,14 @@ pub(crate) mod tests {
         fn home(&self) -> Option<PathBuf> {
             self.home.clone()
         }
+    }
+
+    #[test]
+    fn a_home_is_found_by_the_number_of_its_user() {
+        let passwd = b"root:x:0:0:root:/root:/bin/bash\n\nann:x:1000:1000::/h/ann:/bin/sh\nbad:x:7\n";
+        assert_eq!(home_in(passwd, 1000), Some("/h/ann".into()));
+        assert_eq!(home_in(passwd, 0), Some("/root".into()));
+        assert_eq!((home_in(passwd, 7), home_in(passwd, 10), home_in(b"", 0)), (None, None, None));
     }
 
     #[test]

@@ -67,13 +67,20 @@ fn is_tree(claude: &Path) -> io::Result<bool> {
 
 /// Finds a program as starting it in a directory would: by its path, else on the search path.
 pub fn program_from(environment: &dyn Environment, program: &str, from: &Path) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
     if program.contains('/') {
-        return Some(from.join(program)).filter(is_program);
+        return Some(from.join(program)).filter(|path| is_program(path));
     }
-    std::env::split_paths(&environment.variable("PATH")?).map(|dir| dir.join(program)).find(is_program)
+    programs_on_path(environment, program).into_iter().next()
+}
+
+/// All programs of this name on the search path, in its order.
+pub fn programs_on_path(environment: &dyn Environment, program: &str) -> Vec<PathBuf> {
+    let path = environment.variable("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|dir| dir.join(program)).filter(|path| is_program(path)).collect()
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// The settings of the nearest `postroom.toml` at or above a directory.

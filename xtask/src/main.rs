@@ -11,6 +11,7 @@
 
 mod agents;
 mod bench;
+mod dist;
 mod figures;
 mod portable;
 mod repo;
@@ -29,7 +30,7 @@ use std::process::ExitCode;
 type Task = fn(&[String]) -> Result<(), String>;
 
 /// Name, what it does, and the function: help and dispatch are the same table.
-const TASKS: [(&str, &str, Task); 4] = [
+const TASKS: [(&str, &str, Task); 5] = [
     (
         "test",
         "[--portable]: everything that continuous integration runs; or the suite on the portable layer",
@@ -41,6 +42,11 @@ const TASKS: [(&str, &str, Task); 4] = [
         torture::run,
     ),
     ("bench", "each figure as a ratio against a floor measured in the same run", bench::run),
+    (
+        "dist",
+        "[--from URL] [--test]: the static binary and its packages; installs and removes each",
+        dist::run,
+    ),
     ("tidy", "what no lint checks: sizes, names, links, left-overs", tidy::run),
 ];
 

@@ -6,6 +6,7 @@ pub(crate) mod hook_bind;
 pub(crate) mod idle;
 pub(crate) mod install;
 pub(crate) mod install_again;
+pub(crate) mod install_path;
 pub(crate) mod install_struck;
 pub(crate) mod models_real;
 pub(crate) mod plugins;

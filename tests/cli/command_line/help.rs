@@ -267,6 +267,29 @@ fn the_version_is_that_of_the_package() {
 }
 
 #[test]
+fn a_verbose_version_says_how_it_was_built() {
+    let room = TestRoom::empty();
+    let said = room.bare(["--version", "--verbose"]).succeeds().out;
+    let line = |key: &str| {
+        let found = said.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+        found.unwrap_or_else(|| panic!("no {key} in {said}"))
+    };
+    assert_eq!(said.lines().next(), Some(concat!("postroom ", env!("CARGO_PKG_VERSION"))));
+    let commit = line("commit").trim_end_matches(" with changes");
+    assert!(
+        commit == "unknown" || (commit.len() >= 40 && commit.bytes().all(|b| b.is_ascii_hexdigit())),
+        "{said}"
+    );
+    // As cargo calls the directory that the binary is in.
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_postroom"));
+    assert_eq!(Some(line("profile")), binary.parent().and_then(|dir| dir.file_name()?.to_str()), "{said}");
+    assert_eq!(line("features").contains("mcp"), cfg!(feature = "mcp"));
+    assert_eq!(line("platform layer"), if cfg!(feature = "portable") { "posix" } else { "linux" });
+    assert!(line("target").ends_with(", dynamic"), "{said}");
+    assert_eq!(room.bare(["--verbose", "-V"]).succeeds().out, said);
+}
+
+#[test]
 fn help_into_a_closed_pipe_is_no_panic() {
     let room = TestRoom::empty();
     for arguments in [vec!["--help"], vec!["completions", "zsh"], vec!["man"]] {

@@ -205,6 +205,11 @@ fn other_machines_are_let_in_only_on_demand() {
     }
     let ran = room.by("alice", ["mcp", "--http", "nowhere.invalid:x"]).exits(2);
     assert!(ran.err.contains("--http 127.0.0.1:8025"), "{ran:?}");
+    // A name is not looked up, because that takes a library of the machine.
+    let ran = room.by("alice", ["mcp", "--http", "nowhere.invalid:80"]).exits(2);
+    assert!(ran.err.contains("not an IP address with a port"), "{ran:?}");
+    let by_name = Server::start(&room, "alice", &["localhost:0"]);
+    assert!(by_name.calls(&by_name.greets(), "check", &json!({})).contains("no unread mail"));
     room.by("alice", ["mcp", "--expose"]).exits(2);
 }
 
