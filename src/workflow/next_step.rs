@@ -112,7 +112,7 @@ impl Turn {
         let mut letter = mail::note(&format!("re: {}", found.step), ask, &body, failed);
         letter.extra.push(("adopted".to_owned(), found.id.clone()));
         let id = MessageId::derived(format!("adopted {ask} {}", found.id).as_bytes());
-        run_mail::send(post, &agent, &self.me.id, &letter, &id, false)?;
+        run_mail::check_sent(run_mail::send(post, &agent, &self.me.id, &letter, &id, false)?)?;
         Ok(true)
     }
 
