@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::repo::Repo;
 use files::File;
-use release::Release;
+pub(crate) use release::Release;
 
 /// The packages of a release, each with the path of its file.
 #[derive(Debug)]

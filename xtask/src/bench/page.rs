@@ -52,7 +52,9 @@ pub(crate) fn machine(repo: &Repo, profile: &str) -> Result<String, String> {
     let cores = available_parallelism().map_err(|e| format!("cannot count cores: {e}"))?;
     let root = rustix::process::geteuid().is_root();
     let storage = if root { "ext4 on a loop device and tmpfs" } else { "ext4 and tmpfs" };
-    Ok(format!("{date}, Linux {kernel}, {cores} cores, {storage}, {compiler}, profile `{profile}`."))
+    Ok(format!(
+        "{date}, Linux {kernel}, {cores} cores, {storage}, {compiler}, profile `{profile}`; Postroom is linked statically, as it is shipped, and the floor as usual."
+    ))
 }
 
 fn said(command: &mut Command) -> Result<String, String> {

@@ -1,7 +1,8 @@
 //! The two programs that are compared, and how a run of one is timed.
 //!
-//! Both are built by cargo with the profile of what is shipped, installed by copying, and started in the same bare environment: nothing
-//! of the session that runs the bench may reach them. The time of a run is from before the spawn to after the wait, as a
+//! Postroom is the static binary that is shipped. The floor has the same profile and is linked as usual, so that the reference
+//! stays what it was. Both are installed by copying and started in the same bare environment: nothing of the session that runs
+//! the bench may reach them. The time of a run is from before the spawn to after the wait, as a
 //! shell or an agent sees it; output goes to /dev/null.
 
 use std::ffi::OsStr;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::dist::Release;
 use crate::repo::Repo;
 use crate::run;
 
@@ -42,10 +44,7 @@ impl Programs {
         build("xtask", "floor")?;
         let postroom = match binary {
             Some(given) => given.canonicalize().map_err(|e| format!("{}: {e}", given.display()))?,
-            None => {
-                build("postroom", "postroom")?;
-                repo.binary(PROFILE, "postroom")
-            }
+            None => Release::build(repo)?.path,
         };
         let installed = repo.target.join("bench");
         let postroom = install(&postroom, &installed)?;
