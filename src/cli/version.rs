@@ -13,12 +13,14 @@ const FEATURES: [(&str, bool); 3] = [
 pub(super) fn verbose() -> String {
     let features: Vec<&str> = FEATURES.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
     let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
+    // Some tools compile without the build script.
+    let said = |value: Option<&'static str>| value.unwrap_or("unknown");
     let linked = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
     format!(
         "{LINE}commit: {}\nprofile: {}\nfeatures: {features}\nplatform layer: {}\ntarget: {}, {linked}\n",
-        env!("POSTROOM_COMMIT"),
-        env!("POSTROOM_PROFILE"),
+        said(option_env!("POSTROOM_COMMIT")),
+        said(option_env!("POSTROOM_PROFILE")),
         crate::os::LAYER,
-        env!("POSTROOM_TARGET"),
+        said(option_env!("POSTROOM_TARGET")),
     )
 }
