@@ -201,7 +201,7 @@ impl Name {
         if name.chars().count() > Self::LIMIT {
             return Err(BadName::TooLong { limit: Self::LIMIT });
         }
-        if let Some(found) = name.chars().find(|c| !allowed_in_name(*c)) {
+        if let Some(found) = name.chars().find(|c| !is_plain(*c)) {
             return Err(BadName::Character { found });
         }
         if !first.is_alphanumeric() {
@@ -218,7 +218,8 @@ impl Name {
     }
 }
 
-fn allowed_in_name(c: char) -> bool {
+/// Whether a character may be in a name: visible, and without a meaning in a path or a shell.
+pub fn is_plain(c: char) -> bool {
     if matches!(c, '.' | '-' | '_') {
         return true;
     }

@@ -63,6 +63,10 @@ impl Project {
 pub struct Limits {
     /// The longest body that is sent or read.
     pub body_bytes: u64,
+    /// The longest file that is attached.
+    pub attachment_bytes: u64,
+    /// The most files that one message has.
+    pub attachments: usize,
     /// The most unread messages of a mailbox; `None` means no limit, and costs no count.
     pub mailbox_messages: Option<usize>,
     /// How long the journal is kept.
@@ -71,7 +75,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body_bytes: 1024 * 1024, mailbox_messages: None, journal_days: 90 }
+        Self {
+            body_bytes: 1024 * 1024,
+            attachment_bytes: 16 * 1024 * 1024,
+            attachments: 8,
+            mailbox_messages: None,
+            journal_days: 90,
+        }
     }
 }
 

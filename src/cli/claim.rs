@@ -106,6 +106,9 @@ impl Verb for Done {
         let (post, me) = context.post_and_me()?;
         let held = post.held(&me, &self.token)?;
         // Only -m and --file: standard input is always there, and most claims end without an answer.
+        if self.answer.has_files() && !self.answer.has_text() {
+            return Err(Fail::usage("a file is sent along with an answer", "-m TEXT or --file FILE"));
+        }
         let letter = if self.answer.has_text() { Some(self.answer.letter(post)?) } else { None };
         let receipt = post.done(&me, &held, letter)?;
         context.done = true;

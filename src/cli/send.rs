@@ -1,5 +1,6 @@
 //! `postroom send`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,10 +10,12 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{GREEN, YELLOW, note};
 use super::text::Text;
+use crate::mailbox::disk::read_source;
 use crate::message::envelope::check_value;
 use crate::message::{Priority, visible};
 use crate::name::MessageId;
 use crate::post::{Error, Failure, Fate, Letter, Me, Outcome, Post, Receipt, Until, line};
+use crate::settings::Limits;
 use crate::span;
 use crate::surroundings::sandbox_hint;
 use crate::view::send as view;
@@ -71,6 +74,9 @@ pub(super) struct Writing {
     /// A field of your own, such as step=2; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = field)]
     field: Vec<(String, String)>,
+    /// A file to send along; may be repeated
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
     /// An id of your choice: sending again with the same id and text delivers nothing twice
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -85,6 +91,11 @@ impl Writing {
         self.text.is_given()
     }
 
+    /// Whether a file is to be sent along.
+    pub(super) fn has_files(&self) -> bool {
+        !self.attach.is_empty()
+    }
+
     /// The letter, without recipients. Reads its text now, up to the room's limit.
     pub(super) fn letter(self, post: &Post) -> Result<Letter, Fail> {
         // A duplicate key would make the message unreadable.
@@ -95,7 +106,7 @@ impl Writing {
             let why = format!("the field `{key}` is given twice");
             return Err(Fail::usage(why, "one --field for each key"));
         }
-        Ok(Letter {
+        let mut letter = Letter {
             id: self.id.as_deref().map(|id| given("--id", id)).transpose()?,
             body: self.text.read(post.room().limits().body_bytes)?,
             subject: self.subject.map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()),
@@ -104,7 +115,19 @@ impl Writing {
             allow_secrets: self.allow_secrets,
             extra: self.field,
             ..Letter::default()
-        })
+        };
+        let Limits { attachments, attachment_bytes, .. } = *post.room().limits();
+        if self.attach.len() > attachments {
+            return Err(Error::TooManyFiles { limit: attachments }.into());
+        }
+        for path in &self.attach {
+            let bytes = read_source(path, attachment_bytes).map_err(|e| match e.is_transient() {
+                true => e.into(),
+                false => Fail::refused(e.to_string(), "--attach takes a readable file"),
+            })?;
+            letter.attach(&path.file_name().unwrap_or_default().to_string_lossy(), bytes);
+        }
+        Ok(letter)
     }
 }
 

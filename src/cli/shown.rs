@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::context::Context;
 use super::output::note;
+use crate::mailbox::attachments::FoundFile;
 use crate::mailbox::reading::Unreadable;
 use crate::mailbox::{Folder, Token};
 use crate::message::fence::{self, Extent, ShownMessage};
@@ -50,8 +51,15 @@ impl Shown {
             None => ("to answer", format!("postroom reply {short}")),
         };
         let sender = &post.sender_shown(envelope);
-        let facts =
-            ShownMessage { envelope, sender, time: opened.time, remarks: &remarks, next: (next.0, &next.1) };
+        let attachments: Vec<String> = opened.files.iter().map(FoundFile::line).collect();
+        let facts = ShownMessage {
+            envelope,
+            sender,
+            time: opened.time,
+            remarks: &remarks,
+            attachments: &attachments,
+            next: (next.0, &next.1),
+        };
         let path = self.path.display().to_string();
         let extent = if body.len() > LONG && !self.full && !context.output.terminal {
             Extent::Head { bytes: LONG, path: &path }

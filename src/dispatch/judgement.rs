@@ -6,6 +6,7 @@ use super::guards;
 use super::runs::Run;
 use super::supervisor::Agent;
 use super::work::{Job, Work, needs_no_answer};
+use crate::mailbox::attachments::FoundFile;
 use crate::message::fence::{self, Extent, ShownMessage};
 use crate::message::visible;
 use crate::post::{HOPS_VARIABLE, THREAD_VARIABLE};
@@ -146,11 +147,13 @@ fn prompt(job: &Job<'_>, work: &[&Work]) -> String {
     let mut shown = String::new();
     for one in work {
         let (envelope, body) = (one.envelope(), &one.claimed.opened.message.body);
+        let attachments: Vec<String> = one.claimed.opened.files.iter().map(FoundFile::line).collect();
         let facts = ShownMessage {
             envelope,
             sender: &job.post.sender_shown(envelope),
             time: one.claimed.opened.time,
             remarks: &[],
+            attachments: &attachments,
             next: ("attempt", &one.claimed.terms.attempt.to_string()),
         };
         shown += &fence::render(&facts, body, &fence::nonce(body, random::number), Extent::Whole, false);

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use rustix::fs::FileType;
 
 use super::{Doctor, Grade, entries};
+use crate::mailbox::attachments::{self, FOLDER};
 use crate::mailbox::claim;
 use crate::mailbox::maildir::CARD_LIMIT;
 use crate::mailbox::workspace::{self, MAILBOX};
@@ -14,7 +15,8 @@ use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId};
 
 /// Entries of a mailbox besides its folders.
-const KNOWN: [&str; 6] = ["card.json", "project", "seen", ".alive", ".deliver.lock", ".answer.lock"];
+const KNOWN: [&str; 7] =
+    ["card.json", "project", "seen", ".alive", ".deliver.lock", ".answer.lock", attachments::LOCK];
 
 impl Doctor<'_> {
     pub(super) fn mailbox(&mut self, id: &MailboxId) -> Result<(), Error> {
@@ -47,6 +49,7 @@ impl Doctor<'_> {
                 ("archive", FileType::Directory) => self.messages(&mailbox, Folder::Archive, &mut ids)?,
                 ("failed", FileType::Directory) => self.messages(&mailbox, Folder::Failed, &mut ids)?,
                 ("claimed", FileType::Directory) => self.claims(&mailbox, &mut ids)?,
+                (FOLDER, FileType::Directory) => self.attachments(id)?,
                 ("attempts", FileType::Directory) => self.attempts(&mailbox)?,
                 ("quarantine", FileType::Directory) => {
                     let count = entries(&dir.sub("quarantine")?)?.len();

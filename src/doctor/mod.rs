@@ -4,6 +4,7 @@
 //! tightens modes, makes missing directories, and rebuilds a lost or broken registry from the cards. It never removes
 //! anything that could be a message. Every test of Postroom ends with a check by the doctor.
 
+mod attachments;
 mod groups;
 mod mailbox;
 mod registry;

@@ -10,7 +10,7 @@ use super::directory::Directory;
 use super::fault::{Durability, Result};
 use super::folder::Folder;
 use crate::clock::Timestamp;
-use crate::message::{Envelope, Origin, ProtocolFields, any};
+use crate::message::{Envelope, Origin, ProtocolFields, any, attachment};
 use crate::name::MailboxId;
 
 /// The field in which a message of another protocol keeps the reply path of its asker.
@@ -143,7 +143,8 @@ pub fn inherited(asked: &Envelope) -> impl Iterator<Item = (String, String)> {
     // Each answer counts the automatic steps anew; the other fields concern only the question.
     const OWN: [&str; 9] =
         ["bounce", "hops", DOUBT, REQUEST, REPLY_PATH, TREE_INBOX, FROM_ROOM, "error", "duration_seconds"];
-    asked.extra.iter().filter(|(key, _)| !OWN.contains(&key.as_str())).cloned()
+    let own = |key: &str| OWN.contains(&key) || attachment::is_key(key);
+    asked.extra.iter().filter(move |(key, _)| !own(key)).cloned()
 }
 
 /// Restores fields of an answer that its protocol cannot hold, from its question. `untitled`: its subject is only its first line.

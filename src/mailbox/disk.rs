@@ -30,7 +30,7 @@ use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 pub use above::check_above;
-pub use reading::glimpse;
+pub use reading::{glimpse, read_source};
 pub use swap::Swapped;
 
 use self::flags::{dir_flags, file_flags, fsync, is_unknown, rename_new};

@@ -165,6 +165,9 @@ macro_rules! by_folders {
         fn bring_back(&$self, folder: &str, names: &[String], bag: &crate::mailbox::trash::Bag) -> Result<()> {
             Maildir::bring_back($folders, folder, names, bag)
         }
+        fn owners(&$self, owners: &mut crate::mailbox::attachments::Owners) -> Result<()> {
+            owners.add_all($self)
+        }
         fn sync_moved(&$self, folder: Folder, name: &str) -> Result<()> {
             $folders.folder(folder)?.sync_all_moved(&[name])
         }

@@ -4,9 +4,10 @@
 //! A [`Mailbox`] has a home in the room and a [`Place`] for its messages: `maildir`, `workspace` and `tree` are the
 //! places of the three protocols behind one interface. `folder`, `claim` and `reading` are shared by the two protocols
 //! whose state is a directory. `delivery` is one message to one mailbox, `collect` finds mail that was put into a place
-//! of another protocol, and `directory` is the protocols' view of the room. `trash` keeps pruned mail. Nothing here
-//! knows a terminal or a verb.
+//! of another protocol, and `directory` is the protocols' view of the room. `attachments` are the files beside
+//! messages, and `trash` keeps pruned mail. Nothing here knows a terminal or a verb.
 
+pub mod attachments;
 pub mod claim;
 pub mod collect;
 pub mod delivery;

@@ -73,6 +73,14 @@ impl Mailbox {
         &self.home
     }
 
+    /// The home with its attachments: in the room that its messages are in, if that is another one.
+    pub(super) fn keeper(&self) -> &Maildir {
+        match &self.lies {
+            Lies::InRoom(maildir) => maildir,
+            Lies::AtHome | Lies::InWorkspace(_) | Lies::InTree(_) => &self.home,
+        }
+    }
+
     pub(super) fn shared_home(&self) -> Arc<Maildir> {
         Arc::clone(&self.home)
     }

@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::attachments::Owners;
 use super::claim::{Attempt, Terms};
 use super::delivery::{Delivery, DeliveryOutcome};
 use super::disk::Dir;
@@ -235,6 +236,10 @@ pub trait Place: std::fmt::Debug {
     fn keeps_answers(&self) -> bool {
         false
     }
+    /// The id of an answer that would be stored now.
+    fn answer_id(&self, _asked: &Envelope, _failed: Option<&str>, _now: Timestamp) -> Option<MessageId> {
+        None
+    }
     /// Stores an answer, if the protocol has a place for it, once. An existing answer counts instead.
     fn keep_answer(
         &self,
@@ -265,6 +270,8 @@ pub trait Place: std::fmt::Debug {
 
     // The doctor.
 
+    /// Adds every message here to the owners of attachments.
+    fn owners(&self, owners: &mut Owners) -> Result<()>;
     /// Unreadable or inconsistent files; everything stays in place.
     fn faults(&self, limit: u64, now: Timestamp) -> Result<Vec<PlaceFault>>;
 }

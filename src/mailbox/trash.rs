@@ -5,6 +5,7 @@
 //!                    /mailboxes/<id>/          a whole mailbox
 //!                    /mailboxes/<id>.json      its names and groups, written before it is moved
 //!                    /mail/<id>/<folder>/      finished mail, with its attempts in attempts/
+//!                    /mail/<id>/attachments/<message>/    its attachments
 //!                    /runs/<run>/              what was kept of a run of a workflow
 //! ```
 //!
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use rustix::fs::FileType;
 
+use super::attachments;
 use super::claim::ATTEMPTS;
 use super::disk::Dir;
 use super::fault::{Error, IfAny, Result};
@@ -162,7 +164,7 @@ impl Bag {
         self.dir.create_dir_synced(MAIL)?.create_dir_synced(id.as_str())?.create_dir_synced(folder)
     }
 
-    /// The folders with finished mail: mailbox, folder, and the names in it.
+    /// The folders with finished mail: mailbox, folder, and the names in it. In `attachments/` they are directories.
     pub fn mail(&self) -> Result<Vec<(MailboxId, String, Vec<String>)>> {
         let Some(mail) = self.dir.sub_if_any(MAIL)? else { return Ok(vec![]) };
         let mut found = vec![];
@@ -170,7 +172,11 @@ impl Bag {
             let Ok(id) = MailboxId::parse(&name) else { continue };
             let dir = mail.sub(&name)?;
             for folder in names(&dir, FileType::Directory)? {
-                let inside = names(&dir.sub(&folder)?, FileType::RegularFile)?;
+                let kind = match folder == attachments::FOLDER {
+                    true => FileType::Directory,
+                    false => FileType::RegularFile,
+                };
+                let inside = names(&dir.sub(&folder)?, kind)?;
                 found.push((id.clone(), folder, inside));
             }
         }
@@ -278,6 +284,24 @@ fn merge(from: &Dir, to: &Dir) -> Result<()> {
     let mut moving = names(from, FileType::RegularFile)?;
     moving.retain(|name| file_name::is_message(name.as_bytes()) || to.stat(name).is_err());
     transfer(from, &moving, to)?;
+    from.sync()
+}
+
+/// Moves a directory of files, durable in its new place. Succeeds if it is already gone.
+pub(super) fn move_dir(from: &Dir, name: &str, to: &Dir) -> Result<()> {
+    match from.rename_dir(name, to, name) {
+        Err(e) if e.is_missing() => return Ok(()),
+        // An interrupted run moved a part of it, or it is on another disk.
+        Err(e) if matches!(e, Error::Exists { .. }) || e.errno() == Some(rustix::io::Errno::XDEV) => {
+            let own = from.sub(name)?;
+            merge(&own, &to.create_dir_synced(name)?)?;
+            if own.is_empty()? {
+                from.remove_dir(name)?;
+            }
+        }
+        other => other?,
+    }
+    to.sync()?;
     from.sync()
 }
 

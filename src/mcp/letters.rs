@@ -6,6 +6,7 @@ use super::calls::{Answer, bad, next_steps};
 use super::desk::Desk;
 use super::evidence::AfterSend;
 use crate::mailbox::Folder;
+use crate::mailbox::attachments::FoundFile;
 use crate::message::fence::{self, Extent, ShownMessage};
 use crate::message::{Priority, visible};
 use crate::name::MessageId;
@@ -67,8 +68,15 @@ fn framed(post: &Post, me: &Me, wanted: &Read, opened: &Opened) -> String {
     }
     let next = format!("the tool reply with id {}", envelope.called(&opened.name));
     let sender = &post.sender_shown(envelope);
-    let facts =
-        ShownMessage { envelope, sender, time: opened.time, remarks: &remarks, next: ("to answer", &next) };
+    let attachments: Vec<String> = opened.files.iter().map(FoundFile::line).collect();
+    let facts = ShownMessage {
+        envelope,
+        sender,
+        time: opened.time,
+        remarks: &remarks,
+        attachments: &attachments,
+        next: ("to answer", &next),
+    };
     let left = wanted.keep || stays || opened.folder != Folder::Inbox;
     let path = me.mailbox.path(if left { opened.folder } else { Folder::Archive }, &opened.name);
     let path = path.display().to_string();

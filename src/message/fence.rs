@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use super::envelope::{Envelope, Priority};
-use super::visible;
+use super::{Attachment, visible};
 use crate::clock::Timestamp;
 
 /// The facts shown around a body.
@@ -19,6 +19,8 @@ pub struct ShownMessage<'a> {
     pub time: Timestamp,
     /// Remarks on this copy: shown before, addressed to another mailbox.
     pub remarks: &'a [String],
+    /// Its attachments, one line each.
+    pub attachments: &'a [String],
     /// The command that the reader may type next, and its purpose.
     pub next: (&'a str, &'a str),
 }
@@ -101,8 +103,11 @@ fn head(facts: &ShownMessage<'_>) -> String {
     if let Some(channel) = &envelope.channel {
         line("channel", channel);
     }
-    for (key, value) in &envelope.extra {
+    for (key, value) in envelope.extra.iter().filter(|(key, value)| Attachment::parse(key, value).is_none()) {
         line(&format!("field {}", visible::line(key)), value);
+    }
+    for attachment in facts.attachments {
+        line("attachment", attachment);
     }
     for remark in facts.remarks {
         line("note", remark);
@@ -155,6 +160,7 @@ mod tests {
             sender: "bob",
             time,
             remarks: &[],
+            attachments: &[],
             next: ("to answer", "postroom reply 3f2a9c1d"),
         };
         render(&facts, body, nonce, Extent::Whole, false)

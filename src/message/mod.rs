@@ -3,10 +3,11 @@
 //! `envelope` holds the fields that all protocols share, `frontmatter` splits a file, `maildir`, `workspace` and `tree`
 //! are the codecs of the three protocols, and `any` reads all of them and converts between them. Reading is liberal
 //! (`liberal`), writing is strict (`unwritable`). `shared` reads and changes the shared files of a `.claude` tree,
-//! `file_name` is the rule for file names, `fence` the form in which a message is shown to a model, `secret` the table
-//! of likely secrets, and `visible` makes text safe for a terminal.
+//! `file_name` is the rule for file names, `attachment` a file that travels beside a message, `fence` the form in which
+//! a message is shown to a model, `secret` the table of likely secrets, and `visible` makes text safe for a terminal.
 
 pub mod any;
+pub mod attachment;
 pub mod compose;
 pub mod envelope;
 pub mod fence;
@@ -25,6 +26,7 @@ pub mod visible;
 pub mod workspace;
 pub mod yaml;
 
+pub use attachment::Attachment;
 pub use envelope::{Envelope, Head, Message, Priority, ProtocolFields};
 pub use file_name::FileName;
 pub use frontmatter::ParseError;

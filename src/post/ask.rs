@@ -83,8 +83,7 @@ impl Post {
         for header in checked.headers {
             let read = self.message(&me.mailbox, Folder::Inbox, &header.name);
             if let Ok(Some((message, time))) = read {
-                let path = me.mailbox.path(Folder::Archive, &header.name);
-                return Ok(Some(Opened { folder: Folder::Inbox, name: header.name, message, time, path }));
+                return Ok(Some(self.opened(me, Folder::Inbox, &header.name, message, time)));
             }
         }
         Ok(None)

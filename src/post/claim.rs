@@ -175,7 +175,9 @@ impl Post {
             ..Event::new("claimed", me.id.as_str())
         });
         let path = from.mailbox.path(Folder::Claimed(token), name);
-        let opened = Opened { folder: Folder::Claimed(token), name: name.to_owned(), message, time, path };
+        let files = from.mailbox.files_of(&message.envelope);
+        let opened =
+            Opened { folder: Folder::Claimed(token), name: name.to_owned(), message, time, path, files };
         Ok(Some(Claimed { token, terms, queue: from.id.clone(), opened }))
     }
 

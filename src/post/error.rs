@@ -96,6 +96,12 @@ pub enum Error {
     BodyTooLarge { limit: u64 },
     #[error("the text is not UTF-8 (byte {at})")]
     BodyNotUtf8 { at: usize },
+    #[error("{name} is over this room's limit of {limit} bytes for an attachment")]
+    FileTooLarge { name: String, limit: u64 },
+    #[error("a message in this room has at most {limit} attachments")]
+    TooManyFiles { limit: usize },
+    #[error("{path} belongs to no mailbox in this room, so no file can be sent along")]
+    NoHome { path: String },
     #[error("{place} looks like {what}")]
     Secret { what: &'static str, place: String },
     #[error("the mailbox of `{name}` is full: {count} unread messages, limit {limit}")]
@@ -216,6 +222,9 @@ impl Error {
             | Self::EmptyBody
             | Self::BodyTooLarge { .. }
             | Self::BodyNotUtf8 { .. }
+            | Self::FileTooLarge { .. }
+            | Self::TooManyFiles { .. }
+            | Self::NoHome { .. }
             | Self::Secret { .. }
             | Self::Full { .. }
             | Self::BadName { .. }

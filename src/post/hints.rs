@@ -98,7 +98,7 @@ impl Error {
             }
             Self::BadValue { .. } => vec!["give it as one plain line of at most 1000 bytes".into()],
             Self::BodyNotUtf8 { .. } => {
-                vec!["mail is text: put other data into a file and send its path".into()]
+                vec!["mail is text: --attach FILE sends other data along".into()]
             }
             Self::Unreadable { .. } => {
                 vec!["postroom doctor shows what cannot be read, and --fix puts it aside".into()]
@@ -114,7 +114,10 @@ impl Error {
             Self::Unproven { .. } => vec!["still claimed; the same command again finishes it".into()],
             Self::AmbiguousMessage { .. } => vec!["give more digits of the id".into()],
             Self::EmptyBody => vec!["-m TEXT, --file FILE, or the text on standard input".into()],
-            Self::BodyTooLarge { .. } => vec!["put it into a file and send its path".into()],
+            Self::BodyTooLarge { .. } => vec!["put it into a file: --attach FILE sends it along".into()],
+            Self::FileTooLarge { .. } => vec!["send its path instead".into()],
+            Self::TooManyFiles { .. } => vec!["put them into one archive".into()],
+            Self::NoHome { .. } => vec!["leave --attach out, and send the path of the file".into()],
             Self::Secret { .. } => vec!["--allow-secrets sends it anyway".into()],
             Self::Full { name, .. } => {
                 vec![format!("`{name}` must read or archive mail first; nothing was sent")]

@@ -4,7 +4,7 @@
 use super::{Branch, Listed, MessageState, Outcome, Post, Receipt, Sent};
 use crate::mailbox::presence::Presence;
 use crate::mailbox::reading::{Header, Unreadable};
-use crate::message::{Priority, visible};
+use crate::message::{Attachment, Priority, visible};
 use crate::name::MessageId;
 
 /// The longest line of a header, in bytes. It bounds the cost of a check, however long a sender's fields are.
@@ -36,8 +36,10 @@ pub fn marks(header: &Header) -> impl Iterator<Item = String> {
         .as_ref()
         .map(|id| format!("re={}", id.brief().unwrap_or_else(|| visible::line(id.as_str()))));
     let channel = envelope.channel.as_ref().map(|channel| format!("channel={}", visible::line(channel)));
+    let names: Vec<String> = Attachment::all(envelope).into_iter().map(|one| one.name).collect();
+    let attached = (!names.is_empty()).then(|| format!("attached={}", names.join(",")));
     let remarks = header.remarks.iter().map(|remark| visible::line(remark));
-    [priority, answers, channel].into_iter().flatten().chain(remarks)
+    [priority, answers, channel, attached].into_iter().flatten().chain(remarks)
 }
 
 /// `unreadable: FILE: WHY (NEXT)`

@@ -7,6 +7,7 @@ mod address;
 mod adopt;
 mod answered;
 mod ask;
+mod attach;
 mod candidates;
 mod channel;
 mod check;

@@ -226,7 +226,11 @@ impl Post {
                 })?,
                 Doomed::Message { id, folder, .. } => {
                     let names: Vec<&str> = part.iter().filter_map(Doomed::message).collect();
-                    self.mailbox(id)?.throw_away(*folder, &names, bag)?;
+                    let mailbox = self.mailbox(id)?;
+                    let with_files = self.with_files(&mailbox, *folder, &names)?;
+                    mailbox.throw_away(*folder, &names, bag)?;
+                    // After their messages: attachments of a message in the trash are not orphans.
+                    mailbox.throw_files_away(&with_files, bag)?;
                 }
             }
             done += part.len();

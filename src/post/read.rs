@@ -12,6 +12,7 @@ use super::{Error, FoundMessage, Me, Post, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
 use crate::mailbox::Folder;
+use crate::mailbox::attachments::FoundFile;
 use crate::mailbox::claim::Terms;
 use crate::mailbox::place::{Archived, ArchivedHow};
 use crate::mailbox::reading::Unreadable;
@@ -26,6 +27,8 @@ pub struct Opened {
     pub time: Timestamp,
     /// Its path once it was shown.
     pub path: PathBuf,
+    /// Its attachments, each compared with its file.
+    pub files: Vec<FoundFile>,
 }
 
 /// The result of a search for the next message.
@@ -111,8 +114,16 @@ impl Post {
         }
     }
 
-    fn opened(&self, me: &Me, folder: Folder, name: &str, message: Message, time: Timestamp) -> Opened {
-        Opened { folder, name: name.to_owned(), message, time, path: me.mailbox.path(Folder::Archive, name) }
+    pub(super) fn opened(
+        &self,
+        me: &Me,
+        folder: Folder,
+        name: &str,
+        message: Message,
+        time: Timestamp,
+    ) -> Opened {
+        let (path, files) = (me.mailbox.path(Folder::Archive, name), me.mailbox.files_of(&message.envelope));
+        Opened { folder, name: name.to_owned(), message, time, path, files }
     }
 
     pub(super) fn quarantine(&self, me: &Me, name: &OsString, why: String) -> Result<Unreadable> {

@@ -121,6 +121,14 @@ impl Post {
         letter: &Letter,
         failed: Option<&str>,
     ) -> Result<Option<KeptAnswer>> {
+        let now = self.now();
+        let id = mailbox.answer_id(asked, failed, now).filter(|_| !letter.files.is_empty());
+        // Its files are durable with the worker before it is, so every process that delivers it finds them.
+        let place = |id: MessageId| {
+            let is_there = || Ok::<_, Error>(mailbox.kept_answer(asked)?.is_some());
+            mailbox.place_files(&id, &letter.files, true, is_there).map(|placed| (id, placed))
+        };
+        let placed = id.map(place).transpose()?;
         let draft = AnswerDraft {
             subject: letter.subject.as_deref(),
             body: &letter.body,
@@ -128,9 +136,15 @@ impl Post {
             channel: letter.channel.as_deref(),
             extra: &letter.extra,
             failed,
-            now: self.now(),
+            now,
         };
-        Ok(mailbox.keep_answer(&found.name, asked, &draft)?)
+        let kept = mailbox.keep_answer(&found.name, asked, &draft);
+        if let Some((id, placed)) = placed
+            && !matches!(&kept, Ok(Some(kept)) if kept.id == id)
+        {
+            placed.take_back();
+        }
+        Ok(kept?)
     }
 
     /// Delivers a stored answer to its asker. A sender without a mailbox finds it where it is stored.
@@ -154,6 +168,7 @@ impl Post {
             allow_secrets: true,
             allow_empty: true,
             extra,
+            files: worker.files_to_send(&answer.id, said)?,
             ..Letter::default()
         };
         let origin = self.origin(asked)?;

@@ -7,6 +7,7 @@ use super::address::InOtherRoom;
 use super::claim::{BOUNCE, is_bounce};
 use super::{Error, FROM_ROOM, Me, Post, Result, VIA};
 use crate::journal::Event;
+use crate::mailbox::attachments::FileToSend;
 use crate::mailbox::{
     Delivery, DeliveryOutcome, Durability, Folder, Mailbox, ReplyRoute, ReplyTarget, workspace,
 };
@@ -40,6 +41,8 @@ pub struct Letter {
     /// Only the seed's shell interface sends empty messages.
     pub allow_empty: bool,
     pub extra: Vec<(String, String)>,
+    /// Files that go with it; `extra` names them ([`Letter::attach`]).
+    pub files: Vec<FileToSend>,
     /// For an answer: the reply route from its question.
     pub route: Option<ReplyRoute>,
     /// For an answer: fields copied from its question.
@@ -207,7 +210,8 @@ impl Post {
         to: &MailboxId,
         id: (&MessageId, bool),
     ) -> Receipt {
-        let put = |delivery: &Delivery<'_>| Ok(self.mailbox(to)?.deliver(delivery)?);
+        let put =
+            |delivery: &Delivery<'_>| self.deliver_with_files(&self.mailbox(to)?, &letter.files, delivery);
         self.deliver(from, letter, Destination::Here(to.clone()), id, put)
     }
 
@@ -239,6 +243,9 @@ impl Post {
         };
         self.room.may_write()?;
         self.check_letter(letter)?;
+        if !letter.files.is_empty() {
+            return Err(Error::NoHome { path: path.clone() });
+        }
         let put = |delivery: &Delivery<'_>| Ok(workspace::deliver_to_path(path, delivery, self)?);
         let receipt = self.deliver(from, letter, Destination::File, (id, retry), put);
         Ok(Receipt { name: path.clone(), ..receipt })
@@ -267,7 +274,7 @@ impl Post {
                 return Err(Error::Secret { what: found.what, place });
             }
         }
-        Ok(())
+        self.check_files(letter)
     }
 
     pub(super) fn check_quota(&self, recipient: &MailboxId) -> Result<()> {

@@ -7,9 +7,9 @@ use super::{Error, Post, Result};
 use crate::clock::Timestamp;
 use crate::groups::Groups;
 use crate::journal::Event;
-use crate::mailbox::Maildir;
 use crate::mailbox::claim::ATTEMPTS;
 use crate::mailbox::trash::{Bag, Trash};
+use crate::mailbox::{Maildir, attachments};
 use crate::name::{MailboxId, Name};
 use crate::registry::{Editing, Entry, Registry};
 
@@ -85,7 +85,13 @@ impl Post {
         self.return_mailboxes(by, bag, name)?;
         // With the mailboxes registered just now, because their mail comes back next.
         let post = self.again()?;
-        for (id, folder, names) in bag.mail()? {
+        let (files, mail): (Vec<_>, Vec<_>) =
+            bag.mail()?.into_iter().partition(|(_, folder, _)| folder == attachments::FOLDER);
+        // Before their messages, which are shown as soon as they are back.
+        for (id, _, names) in files {
+            post.mailbox(&id)?.bring_files_back(&names, bag)?;
+        }
+        for (id, folder, names) in mail {
             post.mailbox(&id)?.bring_back(&folder, &names, bag)?;
         }
         workflows.bring_back(&post, bag)?;
@@ -140,7 +146,7 @@ impl Post {
             mailboxes.push(mailbox.entries.first().map_or(id, |entry| entry.name.clone()));
         }
         let mail = bag.mail()?;
-        let mail = mail.iter().filter(|(_, folder, _)| folder != ATTEMPTS);
+        let mail = mail.iter().filter(|(_, folder, _)| folder != ATTEMPTS && folder != attachments::FOLDER);
         let messages = mail.map(|(.., names)| names.len()).sum();
         Ok(Trashed { id: bag.id.clone(), at: bag.at, mailboxes, runs, messages })
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::send::Delivery;
 use crate::mailbox::presence::Presence;
 use crate::mailbox::reading;
-use crate::message::{Priority, visible};
+use crate::message::{Attachment, Priority, visible};
 use crate::post::{self, Checked, Outcome, Post, line};
 
 /// The result of `setup`.
@@ -89,6 +89,9 @@ pub struct Header {
     /// The id of the message that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
+    /// The names of its attachments; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
 }
 
 impl Header {
@@ -102,6 +105,7 @@ impl Header {
             priority: (envelope.priority != Priority::Normal).then(|| envelope.priority.as_str()),
             channel: envelope.channel.as_deref().map(visible::line),
             reply_to: envelope.reply_to.as_ref().map(|id| visible::line(id.as_str())),
+            attachments: Attachment::all(envelope).into_iter().map(|one| one.name).collect(),
         }
     }
 

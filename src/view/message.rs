@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 
+use crate::mailbox::attachments::{FileState, FoundFile};
 use crate::mailbox::reading;
+use crate::message;
 use crate::post::{Opened, Post};
 
 /// A mailbox: its id, and its name for people.
@@ -61,10 +63,51 @@ pub struct Envelope<'a, F> {
     pub protocol: &'static str,
     /// Fields that Postroom does not know.
     pub extra: Pairs<'a, &'a str>,
+    /// The files that were sent along; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}
+
+/// A file that was sent along.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Attachment {
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes, as it was sent.
+    pub size: u64,
+    /// Its SHA-256, as it was sent.
+    pub sha256: String,
+    /// `here`, `missing`, `changed` or `unreadable`; only in a message that is shown whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("enum" = ["here", "missing", "changed", "unreadable"])))]
+    pub state: Option<&'static str>,
+    /// Its path; left out if it is not what was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+impl Attachment {
+    fn named(attachment: message::Attachment) -> Self {
+        let message::Attachment { name, sha256, size } = attachment;
+        Self { name, size, sha256, state: None, path: None }
+    }
+
+    fn found(file: &FoundFile) -> Self {
+        let (state, path) = match &file.state {
+            FileState::Here(path) => ("here", Some(path.display().to_string())),
+            FileState::Missing => ("missing", None),
+            FileState::Changed => ("changed", None),
+            FileState::Unreadable(_) => ("unreadable", None),
+        };
+        Self { state: Some(state), path, ..Self::named(file.attachment.clone()) }
+    }
 }
 
 impl<'a, F> Envelope<'a, F> {
-    fn of(envelope: &'a crate::message::Envelope, from: F, time: String) -> Self {
+    fn of(envelope: &'a message::Envelope, from: F, time: String, attachments: Vec<Attachment>) -> Self {
+        let mut extra = Pairs::of(&envelope.extra);
+        extra.0.retain(|(key, value)| message::Attachment::parse(key, value).is_none());
         Self {
             id: envelope.id.as_str(),
             from,
@@ -75,7 +118,8 @@ impl<'a, F> Envelope<'a, F> {
             channel: envelope.channel.as_deref(),
             reply_to: envelope.reply_to.as_ref().map(|id| id.as_str()),
             protocol: envelope.native.protocol().as_str(),
-            extra: Pairs::of(&envelope.extra),
+            extra,
+            attachments,
         }
     }
 }
@@ -99,8 +143,9 @@ impl<'a> Header<'a> {
     pub fn of(post: &'a Post, header: &'a reading::Header) -> Self {
         let envelope = &header.envelope;
         let from = Party { id: envelope.from.as_str(), name: post.sender_shown(envelope).into() };
+        let attachments = message::Attachment::all(envelope).into_iter().map(Attachment::named).collect();
         Self {
-            envelope: Envelope::of(envelope, from, header.time.to_string()),
+            envelope: Envelope::of(envelope, from, header.time.to_string(), attachments),
             remarks: &header.remarks,
             file: &header.name,
             size: header.size,
@@ -133,8 +178,9 @@ impl<'a> Message<'a> {
     pub fn of(post: &Post, opened: &'a Opened) -> Self {
         let envelope = &opened.message.envelope;
         let from = Sender { id: envelope.from.as_str(), name: post.sender_shown(envelope), verified: false };
+        let attachments = opened.files.iter().map(Attachment::found).collect();
         Self {
-            envelope: Envelope::of(envelope, from, opened.time.to_string()),
+            envelope: Envelope::of(envelope, from, opened.time.to_string(), attachments),
             was: opened.folder.as_str(),
             file: &opened.name,
             body: &opened.message.body,

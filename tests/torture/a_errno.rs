@@ -93,7 +93,7 @@ fn honest(op: Op, place: &Place, ended: &Ended) -> Vec<String> {
     };
     let code = ended.code.unwrap_or(-1);
     match op {
-        Op::Send | Op::SendWithId | Op::SendToTwo => {
+        Op::Send | Op::SendWithId | Op::SendToTwo | Op::SendWithFile => {
             let there = place
                 .messages("bob", "inbox")
                 .iter()

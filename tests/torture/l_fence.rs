@@ -121,7 +121,8 @@ fn rendered(subject: &str, body: &str, nonce: &str) -> String {
     };
     let time = Timestamp::from_parts(0, 0);
     let next = ("to answer", "postroom reply 3f2a9c1d");
-    let facts = ShownMessage { envelope: &envelope, sender: subject, time, remarks: &[], next };
+    let facts =
+        ShownMessage { envelope: &envelope, sender: subject, time, remarks: &[], attachments: &[], next };
     fence::render(&facts, body, nonce, Extent::Whole, false)
 }
 

@@ -22,6 +22,8 @@ pub(crate) enum Op {
     Send,
     SendWithId,
     SendToTwo,
+    /// With a file, which is there before its message.
+    SendWithFile,
     /// By the shell interface of the seed, to a mailbox that is made with it.
     SendToNew,
     Read,
@@ -41,10 +43,11 @@ pub(crate) enum Op {
 
 impl Op {
     /// What changes files, claims apart.
-    pub(crate) const CHANGING: [Self; 10] = [
+    pub(crate) const CHANGING: [Self; 11] = [
         Self::Send,
         Self::SendWithId,
         Self::SendToTwo,
+        Self::SendWithFile,
         Self::SendToNew,
         Self::Read,
         Self::ReadById,
@@ -59,6 +62,7 @@ impl Op {
             Self::Send => "send",
             Self::SendWithId => "send --id",
             Self::SendToTwo => "send to two",
+            Self::SendWithFile => "send --attach",
             Self::SendToNew => "mb send",
             Self::Read => "read",
             Self::ReadById => "read ID",
@@ -124,6 +128,9 @@ impl Op {
             Self::SendToTwo => {
                 &["--as", "alice", "send", "bob", "carol", "-s", "news", "--id", CHOSEN, "-m", &new]
             }
+            Self::SendWithFile => &[
+                "--as", "alice", "send", "bob", "-s", "news", "--id", CHOSEN, "-m", &new, "--attach", &letter,
+            ],
             Self::SendToNew => &["mb", "send", "alice-0", "new-0", &letter, "news"],
             Self::Read => &["--as", "bob", "read"],
             Self::ReadById => &["--as", "bob", "read", "a5ced000"],
@@ -151,7 +158,7 @@ impl Op {
     pub(crate) fn acknowledged(self, ended: &Ended) -> bool {
         let out = ended.stdout();
         match self {
-            Self::Send | Self::SendWithId | Self::SendToTwo | Self::Reply => {
+            Self::Send | Self::SendWithId | Self::SendToTwo | Self::SendWithFile | Self::Reply => {
                 out.lines().any(|line| line.starts_with("queued ") || line.starts_with("sent before "))
             }
             Self::SendToNew => out.ends_with(".md\n") || out.ends_with(".md"),
@@ -202,7 +209,7 @@ impl Op {
         let acked = self.acknowledged(first);
         let shown = |ended: &Ended| ended.stdout().contains(&body("asked"));
         match self {
-            Self::Send | Self::SendWithId => {
+            Self::Send | Self::SendWithId | Self::SendWithFile => {
                 let copies = count(&inbox, "new");
                 expect(!acked || copies > 0, "acknowledged and lost");
                 // A message that was not acknowledged may have arrived; a second run of `send` is a second
@@ -210,6 +217,12 @@ impl Op {
                 let most = if self == Self::Send && again.is_some() { 2 } else { 1 };
                 expect(copies <= most, &format!("{copies} copies"));
                 expect(again.is_none() || copies > 0, "not there after the second run");
+                if self == Self::SendWithFile {
+                    let file = place.folder("bob", "attachments").join(CHOSEN).join("letter.txt");
+                    let whole = std::fs::read(&file).is_ok_and(|bytes| bytes == body("new").as_bytes());
+                    expect(copies == 0 || whole, "a message without its file");
+                    expect(whole || !file.exists(), "part of a file");
+                }
             }
             Self::SendToTwo => {
                 let (one, two) = (count(&inbox, "new"), count(&carol, "new"));

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::lab::{Findings, Lab, Outcome, need, spread};
+use crate::ledger::body;
 use crate::place::names_in;
 use crate::strace::{self, Point};
 use crate::w_scene::{Deed, Scene, token_of};
@@ -150,11 +151,19 @@ fn at_the_end(deed: Deed, scene: &Scene) -> Vec<String> {
         }
         _ => scene.place.messages("alice", "inbox").len(),
     };
-    let answered =
-        matches!(deed, Deed::DoneWithAnswer | Deed::Reply | Deed::ReplyInTree | Deed::Fail | Deed::CleanUp);
+    let replied = matches!(deed, Deed::Reply | Deed::ReplyInTree | Deed::ReplyWithFile);
+    let answered = replied || matches!(deed, Deed::DoneWithAnswer | Deed::Fail | Deed::CleanUp);
     expect(answers == usize::from(answered), format!("{answers} answers reached {asker}"));
     expect(end.responses.len() == usize::from(answered), format!("{} responses", end.responses.len()));
     expect(end.new == usize::from(deed == Deed::Send), format!("{} new messages", end.new));
+    if deed == Deed::ReplyWithFile {
+        let files = scene.place.folder("alice", "attachments");
+        let whole = |id: &String| {
+            fs::read(files.join(id).join("letter.txt")).is_ok_and(|b| b == body("new").as_bytes())
+        };
+        let all = names_in(&files);
+        expect(all.len() == 1 && all.iter().all(whole), format!("the file of the answer: {all:?}"));
+    }
     if deed == Deed::Append {
         let text = fs::read_to_string(claude(&scene.place, "shared/session-context.md")).unwrap_or_default();
         expect(text.contains("why?"), format!("what was appended is gone: {text:?}"));

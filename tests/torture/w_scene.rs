@@ -23,6 +23,8 @@ pub(crate) enum Deed {
     DoneWithAnswer,
     Reply,
     ReplyInTree,
+    /// With a file, which goes by way of the home of the agent that answers.
+    ReplyWithFile,
     Fail,
     Release,
     Read,
@@ -34,13 +36,14 @@ pub(crate) enum Deed {
 }
 
 impl Deed {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Send,
         Self::Claim,
         Self::Done,
         Self::DoneWithAnswer,
         Self::Reply,
         Self::ReplyInTree,
+        Self::ReplyWithFile,
         Self::Fail,
         Self::Release,
         Self::Read,
@@ -87,6 +90,7 @@ impl Scene {
             place.ok(&["--as", "explore", "reply", &id, "-m", &answer]);
         }
         let new = body("new");
+        fs::write(base.join("project/letter.txt"), &new).expect("a letter");
         let words: &[&str] = match deed {
             Deed::Send => &["--as", "alice", "send", "explore", "-s", "news", "--id", NEW, "-m", &new],
             // Short, so that the end of the lease can be seen; longer than the command takes.
@@ -94,6 +98,9 @@ impl Scene {
             Deed::Done => &["--as", "explore", "done", &token],
             Deed::DoneWithAnswer => &["--as", "explore", "done", &token, "-m", &answer],
             Deed::Reply | Deed::ReplyInTree => &["--as", "explore", "reply", &id, "-m", &answer],
+            Deed::ReplyWithFile => {
+                &["--as", "explore", "reply", &id, "-m", &answer, "--attach", "project/letter.txt"]
+            }
             Deed::Fail => &["--as", "explore", "fail", &token, "--reason", "struck"],
             Deed::Release => &["--as", "explore", "release", &token],
             Deed::Read => &["--as", "explore", "read"],

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use rustix::fs::{self, FileType, Mode, Stat};
+use rustix::fs::{self, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::flags::{dir_flags, file_flags};
@@ -94,6 +94,18 @@ pub fn glimpse(path: &Path) -> Result<Option<Vec<u8>>> {
     let length = retry_on_intr(|| rustix::io::read(&fd, &mut bytes)).map_err(|e| fault("read", e))?;
     bytes.truncate(length);
     Ok(Some(bytes))
+}
+
+/// The whole of a file that a user names: a regular file of any owner, also behind a link, read without waiting.
+pub fn read_source(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let flags = file_flags() & !OFlags::NOFOLLOW;
+    let fd = retry_on_intr(|| fs::open(path, flags, Mode::empty())).map_err(|e| match e {
+        Errno::NXIO => Error::NotAFile { path: path.to_owned(), what: "a socket or device" },
+        e => Error::io("open", path, e),
+    })?;
+    let stat = fs::fstat(&fd).map_err(|e| Error::io("look at", path, e))?;
+    check_regular(&stat, path)?;
+    Opened { file: File::from(fd), stat, path: path.to_owned() }.read_all(limit)
 }
 
 impl Opened {

@@ -12,13 +12,14 @@ use super::Tree;
 use super::agent::{Agent, folder_of};
 use super::facts::{Seen, TaskFacts, Tray};
 use super::filing::Response;
+use crate::mailbox::attachments::Owners;
 use crate::mailbox::delivery::{Delivery, DeliveryOutcome};
 use crate::mailbox::fault::{Durability, Result};
 use crate::mailbox::folder::Folder;
 use crate::mailbox::place::{AnswerDraft, KeptAnswer};
 use crate::mailbox::reading::{is_stable, mtime};
 use crate::message::tree::{Status, Task};
-use crate::message::{Envelope, Origin, Priority, Protocol, ProtocolFields, any};
+use crate::message::{Attachment, Envelope, Origin, Priority, Protocol, ProtocolFields, any};
 use crate::name::{MailboxId, MessageId};
 
 impl Agent {
@@ -99,7 +100,8 @@ impl Agent {
             let Some(dir) = self.tree().tray(tray, self.id())? else { continue };
             let Some((task, ..)) = super::agent::read(&dir, name, super::LIMIT)? else { continue };
             let found = any::of_task(task);
-            let same = found.body == delivery.body && found.envelope.subject == delivery.envelope.subject;
+            let said = |envelope: &Envelope| (envelope.subject.clone(), Attachment::all(envelope));
+            let same = found.body == delivery.body && said(&found.envelope) == said(delivery.envelope);
             return Ok(Some(match same {
                 true => DeliveryOutcome::Already { folder, name: name.to_owned() },
                 false => DeliveryOutcome::Taken { path: dir.path().join(name) },
@@ -154,9 +156,27 @@ impl Agent {
         }))
     }
 
+    /// Adds the responses of this agent to the owners of attachments.
+    pub(super) fn own_responses(&self, owners: &mut Owners) -> Result<()> {
+        for tray in [Tray::Outbox, Tray::ArchivedOutbox] {
+            let Some(dir) = self.tree().tray(tray, self.id())? else { continue };
+            let seen = self.facts(tray)?.certain()?;
+            owners.is_incomplete |= !seen.broken().is_empty();
+            for (name, facts) in seen.readable() {
+                let task = super::agent::read(&dir, name, super::LIMIT)?.map(|(task, ..)| task);
+                if let (Some(request), Some(task)) = (request_of(name, facts), task) {
+                    let answer = self.kept(request, task, false);
+                    owners.add(&answer.id, &answer.message.envelope);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A response as an answer for delivery.
     pub(super) fn kept(&self, request: &str, response: Task, is_older: bool) -> KeptAnswer {
-        let id = answer_id(self.tree(), self.id(), request, &TaskFacts::of(&response));
+        let failed = failure(response.status, response.error.as_deref());
+        let id = answer_id(self.tree(), self.id(), request, &response.created, failed);
         let why = || response.error.clone().unwrap_or_else(|| response.body.trim().to_owned());
         let failed = (response.status == Status::Failed).then(why);
         let outbox = self.tree().tray_path(Tray::Outbox, self.id());
@@ -207,7 +227,8 @@ impl Agent {
                     Some(carried) => carried,
                     none => none.insert(self.message_ids()?),
                 };
-                let id = answer_id(self.tree(), &other, request, facts);
+                let failed = failure(facts.status, facts.error.as_deref());
+                let id = answer_id(self.tree(), &other, request, &facts.created, failed);
                 // An orchestrator may have routed it by hand.
                 let by_hand = (Some(other.to_string()), request.to_owned());
                 if !carried.contains(&(None, id.to_string()))
@@ -286,12 +307,23 @@ fn request_of<'a>(name: &'a str, facts: &'a TaskFacts) -> Option<&'a str> {
     facts.request_id.as_deref().or_else(|| name.strip_suffix("-response.md"))
 }
 
+/// Why a response says that its request failed, if it does.
+fn failure(status: Status, error: Option<&str>) -> Option<&str> {
+    (status == Status::Failed).then(|| error.unwrap_or_default())
+}
+
 /// The id of an answer. A failure may be followed by another try, and a person may reuse the id of a request, so the
 /// time of the response is part of it.
-fn answer_id(tree: &Tree, agent: &MailboxId, request: &str, response: &TaskFacts) -> MessageId {
-    let mut route = format!("response {} {agent} {request} {}", tree.path().display(), response.created);
-    if response.status == Status::Failed {
-        route.push_str(&format!(" failed {}", response.error.as_deref().unwrap_or_default()));
+pub(super) fn answer_id(
+    tree: &Tree,
+    agent: &MailboxId,
+    request: &str,
+    created: &str,
+    failed: Option<&str>,
+) -> MessageId {
+    let mut route = format!("response {} {agent} {request} {created}", tree.path().display());
+    if let Some(why) = failed {
+        route.push_str(&format!(" failed {why}"));
     }
     MessageId::derived(route.as_bytes())
 }

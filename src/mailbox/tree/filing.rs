@@ -19,9 +19,9 @@ use super::{Held, LIMIT, Tree};
 use crate::clock::Timestamp;
 use crate::mailbox::disk::Dir;
 use crate::mailbox::fault::{Durability, Error, IfAny, Result};
-use crate::message::file_name;
 use crate::message::tree::{self, Status, Task};
 use crate::message::workspace::file_name_of;
+use crate::message::{attachment, file_name};
 use crate::random;
 
 const SEQUENCE: &str = "sequence";
@@ -81,7 +81,10 @@ impl Agent {
         }
         let missing = || Error::io("open", &outbox.path().join(&name), rustix::io::Errno::NOENT);
         let (found, ..) = read(&outbox, &name, LIMIT)?.ok_or_else(missing)?;
-        let said = |task: &Task| (task.status, task.to.clone(), task.body.trim_end().to_owned());
+        let said = |task: &Task| {
+            let files = task.extra.iter().filter(|(key, _)| attachment::is_key(key)).cloned();
+            (task.status, task.to.clone(), task.body.trim_end().to_owned(), files.collect::<Vec<_>>())
+        };
         if said(&found) != said(response) {
             return Ok(Response::Other(found));
         }

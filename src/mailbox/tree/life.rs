@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use super::LIMIT;
 use super::agent::{Agent, folder_of, status_of};
+use super::answers::answer_id;
 use super::facts::{TaskFacts, Tray};
 use crate::clock::{Clock, Timestamp};
+use crate::mailbox::attachments::Owners;
 use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::delivery::{DOUBT, Delivery, DeliveryOutcome};
 use crate::mailbox::disk::Dir;
@@ -258,6 +260,16 @@ impl Place for Agent {
 
     fn keeps_answers(&self) -> bool {
         true
+    }
+
+    fn answer_id(&self, asked: &Envelope, failed: Option<&str>, now: Timestamp) -> Option<MessageId> {
+        let ProtocolFields::Tree { id, .. } = &asked.native else { return None };
+        Some(answer_id(self.tree(), self.id(), id, &now.to_string(), failed.map(str::trim)))
+    }
+
+    fn owners(&self, owners: &mut Owners) -> Result<()> {
+        owners.add_all(self)?;
+        self.own_responses(owners)
     }
 
     fn keep_answer(

@@ -3,6 +3,8 @@
 pub(crate) mod addresses;
 pub(crate) mod archive;
 pub(crate) mod ask;
+pub(crate) mod attach;
+pub(crate) mod attach_kept;
 pub(crate) mod bounce;
 pub(crate) mod broken;
 pub(crate) mod channels;
