@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <root>/.postroom          the format's version; absent in a room made by hand, which is version 1
+//!       /README.md          for people: the folders, and how to take part by hand
 //!       /postroom.toml      the room's limits, if any were set
 //!       /registry.json      names -> mailboxes        (registry.rs)
 //!       /.journal/          what happened             (journal.rs)
@@ -32,6 +33,9 @@ pub const FORMAT: u32 = 1;
 
 /// The file that says the version; its presence makes a directory a room.
 pub const VERSION_FILE: &str = ".postroom";
+
+/// The page for people who look into the room. No program reads it.
+pub const README: &str = "README.md";
 
 /// Files whose presence makes a directory a room.
 const MARKS: [&str; 3] = [VERSION_FILE, registry::FILE, registry::LOCK];
@@ -149,6 +153,8 @@ impl Room {
                 return Err(Error::NotEmpty { path: path.to_owned() });
             }
             root.sync_parents()?;
+            // Before the version: a room that this program made has the page.
+            explain(&root)?;
             root.replace_synced(VERSION_FILE, format!("postroom {FORMAT}\n").as_bytes())?;
         }
         Self::open(path, clock)
@@ -176,6 +182,11 @@ impl Room {
             true => Extent::Part,
             false => Extent::Whole,
         }
+    }
+
+    /// Gives a room that was made earlier its page for people.
+    pub fn explain(&self) -> Result<(), Error> {
+        explain(&self.root)
     }
 
     pub fn root(&self) -> &Dir {
@@ -213,6 +224,18 @@ impl Room {
             return Ok(());
         }
         Err(Error::Newer { path: self.path().to_owned(), found: self.format })
+    }
+}
+
+/// Writes the page for people, unless something has its name already: from then on it is theirs.
+fn explain(root: &Dir) -> Result<(), Error> {
+    if root.stat(README).if_any()?.is_some() {
+        return Ok(());
+    }
+    match root.create_synced(README, include_bytes!("room_readme.md")) {
+        // Another process made it, or a person.
+        Err(mailbox::Error::Exists { .. }) => Ok(()),
+        other => Ok(other?),
     }
 }
 

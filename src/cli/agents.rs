@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
+use super::output::{BOLD, GREEN, PLAIN, RED};
 use super::surroundings::ThisProcess;
 use super::{Verb, dispatch, staff};
 use crate::clock::SystemClock;
@@ -44,19 +45,16 @@ impl Verb for Agents {
                 list.push(view::agents::Agent::of(agent, id.as_ref(), program, there.is_some(), version));
                 continue;
             }
-            let about = settings
-                .about
-                .as_deref()
-                .map(|about| format!(": {}", visible::line(about)))
-                .unwrap_or_default();
-            context.output.line(&format!(
-                "{} {} {} {} {}{about}",
-                visible::line(&agent.name),
-                visible::line(&settings.preset),
-                settings.access.as_str(),
-                visible::line(&program),
-                visible::line(&state)
-            ));
+            let (name, access) = (agent.name.clone(), settings.access.as_str().to_owned());
+            let mut line = visible::line(&format!("{name} {} {access} {program} {state}", settings.preset));
+            let about = settings.about.clone().unwrap_or_default();
+            if settings.about.is_some() {
+                line.push_str(&format!(": {}", visible::line(&about)));
+            }
+            let style = if there.is_none() || id.is_none() { RED } else { GREEN };
+            let facts = [settings.preset.clone(), access, program].map(|fact| (PLAIN, fact));
+            let cells = [(BOLD, name)].into_iter().chain(facts).chain([(style, state), (PLAIN, about)]);
+            context.output.entry(&cells.collect::<Vec<_>>(), &line);
         }
         if context.output.json {
             let untrusted = staff.untrusted.iter().map(|left| {
@@ -110,7 +108,7 @@ impl Verb for RunsOf {
             let newest = ids[ids.len().saturating_sub(self.limit)..].iter();
             let newest: Vec<_> = newest.filter_map(|id| runs.get(id).ok().flatten()).collect();
             let document = view::run::Runs::of(&newest);
-            context.output.list(&document, &newest, |output, run| output.line(&dispatch::line(run)));
+            context.output.list(&document, &newest, |output, run| dispatch::show(output, run));
             return if newest.is_empty() { Err(context.nothing("no agent was started")) } else { Ok(()) };
         };
         let fits = |id: &&String| id.starts_with(wanted.as_str()) || id.ends_with(wanted.as_str());
@@ -126,17 +124,14 @@ impl Verb for RunsOf {
             context.output.json(&view::run::RunOutput { run: run.into(), out: &out, err: &err });
             return Ok(());
         }
-        context.output.line(&dispatch::line(run));
+        dispatch::show(&mut context.output, run);
         if !run.why.is_empty() {
             context.output.line(&visible::text(&run.why));
         }
         for (title, text) in [("output", out), ("errors", err)] {
             if !text.is_empty() {
                 context.output.line(&format!("--- {title}"));
-                context.output.text(&visible::text(&text));
-                if !text.ends_with('\n') {
-                    context.output.line("");
-                }
+                context.output.text_of_others(&text);
             }
         }
         Ok(())

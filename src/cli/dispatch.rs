@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::context::{Context, for_good};
 use super::fail::Fail;
-use super::output::note;
+use super::output::{BOLD, CYAN, GREEN, Output, PLAIN, RED, note};
 use super::progress::Progress;
 use super::staff;
 use super::surroundings::ThisProcess;
@@ -110,7 +110,7 @@ impl Verb for Dispatch {
             note(&format!("postroom: {left} run(s) go on without this dispatcher; postroom runs shows them"));
         }
         if !live {
-            runs.iter().for_each(|run| context.output.line(&line(run)));
+            runs.iter().for_each(|run| show(&mut context.output, run));
         }
         match (failed, ended == 0) {
             (true, _) => Err(Fail::Code(Failure::NotDone)),
@@ -234,7 +234,7 @@ fn tell(context: &mut Context, event: &Event<'_, Carried>) {
         Event::Started { agent, file, .. } => {
             context.output.line(&format!("started {} for {}", visible::line(agent), visible::line(file)))
         }
-        Event::Ended { run } => context.output.line(&line(run)),
+        Event::Ended { run } => show(&mut context.output, run),
         Event::Background { news } if super::follow::is_news(news) => {
             context.output.line(&super::follow::line(news))
         }
@@ -245,25 +245,35 @@ fn tell(context: &mut Context, event: &Event<'_, Carried>) {
     }
 }
 
-/// `FROM → AGENT STATE DURATION RUN[ (with N more)][: WHY]`, the table of a poll.
-pub(super) fn line(run: &Run) -> String {
+/// One run: `FROM → AGENT STATE DURATION RUN[ (with N more)][: WHY]`, or a row for people.
+pub(super) fn show(output: &mut Output, run: &Run) {
     let took = match (Timestamp::parse(&run.started), Timestamp::parse(&run.ended)) {
         (Some(start), Some(end)) => format!("{}s", end.since(start).as_secs()),
         _ => "-".to_owned(),
     };
     let why = run.why.lines().next().unwrap_or_default().trim_end_matches("; it ended with:");
-    let why = if why.is_empty() { String::new() } else { format!(": {}", visible::line(why)) };
     let also = match run.also.len() {
         0 => String::new(),
-        more => format!(" (with {more} more)"),
+        more => format!("(with {more} more)"),
     };
-    format!(
-        "{} → {} {} {took} {}{also}{why}",
-        visible::line(&run.from),
-        visible::line(&run.agent),
-        run.state.as_str(),
-        run.id
-    )
+    let (way, state) = (format!("{} → {}", run.from, run.agent), run.state.as_str());
+    let mut line = format!("{} {state} {took} {}", visible::line(&way), run.id);
+    if !also.is_empty() {
+        line.push_str(&format!(" {also}"));
+    }
+    if !why.is_empty() {
+        line.push_str(&format!(": {}", visible::line(why)));
+    }
+    let style = match run.state {
+        RunState::Done => GREEN,
+        RunState::Failed => RED,
+        RunState::Running | RunState::Again => PLAIN,
+    };
+    let rest = format!("{why} {also}").trim().to_owned();
+    output.entry(
+        &[(CYAN, run.id.clone()), (style, state.to_owned()), (PLAIN, took), (BOLD, way), (PLAIN, rest)],
+        &line,
+    );
 }
 
 /// Work on one message with its agent, to the end (started by `dispatch`)

@@ -5,7 +5,7 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{DIM, GREEN, RED, YELLOW, note};
+use super::output::{GREEN, MAGENTA, PLAIN, RED, note};
 use crate::doctor::{self, Finding, Grade};
 use crate::message::visible;
 use crate::post::Failure;
@@ -69,8 +69,8 @@ impl Doctor {
             let style = match finding.grade {
                 _ if finding.fixed => GREEN,
                 Grade::Fault => RED,
-                Grade::Note => YELLOW,
-                Grade::Litter => DIM,
+                Grade::Note => MAGENTA,
+                Grade::Litter => PLAIN,
             };
             let word = if finding.fixed { "fixed" } else { finding.grade.as_str() };
             output.line(&format!(

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{CYAN, DIM, Output, PLAIN, RED};
+use super::output::{CYAN, Output, PLAIN, RED};
 use super::shown::Shown;
 use crate::mailbox::Folder;
 use crate::message::{file_name, visible};
@@ -98,5 +98,5 @@ fn show(output: &mut Output, letter: &DeadLetter) {
     let subject = letter.envelope.as_ref().map_or_else(unreadable, |e| e.subject.clone());
     let line = format!("{id} attempts={tries} {}: {}", visible::line(why), visible::line(&subject));
     let tries = format!("{tries} attempts");
-    output.entry(&[(CYAN, id), (DIM, tries), (RED, why.to_owned()), (PLAIN, subject)], &line);
+    output.entry(&[(CYAN, id), (PLAIN, tries), (RED, why.to_owned()), (PLAIN, subject)], &line);
 }

@@ -11,7 +11,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::context::Context;
 use super::dispatch::{gate_starter, supervisor_starter};
 use super::fail::Fail;
-use super::output::{CYAN, DIM, GREEN, PLAIN, RED, note};
+use super::output::{CYAN, GREEN, PLAIN, RED, can_redraw, note};
 use super::staff;
 use crate::dispatch::dispatcher::{Dispatcher, Wanted};
 use crate::message::visible;
@@ -64,7 +64,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
         .map_err(|e| Fail::not_done(e.to_string(), "try again"))?;
     std::thread::spawn(move || signals.forever().for_each(|_| stop.stop()));
-    let is_drawn = context.output.terminal && !context.output.quiet;
+    let is_drawn = context.output.terminal && !context.output.quiet && can_redraw();
     let wanted = Wanted { watch: true, limit: None, parallel, progress: is_drawn, followed: true };
     let mut live = LiveRun::look(post, run)?;
     if live.is_over() {
@@ -179,7 +179,7 @@ fn lines(live: &LiveRun, most: usize, width: usize) -> Vec<(Style, String)> {
             "done" => ("✔", GREEN),
             "failed" => ("✘", RED),
             "running" => ("▶", CYAN),
-            "skipped" => ("–", DIM),
+            "skipped" => ("–", PLAIN),
             _ => ("·", PLAIN),
         };
         // On a narrow terminal the indentation must not push the step out of sight.
@@ -188,7 +188,7 @@ fn lines(live: &LiveRun, most: usize, width: usize) -> Vec<(Style, String)> {
     });
     let going = live.at_work.iter().filter(|(_, since, _)| since.as_secs() > 0);
     let going = going.map(|(agent, since, activity)| {
-        (DIM, clipped(&format!("    {agent} {}s {activity}", since.as_secs())))
+        (PLAIN, clipped(&format!("    {agent} {}s {activity}", since.as_secs())))
     });
     // Two lines are for the head and the count.
     let place = most.saturating_sub(2);

@@ -1,9 +1,8 @@
 //! A header: one unread message on one line, for `check` and `wait`.
 
-use anstyle::Style;
-
 use super::context::Context;
-use super::output::{BOLD, CYAN, DIM, PLAIN, RED, YELLOW, note};
+use super::output::{BOLD, CYAN, MAGENTA, PLAIN, RED, note};
+use super::table::Cell;
 use crate::clock::Timestamp;
 use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::{Priority, visible};
@@ -18,7 +17,7 @@ pub(super) fn show(context: &mut Context, post: &Post, checked: &Checked, addres
     let address = address.map(visible::line);
     for header in &checked.headers {
         if output.terminal {
-            let whose = address.iter().map(|address| (BOLD, visible::pad(address, 12)));
+            let whose = address.iter().map(|address| (BOLD, address.clone()));
             output.row(&whose.chain(cells(post, header, now)).collect::<Vec<_>>());
         } else {
             let whose = address.as_ref().map(|address| format!("{address} ")).unwrap_or_default();
@@ -40,24 +39,22 @@ pub(super) fn unreadable(broken: &Unreadable) {
     note(&format!("postroom: {}", line::of_unreadable(broken)));
 }
 
-fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<(Style, String)> {
+/// The row of a message: id, age, sender, marks, subject.
+pub(super) fn cells(post: &Post, header: &Header, now: Timestamp) -> Vec<Cell> {
     let envelope = &header.envelope;
     let style = match envelope.priority {
         Priority::Urgent => RED,
-        Priority::High => YELLOW,
-        _ => DIM,
+        Priority::High => MAGENTA,
+        _ => PLAIN,
     };
-    let mut cells = vec![
-        (CYAN, header.envelope.called(&header.name)),
-        (DIM, format!("{:>4}", age(now, header.time))),
-        (BOLD, visible::pad(&post.sender_shown(envelope), 12)),
-    ];
     let marks: Vec<String> = line::marks(header).collect();
-    if !marks.is_empty() {
-        cells.push((style, marks.join(" ")));
-    }
-    cells.push((PLAIN, envelope.subject.clone()));
-    cells
+    vec![
+        (CYAN, header.envelope.called(&header.name)),
+        (PLAIN, format!("{:>4}", age(now, header.time))),
+        (BOLD, post.sender_shown(envelope)),
+        (style, marks.join(" ")),
+        (PLAIN, envelope.subject.clone()),
+    ]
 }
 
 /// How long ago.

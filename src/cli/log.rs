@@ -7,10 +7,11 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, DIM, Output};
+use super::output::{BOLD, Output, PLAIN};
 use crate::journal::{self, Event};
 use crate::message::visible;
 use crate::post::Post;
+use crate::post::line::second;
 use crate::view;
 use crate::wait::Watch;
 
@@ -64,16 +65,12 @@ pub(super) fn show(output: &mut Output, post: &Post, event: &Event) {
     let short = crate::name::MessageId::parse_lenient(&event.id).ok().and_then(|id| id.short());
     let what =
         short.unwrap_or_else(|| if event.id.is_empty() { event.file.clone() } else { event.id.clone() });
-    let mut line = format!(
-        "{} {} {}",
-        output.paint(DIM, &visible::line(&event.time)),
-        output.paint(BOLD, &visible::line(post.name_of(&event.by))),
-        visible::line(&event.event)
-    );
+    let (who, time) = (post.name_of(&event.by), &event.time);
+    let mut line = visible::line(&event.event);
     if !what.is_empty() {
         line.push_str(&format!(" {}", visible::line(&what)));
     }
-    if !event.to.is_empty() && event.to != post.name_of(&event.by) {
+    if !event.to.is_empty() && event.to != who {
         line.push_str(&format!(" to {}", visible::line(post.name_of(&event.to))));
     }
     if !event.mailbox.is_empty() && event.mailbox != event.by {
@@ -84,5 +81,15 @@ pub(super) fn show(output: &mut Output, post: &Post, event: &Event) {
             line.push_str(&format!(": {}", visible::line(text)));
         }
     }
-    output.line(&line);
+    let plain = format!("{} {} {line}", visible::line(time), visible::line(who));
+    let cells = [(PLAIN, moment(post, time)), (BOLD, who.to_owned()), (PLAIN, line)];
+    output.entry(&cells, &plain);
+}
+
+/// A time for people: of today, without the day.
+pub(super) fn moment(post: &Post, time: &str) -> String {
+    let today = post.room().clock().now().day();
+    let whole = second(time);
+    let of_day = whole.strip_prefix(today.as_str()).and_then(|rest| rest.strip_prefix('T'));
+    of_day.map(str::to_owned).unwrap_or(whole)
 }

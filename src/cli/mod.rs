@@ -21,6 +21,7 @@ mod doctor;
 mod everywhere;
 mod fail;
 mod failed;
+mod fold;
 mod follow;
 mod group;
 mod header;
@@ -53,6 +54,7 @@ mod staff;
 mod stage;
 mod stats;
 mod surroundings;
+mod table;
 mod takeover;
 mod terminal;
 mod text;
@@ -205,7 +207,7 @@ fn run_verb<V: Verb>(entry: &verbs::Entry, arguments: Vec<OsString>) -> ExitCode
 
 fn show(text: &str) -> ExitCode {
     let mut output = Output::new(false, false);
-    output.text(text);
+    text.lines().for_each(|line| output.line(line));
     match output.flush() {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(crate::post::Failure::NotDone as u8),

@@ -1,14 +1,17 @@
 //! Output: where a verb's text goes. Collected and written in one piece, so that an error of the output is an
-//! error of the command and never a panic. Colour and alignment are for terminals; without one, text is
-//! plain and short.
+//! error of the command and never a panic. Colour and alignment are for terminals: there rows that follow each other are
+//! one table, and lines are broken between words. Without a terminal, text is plain and short.
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
 use super::fail::Fail;
+use super::fold::{fold, fold_prose};
+use super::surroundings::ThisProcess;
+use super::table::{Cell, fitted};
 use crate::message::visible;
+use crate::surroundings::Environment;
 use crate::view::answer::Text;
 use crate::view::{Document, Versioned};
 
@@ -20,14 +23,21 @@ pub(super) struct Output {
     pub(super) terminal: bool,
     colour: bool,
     buffer: String,
+    /// The rows of a table whose end was not seen yet.
+    rows: Vec<Vec<Cell>>,
 }
 
+// Every style can be read on a light and on a dark ground: nothing is dimmed, yellow, blue, black or white.
 pub(super) const PLAIN: Style = Style::new();
-pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const TITLE: Style = Style::new().underline();
 pub(super) const GREEN: Style = AnsiColor::Green.on_default();
-pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub(super) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 pub(super) const RED: Style = AnsiColor::Red.on_default();
+// What `names` calls two of them.
+pub(super) const DIM: Style = PLAIN;
+pub(super) const YELLOW: Style = MAGENTA;
+/// An id to type: never cut.
 pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
 
 impl Output {
@@ -37,23 +47,35 @@ impl Output {
         // NO_COLOR, CLICOLOR_FORCE, TERM=dumb: one crate knows them all, but only a terminal needs to ask.
         let colour =
             !json && terminal && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
-        Self { json, quiet, terminal: terminal && !json, colour, buffer: String::new() }
+        Self { json, quiet, terminal: terminal && !json, colour, buffer: String::new(), rows: vec![] }
     }
 
     pub(super) fn text(&mut self, text: &str) {
+        self.end_table();
         self.buffer.push_str(text);
     }
 
+    /// A text to read, so that a terminal does not break it within words.
+    pub(super) fn folded(&self, text: String) -> String {
+        if self.terminal { fold_prose(&text, self.width()) } else { text }
+    }
+
     pub(super) fn line(&mut self, line: &str) {
-        self.buffer.push_str(line);
+        self.end_table();
+        if self.terminal {
+            let width = self.width();
+            let folded: Vec<_> = line.split('\n').map(|line| fold(line, width)).collect();
+            self.buffer.push_str(&folded.join("\n"));
+        } else {
+            self.buffer.push_str(line);
+        }
         self.buffer.push('\n');
     }
 
     /// A line that only people want: left out without a terminal and with `--quiet`.
     pub(super) fn remark(&mut self, line: &str) {
         if self.terminal && !self.quiet {
-            let painted = self.paint(DIM, line);
-            self.line(&painted);
+            self.line(line);
         }
     }
 
@@ -94,38 +116,39 @@ impl Output {
     }
 
     /// One entry of a list: cells on a terminal, else a line.
-    pub(super) fn entry(&mut self, cells: &[(Style, String)], line: &str) {
+    pub(super) fn entry(&mut self, cells: &[Cell], line: &str) {
         if self.terminal { self.row(cells) } else { self.line(line) }
     }
 
-    /// Text that others wrote, with a newline at its end. A terminal gets no control characters.
+    /// Text that others wrote, with a newline at its end and harmless controls ([`visible`]).
     pub(super) fn text_of_others(&mut self, text: &str) {
-        let shown = if self.terminal { Cow::Owned(visible::text(text)) } else { Cow::Borrowed(text) };
+        let shown = if self.terminal { visible::text(text) } else { visible::piped(text).into_owned() };
+        let shown = self.folded(shown);
         self.text(&shown);
         if !shown.ends_with('\n') {
-            self.line("");
+            self.text("\n");
         }
     }
 
-    /// Cells on one line, two spaces between them, cut where the terminal ends.
-    pub(super) fn row(&mut self, cells: &[(Style, String)]) {
-        let mut left = self.width();
-        let mut line = String::new();
-        for (index, (style, text)) in cells.iter().enumerate() {
-            let gap = if index == 0 { 0 } else { 2 };
-            if left <= gap {
-                break;
-            }
-            let shown = visible::clip(text, left - gap);
-            left = left.saturating_sub(gap + visible::columns(&shown));
-            line.push_str(&"  "[..gap]);
-            line.push_str(&self.paint(*style, &shown));
+    /// One row of a table.
+    pub(super) fn row(&mut self, cells: &[Cell]) {
+        self.rows.push(cells.to_vec());
+    }
+
+    /// Writes the rows so far; the next ones are another table.
+    pub(super) fn end_table(&mut self) {
+        if self.rows.is_empty() {
+            return;
         }
-        self.line(line.trim_end());
+        for row in fitted(std::mem::take(&mut self.rows), self.width()) {
+            let painted: Vec<String> = row.iter().map(|(style, text)| self.paint(*style, text)).collect();
+            self.buffer.push_str(painted.join("  ").trim_end());
+            self.buffer.push('\n');
+        }
     }
 
     pub(super) fn paint(&self, style: Style, text: &str) -> String {
-        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        if self.colour && style != PLAIN { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     /// The columns of the terminal, within reason; as good as endless without one.
@@ -133,8 +156,7 @@ impl Output {
         if !self.terminal {
             return usize::MAX;
         }
-        let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col));
-        if columns == 0 { 80 } else { columns.max(20) }
+        columns_of(io::stdout())
     }
 
     /// The lines of the terminal, within reason.
@@ -145,6 +167,7 @@ impl Output {
 
     /// Writes what was collected.
     pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.end_table();
         if self.buffer.is_empty() {
             return Ok(());
         }
@@ -176,7 +199,22 @@ impl Output {
 
 /// One line to standard error; if that is closed too, nobody is listening.
 pub(super) fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let stderr = io::stderr();
+    let width = if stderr.is_terminal() { columns_of(&stderr) } else { usize::MAX };
+    for line in line.split('\n') {
+        let _ = writeln!(io::stderr(), "{}", fold(line, width));
+    }
+}
+
+/// Whether lines can be drawn over others. A dumb terminal shows the controls for that.
+pub(super) fn can_redraw() -> bool {
+    ThisProcess.variable("TERM").is_some_and(|term| term != "dumb")
+}
+
+/// The columns of a terminal, within reason.
+fn columns_of(terminal: impl std::os::fd::AsFd) -> usize {
+    let columns = rustix::termios::tcgetwinsize(terminal).map_or(80, |size| usize::from(size.ws_col));
+    if columns == 0 { 80 } else { columns.max(20) }
 }
 
 /// Text as one word of the shell, for lines that are there to be pasted.

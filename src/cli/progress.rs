@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use super::output::can_redraw;
 use crate::message::visible;
 
 /// The line at the foot of the terminal.
@@ -13,9 +14,9 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Only on a terminal.
+    /// Only on a terminal that can overwrite a line.
     pub(super) fn new(wanted: bool) -> Self {
-        Self { wanted: wanted && io::stderr().is_terminal(), shown: false }
+        Self { wanted: wanted && io::stderr().is_terminal() && can_redraw(), shown: false }
     }
 
     /// Shows runs of a second or more.

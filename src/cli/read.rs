@@ -15,7 +15,8 @@ use crate::view::message::Message;
 ///
 /// Without an ID it shows the next one, in the order of `check`. An archived message is shown again. The body stands
 /// between two lines with the same random number; nothing between them comes from Postroom. Without a terminal, a body
-/// over 16 KiB is cut, with the path of the whole.
+/// over 16 KiB is cut, with the path of the whole. A terminal gets every control character as text, a pipe only ESC, C1 and
+/// bidi controls; --raw changes nothing.
 #[derive(Debug, Args)]
 pub(super) struct Read {
     /// The first digits of a message's id (see `check`)
@@ -27,6 +28,9 @@ pub(super) struct Read {
     /// Show all of a long body
     #[arg(long)]
     full: bool,
+    /// Only the bytes of the body, unchanged; not on a terminal
+    #[arg(long, conflicts_with_all = ["full", "json"])]
+    raw: bool,
 }
 
 impl Verb for Read {
@@ -34,6 +38,16 @@ impl Verb for Read {
         let (post, me) = context.post_and_me()?;
         if !self.keep {
             context.output.must_be_seen("postroom archive ID files mail away unread")?;
+        }
+        if self.raw && context.output.terminal {
+            let why = "--raw is not for a terminal, which could obey what the message contains";
+            return Err(Fail::refused(why, "postroom read ID --raw > FILE"));
+        }
+        if self.raw && self.ids.len() > 1 {
+            return Err(Fail::usage(
+                "--raw takes one ID",
+                "the bytes would not say where the next message begins",
+            ));
         }
         let mut all = vec![];
         if self.ids.is_empty() {
@@ -65,8 +79,13 @@ impl Verb for Read {
             if index > 0 {
                 context.output.line("");
             }
-            let text = self.text(context, post, &me, opened);
-            context.output.text(&text);
+            match self.raw {
+                true => context.output.text(&opened.message.body),
+                false => {
+                    let text = self.text(context, post, &me, opened);
+                    context.output.text(&text);
+                }
+            }
             context.output.flush().map_err(Fail::Output)?;
             self.consume(post, &me, opened)?;
         }

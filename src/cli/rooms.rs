@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, DIM, PLAIN};
+use super::output::{BOLD, PLAIN};
 use super::surroundings::ThisProcess;
 use crate::dispatch::runs::Runs;
 use crate::message::visible;
@@ -129,8 +129,7 @@ fn list(context: &mut Context, rooms: &Rooms) -> Result<(), Fail> {
         let paths = format!("{}{gone}", visible::line(&one.paths().join(" ")));
         let counts = format!("unread={unread} running={running}");
         let line = format!("{} {counts} {paths}", one.name);
-        let name = visible::pad(one.name.as_str(), 16);
-        let cells = [(BOLD, name), (PLAIN, visible::pad(&counts, 22)), (DIM, paths)];
+        let cells = [(BOLD, one.name.to_string()), (PLAIN, counts), (PLAIN, paths)];
         output.entry(&cells, line.trim_end());
     });
     if all.is_empty() {

@@ -8,7 +8,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::header;
-use super::output::{BOLD, CYAN, Output, quoted};
+use super::output::{BOLD, CYAN, Output, PLAIN, quoted};
 use crate::clock::Timestamp;
 use crate::message::visible;
 use crate::post::{Hit, Line, Post, Query};
@@ -61,7 +61,8 @@ impl Verb for Search {
             !more
         })?;
         let document = view::trace::Search::of(post, &hits, more);
-        context.output.list(&document, &hits, |output, hit| show(output, post, hit));
+        let now = context.clock().now();
+        context.output.list(&document, &hits, |output, hit| show(output, post, now, hit));
         if more && !context.output.json {
             context.output.line(&format!("… more: {}", self.with_limit(self.limit.saturating_mul(5))));
         }
@@ -84,11 +85,13 @@ impl Search {
     }
 }
 
-fn show(output: &mut Output, post: &Post, hit: &Hit) {
+fn show(output: &mut Output, post: &Post, now: Timestamp, hit: &Hit) {
     let place = format!("{}/{}", post.name_of(hit.copy.mailbox.as_str()), hit.copy.folder.as_str());
     let line = format!("{} {}", header::plain(post, &hit.copy.header), visible::line(&format!("({place})")));
+    let mut cells = header::cells(post, &hit.copy.header, now);
+    cells.insert(cells.len() - 1, (PLAIN, place));
+    output.entry(&cells, &line);
     let width = output.width();
-    output.line(&visible::clip(&line, width));
     for line in &hit.lines {
         let number = output.paint(CYAN, &format!("  {}:", line.number));
         let around = (width / 2).saturating_sub(10).clamp(8, 60);

@@ -8,7 +8,7 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{GREEN, YELLOW, note};
+use super::output::{GREEN, MAGENTA, note};
 use super::text::Text;
 use crate::mailbox::disk::read_source;
 use crate::message::envelope::check_value;
@@ -22,9 +22,9 @@ use crate::view::send as view;
 
 /// Send a message to one or several names
 ///
-/// When it exits 0, the message is in each mailbox and survives a power cut; whether anyone has seen it
-/// is another matter. Each recipient gets it in its own protocol. Give the text with -m, with --file, or
-/// on standard input:
+/// When it exits 0, the message is in each mailbox and survives a power cut;
+/// whether anyone has seen it is another matter. Each recipient gets it in its
+/// own protocol. Give the text with -m, with --file, or on standard input:
 ///
 ///   postroom send bob -s 'parser review' <<'EOF'
 ///   The parser is done. Please review src/parse.rs.
@@ -235,7 +235,7 @@ pub(super) fn tell<'a>(
             Outcome::Queued | Outcome::Already(_) => GREEN,
             Outcome::Unproven(_) => {
                 worst = worst.or(Some(Failure::Unproven));
-                YELLOW
+                MAGENTA
             }
             Outcome::Failed(e) => {
                 worst = Some(e.code());

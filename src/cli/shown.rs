@@ -66,7 +66,8 @@ impl Shown {
         } else {
             Extent::Whole
         };
-        fence::render(&facts, body, &fence::nonce(body, random::number), extent, context.output.terminal)
+        let nonce = fence::nonce(body, random::number);
+        context.output.folded(fence::render(&facts, body, &nonce, extent, context.output.terminal))
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, CYAN, DIM, GREEN, note, quoted};
+use super::output::{BOLD, CYAN, GREEN, note, quoted};
 use super::surroundings::{self, ThisProcess};
 use crate::post::Failure;
 use crate::random;
@@ -180,8 +180,7 @@ impl<'a> Stage<'a> {
 
     pub(super) fn show(&mut self, text: &str) -> Result<(), Fail> {
         for line in text.lines() {
-            let line = self.context.output.paint(DIM, &format!("     {line}"));
-            self.put(&line)?;
+            self.put(&format!("     {line}"))?;
         }
         Ok(())
     }
@@ -192,7 +191,11 @@ impl<'a> Stage<'a> {
     }
 
     fn put(&mut self, line: &str) -> Result<(), Fail> {
-        self.context.output.result(&format!("{line}\n"));
+        let output = &mut self.context.output;
+        match output.json {
+            true => output.result(&format!("{line}\n")),
+            false => output.line(line),
+        }
         self.context.output.flush().map_err(|e| {
             note("postroom: the demo's output was closed");
             Fail::Output(e)

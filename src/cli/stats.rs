@@ -7,9 +7,10 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, CYAN, DIM, PLAIN};
+use super::output::{BOLD, GREEN, Output, PLAIN, TITLE};
+use super::table::{Cell, left_beside};
 use crate::message::visible;
-use crate::post::{STEPS, quantile};
+use crate::post::{Figures, Post, STEPS, quantile};
 use crate::span;
 use crate::view;
 
@@ -28,35 +29,11 @@ impl Verb for Stats {
         let post = context.post()?;
         post.names_are_known()?;
         let figures = post.stats(self.since)?;
-        let titles = ["name", "in", "out", "read", "failed", "waited 50% 90%", "worked 50% 90%", "arrivals"];
-        let widths = [12, 5, 5, 5, 6, 14, 14, STEPS];
-        if context.output.terminal && !figures.is_empty() {
-            let cells: Vec<_> = titles.iter().zip(widths).map(|(t, w)| (DIM, visible::pad(t, w))).collect();
-            context.output.row(&cells);
-        }
         let document = view::rooms::Stats::of(post, self.since, &figures);
-        context.output.list(&document, &figures, |output, f| {
-            let name = post.name_of(&f.mailbox);
-            let (waited, worked) = (pair(&f.waiting), pair(&f.processing));
-            let cells = [
-                (BOLD, visible::pad(name, 12)),
-                (PLAIN, format!("{:<5}", f.received)),
-                (PLAIN, format!("{:<5}", f.sent)),
-                (PLAIN, format!("{:<5}", f.finished)),
-                (PLAIN, format!("{:<6}", f.failed)),
-                (PLAIN, visible::pad(&waited, 14)),
-                (PLAIN, visible::pad(&worked, 14)),
-                (CYAN, sparkline(&f.arrivals)),
-            ];
-            let (received, sent, finished, failed) = (f.received, f.sent, f.finished, f.failed);
-            let line = format!(
-                "{} in={received} out={sent} read={finished} failed={failed} waited={} worked={}",
-                visible::line(name),
-                waited.replace(' ', "/"),
-                worked.replace(' ', "/"),
-            );
-            output.entry(&cells, &line);
-        });
+        match context.output.terminal && !figures.is_empty() {
+            true => table(&mut context.output, post, &figures),
+            false => context.output.list(&document, &figures, |output, f| output.line(&line(post, f))),
+        }
         match figures.is_empty() {
             true => Err(context.nothing(&format!("nothing happened in {}", span::short(self.since)))),
             false => Ok(()),
@@ -64,15 +41,64 @@ impl Verb for Stats {
     }
 }
 
+/// `NAME in=N out=N read=N failed=N waited=MEDIAN/90% worked=MEDIAN/90%`
+fn line(post: &Post, f: &Figures) -> String {
+    let (received, sent, finished, failed) = (f.received, f.sent, f.finished, f.failed);
+    format!(
+        "{} in={received} out={sent} read={finished} failed={failed} waited={} worked={}",
+        visible::line(post.name_of(&f.mailbox)),
+        pair(&f.waiting),
+        pair(&f.processing),
+    )
+}
+
+/// The figures for people. What happened when is drawn in the columns that are left.
+fn table(output: &mut Output, post: &Post, figures: &[Figures]) {
+    let titles = ["name", "in", "out", "read", "failed", "wait 50/90%", "work 50/90%"];
+    let mut rows: Vec<Vec<Cell>> = vec![titles.map(|title| (TITLE, title.to_owned())).to_vec()];
+    for f in figures {
+        let name = visible::clip(post.name_of(&f.mailbox), (output.width() / 5).max(8));
+        let counts = [f.received, f.sent, f.finished, f.failed].map(|count| (PLAIN, count.to_string()));
+        let times = [&f.waiting, &f.processing].map(|times| (PLAIN, pair(times)));
+        rows.push([(BOLD, name)].into_iter().chain(counts).chain(times).collect());
+    }
+    let left = left_beside(&rows, output.width()).min(STEPS);
+    if left >= "arrivals".len() {
+        rows[0].push((TITLE, "arrivals".to_owned()));
+        for (row, f) in rows[1..].iter_mut().zip(figures) {
+            row.push((GREEN, sparkline(&f.arrivals, left)));
+        }
+    }
+    rows.iter().for_each(|row| output.row(row));
+}
+
 /// The median and the 90th percentile.
 fn pair(sorted: &[Duration]) -> String {
     let at = |share| quantile(sorted, share).map_or("-".to_owned(), span::measured);
-    format!("{} {}", at(0.5), at(0.9))
+    format!("{}/{}", at(0.5), at(0.9))
 }
 
-fn sparkline(values: &[usize]) -> String {
+/// One bar for each value, or for as many neighbours as it takes to fit into `width` columns.
+fn sparkline(values: &[usize], width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let most = values.iter().copied().max().unwrap_or(0);
+    let width = width.clamp(1, values.len().max(1));
+    let at = |bar: usize| bar * values.len() / width;
+    let sums: Vec<usize> = (0..width).map(|bar| values[at(bar)..at(bar + 1)].iter().sum()).collect();
+    let most = sums.iter().copied().max().unwrap_or(0);
     let bar = |value: usize| if value == 0 { ' ' } else { BARS[(value * 7).div_ceil(most.max(1)).min(7)] };
-    values.iter().map(|v| bar(*v)).collect()
+    sums.into_iter().map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparkline_shrinks_to_its_width() {
+        let values = [0, 1, 0, 2, 0, 0, 8, 0];
+        assert_eq!(sparkline(&values, 8), " ▂ ▃  █ ");
+        assert_eq!(sparkline(&values, 20), " ▂ ▃  █ ");
+        assert_eq!(sparkline(&values, 4), "▂▃ █");
+        assert_eq!(sparkline(&values, 3), "▂▃█");
+    }
 }

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, CYAN, DIM, PLAIN};
+use super::output::{BOLD, CYAN, PLAIN};
+use super::{Verb, log};
 use crate::message::visible;
 use crate::post::line;
 use crate::view::trace as view;
@@ -33,8 +33,8 @@ impl Verb for Thread {
         context.output.list(&view::Thread::of(&branches), &branches, |output, branch| {
             let node = &branch.node;
             let id = format!("{}{}", "  ".repeat(branch.depth), line::brief(&node.id));
-            let (time, who) = (line::second(&node.time), line::who(post, branch));
-            let cells = [(CYAN, id), (DIM, time), (BOLD, who), (PLAIN, node.subject.clone())];
+            let (time, who) = (log::moment(post, &node.time), line::who(post, branch));
+            let cells = [(CYAN, id), (PLAIN, time), (BOLD, who), (PLAIN, node.subject.clone())];
             output.entry(&cells, &line::of_branch(post, branch));
         });
         Ok(())
@@ -48,7 +48,7 @@ impl Verb for Sent {
         context.output.list(&view::Sent::of(post, &sent), &sent, |output, s| {
             let (id, to, state) = (line::brief(&s.id), post.name_of(&s.to), line::of_sent(post, s));
             let line = format!("{id} {} {state}: {}", visible::line(to), visible::line(&s.subject));
-            let cells = [(CYAN, id), (BOLD, visible::pad(to, 12)), (DIM, state), (PLAIN, s.subject.clone())];
+            let cells = [(CYAN, id), (BOLD, to.to_owned()), (PLAIN, state), (PLAIN, s.subject.clone())];
             output.entry(&cells, &line);
         });
         match sent.is_empty() {

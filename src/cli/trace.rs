@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, DIM};
+use super::output::BOLD;
 use super::{Verb, log};
 use crate::message::visible;
 use crate::post::{GivenAnswer, line};
@@ -44,8 +44,7 @@ impl Verb for Trace {
                     visible::line(&attempt.how),
                     visible::line(&attempt.why)
                 );
-                let line = output.paint(DIM, line.trim_end());
-                output.line(&line);
+                output.line(line.trim_end());
             }
         }
         if trace.copies.is_empty() {

@@ -8,7 +8,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::header::age;
-use super::output::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW, note};
+use super::output::{BOLD, CYAN, GREEN, MAGENTA, PLAIN, RED, note};
 use super::surroundings::ThisProcess;
 use super::tree_shared::Shared;
 use crate::message::tree::Status as State;
@@ -77,16 +77,16 @@ fn show(context: &mut Context, status: &TreeStatus) {
     for agent in &status.agents {
         let name = visible::line(&agent.agent);
         if output.terminal {
-            let mut cells = vec![(BOLD, visible::pad(&agent.agent, 20))];
+            let mut cells = vec![(BOLD, agent.agent.clone())];
             for (state, count) in State::ALL.iter().zip(agent.counts) {
-                let style = if count == 0 { DIM } else { colour(*state) };
+                let style = if count == 0 { PLAIN } else { colour(*state) };
                 cells.push((style, format!("{count:>4} {}", state.as_str())));
             }
             let took = agent.median.map_or("-".to_owned(), |seconds| format!("{seconds}s"));
-            cells.push((DIM, format!("{took:>5} each")));
+            cells.push((PLAIN, format!("{took:>5} each")));
             if agent.piles_up {
                 let since = agent.oldest.map(|time| age(now, time)).unwrap_or_default();
-                cells.push((YELLOW, format!("piles up {since}")));
+                cells.push((MAGENTA, format!("piles up {since}")));
             }
             output.row(&cells);
             continue;
@@ -98,6 +98,7 @@ fn show(context: &mut Context, status: &TreeStatus) {
         let counts = counts.collect::<String>();
         output.line(&format!("{name}{counts} responses={}{took}{oldest}{piles}", agent.responses));
     }
+    output.end_table();
     for message in &status.latest {
         let (from, to) = (visible::line(&message.from), visible::line(&message.agent));
         let (id, subject) = (visible::line(&message.id), visible::line(&message.subject));
@@ -107,8 +108,8 @@ fn show(context: &mut Context, status: &TreeStatus) {
         if output.terminal {
             let old = message.time.map_or(String::new(), |time| age(now, time));
             output.row(&[
-                (PLAIN, id),
-                (DIM, format!("{old:>4}")),
+                (CYAN, id),
+                (PLAIN, format!("{old:>4}")),
                 (BOLD, format!("{from} → {to}")),
                 (colour(message.status), format!("{}{took}{waits}", message.status)),
                 (PLAIN, subject),
@@ -129,7 +130,7 @@ fn show(context: &mut Context, status: &TreeStatus) {
 
 fn colour(status: State) -> anstyle::Style {
     match status {
-        State::Pending => YELLOW,
+        State::Pending => MAGENTA,
         State::InProgress => PLAIN,
         State::Completed => GREEN,
         State::Failed => RED,

@@ -12,11 +12,11 @@ use crate::view::tree as view;
 
 /// Read and change shared files; no update is lost
 ///
-///   postroom tree shared get                                   the names of the files
-///   postroom tree shared get workflow-state current_step       a field, or a section by its heading
+///   postroom tree shared get                              the files
+///   postroom tree shared get workflow-state current_step  a field or a section
 ///   postroom tree shared set workflow-state current_step 2
-///   postroom tree shared append session-context agents_invoked 'explore (completed)'
-///   postroom tree shared append session-context 'Decisions Made' '- pytest, not unittest'
+///   postroom tree shared append session-context agents_invoked explore
+///   postroom tree shared append session-context 'Decisions Made' '- use pytest'
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Shared {

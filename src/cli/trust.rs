@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{CYAN, GREEN, Output, PLAIN, RED, YELLOW};
+use super::output::{CYAN, GREEN, MAGENTA, Output, PLAIN, RED};
 use super::surroundings::ThisProcess;
 use super::{Verb, staff, terminal};
 use crate::message::visible;
@@ -113,7 +113,7 @@ fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
         }
         let style = match state {
             TrustState::New => CYAN,
-            TrustState::Changed(_) => YELLOW,
+            TrustState::Changed(_) => MAGENTA,
             TrustState::Unchanged => PLAIN,
         };
         let head =

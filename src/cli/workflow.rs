@@ -20,7 +20,7 @@ use crate::workflow::{gate, inputs, start};
 
 /// Run many agents in many steps, each a message
 ///
-///   postroom workflow list                                  what there is, and what runs
+///   postroom workflow list      what there is, and what runs
 ///   postroom workflow run research-create --input topic='Python testing' --follow
 ///   postroom workflow show RUN
 ///

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::fail::Fail;
+use super::output::{BOLD, CYAN, PLAIN};
 use super::workflow::meant;
 use super::workflows::{all, find};
 use crate::message::visible;
@@ -69,11 +70,14 @@ pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
             }
             _ => visible::line(&found.name),
         };
-        context.output.line(&format!("{name} {place}: {}", visible::line(&about)));
+        let line = format!("{name} {place}: {}", visible::line(&about));
+        context.output.entry(&[(BOLD, name), (PLAIN, place.to_owned()), (PLAIN, about)], &line);
     }
+    context.output.end_table();
     for (id, engine) in &engines {
         let how = engine.as_ref().map_or_else(|| "unreadable".to_owned(), summary);
-        context.output.line(&format!("run {id} {how}"));
+        let line = format!("run {id} {how}");
+        context.output.entry(&[(PLAIN, "run".to_owned()), (CYAN, id.clone()), (PLAIN, how)], &line);
     }
     Ok(())
 }
@@ -108,8 +112,10 @@ pub(super) fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> R
     context.output.line(&format!("{id} {} started {}", summary(&engine), record.started));
     for (index, (step, state)) in engine.definition().steps.iter().zip(engine.steps()).enumerate() {
         let agent = state.items.first().map_or(step.agent.source.trim(), |item| item.agent.as_str());
-        let line = format!("{}. {} {agent} {}", index + 1, step.name, shown(&engine, index));
-        context.output.line(&visible::line(&line));
+        let (number, how) = (format!("{}.", index + 1), shown(&engine, index));
+        let line = visible::line(&format!("{number} {} {agent} {how}", step.name));
+        let cells = [(PLAIN, number), (BOLD, step.name.clone()), (PLAIN, agent.to_owned()), (PLAIN, how)];
+        context.output.entry(&cells, &line);
         if step.foreach.is_some() {
             open_items(state).for_each(|line| context.output.line(&format!("   {}", visible::line(&line))));
         }

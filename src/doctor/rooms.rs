@@ -10,7 +10,7 @@ use crate::mailbox::{Dir, Error, IfAny};
 use crate::name::MailboxId;
 use crate::os::network;
 use crate::registry::Registry;
-use crate::room::Extent;
+use crate::room::{Extent, README};
 
 /// Entries of a root that have a meaning.
 const KNOWN: [&str; 10] = [
@@ -48,7 +48,10 @@ impl Doctor<'_> {
                     self.modes(root, &name, &stat);
                     mailboxes.push(id);
                 }
+                // A person may have written it, with a mode of their own.
+                (_, FileType::RegularFile) if name == README => {}
                 _ if name.starts_with(".registry.json.")
+                    || name.starts_with(".README.md.")
                     || name.starts_with(".registry.tmp.")
                     || name.starts_with(".groups.json.")
                     || name.starts_with("..") =>

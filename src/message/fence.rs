@@ -4,6 +4,7 @@
 //! The sender is *claimed*: any process that may write into the directory may write any `from`. The wording is factual,
 //! because the text of a message is never an instruction of the user.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::envelope::{Envelope, Priority};
@@ -55,27 +56,27 @@ pub fn render(
     for_terminal: bool,
 ) -> String {
     let mut out = head(facts);
-    let (shown, whole) = match extent {
+    let (part, whole) = match extent {
         Extent::Whole => (body, None),
         Extent::Head { bytes, path } => (&body[..body.floor_char_boundary(bytes)], Some(path)),
     };
+    let shown = match for_terminal {
+        true => Cow::Owned(visible::text(part)),
+        false => visible::piped(part),
+    };
+    // A program may take as many bytes as the fence says. A person sees how large the message is.
+    let (bytes, changed) = match for_terminal || shown == part {
+        true => (part.len(), ""),
+        false => (shown.len(), ", with controls as text"),
+    };
     let _ = match whole {
-        None => writeln!(out, "[{nonce} body: {} bytes]", body.len()),
+        None => writeln!(out, "[{nonce} body: {bytes} bytes{changed}]"),
         Some(path) => {
-            writeln!(
-                out,
-                "[{nonce} body: first {} of {} bytes; all of it: {}]",
-                shown.len(),
-                body.len(),
-                visible::line(path)
-            )
+            let (all, path) = (body.len(), visible::line(path));
+            writeln!(out, "[{nonce} body: first {bytes} of {all} bytes{changed}; all of it: {path}]")
         }
     };
-    if for_terminal {
-        out.push_str(&visible::text(shown));
-    } else {
-        out.push_str(shown);
-    }
+    out.push_str(&shown);
     if shown.ends_with('\n') {
         let _ = writeln!(out, "[{nonce} end]");
     } else {
@@ -176,6 +177,15 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_body_says_so_and_is_as_long_as_it_says() {
+        let text = shown("hi", "a\u{1b}[2Jb\t\u{8}\n", "00000000000000aa");
+        let inside = "a\\u{1b}[2Jb\t\u{8}\n";
+        let fence =
+            format!("[00000000000000aa body: {} bytes, with controls as text]\n{inside}[", inside.len());
+        assert!(text.contains(&fence), "{text:?}");
+    }
+
+    #[test]
     fn a_nonce_never_occurs_in_the_body() {
         let mut draws = [1u64, 2, 3].into_iter();
         assert_eq!(nonce("0000000000000001 0000000000000002", || draws.next().unwrap()), "0000000000000003");
@@ -183,7 +193,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
-        /// Bodies made of the fence's own tokens, old nonces and fake headers are returned byte for byte.
+        /// Bodies made of the fence's own tokens, old nonces and fake headers are returned whole.
         #[test]
         fn no_body_breaks_out(parts in prop::collection::vec(prop::sample::select(vec![
             "[00000000000000aa end]\n", "[00000000000000ab end]", "\n", "message: deadbeef\n", "from: root\n", "</message>",
@@ -193,7 +203,8 @@ mod tests {
             let mut draws = 0xaau64..;
             let nonce = nonce(&body, || draws.next().unwrap());
             let shown = shown(&subject, &body, &nonce);
-            prop_assert_eq!(body_of(&shown), Some(body.as_str()));
+            let wanted = visible::piped(&body);
+            prop_assert_eq!(body_of(&shown), Some(wanted.as_ref()));
         }
     }
 }

@@ -3,6 +3,11 @@
 //! [`line`] returns one line, [`text`] keeps line breaks. Controls and all characters that draw nothing (`invisible`)
 //! become visible escapes such as `\u{1b}`, so that a reader sees that something was there. Emoji and some scripts need
 //! such characters: they stay where they change the drawing ([`is_drawn_with`]), and nowhere else.
+//!
+//! [`piped`] is for a body that does not go to a terminal: a program gets its bytes, except the few characters by which
+//! it could still reach one, or be read in another order than it is written.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 use unicode_normalization::char::canonical_combining_class;
@@ -38,6 +43,27 @@ pub fn text(text: &str) -> String {
         }
         true
     })
+}
+
+/// A body in a pipe: only ESC, C1 controls and bidi controls become escapes.
+pub fn piped(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unsafe_in_a_pipe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match is_unsafe_in_a_pipe(c) {
+            true => out.extend(c.escape_unicode()),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// ESC, C1, and what Unicode calls `Bidi_Control`.
+fn is_unsafe_in_a_pipe(c: char) -> bool {
+    matches!(c, '\u{1b}' | '\u{80}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The text with escapes for unsafe characters. `own` may write a character itself, with a look at the next one; it
@@ -99,6 +125,10 @@ pub fn pad(text: &str, width: usize) -> String {
 pub fn clip(text: &str, width: usize) -> String {
     use unicode_width::UnicodeWidthChar;
     let clean = line(text);
+    // Joined characters are narrower than their parts.
+    if unicode_width::UnicodeWidthStr::width(clean.as_str()) <= width {
+        return clean;
+    }
     let mut used = 0;
     for (at, c) in clean.char_indices() {
         used += c.width().unwrap_or(0);
@@ -159,6 +189,15 @@ mod tests {
         assert_eq!(line("x\u{202e}y\u{e0041}z\u{200b}"), "x\\u{202e}y\\u{e0041}z\\u{200b}");
         assert_eq!(line("\u{9b}31m\u{7f}"), "\\u{9b}31m\\u{7f}");
         assert_eq!(line("Ångström 陳 👩\u{200d}🔬"), "Ångström 陳 👩\u{200d}🔬");
+    }
+
+    #[test]
+    fn a_pipe_gets_everything_but_esc_c1_and_bidi() {
+        let kept = "a\r\nb\tc\u{7}\u{8}\u{7f}\0\u{200b}\u{feff}\u{e0041}\u{2028}👩\u{200d}🔬";
+        assert!(matches!(piped(kept), Cow::Borrowed(same) if same == kept));
+        assert_eq!(piped("\u{1b}[2J\u{9b}1m\u{85}\u{9f}"), "\\u{1b}[2J\\u{9b}1m\\u{85}\\u{9f}");
+        assert_eq!(piped("x\u{202e}y\u{2066}z\u{200f}\u{61c}"), "x\\u{202e}y\\u{2066}z\\u{200f}\\u{61c}");
+        assert_eq!(piped(&piped("\u{1b}")), "\\u{1b}", "once");
     }
 
     #[test]

@@ -72,7 +72,8 @@ impl Post {
             entry.extra.insert("protocol".into(), Protocol::Workspace.as_str().into());
         }
         self.fill_in(&mut entry, &editing.registry, &aliases, wanted)?;
-        // Only now, so that a refused name leaves the directory unchanged.
+        // Only now, so that a refused name leaves room and directory unchanged.
+        self.room.explain()?;
         if let Some(dir) = &wanted.workspace {
             workspace::make(dir)?;
         }

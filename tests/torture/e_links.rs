@@ -14,7 +14,7 @@ use crate::ops::{ASKED, Op};
 use crate::place::{Place, ago, names_in, set_time};
 
 /// What is replaced by a link, below the root; `@` is bob's mailbox, `#` alice's.
-const PLANTED: [&str; 23] = [
+const PLANTED: [&str; 24] = [
     "",
     "..",
     "@",
@@ -38,6 +38,7 @@ const PLANTED: [&str; 23] = [
     ".staging",
     ".postroom",
     "postroom.toml",
+    "README.md",
 ];
 
 /// What the canary must stay: a file that would be a fine message, and would serve as registry, card or note

@@ -95,8 +95,8 @@ fn hostile(place: &Place) -> Vec<OsString> {
 
 /// Well-formed names of any script, and ones that mean something elsewhere: as names they are unknown, not
 /// refused.
-const WELL_FORMED: [&str; 9] =
-    ["CON", "NUL", "ADMIN", "é", "e\u{301}", "陳", "org.research", "x_y-z", "registry.json"];
+const WELL_FORMED: [&str; 10] =
+    ["CON", "NUL", "ADMIN", "é", "e\u{301}", "陳", "org.research", "x_y-z", "registry.json", "README.md"];
 
 /// Where a name can stand on the command line; `X` is its place.
 const POSITIONS: [(&str, &[&str]); 12] = [

@@ -51,7 +51,16 @@ pub(crate) fn umasks(lab: &Lab) -> Outcome {
         run(&["dispatch"], 0);
         run(&["runs"], 0);
         // Beside the mail itself: everything that any of these commands can make has been made.
-        for made in ["registry.json", ".registry.lock", ".journal", ".dispatch", ".staging", ".postroom"] {
+        let in_root = [
+            "registry.json",
+            ".registry.lock",
+            ".journal",
+            ".dispatch",
+            ".staging",
+            ".postroom",
+            "README.md",
+        ];
+        for made in in_root {
             findings.check(place.root.join(made).exists(), || format!("{at}: {made} was never made"));
         }
         for made in ["quarantine", "answering", "seen", ".alive", ".deliver.lock", "card.json"] {

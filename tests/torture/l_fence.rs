@@ -1,12 +1,13 @@
 //! L1 and L2: no text passes for an envelope, and no notice carries more than a line.
 //!
 //! Bodies are put together from the fence's own words, old nonces, fake headers and the tags that models know. What
-//! is shown is taken apart here by hand, and the body has to come back byte for byte.
+//! is shown is taken apart here by hand, and the body has to come back as a pipe gets it.
 
 use std::fs;
 
 use postroom::clock::Timestamp;
 use postroom::message::fence::{self, Extent, ShownMessage};
+use postroom::message::visible::piped;
 use postroom::message::{Envelope, Priority, ProtocolFields};
 use postroom::name::MessageId;
 use serde_json::Value;
@@ -90,8 +91,9 @@ pub(crate) fn no_body_breaks_out(lab: &Lab) -> Outcome {
         let shown = rendered(&subject, &body, &nonce);
         match apart(&shown) {
             Ok((head, inside)) => {
-                findings
-                    .check(inside == body, || format!("body {number} came back as {inside:?}, not {body:?}"));
+                findings.check(inside == piped(&body), || {
+                    format!("body {number} came back as {inside:?}, not {body:?}")
+                });
                 findings.check(head == 5, || format!("body {number}: {head} lines of facts in {shown:?}"));
             }
             Err(why) => findings.add(format!("body {number}: {why}: {shown:?}")),
@@ -137,8 +139,9 @@ pub(crate) fn apart(shown: &str) -> Result<(usize, String), String> {
             continue;
         };
         let nonce = rest.get(..16).ok_or("no nonce")?;
-        let told =
-            rest.get(16..).and_then(|r| r.strip_prefix(" body: ")).and_then(|r| r.strip_suffix(" bytes]\n"));
+        let told = rest.get(16..).and_then(|r| r.strip_prefix(" body: "));
+        let told = told.map(|r| r.replace(", with controls as text]", "]"));
+        let told = told.as_deref().and_then(|r| r.strip_suffix(" bytes]\n"));
         let length: usize = told.and_then(|n| n.parse().ok()).ok_or("no opening fence")?;
         let body = shown.get(at + line.len()..at + line.len() + length).ok_or("a body that is too short")?;
         if body.contains(nonce) {
@@ -189,7 +192,8 @@ fn as_commands_show(lab: &Lab, draws: &mut Draws, findings: &Findings) -> usize 
                     apart(prompt.split_once("\n\n").map_or("", |(_, shown)| shown)).map(|(_, body)| body)
                 }
             };
-            findings.check(inside.as_ref() == Ok(&body), || format!("{way}: {inside:?}, not {body:?}"));
+            let wanted = if way == "json" { body.clone() } else { piped(&body).into_owned() };
+            findings.check(inside.as_ref() == Ok(&wanted), || format!("{way}: {inside:?}, not {wanted:?}"));
             seen += 1;
         }
     }

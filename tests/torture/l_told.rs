@@ -4,6 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use postroom::message::visible::piped;
+
 use crate::l_fence::{Draws, apart, attack};
 use crate::lab::{Findings, Lab};
 use crate::m_server::Server;
@@ -32,7 +34,7 @@ pub(crate) fn bodies_over_mcp(lab: &Lab, draws: &mut Draws, findings: &Findings)
         let result = result.unwrap_or_default();
         for shown in [&result["content"][0]["text"], &result["structuredContent"]["text"]] {
             let inside = apart(shown.as_str().unwrap_or_default()).map(|(_, body)| body);
-            findings.check(inside.as_ref() == Ok(&body), || {
+            findings.check(inside.as_deref() == Ok(piped(&body).as_ref()), || {
                 format!("MCP: {inside:?}, not {body:?}; {status} {said:?}")
             });
         }

@@ -14,3 +14,4 @@ pub(crate) mod stats;
 pub(crate) mod terminal;
 pub(crate) mod terminal_life;
 pub(crate) mod unicode;
+pub(crate) mod width;

@@ -82,13 +82,20 @@ fn nothing_obeys_hostile_text() {
 
 #[test]
 fn without_a_terminal_it_is_harmless_too() {
-    // An agent's own program may show what its tool printed; only bodies are given as they are, between fences.
+    // An agent's own program may show what its tool printed.
     let room = hostile_room();
     for (arguments, _) in LOOKS {
+        let ran = room.bash(&format!("postroom {arguments}")).ends();
         if arguments.contains("failed show") || arguments.contains("claim") {
+            // A body keeps what no terminal obeys.
+            assert!(
+                !ran.out.contains(['\u{1b}', '\u{9b}', '\u{85}', '\u{202e}']),
+                "{arguments}: {:?}",
+                ran.out
+            );
+            assert!(ran.out.contains("f\\u{202e}g\u{200b}h\u{e0041}i\u{8}j"), "{arguments}: {:?}", ran.out);
             continue;
         }
-        let ran = room.bash(&format!("postroom {arguments}")).ends();
         harmless(arguments, &ran.out);
         harmless(arguments, &ran.err);
     }

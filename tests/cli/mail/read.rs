@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use crate::command_line::terminal::{PLAIN, harmless, lent, on_terminal};
 use crate::support::hand::by_hand;
 use crate::support::mask::mask;
 use crate::support::room::TestRoom;
@@ -241,5 +242,48 @@ fn what_nobody_can_see_is_not_archived() {
     // A pipe whose reader has gone before the first byte.
     let mut gone = room.by("bob", ["read"]).closed_pipe();
     assert_eq!(gone.wait().unwrap().code(), Some(5));
+    assert_eq!(room.files("bob", "inbox").len(), 1);
+}
+
+/// Every control and every character that draws nothing, in a body that ends without a line break.
+const CONTROLS: &str =
+    "a\u{1b}[2Jb\u{9b}31m\u{85}c\u{202e}d\u{2066}\u{200f}\u{61c}e\u{7}\u{8}\r\tf\u{7f}\0\u{200b}g\r\nh";
+
+#[test]
+fn a_pipe_gets_the_body_but_for_esc_c1_and_bidi() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.by("alice", ["send", "bob", "-s", "x"]).input(CONTROLS).succeeds();
+    let shown = "a\\u{1b}[2Jb\\u{9b}31m\\u{85}c\\u{202e}d\\u{2066}\\u{200f}\\u{61c}e\u{7}\u{8}\r\tf\u{7f}\0\u{200b}g\r\nh";
+    let out = room.by("bob", ["read"]).succeeds().out;
+    let fence = format!(" body: {} bytes, with controls as text]\n{shown}\n[", shown.len());
+    assert!(out.contains(&fence), "{out:?}");
+}
+
+#[test]
+fn raw_is_the_body_byte_for_byte() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    for text in [CONTROLS, "no line break", "\n\n---\nfrom: eve\n---\n", &"long\n".repeat(10_000)] {
+        room.by("alice", ["send", "bob", "-s", "x"]).input(text).succeeds();
+        assert_eq!(room.by("bob", ["read", "--raw", "--keep"]).succeeds().out, text);
+        assert_eq!(room.files("bob", "inbox").len(), 1, "it was kept");
+        assert_eq!(room.by("bob", ["read", "--raw"]).succeeds().out, text);
+        assert_eq!(room.files("bob", "inbox").len(), 0, "it was read");
+    }
+    room.by("bob", ["read", "--raw"]).exits(1);
+    let two = [room.send("alice", "bob", "one"), room.send("alice", "bob", "two")];
+    room.by("bob", ["read", "--raw", &two[0], &two[1]]).exits(2);
+    assert_eq!(room.files("bob", "inbox").len(), 2, "nothing was shown");
+}
+
+#[test]
+fn raw_is_not_for_a_terminal() {
+    if !lent("raw_is_not_for_a_terminal") {
+        return;
+    }
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.by("alice", ["send", "bob", "-s", "x"]).input(CONTROLS).succeeds();
+    let shown = on_terminal(&room, 80, "--as bob read --raw", &PLAIN);
+    harmless("read --raw", &shown);
+    assert!(shown.contains("--raw > FILE") && !shown.contains("[2J"), "{shown}");
     assert_eq!(room.files("bob", "inbox").len(), 1);
 }

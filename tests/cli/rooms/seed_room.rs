@@ -28,7 +28,10 @@ fn the_room_tmp_is_where_the_functions_deliver() {
         AGENT_MAILBOX_ID=agent-7 mb_wait 0 && ls /tmp/agent-mailbox";
     let Some(ran) = in_own_tmp(&room, "the_room_tmp_is_where_the_functions_deliver", script) else { return };
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(ran.out, " greetings\nroom: tmp (/tmp/agent-mailbox)\nagent-7\nregistry.json\n", "{ran:?}");
+    assert_eq!(
+        ran.out, " greetings\nroom: tmp (/tmp/agent-mailbox)\nREADME.md\nagent-7\nregistry.json\n",
+        "{ran:?}"
+    );
 }
 
 #[test]

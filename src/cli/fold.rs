@@ -1,0 +1,138 @@
+//! Folding: a line is broken between words, where the terminal would break it within one. Colours take no columns.
+//!
+//! What goes on is indented: below the second column if the line has one (`NAME   what it is`), else a little. A word that
+//! is wider than the terminal is left to it. A line with a command stays one line for the shell that it is pasted into:
+//! it is filled with spaces up to the edge instead of being broken.
+
+use std::borrow::Cow;
+
+use unicode_width::UnicodeWidthChar;
+
+/// The line, in as many lines as it needs on a terminal of `width` columns.
+pub(super) fn fold(line: &str, width: usize) -> Cow<'_, str> {
+    if line.len() <= width || columns(line) <= width {
+        return Cow::Borrowed(line);
+    }
+    let text = line.trim_start_matches(' ');
+    let indent = line.len() - text.len();
+    let has_command = text.split(' ').any(|word| word == "postroom");
+    let hang = second_column(text).map_or(indent + 2, |at| indent + at);
+    let hang = if hang <= width / 2 { hang } else { (indent + 2).min(width / 2) };
+    let (mut out, mut used, mut is_begun) = (line[..indent].to_owned(), indent, false);
+    for (gap, word) in words(text) {
+        let (gap_columns, word_columns) = (gap.len(), columns(word));
+        if used + gap_columns + word_columns <= width || !is_begun {
+            out.push_str(gap);
+            used += gap_columns;
+        } else {
+            match has_command {
+                true => out.push_str(&" ".repeat(width.saturating_sub(used))),
+                false => out.push('\n'),
+            }
+            out.push_str(&" ".repeat(hang));
+            used = hang;
+        }
+        out.push_str(word);
+        (used, is_begun) = (used + word_columns, true);
+        if used > width {
+            used %= width;
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Text of several lines for reading. Lines that are code are left to the terminal: those that are indented, and those
+/// between ``` and ```.
+pub(super) fn fold_prose(text: &str, width: usize) -> String {
+    let mut is_code = false;
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (bare, end) = line.strip_suffix('\n').map_or((line, ""), |bare| (bare, "\n"));
+        let is_fence = bare.starts_with("```");
+        is_code ^= is_fence;
+        match is_code || is_fence || bare.starts_with(' ') {
+            true => out.push_str(bare),
+            false => out.push_str(&fold(bare, width)),
+        }
+        out.push_str(end);
+    }
+    out
+}
+
+/// The columns of a painted line.
+fn columns(line: &str) -> usize {
+    let mut chars = line.chars();
+    let mut count = 0;
+    while let Some(c) = chars.next() {
+        match c {
+            // Only this program's own colours are left in a line that is shown: ESC [ … m.
+            '\u{1b}' => drop(chars.by_ref().find(|c| *c == 'm')),
+            c => count += c.width().unwrap_or(0),
+        }
+    }
+    count
+}
+
+/// Where the second column of a line begins: behind its first gap of several spaces.
+fn second_column(text: &str) -> Option<usize> {
+    let gap = text.find("  ")?;
+    let rest = text[gap..].trim_start_matches(' ');
+    (!rest.is_empty()).then(|| columns(&text[..text.len() - rest.len()]))
+}
+
+/// Words, each with the spaces before it. A text in quotation marks is one word, as in a shell.
+fn words(text: &str) -> Vec<(&str, &str)> {
+    let mut words = vec![];
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word = rest.trim_start_matches(' ');
+        let gap = &rest[..rest.len() - word.len()];
+        let quoted = word.strip_prefix('\'').and_then(|inside| inside.find('\'')).map_or(0, |at| at + 2);
+        let end = word[quoted..].find(' ').map_or(word.len(), |at| quoted + at);
+        words.push((gap, &word[..end]));
+        rest = &word[end..];
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_broken_between_words() {
+        assert_eq!(fold("one two three", 13), "one two three");
+        assert_eq!(fold("one two three", 9), "one two\n  three");
+        assert_eq!(fold("  one two three", 9), "  one two\n    three");
+        assert_eq!(fold("\u{1b}[1mone\u{1b}[0m two three", 9), "\u{1b}[1mone\u{1b}[0m two\n  three");
+        assert_eq!(fold("陳陳 陳陳", 6), "陳陳\n  陳陳");
+    }
+
+    #[test]
+    fn a_second_column_stays_one() {
+        assert_eq!(fold("send  one two three", 14), "send  one two\n      three");
+        // There is no place for it.
+        assert_eq!(fold("a long name  one two", 14), "a long name\n  one two");
+    }
+
+    #[test]
+    fn a_long_word_is_left_to_the_terminal() {
+        assert_eq!(fold("at /a/rather/long/path now", 10), "at\n  /a/rather/long/path now");
+        assert_eq!(fold("/a/rather/long/path", 10), "/a/rather/long/path");
+    }
+
+    #[test]
+    fn a_command_can_still_be_pasted() {
+        assert_eq!(fold("try postroom send bob -m 'a b c'", 18), "try postroom send   bob -m 'a b c'");
+        assert!((10..40).all(|width| !fold("try postroom send bob -m 'a b c'", width).contains('\n')));
+        assert!((10..40).all(|width| fold("postroom send bob -m 'a b c'", width).ends_with("'a b c'")));
+    }
+
+    #[test]
+    fn code_is_left_to_the_terminal() {
+        let text = "one two three\n    one two three\n```\none two three\n```\none two three";
+        let folded = "one two\n  three\n    one two three\n```\none two three\n```\none two\n  three";
+        assert_eq!(fold_prose(text, 9), folded);
+        assert_eq!(fold_prose("a\n\nb\n", 9), "a\n\nb\n");
+    }
+}
