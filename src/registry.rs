@@ -24,6 +24,9 @@ use crate::mailbox::{self, Dir};
 use crate::message::liberal::UNKNOWN;
 use crate::name::{MailboxId, Name, fold, with_numbers};
 
+/// The field of an entry with its name before the last rename. Nobody is addressed by it.
+pub const WAS: &str = "was";
+
 pub const FILE: &str = "registry.json";
 pub use crate::mailbox::lock::ROOM as LOCK;
 const LIMIT: u64 = 64 * 1024 * 1024;
@@ -191,14 +194,17 @@ impl Registry {
             return vec![];
         }
         let wanted = fold(name);
+        let was_called = |e: &&Entry| e.text(WAS).is_some_and(|was| fold(was) == wanted);
         let mut near: Vec<(usize, &str)> = self
             .entries
             .iter()
             .flat_map(Entry::names)
             .map(|n| (strsim::osa_distance(&wanted, &fold(n)), n))
             .filter(|(distance, n)| *distance <= 2.max(n.chars().count() / 3) || fold(n).starts_with(&wanted))
+            .chain(self.entries.iter().filter(was_called).map(|e| (0, e.name.as_str())))
             .collect();
         near.sort();
+        near.dedup_by_key(|(_, name)| *name);
         near.into_iter().take(3).map(|(_, n)| n.to_owned()).collect()
     }
 

@@ -20,7 +20,7 @@ use crate::process::presets::Preset;
 use crate::surroundings::program_from;
 use crate::view;
 
-/// Show which agent works for which mailbox, and whether its program is installed
+/// Show the agents: for which mailbox, with which program
 #[derive(Debug, Args)]
 pub(super) struct Agents {}
 

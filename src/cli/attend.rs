@@ -19,7 +19,7 @@ use crate::span;
 use crate::view;
 use crate::wait::Watch;
 
-/// Wake idle sessions that only a push from outside can wake (Codex)
+/// Wake idle sessions that only a push can wake (Codex)
 ///
 /// Watches the mailboxes of such sessions. When mail has come that a session does not know of, it queues one fixed line
 /// for it: once for each message, at most 20 times an hour. A working session learns of mail through its hooks, so they

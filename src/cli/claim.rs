@@ -20,11 +20,11 @@ use crate::view::claim as view;
 /// [`post::LEASE`](crate::post::LEASE), as people write it.
 const DEFAULT_LEASE: &str = "30m";
 
-/// Take a message with a lease: only you can finish it until the lease ends
+/// Take a message to work on; others leave it to you meanwhile
 ///
-/// Many agents may claim from one mailbox: that is a work queue. Shows the message and its token; then
-/// `postroom done TOKEN`, `release TOKEN` or `fail TOKEN --reason TEXT`. When the lease ends first, the
-/// message is unread again and its attempt is counted. Nothing to take: exits 1.
+/// Until the lease ends, only you can finish it. Many agents may claim from one mailbox: that is a work queue. Shows the
+/// message and its token; then `postroom done TOKEN`, `release TOKEN` or `fail TOKEN --reason TEXT`. When the lease ends
+/// first, the message is unread again and its attempt is counted. Nothing to take: exits 1.
 #[derive(Debug, Args)]
 pub(super) struct Claim {
     /// The first digits of a message's id; default: the next message
@@ -92,7 +92,7 @@ impl Verb for Claim {
     }
 }
 
-/// Finish a claimed message; with a text, answer its sender first
+/// Finish a claimed message; with a text, answer it first
 #[derive(Debug, Args)]
 pub(super) struct Done {
     /// The token that `claim` showed
@@ -140,7 +140,9 @@ impl Verb for Release {
     }
 }
 
-/// Give up a claimed message: it becomes a dead letter, and its sender is notified
+/// Give up a claimed message and tell its sender
+///
+/// It becomes a dead letter: `postroom failed` shows it, and retries it.
 #[derive(Debug, Args)]
 pub(super) struct GiveUp {
     /// The token that `claim` showed

@@ -1,4 +1,4 @@
-//! `postroom compose`.
+//! `postroom tools compose`.
 
 use std::path::{Path, PathBuf};
 

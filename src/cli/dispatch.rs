@@ -73,10 +73,10 @@ impl Verb for Dispatch {
         let wanted = Wanted { watch, limit, parallel, progress: progress.wanted, followed: false };
         let mut runs: Vec<Run> = vec![];
         let starter = supervisor_starter(&context.root);
-        let start = |agent: &Agent, file: &str| {
+        let start = |agent: &Agent, id: &MailboxId, file: &str| {
             // Until a run begins, a signal ends this process as usual, and a poll without mail needs only one thread.
             attend();
-            starter(agent, file)
+            starter(agent, id, file)
         };
         let live = self.watch || context.output.json;
         let (mut failed, mut carried, mut ended) = (false, false, 0);
@@ -121,10 +121,12 @@ impl Verb for Dispatch {
 }
 
 /// Returns a function that starts the supervisor of a message.
-pub(super) fn supervisor_starter(root: &Path) -> impl Fn(&Agent, &str) -> std::io::Result<Child> + use<> {
+pub(super) fn supervisor_starter(
+    root: &Path,
+) -> impl Fn(&Agent, &MailboxId, &str) -> std::io::Result<Child> + use<> {
     let root = root.to_owned();
-    move |agent, file| {
-        let mut command = detached(&root, &["--json", "supervise", "--", &agent.name, file])?;
+    move |agent, id, file| {
+        let mut command = detached(&root, &["--json", "supervise", "--", &agent.name, id.as_str(), file])?;
         command.stdout(Stdio::piped()).spawn()
     }
 }
@@ -280,22 +282,26 @@ pub(super) fn show(output: &mut Output, run: &Run) {
 #[derive(Debug, Args)]
 pub(super) struct Supervise {
     agent: String,
+    #[arg(value_parser = MailboxId::parse)]
+    mailbox: MailboxId,
     file: String,
 }
 
 impl Verb for Supervise {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
-        let staff = staff::gather_some(post, |name| name == self.agent)?;
-        let found = staff.agents.into_iter().find(|(agent, _)| agent.name == self.agent);
-        let Some((mut agent, Some(id))) = found else {
+        // It may have been renamed since the dispatcher began: a table has the old name, a pattern gives the new one.
+        let now = post.name_of(self.mailbox.as_str());
+        let mut staff = staff::gather_some(post, |name| name == self.agent || name == now)?;
+        staff.agents.sort_by_key(|(agent, _)| agent.name != self.agent);
+        let Some((mut agent, _)) = staff.agents.into_iter().next() else {
             let why = match left_out(&staff.untrusted).pop() {
                 Some((what, command)) => format!("{what}: {command}"),
                 None => "it is not configured any more, or has no mailbox".to_owned(),
             };
             return Err(Fail::unknown(why, "postroom agents lists them"));
         };
-        let me = post.other(&id)?;
+        let me = post.other(&self.mailbox)?;
         equip(&ThisProcess, &context.root, &mut agent, &me);
         // The starter may be stopped or gone; the run must not wait until it reads.
         let _ = rustix::fs::fcntl_setfl(std::io::stdout(), rustix::fs::OFlags::NONBLOCK);

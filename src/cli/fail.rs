@@ -1,10 +1,14 @@
 //! Failure: turns an error into text, hints and an exit code.
 
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
+use clap::error::ContextKind;
+
 use super::context::Context;
 use super::output::{Output, note};
+use super::{FirstWord, verbs};
 use crate::message::visible;
 use crate::post::{self, Failure};
 use crate::staff;
@@ -111,17 +115,29 @@ pub(super) fn usage(message: &str, hints: &[String], json: bool) -> ExitCode {
     say(Failure::Usage, message, hints, json)
 }
 
-/// An error of the parser. Its own text is good, and ends with what to type next.
-pub(super) fn from_clap(e: &clap::Error, json: bool) -> ExitCode {
+/// An error of the parser: its first sentence, what it thinks was meant, and where the right form is explained.
+pub(super) fn from_clap(e: &clap::Error, verb: &str, arguments: &[OsString], json: bool) -> ExitCode {
     let text = e.render().to_string();
-    if json {
-        let mut lines = text.lines().map(str::trim);
-        let said: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
-        let hints: Vec<String> = lines.filter(|line| !line.is_empty()).map(str::to_owned).collect();
-        return say(Failure::Usage, said.join(" ").trim_start_matches("error: "), &hints, true);
-    }
-    note(visible::text(text.trim_end()).trim_end());
-    exit(Failure::Usage)
+    let said: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    let said = said.join(" ");
+    let is_meant = |kind| {
+        matches!(
+            kind,
+            ContextKind::SuggestedArg | ContextKind::SuggestedValue | ContextKind::SuggestedSubcommand
+        )
+    };
+    let meant = e.context().find(|(kind, _)| is_meant(*kind));
+    // The sub-verb is behind the options that every verb has.
+    let inner = match super::find_verb(arguments) {
+        FirstWord::Verb(at) => &arguments[at..],
+        FirstWord::Version | FirstWord::Nothing => &[],
+    };
+    let words = inner.iter().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = std::iter::once(verb.to_owned()).chain(words).collect();
+    let meant = meant.map(|(_, words)| format!("did you mean `{words}`?"));
+    let help = verbs::named(&words).ok().map(|(_, name)| name.replacen("postroom", "postroom help", 1));
+    let hints: Vec<String> = meant.into_iter().chain(help).collect();
+    usage(said.trim_start_matches("error: "), &hints, json)
 }
 
 fn say(code: Failure, message: &str, hints: &[String], json: bool) -> ExitCode {

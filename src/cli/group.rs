@@ -8,7 +8,9 @@ use super::fail::Fail;
 use crate::message::visible;
 use crate::view;
 
-/// Named sets of mailboxes: `send @reviewers`; `@all` is everyone
+/// Make groups of mailboxes: `send @reviewers`
+///
+/// A group may contain others. `@all` is everyone, and always there.
 #[derive(Debug, Args)]
 pub(super) struct Group {
     #[command(subcommand)]

@@ -44,10 +44,10 @@ pub(super) struct Hook {
 
 /// The table row of this verb, which ends in its own way.
 pub(super) const ENTRY: Entry =
-    Entry { name: "hook", group: Group::Hidden, command: super::command::<Hook>, run };
+    Entry { name: "hook", group: Group::Hidden, is_common: false, command: super::command::<Hook>, run };
 
 fn run(entry: &Entry, arguments: Vec<OsString>) -> ExitCode {
-    let (hook, globals) = match super::parsed::<Hook>((entry.command)(), entry.name, arguments) {
+    let (hook, globals) = match super::parsed::<Hook>((entry.command)(), entry.name, &arguments) {
         Ok(parsed) => parsed,
         Err(e) if e.use_stderr() => return quietly(&e.to_string()),
         Err(e) => return super::show(&e.render().to_string()),

@@ -23,7 +23,7 @@ use crate::post::{self, Error, Failure, Post};
 use crate::surroundings::{home, project_dir, state};
 use crate::view::install as view;
 
-/// Give an agent program its skill, hooks, MCP server and permissions
+/// Give an agent program its skill, hooks and MCP server
 ///
 /// Settings keep their comments and their form; replaced text is kept, and `uninstall` puts it back. Then the program
 /// itself is asked what it sees. --check only looks, at all programs if none is named, and exits 1 if one is not as it

@@ -1,32 +1,28 @@
-//! `postroom man`.
+//! `postroom tools man`.
 
 use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::{Verb, verbs};
+use super::{Verb, no_such_verb, verbs};
 use crate::post::Failure;
 
 /// Print the man page of postroom or of one command
 #[derive(Debug, Args)]
 pub(super) struct Man {
-    /// A command; default: postroom itself
-    command: Option<String>,
+    /// A command, such as `send` or `workflow run`; default: postroom itself
+    command: Vec<String>,
 }
 
 impl Verb for Man {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let command = match &self.command {
+        let command = match self.command.first() {
             None => verbs::tree(),
-            Some(name) => match verbs::find(name) {
-                Some(entry) => (entry.command)()
-                    .display_name(format!("postroom-{name}"))
-                    .bin_name(format!("postroom {name}")),
-                None => {
-                    let why = format!("there is no command `{name}`");
-                    return Err(Fail::Told(Failure::Usage, why, verbs::nearest(name)));
-                }
-            },
+            Some(first) => {
+                let unknown = |hints| Fail::Told(Failure::Usage, no_such_verb(first), hints);
+                let (command, name) = verbs::named(&self.command).map_err(unknown)?;
+                command.display_name(name.replace(' ', "-")).bin_name(name)
+            }
         };
         let mut page = vec![];
         clap_mangen::Man::new(command).render(&mut page).map_err(Fail::Output)?;

@@ -1,4 +1,4 @@
-//! `postroom mb`: called by the functions of `shell-init`. Results and exit codes are those of the seed.
+//! `postroom mb`: called by the functions of `tools shell-init`. Results and exit codes are those of the seed.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::post::{Awaited, Error, Failure, Filter, Letter, Outcome, Post};
 use crate::random;
 use crate::room::{self, Room};
 
-/// Called by the mb_* functions of `shell-init`
+/// Called by the mb_* functions of `tools shell-init`
 #[derive(Debug, Args)]
 pub(super) struct Mb {
     #[command(subcommand)]

@@ -19,7 +19,7 @@ use crate::view::answer::Listening;
 const FOLDER: &str = "mcp";
 const TOKEN: &str = "token";
 
-/// Serve the room to an agent program that speaks the Model Context Protocol
+/// Serve the room over the Model Context Protocol
 ///
 /// Uses standard input and output, until the input ends: an agent program starts this itself. With --http it listens on
 /// loopback for the room that --room names, and serves clients that have the token; its first line says where, the

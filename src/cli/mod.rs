@@ -12,6 +12,7 @@ mod ask;
 mod attend;
 mod check;
 mod claim;
+mod complete;
 mod completions;
 mod compose;
 mod context;
@@ -41,6 +42,7 @@ mod prune;
 mod read;
 #[cfg(all(test, feature = "mcp"))]
 mod reference;
+mod rename;
 mod reply;
 mod rooms;
 mod scene;
@@ -59,6 +61,7 @@ mod takeover;
 mod terminal;
 mod text;
 mod thread;
+mod tools;
 mod trace;
 mod tree;
 mod tree_shared;
@@ -139,7 +142,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
             }
             match verbs::find(&name) {
                 Some(entry) => (entry.run)(entry, arguments),
-                None => no_such_verb(&name, json),
+                None => fail::usage(&no_such_verb(&name), &verbs::nearest(&name), json),
             }
         }
         FirstWord::Version if arguments.iter().any(|a| a == "--verbose") => show(&version::verbose()),
@@ -172,22 +175,22 @@ fn find_verb(arguments: &[OsString]) -> FirstWord {
 
 fn help(rest: &[OsString], json: bool) -> ExitCode {
     let FirstWord::Verb(at) = find_verb(rest) else { return show(&verbs::overview()) };
-    let name = rest[at].to_string_lossy();
-    match verbs::find(&name) {
-        Some(entry) => {
-            show(&compact((entry.command)()).bin_name(format!("postroom {name}")).render_help().to_string())
-        }
-        None => no_such_verb(&name, json),
+    let words: Vec<String> = rest[at..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    if words[0] == "all" {
+        return show(&verbs::everything());
+    }
+    match verbs::named(&words) {
+        Ok((command, name)) => show(&compact(command).bin_name(name).render_help().to_string()),
+        Err(hints) => fail::usage(&no_such_verb(&words[0]), &hints, json),
     }
 }
 
-fn no_such_verb(name: &str, json: bool) -> ExitCode {
-    let why = format!("there is no command `{}`", crate::message::visible::clip(name, 40));
-    fail::usage(&why, &verbs::nearest(name), json)
+fn no_such_verb(name: &str) -> String {
+    format!("there is no command `{}`", crate::message::visible::clip(name, 40))
 }
 
 /// Parses the arguments of one verb.
-fn parsed<V: Args>(command: Command, name: &str, rest: Vec<OsString>) -> Result<(V, Globals), clap::Error> {
+fn parsed<V: Args>(command: Command, name: &str, rest: &[OsString]) -> Result<(V, Globals), clap::Error> {
     let matches = command.bin_name(format!("postroom {name}")).try_get_matches_from(rest)?;
     Ok((V::from_arg_matches(&matches)?, Globals::from_arg_matches(&matches)?))
 }
@@ -195,9 +198,9 @@ fn parsed<V: Args>(command: Command, name: &str, rest: Vec<OsString>) -> Result<
 /// The generic function behind every entry of the table of verbs.
 fn run_verb<V: Verb>(entry: &verbs::Entry, arguments: Vec<OsString>) -> ExitCode {
     let json = arguments.iter().any(|a| a == "--json");
-    let (verb, globals) = match parsed::<V>(compact(command::<V>()), entry.name, arguments) {
+    let (verb, globals) = match parsed::<V>(compact(command::<V>()), entry.name, &arguments) {
         Ok(parsed) => parsed,
-        Err(e) if e.use_stderr() => return fail::from_clap(&e, json),
+        Err(e) if e.use_stderr() => return fail::from_clap(&e, entry.name, &arguments, json),
         Err(e) => return show(&e.render().to_string()),
     };
     let mut context = Context::new(&globals);

@@ -46,7 +46,7 @@ pub(super) struct Prune {
     yes: bool,
 }
 
-/// Bring back what a prune removed; without an ID, list what can be brought back
+/// Bring back what a prune removed; without an ID, list it
 #[derive(Debug, Args)]
 pub(super) struct Undo {
     /// The id that `prune` printed

@@ -8,9 +8,9 @@ use super::{compact, verbs};
 
 const OPENING: &str = "# Verbs
 
-For people and agents who look up what a command takes. This page is what `postroom --help` and `postroom help VERB`
-print; tests make it from the table of verbs, so do not edit it (`VERBS=write cargo nextest run verbs` writes it
-anew). Exit codes are in [exit-codes.md](exit-codes.md), documents of `--json` in [json.md](json.md).
+For people and agents who look up what a command takes. This page is what `postroom --help`, `postroom help all`
+and `postroom help VERB` print; tests make it from the table of verbs, so do not edit it (`VERBS=write cargo nextest run
+verbs` writes it anew). Exit codes are in [exit-codes.md](exit-codes.md), documents of `--json` in [json.md](json.md).
 
 ";
 
@@ -44,7 +44,8 @@ fn page() -> String {
     let mut shown: Vec<_> = verbs::VERBS.iter().filter(|e| e.group != verbs::Group::Hidden).collect();
     shown.sort_by_key(|entry| entry.name);
     let (_, everywhere) = help((shown[0].command)(), shown[0].name);
-    let mut page = format!("{OPENING}{}\n## Everywhere\n{}", block(&verbs::overview()), block(&everywhere));
+    let [first, all] = [verbs::overview(), verbs::everything()].map(|text| block(&text));
+    let mut page = format!("{OPENING}{first}\n## All\n{all}\n## Everywhere\n{}", block(&everywhere));
     for entry in shown {
         add(&mut page, &(entry.command)(), entry.name);
     }

@@ -19,7 +19,7 @@ use crate::rooms::{Link, Rooms};
 use crate::surroundings;
 use crate::view::rooms as view;
 
-/// Show your rooms: their repositories, what waits in them, what runs
+/// Show your rooms, and what waits and runs in them
 ///
 /// A git repository has its own room, shared by its worktrees and submodules; everything else is in the room `main`.
 #[derive(Debug, Args)]

@@ -14,10 +14,10 @@ use crate::post::{self, NewMailbox, Why};
 use crate::surroundings::whole_path;
 use crate::view;
 
-/// Make your mailbox and claim its name
+/// Make your mailbox and give it a name
 ///
 /// Without NAME it takes a free given name. The mailbox is bound to the agent's session or to this terminal, so that
-/// later commands need no --as. Claiming your own name again is success; a taken name exits 4. Mail goes between all
+/// later commands need no --as. Taking your own name again is success; a taken name exits 4. Mail goes between all
 /// kinds of mailboxes; --workspace and --tree make those of other protocols.
 #[derive(Debug, Args)]
 pub(super) struct Setup {

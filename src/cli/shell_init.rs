@@ -1,4 +1,4 @@
-//! `postroom shell-init`: the shell interface of the seed, on this binary.
+//! `postroom tools shell-init`: the shell interface of the seed, on this binary.
 
 use clap::{Args, ValueEnum};
 
@@ -6,7 +6,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 
-/// Print the mb_* shell functions: eval "$(postroom shell-init bash)"
+/// Print the mb_* shell functions: eval "$(postroom tools shell-init bash)"
 #[derive(Debug, Args)]
 pub(super) struct ShellInit {
     shell: Shell,

@@ -14,7 +14,7 @@ use crate::post::{Figures, Post, STEPS, quantile};
 use crate::span;
 use crate::view;
 
-/// Show how much mail there was, how long it waited and how long it was worked on
+/// Show how much mail there was and how long it took
 ///
 /// Computed from the journal. Waiting is from queued to shown or claimed, work from claimed to done.
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ use crate::message::visible;
 use crate::post::{Chain, Failure, TreeStatus, clean_up, tree_status};
 use crate::view::tree as view;
 
-/// Show a .claude tree, archive finished chains, read and change its shared files
+/// Show a .claude tree, clean it up, change its shared files
 #[derive(Debug, Args)]
 pub(super) struct Tree {
     #[command(subcommand)]

@@ -1,4 +1,5 @@
-//! The table of verbs: dispatch, help, completions and man pages all come from it, so none can differ from another.
+//! The table of verbs: dispatch, help, completions, man pages and docs/reference/verbs.md all come from it, so none can
+//! differ from another. The first page of the help shows what most people need; `postroom help all` shows every verb.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -11,145 +12,187 @@ use super::{Verb, run_verb};
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) group: Group,
+    /// Whether the first page of the help shows it.
+    pub(super) is_common: bool,
     pub(super) command: fn() -> Command,
     pub(super) run: fn(&Entry, Vec<OsString>) -> ExitCode,
 }
 
-/// The place of a verb in the overview.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What one wants to do with a verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
-    Mail,
-    Who,
-    Queue,
-    People,
+    Start,
+    Write,
+    Read,
+    Work,
     Agents,
-    Home,
     Look,
-    Tools,
+    Manage,
     /// Not shown: called by other programs.
     Hidden,
 }
 
-const fn entry<V: Verb>(name: &'static str, group: Group) -> Entry {
-    Entry { name, group, command: super::command::<V>, run: run_verb::<V> }
+const fn common<V: Verb>(name: &'static str, group: Group) -> Entry {
+    Entry { is_common: true, ..rare::<V>(name, group) }
+}
+
+const fn rare<V: Verb>(name: &'static str, group: Group) -> Entry {
+    Entry { name, group, is_common: false, command: super::command::<V>, run: run_verb::<V> }
 }
 
 pub(super) const VERBS: &[Entry] = &[
-    entry::<super::setup::Setup>("setup", Group::Who),
-    entry::<super::whoami::Whoami>("whoami", Group::Who),
-    entry::<super::names::Names>("names", Group::Who),
-    entry::<super::adopt::Adopt>("adopt", Group::People),
-    entry::<super::group::Group>("group", Group::People),
-    entry::<super::takeover::Takeover>("takeover", Group::People),
-    entry::<super::prune::Prune>("prune", Group::People),
-    entry::<super::prune::Undo>("undo", Group::People),
-    entry::<super::rooms::RoomsOf>("rooms", Group::People),
-    entry::<super::send::Send>("send", Group::Mail),
-    entry::<super::check::Check>("check", Group::Mail),
-    entry::<super::read::Read>("read", Group::Mail),
-    entry::<super::reply::Reply>("reply", Group::Mail),
-    entry::<super::wait::Wait>("wait", Group::Mail),
-    entry::<super::ask::Ask>("ask", Group::Mail),
-    entry::<super::archive::Archive>("archive", Group::Mail),
-    entry::<super::archive::Unarchive>("unarchive", Group::Mail),
-    entry::<super::claim::Claim>("claim", Group::Queue),
-    entry::<super::claim::Done>("done", Group::Queue),
-    entry::<super::claim::Release>("release", Group::Queue),
-    entry::<super::claim::GiveUp>("fail", Group::Queue),
-    entry::<super::failed::Failed>("failed", Group::Queue),
-    entry::<super::tree::Tree>("tree", Group::Queue),
-    entry::<super::dispatch::Dispatch>("dispatch", Group::Agents),
-    entry::<super::workflow::Workflow>("workflow", Group::Agents),
-    entry::<super::agents::Agents>("agents", Group::Agents),
-    entry::<super::agents::RunsOf>("runs", Group::Agents),
-    entry::<super::trust::Trust>("trust", Group::Agents),
-    entry::<super::approve::Approve>("approve", Group::Agents),
-    entry::<super::approve::Reject>("reject", Group::Agents),
+    common::<super::setup::Setup>("setup", Group::Start),
+    common::<super::names::Names>("names", Group::Start),
+    common::<super::install::Install>("install", Group::Start),
+    rare::<super::install::Uninstall>("uninstall", Group::Start),
+    rare::<super::whoami::Whoami>("whoami", Group::Start),
+    rare::<super::takeover::Takeover>("takeover", Group::Start),
+    rare::<super::demo::Demo>("demo", Group::Start),
+    common::<super::send::Send>("send", Group::Write),
+    common::<super::reply::Reply>("reply", Group::Write),
+    common::<super::ask::Ask>("ask", Group::Write),
+    common::<super::check::Check>("check", Group::Read),
+    common::<super::read::Read>("read", Group::Read),
+    common::<super::wait::Wait>("wait", Group::Read),
+    rare::<super::search::Search>("search", Group::Read),
+    rare::<super::archive::Archive>("archive", Group::Read),
+    rare::<super::archive::Unarchive>("unarchive", Group::Read),
+    common::<super::claim::Claim>("claim", Group::Work),
+    common::<super::claim::Done>("done", Group::Work),
+    common::<super::claim::GiveUp>("fail", Group::Work),
+    common::<super::failed::Failed>("failed", Group::Work),
+    rare::<super::claim::Release>("release", Group::Work),
+    rare::<super::spawn::Handback>("handback", Group::Work),
+    rare::<super::tree::Tree>("tree", Group::Work),
+    common::<super::dispatch::Dispatch>("dispatch", Group::Agents),
+    common::<super::workflow::Workflow>("workflow", Group::Agents),
+    common::<super::agents::Agents>("agents", Group::Agents),
+    common::<super::agents::RunsOf>("runs", Group::Agents),
+    common::<super::trust::Trust>("trust", Group::Agents),
+    rare::<super::approve::Approve>("approve", Group::Agents),
+    rare::<super::approve::Reject>("reject", Group::Agents),
+    rare::<super::spawn::Spawn>("spawn", Group::Agents),
+    rare::<super::attend::Attend>("attend", Group::Agents),
     #[cfg(feature = "mcp")]
-    entry::<super::mcp::Mcp>("mcp", Group::Home),
-    entry::<super::install::Install>("install", Group::Home),
-    entry::<super::install::Uninstall>("uninstall", Group::Home),
-    entry::<super::attend::Attend>("attend", Group::Home),
-    entry::<super::spawn::Spawn>("spawn", Group::Home),
-    entry::<super::spawn::Handback>("handback", Group::Home),
-    entry::<super::trace::Trace>("trace", Group::Look),
-    entry::<super::thread::Thread>("thread", Group::Look),
-    entry::<super::thread::Sent>("sent", Group::Look),
-    entry::<super::search::Search>("search", Group::Look),
-    entry::<super::stats::Stats>("stats", Group::Look),
-    entry::<super::log::Log>("log", Group::Look),
-    entry::<super::doctor::Doctor>("doctor", Group::Look),
-    entry::<super::compose::Compose>("compose", Group::Tools),
-    entry::<super::verify::Verify>("verify", Group::Tools),
-    entry::<super::demo::Demo>("demo", Group::Tools),
-    entry::<super::shell_init::ShellInit>("shell-init", Group::Tools),
-    entry::<super::completions::Completions>("completions", Group::Tools),
-    entry::<super::man::Man>("man", Group::Tools),
-    entry::<super::mb::Mb>("mb", Group::Hidden),
+    rare::<super::mcp::Mcp>("mcp", Group::Agents),
+    common::<super::trace::Trace>("trace", Group::Look),
+    common::<super::doctor::Doctor>("doctor", Group::Look),
+    rare::<super::thread::Thread>("thread", Group::Look),
+    rare::<super::thread::Sent>("sent", Group::Look),
+    rare::<super::log::Log>("log", Group::Look),
+    rare::<super::stats::Stats>("stats", Group::Look),
+    rare::<super::rename::Rename>("rename", Group::Manage),
+    rare::<super::group::Group>("group", Group::Manage),
+    rare::<super::rooms::RoomsOf>("rooms", Group::Manage),
+    rare::<super::adopt::Adopt>("adopt", Group::Manage),
+    rare::<super::prune::Prune>("prune", Group::Manage),
+    rare::<super::prune::Undo>("undo", Group::Manage),
+    rare::<super::tools::Tools>("tools", Group::Manage),
+    rare::<super::complete::Complete>("complete", Group::Hidden),
+    rare::<super::mb::Mb>("mb", Group::Hidden),
     super::hook::ENTRY,
-    entry::<super::dispatch::Supervise>("supervise", Group::Hidden),
-    entry::<super::workflow::WorkflowGate>("workflow-gate", Group::Hidden),
+    rare::<super::dispatch::Supervise>("supervise", Group::Hidden),
+    rare::<super::workflow::WorkflowGate>("workflow-gate", Group::Hidden),
+];
+
+/// Words that people try first, and the commands that do it.
+const GUESSES: &[(&[&str], &[&str])] = &[
+    (&["inbox", "mail", "list", "ls", "unread"], &["check", "names"]),
+    (&["get", "show", "cat", "open", "view"], &["read"]),
+    (&["msg", "message", "write", "post", "mailto"], &["send NAME -m TEXT"]),
+    (&["rm", "delete", "remove", "del"], &["archive ID", "prune NAME"]),
+    (&["who", "users", "contacts"], &["names", "whoami"]),
+    (&["mv", "move"], &["rename OLD NEW"]),
+    (&["new", "register", "login", "init", "join", "create", "add"], &["setup NAME"]),
+    (&["status", "stat", "info"], &["check", "agents", "rooms"]),
+    (&["ps", "jobs", "top"], &["runs", "agents"]),
+    (&["history", "logs", "events", "tail"], &["log"]),
+    (&["outbox"], &["sent"]),
+    (&["grep", "find"], &["search TEXT"]),
+    (&["version"], &["--version"]),
+    (&["config", "settings"], &["rooms", "agents"]),
+    (&["completions", "completion"], &["tools completions bash"]),
+    (&["man"], &["tools man"]),
+    (&["compose", "verify", "shell-init"], &["help tools"]),
 ];
 
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
     VERBS.iter().find(|e| e.name == name)
 }
 
-/// Verbs that a mistyped one may mean.
+/// The verbs that people and agents type.
+pub(super) fn shown() -> impl Iterator<Item = &'static Entry> {
+    VERBS.iter().filter(|e| e.group != Group::Hidden)
+}
+
+/// The command that words name, such as `workflow run`, and how it is called. Words behind it are left alone.
+pub(super) fn named(words: &[String]) -> Result<(Command, String), Vec<String>> {
+    let first = words.first().map(String::as_str).unwrap_or_default();
+    let entry = find(first).ok_or_else(|| nearest(first))?;
+    let mut name = format!("postroom {first}");
+    let mut command = (entry.command)().bin_name(&name);
+    command.build();
+    for word in &words[1..] {
+        let Some(inner) = command.find_subcommand(word).cloned() else { break };
+        (command, name) = (inner, format!("{name} {word}"));
+    }
+    Ok((command, name))
+}
+
+/// Commands that a mistyped verb may mean, ready to paste.
 pub(super) fn nearest(name: &str) -> Vec<String> {
-    let mut near: Vec<(usize, &str)> = VERBS
-        .iter()
-        .filter(|e| e.group != Group::Hidden && name.len() < 64)
+    let guessed = GUESSES.iter().find(|(guesses, _)| guesses.contains(&name));
+    let mut near: Vec<(usize, &str)> = shown()
+        .filter(|_| guessed.is_none() && name.len() < 64)
         .map(|e| (strsim::osa_distance(name, e.name), e.name))
         .filter(|(distance, _)| *distance <= 2)
         .collect();
     near.sort();
-    near.into_iter()
-        .map(|(_, name)| format!("did you mean `postroom {name}`?"))
-        .chain(["postroom --help lists the commands".to_owned()])
-        .collect()
+    let guessed = guessed.map(|(_, verbs)| *verbs).unwrap_or_default();
+    let verbs = guessed.iter().copied().chain(near.into_iter().map(|(_, name)| name));
+    verbs.chain(["help all"]).map(|verb| format!("postroom {verb}")).collect()
 }
 
 /// The whole tree, for completions and man pages.
 pub(super) fn tree() -> Command {
-    let verbs = VERBS.iter().filter(|e| e.group != Group::Hidden).map(|e| (e.command)().name(e.name));
     Command::new("postroom")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Mail for coding agents, on plain files")
         .subcommand_required(true)
-        .subcommands(verbs)
+        .subcommands(shown().map(|e| (e.command)().name(e.name)))
 }
 
-/// The text of `postroom --help`: one screen. The verbs that every agent needs have a line each; the rest is named, and
-/// `postroom help COMMAND` explains it.
+/// The text of `postroom --help`: one screen.
 pub(super) fn overview() -> String {
-    let mut text = String::from(
-        "Mail for coding agents, on plain files.\n\n\
-         Start:  postroom setup NAME     then send, check, read, reply, wait.\n\
-         Usage:  postroom COMMAND [ARGUMENTS]     postroom help COMMAND tells more\n\nMail:\n",
-    );
-    for entry in VERBS.iter().filter(|e| e.group == Group::Mail || e.group == Group::Who) {
-        let about = (entry.command)().get_about().map(ToString::to_string).unwrap_or_default();
-        text.push_str(&format!("  {:<12} {about}\n", entry.name));
-    }
-    text.push_str("\nMore:\n");
-    for (group, title) in [
-        (Group::Queue, "work queues"),
-        (Group::People, "people"),
-        (Group::Agents, "agents"),
-        (Group::Home, "at home"),
-        (Group::Look, "look"),
-        (Group::Tools, "tools"),
-    ] {
-        let names: Vec<&str> = VERBS.iter().filter(|e| e.group == group).map(|e| e.name).collect();
-        text.push_str(&format!("  {title:<12} {}\n", names.join(", ")));
-    }
-    text.push_str(
-        "\nEverywhere: --as NAME  --root DIR  --room NAME  --json  --quiet\n\
-         A message is named by the first digits of its id. A text is given by -m, --file or standard input:\n  \
+    format!(
+        "Mail for coding agents, on plain files. Begin with: postroom setup NAME\n{}\n\
+         postroom help COMMAND explains one; postroom help all shows the others.\n",
+        lines(|entry| entry.is_common)
+    )
+}
+
+/// The text of `postroom help all`.
+pub(super) fn everything() -> String {
+    format!(
+        "Usage: postroom COMMAND [ARGUMENTS]\n\n{}\n\
+         Everywhere: --as NAME  --root DIR  --room NAME  --json  --quiet\n\
+         A message is named by the first digits of its id. A text is given by -m, --file\n\
+         or standard input:\n  \
          postroom send bob -s 'parser review' <<'EOF'\n  The parser is done. Please review src/parse.rs.\n  EOF\n\
-         Exit: 0 done, 1 nothing there or timed out, 2 usage, 3 no such name or message, 4 refused,\n      \
-         5 not done (try again), 6 delivered but not proven durable.\n",
-    );
+         Exit: 0 done, 1 nothing there or timed out, 2 usage, 3 no such name or message,\n      \
+         4 refused, 5 not done (try again), 6 delivered but not proven durable.\n",
+        lines(|_| true)
+    )
+}
+
+/// A line for each wanted verb, each group behind its title.
+fn lines(wanted: impl Fn(&Entry) -> bool) -> String {
+    let (mut text, mut last) = (String::new(), None);
+    for entry in shown().filter(|entry| wanted(entry)) {
+        let title = if last == Some(entry.group) { String::new() } else { format!("{:?}", entry.group) };
+        let about = (entry.command)().get_about().map(ToString::to_string).unwrap_or_default();
+        text.push_str(&format!("{title:<8}{:<10} {about}\n", entry.name));
+        last = Some(entry.group);
+    }
     text
 }

@@ -1,4 +1,4 @@
-//! `postroom verify`.
+//! `postroom tools verify`.
 
 use std::path::{Path, PathBuf};
 

@@ -140,7 +140,7 @@ impl<'a> Dispatcher<'a> {
     pub fn run<B: Background>(
         &self,
         wanted: &Wanted,
-        start: impl Fn(&Agent, &str) -> std::io::Result<Child>,
+        start: impl Fn(&Agent, &MailboxId, &str) -> std::io::Result<Child>,
         mut background: B,
         mut tell: impl FnMut(Event<'_, B::News>),
     ) -> Result<usize> {
@@ -190,7 +190,7 @@ impl<'a> Dispatcher<'a> {
         waiting: &[Key],
         shift: &mut InFlight<'_>,
         now: Duration,
-        start: &impl Fn(&Agent, &str) -> std::io::Result<Child>,
+        start: &impl Fn(&Agent, &MailboxId, &str) -> std::io::Result<Child>,
         tell: &mut impl FnMut(Event<'_, N>),
     ) {
         let mut full: HashMap<&str, bool> = HashMap::new();
@@ -204,7 +204,7 @@ impl<'a> Dispatcher<'a> {
             {
                 continue;
             }
-            match start(agent, &key.1) {
+            match start(agent, id, &key.1) {
                 Ok(child) => {
                     self.attend(key.clone(), child);
                     tell(Event::Started { agent: &key.0, file: &key.1, waiting: waiting.len() });

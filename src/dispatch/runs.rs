@@ -126,6 +126,11 @@ impl Runs {
         Ok(Self { dir: room.root().create_dir_synced(FOLDER)? })
     }
 
+    /// Opens the records for reading. `None` if this room never had a run.
+    pub fn existing(room: &Room) -> Result<Option<Self>> {
+        Ok(room.root().sub_if_any(FOLDER)?.map(|dir| Self { dir }))
+    }
+
     /// Begins a run: its directory, and the lock that shows that its supervisor is alive.
     pub fn begin(&self, now: Timestamp) -> Result<Open> {
         let open = self.dir.create_dir_synced("open")?;

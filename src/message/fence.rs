@@ -92,7 +92,7 @@ fn head(facts: &ShownMessage<'_>) -> String {
         let _ = writeln!(out, "{key}: {}", visible::line(value));
     };
     line("message", envelope.id.as_str());
-    line("from", &format!("{} (claimed, same user)", facts.sender));
+    line("from", &format!("{} (unverified)", facts.sender));
     line("subject", &envelope.subject);
     line("time", &facts.time.to_string());
     if let Some(id) = &envelope.reply_to {
@@ -171,7 +171,7 @@ mod tests {
     fn the_form() {
         assert_eq!(
             shown("hi", "text\n", "00000000000000aa"),
-            "message: 3f2a9c1d\nfrom: bob (claimed, same user)\nsubject: hi\ntime: 1970-01-01T00:00:00Z\n\
+            "message: 3f2a9c1d\nfrom: bob (unverified)\nsubject: hi\ntime: 1970-01-01T00:00:00Z\n\
              to answer: postroom reply 3f2a9c1d\n[00000000000000aa body: 5 bytes]\ntext\n[00000000000000aa end]\n"
         );
     }

@@ -112,6 +112,8 @@ pub enum Error {
     BadValue { field: &'static str, why: BadValue },
     #[error("the name `{name}` is taken")]
     Taken { name: String, suggestions: Vec<String> },
+    #[error("the name `user` is that of the person's mailbox and stays with it")]
+    PersonsName,
     #[error("`{name}` already is the name of this mailbox's owner, not `{wanted}`")]
     AlreadyNamed { name: String, wanted: String },
     #[error("a message with the id {id} and other contents was sent before: {path}")]
@@ -230,6 +232,7 @@ impl Error {
             | Self::BadName { .. }
             | Self::BadValue { .. }
             | Self::Taken { .. }
+            | Self::PersonsName
             | Self::AlreadyNamed { .. }
             | Self::IdTaken { .. }
             | Self::Answered { .. }

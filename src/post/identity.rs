@@ -167,7 +167,7 @@ impl Post {
         self.resolve_or_adopt(name)?.ok_or_else(|| self.unknown(name))
     }
 
-    fn unknown(&self, name: &str) -> Error {
+    pub(super) fn unknown(&self, name: &str) -> Error {
         if let (Err(why), Err(_)) = (Name::parse(name), MailboxId::parse(name)) {
             return Error::BadName { what: "the name", text: name.to_owned(), why };
         }

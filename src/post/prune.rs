@@ -247,6 +247,10 @@ impl Post {
         editing.registry.entries = staying;
         let going = Registry { entries: going, strange: vec![] };
         if !going.entries.is_empty() {
+            // It was renamed since the plan: nobody agreed to remove a mailbox of that name.
+            if name != id.as_str() && !going.entries.iter().any(|entry| entry.name == name) {
+                return Err(self.again()?.unknown(name));
+            }
             // An earlier prune was interrupted before it counted.
             trash::return_unfinished(root, id)?;
         }

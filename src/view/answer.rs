@@ -22,7 +22,7 @@ pub struct Error<'a> {
     pub error: Wrong<'a>,
 }
 
-/// A text that is the whole result of a command, printed by `compose`, `man`, `completions` and `shell-init`, and by `demo`
+/// A text that is the whole result of a command, printed by most of `tools`, and by `demo`
 /// for each of its lines.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

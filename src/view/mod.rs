@@ -97,6 +97,7 @@ documents! { Document, printed, Versioned:
     "prune" prune::Prune<'_>,
     "read" check::Read<'_>,
     "receipts" send::Receipts<'_>,
+    "rename" names::Rename<'_>,
     "rooms" rooms::Rooms<'_>,
     "rooms-prune" rooms::RoomsPrune<'_>,
     "rooms-relink" rooms::Relink<'_>,

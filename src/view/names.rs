@@ -47,6 +47,18 @@ pub struct Takeover<'a> {
     pub bound: bool,
 }
 
+/// A mailbox with its new name, printed by `rename`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Rename<'a> {
+    /// Its name before.
+    pub old: &'a str,
+    /// Its name now.
+    pub name: &'a str,
+    /// Its id, which stays.
+    pub id: &'a str,
+}
+
 /// The mailbox that a command acts as, printed by `whoami`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

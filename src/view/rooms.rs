@@ -188,7 +188,7 @@ pub struct VerifiedFile {
     pub doubts: Vec<String>,
 }
 
-/// Whether files are valid messages, printed by `verify`.
+/// Whether files are valid messages, printed by `tools verify`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verify {

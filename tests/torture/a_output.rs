@@ -51,8 +51,8 @@ pub(crate) fn nobody_listens(lab: &Lab) -> Outcome {
         ("setup --child", &["setup", "--child", "erin"]),
         ("help", &["help", "send"]),
         ("--help", &["--help"]),
-        ("completions", &["completions", "bash"]),
-        ("man", &["man"]),
+        ("completions", &["tools", "completions", "bash"]),
+        ("man", &["tools", "man"]),
         ("unknown verb", &["sned"]),
     ];
     let runs = AtomicUsize::new(0);

@@ -71,7 +71,7 @@ pub(crate) fn nothing_is_obeyed(lab: &Lab) -> Outcome {
             "-s".to_owned(),
             HOSTILE.to_owned(),
         ],
-        vec!["verify".to_owned(), HOSTILE.to_owned()],
+        vec!["tools".to_owned(), "verify".to_owned(), HOSTILE.to_owned()],
     ])
     .collect();
     let mut bytes = 0;

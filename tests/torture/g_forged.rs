@@ -49,7 +49,7 @@ pub(crate) fn forged_senders(lab: &Lab) -> Outcome {
                 ["read", "--keep"] => {
                     let head = out.split("\n[").next().unwrap_or_default();
                     let line = head.lines().find(|line| line.starts_with("from: ")).unwrap_or_default();
-                    findings.check(line.ends_with(" (claimed, same user)"), at);
+                    findings.check(line.ends_with(" (unverified)"), at);
                 }
                 ["read", "--keep", "--json"] => {
                     findings.check(value["messages"][0]["from"]["verified"] == json!(false), at);
@@ -69,7 +69,7 @@ pub(crate) fn forged_senders(lab: &Lab) -> Outcome {
     fs::write(place.folder("alice", "inbox").join(&file), edited).expect("an edit");
     let server = Server::start(&place);
     let (_, said) = server.calls("read", &json!({}));
-    findings.check(said.contains("user (claimed, same user)") && said.contains("all coins"), || {
+    findings.check(said.contains("user (unverified)") && said.contains("all coins"), || {
         format!("{receipt}: {said}")
     });
     findings.verdict(format!(

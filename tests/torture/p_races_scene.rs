@@ -78,6 +78,7 @@ pub(crate) enum Verb {
     Adopt,
     GroupAdd,
     Takeover,
+    Rename,
     Prune,
     /// To the mailbox that `prune` removes; with no id of its own, so that it looks for no earlier delivery.
     SendToPruned,
@@ -99,12 +100,13 @@ impl Verb {
         Self::DoctorFix,
     ];
 
-    pub(crate) const ON_REGISTRY: [Self; 8] = [
+    pub(crate) const ON_REGISTRY: [Self; 9] = [
         Self::Setup,
         Self::Alias,
         Self::Adopt,
         Self::GroupAdd,
         Self::Takeover,
+        Self::Rename,
         Self::Prune,
         Self::SendToPruned,
         Self::DoctorFix,
@@ -253,6 +255,7 @@ impl Scene {
             Verb::Adopt => &["adopt", "found"],
             Verb::GroupAdd => &["group", "add", "crew", "bob"],
             Verb::Takeover => &["takeover", to, "--force"],
+            Verb::Rename => &["rename", to, "renamed"],
             Verb::Prune => &["prune", to, "--yes"],
             Verb::SendToPruned => &["--as", "carol", "send", to, "-s", "news", "-m", &new],
         };

@@ -17,7 +17,7 @@ struct Program {
     why: &'static str,
 }
 
-const PROGRAMS: [Program; 8] = [
+const PROGRAMS: [Program; 10] = [
     Program {
         name: "strace",
         package: "strace",
@@ -32,7 +32,9 @@ const PROGRAMS: [Program; 8] = [
     Program { name: "mkfs.btrfs", package: "btrfs-progs", why: "torture: power cuts on btrfs (D5)" },
     Program { name: "mount", package: "mount", why: "torture: power cuts on a file system of its own" },
     Program { name: "bindfs", package: "bindfs", why: "torture: a FUSE disk that remembers too much (J3)" },
-    Program { name: "bash", package: "bash", why: "the functions of `postroom shell-init bash`" },
+    Program { name: "bash", package: "bash", why: "the functions of `postroom tools shell-init bash`" },
+    Program { name: "zsh", package: "zsh", why: "completion in the real shell" },
+    Program { name: "fish", package: "fish", why: "completion in the real shell" },
     Program {
         name: "flock",
         package: "util-linux",

@@ -57,7 +57,7 @@ fn a_session_hears_its_name_and_each_message_once() {
         told.contains("1 unread message for bob") && told.contains("from alice: \"parser 'review'\""),
         "{told}"
     );
-    assert!(!told.contains("SECRET-BODY") && told.contains("as claimed, same user"), "{told}");
+    assert!(!told.contains("SECRET-BODY") && told.contains("senders unverified"), "{told}");
     assert_eq!(says(&room, "tool-end") + &says(&room, "prompt"), "");
     room.by("alice", ["send", "bob", "-m", "another", "--priority", "urgent"]).succeeds();
     let told = says(&room, "prompt");

@@ -8,7 +8,7 @@ const RECEIVER: &str = "/srv/b/.mailbox/inbox/0123456789abcdef0123456789abcdef";
 const BACK: &str = "/srv/a/.mailbox/inbox/0123456789abcdef0123456789abcdef";
 
 fn compose(room: &TestRoom, arguments: &[&str]) -> String {
-    room.bare(["compose", "--protocol"].into_iter().chain(arguments.iter().copied())).succeeds().out
+    room.bare(["tools", "compose", "--protocol"].into_iter().chain(arguments.iter().copied())).succeeds().out
 }
 
 #[test]
@@ -136,8 +136,20 @@ fn what_is_left_out_is_fresh_and_what_is_composed_is_valid_and_read() {
 #[test]
 fn output_is_a_new_file_and_never_replaces_one() {
     let room = TestRoom::empty();
-    let arguments =
-        ["compose", "--protocol", "maildir", "--from", "a", "--to", "b", "-m", "hi", "--output", "draft.md"];
+    let arguments = [
+        "tools",
+        "compose",
+        "--protocol",
+        "maildir",
+        "--from",
+        "a",
+        "--to",
+        "b",
+        "-m",
+        "hi",
+        "--output",
+        "draft.md",
+    ];
     let ran = room.bare(arguments).succeeds();
     assert_eq!(ran.out, "");
     let path = room.around().join("draft.md");
@@ -147,8 +159,8 @@ fn output_is_a_new_file_and_never_replaces_one() {
     assert!(ran.err.contains("draft.md is there already"), "{}", ran.err);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), first);
     std::os::unix::fs::symlink("elsewhere", room.around().join("link")).unwrap();
-    room.bare(arguments[..9].iter().copied().chain(["--output", "link"])).exits(4);
-    room.bare(arguments[..9].iter().copied().chain(["--output", "no/such/file"])).exits(5);
+    room.bare(arguments[..10].iter().copied().chain(["--output", "link"])).exits(4);
+    room.bare(arguments[..10].iter().copied().chain(["--output", "no/such/file"])).exits(5);
     assert!(!room.around().join("elsewhere").exists());
     let left =
         std::fs::read_dir(room.around()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
@@ -190,8 +202,9 @@ fn what_cannot_be_composed_is_told_by_its_option() {
         (vec!["maildir", "--from", "a", "--to", "b", "--priority", "asap"], 2, "--priority"),
         (vec!["telegram"], 2, "one of maildir, workspace, tree"),
     ] {
-        let ran =
-            room.bare(["compose", "-m", "hi", "--protocol"].into_iter().chain(arguments.clone())).exits(code);
+        let ran = room
+            .bare(["tools", "compose", "-m", "hi", "--protocol"].into_iter().chain(arguments.clone()))
+            .exits(code);
         assert!(ran.err.contains(why), "{arguments:?}: {}", ran.err);
         assert_eq!(ran.out, "", "{arguments:?}");
     }
@@ -211,9 +224,9 @@ fn verify_names_the_protocol_or_line_and_field() {
     put("7", "hello\n");
     put("8", "---\nfrom: a\n");
     put("9", &task("2026-01-01-001", "a", "b", "x\n").replace("to: b\n", "to: b\npriority: soon\n"));
-    let good = room.bare(["verify", "1", "2", "3"]).succeeds().out;
+    let good = room.bare(["tools", "verify", "1", "2", "3"]).succeeds().out;
     assert_eq!(good, "1: valid maildir\n2: valid workspace\n3: valid tree\n");
-    let all = room.bare(["verify", "1", "4", "5", "6", "7", "8", "9", "missing"]).exits(4).out;
+    let all = room.bare(["tools", "verify", "1", "4", "5", "6", "7", "8", "9", "missing"]).exits(4).out;
     insta::assert_snapshot!(all, @"
     1: valid maildir
     4: not valid: workspace: line 3: `MESSAGE_TYPE`: not NEW or REPLY, in upper case
@@ -224,14 +237,14 @@ fn verify_names_the_protocol_or_line_and_field() {
     9: valid tree (`priority: soon` is read as normal)
     missing: not valid: there is no such file
     ");
-    let json = room.bare(["verify", "--json", "1", "4"]).json();
+    let json = room.bare(["tools", "verify", "--json", "1", "4"]).json();
     assert_eq!(
         (json["files"][0]["valid"].as_bool(), json["files"][1]["valid"].as_bool()),
         (Some(true), Some(false))
     );
     assert_eq!(json["files"][1]["protocol"], "workspace");
-    assert_eq!(room.bare(["verify", "-q", "4"]).exits(4).out, "");
-    room.bare(["verify"]).exits(2);
+    assert_eq!(room.bare(["tools", "verify", "-q", "4"]).exits(4).out, "");
+    room.bare(["tools", "verify"]).exits(2);
 }
 
 #[test]
@@ -240,7 +253,7 @@ fn verify_opens_no_link_and_waits_on_no_fifo() {
     std::os::unix::fs::symlink("/etc/passwd", room.around().join("link")).unwrap();
     std::fs::create_dir(room.around().join("folder")).unwrap();
     room.bash("mkfifo pipe").succeeds();
-    let ran = room.bare(["verify", "link", "folder", "pipe", "no\nname"]).exits(4).out;
+    let ran = room.bare(["tools", "verify", "link", "folder", "pipe", "no\nname"]).exits(4).out;
     assert_eq!(ran.lines().count(), 4, "{ran}");
     assert!(ran.contains("link: not valid: ") && ran.contains("is a symbolic link"), "{ran}");
     assert!(ran.contains("is a FIFO") && ran.contains("is a directory"), "{ran}");

@@ -1,131 +1,137 @@
-//! Help, completions and man pages: what an agent is told that knows nothing but the program's name.
+//! Help and man pages: what an agent is told that knows nothing but the program's name.
 
 use crate::support::room::TestRoom;
 
-/// What every agent needs: a line each in the overview.
-const MAIN: [&str; 11] =
-    ["setup", "whoami", "names", "send", "check", "read", "reply", "wait", "ask", "archive", "unarchive"];
-
-/// What the overview only names.
-const MORE: [&str; 38] = [
-    "tree",
-    "adopt",
-    "claim",
-    "done",
-    "release",
-    "fail",
-    "failed",
-    "group",
-    "takeover",
-    "prune",
-    "undo",
-    "rooms",
-    "trace",
-    "thread",
-    "sent",
-    "search",
-    "stats",
-    "log",
-    "doctor",
-    "dispatch",
-    "workflow",
-    "agents",
-    "approve",
-    "reject",
-    "runs",
-    "trust",
-    "mcp",
-    "install",
-    "uninstall",
-    "attend",
-    "spawn",
-    "handback",
-    "compose",
-    "verify",
-    "demo",
-    "shell-init",
-    "completions",
-    "man",
-];
-
-fn verbs() -> impl Iterator<Item = &'static str> {
-    MAIN.into_iter().chain(MORE)
+/// The verbs that `postroom help all` shows, in its order.
+pub(crate) fn named(overview: &str) -> Vec<&str> {
+    let is_verb = |line: &&str| line.len() > 19 && line.as_bytes()[18] == b' ' && line.as_bytes()[8] != b' ';
+    let lines = overview.lines().skip(1).take_while(|line| !line.starts_with("Everywhere")).filter(is_verb);
+    lines.map(|line| line[8..18].trim_end()).collect()
 }
 
-/// The verbs that an overview names, in its order: first those with a line each, then the lists.
-pub(crate) fn named(overview: &str) -> Vec<&str> {
-    let part = |title: &str| {
-        let (_, rest) = overview.split_once(&format!("\n{title}:\n")).unwrap_or_else(|| panic!("no {title}"));
-        rest.split_once("\n\n").unwrap().0.lines()
-    };
-    let main = part("Mail").map(|line| line.split_whitespace().next().unwrap());
-    main.chain(part("More").flat_map(|line| line.split_at(15).1.split(", "))).collect()
+pub(super) fn verbs() -> Vec<String> {
+    let all = TestRoom::empty().bare(["help", "all"]).succeeds().out;
+    named(&all).into_iter().map(str::to_owned).collect()
 }
 
 #[test]
 fn the_overview_is_the_contract() {
     let room = TestRoom::empty();
     insta::assert_snapshot!(room.bare(["--help"]).succeeds().out, @r#"
-    Mail for coding agents, on plain files.
+    Mail for coding agents, on plain files. Begin with: postroom setup NAME
+    Start   setup      Make your mailbox and give it a name
+            names      Show who exists, what waits for them, and who is there
+            install    Give an agent program its skill, hooks and MCP server
+    Write   send       Send a message to one or several names
+            reply      Answer a message, then archive it
+            ask        Send a question, wait for its answer, and show it
+    Read    check      Show the headers of unread mail; consumes nothing
+            read       Show messages and archive each once it was written out
+            wait       Block until mail is there, then show its headers
+    Work    claim      Take a message to work on; others leave it to you meanwhile
+            done       Finish a claimed message; with a text, answer it first
+            fail       Give up a claimed message and tell its sender
+            failed     Show dead letters, and retry them
+    Agents  dispatch   Give waiting mail to agents, and carry their answers back
+            workflow   Run many agents in many steps, each a message
+            agents     Show the agents: for which mailbox, with which program
+            runs       Show the runs of agents, or the output of one run
+            trust      Show what a repository, or a room, would run, and let it
+    Look    trace      Show where a message is and what happened to it
+            doctor     Check every rule of the format on this room; --fix repairs
 
-    Start:  postroom setup NAME     then send, check, read, reply, wait.
-    Usage:  postroom COMMAND [ARGUMENTS]     postroom help COMMAND tells more
+    postroom help COMMAND explains one; postroom help all shows the others.
+    "#);
+    insta::assert_snapshot!(room.bare(["help", "all"]).succeeds().out, @r#"
+    Usage: postroom COMMAND [ARGUMENTS]
 
-    Mail:
-      setup        Make your mailbox and claim its name
-      whoami       Show who this command acts as and why, and in which room
-      names        Show who exists, what waits for them, and who is there
-      send         Send a message to one or several names
-      check        Show the headers of unread mail; consumes nothing
-      read         Show messages and archive each once it was written out
-      reply        Answer a message, then archive it
-      wait         Block until mail is there, then show its headers
-      ask          Send a question, wait for its answer, and show it
-      archive      Archive messages without reading them
-      unarchive    Make archived messages unread again
-
-    More:
-      work queues  claim, done, release, fail, failed, tree
-      people       adopt, group, takeover, prune, undo, rooms
-      agents       dispatch, workflow, agents, runs, trust, approve, reject
-      at home      mcp, install, uninstall, attend, spawn, handback
-      look         trace, thread, sent, search, stats, log, doctor
-      tools        compose, verify, demo, shell-init, completions, man
+    Start   setup      Make your mailbox and give it a name
+            names      Show who exists, what waits for them, and who is there
+            install    Give an agent program its skill, hooks and MCP server
+            uninstall  Remove what `install` put in
+            whoami     Show who this command acts as and why, and in which room
+            takeover   Become an existing mailbox: bind this session to it
+            demo       Show the whole job, for real, in a temporary room
+    Write   send       Send a message to one or several names
+            reply      Answer a message, then archive it
+            ask        Send a question, wait for its answer, and show it
+    Read    check      Show the headers of unread mail; consumes nothing
+            read       Show messages and archive each once it was written out
+            wait       Block until mail is there, then show its headers
+            search     Search the text of all mail in the room
+            archive    Archive messages without reading them
+            unarchive  Make archived messages unread again
+    Work    claim      Take a message to work on; others leave it to you meanwhile
+            done       Finish a claimed message; with a text, answer it first
+            fail       Give up a claimed message and tell its sender
+            failed     Show dead letters, and retry them
+            release    Give a claimed message back; it is unread again at once
+            handback   Answer the message that began your work, and archive it
+            tree       Show a .claude tree, clean it up, change its shared files
+    Agents  dispatch   Give waiting mail to agents, and carry their answers back
+            workflow   Run many agents in many steps, each a message
+            agents     Show the agents: for which mailbox, with which program
+            runs       Show the runs of agents, or the output of one run
+            trust      Show what a repository, or a room, would run, and let it
+            approve    Let a workflow run pass the gate at which it waits for you
+            reject     Refuse the result at which a workflow run waits for you
+            spawn      Open a new agent with a mailbox, a name and a first message
+            attend     Wake idle sessions that only a push can wake (Codex)
+            mcp        Serve the room over the Model Context Protocol
+    Look    trace      Show where a message is and what happened to it
+            doctor     Check every rule of the format on this room; --fix repairs
+            thread     Show a whole conversation, across all mailboxes, as a tree
+            sent       Show what you sent, and where each message is now
+            log        Show what happened in the room
+            stats      Show how much mail there was and how long it took
+    Manage  rename     Give a mailbox another name; its mail, claims and groups stay
+            group      Make groups of mailboxes: `send @reviewers`
+            rooms      Show your rooms, and what waits and runs in them
+            adopt      Give mailboxes from elsewhere a name in this room
+            prune      Remove mailboxes that you name, or old finished mail
+            undo       Bring back what a prune removed; without an ID, list it
+            tools      Completions, man pages, shell functions, messages as files
 
     Everywhere: --as NAME  --root DIR  --room NAME  --json  --quiet
-    A message is named by the first digits of its id. A text is given by -m, --file or standard input:
+    A message is named by the first digits of its id. A text is given by -m, --file
+    or standard input:
       postroom send bob -s 'parser review' <<'EOF'
       The parser is done. Please review src/parse.rs.
       EOF
-    Exit: 0 done, 1 nothing there or timed out, 2 usage, 3 no such name or message, 4 refused,
-          5 not done (try again), 6 delivered but not proven durable.
+    Exit: 0 done, 1 nothing there or timed out, 2 usage, 3 no such name or message,
+          4 refused, 5 not done (try again), 6 delivered but not proven durable.
     "#);
 }
 
 #[test]
-fn the_overview_fits_a_screen() {
+fn each_page_fits_its_screen() {
     let room = TestRoom::empty();
-    let out = room.bare(["--help"]).succeeds().out;
-    assert!(out.lines().count() <= 40, "{} lines", out.lines().count());
-    for line in out.lines() {
-        assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+    let first = room.bare(["--help"]).succeeds().out;
+    let all = room.bare(["help", "all"]).succeeds().out;
+    assert!(first.lines().count() < 24, "{} lines", first.lines().count());
+    for line in first.lines().chain(all.lines()) {
+        assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
     }
     for other in [vec![], vec!["-h"], vec!["help"], vec!["help", "--json"]] {
-        assert_eq!(room.bare(other.clone()).succeeds().out, out, "{other:?}");
+        assert_eq!(room.bare(other.clone()).succeeds().out, first, "{other:?}");
+    }
+    for verb in named(&first) {
+        assert!(named(&all).contains(&verb), "{verb}");
+    }
+    for verb in ["claim", "done", "fail", "failed", "runs", "agents", "names", "tree", "workflow", "rename"] {
+        assert!(named(&all).contains(&verb), "{verb} is at the top");
     }
 }
 
 #[test]
-fn every_verb_is_in_the_overview_and_has_help() {
+fn every_verb_has_help() {
     let room = TestRoom::empty();
-    let overview = room.bare(["--help"]).succeeds().out;
+    let all = room.bare(["help", "all"]).succeeds().out;
     for verb in verbs() {
-        let about = room.bare(["help", verb]).succeeds().out.lines().next().unwrap().to_owned();
+        let about = room.bare(["help", &verb]).succeeds().out.lines().next().unwrap().to_owned();
         assert!(about.len() > 10 && !about.contains("Usage"), "{verb}: {about}");
-        if MAIN.contains(&verb) {
-            assert!(overview.contains(&format!("\n  {verb:<12} {about}\n")), "{verb} has no line: {about}");
-        }
-        for arguments in [vec![verb, "--help"], vec!["--json", verb, "--help"], vec![verb, "-h"]] {
+        assert!(all.contains(&format!("{verb:<10} {about}\n")), "{verb} has no line: {about}");
+        for arguments in [vec![verb.as_str(), "--help"], vec!["--json", &verb, "--help"], vec![&verb, "-h"]] {
             let ran = room.bare(arguments.clone()).succeeds();
             assert!(ran.out.starts_with(&about), "{arguments:?}: {}", ran.out);
             assert!(ran.out.contains(&format!("Usage: postroom {verb}")), "{arguments:?}: {}", ran.out);
@@ -137,14 +143,15 @@ fn every_verb_is_in_the_overview_and_has_help() {
 }
 
 #[test]
-fn the_overview_names_each_verb_once_and_no_other() {
+fn help_and_man_go_down_to_sub_verbs() {
     let room = TestRoom::empty();
-    let overview = room.bare(["--help"]).succeeds().out;
-    let mut known: Vec<&str> = verbs().collect();
-    known.sort_unstable();
-    let mut found = named(&overview);
-    found.sort_unstable();
-    assert_eq!(found, known);
+    for words in [&["workflow", "run"][..], &["tree", "shared", "get"], &["tools", "compose"]] {
+        let name = words.join(" ");
+        let help = room.bare([&["help"], words].concat()).succeeds().out;
+        assert!(help.contains(&format!("Usage: postroom {name}")) && help.contains("--as <NAME>"), "{help}");
+        let page = room.bare([&["tools", "man"], words].concat()).succeeds().out;
+        assert!(page.contains(&format!(".TH postroom-{} 1", words.join("-"))), "{page}");
+    }
 }
 
 #[test]
@@ -162,43 +169,14 @@ fn help_needs_no_room_and_makes_none() {
     for arguments in [
         vec!["--help"],
         vec!["send", "--help"],
-        vec!["man"],
-        vec!["completions", "bash"],
-        vec!["shell-init", "bash"],
+        vec!["tools", "man"],
+        vec!["tools", "completions", "bash"],
+        vec!["tools", "shell-init", "bash"],
         vec!["--version"],
     ] {
         room.bare(arguments).succeeds();
     }
     assert_eq!(std::fs::read_dir(room.around()).unwrap().count(), 0);
-}
-
-#[test]
-fn a_mistyped_verb_is_told_what_may_have_been_meant() {
-    let room = TestRoom::empty();
-    let ran = room.bare(["chekc"]).exits(2);
-    insta::assert_snapshot!(ran.err, @"
-    postroom: there is no command `chekc`
-      did you mean `postroom check`?
-      postroom --help lists the commands
-    ");
-    for (typed, meant) in [("sned", "send"), ("repyl", "reply"), ("archve", "archive"), ("name", "names")] {
-        let ran = room.bare([typed]).exits(2);
-        assert!(ran.err.contains(&format!("did you mean `postroom {meant}`?")), "{typed}: {}", ran.err);
-    }
-    let ran = room.bare(["help", "chekc"]).exits(2);
-    assert!(ran.err.contains("postroom check"), "{}", ran.err);
-    let ran = room.bare(["frobnicate"]).exits(2);
-    assert!(ran.err.contains("postroom --help lists the commands"), "{}", ran.err);
-    assert!(!room.bare(["mbb"]).exits(2).err.contains("`postroom mb`"), "what is hidden is not advertised");
-}
-
-#[test]
-fn a_mistyped_option_is_told_too() {
-    let room = TestRoom::with(&["bob"]);
-    let ran = room.by("bob", ["check", "--limt", "3"]).exits(2);
-    assert!(ran.err.contains("--limit") && ran.err.contains("--help"), "{}", ran.err);
-    let ran = room.by("bob", ["check", "--limit", "many"]).exits(2);
-    assert!(ran.err.contains("--limit"), "{}", ran.err);
 }
 
 #[test]
@@ -225,35 +203,15 @@ fn global_options_stand_before_or_after_the_verb() {
 }
 
 #[test]
-fn completions_are_made_for_every_shell() {
-    let room = TestRoom::empty();
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = room.bare(["completions", shell]).succeeds().out;
-        for verb in verbs() {
-            assert!(script.contains(verb), "{shell} does not complete {verb}");
-        }
-    }
-    let ran = room.bare(["completions", "tcsh"]).exits(2);
-    assert!(ran.err.contains("zsh"), "{}", ran.err);
-    let complete = "eval \"$(postroom completions bash)\"
-        COMP_WORDS=(postroom una); COMP_CWORD=1; _postroom postroom una postroom; echo \"${COMPREPLY[@]}\"";
-    assert_eq!(room.bash(complete).succeeds().out, "unarchive\n");
-    assert!(
-        !room.bash(&complete.replace("una", "m")).succeeds().out.contains("mb"),
-        "what is hidden is not completed"
-    );
-}
-
-#[test]
 fn there_is_a_man_page_for_every_verb() {
     let room = TestRoom::empty();
-    let page = room.bare(["man"]).succeeds().out;
+    let page = room.bare(["tools", "man"]).succeeds().out;
     assert!(page.contains(".TH postroom 1"), "{page}");
     for verb in verbs() {
-        let page = room.bare(["man", verb]).succeeds().out;
+        let page = room.bare(["tools", "man", &verb]).succeeds().out;
         assert!(page.contains(&format!(".TH postroom-{verb} 1")), "{verb}: {page}");
     }
-    let ran = room.bare(["man", "chekc"]).exits(2);
+    let ran = room.bare(["tools", "man", "chekc"]).exits(2);
     assert!(ran.err.contains("postroom check"), "{}", ran.err);
 }
 
@@ -292,7 +250,7 @@ fn a_verbose_version_says_how_it_was_built() {
 #[test]
 fn help_into_a_closed_pipe_is_no_panic() {
     let room = TestRoom::empty();
-    for arguments in [vec!["--help"], vec!["completions", "zsh"], vec!["man"]] {
+    for arguments in [vec!["--help"], vec!["tools", "completions", "zsh"], vec!["tools", "man"]] {
         let output = room.bare(arguments.clone()).closed_pipe().wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(5), "{arguments:?}");
         assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{arguments:?}");

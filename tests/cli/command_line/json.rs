@@ -195,7 +195,9 @@ fn several_recipients_of_whom_one_fails_are_told_apart() {
 #[test]
 fn commands_that_print_text_give_a_document_all_the_same() {
     let room = TestRoom::empty();
-    for arguments in [vec!["man"], vec!["completions", "bash"], vec!["shell-init", "bash"]] {
+    for arguments in
+        [vec!["tools", "man"], vec!["tools", "completions", "bash"], vec!["tools", "shell-init", "bash"]]
+    {
         let ran = room.bare(arguments.clone()).arg("--json").ends();
         let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{arguments:?}: {e}"));
         assert_eq!(told["v"], 1, "{arguments:?}");

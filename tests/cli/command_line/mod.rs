@@ -1,11 +1,13 @@
 //! What every command has in common: help, output, JSON, terminals, the shell interface, the pages of the documentation.
 
+pub(crate) mod complete;
 pub(crate) mod compose;
 pub(crate) mod demo;
 pub(crate) mod help;
 pub(crate) mod json;
 pub(crate) mod json_life;
 pub(crate) mod log;
+pub(crate) mod mistakes;
 pub(crate) mod pages;
 pub(crate) mod schemas;
 pub(crate) mod shell;

@@ -59,7 +59,7 @@ const MAIL: [&str; 18] = [
     "trace",
     "wait",
 ];
-const ROOMS: [&str; 19] = [
+const ROOMS: [&str; 20] = [
     "adopt",
     "check-all",
     "doctor",
@@ -68,6 +68,7 @@ const ROOMS: [&str; 19] = [
     "names",
     "names-all",
     "prune",
+    "rename",
     "rooms",
     "rooms-prune",
     "rooms-relink",
@@ -112,19 +113,12 @@ fn every_schema_is_of_a_document_that_is_printed() {
     assert_eq!(there, printed.chain(tools).collect::<Names>());
 }
 
-fn indented(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| line.strip_prefix("  "))
-}
-
 #[test]
 fn every_command_of_the_overview_is_in_the_table() {
-    let overview = TestRoom::empty().bare([]).succeeds().out;
+    let overview = TestRoom::empty().bare(["help", "all"]).succeeds().out;
     let page = std::fs::read_to_string(schemas::docs().join("reference/json.md")).unwrap();
-    let (mail, more) = overview.split_once("More:\n").unwrap();
-    let mail = indented(mail).filter_map(|line| line.split(' ').next());
-    let more = indented(more).take_while(|line| !line.starts_with("postroom"));
-    let verbs: Vec<&str> = mail.chain(more.flat_map(|line| line[12..].split(", "))).map(str::trim).collect();
-    assert!(verbs.contains(&"setup") && verbs.contains(&"man") && verbs.len() > 40, "{verbs:?}");
+    let verbs = super::help::named(&overview);
+    assert!(verbs.contains(&"setup") && verbs.contains(&"tools") && verbs.len() > 40, "{verbs:?}");
     for verb in verbs {
         assert!(page.contains(&format!("`{verb}`")) || page.contains(&format!("`{verb} ")), "{verb}");
     }
@@ -158,7 +152,7 @@ fn mail_and_queues() {
         seen.run(room.by("alice", arguments));
     }
     seen.run(room.by("alice", ["spawn", "worker", "--preset", "gemini", "--print", "-m", "do it"]));
-    seen.run(room.run(["man"]));
+    seen.run(room.run(["tools", "man"]));
     seen.are(&MAIL);
 }
 
@@ -172,8 +166,10 @@ fn names_and_rooms() {
     }
     let message = room.around().join("message.md");
     std::fs::write(&message, "---\nfrom: alice\nsubject: hi\n---\n\nhi\n").unwrap();
-    seen.run(room.run(["verify"]).arg(&message));
+    seen.run(room.run(["tools", "verify"]).arg(&message));
     seen.run(room.run(["group", "add", "team", "bob"]));
+    seen.run(room.run(["rename", "bob", "bobby"]));
+    seen.run(room.run(["rename", "bobby", "bob"]));
     seen.run(room.run(["takeover", "bob", "--force"]).env("CODEX_THREAD_ID", "t"));
     std::fs::create_dir(room.around().join("site")).unwrap();
     seen.run(room.run(["setup", "explore", "--tree"]).arg(room.around().join("site")));

@@ -7,7 +7,7 @@ use crate::support::until::until;
 
 /// A script with the functions loaded, in a room that is chosen as the seed chooses it.
 pub(crate) fn shell(room: &TestRoom, script: &str) -> Run {
-    room.bash(&format!("set -u; eval \"$(postroom shell-init bash)\"; {script}"))
+    room.bash(&format!("set -u; eval \"$(postroom tools shell-init bash)\"; {script}"))
         .env("MB_TEST_ROOT", room.root())
         .env("POSTROOM_ROOT", "/nowhere")
 }
@@ -32,7 +32,7 @@ fn every_function_of_the_seed_is_there() {
 fn the_root_is_the_seed_s_own_unless_a_test_moves_it() {
     let room = TestRoom::empty();
     assert_eq!(says(&room, "mb_root; echo; mb_dir bob; echo"), "<room>\n<room>/bob\n[0]\n");
-    let script = "eval \"$(postroom shell-init bash)\"; mb_root; echo; mb_dir x";
+    let script = "eval \"$(postroom tools shell-init bash)\"; mb_root; echo; mb_dir x";
     assert_eq!(room.bash(script).succeeds().out, "/tmp/agent-mailbox\n/tmp/agent-mailbox/x");
 }
 

@@ -1,5 +1,5 @@
 # Checks of the seed's shell interface (protocols.md §1.6), numbered. Run by tests/cli/shell.rs with the functions of
-# `postroom shell-init bash` loaded. Every group of checks begins with a root of its own.
+# `postroom tools shell-init bash` loaded. Every group of checks begins with a root of its own.
 
 count=0
 

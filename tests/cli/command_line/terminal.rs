@@ -219,7 +219,7 @@ fn mistakes_of_the_command_line_are_shown_harmlessly() {
         "--room $'a\\e[2J' check",
         "--root $'/nowhere\\e[2J' check",
         "--as bob send bob -s $'a\\e[2J' -m x",
-        "man $'a\\e[2J'",
+        "tools man $'a\\e[2J'",
         "help $'a\\e[2J'",
         "--as bob send bob --file $'a\\e[2J'",
         "--as bob send bob -m x --id $'a\\e[2J'",

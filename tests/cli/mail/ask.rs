@@ -29,7 +29,7 @@ fn a_question_ends_with_its_answer() {
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @r"
     message: <uuid>
-    from: bob (claimed, same user)
+    from: bob (unverified)
     subject: re: why?
     time: <time>
     answers: <uuid>

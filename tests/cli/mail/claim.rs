@@ -12,7 +12,7 @@ fn a_message_is_taken_shown_and_finished() {
     let shown = room.by("bob", ["claim"]).succeeds();
     insta::assert_snapshot!(mask(&shown.out, &room.root()), @r"
     message: <uuid>
-    from: alice (claimed, same user)
+    from: alice (unverified)
     subject: job one
     time: <time>
     note: claimed as <fence> until <time>, attempt 1

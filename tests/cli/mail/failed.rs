@@ -68,7 +68,7 @@ fn a_dead_letter_is_shown_with_all_its_attempts() {
     let shown = room.by("bob", ["failed", "show", &id]).succeeds().out;
     insta::assert_snapshot!(mask(&shown, &room.root()), @r"
     message: <uuid>
-    from: alice (claimed, same user)
+    from: alice (unverified)
     subject: job
     time: <time>
     note: it is a dead letter

@@ -15,7 +15,7 @@ fn a_message_is_shown_as_facts_and_a_fenced_body() {
     let out = room.by("bob", ["read"]).succeeds().out;
     insta::assert_snapshot!(mask(&out, &room.root()), @"
     message: <uuid>
-    from: alice (claimed, same user)
+    from: alice (unverified)
     subject: hello
     time: <time>
     answers: <id>

@@ -37,7 +37,7 @@ fn plays(
     let body = |turn: usize| turns[turn]["body"].to_string();
     assert!(body(0).contains(spelled), "{spelled} is not among what the model is told: {}", body(0));
     assert!(body(1).contains("marker-1") && !body(1).contains("marker-2"), "headers only: {}", body(1));
-    assert!(body(2).contains("marker-2") && body(2).contains("(claimed, same user)"), "{}", body(2));
+    assert!(body(2).contains("marker-2") && body(2).contains("(unverified)"), "{}", body(2));
     assert!(body(3).contains("queued"), "{}", body(3));
     assert_eq!(inbox(&room, "alice"), ["all is well"]);
     assert!(room.files("worker", "inbox").is_empty());

@@ -111,7 +111,7 @@ fn mail_goes_there_and_back() {
 
     let (text, value) = bob.calls("read", json!({}));
     assert_eq!(value, json!({"id": &id[..8], "text": text}), "a body is nowhere without its fence");
-    assert!(text.contains("from: alice (claimed, same user)\n"), "{text}");
+    assert!(text.contains("from: alice (unverified)\n"), "{text}");
     assert!(text.contains(&format!("to answer: the tool reply with id {}\n", &id[..8])), "{text}");
     let nonce = &text.split("\n[").nth(1).unwrap()[..16];
     assert!(

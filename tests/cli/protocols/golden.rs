@@ -223,7 +223,7 @@ fn verify_says_which_protocol() {
     let project = Project::with(&[], &[]);
     for kind in Protocol::ALL {
         let dir = golden().join(kind.as_str());
-        let run = project.room.run(["verify"]);
+        let run = project.room.run(["tools", "verify"]);
         let run = names_in(&dir).iter().fold(run, |run, name| run.arg(dir.join(name)));
         let ran = run.succeeds();
         let valid = format!(": valid {}", kind.as_str());

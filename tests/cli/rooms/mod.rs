@@ -16,6 +16,7 @@ pub(crate) mod person;
 pub(crate) mod prune;
 pub(crate) mod prune_races;
 pub(crate) mod readme;
+pub(crate) mod rename;
 pub(crate) mod repositories;
 pub(crate) mod seed_room;
 pub(crate) mod setup;

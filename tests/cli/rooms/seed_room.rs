@@ -9,7 +9,7 @@ fn in_own_tmp(room: &TestRoom, test: &str, script: &str) -> Option<Ran> {
     let around = "mkdir bin && cp \"$(command -v postroom)\" bin/ && unset POSTROOM_ROOT
         exec unshare --user --map-root-user --mount bash -c '
         here=$PWD; mount -t tmpfs none /tmp && mkdir -p \"$here\" && mount -c --bind . \"$here\" || exit 99
-        cd \"$here\" && chmod 1777 /tmp && PATH=$here/bin:/usr/bin:/bin && eval \"$(postroom shell-init bash)\" && eval \"$SCRIPT\"'";
+        cd \"$here\" && chmod 1777 /tmp && PATH=$here/bin:/usr/bin:/bin && eval \"$(postroom tools shell-init bash)\" && eval \"$SCRIPT\"'";
     let ran = room.bash(around).env("SCRIPT", script).ends();
     if ran.code == 99 || ran.err.contains("unshare") {
         skip(test, "no /tmp of our own can be mounted here");

@@ -10,7 +10,7 @@ use postroom::workflow::{document, schema};
 use serde_json::{Map, Value};
 
 /// Verbs that other programs call, and help, which is text: what they print is no document.
-const OTHERS: [&str; 5] = ["help", "hook", "mb", "supervise", "workflow-gate"];
+const OTHERS: [&str; 6] = ["complete", "help", "hook", "mb", "supervise", "workflow-gate"];
 
 pub(crate) fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")

@@ -15,7 +15,7 @@ fn an_answer_by_hand_reaches_an_asker_outside_the_tree() {
     let shown = project.by("alice", ["read"]).succeeds();
     insta::assert_snapshot!(project.mask(&shown.out), @r"
     message: <uuid>
-    from: writer (claimed, same user)
+    from: writer (unverified)
     subject: re: Second
     time: <time>
     answers: <uuid>

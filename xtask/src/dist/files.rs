@@ -47,14 +47,14 @@ const DOCUMENTS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "
 pub(crate) fn installed(repo: &Repo, release: &Release) -> Result<Vec<File>, String> {
     let says = |words: &[&str]| says(&release.path, words);
     let mut files = vec![File::program(BINARY, release.binary.clone())];
-    let page = says(&["man"])?;
+    let page = says(&["tools", "man"])?;
     let verbs = verbs(&page);
     files.push(File::new(format!("{MAN}/postroom.1"), page));
     for verb in verbs {
-        files.push(File::new(format!("{MAN}/postroom-{verb}.1"), says(&["man", &verb])?));
+        files.push(File::new(format!("{MAN}/postroom-{verb}.1"), says(&["tools", "man", &verb])?));
     }
     for (shell, path) in COMPLETIONS {
-        files.push(File::new(path, says(&["completions", shell])?));
+        files.push(File::new(path, says(&["tools", "completions", shell])?));
     }
     for name in DOCUMENTS {
         let path = repo.root.join(name);

@@ -1,0 +1,73 @@
+//! What a shell may offer to complete a word: values with a description. A look leaves no trace: nothing is marked as seen,
+//! collected, registered or made, and nothing is asked. What cannot be read is not offered.
+
+use super::{Me, Post, Why};
+use crate::groups::ALL;
+use crate::mailbox::{Folder, Maildir};
+use crate::person;
+
+/// A value and its description.
+pub type Offer = (String, String);
+
+/// How many messages are opened.
+const LIMIT: usize = 50;
+
+impl Post {
+    /// Every name and alias, with what its agent can do.
+    pub fn offered_names(&self) -> Vec<Offer> {
+        let entries = self.registry().map(|registry| registry.entries.as_slice()).unwrap_or_default();
+        let of = |about: Option<&str>, name: &str| (name.to_owned(), about.unwrap_or_default().to_owned());
+        entries.iter().flat_map(|entry| entry.names().map(|name| of(entry.text("about"), name))).collect()
+    }
+
+    /// Every group, with its members.
+    pub fn offered_groups(&self) -> Vec<Offer> {
+        let groups = self.groups().unwrap_or_default();
+        let named = groups.into_iter().map(|(name, members)| (format!("@{name}"), members.join(", ")));
+        named.chain([(format!("@{ALL}"), "everyone".to_owned())]).collect()
+    }
+
+    /// The caller's messages in these folders, newest first, with their subjects.
+    pub fn offered_messages(&self, folders: &[Folder]) -> Vec<Offer> {
+        let Some(me) = self.looked_at() else { return vec![] };
+        let mut offers = vec![];
+        for folder in folders {
+            let mut names =
+                me.mailbox.list(*folder, usize::MAX).map(|listing| listing.names).unwrap_or_default();
+            names.sort_by(|a, b| b.cmp(a));
+            let headers = names
+                .into_iter()
+                .take(LIMIT)
+                .filter_map(|name| self.header(&me.mailbox, *folder, &name).ok()?);
+            offers.extend(
+                headers.map(|header| (header.envelope.called(&header.name), header.envelope.subject)),
+            );
+        }
+        offers
+    }
+
+    /// The tokens of the caller's claims in its own mailbox, with the subjects of the messages.
+    pub fn offered_claims(&self) -> Vec<Offer> {
+        let Some(me) = self.looked_at() else { return vec![] };
+        let offer = |folder: Folder| {
+            let Folder::Claimed(token) = folder else { return None };
+            let terms = me.mailbox.terms(token).ok()?.filter(|terms| terms.owner == me.id.as_str())?;
+            let header = self.header(&me.mailbox, folder, &terms.file).ok()??;
+            Some((token.to_string(), header.envelope.subject))
+        };
+        me.mailbox.folders().unwrap_or_default().into_iter().filter_map(offer).collect()
+    }
+
+    /// The caller's mailbox, as it is. The person's only for a person.
+    fn looked_at(&self) -> Option<Me> {
+        let id = match &self.caller.flag {
+            Some(name) => self.resolve(name).ok()??,
+            None => self.my_id().ok()??.0,
+        };
+        if self.is_persons(&id) && person::look(self.caller.by_agent).is_err() {
+            return None;
+        }
+        let mailbox = self.placed(Maildir::open(self.room.root(), &id).ok()?).ok()?;
+        Some(Me { id, name: None, why: Why::Id, mailbox })
+    }
+}

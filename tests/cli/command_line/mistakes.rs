@@ -1,0 +1,117 @@
+//! Mistakes on the command line: mistyped verbs, guesses, and what the parser refuses.
+
+use super::help::verbs;
+use crate::support::room::TestRoom;
+
+#[test]
+fn a_mistyped_verb_is_told_what_may_have_been_meant() {
+    let room = TestRoom::empty();
+    let ran = room.bare(["chekc"]).exits(2);
+    insta::assert_snapshot!(ran.err, @"
+    postroom: there is no command `chekc`
+      postroom check
+      postroom help all
+    ");
+    for (typed, meant) in [("sned", "send"), ("repyl", "reply"), ("archve", "archive"), ("name", "names")] {
+        let ran = room.bare([typed]).exits(2);
+        assert!(ran.err.contains(&format!("\n  postroom {meant}\n")), "{typed}: {}", ran.err);
+    }
+    let ran = room.bare(["help", "chekc"]).exits(2);
+    assert!(ran.err.contains("postroom check"), "{}", ran.err);
+    assert!(room.bare(["frobnicate"]).exits(2).err.ends_with("\n  postroom help all\n"));
+    assert!(!room.bare(["mbb"]).exits(2).err.contains("postroom mb"), "what is hidden is not advertised");
+}
+
+#[test]
+fn an_obvious_guess_leads_to_the_right_verb() {
+    let room = TestRoom::empty();
+    for (typed, meant) in [
+        ("inbox", "check"),
+        ("list", "check"),
+        ("ls", "check"),
+        ("mail", "check"),
+        ("get", "read"),
+        ("msg", "send"),
+        ("rm", "archive"),
+        ("delete", "archive"),
+        ("who", "names"),
+        ("new", "setup"),
+        ("register", "setup"),
+        ("login", "setup"),
+        ("status", "check"),
+        ("ps", "runs"),
+        ("history", "log"),
+        ("logs", "log"),
+        ("tail", "log"),
+        ("outbox", "sent"),
+        ("mv", "rename"),
+        ("version", "--version"),
+        ("completions", "tools completions"),
+        ("man", "tools man"),
+    ] {
+        let ran = room.bare([typed]).exits(2);
+        let first = ran.err.lines().nth(1).unwrap_or_default();
+        let is_meant =
+            first == format!("  postroom {meant}") || first.starts_with(&format!("  postroom {meant} "));
+        assert!(is_meant, "{typed}: {}", ran.err);
+        let told = room.bare(["--json", typed]).exits(2);
+        let told: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+        assert_eq!(told["error"]["hints"][0], first.trim_start(), "{typed}");
+    }
+    // A guess leads to verbs that are there.
+    for verb in
+        ["check", "names", "read", "send", "archive", "prune", "whoami", "rename", "setup", "agents", "rooms"]
+    {
+        assert!(verbs().iter().any(|known| known == verb), "{verb}");
+    }
+}
+
+#[test]
+fn errors_of_the_parser_have_the_form_of_all_others() {
+    let room = TestRoom::with(&["bob"]);
+    for (arguments, what, hints) in [
+        (&["check", "--limt", "3"][..], "--limt", &["did you mean `--limit`?", "postroom help check"][..]),
+        (&["check", "--limit", "many"], "many", &["postroom help check"]),
+        (&["check", "--limit"], "--limit", &["postroom help check"]),
+        (&["check", "more"], "more", &["postroom help check"]),
+        (&["send"], "<TO>", &["postroom help send"]),
+        (&["done"], "<TOKEN>", &["postroom help done"]),
+        (&["send", "bob", "--priority", "soon"], "soon", &["postroom help send"]),
+        (&["wait", "--timeout", "x"], "45s", &["postroom help wait"]),
+        (&["workflow"], "workflow", &["postroom help workflow"]),
+        (&["workflow", "chekc"], "chekc", &["did you mean `check`?", "postroom help workflow"]),
+        (
+            &["workflow", "run", "--inptu"],
+            "--inptu",
+            &["did you mean `--input`?", "postroom help workflow run"],
+        ),
+        (
+            &["tools", "completions", "tcsh"],
+            "tcsh",
+            &["did you mean `zsh`?", "postroom help tools completions"],
+        ),
+        (&["--room", "a", "check"], "--room", &["postroom help check"]),
+    ] {
+        let ran = room.by("bob", arguments.iter().copied()).exits(2);
+        let (said, told) = ran.err.split_once('\n').unwrap();
+        assert!(said.starts_with("postroom: ") && said.contains(what), "{arguments:?}: {}", ran.err);
+        let indented: Vec<String> = hints.iter().map(|hint| format!("  {hint}\n")).collect();
+        assert_eq!(told, indented.concat(), "{arguments:?}");
+        assert_eq!(ran.out, "");
+        for clap in ["error:", "For more information", "Usage:", "tip:"] {
+            assert!(!ran.err.contains(clap), "{arguments:?}: {}", ran.err);
+        }
+        let json = room.by("bob", arguments.iter().copied()).arg("--json").exits(2);
+        let json: serde_json::Value =
+            serde_json::from_str(&json.out).unwrap_or_else(|e| panic!("{e}: {json:?}"));
+        assert_eq!(json["error"]["code"], 2);
+        // The last option of the line may want a value, which is then `--json`.
+        if !arguments.ends_with(&["--limit"]) {
+            assert_eq!(json["error"]["message"], said["postroom: ".len()..], "{arguments:?}");
+            assert_eq!(json["error"]["hints"], serde_json::json!(hints), "{arguments:?}");
+        }
+        // What is to be pasted works.
+        let words: Vec<&str> = hints.last().unwrap().split(' ').skip(1).collect();
+        room.bare(words).succeeds();
+    }
+}
