@@ -108,7 +108,7 @@ impl Verb for RunsOf {
             let newest = ids[ids.len().saturating_sub(self.limit)..].iter();
             let newest: Vec<_> = newest.filter_map(|id| runs.get(id).ok().flatten()).collect();
             let document = view::run::Runs::of(&newest);
-            context.output.list(&document, &newest, |output, run| dispatch::show(output, run));
+            context.output.list(&document, &newest, dispatch::show);
             return if newest.is_empty() { Err(context.nothing("no agent was started")) } else { Ok(()) };
         };
         let fits = |id: &&String| id.starts_with(wanted.as_str()) || id.ends_with(wanted.as_str());
