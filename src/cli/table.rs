@@ -100,7 +100,7 @@ mod tests {
         let rows: [&[&str]; 2] =
             [&["12345678", "bob", "a subject that is long"], &["87654321", "a.long.name.of.an.agent", "x"]];
         let at_40 = shown(&rows, 40);
-        assert_eq!(at_40, ["12345678  bob              a subject th…", "87654321  a.long.name.of…  x"]);
+        assert_eq!(at_40, ["12345678  bob           a subject that …", "87654321  a.long.name…  x"]);
         for width in 20..80 {
             for line in shown(&rows, width) {
                 assert!(visible::columns(&line) <= width, "{width}: {line}");
