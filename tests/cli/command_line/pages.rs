@@ -31,10 +31,10 @@ fn pages() -> BTreeSet<String> {
     found
 }
 
-/// The section "Five minutes" of the README.
+/// The section "Five minutes in a shell" of the README.
 fn five_minutes() -> String {
     let readme = text("README.md");
-    let (_, rest) = readme.split_once("\n## Five minutes\n").unwrap();
+    let (_, rest) = readme.split_once("\n## Five minutes in a shell\n").unwrap();
     rest.split_once("\n## ").unwrap().0.to_owned()
 }
 
