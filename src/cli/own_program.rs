@@ -138,7 +138,7 @@ mod tests {
             ("/h/a/.npm/_npx/0a/node_modules/postroom-linux-x64/bin/postroom", "cache"),
             ("/h/a/.cache/uv/archive-v0/x/bin/postroom", "cache"),
             ("/cache/uv/archive-v0/x/bin/postroom", "cache"),
-            ("/srv/work/node_modules/postroom-linux-x64/bin/postroom", "packages"),
+            ("/srv/web/node_modules/postroom-linux-x64/bin/postroom", "packages"),
         ];
         for (path, why) in passing {
             assert!(end(Path::new(path)).is_some_and(|said| said.contains(why)), "{path}");

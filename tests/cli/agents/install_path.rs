@@ -101,7 +101,7 @@ fn a_person_is_asked_before_a_link_is_made() {
     let ran = install(&room, &own, &[]).by_person().with(0);
     assert!(ran.err.contains("was not made"), "{ran:?}");
     assert_eq!(std::fs::read_to_string(&link).unwrap(), "theirs");
-    // An agent that has a terminal is not asked.
+    // In the session of an agent nobody is asked, even at a terminal.
     std::fs::remove_file(&link).unwrap();
     let ran = install(&room, &own, &[]).env("CLAUDECODE", "1").by_person().with(0);
     assert!(ran.out.contains("ln -s ") && !link.is_symlink(), "{ran:?}");
