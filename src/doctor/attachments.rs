@@ -69,13 +69,13 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// The mailbox whose attachments are in this home. `None` if it cannot be told which messages it has: the registry or
-    /// the place of the messages cannot be read, which is reported elsewhere, or they are in another room.
+    /// The mailbox whose attachments are in this home. `None` if it is unknown which messages it has: the registry, the card
+    /// or the place of the messages cannot be read, which is reported elsewhere, or they are in another room.
     fn owner(&self, id: &MailboxId) -> Result<Option<Mailbox>, Error> {
         let home = Maildir::open(self.room.root(), id)?;
         let card = home.dir().read("card.json", CARD_LIMIT)?;
-        let card = card.and_then(|card| Registry::parse(&card).ok()).unwrap_or_default();
-        let Ok(registry) = Registry::load(self.room.root()) else { return Ok(None) };
+        let card = card.map_or_else(|| Ok(Registry::default()), |card| Registry::parse(&card));
+        let (Ok(card), Ok(registry)) = (card, Registry::load(self.room.root())) else { return Ok(None) };
         let Some(entry) = registry.by_id(id).or(card.by_id(id)) else {
             return Ok(Some(Mailbox::native(home)));
         };

@@ -138,6 +138,17 @@ fn nothing_is_removed_while_an_unreadable_message_may_own_it() {
 }
 
 #[test]
+fn nothing_is_removed_while_the_place_of_the_messages_is_unknown() {
+    let room = sent(Kind::Workspace).leaves_faults();
+    let own = room.folder("reader", "attachments");
+    old(&own.join(ID));
+    std::fs::write(own.parent().unwrap().join("card.json"), "broken").unwrap();
+    std::fs::write(room.root().join("registry.json"), "{}").unwrap();
+    room.run(["doctor", "--fix"]).ends();
+    assert!(own.join(ID).join("a.txt").exists(), "its message is in the workspace");
+}
+
+#[test]
 fn the_doctor_compares_files_with_their_messages() {
     let room = sent(Kind::Maildir).leaves_faults();
     let own = room.folder("reader", "attachments").join(ID);
