@@ -5,9 +5,10 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::note;
+use super::output::{note, quoted};
 use super::surroundings::ThisProcess;
 use crate::message::visible;
+use crate::post::Error;
 use crate::settings::Project;
 use crate::surroundings::project_file;
 use crate::view;
@@ -30,7 +31,14 @@ pub(super) struct Rename {
 impl Verb for Rename {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
-        let renamed = post.rename(&self.old, &self.new)?;
+        let renamed = post.rename(&self.old, &self.new).map_err(|e| match &e {
+            Error::Taken { suggestions, .. } => {
+                let old = quoted(&self.old);
+                let hints = suggestions.iter().map(|free| format!("postroom rename {old} {free}"));
+                Fail::Told(e.code(), e.to_string(), hints.collect())
+            }
+            _ => e.into(),
+        })?;
         context.done = true;
         let (old, name, id) = (&renamed.old, &renamed.name, renamed.id.as_str());
         let line = format!("{} is now {}", visible::line(old), visible::line(name));

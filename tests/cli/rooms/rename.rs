@@ -83,6 +83,10 @@ fn taken_bad_and_unknown_names_are_refused_and_change_nothing() {
     }
     let told = room.run(["rename", "bob", "alice", "--json"]).exits(4);
     assert!(told.out.contains("\"code\":4") && told.out.contains("alice-2"), "{}", told.out);
+    let told = room.run(["rename", "bob", "alice"]).exits(4);
+    let hint = told.err.lines().nth(1).unwrap().trim();
+    assert_eq!(hint, "postroom rename bob alice-2");
+    room.bash(hint).succeeds();
 }
 
 #[test]
