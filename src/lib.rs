@@ -18,6 +18,7 @@ pub mod dispatch;
 pub mod doctor;
 pub mod groups;
 pub mod hex;
+pub mod hint;
 pub mod invisible;
 pub mod journal;
 pub mod mailbox;

@@ -127,6 +127,13 @@ pub fn all(room: &Room, program: &str) -> Result<Vec<Bound>, Error> {
     Ok(all)
 }
 
+/// The sessions of a room whose process exists.
+pub fn live(room: &Room) -> Result<Vec<Bound>, Error> {
+    let mut all = recorded(room, |_| true)?;
+    all.retain(|bound| !bound.ended && bound.process.pid != 0 && !bound.process.is_gone());
+    Ok(all)
+}
+
 /// Sessions whose binding and notices were not written for so many seconds.
 pub fn silent(room: &Room, now: Timestamp, seconds: i64) -> Result<Vec<Bound>, Error> {
     let Some(folder) = folder(room)? else { return Ok(vec![]) };

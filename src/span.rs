@@ -43,6 +43,18 @@ pub fn short(span: Duration) -> String {
     }
 }
 
+/// A span in words: `50 ms`, `12 s`, `3 min`, `2 h`, `5 days`.
+pub fn spoken(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        0 if !span.is_zero() => format!("{} ms", span.as_millis()),
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
 /// A span for a table of measurements: `12ms`, `3.4s`, longer ones as in [`short`].
 pub fn measured(span: Duration) -> String {
     match span.as_millis() {
@@ -78,6 +90,8 @@ mod tests {
         assert_eq!(short(Duration::from_secs(59)), "59s");
         assert_eq!(short(Duration::from_secs(7200)), "2h");
         assert_eq!(short(Duration::from_secs(172_800)), "2d");
+        let spoken_of = |seconds| spoken(Duration::from_secs(seconds));
+        assert_eq!([12, 200, 7200, 172_800].map(spoken_of), ["12 s", "3 min", "2 h", "2 days"]);
         assert_eq!(measured(Duration::from_millis(12)), "12ms");
         assert_eq!(measured(Duration::from_millis(3440)), "3.4s");
     }

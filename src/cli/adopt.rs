@@ -61,10 +61,8 @@ pub(super) fn tell(context: &mut Context, post: &Post, adopted: &[Adopted]) -> R
             }
             Adoption::Taken(free) => {
                 refused = true;
-                note(&format!(
-                    "postroom: the name `{name}` is taken; free are {}: postroom adopt PATH --prefix NAME",
-                    free.join(", ")
-                ));
+                let what = format!("the name `{name}` is taken; free are {}", free.join(", "));
+                context.warn(&what, "`adopt PATH --prefix NAME` puts a name before each");
             }
             Adoption::BadName(why) => {
                 refused = true;

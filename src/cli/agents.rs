@@ -13,6 +13,7 @@ use super::surroundings::ThisProcess;
 use super::{Verb, dispatch, staff};
 use crate::clock::SystemClock;
 use crate::dispatch::runs::Runs;
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::Failure;
 use crate::process::child::{self, Next};
@@ -63,7 +64,7 @@ impl Verb for Agents {
             });
             context.output.json(&view::agents::Agents { agents: list, untrusted: untrusted.collect() });
         }
-        staff::tell_untrusted(&staff);
+        staff::tell_untrusted(context, &staff);
         if staff.agents.is_empty() {
             return Err(context.nothing("no agent is configured"));
         }
@@ -115,7 +116,7 @@ impl Verb for RunsOf {
         let fitting: Vec<_> = ids.iter().filter(fits).filter_map(|id| runs.get(id).ok().flatten()).collect();
         let [run] = fitting.as_slice() else {
             let why = format!("{} runs are called `{}`", fitting.len(), visible::clip(wanted, 60));
-            return Err(Fail::unknown(why, "postroom runs lists them"));
+            return Err(Fail::unknown(why, Hint::run(&["runs"]).to("lists them")));
         };
         let (out, err) = runs.output(&run.id, 64 * 1024 * 1024)?;
         let (out, err) =

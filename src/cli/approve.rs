@@ -7,6 +7,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::send::tell;
 use super::terminal;
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::MessageId;
 use crate::post::{Failure, Letter, Post, USER};
@@ -40,7 +41,7 @@ impl Verb for Approve {
                 return Err(Fail::told(
                     Failure::Nothing,
                     "nothing was approved",
-                    "postroom reject ID -m WHY",
+                    Hint::run(&["reject", ask.id.as_str(), "-m", "WHY"]),
                 ));
             }
         }
@@ -107,12 +108,16 @@ fn gate(post: &Post, wanted: &str) -> Result<(String, Ask), Fail> {
     let wanted = visible::clip(wanted, 80);
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => Err(Fail::unknown(
+        0 => Err(Fail::Told(
+            Failure::Unknown,
             format!("nothing called `{wanted}` waits for your approval"),
-            "postroom workflow list shows the runs; postroom --as user check the requests",
+            vec![
+                Hint::run(&["workflow", "list"]).to("the runs").into(),
+                Hint::run(&["check"]).by(USER).to("the requests").into(),
+            ],
         )),
         _ => {
-            let each = found.iter().map(|(run, ask)| format!("{} {run} {}", ask.id, shown(ask)));
+            let each = found.iter().map(|(run, ask)| format!("{} {run} {}", ask.id, shown(ask)).into());
             Err(Fail::Told(Failure::Unknown, format!("`{wanted}` fits several requests"), each.collect()))
         }
     }
@@ -155,7 +160,7 @@ pub(super) fn answers(
         AskKind::Approval { body, .. } if body.trim() == shown.trim() => Ok(post.say(&ask.id, run, answer)?),
         _ => Err(Fail::refused(
             format!("this message is not what the run {run} asks"),
-            format!("postroom approve {request} shows what it asks"),
+            Hint::run(&["approve", request.as_str()]).to("shows what it asks"),
         )),
     }
 }

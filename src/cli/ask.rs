@@ -1,23 +1,30 @@
 //! `postroom ask`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
+use super::output::note;
 use super::send::{Writing, tell};
 use super::shown::Shown;
+use crate::hint::Hint;
 use crate::message::visible;
-use crate::post::{Failure, Letter, Outcome, line};
+use crate::post::{Failure, Letter, Outcome, Question, line};
 use crate::span;
 use crate::view::check as view;
 use crate::view::message::Message;
+use crate::wait::Stop;
 
 /// Send a question, wait for its answer, and show it
 ///
-/// Exits 1 when the time is over, and says where the question is; it stays sent, and the answer will come as mail.
+/// Says at once which question it waits for. Exits 1 when the time is over, and says where the question is; it stays
+/// sent, and the answer will come as mail. The same question within the time is not sent twice: it waits for the first.
 #[derive(Debug, Args)]
 pub(super) struct Ask {
     /// The recipient
@@ -36,17 +43,32 @@ pub(super) struct Ask {
 impl Verb for Ask {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
-        context.output.must_be_seen("postroom send asks without waiting")?;
+        context.output.must_be_seen("`send` asks without waiting")?;
         if !self.to.starts_with('@') {
             post.check_address(&self.to)?;
         }
         let letter = Letter { to: vec![self.to], ..self.writing.letter(post)? };
-        let asked = post.ask(&me, &letter, self.timeout)?;
-        if matches!(asked.receipt.outcome, Outcome::Failed(_)) {
-            return tell(context, &[asked.receipt]);
+        // Before the question is sent, so that no signal ends this command without a word about it.
+        let interrupt = Interrupt::heard()?;
+        let question = post.ask(&me, &letter, self.timeout)?;
+        let receipt = &question.receipt;
+        if matches!(receipt.outcome, Outcome::Failed(_)) {
+            return tell(context, [receipt]);
         }
-        let id = asked.receipt.id.clone();
+        begun(context, &question, self.timeout);
+        let asked = post.await_asked(&me, receipt, self.timeout, &interrupt.stop)?;
+        let id = &receipt.id;
+        let (short, to) = (id.short().unwrap_or_default(), visible::line(&receipt.name));
+        let again = Hint::run(&["wait", "--reply-to", id.as_str()]);
         let Some(answer) = asked.answer else {
+            if let Some(signal) = interrupt.signal() {
+                context.warn(
+                    &format!("the question {short} to {to} stays; to wait for its answer again"),
+                    again.clone(),
+                );
+                // Ends this process as the signal would have.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
             let state = asked
                 .state
                 .as_ref()
@@ -61,13 +83,10 @@ impl Verb for Ask {
                     messages: vec![],
                 });
             } else {
-                let short = id.short().unwrap_or_default();
-                let to = visible::line(&asked.receipt.name);
-                context.output.line(&format!(
-                    "no answer within {}; the question {short} to {to} is {state}",
-                    span::measured(self.timeout)
-                ));
-                context.output.line(&format!("postroom wait --reply-to {id}"));
+                let (span, again) = (span::measured(self.timeout), context.hint(again));
+                let question = format!("no answer within {span}; the question {short} to {to} is {state}");
+                context.output.line(&question);
+                context.output.line(&again);
             }
             return Err(Fail::Code(Failure::Nothing));
         };
@@ -82,5 +101,42 @@ impl Verb for Ask {
         context.output.flush().map_err(Fail::Output)?;
         post.shown(&me, &answer)?;
         if asked.bounced { Err(Fail::Code(Failure::Refused)) } else { Ok(()) }
+    }
+}
+
+/// Says which question is waited for: an agent's tool may end this command without a word.
+fn begun(context: &Context, question: &Question, timeout: Duration) {
+    if context.output.json || context.output.quiet {
+        return;
+    }
+    let Question { receipt, is_old } = question;
+    let (id, to) = (receipt.id.short().unwrap_or_default(), visible::line(&receipt.name));
+    let asked = if *is_old { "was asked this before" } else { "is asked" };
+    note(&format!("postroom: {to} {asked} ({id}); waiting up to {}", span::spoken(timeout)));
+}
+
+/// A signal that ends the wait but not the question.
+struct Interrupt {
+    stop: Stop,
+    signal: Arc<AtomicI32>,
+}
+
+impl Interrupt {
+    fn heard() -> Result<Self, Fail> {
+        let failed = |e: std::io::Error| Fail::not_done(e.to_string(), "try again");
+        let interrupt = Self { stop: Stop::new().map_err(failed)?, signal: Arc::default() };
+        let (stop, signal) = (interrupt.stop.clone(), Arc::clone(&interrupt.signal));
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+        std::thread::spawn(move || {
+            for number in signals.forever() {
+                signal.store(number, Ordering::Relaxed);
+                stop.now();
+            }
+        });
+        Ok(interrupt)
+    }
+
+    fn signal(&self) -> Option<i32> {
+        Some(self.signal.load(Ordering::Relaxed)).filter(|number| *number != 0)
     }
 }

@@ -6,9 +6,11 @@ use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::{Verb, everywhere, header, output};
+use super::{Verb, everywhere, header};
+use crate::hint::Hint;
+use crate::message::visible;
 use crate::name::MessageId;
-use crate::post::{self, Error, Failure, Filter, Me, Post};
+use crate::post::{self, Error, Failure, Filter, Me, Post, Why};
 use crate::rooms::SEED_ROOT;
 use crate::view;
 
@@ -55,7 +57,21 @@ impl Which {
             from: self.from.as_deref().map(|name| post.addressee(name)).transpose()?,
             channel: self.channel.clone(),
             reply_to: reply_to.transpose()?,
+            ..Filter::default()
         })
+    }
+}
+
+impl Which {
+    /// What is asked for, in words.
+    pub(super) fn spoken(&self, new: bool) -> String {
+        let mut what = if new { "new mail" } else { "mail" }.to_owned();
+        let parts =
+            [(" from ", &self.from), (" in channel ", &self.channel), (" that answers ", &self.reply_to)];
+        for (word, value) in parts {
+            value.iter().for_each(|value| what.push_str(&format!("{word}{}", visible::clip(value, 60))));
+        }
+        what
     }
 }
 
@@ -101,10 +117,10 @@ pub(super) fn mention_elsewhere(context: &Context, me: &Me) -> Result<(), Fail> 
     let other = Path::new(SEED_ROOT);
     let count = post::waiting_elsewhere(&me.id, &context.root, other, context.clock())?;
     if count > 0 {
-        output::note(&format!(
-            "postroom: {count} unread for {} in the room `tmp`: postroom --room tmp check",
-            me.shown()
-        ));
+        let there = Hint::run(&["check"]).in_room("tmp");
+        // Its name may be another one there.
+        let there = if me.why == Why::Flag { there.by(me.id.as_str()) } else { there };
+        context.warn(&format!("{count} unread for {} in the room `tmp`", me.shown()), there);
     }
     Ok(())
 }

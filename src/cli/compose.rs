@@ -8,6 +8,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::text::Text;
+use crate::hint::Hint;
 use crate::mailbox::Dir;
 use crate::message::compose::{self, Parts};
 use crate::message::{Priority, Protocol};
@@ -81,7 +82,7 @@ impl Verb for Compose {
             step: self.step,
         };
         let made = compose::compose(self.protocol, &parts, context.clock().now(), random::bytes());
-        let message = made.map_err(|e| Fail::refused(e.to_string(), "postroom help compose"))?;
+        let message = made.map_err(|e| Fail::refused(e.to_string(), Hint::run(&["help", "compose"])))?;
         match &self.output {
             Some(path) => write(path, &message),
             None => {

@@ -1,13 +1,16 @@
 //! The context of one command: its environment, its room, its identity, and its output.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::fail::Fail;
 use super::output::{Output, note};
 use super::surroundings::{self, ThisProcess};
-use super::{Globals, terminal};
+use super::{FirstWord, Globals, find_verb, terminal};
 use crate::clock::{Clock, SystemClock};
+use crate::hint::{Hint, Present};
+use crate::message::visible;
 use crate::post::{Caller, Error, Failure, Me, Post};
 use crate::room::Room;
 use crate::rooms::Located;
@@ -30,6 +33,7 @@ pub(super) struct Context {
     /// Set when the work is done and only its receipt is left to write.
     pub(super) done: bool,
     globals: Globals,
+    present: Present,
 }
 
 impl Context {
@@ -42,7 +46,18 @@ impl Context {
             here: None,
             done: false,
             globals: globals.clone(),
+            present: present(globals),
         }
+    }
+
+    /// A hint as one line, which can be pasted if it is a command.
+    pub(super) fn hint(&self, hint: impl Into<Hint>) -> String {
+        visible::text(&hint.into().line(&self.present))
+    }
+
+    /// A remark on standard error, with what to do about it.
+    pub(super) fn warn(&self, what: &str, hint: impl Into<Hint>) {
+        note(&format!("postroom: {what}\n  {}", self.hint(hint)));
     }
 
     pub(super) fn clock(&self) -> Arc<dyn Clock> {
@@ -94,11 +109,7 @@ impl Context {
     /// The room, and the mailbox if this command acts as one: for views open to everybody.
     pub(super) fn post_and_maybe_me(&mut self) -> Result<(&'static Post, Option<Me>), Fail> {
         let post = self.post()?;
-        match post.me() {
-            Ok(me) => Ok((post, Some(me))),
-            Err(Error::WhoAmI) => Ok((post, None)),
-            Err(e) => Err(e.into()),
-        }
+        Ok((post, post.maybe_me()?))
     }
 
     /// Locates the room of this command.
@@ -188,6 +199,23 @@ impl Context {
         let room = self.room_shown();
         self.output.remark(&format!("{sentence}, room {room}"));
         Fail::Code(Failure::Nothing)
+    }
+}
+
+/// What this process was called with.
+fn present(globals: &Globals) -> Present {
+    let arguments = surroundings::arguments();
+    let verb = match find_verb(&arguments) {
+        FirstWord::Verb(at) => at - 1,
+        FirstWord::Version | FirstWord::Nothing => 0,
+    };
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    Present {
+        root: globals.root.as_ref().map(|root| root.display().to_string()),
+        room: globals.room.clone(),
+        acting: globals.acting.clone(),
+        typed: arguments.iter().skip(1).map(text).collect(),
+        verb,
     }
 }
 

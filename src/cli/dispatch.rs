@@ -18,6 +18,7 @@ use crate::clock::Timestamp;
 use crate::dispatch::dispatcher::{Dispatcher, Event, StopHandle, Wanted};
 use crate::dispatch::runs::{Run, RunState};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{Failure, HOPS_VARIABLE, Post, THREAD_VARIABLE};
@@ -57,7 +58,7 @@ impl Verb for Dispatch {
         let staff = staff::gather(post)?;
         let parallel = self.parallel.unwrap_or(staff.settings.parallel).max(1);
         tell_vacant(post, &staff);
-        let agents = self.chosen(staff)?;
+        let agents = self.chosen(context, staff)?;
         let dispatcher = for_good(Dispatcher::new(post, agents)?);
         if self.dry_run {
             return dry_run(context, dispatcher);
@@ -107,7 +108,8 @@ impl Verb for Dispatch {
         })?;
         progress.clear();
         if left > 0 {
-            note(&format!("postroom: {left} run(s) go on without this dispatcher; postroom runs shows them"));
+            let what = format!("{left} run(s) go on without this dispatcher");
+            context.warn(&what, Hint::run(&["runs"]).to("shows them"));
         }
         if !live {
             runs.iter().for_each(|run| show(&mut context.output, run));
@@ -153,20 +155,24 @@ fn detached(root: &Path, arguments: &[&str]) -> std::io::Result<Command> {
 
 impl Dispatch {
     /// The selected agents that have a mailbox here.
-    fn chosen(&self, staff: Staff) -> Result<Vec<(Agent, MailboxId)>, Fail> {
+    fn chosen(&self, context: &Context, staff: Staff) -> Result<Vec<(Agent, MailboxId)>, Fail> {
         for name in &self.only {
             if !staff.agents.iter().any(|(agent, _)| agent.name == *name) {
                 let hidden = staff.untrusted.iter().filter(|left| left.name == *name);
                 if let Some((what, command)) = left_out(hidden).pop() {
                     return Err(Fail::unknown(what, command));
                 }
-                return Err(Fail::unknown(
+                return Err(Fail::Told(
+                    Failure::Unknown,
                     format!("no agent is configured for `{}`", visible::clip(name, 60)),
-                    "postroom agents lists those that are configured; docs/guides/dispatcher.md shows how",
+                    vec![
+                        Hint::run(&["agents"]).to("lists those that are configured").into(),
+                        "docs/guides/dispatcher.md shows how".into(),
+                    ],
                 ));
             }
         }
-        staff::tell_untrusted(&staff);
+        staff::tell_untrusted(context, &staff);
         let left_out = left_out(&staff.untrusted).pop();
         let meant = |agent: &Agent| self.only.is_empty() || self.only.contains(&agent.name);
         let mut chosen = vec![];
@@ -175,16 +181,15 @@ impl Dispatch {
                 Some(id) => chosen.push((agent, id)),
                 None => {
                     let name = visible::line(&agent.name);
-                    note(&format!(
-                        "postroom: the agent `{name}` has no mailbox: postroom setup --child {name}"
-                    ));
+                    let make = Hint::run(&["setup", "--child", &agent.name]);
+                    context.warn(&format!("the agent `{name}` has no mailbox"), make);
                 }
             }
         }
         if chosen.is_empty() {
             let how =
                 "write [agents.NAME] with a `preset` into postroom.toml; docs/guides/dispatcher.md shows how";
-            let hint = left_out.map_or(how.to_owned(), |(_, command)| command);
+            let hint = left_out.map_or(how.into(), |(_, command)| command);
             return Err(Fail::unknown("no agent can be started", hint));
         }
         Ok(chosen)
@@ -296,10 +301,11 @@ impl Verb for Supervise {
         staff.agents.sort_by_key(|(agent, _)| agent.name != self.agent);
         let Some((mut agent, _)) = staff.agents.into_iter().next() else {
             let why = match left_out(&staff.untrusted).pop() {
-                Some((what, command)) => format!("{what}: {command}"),
+                // The dispatcher reports only the sentence.
+                Some((what, command)) => format!("{what}: {}", context.hint(command)),
                 None => "it is not configured any more, or has no mailbox".to_owned(),
             };
-            return Err(Fail::unknown(why, "postroom agents lists them"));
+            return Err(Fail::unknown(why, Hint::run(&["agents"]).to("lists them")));
         };
         let me = post.other(&self.mailbox)?;
         equip(&ThisProcess, &context.root, &mut agent, &me);

@@ -7,6 +7,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{GREEN, MAGENTA, PLAIN, RED, note};
 use crate::doctor::{self, Finding, Grade};
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::Failure;
 use crate::room::Room;
@@ -84,7 +85,8 @@ impl Doctor {
         if faults == 0 {
             output.remark(&format!("nothing is wrong in the room {room}"));
         } else if !self.fix && !output.quiet {
-            output.line("postroom doctor --fix repairs what can be repaired");
+            let fix = context.hint(Hint::run(&["doctor", "--fix"]).to("repairs what can be repaired"));
+            context.output.line(&fix);
         }
     }
 }

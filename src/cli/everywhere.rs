@@ -40,11 +40,13 @@ pub(super) fn wait(
     context: &mut Context,
     which: &Which,
     limit: usize,
+    new: bool,
     timeout: Duration,
 ) -> Result<(), Fail> {
-    context.output.remark("waiting for mail in all rooms (Ctrl-C ends it)");
+    let (what, span) = (which.spoken(new), span::spoken(timeout));
+    context.output.remark(&format!("waiting up to {span} for {what} in any room (Ctrl-C ends it)"));
     context.output.flush().map_err(Fail::Output)?;
-    let looked = everywhere(context)?.wait(|post| which.filter(post), limit, timeout)?;
+    let looked = everywhere(context)?.wait(|post| which.filter(post), limit, new, timeout)?;
     let came = has_headers(&looked);
     if context.output.json {
         context.output.json(&WaitAll::of(&looked, !came));

@@ -9,6 +9,7 @@ use clap::error::ContextKind;
 use super::context::Context;
 use super::output::{Output, note};
 use super::{FirstWord, verbs};
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::{self, Failure};
 use crate::staff;
@@ -20,7 +21,7 @@ use crate::view::answer::{Error, Wrong};
 pub(super) enum Fail {
     Post(post::Error),
     /// A refusal or failure of the view itself, with hints.
-    Told(Failure, String, Vec<String>),
+    Told(Failure, String, Vec<Hint>),
     /// Standard output could not be written.
     Output(io::Error),
     /// Everything was already reported.
@@ -55,24 +56,28 @@ impl From<staff::Error> for Fail {
 }
 
 impl Fail {
-    pub(super) fn told(code: Failure, message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn told(code: Failure, message: impl Into<String>, hint: impl Into<Hint>) -> Self {
         Self::Told(code, message.into(), vec![hint.into()])
     }
 
-    pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn refused(message: impl Into<String>, hint: impl Into<Hint>) -> Self {
         Self::told(Failure::Refused, message, hint)
     }
 
-    pub(super) fn unknown(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn unknown(message: impl Into<String>, hint: impl Into<Hint>) -> Self {
         Self::told(Failure::Unknown, message, hint)
     }
 
-    pub(super) fn not_done(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn not_done(message: impl Into<String>, hint: impl Into<Hint>) -> Self {
         Self::told(Failure::NotDone, message, hint)
     }
 
+    pub(super) fn no_such_verb(name: &str, hints: Vec<Hint>) -> Self {
+        Self::Told(Failure::Usage, format!("there is no command `{}`", visible::clip(name, 40)), hints)
+    }
+
     /// A mistake on the command line that the parser could not see.
-    pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn usage(message: impl Into<String>, hint: impl Into<Hint>) -> Self {
         Self::told(Failure::Usage, message, hint)
     }
 }
@@ -88,7 +93,7 @@ pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCod
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Fail::Code(code)) => exit(code),
-        Err(Fail::Told(code, message, hints)) => say(code, &message, &hints, json),
+        Err(Fail::Told(code, message, hints)) => say(code, &message, &lines(context, hints), json),
         // The work is done; only the receipt is lost, and the exit code reports the work.
         Err(Fail::Output(e)) if context.done => {
             note(&format!("postroom: done, but the receipt could not be written: {e}"));
@@ -101,18 +106,18 @@ pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCod
         Err(Fail::Post(e)) => {
             let mut hints = e.hints();
             if e.is_forbidden() {
-                hints.push(sandbox_hint(&context.surroundings.harness, &context.root));
+                hints.push(sandbox_hint(&context.surroundings.harness, &context.root).into());
             }
             if let post::Error::UnknownName { name, .. } = &e {
-                hints.extend(super::rooms::known_elsewhere(context, name));
+                hints.extend(super::rooms::known_elsewhere(context, name).map(Hint::from));
             }
-            say(e.code(), &e.to_string(), &hints, json)
+            say(e.code(), &e.to_string(), &lines(context, hints), json)
         }
     }
 }
 
-pub(super) fn usage(message: &str, hints: &[String], json: bool) -> ExitCode {
-    say(Failure::Usage, message, hints, json)
+fn lines(context: &Context, hints: Vec<Hint>) -> Vec<String> {
+    hints.into_iter().map(|hint| context.hint(hint)).collect()
 }
 
 /// An error of the parser: its first sentence, what it thinks was meant, and where the right form is explained.
@@ -137,7 +142,7 @@ pub(super) fn from_clap(e: &clap::Error, verb: &str, arguments: &[OsString], jso
     let meant = meant.map(|(_, words)| format!("did you mean `{words}`?"));
     let help = verbs::named(&words).ok().map(|(_, name)| name.replacen("postroom", "postroom help", 1));
     let hints: Vec<String> = meant.into_iter().chain(help).collect();
-    usage(said.trim_start_matches("error: "), &hints, json)
+    say(Failure::Usage, said.trim_start_matches("error: "), &hints, json)
 }
 
 fn say(code: Failure, message: &str, hints: &[String], json: bool) -> ExitCode {

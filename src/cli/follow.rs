@@ -55,7 +55,7 @@ pub(super) fn remarks(carried: &Carried) {
 /// Dispatches until a run is over, shows its progress, and returns its final state.
 pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<Status, Fail> {
     let staff = staff::gather(post)?;
-    staff::tell_untrusted(&staff);
+    staff::tell_untrusted(context, &staff);
     left_to_themselves(post, run, &staff)?;
     let parallel = staff.settings.parallel.max(1);
     let agents = staff.agents.into_iter().filter_map(|(agent, me)| Some((agent, me?))).collect();

@@ -4,6 +4,7 @@ use super::context::Context;
 use super::output::{BOLD, CYAN, MAGENTA, PLAIN, RED, note};
 use super::table::Cell;
 use crate::clock::Timestamp;
+use crate::hint::Hint;
 use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::{Priority, visible};
 pub(super) use crate::post::line::of_header as plain;
@@ -25,18 +26,24 @@ pub(super) fn show(context: &mut Context, post: &Post, checked: &Checked, addres
         }
     }
     if checked.more > 0 && !output.quiet {
-        let (more, all) = (checked.more, checked.headers.len() + checked.more);
-        output.line(&match address {
-            Some(address) => format!("… {more} more for {address}: postroom check --all --limit {all}"),
-            None => format!("… {more} more: postroom check --limit {all}"),
-        });
+        let (more, all) = (checked.more, (checked.headers.len() + checked.more).to_string());
+        let whose = address.as_ref().map(|address| format!(" for {address}")).unwrap_or_default();
+        let words = match address {
+            Some(_) => &["check", "--all", "--limit", &all][..],
+            None => &["check", "--limit", &all],
+        };
+        let next = context.hint(Hint::run(words));
+        context.output.line(&format!("… {more} more{whose}: {next}"));
     }
-    checked.unreadable.iter().for_each(unreadable);
+    unreadable(context, &checked.unreadable);
 }
 
-/// Reports an unreadable file.
-pub(super) fn unreadable(broken: &Unreadable) {
-    note(&format!("postroom: {}", line::of_unreadable(broken)));
+/// Reports unreadable files.
+pub(super) fn unreadable(context: &Context, broken: &[Unreadable]) {
+    broken.iter().for_each(|one| note(&format!("postroom: {}", line::of_unreadable(one))));
+    if broken.iter().any(|one| !one.transient && !one.not_quarantined) {
+        note(&format!("  {}", context.hint(Hint::run(&["doctor", "--fix"]).to("puts it aside"))));
+    }
 }
 
 /// The row of a message: id, age, sender, marks, subject.

@@ -8,7 +8,6 @@ use rustix::io::Errno;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::output::note;
 use super::scene::{Scene, said_shown};
 use super::spawn::known;
 use super::surroundings::ThisProcess;
@@ -16,6 +15,7 @@ use super::{Verb, installed, own_program};
 use crate::agents::ledger::{self, Cause, Done, Ledger};
 use crate::agents::probe::Trust;
 use crate::agents::programs::{self, PROGRAMS, Program};
+use crate::hint::Hint;
 use crate::mailbox::{self, Dir};
 use crate::message::visible;
 use crate::name::Name;
@@ -150,7 +150,7 @@ impl Verb for Install {
         let spec = program(self.program.as_deref().unwrap_or_default())?;
         let post = context.post_or_new()?;
         if let Some(name) = &self.name {
-            standing_name(post, name)?;
+            standing_name(context, post, name)?;
         }
         let scene = Scene::look(context, spec, project, self.name.clone())?;
         for root in &scene.site.roots {
@@ -185,10 +185,11 @@ impl Verb for Install {
 }
 
 /// Checks the name for sessions, which each get it in their own room. It may be free here.
-fn standing_name(post: &Post, name: &str) -> Result<(), Fail> {
+fn standing_name(context: &Context, post: &Post, name: &str) -> Result<(), Fail> {
     Name::parse(name).map_err(|why| Error::BadName { what: "--name", text: name.to_owned(), why })?;
     if let Err(Error::UnknownName { .. }) = post.addressee(name) {
-        note(&format!("postroom: nobody is called `{name}` in this room yet: postroom setup {name}"));
+        let what = format!("nobody is called `{name}` in this room yet");
+        context.warn(&what, Hint::run(&["setup", name]));
     }
     Ok(())
 }

@@ -4,8 +4,7 @@ use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::{Verb, no_such_verb, verbs};
-use crate::post::Failure;
+use super::{Verb, verbs};
 
 /// Print the man page of postroom or of one command
 #[derive(Debug, Args)]
@@ -19,7 +18,7 @@ impl Verb for Man {
         let command = match self.command.first() {
             None => verbs::tree(),
             Some(first) => {
-                let unknown = |hints| Fail::Told(Failure::Usage, no_such_verb(first), hints);
+                let unknown = |hints| Fail::no_such_verb(first, hints);
                 let (command, name) = verbs::named(&self.command).map_err(unknown)?;
                 command.display_name(name.replace(' ', "-")).bin_name(name)
             }

@@ -91,7 +91,7 @@ impl Verb for Mb {
                     Error::Secret { .. } => Fail::told(
                         e.code(),
                         e.to_string(),
-                        "leave the key out; postroom send can be told to let it pass",
+                        "leave the key out; `send` can be told to let it pass",
                     ),
                     e => e.into(),
                 })?;
@@ -101,7 +101,7 @@ impl Verb for Mb {
                         return Err(Fail::told(
                             Failure::Unproven,
                             format!("delivered, durability not proven: {why}"),
-                            &receipt.file,
+                            receipt.file.clone(),
                         ));
                     }
                     Outcome::Queued | Outcome::Already(_) => {

@@ -10,9 +10,12 @@ use super::context::Context;
 use super::fail::Fail;
 use super::surroundings::ThisProcess;
 use crate::hex;
+use crate::hint::Hint;
 use crate::mailbox::Dir;
 use crate::mcp::{self, Desk, HttpBinding};
+use crate::post::Failure;
 use crate::random;
+use crate::rooms::MAIN;
 use crate::surroundings::config;
 use crate::view::answer::Listening;
 
@@ -44,8 +47,11 @@ impl Verb for Mcp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         if self.http.is_some() && !context.is_room_named() {
             // Its clients can be anywhere, so its working directory says nothing about them.
-            let hint = "postroom --room main mcp --http; postroom rooms lists them";
-            return Err(Fail::usage("--http needs a room: --room NAME", hint));
+            let hints = vec![
+                Hint::run(&["mcp", "--http"]).in_room(MAIN).into(),
+                Hint::run(&["rooms"]).to("lists them").into(),
+            ];
+            return Err(Fail::Told(Failure::Usage, "--http needs a room: --room NAME".into(), hints));
         }
         context.must_stay_in_place()?;
         // A client of a server is a program.

@@ -84,6 +84,8 @@ use context::Context;
 use fail::Fail;
 use output::Output;
 
+use crate::hint::Hint;
+
 /// The options of every verb, before or after its name.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Everywhere")]
@@ -103,6 +105,26 @@ struct Globals {
     /// No receipts and no remarks
     #[arg(long, short, global = true)]
     quiet: bool,
+}
+
+impl Globals {
+    /// The options among the arguments of a verb that is not known.
+    fn in_words(arguments: &[OsString]) -> Self {
+        let value = |flag: &str| {
+            arguments.iter().enumerate().find_map(|(at, word)| match word.to_str()?.strip_prefix(flag)? {
+                "" => arguments.get(at + 1)?.clone().into_string().ok(),
+                rest => rest.strip_prefix('=').map(str::to_owned),
+            })
+        };
+        let is_there = |flag: &str| arguments.iter().any(|word| word == flag);
+        Self {
+            root: value("--root").map(Into::into),
+            room: value("--room"),
+            acting: value("--as"),
+            json: is_there("--json"),
+            quiet: false,
+        }
+    }
 }
 
 /// Options of [`Globals`] that take a value, so that the verb can be found after them.
@@ -133,16 +155,15 @@ fn compact(command: Command) -> Command {
 pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
     // A file size limit is an error to report, not a reason to die: with a handler the write fails instead.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
-    let json = arguments.iter().any(|a| a == "--json");
     match find_verb(&arguments) {
         FirstWord::Verb(at) => {
             let name = arguments.remove(at).to_string_lossy().into_owned();
             if name == "help" {
-                return help(&arguments, json);
+                return help(&arguments);
             }
             match verbs::find(&name) {
                 Some(entry) => (entry.run)(entry, arguments),
-                None => fail::usage(&no_such_verb(&name), &verbs::nearest(&name), json),
+                None => no_such_verb(&name, verbs::nearest(&name, Some(&arguments)), &arguments),
             }
         }
         FirstWord::Version if arguments.iter().any(|a| a == "--verbose") => show(&version::verbose()),
@@ -173,7 +194,7 @@ fn find_verb(arguments: &[OsString]) -> FirstWord {
     FirstWord::Nothing
 }
 
-fn help(rest: &[OsString], json: bool) -> ExitCode {
+fn help(rest: &[OsString]) -> ExitCode {
     let FirstWord::Verb(at) = find_verb(rest) else { return show(&verbs::overview()) };
     let words: Vec<String> = rest[at..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if words[0] == "all" {
@@ -181,12 +202,13 @@ fn help(rest: &[OsString], json: bool) -> ExitCode {
     }
     match verbs::named(&words) {
         Ok((command, name)) => show(&compact(command).bin_name(name).render_help().to_string()),
-        Err(hints) => fail::usage(&no_such_verb(&words[0]), &hints, json),
+        Err(hints) => no_such_verb(&words[0], hints, rest),
     }
 }
 
-fn no_such_verb(name: &str) -> String {
-    format!("there is no command `{}`", crate::message::visible::clip(name, 40))
+fn no_such_verb(name: &str, hints: Vec<Hint>, arguments: &[OsString]) -> ExitCode {
+    let mut context = Context::new(&Globals::in_words(arguments));
+    fail::finish(Err(Fail::no_such_verb(name, hints)), &mut context)
 }
 
 /// Parses the arguments of one verb.
@@ -206,6 +228,24 @@ fn run_verb<V: Verb>(entry: &verbs::Entry, arguments: Vec<OsString>) -> ExitCode
     let mut context = Context::new(&globals);
     let result = verb.run(&mut context);
     fail::finish(result, &mut context)
+}
+
+/// Why these arguments, the program's name first, are not a command that would be run. For tests of printed commands.
+#[doc(hidden)]
+pub fn misread(mut arguments: Vec<OsString>) -> Option<String> {
+    let at = match find_verb(&arguments) {
+        FirstWord::Verb(at) => at,
+        FirstWord::Version => return None,
+        FirstWord::Nothing => return Some("no verb".to_owned()),
+    };
+    let name = arguments.remove(at).to_string_lossy().into_owned();
+    if name == "help" {
+        return None;
+    }
+    match verbs::find(&name) {
+        Some(entry) => (entry.command)().try_get_matches_from(arguments).err().map(|e| e.to_string()),
+        None => Some(format!("no such verb: {name}")),
+    }
 }
 
 fn show(text: &str) -> ExitCode {

@@ -53,7 +53,7 @@ pub(super) fn show(context: &mut Context, names: &[Listed]) {
     let now = context.clock().now();
     let output = &mut context.output;
     if !output.terminal || names.is_empty() {
-        return names.iter().for_each(|listed| output.line(&line::of_name(listed)));
+        return names.iter().for_each(|listed| output.line(&line::of_name(listed, now)));
     }
     let widest = |text: fn(&Listed) -> &str, title: usize| {
         names.iter().map(|listed| visible::columns(text(listed))).max().unwrap_or(0).max(title)
@@ -68,12 +68,13 @@ pub(super) fn show(context: &mut Context, names: &[Listed]) {
             Some((count, oldest)) => (count.to_string(), oldest.map_or(String::new(), |time| age(now, time))),
             None => ("?".to_owned(), String::new()),
         };
-        let (style, there) = match listed.presence {
-            Some(Presence::Alive) => (GREEN, "alive".to_owned()),
-            Some(Presence::SilentSince(time)) => (YELLOW, format!("silent for {}", age(now, time))),
-            Some(Presence::NeverSeen) => (DIM, "never seen".to_owned()),
-            None => (DIM, "?".to_owned()),
+        let style = match listed.presence {
+            _ if listed.in_session => GREEN,
+            Some(Presence::Waiting | Presence::Recent(_)) => PLAIN,
+            Some(Presence::SilentSince(_)) => YELLOW,
+            Some(Presence::NeverSeen) | None => DIM,
         };
+        let there = line::of_presence(listed, now);
         output.row(&[
             (BOLD, visible::pad(&listed.name, name_width)),
             (PLAIN, format!("{unread:>6}")),

@@ -10,6 +10,7 @@ use super::fail::Fail;
 use super::fold::{fold, fold_prose};
 use super::surroundings::ThisProcess;
 use super::table::{Cell, fitted};
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::surroundings::Environment;
 use crate::view::answer::Text;
@@ -178,7 +179,7 @@ impl Output {
     }
 
     /// Refuses to consume what nobody would see.
-    pub(super) fn must_be_seen(&self, instead: &str) -> Result<(), Fail> {
+    pub(super) fn must_be_seen(&self, instead: impl Into<Hint>) -> Result<(), Fail> {
         if !self.goes_nowhere() {
             return Ok(());
         }
@@ -215,14 +216,4 @@ pub(super) fn can_redraw() -> bool {
 fn columns_of(terminal: impl std::os::fd::AsFd) -> usize {
     let columns = rustix::termios::tcgetwinsize(terminal).map_or(80, |size| usize::from(size.ws_col));
     if columns == 0 { 80 } else { columns.max(20) }
-}
-
-/// Text as one word of the shell, for lines that are there to be pasted.
-pub(super) fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }

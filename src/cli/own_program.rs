@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{note, quoted};
+use super::output::note;
 use super::surroundings::{self, ThisProcess};
 use super::terminal;
+use crate::hint::quoted;
 use crate::surroundings::{Environment, home, programs_on_path};
 
 const NAME: &str = "postroom";
@@ -74,7 +75,7 @@ pub(super) fn offer_link(context: &mut Context) -> Result<(), Fail> {
         Some(path) => {
             format!("{} is a script that starts postroom, at every call of an agent", path.display())
         }
-        None => "postroom is not on the search path; agents call it by that name".to_owned(),
+        None => "no postroom is on the search path; agents call it by that name".to_owned(),
     };
     let bin = home(&ThisProcess)?.join(".local/bin");
     let searched = ThisProcess.variable("PATH").unwrap_or_default();

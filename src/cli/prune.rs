@@ -9,6 +9,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::Name;
 use crate::post::{Doomed, Error, Failure, Post, Trashed, Wanted};
@@ -65,8 +66,8 @@ impl Verb for Prune {
         }
         if nothing_named {
             let hints = vec![
-                "postroom names shows who exists".into(),
-                "postroom prune NAME, or postroom prune --archived 30d".into(),
+                Hint::run(&["names"]).to("who exists").into(),
+                Hint::run(&["prune", "--archived", "30d"]).to("old mail that was read").into(),
             ];
             return Err(Fail::Told(Failure::Usage, "name a mailbox, or use --archived".into(), hints));
         }
@@ -174,7 +175,8 @@ impl Prune {
         let undo = done.flatten();
         let word = if is_done { "removed" } else { "would remove" };
         let lines = summary(post, plan).into_iter().map(|line| format!("{word} {line}"));
-        let hint = undo.as_ref().map(|id| format!("postroom undo {id} brings it back, for 30 days"));
+        let back = |id: &String| Hint::run(&["undo", id]).to("brings it back, for 30 days");
+        let hint = undo.as_ref().map(|id| context.hint(back(id)));
         context.output.receipt(&view::Prune::of(plan, is_done, undo.as_deref()), lines.chain(hint));
         if plan.is_empty() { Err(context.nothing("nothing is old enough")) } else { end(context, is_done) }
     }
@@ -185,7 +187,7 @@ fn end(context: &Context, is_done: bool) -> Result<(), Fail> {
     match (is_done, context.output.json) {
         (true, _) => Ok(()),
         (false, true) => Err(Fail::Code(Failure::Refused)),
-        (false, false) => Err(Fail::refused("nothing was removed", "--yes does it")),
+        (false, false) => Err(Fail::refused("nothing was removed", Hint::again_with("--yes").to("does it"))),
     }
 }
 

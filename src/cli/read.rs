@@ -37,7 +37,7 @@ impl Verb for Read {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         if !self.keep {
-            context.output.must_be_seen("postroom archive ID files mail away unread")?;
+            context.output.must_be_seen("`archive ID` files mail away unread")?;
         }
         if self.raw && context.output.terminal {
             let why = "--raw is not for a terminal, which could obey what the message contains";

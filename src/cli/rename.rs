@@ -5,8 +5,9 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{note, quoted};
+use super::output::note;
 use super::surroundings::ThisProcess;
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::Error;
 use crate::settings::Project;
@@ -33,8 +34,7 @@ impl Verb for Rename {
         let post = context.post()?;
         let renamed = post.rename(&self.old, &self.new).map_err(|e| match &e {
             Error::Taken { suggestions, .. } => {
-                let old = quoted(&self.old);
-                let hints = suggestions.iter().map(|free| format!("postroom rename {old} {free}"));
+                let hints = suggestions.iter().map(|free| Hint::run(&["rename", &self.old, free]).into());
                 Fail::Told(e.code(), e.to_string(), hints.collect())
             }
             _ => e.into(),

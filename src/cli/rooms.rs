@@ -10,6 +10,7 @@ use super::fail::Fail;
 use super::output::{BOLD, PLAIN};
 use super::surroundings::ThisProcess;
 use crate::dispatch::runs::Runs;
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::RoomName;
 use crate::post::{Caller, Error, Failure, Names, Post};
@@ -133,7 +134,9 @@ fn list(context: &mut Context, rooms: &Rooms) -> Result<(), Fail> {
         output.entry(&cells, line.trim_end());
     });
     if all.is_empty() {
-        context.output.remark("there are no rooms yet: postroom setup NAME makes the first");
+        let first = context.hint(Hint::run(&["setup", "NAME"]).to("makes the first"));
+        context.output.remark("there are no rooms yet");
+        context.output.remark(&first);
         return Err(Fail::Code(Failure::Nothing));
     }
     Ok(())
@@ -142,7 +145,7 @@ fn list(context: &mut Context, rooms: &Rooms) -> Result<(), Fail> {
 fn relink(context: &mut Context, rooms: &Rooms, name: &str, path: &std::path::Path) -> Result<(), Fail> {
     let unknown = |name: &str| {
         let why = format!("there is no room `{}`", visible::clip(name, 60));
-        Fail::unknown(why, "postroom rooms lists them")
+        Fail::unknown(why, Hint::run(&["rooms"]).to("lists them"))
     };
     let name = RoomName::parse(name).map_err(|_| unknown(name))?;
     if !rooms.names()?.contains(&name) {
@@ -194,7 +197,8 @@ fn prune(context: &mut Context, rooms: &Rooms, yes: bool) -> Result<(), Fail> {
         }
     }
     if !yes {
-        context.output.remark("--yes does it");
+        let hint = context.hint(Hint::run(&["rooms", "prune", "--yes"]).to("does it"));
+        context.output.remark(&hint);
     }
     Ok(())
 }

@@ -8,8 +8,9 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::header;
-use super::output::{BOLD, CYAN, Output, PLAIN, quoted};
+use super::output::{BOLD, CYAN, Output, PLAIN};
 use crate::clock::Timestamp;
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::{Hit, Line, Post, Query};
 use crate::span;
@@ -64,24 +65,24 @@ impl Verb for Search {
         let now = context.clock().now();
         context.output.list(&document, &hits, |output, hit| show(output, post, now, hit));
         if more && !context.output.json {
-            context.output.line(&format!("… more: {}", self.with_limit(self.limit.saturating_mul(5))));
+            let more = context.hint(self.with_limit(self.limit.saturating_mul(5)));
+            context.output.line(&format!("… more: {more}"));
         }
         if hits.is_empty() { Err(context.nothing("nothing found")) } else { Ok(()) }
     }
 }
 
 impl Search {
-    /// This search with another limit, ready to paste.
-    fn with_limit(&self, limit: usize) -> String {
-        let mut line = format!("postroom search {}", quoted(&self.query));
-        if self.regex {
-            line.push_str(" --regex");
+    /// This search with another limit.
+    fn with_limit(&self, limit: usize) -> Hint {
+        let (limit, since) = (limit.to_string(), self.since.map(|span| span.as_secs().to_string()));
+        let mut words = vec!["search", &self.query];
+        words.extend(self.regex.then_some("--regex"));
+        for (option, value) in [("--from", &self.from), ("--mailbox", &self.mailbox), ("--since", &since)] {
+            words.extend(value.iter().flat_map(|value| [option, value.as_str()]));
         }
-        for (option, name) in [("--from", &self.from), ("--mailbox", &self.mailbox)] {
-            name.iter().for_each(|name| line.push_str(&format!(" {option} {}", quoted(name))));
-        }
-        self.since.iter().for_each(|span| line.push_str(&format!(" --since {}", span.as_secs())));
-        format!("{} --limit {limit}", visible::line(&line))
+        words.extend(["--limit", &limit]);
+        Hint::run(&words).into()
     }
 }
 

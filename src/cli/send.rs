@@ -10,6 +10,7 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{GREEN, MAGENTA, note};
 use super::text::Text;
+use crate::hint::Hint;
 use crate::mailbox::disk::read_source;
 use crate::message::envelope::check_value;
 use crate::message::{Priority, visible};
@@ -155,7 +156,7 @@ fn misplaced(name: &str, bare: bool, e: Error) -> Fail {
     if !bare && !name.contains(char::is_whitespace) {
         return e.into();
     }
-    let mut hints = vec!["the text goes behind -m: postroom send NAME -m 'TEXT'".to_owned()];
+    let mut hints: Vec<Hint> = vec!["the text goes behind -m: send NAME -m 'TEXT'".into()];
     hints.extend(e.hints());
     Fail::Told(e.code(), format!("`{}` is no name here", visible::clip(name, 60)), hints)
 }
@@ -166,7 +167,7 @@ impl Verb for Send {
         // `-` among the names usually means standard input, which is read anyway.
         let to: Vec<String> = self.to.into_iter().filter(|name| name != "-").collect();
         if to.is_empty() {
-            return Err(Fail::usage("no recipient is given", "postroom send NAME -m TEXT"));
+            return Err(Fail::usage("no recipient is given", Hint::run(&["send", "NAME", "-m", "TEXT"])));
         }
         for (index, name) in to.iter().enumerate().filter(|(_, name)| !name.starts_with('@')) {
             let bare = index > 0 && !self.writing.has_text();
@@ -224,9 +225,8 @@ pub(super) fn tell<'a>(
 ) -> Result<(), Fail> {
     let receipts: Vec<&Receipt> = receipts.into_iter().collect();
     context.done = receipts.iter().all(|r| matches!(r.outcome, Outcome::Queued | Outcome::Already(_)));
-    let output = &mut context.output;
-    if output.json {
-        output.json(&view::Receipts::of(&receipts));
+    if context.output.json {
+        context.output.json(&view::Receipts::of(&receipts));
     }
     let mut worst = None;
     for receipt in receipts {
@@ -240,13 +240,14 @@ pub(super) fn tell<'a>(
             Outcome::Failed(e) => {
                 worst = Some(e.code());
                 note(&format!("postroom: {verdict} {rest}"));
-                e.hints().iter().for_each(|hint| note(&format!("  {}", visible::text(hint))));
+                e.hints().into_iter().for_each(|hint| note(&format!("  {}", context.hint(hint))));
                 if e.is_forbidden() {
                     note(&format!("  {}", sandbox_hint(&context.surroundings.harness, &context.root)));
                 }
                 continue;
             }
         };
+        let output = &mut context.output;
         if !output.json && !output.quiet {
             output.line(&format!("{} {rest}", output.paint(style, verdict)));
         }

@@ -7,7 +7,8 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{GREEN, Output, note, quoted};
+use super::output::{GREEN, Output};
+use crate::hint::{Hint, quoted};
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::{self, NewMailbox, Why};
@@ -57,7 +58,7 @@ impl Verb for Setup {
         let (name, more) = (names.next(), names.next());
         if let Some(more) = more {
             let why = format!("one name, and then `{}`", visible::clip(&more, 60));
-            return Err(Fail::usage(why, "postroom setup --tree DIR AGENT... names several"));
+            return Err(Fail::usage(why, "`setup --tree DIR AGENT…` names several"));
         }
         let post = context.post_or_new()?;
         let workspace = self.workspace.map(|dir| whole_path(&dir)).transpose()?;
@@ -68,9 +69,8 @@ impl Verb for Setup {
         if let Some(kind) =
             crate::os::network(&context.root).filter(|_| setup.created && !context.output.quiet)
         {
-            note(&format!(
-                "postroom: this room lies on a network disk ({kind}); postroom doctor tells what that means"
-            ));
+            let what = format!("this room is on a network disk ({kind})");
+            context.warn(&what, Hint::run(&["doctor"]).to("what that means"));
         }
         let prompt = self.child.then(|| prompt(context, &setup));
         let room = context.room_shown();
@@ -85,6 +85,9 @@ impl Verb for Setup {
         }
         let name = visible::line(&setup.name);
         output.line(&format!("name: {}", output.paint(GREEN, &name)));
+        if setup.chosen {
+            output.line("chosen: no name was given, and this one was free");
+        }
         output.line(&format!("id: {}", setup.id));
         output.line(&format!("room: {room}"));
         match setup.unread {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::context::Context;
 use super::output::note;
+use crate::hint::Hint;
 use crate::mailbox::attachments::FoundFile;
 use crate::mailbox::reading::Unreadable;
 use crate::mailbox::{Folder, Token};
@@ -47,8 +48,11 @@ impl Shown {
         }
         let short = envelope.called(&opened.name);
         let next = match self.claim {
-            Some(token) => ("to finish", format!("postroom done {token} [-m ANSWER]")),
-            None => ("to answer", format!("postroom reply {short}")),
+            Some(token) => {
+                let done = Hint::run(&["done", &token.to_string()]).to("-m TEXT answers it");
+                ("to finish", context.hint(done))
+            }
+            None => ("to answer", context.hint(Hint::run(&["reply", &short]))),
         };
         let sender = &post.sender_shown(envelope);
         let attachments: Vec<String> = opened.files.iter().map(FoundFile::line).collect();

@@ -6,11 +6,11 @@ use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::output::quoted;
 use super::send::{Writing, tell};
 use super::surroundings::ThisProcess;
 use super::{Verb, header, surroundings};
 use crate::agents::programs;
+use crate::hint::{Hint, quoted};
 use crate::message::visible;
 use crate::post::{Failure, Letter, NewMailbox, SPAWN};
 use crate::surroundings::Environment;
@@ -139,8 +139,9 @@ impl Verb for Handback {
             [] => return Err(context.nothing("no task began with `spawn:`")),
             [one] => *one,
             several => {
-                let mut hints: Vec<String> = several.iter().map(|h| header::plain(post, h)).collect();
-                hints.push("postroom handback ID says which".to_owned());
+                let mut hints: Vec<Hint> = several.iter().map(|h| header::plain(post, h).into()).collect();
+                let last = several.last().map(|h| h.envelope.id.to_string()).unwrap_or_default();
+                hints.push(Hint::run(&["handback", &last]).to("says which").into());
                 return Err(Fail::Told(
                     Failure::Refused,
                     format!("{} tasks wait for an answer", several.len()),

@@ -1,7 +1,7 @@
 //! The staff of a room, gathered for this process.
 
+use super::context::Context;
 use super::fail::Fail;
-use super::output::note;
 use super::surroundings::ThisProcess;
 use crate::post::Post;
 use crate::staff::{self, Staff, left_out};
@@ -24,8 +24,8 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
 }
 
 /// Reports what is left out.
-pub(super) fn tell_untrusted(staff: &Staff) {
+pub(super) fn tell_untrusted(context: &Context, staff: &Staff) {
     for (what, command) in left_out(&staff.untrusted) {
-        note(&format!("postroom: {what}: {command}"));
+        context.warn(&what, command);
     }
 }

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, CYAN, GREEN, note, quoted};
+use super::output::{BOLD, CYAN, GREEN, note};
 use super::surroundings::{self, ThisProcess};
+use crate::hint::quoted;
 use crate::post::Failure;
 use crate::random;
 use crate::surroundings::{Environment, ROOT};

@@ -32,6 +32,11 @@ impl Environment for ThisProcess {
     }
 }
 
+/// The command line, the program's name first.
+pub(super) fn arguments() -> Vec<OsString> {
+    env::args_os().collect()
+}
+
 /// A file of a program on the search path.
 pub(super) fn on_path(program: &str) -> Option<PathBuf> {
     program_from(&ThisProcess, program, Path::new(""))

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::context::Context;
 use super::fail::Fail;
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::{self, Failure};
 use crate::view::tree as view;
@@ -66,7 +67,10 @@ impl Shared {
                 let Some(text) = shared.get(&file, part.as_deref())? else {
                     let of = part.map(|part| format!("`{part}` in ")).unwrap_or_default();
                     let why = format!("there is no {}", visible::clip(&format!("{of}shared/{file}"), 120));
-                    return Err(Fail::unknown(why, "postroom tree shared get lists the files"));
+                    return Err(Fail::unknown(
+                        why,
+                        Hint::run(&["tree", "shared", "get"]).to("lists the files"),
+                    ));
                 };
                 let (file, part, text) = (file.as_str(), part.as_deref(), text.as_str());
                 match context.output.json {

@@ -9,6 +9,7 @@ use super::fail::Fail;
 use super::output::{CYAN, GREEN, MAGENTA, Output, PLAIN, RED};
 use super::surroundings::ThisProcess;
 use super::{Verb, staff, terminal};
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::person;
 use crate::post::{Error, Failure};
@@ -85,7 +86,11 @@ impl Verb for Trust {
         context.output.flush().map_err(Fail::Output)?;
         let asks = !self.yes && items.iter().any(|item| !before.trusts(item));
         if asks && !terminal::agrees(&format!("May this be started in {shown}?")) {
-            return Err(Fail::told(Failure::Nothing, "nothing was changed", "--yes does not ask"));
+            return Err(Fail::told(
+                Failure::Nothing,
+                "nothing was changed",
+                Hint::again_with("--yes").to("does not ask"),
+            ));
         }
         if before != after {
             store.keep(&dir, &after).map_err(fail)?;
@@ -210,7 +215,7 @@ fn fail(e: trust::Error) -> Fail {
             (Failure::Refused, hint)
         }
         trust::Error::Settings { .. } => (Failure::Refused, "docs/reference/settings.md lists the keys"),
-        trust::Error::Unknown { .. } => (Failure::Unknown, "without a name, postroom trust shows everything"),
+        trust::Error::Unknown { .. } => (Failure::Unknown, "without a name, `trust` shows everything"),
     };
     Fail::told(code, e.to_string(), hint)
 }

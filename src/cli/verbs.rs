@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Command;
 
 use super::{Verb, run_verb};
+use crate::hint::Hint;
 
 /// One verb.
 pub(super) struct Entry {
@@ -126,9 +127,9 @@ pub(super) fn shown() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// The command that words name, such as `workflow run`, and how it is called. Words behind it are left alone.
-pub(super) fn named(words: &[String]) -> Result<(Command, String), Vec<String>> {
+pub(super) fn named(words: &[String]) -> Result<(Command, String), Vec<Hint>> {
     let first = words.first().map(String::as_str).unwrap_or_default();
-    let entry = find(first).ok_or_else(|| nearest(first))?;
+    let entry = find(first).ok_or_else(|| nearest(first, None))?;
     let mut name = format!("postroom {first}");
     let mut command = (entry.command)().bin_name(&name);
     command.build();
@@ -139,18 +140,24 @@ pub(super) fn named(words: &[String]) -> Result<(Command, String), Vec<String>> 
     Ok((command, name))
 }
 
-/// Commands that a mistyped verb may mean, ready to paste.
-pub(super) fn nearest(name: &str) -> Vec<String> {
+/// Commands that a mistyped verb may mean: the present one with another verb, or the help of that verb if `rest`, the
+/// arguments of the mistyped one, does not fit it.
+pub(super) fn nearest(name: &str, rest: Option<&[OsString]>) -> Vec<Hint> {
     let guessed = GUESSES.iter().find(|(guesses, _)| guesses.contains(&name));
-    let mut near: Vec<(usize, &str)> = shown()
+    let mut near: Vec<(usize, &Entry)> = shown()
         .filter(|_| guessed.is_none() && name.len() < 64)
-        .map(|e| (strsim::osa_distance(name, e.name), e.name))
+        .map(|e| (strsim::osa_distance(name, e.name), e))
         .filter(|(distance, _)| *distance <= 2)
         .collect();
-    near.sort();
-    let guessed = guessed.map(|(_, verbs)| *verbs).unwrap_or_default();
-    let verbs = guessed.iter().copied().chain(near.into_iter().map(|(_, name)| name));
-    verbs.chain(["help all"]).map(|verb| format!("postroom {verb}")).collect()
+    near.sort_by_key(|(distance, e)| (*distance, e.name));
+    let guessed = guessed.map(|(_, commands)| *commands).unwrap_or_default().iter();
+    let guessed = guessed.map(|command| Hint::run(&command.split(' ').collect::<Vec<_>>()));
+    let fits = |e: &Entry| rest.is_none_or(|rest| (e.command)().try_get_matches_from(rest).is_ok());
+    let near = near.into_iter().map(|(_, e)| match fits(e) {
+        true => Hint::again_instead(name, e.name),
+        false => Hint::run(&["help", e.name]),
+    });
+    guessed.chain(near).chain([Hint::run(&["help", "all"])]).map(Hint::from).collect()
 }
 
 /// The whole tree, for completions and man pages.

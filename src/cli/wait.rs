@@ -14,12 +14,15 @@ use crate::view::check as view;
 
 /// Block until mail is there, then show its headers
 ///
-/// Ends at once if there is mail already (exit 0); exits 1 when the time is over. Uses no CPU while it waits.
+/// Ends at once if there is mail already (exit 0), unless --new is given; exits 1 when the time is over. Uses no CPU while it waits.
 #[derive(Debug, Args)]
 pub(super) struct Wait {
     /// Give up after this time (seconds, or 30m, 2h)
     #[arg(long, value_name = "SPAN", default_value = "540", value_parser = span::parse)]
     timeout: Duration,
+    /// Only for mail that comes from now on
+    #[arg(long)]
+    new: bool,
     /// At most this many headers
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
@@ -33,16 +36,21 @@ pub(super) struct Wait {
 impl Verb for Wait {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         if self.all {
-            return everywhere::wait(context, &self.which, self.limit.max(1), self.timeout);
+            return everywhere::wait(context, &self.which, self.limit.max(1), self.new, self.timeout);
         }
         if !self.timeout.is_zero() {
             context.must_stay_in_place()?;
         }
         let (post, me) = context.post_and_me()?;
-        let filter = self.which.filter(post)?;
+        let mut filter = self.which.filter(post)?;
+        if self.new {
+            filter.besides = post.unread_files(&me)?;
+        }
         if context.output.terminal {
             context.output.remark(&format!(
-                "waiting for mail to {}, room {} (Ctrl-C ends it)",
+                "waiting up to {} for {} to {}, room {} (Ctrl-C ends it)",
+                span::spoken(self.timeout),
+                self.which.spoken(self.new),
                 me.shown(),
                 context.room_shown()
             ));
@@ -53,7 +61,7 @@ impl Verb for Wait {
             Awaited::TimedOut(left) => {
                 match context.output.json {
                     true => context.output.json(&view::Wait::timed_out(context.place(), &me, &left)),
-                    false => left.unreadable.iter().for_each(header::unreadable),
+                    false => header::unreadable(context, &left.unreadable),
                 }
                 // The disk failed, so there may be mail.
                 if left.unreadable.iter().any(|broken| broken.transient) {

@@ -10,6 +10,7 @@ use super::surroundings::ThisProcess;
 use super::workflow_shown::{check, document, draw, list, show, summary};
 use super::workflows::find;
 use super::{Verb, dispatch};
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::{Failure, Post};
 use crate::staff::gate_environment;
@@ -135,7 +136,7 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
                 .trim_end()
                 .to_owned()
         });
-        Fail::Told(Failure::Usage, wrong.join("\n"), known.collect())
+        Fail::Told(Failure::Usage, wrong.join("\n"), known.map(Hint::from).collect())
     })?;
     let post = context.project_post_for_long(follows)?;
     let strangers = start::strangers(post, &definition, Some(&inputs));
@@ -165,7 +166,10 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
         context.output.flush().map_err(Fail::Output)?;
         return end_of(context, post, &id);
     }
-    context.output.remark(&format!("postroom dispatch --watch carries it on; postroom workflow show {id}"));
+    let next = [Hint::run(&["dispatch", "--watch"]).to("carries it on").into(), stands(&id)];
+    for line in next.map(|hint| context.hint(hint)) {
+        context.output.remark(&line);
+    }
     Ok(())
 }
 
@@ -198,20 +202,26 @@ fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
     }
     match status {
         Status::Completed => Ok(()),
-        Status::InProgress => Err(Fail::not_done(
+        Status::InProgress => Err(Fail::Told(
+            Failure::NotDone,
             format!("the run {run} is not over"),
-            format!("postroom dispatch carries it on; postroom workflow show {run}"),
+            vec![Hint::run(&["dispatch"]).to("carries it on").into(), stands(run)],
         )),
         Status::Failed | Status::Cancelled => {
             let failed = failed_step(post, run)?;
             let why = failed.as_ref().map(|(step, how)| format!(": {step} {how}")).unwrap_or_default();
             let from = failed.map_or_else(|| "STEP".to_owned(), |(step, _)| step);
-            Err(Fail::not_done(
+            Err(Fail::Told(
+                Failure::NotDone,
                 format!("the run {run} is {}{why}", status.as_str()),
-                format!("postroom workflow show {run}; postroom workflow retry {run} --from {from}"),
+                vec![stands(run), Hint::run(&["workflow", "retry", run, "--from", &from]).into()],
             ))
         }
     }
+}
+
+fn stands(run: &str) -> Hint {
+    Hint::run(&["workflow", "show", run]).to("how it stands").into()
 }
 
 /// The first failed step, and how it failed.
@@ -226,7 +236,10 @@ fn failed_step(post: &Post, run: &str) -> Result<Option<(String, String)>, Fail>
 fn no_run(wanted: &str, fitting: &[String]) -> Fail {
     let wanted = visible::clip(wanted, 80);
     match fitting {
-        [] => Fail::unknown(format!("there is no run `{wanted}`"), "postroom workflow list shows them"),
+        [] => {
+            let list = Hint::run(&["workflow", "list"]).to("shows them");
+            Fail::unknown(format!("there is no run `{wanted}`"), list)
+        }
         several => Fail::unknown(format!("`{wanted}` fits several runs"), several.join(", ")),
     }
 }
@@ -260,7 +273,7 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
         }
         return Err(Fail::not_done(
             format!("another process is carrying the run {id} on just now"),
-            format!("postroom workflow show {id} tells how it stands"),
+            stands(&id),
         ));
     };
     carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
@@ -271,7 +284,8 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
     match carried.status {
         Status::InProgress | Status::Completed => Ok(()),
         status => {
-            let hint = format!("postroom workflow retry {id} --from STEP does it again from there");
+            let from = failed_step(post, &id)?.map_or_else(|| "STEP".to_owned(), |(step, _)| step);
+            let hint = Hint::run(&["workflow", "retry", &id, "--from", &from]).to("does it again from there");
             Err(Fail::refused(format!("the run {id} is {}", status.as_str()), hint))
         }
     }
@@ -291,8 +305,8 @@ fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Re
         }
         Err(start::Refused::Stands(status)) => {
             let hint = match word {
-                Control::Cancel => "postroom workflow list shows what is in progress".to_owned(),
-                Control::Retry(_) => format!("postroom workflow cancel {id} ends it first"),
+                Control::Cancel => Hint::run(&["workflow", "list"]).to("what is in progress"),
+                Control::Retry(_) => Hint::run(&["workflow", "cancel", &id]).to("ends it first"),
             };
             return Err(Fail::refused(format!("the run {id} is {}", status.as_str()), hint));
         }

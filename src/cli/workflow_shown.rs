@@ -5,6 +5,7 @@ use super::fail::Fail;
 use super::output::{BOLD, CYAN, PLAIN};
 use super::workflow::meant;
 use super::workflows::{all, find};
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::{Failure, Post};
 use crate::view::{Versioned, workflow as view};
@@ -60,7 +61,8 @@ pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
                     .to_owned()
             }
             Err(problems) => {
-                format!("{}: postroom workflow check {}", counted(problems.len(), "fault"), found.name)
+                let check = context.hint(Hint::run(&["workflow", "check", &found.name]));
+                format!("{}: {check}", counted(problems.len(), "fault"))
             }
         };
         let name = match (&found.file, found.is_named()) {

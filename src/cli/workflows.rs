@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::fail::Fail;
 use super::staff;
 use super::surroundings::ThisProcess;
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::Failure;
 use crate::surroundings::{above, project_file};
@@ -56,11 +57,7 @@ impl FoundWorkflow {
 
     pub(super) fn wrong(&self, problems: &[Problem], code: Failure) -> Fail {
         let lines: Vec<String> = problems.iter().map(|problem| self.line(problem)).collect();
-        Fail::Told(
-            code,
-            lines.join("\n"),
-            vec!["docs/guides/workflows.md tells what may stand there".to_owned()],
-        )
+        Fail::Told(code, lines.join("\n"), vec!["docs/guides/workflows.md tells what may stand there".into()])
     }
 
     /// `FILE:LINE:COLUMN: what is wrong`, as editors expect it.
@@ -78,7 +75,7 @@ impl FoundWorkflow {
         if !is_own || file.is_symlink() {
             return Err(Fail::refused(
                 format!("{} is no file among the workflows of a project", self.shown()),
-                "only what is covered by postroom trust is run: put it into .postroom/workflows/",
+                "only what `trust` covers is run: put it into .postroom/workflows/",
             ));
         }
         if Trusted::of(&staff::store()?, &self.project).workflow(&inside.to_string_lossy(), &self.text) {
@@ -86,7 +83,7 @@ impl FoundWorkflow {
         }
         Err(Fail::refused(
             format!("the workflow `{}` of {project} is left alone until you have looked at it", self.name),
-            format!("read {}, then postroom trust {project}", self.shown()),
+            Hint::run(&["trust", &project.to_string()]).to(format!("after you have read {}", self.shown())),
         ))
     }
 }
@@ -107,8 +104,9 @@ pub(super) fn find(name: &str) -> Result<FoundWorkflow, Fail> {
                 format!("rename {}: the name of a workflow is of a-z, 0-9, `-` and `_`", file.display()),
             ));
         }
-        let hint = "the name of a workflow is of a-z, 0-9, `-` and `_`; postroom workflow list shows them";
-        return Err(Fail::unknown(format!("there is no workflow `{}`", visible::clip(name, 60)), hint));
+        let hints = vec!["the name of a workflow is of a-z, 0-9, `-` and `_`".into(), list()];
+        let why = format!("there is no workflow `{}`", visible::clip(name, 60));
+        return Err(Fail::Told(Failure::Unknown, why, hints));
     }
     if let Some((project, file)) = nearest {
         return Ok(FoundWorkflow { name: name.to_owned(), text: read(&file)?, file: Some(file), project });
@@ -122,11 +120,16 @@ pub(super) fn find(name: &str) -> Result<FoundWorkflow, Fail> {
             let project = project.unwrap_or_else(|| PathBuf::from("/"));
             Ok(FoundWorkflow { name: name.to_owned(), text: text.to_owned(), file: None, project })
         }
-        None => Err(Fail::unknown(
+        None => Err(Fail::Told(
+            Failure::Unknown,
             format!("there is no workflow `{name}`"),
-            "postroom workflow list shows them; a new one is .postroom/workflows/NAME.yaml",
+            vec![list(), "a new one is .postroom/workflows/NAME.yaml".into()],
         )),
     }
+}
+
+fn list() -> Hint {
+    Hint::run(&["workflow", "list"]).to("shows them").into()
 }
 
 /// The nearest project with a file of this name among its workflows, and that file.
@@ -176,9 +179,10 @@ fn read(file: &Path) -> Result<String, Fail> {
         Fail::refused(format!("{}: {why}", file.display()), "a workflow is a YAML file of text")
     };
     let metadata = std::fs::metadata(file).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Fail::unknown(
+        std::io::ErrorKind::NotFound => Fail::Told(
+            Failure::Unknown,
             format!("there is no file {}", visible::line(&file.display().to_string())),
-            "postroom workflow list shows the workflows there are; one is named without .yaml",
+            vec![list(), "a workflow of the project is named without .yaml".into()],
         ),
         _ => wrong(e.to_string()),
     })?;

@@ -15,9 +15,18 @@ const ALIVE: Duration = Duration::from_secs(600);
 /// Whether anyone seems to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    Alive,
+    /// A process waits for its mail.
+    Waiting,
+    /// Its last command was a short time ago.
+    Recent(Timestamp),
     SilentSince(Timestamp),
     NeverSeen,
+}
+
+impl Presence {
+    pub fn is_alive(self) -> bool {
+        matches!(self, Self::Waiting | Self::Recent(_))
+    }
 }
 
 impl Maildir {
@@ -39,10 +48,10 @@ impl Maildir {
 
     pub fn presence(&self, now: Timestamp) -> Result<Presence> {
         if self.is_waited_on()? {
-            return Ok(Presence::Alive);
+            return Ok(Presence::Waiting);
         }
         Ok(match self.dir().stat("seen").if_any()?.map(|stat| mtime(&stat)) {
-            Some(seen) if now.since(seen) < ALIVE => Presence::Alive,
+            Some(seen) if now.since(seen) < ALIVE => Presence::Recent(seen),
             Some(seen) => Presence::SilentSince(seen),
             None => Presence::NeverSeen,
         })

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::desk::Desk;
 use super::evidence::AfterSend;
 use super::letters;
+use crate::hint::{Hint, Present};
 use crate::message::visible;
 use crate::name::MessageId;
 use crate::post::{self, Awaited, Error, Filter, HEADERS, NewMailbox, Post, line};
@@ -95,7 +96,7 @@ fn with<A: DeserializeOwned>(
 pub(super) fn next_steps(e: &Error) -> Vec<String> {
     let own = "or the person starts this server with --as NAME, or with AGENT_MAILBOX_ID set".to_owned();
     match e {
-        Error::WhoAmI | Error::Room(room::Error::NoRoom { .. }) => {
+        Error::WhoAmI { .. } | Error::Room(room::Error::NoRoom { .. }) => {
             vec!["call the tool setup with a name for yourself".into(), own]
         }
         Error::NotMe { .. } | Error::NoMailbox { .. } => vec!["call the tool setup".into(), own],
@@ -103,10 +104,16 @@ pub(super) fn next_steps(e: &Error) -> Vec<String> {
             vec!["the tool check shows the ids of unread mail".into()]
         }
         Error::UnknownName { .. } => {
-            e.hints().into_iter().chain(["the tool names shows who is here".into()]).collect()
+            let hints = e.hints().into_iter().filter(|hint| matches!(hint, Hint::Advice(_)));
+            lines(hints).chain(["the tool names shows who is here".into()]).collect()
         }
-        e => e.hints(),
+        e => lines(e.hints()).collect(),
     }
+}
+
+/// A client has no command line, so a command needs all its words.
+fn lines(hints: impl IntoIterator<Item = Hint>) -> impl Iterator<Item = String> {
+    hints.into_iter().map(|hint| hint.line(&Present::default()))
 }
 
 #[derive(Debug, Deserialize)]
@@ -146,7 +153,8 @@ fn names(desk: &Desk, wanted: Names) -> post::Result<Answer> {
     let post = desk.post()?;
     let which = post::Names { patterns: wanted.pattern.into_iter().collect(), about: wanted.about };
     let list = post.names(&which)?;
-    let lines: Vec<String> = list.iter().map(line::of_name).collect();
+    let lines: Vec<String> =
+        list.iter().map(|listed| line::of_name(listed, post.room().clock().now())).collect();
     let text = if lines.is_empty() { "nobody fits".to_owned() } else { lines.join("\n") };
     Ok(Answer::new(text, &view::Names::of(&list)))
 }
@@ -180,6 +188,7 @@ fn filter(
         from: from.map(|name| post.addressee(name)).transpose()?,
         channel: channel.map(str::to_owned),
         reply_to: reply_to.map(id).transpose()?,
+        ..Filter::default()
     })
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::setup::minted;
-use super::{Error, Post, Result};
+use super::setup::{minted, not_reserved};
+use super::{Error, Post, Result, USER};
 use crate::journal::Event;
 use crate::mailbox::disk::Swapped;
 use crate::mailbox::tree::Tree;
@@ -14,7 +14,7 @@ use crate::mailbox::workspace::{self, MAILBOX};
 use crate::mailbox::{Dir, Folder, IfAny, Maildir};
 use crate::message::Protocol;
 use crate::message::envelope::check_value;
-use crate::name::{MailboxId, MessageId, Name};
+use crate::name::{MailboxId, MessageId, Name, fold};
 use crate::random;
 use crate::registry::{self, Editing, Entry, Registry};
 
@@ -109,6 +109,12 @@ impl Post {
             Ok(name) => name,
             Err(why) => return Ok(Adoption::BadName(why.to_string())),
         };
+        // The inbox of `user` in a tree is the person's.
+        if let Err(e @ Error::Reserved { .. }) = not_reserved(name.as_str())
+            && fold(name.as_str()) != USER
+        {
+            return Ok(Adoption::BadName(e.to_string()));
+        }
         if registry.is_taken(name.as_str(), None) {
             return Ok(Adoption::Taken(registry.suggestions(&name)));
         }

@@ -1,6 +1,7 @@
 //! Check: the headers of unread mail, most urgent first, then in order of arrival. It consumes nothing, reads no body,
 //! and opens no more messages than it shows.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ pub struct Filter {
     pub from: Option<MailboxId>,
     pub channel: Option<String>,
     pub reply_to: Option<MessageId>,
+    /// Files that do not count, such as mail that was there before.
+    pub besides: BTreeSet<String>,
 }
 
 impl Filter {
@@ -26,8 +29,9 @@ impl Filter {
         *self == Self::default()
     }
 
-    pub fn fits(&self, envelope: &Envelope) -> bool {
-        self.from.as_ref().is_none_or(|from| envelope.from.is(from))
+    pub fn fits(&self, file: &str, envelope: &Envelope) -> bool {
+        !self.besides.contains(file)
+            && self.from.as_ref().is_none_or(|from| envelope.from.is(from))
             && self.channel.as_ref().is_none_or(|channel| envelope.channel.as_ref() == Some(channel))
             && self.reply_to.as_ref().is_none_or(|id| {
                 envelope.reply_to.as_ref().is_some_and(|answered| answered.is_called(id.as_str()))
@@ -70,7 +74,7 @@ impl Post {
             let broken = listing.broken.into_iter().map(|name| (name, false));
             for (name, is_message) in broken.chain(listing.names.into_iter().map(|name| (name, true))) {
                 match self.header(&me.mailbox, Folder::Inbox, &name) {
-                    Ok(Some(header)) if filter.fits(&header.envelope) => {
+                    Ok(Some(header)) if filter.fits(&name, &header.envelope) => {
                         // If it was listed as broken, the disk failed a moment ago.
                         healed += usize::from(!is_message);
                         checked.headers.push(header);
@@ -97,6 +101,12 @@ impl Post {
         checked.headers.truncate(limit);
         checked.more = checked.total.saturating_sub(checked.headers.len());
         Ok(checked)
+    }
+
+    /// The files of unread mail.
+    pub fn unread_files(&self, me: &Me) -> Result<BTreeSet<String>> {
+        self.refresh(&me.mailbox)?;
+        Ok(me.mailbox.list(Folder::Inbox, usize::MAX)?.names.into_iter().collect())
     }
 
     /// The number of unread messages, as `check` without a limit lists them.

@@ -146,7 +146,7 @@ impl Post {
             }
         };
         // A doubtful message needs somebody who can ask back, so it starts no agent.
-        if !filter.fits(&message.envelope) || !run.is_empty() && !message.envelope.doubts.is_empty() {
+        if !filter.fits(name, &message.envelope) || !run.is_empty() && !message.envelope.doubts.is_empty() {
             return Ok(None);
         }
         // An error in one message's attempts must not stop the claim of another.

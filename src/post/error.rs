@@ -24,14 +24,16 @@ pub enum Failure {
 
 #[derive(Debug, ThisError)]
 pub enum Error {
+    /// `is_group`: a group is called that.
     #[error("nobody here is called `{name}`")]
-    UnknownName { name: String, nearest: Vec<String>, all: Vec<String> },
+    UnknownName { name: String, nearest: Vec<String>, all: Vec<String>, is_group: bool },
     #[error("{one} and {other} both have an agent `{name}`, so it is unclear which one is meant")]
     TwoProjects { name: String, one: String, other: String },
     #[error("nobody in any room is called `{name}`")]
     NobodyAnywhere { name: String },
+    /// `names`: the names here, the most recently used first. `by_agent`: an agent program has run this command.
     #[error("this command has no identity")]
-    WhoAmI,
+    WhoAmI { names: Vec<String>, by_agent: bool },
     #[error("{source_of_name} says `{name}`, but nobody here is called that")]
     NotMe { source_of_name: &'static str, name: String, nearest: Vec<String> },
     #[error("the mailbox of `{name}` ({id}) is not in the room")]
@@ -110,6 +112,8 @@ pub enum Error {
     BadName { what: &'static str, text: String, why: BadName },
     #[error("{field}: {why}")]
     BadValue { field: &'static str, why: BadValue },
+    #[error("`{name}` is a reserved word, so it cannot be a name")]
+    Reserved { name: String },
     #[error("the name `{name}` is taken")]
     Taken { name: String, suggestions: Vec<String> },
     #[error("the name `user` is that of the person's mailbox and stays with it")]
@@ -138,7 +142,7 @@ pub enum Error {
     #[error("only a person at a terminal can do this: {0}")]
     NoPerson(#[from] NoPerson),
     #[error("you already answered the request {id} with another text")]
-    SaidBefore { id: String },
+    SaidBefore { id: String, run: String },
     #[error("neither XDG_CONFIG_HOME nor HOME says where your settings are")]
     NoSettings,
     #[error(transparent)]
@@ -180,7 +184,7 @@ impl Error {
         match self {
             Self::UnknownName { .. }
             | Self::NobodyAnywhere { .. }
-            | Self::WhoAmI
+            | Self::WhoAmI { .. }
             | Self::NotMe { .. }
             | Self::NoMailbox { .. }
             | Self::NoPlace { .. }
@@ -231,6 +235,7 @@ impl Error {
             | Self::Full { .. }
             | Self::BadName { .. }
             | Self::BadValue { .. }
+            | Self::Reserved { .. }
             | Self::Taken { .. }
             | Self::PersonsName
             | Self::AlreadyNamed { .. }

@@ -4,6 +4,7 @@
 //! read is reported beside the results of the others, and never counts as empty.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,19 +100,22 @@ impl Everywhere {
         }
     }
 
-    /// Waits for mail, at most `timeout`. After a timeout the result has no headers.
+    /// Waits for mail, at most `timeout`; `new`: not for what is there already. After a timeout the result has no headers.
     pub fn wait(
         &self,
         filter: impl Fn(&Post) -> Result<Filter>,
         limit: usize,
+        new: bool,
         timeout: Duration,
     ) -> Result<Looked<Unread>> {
+        // The name of a file has the time and the id of its message, so one set is enough for all rooms.
+        let before = if new { self.unread_files()? } else { BTreeSet::new() };
         let filter = |post: &Post| {
             // A long wait must not be redirected by a user who may move the room away.
             if !timeout.is_zero() {
                 Room::check_above(post.room.path())?;
             }
-            filter(post)
+            Ok(Filter { besides: before.clone(), ..filter(post)? })
         };
         let start = self.clock.boot();
         loop {
@@ -124,6 +128,18 @@ impl Everywhere {
             }
             watch.sleep(timeout - waited);
         }
+    }
+
+    /// The files of the person's unread mail.
+    fn unread_files(&self) -> Result<BTreeSet<String>> {
+        let looked = self.look(|post| {
+            let mut files = BTreeSet::new();
+            for me in post.persons()? {
+                files.extend(post.unread_files(&me)?);
+            }
+            Ok(files)
+        })?;
+        Ok(looked.found.into_iter().flat_map(|there| there.what).collect())
     }
 
     /// The directories where the person's mail may arrive, or a room or mailbox may be made.

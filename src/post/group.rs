@@ -30,6 +30,11 @@ impl Post {
         groups.0.into_iter().map(|(name, members)| (name, members.iter().map(shown).collect())).collect()
     }
 
+    /// Whether a group is called that. Groups that cannot be read are none, which is enough for a suggestion.
+    pub(super) fn is_group(&self, name: &str) -> bool {
+        fold(name) == ALL || Groups::load(self.room.root()).is_ok_and(|groups| groups.key(name).is_some())
+    }
+
     /// Adds members to a group, and makes it if there is none. Returns all groups.
     pub fn group_add(&self, name: &str, members: &[String]) -> Result<Vec<(String, Vec<String>)>> {
         let name = group_name(name)?;

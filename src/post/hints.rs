@@ -1,115 +1,116 @@
-//! Hints: the next command to type after each error. An agent gives up at the first confusing error; a command that
-//! works when pasted keeps it going.
+//! Hints: what to do after each error. An agent gives up at the first confusing error; a command that works when pasted
+//! keeps it going.
 
-use super::Error;
+use super::{Error, USER};
+use crate::hint::{Hint, quoted};
 use crate::mailbox::fault;
 use crate::room;
 
 impl Error {
-    /// The next commands to type, most useful first.
-    pub fn hints(&self) -> Vec<String> {
+    /// What to do next, most useful first.
+    pub fn hints(&self) -> Vec<Hint> {
         match self {
-            Self::UnknownName { nearest, all, .. } => names_hint(nearest, all),
-            Self::NobodyAnywhere { .. } => vec!["postroom names --all".into()],
-            Self::WhoAmI => vec![
-                "postroom setup NAME      makes your mailbox and binds it to this session or terminal".into(),
-                "postroom --as NAME …     acts as a mailbox that exists (or export AGENT_MAILBOX_ID=NAME)"
-                    .into(),
-            ],
+            Self::UnknownName { name, nearest, all, is_group } => unknown_name(name, nearest, all, *is_group),
+            Self::NobodyAnywhere { .. } => vec![Hint::run(&["names", "--all"]).into()],
+            Self::WhoAmI { names, by_agent } => who_am_i(names, *by_agent),
             Self::NotMe { name, nearest, .. } => {
-                let mut hints = vec![format!("postroom setup {name}")];
-                hints.extend(nearest.iter().map(|n| format!("did you mean `{n}`?")));
-                hints
+                let near = nearest.iter().map(|near| Hint::again_as(near).to("if you are that").into());
+                let words: &[&str] = match name.eq_ignore_ascii_case(USER) {
+                    true => &["setup", "--child", USER],
+                    false => &["setup", name],
+                };
+                near.chain([Hint::run(words).to("makes that mailbox").into()]).collect()
             }
             Self::NoMailbox { id, name } if id == name => {
-                vec!["postroom setup NAME makes your mailbox, if it was yours".into()]
+                vec![Hint::run(&["setup", "NAME"]).to("makes your mailbox, if it was yours").into()]
             }
-            Self::NoMailbox { .. } | Self::Registry(_) => vec!["postroom doctor --fix".into()],
-            Self::NoMessage { .. } => {
-                vec!["postroom check shows what is unread; postroom log what happened".into()]
-            }
+            Self::NoMailbox { .. } | Self::Registry(_) => vec![Hint::run(&["doctor", "--fix"]).into()],
+            Self::NoMessage { .. } => vec![check(), log()],
             Self::NoPerson(_) => {
                 vec![
                     "type it yourself, in a terminal that no agent has started (docs/why/security.md)".into(),
                 ]
             }
-            Self::SaidBefore { .. } => vec!["postroom workflow cancel RUN ends the run".into()],
+            Self::SaidBefore { run, .. } => {
+                vec![Hint::run(&["workflow", "cancel", run]).to("ends the run").into()]
+            }
             Self::NoSettings => vec!["set HOME to your home directory".into()],
             Self::AskOne => {
-                vec![
-                    "postroom send NAME… reaches several; postroom wait --reply-to ID waits for an answer"
-                        .into(),
-                ]
+                vec!["`send` reaches several names, and `wait --reply-to ID` waits for an answer".into()]
             }
             Self::BadPattern { .. } => vec!["leave --regex out to search for the words as they stand".into()],
-            Self::HolderAlive { name } => vec![format!("postroom takeover {name} --force")],
+            Self::HolderAlive { name } => vec![Hint::run(&["takeover", name, "--force"]).into()],
             Self::TakenOver { name, .. } => vec![
-                "postroom setup NAME      makes another mailbox for this session".into(),
-                format!("postroom takeover {name} --force      takes it back"),
+                Hint::run(&["setup", "NAME"]).to("makes another mailbox for this session").into(),
+                Hint::run(&["takeover", name, "--force"]).to("takes it back").into(),
             ],
             Self::TwoProjects { .. } => vec![
                 "rename one of them, or give one project another room: room = \"NAME\" in its postroom.toml"
                     .into(),
             ],
             Self::OwnMailbox { .. } => vec!["another mailbox must prune it".into()],
-            Self::NotOver { run, .. } => vec![format!("postroom workflow cancel {run} ends it")],
-            Self::UnreadMail { .. } => vec!["--unread prunes it with its unread mail".into()],
-            Self::NotInTrash { .. } => vec!["postroom undo lists what can be brought back".into()],
+            Self::NotOver { run, .. } => vec![Hint::run(&["workflow", "cancel", run]).to("ends it").into()],
+            Self::UnreadMail { .. } => {
+                vec![Hint::again_with("--unread").to("prunes it with its unread mail").into()]
+            }
+            Self::NotInTrash { .. } => vec![Hint::run(&["undo"]).to("what can be brought back").into()],
             Self::UndoTaken { name, bag } => vec![
-                format!("postroom undo {bag} --name NEW      brings it back under another name"),
-                format!("postroom prune {name}      frees the name"),
+                Hint::run(&["undo", bag, "--name", "NEW"]).to("brings it back under another name").into(),
+                Hint::run(&["prune", name]).to("frees the name").into(),
             ],
             Self::InboxTaken { other, .. } => {
-                vec![format!("postroom prune {other}      frees them for their old name")]
+                vec![Hint::run(&["prune", other]).to("frees them for their old name").into()]
             }
             Self::UnknownGroup { name, all } => vec![
                 if all.is_empty() {
                     "there are no groups yet".into()
                 } else {
-                    format!("groups here: @{}", all.join(", @"))
+                    format!("groups here: @{}", all.join(", @")).into()
                 },
-                format!("postroom group add {name} MEMBER…"),
+                Hint::run(&["group", "add", name, "MEMBER"]).to("makes it").into(),
             ],
             Self::GroupInItself { .. } => {
                 vec!["name members that are not the group itself; `@all` is always there".into()]
             }
             Self::EmptyGroup { .. } | Self::NotAMember { .. } => {
-                vec!["postroom group list shows who is in it".into()]
+                vec![Hint::run(&["group", "list"]).to("who is in it").into()]
             }
-            Self::NoClaim { .. } => {
-                vec!["postroom claim takes the next message; postroom log shows what happened".into()]
-            }
-            Self::ForeignClaim { owner, .. } => vec![format!("postroom --as {owner} …, if that is you")],
+            Self::NoClaim { .. } => vec![Hint::run(&["claim"]).to("takes the next message").into(), log()],
+            Self::ForeignClaim { owner, .. } => vec![Hint::again_as(owner).to("if that is you").into()],
             Self::NotUnread { reference, .. } => {
-                vec![format!("postroom trace {reference} shows who has it; postroom check what is unread")]
+                vec![Hint::run(&["trace", reference]).to("who has it").into(), check()]
             }
-            Self::NoSender { .. } => {
-                vec!["postroom names shows who is here; postroom archive ID files the message away".into()]
-            }
-            Self::ShortReference { .. } => vec!["postroom check shows the ids".into()],
-            Self::BadName { what: "--id" | "--reply-to", .. } => {
-                vec!["letters, digits, `.`, `-`, `_`, eight of them hex digits; postroom check --json shows full ids".into()]
-            }
+            Self::NoSender { .. } => vec![Hint::run(&["names"]).to("who is here").into()],
+            Self::ShortReference { .. } => vec![Hint::run(&["check"]).to("shows the ids").into()],
+            Self::BadName { what: "--id" | "--reply-to", .. } => vec![
+                "letters, digits, `.`, `-`, `_`, eight of them hex digits".into(),
+                Hint::run(&["check", "--json"]).to("shows full ids").into(),
+            ],
             Self::BadName { what: "the room" | "the id", .. } => {
                 vec!["ASCII letters and digits, `.`, `-`, `_`, beginning with a letter or digit".into()]
             }
             Self::BadName { .. } => {
                 vec!["letters and digits of any script, `.`, `-`, `_`; at most 64".into()]
             }
+            Self::Reserved { name } if name.eq_ignore_ascii_case(USER) => {
+                vec![Hint::run(&["setup", "--child", USER]).to("makes the person's mailbox").into()]
+            }
+            Self::Reserved { .. } => vec!["`@all` is everybody, `user` the person; take another name".into()],
             Self::BadValue { .. } => vec!["give it as one plain line of at most 1000 bytes".into()],
             Self::BodyNotUtf8 { .. } => {
                 vec!["mail is text: --attach FILE sends other data along".into()]
             }
-            Self::Unreadable { .. } => {
-                vec!["postroom doctor shows what cannot be read, and --fix puts it aside".into()]
-            }
-            Self::AmbiguousName { .. } => vec!["write the name exactly as postroom names shows it".into()],
+            Self::Unreadable { .. } => vec![
+                Hint::run(&["doctor"]).to("what cannot be read").into(),
+                Hint::run(&["doctor", "--fix"]).to("puts it aside").into(),
+            ],
+            Self::AmbiguousName { .. } => vec![Hint::run(&["names"]).to("shows each name exactly").into()],
             Self::Room(room::Error::NotEmpty { .. } | room::Error::BadPath { .. }) => {
                 vec!["name a new or empty directory: --root DIR".into()]
             }
             Self::Disk(e) | Self::Room(room::Error::Disk(e)) => disk_hints(e),
             Self::Failing { .. } => vec!["try again".into()],
-            Self::UnknownRoom { .. } => vec!["postroom rooms lists them".into()],
+            Self::UnknownRoom { .. } => vec![Hint::run(&["rooms"]).to("lists them").into()],
             Self::NoWayBack { .. } => vec!["use a room that has a name: --room NAME".into()],
             Self::Unproven { .. } => vec!["still claimed; the same command again finishes it".into()],
             Self::AmbiguousMessage { .. } => vec!["give more digits of the id".into()],
@@ -118,25 +119,23 @@ impl Error {
             Self::FileTooLarge { .. } => vec!["send its path instead".into()],
             Self::TooManyFiles { .. } => vec!["put them into one archive".into()],
             Self::NoHome { .. } => vec!["leave --attach out, and send the path of the file".into()],
-            Self::Secret { .. } => vec!["--allow-secrets sends it anyway".into()],
+            Self::Secret { .. } => vec![Hint::again_with("--allow-secrets").to("sends it anyway").into()],
             Self::Full { name, .. } => {
-                vec![format!("`{name}` must read or archive mail first; nothing was sent")]
+                vec![format!("`{name}` must read or archive mail first; nothing was sent").into()]
             }
             Self::Taken { name, suggestions } => {
-                let mut hints: Vec<String> =
-                    suggestions.iter().map(|s| format!("postroom setup {s}")).collect();
-                hints.push(format!("if `{name}` is yours: postroom --as {name} …"));
-                hints
+                let free = suggestions.iter().map(|free| Hint::run(&["setup", free]).into());
+                free.chain([Hint::run(&["whoami"]).by(name).to("if it is yours").into()]).collect()
             }
             Self::AlreadyNamed { name, wanted } => {
-                vec![format!("postroom --as {name} setup --alias {wanted}")]
+                vec![Hint::run(&["setup", "--alias", wanted]).by(name).into()]
             }
             Self::IdTaken { .. } => vec!["leave --id out, or give another".into()],
             Self::Answered { .. } => {
-                vec!["postroom done TOKEN accepts that response; postroom send NAME adds to it".into()]
+                vec!["`done` without a text accepts that response; `send` adds to it".into()]
             }
             Self::Room(room::Error::NoRoom { .. }) => {
-                vec!["postroom setup NAME      makes the room and your mailbox in it".into()]
+                vec![Hint::run(&["setup", "NAME"]).to("makes the room and your mailbox in it").into()]
             }
             Self::Room(room::Error::Newer { .. }) => vec!["use the newer postroom that wrote it".into()],
             _ => vec![],
@@ -149,33 +148,66 @@ impl Error {
     }
 }
 
-fn disk_hints(e: &fault::Error) -> Vec<String> {
+fn check() -> Hint {
+    Hint::run(&["check"]).to("what is unread").into()
+}
+
+fn log() -> Hint {
+    Hint::run(&["log"]).to("what happened").into()
+}
+
+/// The command again, as one that is here. An agent is not one of them just because it has no identity.
+fn who_am_i(names: &[String], by_agent: bool) -> Vec<Hint> {
+    let setup =
+        Hint::run(&["setup", "NAME"]).to("makes your mailbox and binds it to this session or terminal");
+    let Some(first) = names.first() else { return vec![setup.into()] };
+    let mut hints = vec![Hint::again_as(first).into()];
+    if names.len() > 1 {
+        hints.push(format!("names here: {}", names.join(", ")).into());
+    }
+    if by_agent {
+        hints.push(setup.to("if you are none of them").into());
+    }
+    hints
+}
+
+fn disk_hints(e: &fault::Error) -> Vec<Hint> {
     match e {
         fault::Error::OtherOwner { .. } => {
             vec!["a room belongs to one user: --root DIR names another".into()]
         }
         fault::Error::NotADirectory { .. } => vec!["--root DIR names the directory of a room".into()],
-        fault::Error::LooseParent { path } => vec![format!("chmod go-w {}", path.display())],
+        fault::Error::LooseParent { path } => {
+            vec![format!("chmod go-w {}", quoted(&path.display().to_string())).into()]
+        }
         fault::Error::OtherParent { path, .. } => vec![
-            format!("sudo chown {} {}", rustix::process::geteuid().as_raw(), path.display()),
+            format!(
+                "sudo chown {} {}",
+                rustix::process::geteuid().as_raw(),
+                quoted(&path.display().to_string())
+            )
+            .into(),
             "--root DIR names a room below a directory of your own".into(),
         ],
         fault::Error::Link { path } => {
-            vec![format!("links are not followed; name the real place of {}", path.display())]
+            vec![format!("links are not followed; name the real place of {}", path.display()).into()]
         }
         _ => vec![],
     }
 }
 
-fn names_hint(nearest: &[String], all: &[String]) -> Vec<String> {
-    let mut hints = vec![];
+fn unknown_name(name: &str, nearest: &[String], all: &[String], is_group: bool) -> Vec<Hint> {
+    let mut hints: Vec<Hint> = vec![];
+    if is_group {
+        hints.push(Hint::again_instead(name, &format!("@{name}")).to("that is a group").into());
+    }
     if !nearest.is_empty() {
-        hints.push(format!("nearest: {}", nearest.join(", ")));
+        hints.push(format!("nearest: {}", nearest.join(", ")).into());
     }
-    match all.len() {
-        0 => hints.push("nobody has a mailbox here yet: postroom setup NAME".into()),
-        1..=20 => hints.push(format!("names here: {}", all.join(", "))),
-        n => hints.push(format!("{n} names here: postroom names")),
-    }
+    hints.push(match all.len() {
+        0 => Hint::run(&["setup", "NAME"]).to("nobody has a mailbox here yet").into(),
+        1..=20 => format!("names here: {}", all.join(", ")).into(),
+        n => Hint::run(&["names"]).to(format!("all {n} names")).into(),
+    });
     hints
 }

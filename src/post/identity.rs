@@ -4,14 +4,20 @@
 //! It is never guessed, never created by accident, and never read from text that a model wrote.
 
 use super::{Error, Post, Result};
+use crate::mailbox::reading::mtime;
 use crate::mailbox::workspace::MAILBOX;
 use crate::mailbox::{Folder, Mailbox};
 use crate::name::{MailboxId, Name};
 use crate::person::Seat;
+use crate::registry::Entry;
 use crate::session::Session;
 
 /// The program in the binding of a terminal.
 pub(super) const TERMINAL: &str = "terminal";
+
+/// How many names are suggested to a command without identity, and how many are looked at for that.
+const NAMED: usize = 5;
+const LOOKED_AT: usize = 200;
 
 /// The mailbox a command acts as.
 #[derive(Debug)]
@@ -56,8 +62,28 @@ impl Me {
 impl Post {
     /// The mailbox this command acts as; updates its last-seen time.
     pub fn me(&self) -> Result<Me> {
-        let (id, why) = self.my_id()?.ok_or(Error::WhoAmI)?;
-        self.me_as(&id, why)
+        self.maybe_me()?.ok_or_else(|| Error::WhoAmI {
+            names: self.last_used(),
+            by_agent: self.caller.by_agent || self.caller.session.is_some(),
+        })
+    }
+
+    /// The mailbox this command acts as, if it has an identity.
+    pub fn maybe_me(&self) -> Result<Option<Me>> {
+        self.my_id()?.map(|(id, why)| self.me_as(&id, why)).transpose()
+    }
+
+    /// A few names of this room, the most recently used first. Only a person is `user`.
+    fn last_used(&self) -> Vec<String> {
+        let Ok(registry) = self.registered() else { return vec![] };
+        let seen = |entry: &&Entry| {
+            let stat = self.room.root().stat(&format!("{}/seen", entry.id)).ok();
+            std::cmp::Reverse(stat.map(|stat| mtime(&stat)))
+        };
+        let known = registry.entries.iter().filter(|entry| !self.is_persons(&entry.id));
+        let mut known: Vec<&Entry> = known.take(LOOKED_AT).collect();
+        known.sort_by_key(seen);
+        known.iter().take(NAMED).map(|entry| entry.name.clone()).collect()
     }
 
     pub(super) fn me_as(&self, id: &MailboxId, why: Why) -> Result<Me> {
@@ -173,6 +199,7 @@ impl Post {
         }
         let registry = self.registered().ok();
         Error::UnknownName {
+            is_group: self.is_group(name),
             name: crate::message::visible::clip(name, 80),
             nearest: registry.map(|r| r.nearest(name)).unwrap_or_default(),
             all: registry.map(|r| r.entries.iter().map(|e| e.name.clone()).collect()).unwrap_or_default(),

@@ -1,11 +1,15 @@
 //! Lines: one item per line, stable for scripts and cheap for models. The MCP server and the command line without a
 //! terminal print the same lines.
 
+use std::time::Duration;
+
 use super::{Branch, Listed, MessageState, Outcome, Post, Receipt, Sent};
+use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
 use crate::mailbox::reading::{Header, Unreadable};
 use crate::message::{Attachment, Priority, visible};
 use crate::name::MessageId;
+use crate::span;
 
 /// The longest line of a header, in bytes. It bounds the cost of a check, however long a sender's fields are.
 const LONGEST: usize = 200;
@@ -42,19 +46,19 @@ pub fn marks(header: &Header) -> impl Iterator<Item = String> {
     [priority, answers, channel, attached].into_iter().flatten().chain(remarks)
 }
 
-/// `unreadable: FILE: WHY (NEXT)`
+/// `unreadable: FILE: WHY[ (NEXT)]`
 pub fn of_unreadable(broken: &Unreadable) -> String {
     let (name, why) = (visible::line(&broken.name), visible::line(&broken.why));
     let next = match (broken.transient, broken.not_quarantined) {
-        (true, _) => "try again",
-        (_, true) => "left alone",
-        _ => "postroom doctor --fix puts it aside",
+        (true, _) => " (try again)",
+        (_, true) => " (left alone)",
+        _ => "",
     };
-    format!("unreadable: {name}: {why} ({next})")
+    format!("unreadable: {name}: {why}{next}")
 }
 
-/// `NAME PROTOCOL HARNESS unread=N [oldest=TIME] alive|silent-since=TIME|never-seen [aliases=…]: ABOUT`
-pub fn of_name(listed: &Listed) -> String {
+/// `NAME PROTOCOL HARNESS unread=N [oldest=TIME] PRESENCE [aliases=…]: ABOUT`
+pub fn of_name(listed: &Listed, now: Timestamp) -> String {
     let mut line = format!(
         "{} {} {}",
         visible::line(&listed.name),
@@ -68,12 +72,7 @@ pub fn of_name(listed: &Listed) -> String {
         }
         None => line.push_str(" unread=?"),
     }
-    match listed.presence {
-        Some(Presence::Alive) => line.push_str(" alive"),
-        Some(Presence::SilentSince(time)) => line.push_str(&format!(" silent-since={time}")),
-        Some(Presence::NeverSeen) => line.push_str(" never-seen"),
-        None => line.push_str(" presence=?"),
-    }
+    line.push_str(&format!(" {}", of_presence(listed, now)));
     if !listed.aliases.is_empty() {
         line.push_str(&format!(" aliases={}", visible::line(&listed.aliases.join(","))));
     }
@@ -81,6 +80,19 @@ pub fn of_name(listed: &Listed) -> String {
         line.push_str(&format!(": {}", visible::line(about)));
     }
     line
+}
+
+/// `in session`, or when it was seen last.
+pub fn of_presence(listed: &Listed, now: Timestamp) -> String {
+    match listed.presence {
+        _ if listed.in_session => "in session".to_owned(),
+        Some(Presence::Recent(time) | Presence::SilentSince(time)) => match now.since(time) {
+            short if short < Duration::from_secs(60) => "seen just now".to_owned(),
+            span => format!("seen {} ago", span::spoken(span)),
+        },
+        Some(Presence::NeverSeen) => "never seen".to_owned(),
+        Some(Presence::Waiting) | None => "presence=?".to_owned(),
+    }
 }
 
 /// `ID TIME FROM → TO: SUBJECT`, indented below what it answers.

@@ -66,7 +66,7 @@ use crate::wait::Watch;
 pub use address::FROM_ROOM;
 pub use adopt::{Adopted, Adoption};
 pub use answered::{Answered, SET_BACK};
-pub use ask::{Asked, Fate, Until};
+pub use ask::{Asked, Fate, Question, Until};
 pub use check::{Checked, Filter, HEADERS, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, Held, LEASE};
 pub use error::{Error, Failure, Result};

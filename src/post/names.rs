@@ -5,6 +5,7 @@ use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
 use crate::name::{MailboxId, fold};
 use crate::registry::Entry;
+use crate::session;
 
 /// One line of the list of names.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Listed {
     pub unread: Option<(usize, Option<Timestamp>)>,
     /// `None` if its directory cannot be read.
     pub presence: Option<Presence>,
+    /// A process waits for its mail, or it is bound to a session or terminal whose process exists.
+    pub in_session: bool,
 }
 
 /// Selects mailboxes. Empty means all.
@@ -66,13 +69,18 @@ impl Post {
     /// The selected entries of the registry, in its order. Lists each mailbox once and opens no message.
     pub fn names(&self, which: &Names) -> Result<Vec<Listed>> {
         let registry = self.registry()?;
+        // Only shown: without the records of sessions the other signs remain.
+        let sessions = session::live(&self.room).unwrap_or_default();
         Ok(registry
             .entries
             .iter()
             .filter(|entry| which.fits(entry))
             .map(|entry| {
                 let mailbox = self.mailbox(&entry.id).ok();
+                let presence = mailbox.as_ref().and_then(|m| m.home().presence(self.now()).ok());
                 Listed {
+                    in_session: presence == Some(Presence::Waiting)
+                        || sessions.iter().any(|bound| bound.mailbox == entry.id),
                     name: entry.name.clone(),
                     aliases: entry.aliases().map(str::to_owned).collect(),
                     id: entry.id.clone(),
@@ -80,7 +88,7 @@ impl Post {
                     harness: entry.harness.clone(),
                     about: entry.text("about").map(str::to_owned),
                     unread: mailbox.as_ref().and_then(|m| m.unread().ok()),
-                    presence: mailbox.and_then(|m| m.home().presence(self.now()).ok()),
+                    presence,
                 }
             })
             .collect())

@@ -6,7 +6,6 @@
 
 use super::identity::TERMINAL;
 use super::{Error, Me, Post, Result, Why};
-use crate::mailbox::presence::Presence;
 use crate::mailbox::reading::Header;
 use crate::mailbox::{Directory, Folder};
 use crate::process::Process;
@@ -112,7 +111,7 @@ impl Post {
         if holder == *session {
             return Ok(true);
         }
-        let is_silent = me.mailbox.home().presence(self.now())? != Presence::Alive;
+        let is_silent = !me.mailbox.home().presence(self.now())?.is_alive();
         if holder.id.is_empty() {
             return Ok(is_silent);
         }

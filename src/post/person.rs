@@ -104,7 +104,7 @@ impl Post {
             Err(mailbox::Error::Exists { .. }) => match self.said(request)? {
                 // The command that wrote it may have been interrupted before the sync.
                 Some(before) if before.answer == answer => dir.sync()?,
-                _ => return Err(Error::SaidBefore { id: request.to_string() }),
+                _ => return Err(Error::SaidBefore { id: request.to_string(), run: run.to_owned() }),
             },
             other => other?,
         }

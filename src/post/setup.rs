@@ -6,14 +6,15 @@
 use std::path::PathBuf;
 
 use super::takeover::holder;
-use super::{Error, Post, Result, Why};
+use super::{Error, Post, Result, USER, Why};
+use crate::groups::ALL;
 use crate::journal::Event;
 use crate::mailbox::maildir::CARD_LIMIT;
-use crate::mailbox::presence::Presence;
 use crate::mailbox::{Folder, Maildir, workspace};
 use crate::message::Protocol;
 use crate::message::envelope::check_value;
-use crate::name::{MailboxId, Name, with_numbers};
+use crate::name::{MailboxId, Name, fold, with_numbers};
+use crate::person;
 use crate::random;
 use crate::registry::{Editing, Entry, Registry};
 use crate::room::Extent;
@@ -43,6 +44,8 @@ pub struct Setup {
     pub bound: Option<Why>,
     /// `None` if the setup succeeded, but the inbox could not be read.
     pub unread: Option<usize>,
+    /// Nobody gave a name, so a free one was taken.
+    pub chosen: bool,
 }
 
 impl Post {
@@ -62,9 +65,14 @@ impl Post {
             None => self.own_id(&editing.registry, name.as_ref())?,
         };
         let known = own.as_ref().and_then(|id| editing.registry.by_id(id)).cloned();
-        let mut entry = match known {
-            Some(entry) => same_owner(entry, name.as_ref(), &aliases)?,
-            None => self.new_entry(&editing.registry, own, name.or_else(|| name_of_workspace(wanted)))?,
+        let (mut entry, chosen) = match known {
+            Some(entry) => (same_owner(entry, name.as_ref(), &aliases)?, false),
+            None => {
+                let given = name.or_else(|| name_of_workspace(wanted));
+                let (name, chosen) = self.name_for(&editing.registry, own.as_ref(), given)?;
+                self.check_word(name.as_str(), wanted.child)?;
+                (self.new_entry(&editing.registry, own, name)?, chosen)
+            }
         };
         if let Some(inbox) = inbox {
             check_value(&inbox).map_err(|why| Error::BadValue { field: "--workspace", why })?;
@@ -101,7 +109,7 @@ impl Post {
         }
         // The setup succeeded, whatever the inbox contains.
         let unread = self.placed(mailbox).and_then(|mailbox| Ok(mailbox.list(Folder::Inbox, 0)?.total)).ok();
-        Ok(Setup { name: entry.name, id: entry.id, created, bound, unread })
+        Ok(Setup { name: entry.name, id: entry.id, created, bound, unread, chosen })
     }
 
     /// Binds a session to its mailbox, unless another living session holds it: `takeover` asks about that.
@@ -110,7 +118,7 @@ impl Post {
         let holder = holder(mailbox)?;
         let is_mine = holder.as_ref().is_some_and(|holder| holder.is(session));
         let is_taken = holder.is_some() && !is_mine;
-        if is_taken && (is_bound || mailbox.presence(self.now())? == Presence::Alive) {
+        if is_taken && (is_bound || mailbox.presence(self.now())?.is_alive()) {
             return Ok(is_bound);
         }
         if is_bound {
@@ -156,17 +164,30 @@ impl Post {
         }
     }
 
-    fn new_entry(&self, registry: &Registry, own: Option<MailboxId>, name: Option<Name>) -> Result<Entry> {
-        let name = match name {
-            Some(name) => name,
-            None => {
-                let carded = own.as_ref().map(|id| self.carded_name(id)).transpose()?.flatten();
-                match carded.filter(|name| !registry.is_taken(name.as_str(), None)) {
-                    Some(name) => name,
-                    None => free_name(registry)?,
-                }
-            }
-        };
+    /// The name of a new entry: as given, else that on the card of its mailbox, else a free one, which is chosen here.
+    fn name_for(
+        &self,
+        registry: &Registry,
+        own: Option<&MailboxId>,
+        given: Option<Name>,
+    ) -> Result<(Name, bool)> {
+        if let Some(name) = given {
+            return Ok((name, false));
+        }
+        let carded = own.map(|id| self.carded_name(id)).transpose()?.flatten();
+        match carded.filter(|name| !registry.is_taken(name.as_str(), None)) {
+            Some(name) => Ok((name, false)),
+            None => Ok((free_name(registry)?, true)),
+        }
+    }
+
+    /// Refuses a reserved word as a new name. The person's mailbox is made by the person, or for the person.
+    fn check_word(&self, name: &str, child: bool) -> Result<()> {
+        let is_persons = fold(name) == USER && (child || person::look(self.caller.by_agent).is_ok());
+        if is_persons { Ok(()) } else { not_reserved(name) }
+    }
+
+    fn new_entry(&self, registry: &Registry, own: Option<MailboxId>, name: Name) -> Result<Entry> {
         // An id is also an address: no name may equal another mailbox's id.
         let squats = match self.existing_id(name.as_str())? {
             Some(id) if Some(&id) != own.as_ref() && registry.by_id(&id).is_none() => {
@@ -203,6 +224,9 @@ impl Post {
         }
         let mut all: Vec<String> = entry.aliases().map(str::to_owned).collect();
         for alias in aliases {
+            if entry.aliases().all(|old| old != alias.as_str()) {
+                not_reserved(alias.as_str())?;
+            }
             if registry.is_taken(alias.as_str(), Some(&entry.id)) {
                 return Err(Error::Taken {
                     suggestions: registry.suggestions(alias),
@@ -255,6 +279,14 @@ fn name_of_workspace(wanted: &NewMailbox) -> Option<Name> {
     Name::parse(directory).ok()
 }
 
+/// Refuses a word that means something else where a name stands: everybody, the person, oneself.
+pub(super) fn not_reserved(name: &str) -> Result<()> {
+    match [ALL, USER, "me"].contains(&fold(name).as_str()) {
+        true => Err(Error::Reserved { name: name.to_owned() }),
+        false => Ok(()),
+    }
+}
+
 pub(super) fn checked_name(text: &str) -> Result<Name> {
     Name::parse(text).map_err(|why| Error::BadName { what: "the name", text: text.to_owned(), why })
 }
@@ -267,7 +299,6 @@ pub(super) fn minted(name: &Name, digits: &str) -> Result<MailboxId> {
 
 /// The owner of a mailbox may repeat its name or an alias; another name would give it two.
 fn same_owner(entry: Entry, name: Option<&Name>, aliases: &[Name]) -> Result<Entry> {
-    use crate::name::fold;
     let fits = |name: &Name| {
         let wanted = fold(name.as_str());
         fold(&entry.name) == wanted || entry.aliases().any(|a| fold(a) == wanted) || aliases.contains(name)

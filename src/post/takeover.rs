@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Post, Result, Why};
 use crate::journal::Event;
-use crate::mailbox::presence::Presence;
 use crate::mailbox::{IfAny, Maildir};
 use crate::name::MailboxId;
 use crate::session::Session;
@@ -43,7 +42,7 @@ impl Post {
         let mine = self.caller.session.as_ref();
         let held = holder(&mailbox)?;
         let is_mine = mine.is_some_and(|session| held.is_some_and(|h| h.is(session)));
-        if !force && !is_mine && mailbox.presence(self.now())? == Presence::Alive {
+        if !force && !is_mine && mailbox.presence(self.now())?.is_alive() {
             return Err(Error::HolderAlive { name });
         }
         let bound = match mine {

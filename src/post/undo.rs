@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::prune::RunsToPrune;
+use super::setup::not_reserved;
 use super::{Error, Post, Result};
 use crate::clock::Timestamp;
 use crate::groups::Groups;
@@ -73,6 +74,7 @@ impl Post {
         workflows: &dyn RunsToPrune,
     ) -> Result<Trashed> {
         self.room.may_write()?;
+        name.map_or(Ok(()), |name| not_reserved(name.as_str()))?;
         let unknown = || Error::NotInTrash { id: reference.to_owned() };
         let trash = Trash::existing(self.room.root())?.ok_or_else(unknown)?;
         let mut bags = trash.bags()?;

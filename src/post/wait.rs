@@ -48,7 +48,8 @@ impl Post {
         timeout: Duration,
         interval: Option<Duration>,
     ) -> Result<Awaited> {
-        self.wait_or_stop(me, filter, limit, timeout, interval.map_or(Sleep::Watching(None), Sleep::Polling))
+        let sleep = interval.map_or(Sleep::Watching(None), Sleep::Polling);
+        self.wait_or_stop(me, filter, limit, timeout, sleep, || Ok(false))
     }
 
     /// As [`Post::wait`], for a thread: ends as if timed out when it is stopped.
@@ -60,7 +61,20 @@ impl Post {
         timeout: Duration,
         stop: &Stop,
     ) -> Result<Awaited> {
-        self.wait_or_stop(me, filter, limit, timeout, Sleep::Watching(Some(stop)))
+        self.wait_or_stop(me, filter, limit, timeout, Sleep::Watching(Some(stop)), || Ok(false))
+    }
+
+    /// Waits for one message. `is_taken` is asked after each look without success, and ends the wait: another command
+    /// of this mailbox may have taken the message meanwhile.
+    pub(super) fn wait_or_taken(
+        &self,
+        me: &Me,
+        filter: &Filter,
+        timeout: Duration,
+        stop: Option<&Stop>,
+        is_taken: impl FnMut() -> Result<bool>,
+    ) -> Result<Awaited> {
+        self.wait_or_stop(me, filter, 1, timeout, Sleep::Watching(stop), is_taken)
     }
 
     fn wait_or_stop(
@@ -70,6 +84,7 @@ impl Post {
         limit: usize,
         timeout: Duration,
         sleep: Sleep<'_>,
+        mut is_taken: impl FnMut() -> Result<bool>,
     ) -> Result<Awaited> {
         // Held while this process waits: the agent is alive, whatever its last command was.
         let _alive = self.room.may_write().ok().and_then(|()| me.mailbox.home().stay_alive());
@@ -91,7 +106,7 @@ impl Post {
                 return Err(no_mailbox(me));
             }
             let waited = self.room.clock().boot().saturating_sub(start);
-            if waited >= timeout || sleep.is_over() {
+            if waited >= timeout || sleep.is_over() || is_taken()? {
                 let mut left = self.check(me, filter, limit)?;
                 left.headers.clear();
                 return Ok(Awaited::TimedOut(left));
@@ -123,7 +138,7 @@ impl Post {
     }
 
     /// Whether there may be matching mail. Opens each message at most once.
-    fn has_mail(&self, me: &Me, filter: &Filter, known: &mut HashSet<String>) -> Result<bool> {
+    pub(super) fn has_mail(&self, me: &Me, filter: &Filter, known: &mut HashSet<String>) -> Result<bool> {
         if filter.is_empty() {
             return Ok(me.mailbox.unseen(0)?.total > 0);
         }
@@ -133,7 +148,7 @@ impl Post {
                 continue;
             }
             match self.header(&me.mailbox, Folder::Inbox, &name) {
-                Ok(Some(header)) if filter.fits(&header.envelope) => return Ok(true),
+                Ok(Some(header)) if filter.fits(&name, &header.envelope) => return Ok(true),
                 Ok(Some(_)) => {
                     known.insert(name);
                 }

@@ -15,6 +15,7 @@ pub use equip::{equip, gate_environment};
 pub use gather::gather;
 
 use crate::dispatch::supervisor::Agent;
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post;
@@ -71,7 +72,7 @@ impl Staff {
 }
 
 /// The skipped items by project, each with the command that shows it.
-pub fn left_out<'a>(all: impl IntoIterator<Item = &'a LeftOut>) -> Vec<(String, String)> {
+pub fn left_out<'a>(all: impl IntoIterator<Item = &'a LeftOut>) -> Vec<(String, Hint)> {
     let mut projects: BTreeMap<&Path, Vec<&Key>> = BTreeMap::new();
     for left in all {
         let keys = projects.entry(&left.dir).or_default();
@@ -80,6 +81,7 @@ pub fn left_out<'a>(all: impl IntoIterator<Item = &'a LeftOut>) -> Vec<(String, 
         }
     }
     let told = |(dir, keys): (&Path, Vec<&Key>)| {
+        let command = Hint::run(&["trust", &dir.display().to_string()]);
         let dir = visible::line(&dir.display().to_string());
         let agents: Vec<String> = keys
             .iter()
@@ -93,7 +95,7 @@ pub fn left_out<'a>(all: impl IntoIterator<Item = &'a LeftOut>) -> Vec<(String, 
                 format!("the agents {} of {dir} are left out until you have looked at them", all.join(", "))
             }
         };
-        (what, format!("postroom trust {dir}"))
+        (what, command.into())
     };
     projects.into_iter().map(told).collect()
 }
@@ -160,7 +162,7 @@ mod tests {
         assert_eq!(names(&staff), [""; 0]);
         let (what, command) = left_out(&staff.untrusted).pop().unwrap();
         assert!(what.starts_with("the agents `coder`, `test.*` of "), "{what}");
-        assert_eq!(command, format!("postroom trust {}", site.given.here.display()));
+        assert_eq!(command, Hint::run(&["trust", site.given.here.to_str().unwrap()]).into());
         site.trust(|key| *key != Key::Agent("test.*".to_owned()));
         let staff = site.gather();
         assert_eq!(names(&staff), ["coder"]);

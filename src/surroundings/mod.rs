@@ -20,6 +20,7 @@ pub use paths::{
 };
 pub use room::{ROOT, Wanted, bound_root, room, rooms, sessions};
 
+use crate::hint::Hint;
 use crate::name::BadName;
 use crate::post::Failure;
 use crate::{repository, settings};
@@ -96,8 +97,8 @@ impl Error {
         }
     }
 
-    /// What to type next.
-    pub fn hints(&self) -> Vec<String> {
+    /// What to do next.
+    pub fn hints(&self) -> Vec<Hint> {
         let hint = match self {
             Self::Post(e) => return e.hints(),
             Self::NoState => "--root DIR names one",
@@ -111,13 +112,15 @@ impl Error {
             Self::Settings(_) => "docs/reference/settings.md lists the keys",
             Self::Unreadable { .. } => "--root DIR works without it",
             Self::Odd { .. } => "move it away",
-            Self::NoTree { .. } => {
-                "--tree DIR names a project; postroom setup --tree DIR AGENT... lays one out"
+            Self::NoTree { at } => {
+                let at = at.display().to_string();
+                let new = Hint::run(&["setup", "--tree", &at, "AGENT"]).to("lays one out");
+                return vec!["--tree DIR names a project".into(), new.into()];
             }
             Self::Look { .. } => "try again",
             Self::NoPath { .. } => "name a directory that is there",
         };
-        vec![hint.to_owned()]
+        vec![hint.into()]
     }
 }
 

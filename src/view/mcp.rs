@@ -61,7 +61,7 @@ impl Names {
         let name = |listed: &post::Listed| Name {
             name: visible::line(&listed.name),
             unread: listed.unread.map(|(count, _)| count),
-            alive: listed.presence == Some(Presence::Alive),
+            alive: listed.presence.is_some_and(Presence::is_alive),
             about: listed.about.as_deref().map(visible::line),
         };
         Self { names: names.iter().map(name).collect() }

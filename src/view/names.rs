@@ -25,13 +25,15 @@ pub struct Setup<'a> {
     pub unread: Option<usize>,
     /// The prompt for the new agent; with `--child` only.
     pub prompt: Option<&'a str>,
+    /// Whether no name was given, so that a free one was taken.
+    pub chosen: bool,
 }
 
 impl<'a> Setup<'a> {
     pub fn of(place: RoomPlace, made: &'a post::Setup, prompt: Option<&'a str>) -> Self {
-        let post::Setup { name, id, created, bound, unread } = made;
+        let post::Setup { name, id, created, bound, unread, chosen } = made;
         let (id, bound) = (id.as_str(), bound.is_some());
-        Self { name, id, place, created: *created, bound, unread: *unread, prompt }
+        Self { name, id, place, created: *created, bound, unread: *unread, prompt, chosen: *chosen }
     }
 }
 
@@ -121,7 +123,7 @@ pub struct Listed<'a> {
 impl<'a> Listed<'a> {
     fn of(listed: &'a post::Listed) -> Self {
         let (presence, silent_since) = match listed.presence {
-            Some(Presence::Alive) => (Some(Presences::Alive), None),
+            Some(Presence::Waiting | Presence::Recent(_)) => (Some(Presences::Alive), None),
             Some(Presence::SilentSince(time)) => (Some(Presences::Silent), Some(time.to_string())),
             Some(Presence::NeverSeen) => (Some(Presences::NeverSeen), None),
             None => (None, None),

@@ -63,7 +63,7 @@ pub fn strangers(post: &Post, definition: &Definition, inputs: Option<&Map<Strin
     let mut problems = vec![];
     let mut see = |name: &str, place| {
         if let Err(e) = post.addressee(name) {
-            problems.push(Problem::at(place, format!("{e}; postroom setup --child {name} makes a mailbox")));
+            problems.push(Problem::at(place, format!("{e}; `setup --child {name}` makes a mailbox")));
         }
     };
     for step in &definition.steps {

@@ -278,7 +278,7 @@ impl Turn {
         }
         let recorded = own || what != "approval" || answer.said.is_some();
         (!recorded && self.engine.facts().persons.contains(name))
-            .then(|| format!("it was not given by a person's command: postroom approve {id}"))
+            .then(|| "it was not given by a person with `approve` or `reject`".to_owned())
     }
 
     fn put_aside(&mut self, post: &Post, name: &str, why: &str) -> Result<()> {

@@ -50,7 +50,11 @@ impl Place {
     pub(crate) fn with(lab: &Lab, base: &Path, names: &[&str]) -> Self {
         let place = Self::new(lab, base);
         for name in names {
-            place.ok(&["setup", name]);
+            // The person's mailbox is made for the person.
+            match *name {
+                "user" => place.ok(&["setup", "--child", name]),
+                name => place.ok(&["setup", name]),
+            };
         }
         place
     }

@@ -57,7 +57,7 @@ fn questions_have_their_documented_keys() {
     let told: Value = serde_json::from_str(&asked.out).unwrap();
     has(&told, &["id", "timed_out", "bounced", "state", "messages"]);
     assert_eq!((&told["timed_out"], &told["messages"]), (&true.into(), &json!([])));
-    let asking = room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "60", "--json"]).start();
+    let asking = room.by("alice", ["ask", "bob", "-m", "why not?", "--timeout", "60", "--json"]).start();
     crate::support::until::until("the question", || room.files("bob", "inbox").len() == 2);
     for file in room.files("bob", "inbox") {
         room.by("bob", ["reply", &file[17..25], "-m", "Because."]).succeeds();

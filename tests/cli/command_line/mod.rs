@@ -4,6 +4,7 @@ pub(crate) mod complete;
 pub(crate) mod compose;
 pub(crate) mod demo;
 pub(crate) mod help;
+pub(crate) mod hints;
 pub(crate) mod json;
 pub(crate) mod json_life;
 pub(crate) mod log;

@@ -66,7 +66,7 @@ fn people_get_colour_and_ages() {
         assert!(!plain.contains('\u{1b}') && plain.contains("old news"), "{quiet:?}: {plain:?}");
     }
     let names = on_terminal(&room, 100, "names", &PLAIN);
-    assert!(names.starts_with("name ") && names.contains("alive"), "{names}");
+    assert!(names.starts_with("name ") && names.contains("seen just now"), "{names}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn an_agent_of_a_room_is_not_run_before_its_person_has_looked_at_it() {
     let file = room.root().join("postroom.toml");
     std::fs::write(&file, shell("worker", "echo stolen", "")).unwrap();
     let told = dispatch(&room, []).exits(3);
-    assert!(told.err.contains("is left out until you have looked at it: postroom trust "), "{}", told.err);
+    assert!(told.err.contains("is left out until you have looked at it\n  postroom trust "), "{}", told.err);
     let told = dispatch(&room, ["--only", "worker"]).exits(3);
     assert!(told.err.contains("postroom trust "), "{}", told.err);
     let refused = room.run(["trust", room.root().to_str().unwrap()]).env("CLAUDECODE", "1").exits(4);

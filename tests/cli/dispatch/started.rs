@@ -242,7 +242,7 @@ fn runs_show_what_was_printed() {
     assert!(shown.ends_with("--- output\nto out\n--- errors\nto err\n"), "{shown}");
     let told = room.run(["runs", &id, "--json"]).json();
     assert_eq!((told["out"].as_str(), told["state"].as_str()), (Some("to out\n"), Some("done")));
-    assert!(room.run(["runs", "nonsense"]).exits(3).err.contains("postroom runs lists them"));
+    assert!(room.run(["runs", "nonsense"]).exits(3).err.contains(" runs      lists them"));
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn an_edited_agent_is_left_out_alone() {
     room.send("alice", "other", "x");
     let told = go(&room, &project, &["dispatch"]).succeeds().err;
     let why = format!(
-        "the agent `one` of {0} is left out until you have looked at it: postroom trust {0}",
+        "the agent `one` of {0} is left out until you have looked at it\n  postroom trust {0}",
         project.display()
     );
     assert!(told.contains(&why), "{told}");

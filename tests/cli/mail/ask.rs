@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::support::hand::by_hand;
 use crate::support::mask::mask;
+use crate::support::pasted::commands;
 use crate::support::room::{Ran, TestRoom};
 use crate::support::taken::claim;
 use crate::support::until::{until, until_watching};
@@ -26,14 +27,14 @@ fn a_question_ends_with_its_answer() {
     let (asking, id) = asking(&room, "alice", "bob", "why?", &[]);
     room.by("bob", ["reply", &id]).input("Because.\n").succeeds();
     let ran = Ran::end(asking);
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!((ran.code, ran.err), (0, format!("postroom: bob is asked ({id}); waiting up to 1 min\n")));
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @r"
     message: <uuid>
     from: bob (unverified)
     subject: re: why?
     time: <time>
     answers: <uuid>
-    to answer: postroom reply <id>
+    to answer: postroom --root <room> --as alice reply <id>
     [<fence> body: 9 bytes]
     Because.
     [<fence> end]
@@ -99,13 +100,13 @@ fn when_the_time_is_over_it_says_where_the_question_is() {
     let ran = room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "0.05"]).exits(1);
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @r"
     no answer within 50ms; the question <id> to bob is queued, unread
-    postroom wait --reply-to <uuid>
+    postroom --root <room> --as alice wait --reply-to <uuid>
     ");
     assert_eq!(room.files("bob", "inbox").len(), 1, "it stays sent");
     // The line that is told works when it is pasted.
     let next = ran.out.lines().nth(1).unwrap().to_owned();
     room.by("bob", ["reply", &ran.out.split(' ').nth(6).unwrap()[..8], "-m", "late"]).succeeds();
-    let waited = room.bash(&format!("{next} --as alice --timeout 0")).succeeds().out;
+    let waited = room.paste(&next).succeeds().out;
     assert!(waited.contains(": re: why?"), "{waited}");
 }
 
@@ -117,7 +118,7 @@ fn where_the_question_is_may_be_a_claim_or_the_archive() {
         (vec!["read"], "is shown "),
         (vec!["archive"], "is filed away unread "),
     ] {
-        let child = room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "3"]).start();
+        let child = room.by("alice", ["ask", "bob", "-m", state, "--timeout", "3"]).start();
         until_watching(&child);
         let id = room.files("bob", "inbox")[0][17..25].to_owned();
         let arguments: Vec<&str> =
@@ -222,7 +223,124 @@ fn whoever_asks_is_alive_while_it_waits() {
     let (asking, id) = asking(&room, "alice", "bob", "why?", &[]);
     crate::support::hand::age(&room.folder("alice", "seen"), 3600);
     let names = room.run(["names"]).succeeds().out;
-    assert!(names.lines().any(|line| line.starts_with("alice ") && line.ends_with(" alive")), "{names}");
+    assert!(names.lines().any(|line| line.starts_with("alice ") && line.ends_with(" in session")), "{names}");
     room.by("bob", ["reply", &id, "-m", "x"]).succeeds();
     assert_eq!(Ran::end(asking).code, 0);
+}
+
+/// Ends a process as a terminal or a tool does.
+fn signalled(child: &Child, signal: rustix::process::Signal) {
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+#[test]
+fn an_interrupted_wait_leaves_the_question_and_says_how_to_wait_again() {
+    use std::os::unix::process::ExitStatusExt;
+    let room = TestRoom::with(&["alice", "bob"]);
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let (child, id) = asking(&room, "alice", "bob", &format!("why {signal:?}?"), &[]);
+        signalled(&child, signal);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "as without a handler: {output:?}");
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(err.contains(&format!("\npostroom: the question {id} to bob stays;")), "{err}");
+        let again = commands(&err).next().unwrap();
+        room.by("bob", ["reply", &id, "-m", "Because."]).succeeds();
+        assert!(room.paste(&again).succeeds().out.contains(": re: why "), "{again}");
+    }
+}
+
+#[test]
+fn the_same_question_is_not_sent_twice_while_it_is_open() {
+    let room = TestRoom::with(&["alice", "bob", "carol"]);
+    let (child, id) = asking(&room, "alice", "bob", "why?", &[]);
+    signalled(&child, rustix::process::Signal::KILL);
+    child.wait_with_output().unwrap();
+    let again = |more: &[&str]| {
+        let all = ["ask", "bob", "-m", "why?", "--timeout", "60"];
+        room.by("alice", all.into_iter().chain(more.iter().copied())).start()
+    };
+    let waiting = again(&[]);
+    until_watching(&waiting);
+    assert_eq!(room.files("bob", "inbox").len(), 1, "it waits for the first");
+    // One that was read is still open.
+    room.by("bob", ["read", &id]).succeeds();
+    let second = again(&[]);
+    until_watching(&second);
+    assert_eq!(room.files("bob", "inbox").len(), 0);
+    room.by("bob", ["reply", &id, "-m", "Because."]).succeeds();
+    for child in [waiting, second] {
+        let ran = Ran::end(child);
+        assert!(
+            ran.err.starts_with(&format!("postroom: bob was asked this before ({id}); waiting")),
+            "{ran:?}"
+        );
+        assert!(ran.code == 0 && ran.out.contains("\nBecause.\n"), "{ran:?}");
+    }
+    // An answered one is asked anew, and so is one by another asker, to another name, or with another text or urgency.
+    for (from, to, more) in [
+        ("alice", "bob", vec![]),
+        ("carol", "bob", vec![]),
+        ("alice", "carol", vec![]),
+        ("alice", "bob", vec!["-s", "why not?"]),
+        ("alice", "bob", vec!["--priority", "high"]),
+        ("alice", "bob", vec!["--channel", "c"]),
+    ] {
+        let before = room.files(to, "inbox").len();
+        let all = ["ask", to, "-m", "why?", "--timeout", "0"];
+        room.by(from, all.into_iter().chain(more.iter().copied())).exits(1);
+        assert_eq!(room.files(to, "inbox").len(), before + 1, "{from} {to} {more:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_another_command_read_is_shown_as_well() {
+    use rustix::process::Signal;
+    let room = TestRoom::with(&["alice", "bob"]);
+    for until in [&["ask", "bob", "-m", "why?"][..], &["send", "bob", "-m", "x", "--wait-for", "reply"]] {
+        let child = room.by("alice", until.iter().copied().chain(["--timeout", "60"])).start();
+        until_watching(&child);
+        let id = room.files("bob", "inbox")[0][17..25].to_owned();
+        // It looks again only when the answer is in the archive.
+        signalled(&child, Signal::STOP);
+        room.by("bob", ["reply", &id, "-m", "Because."]).succeeds();
+        room.by("alice", ["read"]).succeeds();
+        signalled(&child, Signal::CONT);
+        let ran = Ran::end(child);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert_eq!(ran.out.contains("\nBecause.\n"), until[0] == "ask", "{ran:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_came_after_the_wait_is_shown_to_who_asks_again() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let (child, id) = asking(&room, "alice", "bob", "why?", &[]);
+    signalled(&child, rustix::process::Signal::KILL);
+    child.wait_with_output().unwrap();
+    room.by("bob", ["reply", &id, "-m", "Because."]).succeeds();
+    let ran = room.by("alice", ["ask", "bob", "-m", "why?"]).succeeds();
+    assert!(ran.out.contains("\nBecause.\n") && room.files("bob", "inbox").is_empty(), "{ran:?}");
+}
+
+#[test]
+fn a_question_is_asked_again_when_its_wait_is_over_or_nobody_works_on_it() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let ask = ["ask", "bob", "-m", "why?", "--timeout", "0"];
+    room.by("alice", ask).exits(1);
+    room.backdate("bob", "inbox");
+    room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "0.05"]).exits(1);
+    assert_eq!(room.files("bob", "inbox").len(), 2, "the first is from long ago");
+    for end in [vec!["done"], vec!["fail", "--reason", "no"]] {
+        room.by("bob", ["archive", "--all"]).ends();
+        let (child, _) = asking(&room, "alice", "bob", end[0], &[]);
+        signalled(&child, rustix::process::Signal::KILL);
+        child.wait_with_output().unwrap();
+        let token = claim(&room, "bob", &[]);
+        room.by("bob", end.iter().copied().chain([token.as_str()])).succeeds();
+        let before = room.files("bob", "inbox").len();
+        room.by("alice", ["ask", "bob", "-m", end[0], "--timeout", "0"]).ends();
+        assert_eq!(room.files("bob", "inbox").len(), before + 1, "{end:?}");
+    }
 }

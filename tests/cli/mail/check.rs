@@ -88,7 +88,7 @@ fn a_limit_says_how_much_more_there_is() {
     }
     let out = room.by("bob", ["check", "--limit", "1"]).succeeds().out;
     assert_eq!(out.lines().count(), 2, "{out}");
-    assert!(out.ends_with("… 2 more: postroom check --limit 3\n"), "{out}");
+    assert!(out.contains("\n… 2 more: postroom ") && out.ends_with(" --as bob check --limit 3\n"), "{out}");
     assert_eq!(room.by("bob", ["check", "--limit", "3"]).succeeds().out.lines().count(), 3);
     assert_eq!(room.by("bob", ["-q", "check", "--limit", "1"]).succeeds().out.lines().count(), 1);
     assert_eq!(room.by("bob", ["check", "--limit", "1", "--json"]).json()["unread"], 3);

@@ -16,7 +16,7 @@ fn a_message_is_taken_shown_and_finished() {
     subject: job one
     time: <time>
     note: claimed as <fence> until <time>, attempt 1
-    to finish: postroom done <fence> [-m ANSWER]
+    to finish: postroom --root <room> --as bob done <fence>  # -m TEXT answers it
     [<fence> body: 9 bytes]
     Do this.
     [<fence> end]
@@ -24,7 +24,7 @@ fn a_message_is_taken_shown_and_finished() {
     assert_eq!(shown.err, "");
     assert!(room.files("bob", "inbox").is_empty(), "what is taken is not unread");
     let token = room.files("bob", "claimed").pop().unwrap();
-    assert!(shown.out.contains(&format!("postroom done {token} ")), "{}", shown.out);
+    assert!(shown.out.contains(&format!(" --as bob done {token} ")), "{}", shown.out);
     assert_eq!(room.files("bob", &format!("claimed/{token}")).len(), 2, "the message and its terms");
 
     assert_eq!(room.by("bob", ["done", &token]).succeeds().out, format!("done {token}\n"));

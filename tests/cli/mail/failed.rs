@@ -72,7 +72,7 @@ fn a_dead_letter_is_shown_with_all_its_attempts() {
     subject: job
     time: <time>
     note: it is a dead letter
-    to answer: postroom reply <id>
+    to answer: postroom --root <room> --as bob reply <id>
     [<fence> body: 3 bytes]
     job
     [<fence> end, no line break before it]

@@ -83,7 +83,7 @@ fn a_token_that_is_none_is_no_claim_and_no_path() {
     {
         let ran = room.by("bob", ["done", "--", bad]).exits(3);
         assert!(ran.err.contains("there is no claim") && !ran.err.contains('\u{1b}'), "{bad}: {}", ran.err);
-        assert!(ran.err.contains("postroom claim"), "{bad} gets a hint: {}", ran.err);
+        assert!(ran.err.contains(" --as bob claim "), "{bad} gets a hint: {}", ran.err);
     }
     if upper != token {
         room.by("bob", ["done", &upper]).exits(3);

@@ -21,7 +21,7 @@ fn a_message_is_shown_as_facts_and_a_fenced_body() {
     answers: <id>
     priority: high
     channel: build
-    to answer: postroom reply <id>
+    to answer: postroom --root <room> --as bob reply <id>
     [<fence> body: 5 bytes]
     text
     [<fence> end]
@@ -71,9 +71,10 @@ fn one_mistyped_id_shows_nothing_and_archives_nothing() {
     let ran = room.by("bob", ["read", &id, "0000dead"]).exits(3);
     assert_eq!(ran.out, "");
     room.is_still(&before, "a refusal");
-    insta::assert_snapshot!(ran.err, @"
-    postroom: no message begins with `0000dead`
-      postroom check shows what is unread; postroom log what happened
+    insta::assert_snapshot!(mask(&ran.err, &room.root()), @"
+    postroom: no message begins with `<id>`
+      postroom --root <room> --as bob check  # what is unread
+      postroom --root <room> log  # what happened
     ");
 }
 

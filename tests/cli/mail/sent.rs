@@ -107,7 +107,7 @@ fn what_was_removed_is_said_to_be_gone() {
 fn it_needs_to_know_who_i_am() {
     let room = TestRoom::with(&["alice"]);
     let ran = room.run(["sent"]).exits(3);
-    assert!(ran.err.contains("postroom --as NAME"), "{}", ran.err);
+    assert!(ran.err.contains("postroom --as alice "), "{}", ran.err);
 }
 
 /// `sent`, `trace` and `ask` say the same of one message, whatever the order of reading and answering.

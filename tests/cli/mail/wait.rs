@@ -118,3 +118,37 @@ fn a_time_that_is_none_is_a_mistake_of_usage() {
         assert!(ran.err.contains("--timeout"), "{time}: {}", ran.err);
     }
 }
+
+#[test]
+fn a_wait_for_new_mail_sleeps_over_what_is_there() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.send("alice", "bob", "old");
+    assert_eq!(room.by("bob", ["wait", "--new", "--timeout", "0"]).exits(1).out, "");
+    let waiting = room.by("bob", ["wait", "--new", "--timeout", "60"]).start();
+    until_watching(&waiting);
+    room.send("alice", "bob", "news");
+    let (code, out) = end(waiting);
+    assert!(code == 0 && out.lines().count() == 1 && out.ends_with(": news\n"), "{out}");
+    room.by("bob", ["wait", "--new", "--from", "alice", "--timeout", "0"]).exits(1);
+    let old = room.by("bob", ["wait", "--timeout", "0"]).succeeds();
+    assert_eq!(old.out.lines().count(), 2, "{old:?}");
+}
+
+#[test]
+fn a_wait_for_new_mail_in_all_rooms_sleeps_over_what_is_there() {
+    let around = TestRoom::empty();
+    for (room, name) in [("one", "alice"), ("one", "bob"), ("two", "bob")] {
+        around.bare(["--room", room, "setup", name]).succeeds();
+    }
+    let send = |text: &str| {
+        around.bare(["--room", "one", "--as", "alice", "send", "bob", "-m", text]).succeeds();
+    };
+    send("old");
+    let wait = ["--as", "bob", "wait", "--all", "--new", "--timeout"];
+    around.bare(wait.into_iter().chain(["0"])).exits(1);
+    let waiting = around.bare(wait.into_iter().chain(["60"])).start();
+    until_watching(&waiting);
+    send("news");
+    let (code, out) = end(waiting);
+    assert!(code == 0 && out.lines().count() == 1 && out.ends_with(": news\n"), "{out}");
+}

@@ -118,8 +118,8 @@ fn who_answers_an_answer_reaches_who_gave_it_although_others_answered_the_same_q
     }
     let shown = room.by("dave", ["read"]).succeeds().out;
     let first = if shown.contains("I, alice") { "alice" } else { "bob" };
-    let hint = shown.lines().find_map(|line| line.strip_prefix("to answer: postroom reply ")).unwrap();
-    let id = hint.split_whitespace().next().unwrap();
-    room.by("dave", ["reply", id, "-m", "you it is"]).succeeds();
+    let hint =
+        shown.lines().find_map(|line| line.split_once("to answer: ")?.1.split_once(" reply ")).unwrap();
+    room.by("dave", ["reply", hint.1, "-m", "you it is"]).succeeds();
     assert_eq!(room.headers(first).len(), 1, "{shown}");
 }

@@ -266,11 +266,7 @@ fn a_corrupt_registry_is_never_written_over() {
         vec!["names"],
     ] {
         let ran = refused(&room, "a corrupt registry", room.run(arguments), 4);
-        assert!(
-            ran.err.contains("registry.json") && ran.err.contains("postroom doctor --fix"),
-            "{}",
-            ran.err
-        );
+        assert!(ran.err.contains("registry.json") && ran.err.contains(" doctor --fix"), "{}", ran.err);
     }
     // Whoever knows the ids can still write and read.
     room.by(&alice, ["send", &bob, "-m", "x"]).succeeds();

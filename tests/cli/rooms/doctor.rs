@@ -28,7 +28,7 @@ fn a_fault_names_its_rule_and_path_and_what_to_type() {
     let ran = room.run(["doctor"]).exits(4);
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @"
     fault §2.2 <room>/bob-<id>/archive: is missing
-    postroom doctor --fix repairs what can be repaired
+    postroom --root <room> doctor --fix  # repairs what can be repaired
     ");
     insta::assert_snapshot!(mask(&room.run(["doctor", "--fix"]).succeeds().out, &room.root()), @"
     fixed §2.2 <room>/bob-<id>/archive: is missing

@@ -10,7 +10,7 @@ use crate::support::room::TestRoom;
 fn rooms() -> TestRoom {
     let around = TestRoom::empty();
     for (room, name) in [("one", "alice"), ("two", "alice"), ("two", "user"), ("one", "bob")] {
-        around.bare(["--room", room, "setup", name]).succeeds();
+        around.bare(["--room", room, "setup", "--child", name]).succeeds();
     }
     around
 }
@@ -103,7 +103,7 @@ fn a_wait_notices_a_mailbox_that_is_made_meanwhile() {
     let waiting = around.bare(["wait", "--all", "--timeout", "60"]).start();
     std::thread::sleep(Duration::from_millis(200));
     around.bare(["--room", "three", "setup", "alice"]).succeeds();
-    around.bare(["--room", "three", "setup", "user"]).succeeds();
+    around.bare(["--room", "three", "setup", "--child", "user"]).succeeds();
     send(&around, "three", "user", "wake up");
     let output = waiting.wait_with_output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("user@three "));

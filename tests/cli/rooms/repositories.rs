@@ -221,7 +221,7 @@ fn rooms_are_listed_with_their_repositories_and_what_waits() {
     assert_eq!(site.run(".", ["rooms"]).code, 1);
     site.repository("web");
     site.setup("web", "coder");
-    site.setup("elsewhere", "user");
+    site.setup("elsewhere", "tester");
     site.run("web", ["--as", "coder", "send", "coder", "-m", "x"]);
     let common = site.path("web/.git");
     let listed = site.run(".", ["rooms"]);
@@ -230,7 +230,7 @@ fn rooms_are_listed_with_their_repositories_and_what_waits() {
     let told: serde_json::Value = serde_json::from_str(&site.run(".", ["rooms", "--json"]).out).unwrap();
     assert_eq!(told["rooms"][1]["repositories"][0], common.to_str().unwrap(), "{told}");
     // A name of another room is not taken for one of this room, and is not silently unknown either.
-    let ran = site.run("elsewhere", ["--as", "user", "send", "coder", "-m", "x"]);
+    let ran = site.run("elsewhere", ["--as", "tester", "send", "coder", "-m", "x"]);
     assert!(ran.code == 3 && ran.err.contains("coder@web"), "{ran:?}");
 }
 

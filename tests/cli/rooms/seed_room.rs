@@ -50,7 +50,7 @@ fn an_empty_check_elsewhere_mentions_mail_in_the_room_tmp() {
         return;
     };
     assert_eq!(ran.out, "[1]\n[1]\n[1]\n1\n1\n", "{ran:?}");
-    let mention = "postroom: 1 unread for bob in the room `tmp`: postroom --room tmp check\n";
+    let mention = "postroom: 1 unread for bob in the room `tmp`\n  postroom --room tmp check\n";
     assert_eq!(ran.err, mention.repeat(2), "once for the check and once for the read");
 }
 

@@ -41,12 +41,12 @@ fn a_taken_name_is_refused_with_three_free_ones() {
     let before = room.tree();
     let ran = room.run(["setup", "bob"]).exits(4);
     assert_eq!(ran.out, "");
-    insta::assert_snapshot!(ran.err, @"
+    insta::assert_snapshot!(mask(&ran.err, &room.root()), @"
     postroom: the name `bob` is taken
-      postroom setup bob-2
-      postroom setup bob-4
-      postroom setup bob-5
-      if `bob` is yours: postroom --as bob …
+      postroom --root <room> setup bob-2
+      postroom --root <room> setup bob-4
+      postroom --root <room> setup bob-5
+      postroom --root <room> --as bob whoami  # if it is yours
     ");
     room.is_still(&before, "looking or a refusal");
     room.run(["setup", "bob-2"]).succeeds();
@@ -93,7 +93,7 @@ fn the_same_name_again_by_its_owner_is_success() {
 fn an_owner_that_wants_a_second_name_is_told_of_aliases() {
     let room = TestRoom::with(&["bob"]);
     let ran = room.by("bob", ["setup", "rob"]).exits(4);
-    assert!(ran.err.contains("postroom --as bob setup --alias rob"), "{}", ran.err);
+    assert!(ran.err.contains(" --as bob setup --alias rob"), "{}", ran.err);
     room.by("bob", ["setup", "--alias", "rob"]).succeeds();
     room.send("bob", "rob", "to myself");
     assert_eq!(room.files("bob", "inbox").len(), 1);
@@ -205,4 +205,61 @@ fn quiet_setup_says_nothing() {
     let room = TestRoom::empty();
     let ran = room.run(["setup", "bob", "-q"]).succeeds();
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
+}
+
+#[test]
+fn a_setup_without_a_name_says_that_it_chose_one() {
+    let room = TestRoom::empty();
+    let ran = room.run(["setup"]).succeeds();
+    assert!(ran.out.contains("\nchosen: no name was given"), "{ran:?}");
+    let chosen = room.run(["setup", "--json"]).json();
+    assert_eq!(chosen["chosen"], true);
+    let name = chosen["name"].as_str().unwrap().to_owned();
+    // Its owner has that name now, and so has who gives one.
+    assert!(!room.by(&name, ["setup"]).succeeds().out.contains("chosen"));
+    assert!(!room.run(["setup", "bob"]).succeeds().out.contains("chosen"));
+    let _ = room.workspace("desk");
+}
+
+#[test]
+fn words_that_mean_something_else_are_no_names() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let before = room.tree();
+    for word in ["all", "ALL", "me", "user", "User"] {
+        let ran = room.run(["setup", word]).exits(4);
+        assert!(ran.err.contains("is a reserved word"), "{ran:?}");
+        room.by("alice", ["setup", "--alias", word]).exits(4);
+    }
+    for word in ["all", "me"] {
+        room.run(["setup", "--child", word]).exits(4);
+    }
+    room.is_still(&before, "a refused name");
+    room.run(["prune", "bob", "--yes"]).succeeds();
+    let bag = room.run(["undo", "--json"]).json()["trash"][0]["id"].as_str().unwrap().to_owned();
+    room.run(["setup", "bob"]).succeeds();
+    room.run(["undo", &bag, "--name", "me"]).exits(4);
+}
+
+#[test]
+fn the_persons_mailbox_is_made_by_the_person_or_for_the_person() {
+    let room = TestRoom::with(&["alice"]);
+    room.run(["setup", "user"]).env("CLAUDECODE", "1").exits(4);
+    room.run(["setup", "user"]).by_person().with(0);
+    room.send("alice", "user", "hello");
+    let other = TestRoom::with(&["alice"]);
+    other.run(["setup", "--child", "user"]).env("CLAUDECODE", "1").succeeds();
+    other.send("alice", "user", "hello");
+}
+
+#[test]
+fn a_room_with_a_mailbox_of_a_reserved_name_works_as_before() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let path = room.root().join("registry.json");
+    let text = std::fs::read_to_string(&path).unwrap().replace("\"bob\"", "\"me\"");
+    std::fs::write(&path, text).unwrap();
+    room.send("alice", "me", "hello");
+    room.by("me", ["read"]).succeeds();
+    room.by("me", ["setup", "me"]).succeeds();
+    // The card still has the old name, as another engine leaves it.
+    room.run(["doctor", "--fix"]).ends();
 }

@@ -60,9 +60,7 @@ fn the_former_holder_is_told_at_its_next_command_whichever_it_is() {
             "{arguments:?}: {}",
             ran.err
         );
-        assert!(
-            ran.err.contains("postroom setup NAME") && ran.err.contains("postroom takeover alice --force")
-        );
+        assert!(ran.err.contains(" setup NAME") && ran.err.contains(" takeover alice --force"));
         room.is_still(&before, &format!("{arguments:?} of a session that holds it no more"));
     }
     let told = claude(&room, "s1", ["check", "--json"]).json();
@@ -77,7 +75,7 @@ fn while_its_holder_is_alive_it_takes_force() {
     let before = room.tree();
     let ran = codex(&room, "s2", ["takeover", "alice"]).exits(4);
     assert!(
-        ran.err.contains("`alice` is alive") && ran.err.contains("postroom takeover alice --force"),
+        ran.err.contains("`alice` is alive") && ran.err.contains(" takeover alice --force"),
         "{}",
         ran.err
     );
@@ -118,7 +116,7 @@ fn of_two_that_take_over_at_once_one_wins() {
         codex(&room, &format!("t{}", winners[0]), ["check"]).exits(1);
         let other = (winners[0] + 1) % 6;
         let ran = codex(&room, &format!("t{other}"), ["check"]).exits(3);
-        assert!(ran.err.contains("postroom setup NAME"), "the others are nobody still: {}", ran.err);
+        assert!(ran.err.contains(" setup NAME"), "the others are nobody still: {}", ran.err);
         claude(&room, "s1", ["check"]).exits(4);
     }
 }

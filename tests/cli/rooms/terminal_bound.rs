@@ -24,7 +24,7 @@ fn another_terminal_is_nobody() {
     let room = TestRoom::with(&["bob"]);
     typed(&room, "postroom setup alice");
     let said = typed(&room, "postroom whoami; echo $?");
-    assert!(said.ends_with("\n3\n") && said.contains("postroom setup NAME"), "{said}");
+    assert!(said.ends_with("\n3\n") && said.contains("postroom --as alice whoami"), "{said}");
     // Without a terminal as well: the binding is that of one.
     room.run(["whoami"]).exits(3);
 }

@@ -12,6 +12,7 @@ pub(crate) mod mask;
 pub(crate) mod mcp_client;
 pub(crate) mod models;
 pub(crate) mod page;
+pub(crate) mod pasted;
 pub(crate) mod picture;
 pub(crate) mod project;
 pub(crate) mod room;

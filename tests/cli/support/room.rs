@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::support::hand::{age, tighten};
 use crate::support::picture::{Tree, tree};
-use crate::support::{schemas, seat};
+use crate::support::{pasted, schemas, seat};
 
 /// A room in a directory of its own. On drop the doctor looks at it and must find nothing.
 pub(crate) struct TestRoom {
@@ -37,7 +37,9 @@ impl TestRoom {
     pub(crate) fn with(names: &[&str]) -> Self {
         let room = Self::empty();
         for name in names {
-            room.run(["setup", name]).succeeds();
+            // The person's mailbox is made for the person.
+            let child = (*name == "user").then_some("--child");
+            room.run(["setup"].into_iter().chain(child).chain([*name])).succeeds();
         }
         room
     }
@@ -171,6 +173,13 @@ impl TestRoom {
             .env("PATH", path)
             .env("POSTROOM_ROOT", self.root());
         Run { command, input: vec![] }
+    }
+
+    /// A line as a person pastes it into a shell, which knows nothing of the room.
+    pub(crate) fn paste(&self, line: &str) -> Run {
+        let mut run = self.bash(line);
+        run.command.env_remove("POSTROOM_ROOT");
+        run
     }
 
     /// A command as one of the mailboxes.
@@ -320,6 +329,7 @@ impl Ran {
 
     #[track_caller]
     fn of(arguments: &[String], code: i32, out: String, err: String) -> Self {
+        pasted::insist(&out, &err);
         let documents = schemas::insist(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), &out);
         Self { code, out, err, documents }
     }

@@ -23,7 +23,7 @@ fn an_answer_by_hand_reaches_an_asker_outside_the_tree() {
     channel: build
     field note: kept
     field step: 3
-    to answer: postroom reply <id>
+    to answer: postroom --root <room> --as alice reply <id>
     [<fence> body: 20 bytes]
     ## Summary
 

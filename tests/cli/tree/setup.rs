@@ -27,9 +27,9 @@ fn a_tree_is_laid_out_and_its_agents_named() {
     .claude/shared/workflow-state.md file 600: ---\nworkflow_id:\nstatus:\ncurrent_step:\ntotal_steps:\n---\n\n## Steps\n\n## Accumulated Results\n
     ");
     insta::assert_snapshot!(project.room.run(["names"]).succeeds().out, @r"
-    alice maildir shell unread=0 alive
-    explore tree unknown unread=0 never-seen
-    writer tree unknown unread=0 never-seen
+    alice maildir shell unread=0 seen just now
+    explore tree unknown unread=0 never seen
+    writer tree unknown unread=0 never seen
     ");
 }
 
@@ -131,7 +131,7 @@ fn what_an_agent_can_do_stands_in_its_own_file() {
     project.write("agents/explore.md", text);
     project.setup(["explore"]).succeeds();
     let ran = project.room.run(["names"]).succeeds();
-    assert!(ran.out.ends_with("never-seen: Finds things in code. Quickly.\n"), "{}", ran.out);
+    assert!(ran.out.ends_with("never seen: Finds things in code. Quickly.\n"), "{}", ran.out);
 }
 
 #[test]

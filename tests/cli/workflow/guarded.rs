@@ -139,7 +139,7 @@ fn what_trust_does_not_cover_is_not_run() {
     for name in ["linked", path.as_str()] {
         workflow(&room, ["check", name]).succeeds();
         let refused = workflow(&room, ["run", name]).exits(4).err;
-        assert!(refused.contains("only what is covered by postroom trust is run"), "{name}: {refused}");
+        assert!(refused.contains("only what `trust` covers is run"), "{name}: {refused}");
     }
     let own = project.join(".postroom/workflows/own.yaml").display().to_string();
     workflow(&room, ["run", &own]).succeeds();
