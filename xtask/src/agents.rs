@@ -20,6 +20,7 @@ const AGENTS: Packages = Packages {
         "@openai/codex@0.166.0",
         "@google/gemini-cli@0.61.0",
         "opencode-ai@1.18.33",
+        "@github/copilot@1.0.102",
     ],
     python: &[],
     without: "without it dispatcher and MCP are tested with recorded streams alone",

@@ -36,6 +36,7 @@ const TESTS: [(&str, &[&str]); 8] = [
             "command_line::pages::start_agents_is_as_it_prints",
             "command_line::pages::start_shell_is_as_it_prints",
             "rooms::everywhere::a_terminal_is_looked_for_as_well",
+            "rooms::terminal_bound::flags_environment_and_agents_come_first",
             "rooms::terminal_bound::it_is_bound_in_one_room_alone",
             "rooms::terminal_bound::the_last_setup_counts_and_the_same_again_changes_nothing",
             "rooms::terminal_bound::what_is_typed_after_a_setup_acts_as_that_mailbox",
