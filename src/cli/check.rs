@@ -16,7 +16,7 @@ use crate::view;
 
 /// Show the headers of unread mail; consumes nothing
 ///
-/// Most urgent first, then in order of arrival, one line each: ID TIME FROM [MARKS]: SUBJECT.
+/// Most urgent first, then in order of arrival, one line each: ID AGE FROM [MARKS]: SUBJECT.
 /// Nothing unread: prints nothing and exits 1. `postroom read ID` shows a message and archives it.
 #[derive(Debug, Args)]
 pub(super) struct Check {

@@ -88,7 +88,7 @@ use crate::hint::Hint;
 
 /// The options of every verb, before or after its name.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = EVERYWHERE)]
 struct Globals {
     /// The room's directory (else that of this agent session, POSTROOM_ROOT, postroom.toml, the git repository, `main`)
     #[arg(long, value_name = "DIR", conflicts_with = "room", global = true)]
@@ -141,14 +141,43 @@ fn command<V: Args>() -> Command {
     V::augment_args(Globals::augment_args(Command::new("postroom")).next_help_heading(None::<&str>))
 }
 
-/// Makes the long help the only form of help, without empty lines between options, because agents pay for every line.
-fn compact(command: Command) -> Command {
+/// The heading of the options that every verb has.
+const EVERYWHERE: &str = "Everywhere";
+
+/// Makes the long help the only form of help, without empty lines between options and with one line for the options of
+/// every verb, because agents pay for every byte.
+fn compact(mut command: Command) -> Command {
+    // Its option for help exists from here on.
+    command.build();
     let text = command.get_long_about().or(command.get_about()).cloned();
-    let command = command.long_about(clap::builder::Resettable::<clap::builder::StyledStr>::Reset);
+    let command = command
+        .long_about(clap::builder::Resettable::<clap::builder::StyledStr>::Reset)
+        .mut_args(|arg| match arg.get_help_heading() == Some(EVERYWHERE) || arg.get_id() == "help" {
+            true => arg.hide(true),
+            false => arg,
+        })
+        .after_help("Everywhere: --as NAME, --room NAME, --root DIR, --json, -q (`postroom help all`)");
     match text {
         Some(text) => command.about(text),
         None => command,
     }
+}
+
+/// Shows a help. Where nobody sees columns, none are made.
+fn show_help(mut command: Command) -> ExitCode {
+    if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        return show(&command.render_help().to_string());
+    }
+    let help = command.term_width(0).render_help().to_string();
+    show(&help.lines().map(slim).collect::<Vec<_>>().join("\n"))
+}
+
+/// A line without the spaces that make columns.
+fn slim(line: &str) -> String {
+    let text = line.trim_start();
+    let indent = if text.len() < line.len() { "  " } else { "" };
+    let parts: Vec<&str> = text.split("  ").map(str::trim).filter(|part| !part.is_empty()).collect();
+    format!("{indent}{}", parts.join("  "))
 }
 
 /// Runs the command line `arguments`, the program's name first.
@@ -201,7 +230,7 @@ fn help(rest: &[OsString]) -> ExitCode {
         return show(&verbs::everything());
     }
     match verbs::named(&words) {
-        Ok((command, name)) => show(&compact(command).bin_name(name).render_help().to_string()),
+        Ok((command, name)) => show_help(compact(command).bin_name(name)),
         Err(hints) => no_such_verb(&words[0], hints, rest),
     }
 }
@@ -218,12 +247,16 @@ fn parsed<V: Args>(command: Command, name: &str, rest: &[OsString]) -> Result<(V
 }
 
 /// The generic function behind every entry of the table of verbs.
-fn run_verb<V: Verb>(entry: &verbs::Entry, arguments: Vec<OsString>) -> ExitCode {
+fn run_verb<V: Verb>(entry: &verbs::Entry, mut arguments: Vec<OsString>) -> ExitCode {
     let json = arguments.iter().any(|a| a == "--json");
-    let (verb, globals) = match parsed::<V>(compact(command::<V>()), entry.name, &arguments) {
+    let (verb, globals) = match parsed::<V>(command::<V>(), entry.name, &arguments) {
         Ok(parsed) => parsed,
         Err(e) if e.use_stderr() => return fail::from_clap(&e, entry.name, &arguments, json),
-        Err(e) => return show(&e.render().to_string()),
+        // `--help`; the verb may have verbs of its own.
+        Err(_) => {
+            arguments.insert(1, entry.name.into());
+            return help(&arguments);
+        }
     };
     let mut context = Context::new(&globals);
     let result = verb.run(&mut context);

@@ -14,7 +14,7 @@ verbs` writes it anew). Exit codes are in [exit-codes.md](exit-codes.md), docume
 
 ";
 
-/// Wraps as where there is no terminal.
+/// Wraps as on a terminal of this width.
 const WIDTH: usize = 100;
 
 fn block(text: &str) -> String {
@@ -22,18 +22,21 @@ fn block(text: &str) -> String {
     format!("```text\n{}\n```\n", lines.join("\n"))
 }
 
-/// The help of a command as `help` prints it, and behind it the options of every verb.
-fn help(command: Command, name: &str) -> (String, String) {
-    let text = compact(command).bin_name(name).term_width(WIDTH).render_help().to_string();
-    match text.split_once("\nEverywhere:\n") {
-        Some((own, everywhere)) => (own.to_owned(), everywhere.to_owned()),
-        None => (text, String::new()),
-    }
+/// The help of a command as `help` shows it on a terminal, without the line about the options of every verb.
+fn help(command: Command, name: &str) -> String {
+    let command = compact(command).after_help("").bin_name(name);
+    command.term_width(WIDTH).render_help().to_string()
+}
+
+/// The options of every verb.
+fn everywhere(mut command: Command) -> String {
+    let text = command.term_width(WIDTH).render_help().to_string();
+    text.split_once("\nEverywhere:\n").map(|(_, options)| options.to_owned()).unwrap_or_default()
 }
 
 /// Adds the section of a command, and those of its subcommands.
 fn add(page: &mut String, command: &Command, name: &str) {
-    let (own, _) = help(command.clone(), &format!("postroom {name}"));
+    let own = help(command.clone(), &format!("postroom {name}"));
     page.push_str(&format!("\n## {name}\n{}", block(&own)));
     for inside in command.get_subcommands().filter(|inside| inside.get_name() != "help") {
         add(page, inside, &format!("{name} {}", inside.get_name()));
@@ -43,7 +46,7 @@ fn add(page: &mut String, command: &Command, name: &str) {
 fn page() -> String {
     let mut shown: Vec<_> = verbs::VERBS.iter().filter(|e| e.group != verbs::Group::Hidden).collect();
     shown.sort_by_key(|entry| entry.name);
-    let (_, everywhere) = help((shown[0].command)(), shown[0].name);
+    let everywhere = everywhere((shown[0].command)());
     let [first, all] = [verbs::overview(), verbs::everything()].map(|text| block(&text));
     let mut page = format!("{OPENING}{first}\n## All\n{all}\n## Everywhere\n{}", block(&everywhere));
     for entry in shown {

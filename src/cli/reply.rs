@@ -12,9 +12,9 @@ use crate::post::{Me, Outcome, Post};
 
 /// Answer a message, then archive it
 ///
-/// Goes to the sender, in its protocol, in the same thread and channel. If interrupted and run again, it is not
-/// delivered twice. In a .claude tree it is also a response in your outbox. In a workspace, --channel without an ID
-/// answers a whole channel: the newest request gets the text, each older one a reply that says it was superseded.
+/// Goes to the sender, in its protocol, thread and channel; run again, it is not delivered twice. In a workspace,
+/// --channel without an ID answers a whole channel: the newest request gets the text, each older one a reply that says
+/// it was superseded.
 #[derive(Debug, Args)]
 pub(super) struct Reply {
     /// The message, as `check` shows it, or the first digits of its id

@@ -23,9 +23,8 @@ use crate::view::send as view;
 
 /// Send a message to one or several names
 ///
-/// When it exits 0, the message is in each mailbox and survives a power cut;
-/// whether anyone has seen it is another matter. Each recipient gets it in its
-/// own protocol. Give the text with -m, with --file, or on standard input:
+/// Exit 0: it is in each mailbox and survives a power cut, seen or not. Give the
+/// text with -m, with --file, or on standard input:
 ///
 ///   postroom send bob -s 'parser review' <<'EOF'
 ///   The parser is done. Please review src/parse.rs.
@@ -33,18 +32,18 @@ use crate::view::send as view;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Send {
-    /// Recipients: names (see `postroom names`), NAME@ROOM for another room, or groups (@NAME)
+    /// Names, NAME@ROOM in another room, or @GROUP
     #[arg(required = true, value_name = "TO")]
     to: Vec<String>,
     #[command(flatten)]
     writing: Writing,
-    /// The message this one answers, by its full id (`reply` does more)
+    /// The full id of what it answers (`reply` does more)
     #[arg(long, value_name = "ID")]
     reply_to: Option<String>,
-    /// Wait until the message was shown, done or answered
+    /// Wait until then
     #[arg(long, value_name = "shown|done|reply", value_parser = until)]
     wait_for: Option<Until>,
-    /// How long to wait for that (seconds, or 30m, 2h)
+    /// At most this long: seconds, 30m, 2h
     #[arg(long, value_name = "SPAN", default_value = "540", value_parser = span::parse)]
     timeout: Duration,
 }
@@ -61,7 +60,7 @@ fn until(text: &str) -> Result<Until, String> {
 /// The message options of every verb that sends.
 #[derive(Debug, Args)]
 pub(super) struct Writing {
-    /// Default: the first line of the text; in an answer, `re: ` and the subject of the message
+    /// Default: the first line, or `re: ` and what it answers
     #[arg(short, long, allow_hyphen_values = true)]
     subject: Option<String>,
     #[command(flatten)]
@@ -72,16 +71,16 @@ pub(super) struct Writing {
     /// The conversation it belongs to
     #[arg(long)]
     channel: Option<String>,
-    /// A field of your own, such as step=2; may be repeated
+    /// A field of your own; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = field)]
     field: Vec<(String, String)>,
     /// A file to send along; may be repeated
     #[arg(long, value_name = "FILE")]
     attach: Vec<PathBuf>,
-    /// An id of your choice: sending again with the same id and text delivers nothing twice
+    /// Your own id: sent again, it is delivered once
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Send even if the text seems to contain a key or a token
+    /// Send even what looks like a secret
     #[arg(long)]
     allow_secrets: bool,
 }

@@ -50,19 +50,22 @@ impl Shown {
         let next = match self.claim {
             Some(token) => {
                 let done = Hint::run(&["done", &token.to_string()]).to("-m TEXT answers it");
-                ("to finish", context.hint(done))
+                Some(("to finish", context.hint(done)))
             }
-            None => ("to answer", context.hint(Hint::run(&["reply", &short]))),
+            // An agent knows it from the help or the skill, and pays for the line each time.
+            None if !context.output.terminal => None,
+            None => Some(("to answer", context.hint(Hint::run(&["reply", &short])))),
         };
         let sender = &post.sender_shown(envelope);
         let attachments: Vec<String> = opened.files.iter().map(FoundFile::line).collect();
         let facts = ShownMessage {
             envelope,
+            called: &short,
             sender,
-            time: opened.time,
+            age: &post.age(opened.time),
             remarks: &remarks,
             attachments: &attachments,
-            next: (next.0, &next.1),
+            next: next.as_ref().map(|(heading, next)| (*heading, next.as_str())),
         };
         let path = self.path.display().to_string();
         let extent = if body.len() > LONG && !self.full && !context.output.terminal {

@@ -15,7 +15,7 @@ pub(super) struct Text {
     /// The text itself
     #[arg(short, long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
     message: Option<String>,
-    /// A file with the text (`-` or neither option: standard input)
+    /// A file with the text; `-`: standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
 }

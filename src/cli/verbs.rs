@@ -182,7 +182,11 @@ pub(super) fn overview() -> String {
 pub(super) fn everything() -> String {
     format!(
         "Usage: postroom COMMAND [ARGUMENTS]\n\n{}\n\
-         Everywhere: --as NAME  --root DIR  --room NAME  --json  --quiet\n\
+         Everywhere: --as NAME    act as this mailbox (else that of this session)\n            \
+         --room NAME  a room by its name (else that of this repository)\n            \
+         --root DIR   a room by its directory\n            \
+         --json       one JSON document instead of text\n            \
+         -q, --quiet  no receipts and no remarks\n\
          A message is named by the first digits of its id. A text is given by -m, --file\n\
          or standard input:\n  \
          postroom send bob -s 'parser review' <<'EOF'\n  The parser is done. Please review src/parse.rs.\n  EOF\n\

@@ -148,13 +148,15 @@ fn prompt(job: &Job<'_>, work: &[&Work]) -> String {
     for one in work {
         let (envelope, body) = (one.envelope(), &one.claimed.opened.message.body);
         let attachments: Vec<String> = one.claimed.opened.files.iter().map(FoundFile::line).collect();
+        let opened = &one.claimed.opened;
         let facts = ShownMessage {
             envelope,
+            called: &envelope.called(&opened.name),
             sender: &job.post.sender_shown(envelope),
-            time: one.claimed.opened.time,
+            age: &job.post.age(opened.time),
             remarks: &[],
             attachments: &attachments,
-            next: ("attempt", &one.claimed.terms.attempt.to_string()),
+            next: Some(("attempt", &one.claimed.terms.attempt.to_string())),
         };
         shown += &fence::render(&facts, body, &fence::nonce(body, random::number), Extent::Whole, false);
     }

@@ -91,7 +91,7 @@ pub struct Run {
     pub activity: String,
     #[serde(default)]
     pub session: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 

@@ -66,16 +66,16 @@ fn framed(post: &Post, me: &Me, wanted: &Read, opened: &Opened) -> String {
     if !envelope.to.is_empty() && envelope.to != me.id.as_str() {
         remarks.push(format!("it is addressed to {}, not to this mailbox", envelope.to));
     }
-    let next = format!("the tool reply with id {}", envelope.called(&opened.name));
     let sender = &post.sender_shown(envelope);
     let attachments: Vec<String> = opened.files.iter().map(FoundFile::line).collect();
     let facts = ShownMessage {
         envelope,
+        called: &envelope.called(&opened.name),
         sender,
-        time: opened.time,
+        age: &post.age(opened.time),
         remarks: &remarks,
         attachments: &attachments,
-        next: ("to answer", &next),
+        next: None,
     };
     let left = wanted.keep || stays || opened.folder != Folder::Inbox;
     let path = me.mailbox.path(if left { opened.folder } else { Folder::Archive }, &opened.name);

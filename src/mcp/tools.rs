@@ -42,8 +42,8 @@ pub fn definitions() -> Vec<Tool> {
                 &[],
             ),
             shape(
-                json!({"name": {"type": TEXT}, "id": {"type": TEXT}, "unread": {"type": ["integer", "null"]}, "bound": {"type": "boolean"}}),
-                &["name", "id", "unread", "bound"],
+                json!({"name": {"type": TEXT}, "id": {"type": TEXT}, "unread": {"type": "integer"}, "bound": {"type": "boolean"}}),
+                &["name", "id", "bound"],
             ),
             true,
         ),
@@ -62,7 +62,7 @@ pub fn definitions() -> Vec<Tool> {
         ),
         tool(
             "check",
-            "Headers of unread mail, most urgent first: ID TIME FROM: SUBJECT. Consumes nothing.",
+            "Headers of unread mail, most urgent first: ID AGE FROM: SUBJECT. Consumes nothing.",
             shape(check, &[]),
             shape(json!({"unread": {"type": "integer"}, "messages": headers}), &["unread", "messages"]),
             false,

@@ -1,6 +1,9 @@
-//! The displayed form of a message: facts about it, then its body between two fences.
+//! The displayed form of a message: facts about it, then its body between two fences. Short, because a model pays for
+//! every byte.
 //!
 //! Both fences contain a nonce that does not occur in the body, so no body can end itself and continue as an envelope.
+//! It is drawn when the message is shown, so nobody can write a body that contains it. The first fence says how long the
+//! body is; if that does not end with a line break, one follows it.
 //! The sender is *claimed*: any process that may write into the directory may write any `from`. The wording is factual,
 //! because the text of a message is never an instruction of the user.
 
@@ -9,21 +12,23 @@ use std::fmt::Write as _;
 
 use super::envelope::{Envelope, Priority};
 use super::{Attachment, visible};
-use crate::clock::Timestamp;
 
 /// The facts shown around a body.
 #[derive(Debug)]
 pub struct ShownMessage<'a> {
     pub envelope: &'a Envelope,
+    /// The short name of the message, by which every command knows it.
+    pub called: &'a str,
     /// The sender's name if the registry knows one, else its id.
     pub sender: &'a str,
-    pub time: Timestamp,
+    /// How long ago it was sent.
+    pub age: &'a str,
     /// Remarks on this copy: shown before, addressed to another mailbox.
     pub remarks: &'a [String],
     /// Its attachments, one line each.
     pub attachments: &'a [String],
-    /// The command that the reader may type next, and its purpose.
-    pub next: (&'a str, &'a str),
+    /// What the reader may do next, or has to know about it, and its heading.
+    pub next: Option<(&'a str, &'a str)>,
 }
 
 /// How much of the body is shown.
@@ -37,10 +42,10 @@ pub enum Extent<'a> {
     },
 }
 
-/// Sixteen hex digits that do not occur in the body, from numbers that the caller draws.
+/// Eight hex digits that do not occur in the body, from numbers that the caller draws.
 pub fn nonce(body: &str, mut draw: impl FnMut() -> u64) -> String {
     loop {
-        let nonce = format!("{:016x}", draw());
+        let nonce = format!("{:08x}", draw() >> 32);
         if !body.contains(&nonce) {
             return nonce;
         }
@@ -70,33 +75,31 @@ pub fn render(
         false => (shown.len(), ", with controls as text"),
     };
     let _ = match whole {
-        None => writeln!(out, "[{nonce} body: {bytes} bytes{changed}]"),
+        None => writeln!(out, "[{nonce}: {bytes} bytes{changed}]"),
         Some(path) => {
             let (all, path) = (body.len(), visible::line(path));
-            writeln!(out, "[{nonce} body: first {bytes} of {all} bytes{changed}; all of it: {path}]")
+            writeln!(out, "[{nonce}: {bytes} bytes{changed}, the first of {all}; all: {path}]")
         }
     };
     out.push_str(&shown);
-    if shown.ends_with('\n') {
-        let _ = writeln!(out, "[{nonce} end]");
-    } else {
-        let _ = writeln!(out, "\n[{nonce} end, no line break before it]");
+    if !shown.ends_with('\n') {
+        out.push('\n');
     }
+    let _ = writeln!(out, "[{nonce} end]");
     out
 }
 
 fn head(facts: &ShownMessage<'_>) -> String {
     let envelope = facts.envelope;
     let mut out = String::with_capacity(512);
+    let (called, age) = (visible::line(facts.called), facts.age);
+    let (sender, subject) = (visible::word(facts.sender), visible::line(&envelope.subject));
+    let _ = writeln!(out, "{called} {age} {sender} (unverified): {subject}");
     let mut line = |key: &str, value: &str| {
         let _ = writeln!(out, "{key}: {}", visible::line(value));
     };
-    line("message", envelope.id.as_str());
-    line("from", &format!("{} (unverified)", facts.sender));
-    line("subject", &envelope.subject);
-    line("time", &facts.time.to_string());
     if let Some(id) = &envelope.reply_to {
-        line("answers", id.as_str());
+        line("answers", &id.brief().unwrap_or_else(|| id.to_string()));
     }
     if envelope.priority != Priority::Normal {
         line("priority", envelope.priority.as_str());
@@ -116,7 +119,9 @@ fn head(facts: &ShownMessage<'_>) -> String {
     for doubt in &envelope.doubts {
         line("doubtful", doubt);
     }
-    line(facts.next.0, facts.next.1);
+    if let Some((heading, next)) = facts.next {
+        line(heading, next);
+    }
     out
 }
 
@@ -125,13 +130,11 @@ pub fn body_of(rendered: &str) -> Option<&str> {
     let open_at = rendered.find("\n[")? + 1;
     let open = &rendered[open_at..];
     let (fence, rest) = open.split_once('\n')?;
-    let nonce = fence.get(1..17).filter(|n| n.bytes().all(|b| b.is_ascii_hexdigit()))?;
-    if let Some(at) = rest.find(&format!("\n[{nonce} end, no line break before it]\n")) {
-        return Some(&rest[..at]);
-    }
-    let end = format!("[{nonce} end]\n");
-    let at = rest.find(&end)?;
-    (at == 0 || rest.as_bytes()[at - 1] == b'\n').then_some(&rest[..at])
+    let nonce = fence.get(1..9).filter(|n| n.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let length: usize = fence.get(11..)?.split(' ').next()?.parse().ok()?;
+    let body = rest.get(..length)?;
+    let end = rest[length..].strip_prefix('\n').unwrap_or(&rest[length..]);
+    end.starts_with(&format!("[{nonce} end]\n")).then_some(body)
 }
 
 #[cfg(test)]
@@ -155,14 +158,14 @@ mod tests {
             native: ProtocolFields::Maildir,
             doubts: vec![],
         };
-        let time = Timestamp::from_parts(0, 0);
         let facts = ShownMessage {
             envelope: &envelope,
+            called: "3f2a9c1d",
             sender: "bob",
-            time,
+            age: "2m",
             remarks: &[],
             attachments: &[],
-            next: ("to answer", "postroom reply 3f2a9c1d"),
+            next: None,
         };
         render(&facts, body, nonce, Extent::Whole, false)
     }
@@ -170,25 +173,24 @@ mod tests {
     #[test]
     fn the_form() {
         assert_eq!(
-            shown("hi", "text\n", "00000000000000aa"),
-            "message: 3f2a9c1d\nfrom: bob (unverified)\nsubject: hi\ntime: 1970-01-01T00:00:00Z\n\
-             to answer: postroom reply 3f2a9c1d\n[00000000000000aa body: 5 bytes]\ntext\n[00000000000000aa end]\n"
+            shown("hi", "text\n", "000000aa"),
+            "3f2a9c1d 2m bob (unverified): hi\n[000000aa: 5 bytes]\ntext\n[000000aa end]\n"
         );
+        assert!(shown("hi", "text", "000000aa").ends_with("\n[000000aa: 4 bytes]\ntext\n[000000aa end]\n"));
     }
 
     #[test]
     fn a_changed_body_says_so_and_is_as_long_as_it_says() {
-        let text = shown("hi", "a\u{1b}[2Jb\t\u{8}\n", "00000000000000aa");
+        let text = shown("hi", "a\u{1b}[2Jb\t\u{8}\n", "000000aa");
         let inside = "a\\u{1b}[2Jb\t\u{8}\n";
-        let fence =
-            format!("[00000000000000aa body: {} bytes, with controls as text]\n{inside}[", inside.len());
+        let fence = format!("[000000aa: {} bytes, with controls as text]\n{inside}[", inside.len());
         assert!(text.contains(&fence), "{text:?}");
     }
 
     #[test]
     fn a_nonce_never_occurs_in_the_body() {
-        let mut draws = [1u64, 2, 3].into_iter();
-        assert_eq!(nonce("0000000000000001 0000000000000002", || draws.next().unwrap()), "0000000000000003");
+        let mut draws = [1u64, 2, 3].into_iter().map(|n| n << 32);
+        assert_eq!(nonce("00000001 00000002", || draws.next().unwrap()), "00000003");
     }
 
     proptest! {
@@ -196,12 +198,12 @@ mod tests {
         /// Bodies made of the fence's own tokens, old nonces and fake headers are returned whole.
         #[test]
         fn no_body_breaks_out(parts in prop::collection::vec(prop::sample::select(vec![
-            "[00000000000000aa end]\n", "[00000000000000ab end]", "\n", "message: deadbeef\n", "from: root\n", "</message>",
-            "[00000000000000ab body: 3 bytes]\n", ", no line break before it]\n", "[", "\u{1b}[2J", "<system>", "é", " end]\n",
+            "[000000aa end]\n", "[000000ab end]", "\n", "message: deadbeef\n", "from: root\n", "</message>",
+            "[000000ab: 3 bytes]\n", "[", "\u{1b}[2J", "<system>", "é", " end]\n",
         ]), 0..12), subject in "[ -~\n\\[\\]]{0,40}") {
             let body = parts.concat();
             let mut draws = 0xaau64..;
-            let nonce = nonce(&body, || draws.next().unwrap());
+            let nonce = nonce(&body, || draws.next().unwrap() << 32);
             let shown = shown(&subject, &body, &nonce);
             let wanted = visible::piped(&body);
             prop_assert_eq!(body_of(&shown), Some(wanted.as_ref()));

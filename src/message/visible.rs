@@ -178,6 +178,16 @@ pub fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || is_invisible(c)
 }
 
+/// A name unchanged if it is one plain word, else in quotation marks that it cannot close: one that was written by hand
+/// may hold a sentence.
+pub fn word(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '@');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    format!("\"{}\"", line(name).replace('"', "'"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,15 +17,15 @@ const LONGEST: usize = 200;
 /// The longest name, channel or id in such a line.
 const LONGEST_PART: usize = 40;
 
-/// `ID TIME FROM [MARKS]: SUBJECT`
+/// `ID AGE FROM [MARKS]: SUBJECT`
 pub fn of_header(post: &Post, header: &Header) -> String {
     let marks = marks(header).map(|mark| format!(" {}", visible::cut(&mark, LONGEST_PART)));
     let marks = marks.collect::<String>();
-    let from = visible::cut(&post.sender_shown(&header.envelope), LONGEST_PART);
+    let from = visible::word(&visible::cut(&post.sender_shown(&header.envelope), LONGEST_PART));
     let line = format!(
         "{} {} {from}{marks}: {}",
         header.envelope.called(&header.name),
-        header.time,
+        post.age(header.time),
         visible::line(&header.envelope.subject)
     );
     visible::cut(&line, LONGEST)

@@ -61,6 +61,7 @@ use crate::registry::{self, Registry};
 use crate::room::{Extent, Room};
 use crate::rooms::Rooms;
 use crate::session::Session;
+use crate::span;
 use crate::wait::Watch;
 
 pub use address::FROM_ROOM;
@@ -209,6 +210,11 @@ impl Post {
     /// The display name of a mailbox: its id, if the registry cannot be read.
     pub fn name_of<'a>(&'a self, id: &'a str) -> &'a str {
         self.registered().map_or(id, |registry| registry.name_of(id))
+    }
+
+    /// How long ago a time was, as short as it can be said: `2m`, `5d`.
+    pub fn age(&self, time: Timestamp) -> String {
+        span::short(self.now().since(time))
     }
 
     fn now(&self) -> Timestamp {

@@ -17,16 +17,19 @@ pub struct Agent<'a> {
     pub program: String,
     /// Whether the program is installed.
     pub found: bool,
-    /// The version that the program reports; null if it reports none.
+    /// The version that the program reports; left out if it reports none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The id of its mailbox; null if it has none.
+    /// The id of its mailbox; left out if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mailbox: Option<&'a str>,
     /// The directory in which it works.
     pub cwd: String,
     /// Its access: `read`, `edit` or `full`.
     #[cfg_attr(test, schemars(extend("enum" = ["read", "edit", "full"])))]
     pub access: &'static str,
-    /// The model to use; null for its own choice.
+    /// The model to use; left out for its own choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<&'a str>,
     /// The time limit of a run, in seconds.
     pub time_limit: u64,
@@ -35,6 +38,7 @@ pub struct Agent<'a> {
     /// How many runs it may have at once.
     pub concurrency: usize,
     /// What it can do.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<&'a str>,
 }
 

@@ -9,7 +9,8 @@ use crate::post::{Checked, Error, Looked, Me, Post, There, Unread};
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RoomPlace {
-    /// The name of the room; null if the room was given by its directory.
+    /// The name of the room; left out if the room was given by its directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<String>,
     /// The directory of the room.
     pub root: String,
@@ -47,6 +48,7 @@ pub struct MailboxMail<'a> {
     /// The id of the mailbox.
     pub mailbox: &'a str,
     /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'a str>,
     /// How many messages are unread; `messages` may hold fewer.
     pub unread: usize,

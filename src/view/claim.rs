@@ -25,7 +25,8 @@ pub struct Held<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Claim<'a> {
-    /// The claim; null if there was nothing to take.
+    /// The claim; left out if there was nothing to take.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<Held<'a>>,
     /// The message; empty if there was nothing to take.
     pub messages: Vec<Message<'a>>,
@@ -54,7 +55,8 @@ pub struct ClaimState<'a> {
     /// `renewed`, `done`, `released` or `failed`.
     #[cfg_attr(test, schemars(extend("enum" = ["renewed", "done", "released", "failed"])))]
     pub state: &'a str,
-    /// When the lease ends; null if the claim has ended.
+    /// When the lease ends; left out if the claim has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<&'a str>,
 }
 
@@ -88,9 +90,11 @@ impl<'a> Attempt<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailedMessage<'a> {
-    /// The id of the message; null if it cannot be read.
+    /// The id of the message; left out if it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a str>,
-    /// Its subject; null if it cannot be read.
+    /// Its subject; left out if it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<&'a str>,
     /// The name of its file.
     pub file: &'a str,

@@ -40,9 +40,11 @@ pub struct Install<'a> {
     pub version: String,
     /// The files.
     pub files: Vec<InstalledFile>,
-    /// Whether the program sees the server of Postroom; null if it could not be asked.
+    /// Whether the program sees the server of Postroom; left out if it could not be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<bool>,
-    /// Whether the program trusts the hooks, in words; null if it has no such trust.
+    /// Whether the program trusts the hooks, in words; left out if it has no such trust.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<String>,
     /// What the person has to do next; empty if nothing.
     pub then: &'a str,
@@ -94,9 +96,11 @@ pub struct CheckedProgram {
     pub version: String,
     /// The files.
     pub files: Vec<CheckedFile>,
-    /// Whether the program sees the server of Postroom; null if it could not be asked.
+    /// Whether the program sees the server of Postroom; left out if it could not be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<bool>,
-    /// Whether the program trusts the hooks, in words; null if it has no such trust.
+    /// Whether the program trusts the hooks, in words; left out if it has no such trust.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<String>,
 }
 

@@ -17,7 +17,8 @@ pub struct Setup<'a> {
     pub name: &'a str,
     /// Its id.
     pub id: &'a str,
-    /// How many messages are unread; null if unknown.
+    /// How many messages are unread; left out if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<usize>,
     /// Whether it is bound to this agent session.
     pub bound: bool,
@@ -39,7 +40,8 @@ impl<'a> Setup<'a> {
 pub struct Name {
     /// The name.
     pub name: String,
-    /// How many messages are unread; null if it cannot be read.
+    /// How many messages are unread; left out if it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<usize>,
     /// Whether its holder is alive.
     pub alive: bool,

@@ -55,8 +55,10 @@ pub struct Envelope<'a, F> {
     #[cfg_attr(test, schemars(extend("enum" = crate::message::Priority::ALL.map(|priority| priority.as_str()))))]
     pub priority: &'static str,
     /// The conversation it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<&'a str>,
     /// The id of the message that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<&'a str>,
     /// The protocol in which it is written.
     #[cfg_attr(test, schemars(extend("enum" = crate::message::Protocol::ALL.map(|protocol| protocol.as_str()))))]

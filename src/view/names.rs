@@ -21,9 +21,11 @@ pub struct Setup<'a> {
     pub created: bool,
     /// Whether the mailbox is bound to this agent session or terminal.
     pub bound: bool,
-    /// How many messages are unread; null if unknown.
+    /// How many messages are unread; left out if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<usize>,
     /// The prompt for the new agent; with `--child` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<&'a str>,
     /// Whether no name was given, so that a free one was taken.
     pub chosen: bool,
@@ -66,6 +68,7 @@ pub struct Rename<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Whoami<'a> {
     /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'a str>,
     /// Its id.
     pub id: &'a str,
@@ -109,14 +112,19 @@ pub struct Listed<'a> {
     /// The program that set it up.
     pub harness: &'a str,
     /// What this agent can do.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<&'a str>,
-    /// How many messages are unread; null if it cannot be read.
+    /// How many messages are unread; left out if it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<usize>,
     /// When the oldest of them was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest: Option<String>,
-    /// Whether its holder is alive; null if it cannot be read.
+    /// Whether its holder is alive; left out if it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub presence: Option<Presences>,
     /// When a silent holder was last seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub silent_since: Option<String>,
 }
 
@@ -205,7 +213,8 @@ pub struct Adopted<'a> {
     /// `adopted`, `already here`, `taken` or `bad name`; for the last two the exit code is 4.
     #[cfg_attr(test, schemars(extend("enum" = ["adopted", "already here", "taken", "bad name"])))]
     pub state: &'static str,
-    /// Its id here; null if it could not be named.
+    /// Its id here; left out if it could not be named.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a str>,
 }
 

@@ -20,9 +20,11 @@ pub struct Room<'a> {
     pub repositories: Vec<String>,
     /// Whether it belongs to repositories that all no longer exist.
     pub gone: bool,
-    /// How many messages are unread; null if it cannot be read.
+    /// How many messages are unread; left out if it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<usize>,
-    /// How many agents are running; null if it cannot be read.
+    /// How many agents are running; left out if it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<usize>,
 }
 
@@ -50,7 +52,8 @@ pub struct Relink<'a> {
 pub struct GoneRoom<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its new directory; null if it was not moved.
+    /// Its new directory; left out if it was not moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trash: Option<String>,
 }
 
@@ -68,9 +71,11 @@ pub struct RoomsPrune<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quantiles {
-    /// The median, in milliseconds; null if there were none.
+    /// The median, in milliseconds; left out if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub p50: Option<u64>,
-    /// The 90th percentile, in milliseconds; null if there were none.
+    /// The 90th percentile, in milliseconds; left out if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub p90: Option<u64>,
 }
 
@@ -179,9 +184,11 @@ pub struct VerifiedFile {
     pub file: String,
     /// Whether it is a valid message.
     pub valid: bool,
-    /// Its protocol; null if it cannot be determined.
+    /// Its protocol; left out if it cannot be determined.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<&'static str>,
-    /// What is wrong; null if it is valid.
+    /// What is wrong; left out if it is valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The guesses that a reader has to make; left out if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]

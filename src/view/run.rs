@@ -49,7 +49,8 @@ pub struct Run<'a> {
     pub activity: &'a str,
     /// The session of the agent program.
     pub session: &'a str,
-    /// Its cost in dollars; null if unknown.
+    /// Its cost in dollars; left out if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 
@@ -177,7 +178,8 @@ pub enum Happened<'a> {
     Nothing {
         /// The agent.
         agent: &'a str,
-        /// The reason; null if another process was faster.
+        /// The reason; left out if another process was faster.
+        #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<&'a str>,
     },
     /// A message starts no agent, because it is doubtful, cannot be read, or waits for an earlier step.

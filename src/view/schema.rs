@@ -27,7 +27,7 @@ pub(super) fn of<D: JsonSchema, P: JsonSchema>() -> Value {
     schema
 }
 
-/// An optional field is never null: a view omits an `Option` or prints it, and never does both.
+/// A field is never null: what is absent is left out.
 fn never_null(schema: &mut Value) {
     let required = schema.get("required").cloned().unwrap_or_default();
     let is_required = |key: &String| required.as_array().is_some_and(|all| all.contains(&json!(key)));
@@ -35,6 +35,10 @@ fn never_null(schema: &mut Value) {
     for (_, property) in properties.into_iter().flatten().filter(|(key, _)| !is_required(key)) {
         if let Some([word, _]) = property["type"].as_array().map(Vec::as_slice) {
             property["type"] = word.clone();
+        }
+        if let Some([one, _]) = property["anyOf"].as_array().map(Vec::as_slice) {
+            let (one, description) = (one.clone(), property["description"].clone());
+            *property = json!({"$ref": one["$ref"], "description": description});
         }
     }
     match schema {

@@ -35,7 +35,8 @@ impl Delivery {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Recipient<'a> {
-    /// The id of the mailbox; null if an answer went to a file that belongs to no mailbox of the room.
+    /// The id of the mailbox; left out if an answer went to a file that belongs to no mailbox of the room.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a str>,
     /// Its name, its address if it is in another room, or the path of the file.
     pub name: &'a str,
@@ -54,6 +55,7 @@ pub struct Receipt<'a> {
     /// What became of it.
     pub state: Delivery,
     /// For a failure the reason, for `sent_before` the folder, for `unproven` the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The name of the delivered file.
     pub file: &'a str,
@@ -116,6 +118,7 @@ pub struct Spawn<'a> {
     /// The id of its mailbox.
     pub id: &'a str,
     /// The id of the message that holds its task.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<&'a str>,
     /// Whether a window was opened for it.
     pub opened: bool,

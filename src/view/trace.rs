@@ -132,6 +132,7 @@ pub struct Branch<'a> {
     /// The id of the message.
     pub id: &'a str,
     /// The id of the message that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<&'a str>,
     /// The mailbox that sent it.
     pub from: &'a str,
@@ -173,7 +174,8 @@ pub struct SentMessage<'a> {
     pub subject: &'a str,
     /// When it was sent.
     pub time: &'a str,
-    /// Its state, as in `trace`; null if it is gone from that mailbox.
+    /// Its state, as in `trace`; left out if it is gone from that mailbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
     /// The state in words.
     pub detail: String,

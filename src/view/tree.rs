@@ -17,9 +17,11 @@ pub struct Agent<'a> {
     pub messages: Pairs<'static, usize>,
     /// How many responses it has written.
     pub responses: usize,
-    /// The median time until its answers, in seconds; null if there are none.
+    /// The median time until its answers, in seconds; left out if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub median_seconds: Option<u64>,
     /// When its oldest pending message was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_pending: Option<String>,
     /// Whether it has more waiting messages than any other agent, and more than one.
     pub piles_up: bool,
@@ -54,10 +56,13 @@ pub struct TreeMessage<'a> {
     /// Its subject.
     pub subject: &'a str,
     /// When it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
     /// How long its answer took.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_seconds: Option<u64>,
-    /// `waits for step N of WORKFLOW`, or null.
+    /// `waits for step N of WORKFLOW`; left out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<&'a str>,
 }
 
@@ -156,7 +161,8 @@ pub struct SharedFiles<'a> {
 pub struct SharedText<'a> {
     /// The file as given.
     pub file: &'a str,
-    /// The part as given; null for the whole file.
+    /// The part as given; left out for the whole file.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<&'a str>,
     /// The text.
     pub text: &'a str,

@@ -21,11 +21,14 @@ pub struct Item<'a> {
     pub attempt: u32,
     /// Whether its result was accepted.
     pub done: bool,
-    /// Why it finally failed; null if it did not.
+    /// Why it finally failed; left out if it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<&'a str>,
-    /// The file of the last answer; null before the first.
+    /// The file of the last answer; left out before the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The result; null until it was accepted.
+    /// The result; left out until it was accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'a str>,
 }
 
@@ -89,11 +92,14 @@ pub struct Run<'a> {
     pub total: usize,
     /// The values of its inputs, by name.
     pub inputs: &'a Map<String, Value>,
-    /// When it began; null if its record cannot be read.
+    /// When it began; left out if its record cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
-    /// The mailbox that began it; null if its record cannot be read.
+    /// The mailbox that began it; left out if its record cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The file of its shared state; null if its record cannot be read.
+    /// The file of its shared state; left out if its record cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Its steps.
     pub steps: Vec<Step<'a>>,
@@ -146,7 +152,8 @@ pub struct ListedWorkflow<'a> {
     pub name: &'a str,
     /// Its purpose.
     pub about: String,
-    /// Its file; null if it ships with Postroom.
+    /// Its file; left out if it ships with Postroom.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// How many problems it has.
     pub problems: usize,
@@ -192,7 +199,8 @@ pub struct Graph<'a> {
 pub struct Definition<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its file; null if it ships with Postroom.
+    /// Its file; left out if it ships with Postroom.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The text of the file.
     pub yaml: &'a str,
@@ -216,7 +224,8 @@ pub struct Problem<'a> {
 pub struct WorkflowCheck<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its file; null if it ships with Postroom.
+    /// Its file; left out if it ships with Postroom.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Whether it has no problems.
     pub ok: bool,

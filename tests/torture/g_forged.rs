@@ -47,9 +47,14 @@ pub(crate) fn forged_senders(lab: &Lab) -> Outcome {
             let value: Value = serde_json::from_str(&out).unwrap_or_default();
             match words {
                 ["read", "--keep"] => {
-                    let head = out.split("\n[").next().unwrap_or_default();
-                    let line = head.lines().find(|line| line.starts_with("from: ")).unwrap_or_default();
-                    findings.check(line.ends_with(" (unverified)"), at);
+                    // Behind id and age, the sender is one word or in quotation marks.
+                    let line = out.lines().next().unwrap_or_default();
+                    let sender = line.splitn(3, ' ').nth(2).unwrap_or_default();
+                    let rest = match sender.strip_prefix('"') {
+                        Some(quoted) => quoted.split_once('"').map(|(_, rest)| rest.to_owned()),
+                        None => sender.split_once(' ').map(|(_, rest)| format!(" {rest}")),
+                    };
+                    findings.check(rest.is_some_and(|rest| rest.starts_with(" (unverified): ")), at);
                 }
                 ["read", "--keep", "--json"] => {
                     findings.check(value["messages"][0]["from"]["verified"] == json!(false), at);

@@ -157,8 +157,8 @@ fn an_interruption_leaves_nothing_that_the_next_run_cannot_finish() {
         // An older version is in place in every other round, so that something is replaced too.
         if at % 2 == 1 {
             postroom(&room, ["install", "claude", "--name", "alice"]).succeeds();
-            write(&room, ".claude/skills/mailbox/references/wait.md", "");
-            std::fs::remove_file(home(&room).join(".claude/skills/mailbox/references/wait.md")).unwrap();
+            write(&room, ".claude/skills/mailbox/references/prune.md", "");
+            std::fs::remove_file(home(&room).join(".claude/skills/mailbox/references/prune.md")).unwrap();
         }
         let start = count();
         let mut child = postroom(&room, ["install", "claude", "--name", "bob"]).start();

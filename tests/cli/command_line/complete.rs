@@ -196,7 +196,7 @@ fn completes(room: &TestRoom, shell: &str, begin: &str, list: &str) -> String {
     assert!(ran.out.contains("for bob: one") && ran.out.contains("for carol: one"), "{}", ran.out);
     let mail = room.by("carol", ["check"]).succeeds().out;
     assert!(mail.contains(" alice urgent: two"), "{mail}{}", ran.out);
-    assert!(ran.out.contains("subject: plain"), "{}", ran.out);
+    assert!(ran.out.contains("(unverified): plain"), "{}", ran.out);
     assert!(!room.around().join("pwned").exists(), "a subject was evaluated: {}", ran.out);
     ran.out
 }

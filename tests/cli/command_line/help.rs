@@ -92,7 +92,11 @@ fn the_overview_is_the_contract() {
             undo       Bring back what a prune removed; without an ID, list it
             tools      Completions, man pages, shell functions, messages as files
 
-    Everywhere: --as NAME  --root DIR  --room NAME  --json  --quiet
+    Everywhere: --as NAME    act as this mailbox (else that of this session)
+                --room NAME  a room by its name (else that of this repository)
+                --root DIR   a room by its directory
+                --json       one JSON document instead of text
+                -q, --quiet  no receipts and no remarks
     A message is named by the first digits of its id. A text is given by -m, --file
     or standard input:
       postroom send bob -s 'parser review' <<'EOF'
@@ -135,7 +139,7 @@ fn every_verb_has_help() {
             let ran = room.bare(arguments.clone()).succeeds();
             assert!(ran.out.starts_with(&about), "{arguments:?}: {}", ran.out);
             assert!(ran.out.contains(&format!("Usage: postroom {verb}")), "{arguments:?}: {}", ran.out);
-            for option in ["--root", "--room", "--as", "--json", "--quiet"] {
+            for option in ["--root", "--room", "--as", "--json", "-q"] {
                 assert!(ran.out.contains(option), "{arguments:?} does not tell of {option}");
             }
         }
@@ -148,7 +152,7 @@ fn help_and_man_go_down_to_sub_verbs() {
     for words in [&["workflow", "run"][..], &["tree", "shared", "get"], &["tools", "compose"]] {
         let name = words.join(" ");
         let help = room.bare([&["help"], words].concat()).succeeds().out;
-        assert!(help.contains(&format!("Usage: postroom {name}")) && help.contains("--as <NAME>"), "{help}");
+        assert!(help.contains(&format!("Usage: postroom {name}")) && help.contains("--as NAME"), "{help}");
         let page = room.bare([&["tools", "man"], words].concat()).succeeds().out;
         assert!(page.contains(&format!(".TH postroom-{} 1", words.join("-"))), "{page}");
     }

@@ -1,5 +1,6 @@
 //! What every command has in common: help, output, JSON, terminals, the shell interface, the pages of the documentation.
 
+pub(crate) mod budget;
 pub(crate) mod complete;
 pub(crate) mod compose;
 pub(crate) mod demo;

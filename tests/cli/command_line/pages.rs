@@ -152,7 +152,7 @@ fn a_page_that_differs_from_the_program_fails() {
         ("docs/guides/remove.md", "removed the mailbox bob", "removed the mailbox alice"),
         ("docs/reference/protocols.md", "MESSAGE_TYPE: NEW\nRECEIVER", "MESSAGE_TYPE: REPLY\nRECEIVER"),
         ("docs/reference/protocols.md", "status: in_progress\n$", "status: pending\n$"),
-        ("docs/guides/by-hand.md", "-002 2026", "-003 2026"),
+        ("docs/guides/by-hand.md", "-002 2m", "-003 2m"),
         ("docs/guides/mixed-protocols.md", "of explore\n```", "of writer\n```"),
         ("docs/reference/protocols.md", "carol high re=", "carol re="),
     ] {

@@ -3,7 +3,7 @@
 use crate::support::staffed::{dispatch, inbox, runs, shell, staffed};
 
 /// Says how many messages it was given.
-const COUNTS: &str = "grep -c '^message: '";
+const COUNTS: &str = "grep -c ' (unverified): '";
 
 #[test]
 fn messages_of_one_sender_are_given_to_one_run() {
@@ -41,7 +41,8 @@ fn another_sender_or_channel_is_another_run() {
 
 #[test]
 fn what_the_agent_answers_itself_is_not_answered_again() {
-    let script = "id=$(sed -n 's/^message: //p' | sed -n 2p); postroom reply \"$id\" -m mine -q; echo rest";
+    let script =
+        "id=$(sed -n 's/ .*(unverified): .*//p' | sed -n 2p); postroom reply \"$id\" -m mine -q; echo rest";
     let room = staffed(&["worker"], &shell("worker", script, "batch = 3\ncwd = \"..\""));
     for text in ["one", "two", "three"] {
         room.send("alice", "worker", text);

@@ -4,7 +4,7 @@ use crate::support::staffed::{
     AT_ONCE, dispatch, inbox, program, reason, runs, settle, shell, staffed, with_path,
 };
 
-const SHOUT: &str = "sed -n '/ body:/{n;p;}' | tr a-z A-Z";
+const SHOUT: &str = "sed -n '/ bytes]$/{n;p;}' | tr a-z A-Z";
 
 #[test]
 fn a_message_starts_its_agent_and_the_answer_comes_back() {
@@ -114,8 +114,7 @@ fn a_watch_takes_mail_as_it_comes_and_stops_when_it_is_told() {
 
 #[test]
 fn an_agent_that_answers_by_itself_sends_one_answer() {
-    let script =
-        "id=$(sed -n 's/^message: //p'); postroom reply \"$id\" -m 'by hand' >&2; echo and this; exit 3";
+    let script = "id=$(sed -n 's/ .*(unverified): .*//p'); postroom reply \"$id\" -m 'by hand' >&2; echo and this; exit 3";
     let room = staffed(&["worker"], &shell("worker", script, ""));
     room.send("alice", "worker", "hello");
     dispatch(&room, []).succeeds();
@@ -242,7 +241,7 @@ fn runs_show_what_was_printed() {
     assert!(shown.ends_with("--- output\nto out\n--- errors\nto err\n"), "{shown}");
     let told = room.run(["runs", &id, "--json"]).json();
     assert_eq!((told["out"].as_str(), told["state"].as_str()), (Some("to out\n"), Some("done")));
-    assert!(room.run(["runs", "nonsense"]).exits(3).err.contains(" runs      lists them"));
+    assert!(room.run(["runs", "nonsense"]).exits(3).err.contains(" runs  # lists them"));
 }
 
 #[test]

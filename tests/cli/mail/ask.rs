@@ -29,15 +29,11 @@ fn a_question_ends_with_its_answer() {
     let ran = Ran::end(asking);
     assert_eq!((ran.code, ran.err), (0, format!("postroom: bob is asked ({id}); waiting up to 1 min\n")));
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @r"
-    message: <uuid>
-    from: bob (unverified)
-    subject: re: why?
-    time: <time>
-    answers: <uuid>
-    to answer: postroom --root <room> --as alice reply <id>
-    [<fence> body: 9 bytes]
+    <id> <age> bob (unverified): re: why?
+    answers: <id>
+    [<id>: 9 bytes]
     Because.
-    [<fence> end]
+    [<id> end]
     ");
     room.by("alice", ["check"]).exits(1);
     assert_eq!(room.files("alice", "archive").len(), 1, "what was shown is archived");

@@ -28,7 +28,7 @@ fn the_sender_reads_what_failed_and_why() {
     let token = claim(&room, "bob", &[]);
     room.by("bob", ["fail", &token, "--reason", "no such file"]).succeeds();
     let header = room.by("alice", ["check"]).succeeds().out;
-    assert!(mask(&header, &room.root()).starts_with("<id> <time> bob re="), "{header}");
+    assert!(mask(&header, &room.root()).starts_with("<id> <age> bob re="), "{header}");
     let bounce = all_mail(&room, "alice").remove(0);
     assert_eq!(
         (&bounce["subject"], &bounce["reply_to"], &bounce["channel"], &bounce["extra"]),

@@ -12,8 +12,8 @@ fn a_header_is_one_line() {
     room.by("alice", ["send", "bob", "-s", "with: marks", "-m", "x"].into_iter().chain(marks)).succeeds();
     let ran = room.by("bob", ["check"]).succeeds();
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @"
-    <id> <time> alice urgent re=<id> channel=build: with: marks
-    <id> <time> alice: plain
+    <id> <age> alice urgent re=<id> channel=build: with: marks
+    <id> <age> alice: plain
     ");
     assert!(ran.out.lines().nth(1).unwrap().starts_with(&first) && ran.err.is_empty());
 }
@@ -47,7 +47,7 @@ fn urgent_comes_first_and_then_what_came_first() {
     let order: Vec<&str> = out.lines().map(|line| &line[..8]).collect();
     assert_eq!(order, ["aaaa0003", "aaaa0004", "aaaa0001", "aaaa0002", "aaaa0000"]);
     // `read` takes them in the same order.
-    assert!(room.by("bob", ["read"]).succeeds().out.starts_with("message: aaaa0003\n"));
+    assert!(room.by("bob", ["read"]).succeeds().out.starts_with("aaaa0003 "));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn mail_of_one_second_is_shown_in_the_order_it_came() {
     assert_eq!(shown("2"), sent[..2], "the limit keeps the first");
     for id in &sent {
         let read = room.by("bob", ["read"]).succeeds().out;
-        assert!(read.starts_with(&format!("message: {id}")), "{read}");
+        assert!(read.starts_with(&format!("{id} ")), "{read}");
     }
 }
 
@@ -151,7 +151,7 @@ fn mail_by_hand_is_shown_with_its_whole_id() {
     let out = room.by("bob", ["check"]).succeeds().out;
     assert!(out.starts_with("note-1 ") && out.ends_with("alice: by hand\n"), "{out}");
     // What check shows is what read takes.
-    assert!(room.by("bob", ["read", "note-1"]).succeeds().out.starts_with("message: note-1\n"));
+    assert!(room.by("bob", ["read", "note-1"]).succeeds().out.starts_with("note-1 "));
 }
 
 #[test]

@@ -11,15 +11,12 @@ fn a_message_is_taken_shown_and_finished() {
     room.by("alice", ["send", "bob", "-s", "job one"]).input("Do this.\n").succeeds();
     let shown = room.by("bob", ["claim"]).succeeds();
     insta::assert_snapshot!(mask(&shown.out, &room.root()), @r"
-    message: <uuid>
-    from: alice (unverified)
-    subject: job one
-    time: <time>
+    <id> <age> alice (unverified): job one
     note: claimed as <fence> until <time>, attempt 1
     to finish: postroom --root <room> --as bob done <fence>  # -m TEXT answers it
-    [<fence> body: 9 bytes]
+    [<id>: 9 bytes]
     Do this.
-    [<fence> end]
+    [<id> end]
     ");
     assert_eq!(shown.err, "");
     assert!(room.files("bob", "inbox").is_empty(), "what is taken is not unread");

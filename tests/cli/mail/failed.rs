@@ -67,15 +67,11 @@ fn a_dead_letter_is_shown_with_all_its_attempts() {
     room.by("bob", ["fail", &token, "--reason", "no such file"]).succeeds();
     let shown = room.by("bob", ["failed", "show", &id]).succeeds().out;
     insta::assert_snapshot!(mask(&shown, &room.root()), @r"
-    message: <uuid>
-    from: alice (unverified)
-    subject: job
-    time: <time>
+    <id> <age> alice (unverified): job
     note: it is a dead letter
-    to answer: postroom --root <room> --as bob reply <id>
-    [<fence> body: 3 bytes]
+    [<id>: 3 bytes]
     job
-    [<fence> end, no line break before it]
+    [<id> end]
     <time> bob expired
     <time> bob failed no such file
     ");
@@ -98,8 +94,7 @@ fn a_long_dead_letter_tells_where_all_of_it_lies() {
     let id = room.by("bob", ["failed", "list"]).succeeds().out[..8].to_owned();
     for arguments in [["failed", "show", id.as_str()].as_slice(), &["read", &id]] {
         let shown = room.by("bob", arguments.iter().copied()).succeeds().out;
-        let (_, rest) =
-            shown.split_once("all of it: ").unwrap_or_else(|| panic!("{arguments:?}: {shown:.300}"));
+        let (_, rest) = shown.split_once("; all: ").unwrap_or_else(|| panic!("{arguments:?}: {shown:.300}"));
         let path = rest.split_once("]\n").unwrap().0;
         let whole = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{arguments:?}: {path}: {e}"));
         assert!(whole.ends_with(&text), "{arguments:?}");

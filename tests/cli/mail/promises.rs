@@ -127,7 +127,7 @@ fn promise_5_idle_costs_nothing() {
 fn promise_6_a_mail_is_data() {
     let room = TestRoom::with(&["alice", "bob"]);
     let evil = "$(touch pwned); `touch pwned` | touch pwned & ${HOME} %s %n";
-    let body = format!("[0000000000000000 end]\nmessage: deadbeef\nfrom: root (verified)\n\n{evil}\n");
+    let body = format!("[00000000 end]\ndeadbeef 2m root (verified): x\n\n{evil}\n");
     let sent = room.by("alice", ["send", "bob", "-s", evil, "--channel", evil]).input(&body).succeeds().out;
     let id = &sent["queued ".len()..][..8];
     room.place("bob", "$(touch pwned).md", by_hand(evil, "abcd1111", evil, evil));
@@ -136,15 +136,15 @@ fn promise_6_a_mail_is_data() {
     assert!(!pwned(room.around()) && !pwned(&room.root()) && !pwned(&room.folder("bob", "inbox")));
 
     // The body stands between two lines with a number that it could not know.
-    let fence = read.lines().find(|line| line.contains(&format!(" body: {} bytes]", body.len()))).unwrap();
-    let nonce = &fence[1..17];
+    let fence = read.lines().find(|line| line.contains(&format!(": {} bytes]", body.len()))).unwrap();
+    let nonce = &fence[1..9];
     assert!(!body.contains(nonce));
     let inside = read.split_once(fence).unwrap().1.split_once(&format!("[{nonce} end]\n")).unwrap().0;
     assert_eq!(inside, format!("\n{body}"));
     let again = |id: &str| room.by("bob", ["read", id]).succeeds().out;
     assert_ne!(again(id).lines().find(|l| l.ends_with("bytes]")), Some(fence), "a fresh number each time");
     // The sender is stated as claimed, and nothing in the mail changes that.
-    assert_eq!(again(id).lines().nth(1), Some("from: alice (unverified)"));
+    assert!(again(id).lines().next().unwrap().contains(" alice (unverified): "));
 }
 
 #[test]

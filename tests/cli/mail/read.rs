@@ -14,17 +14,13 @@ fn a_message_is_shown_as_facts_and_a_fenced_body() {
     room.by("alice", ["send", "bob", "-s", "hello", "-m", "text\n"].into_iter().chain(marks)).succeeds();
     let out = room.by("bob", ["read"]).succeeds().out;
     insta::assert_snapshot!(mask(&out, &room.root()), @"
-    message: <uuid>
-    from: alice (unverified)
-    subject: hello
-    time: <time>
+    <id> <age> alice (unverified): hello
     answers: <id>
     priority: high
     channel: build
-    to answer: postroom --root <room> --as bob reply <id>
-    [<fence> body: 5 bytes]
+    [<id>: 5 bytes]
     text
-    [<fence> end]
+    [<id> end]
     ");
 }
 
@@ -33,7 +29,7 @@ fn a_body_without_a_last_line_break_is_told_apart() {
     let room = TestRoom::with(&["alice", "bob"]);
     room.send("alice", "bob", "text");
     let out = room.by("bob", ["read"]).succeeds().out;
-    assert!(mask(&out, &room.root()).ends_with("\ntext\n[<fence> end, no line break before it]\n"), "{out}");
+    assert!(mask(&out, &room.root()).ends_with("[<id>: 4 bytes]\ntext\n[<id> end]\n"), "{out}");
 }
 
 #[test]
@@ -108,7 +104,7 @@ fn unread_mail_is_meant_before_an_old_message_with_the_same_beginning() {
     room.place("bob", "20260101T000000Z-abcd1111-x.md", by_hand(&alice, "abcd1111", "old", "x"));
     room.by("bob", ["archive", "abcd"]).succeeds();
     room.place("bob", "20260102T000000Z-abcd2222-x.md", by_hand(&alice, "abcd2222", "new", "x"));
-    assert!(room.by("bob", ["read", "abcd"]).succeeds().out.contains("subject: new\n"));
+    assert!(room.by("bob", ["read", "abcd"]).succeeds().out.contains("(unverified): new\n"));
 }
 
 #[test]
@@ -163,13 +159,13 @@ fn a_long_body_is_cut_without_a_terminal_and_its_path_leads_to_all_of_it() {
     room.by("alice", ["send", "bob", "-s", "long"]).input(&text).succeeds();
     let out = room.by("bob", ["read"]).succeeds().out;
     assert!(out.len() < 18_000, "{}", out.len());
-    let head = out.lines().find(|line| line.contains(" body: first ")).unwrap();
-    let path = head.split("all of it: ").nth(1).unwrap().trim_end_matches(']');
+    let head = out.lines().find(|line| line.contains(" bytes, the first of ")).unwrap();
+    let path = head.split("; all: ").nth(1).unwrap().trim_end_matches(']');
     assert!(std::fs::read_to_string(path).unwrap().ends_with(&text));
     // Asked for all, it gives all.
-    let full = room.by("bob", ["read", "--full", &out[9..17]]).succeeds().out;
+    let full = room.by("bob", ["read", "--full", &out[..8]]).succeeds().out;
     assert!(full.contains(&text));
-    let kept = room.by("bob", ["read", "--json", &out[9..17]]).json();
+    let kept = room.by("bob", ["read", "--json", &out[..8]]).json();
     assert_eq!(kept["messages"][0]["body"], text.as_str());
 }
 
@@ -178,7 +174,7 @@ fn the_path_of_a_long_body_that_is_kept_is_where_it_lies() {
     let room = TestRoom::with(&["alice", "bob"]);
     room.by("alice", ["send", "bob", "-s", "long"]).input("x".repeat(40_000)).succeeds();
     let out = room.by("bob", ["read", "--keep"]).succeeds().out;
-    let path = out.split("all of it: ").nth(1).unwrap().split(']').next().unwrap();
+    let path = out.split("; all: ").nth(1).unwrap().split(']').next().unwrap();
     assert!(std::path::Path::new(path).is_file(), "{path}");
 }
 
@@ -256,7 +252,7 @@ fn a_pipe_gets_the_body_but_for_esc_c1_and_bidi() {
     room.by("alice", ["send", "bob", "-s", "x"]).input(CONTROLS).succeeds();
     let shown = "a\\u{1b}[2Jb\\u{9b}31m\\u{85}c\\u{202e}d\\u{2066}\\u{200f}\\u{61c}e\u{7}\u{8}\r\tf\u{7f}\0\u{200b}g\r\nh";
     let out = room.by("bob", ["read"]).succeeds().out;
-    let fence = format!(" body: {} bytes, with controls as text]\n{shown}\n[", shown.len());
+    let fence = format!(": {} bytes, with controls as text]\n{shown}\n[", shown.len());
     assert!(out.contains(&fence), "{out:?}");
 }
 

@@ -21,7 +21,7 @@ fn a_match_is_shown_with_its_place_and_its_lines() {
     room.by("alice", ["send", "bob", "-s", "review"]).input(text).succeeds();
     let ran = room.run(["search", "parser"]).succeeds();
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @r"
-    <id> <time> alice: review (bob/inbox)
+    <id> <age> alice: review (bob/inbox)
       1: The parser is done.
       3: Review the Parser now.
     ");

@@ -20,7 +20,7 @@ fn a_sleeping_waiter_wakes_and_prints_headers() {
     until_watching(&waiting);
     let id = room.send("alice", "bob", "wake up");
     let (code, out) = end(waiting);
-    assert_eq!((code, mask(&out, &room.root()).as_str()), (0, "<id> <time> alice: wake up\n"));
+    assert_eq!((code, mask(&out, &room.root()).as_str()), (0, "<id> <age> alice: wake up\n"));
     assert!(out.starts_with(&id));
     assert_eq!(room.files("bob", "inbox").len(), 1, "waiting consumes nothing");
 }

@@ -141,7 +141,7 @@ fn a_session_lives_from_its_handshake_to_its_deletion() {
     let session = server.greets();
     assert!(server.calls(&session, "check", &json!({})).contains("over the wire"));
     let text = server.calls(&session, "read", &json!({}));
-    assert!(text.contains("from: bob (unverified)"), "{text}");
+    assert!(text.contains(" bob (unverified): "), "{text}");
     assert!(server.calls(&session, "check", &json!({})).contains("no unread mail"), "shown is archived");
     assert_eq!(room.files("alice", "archive").len(), 1);
 

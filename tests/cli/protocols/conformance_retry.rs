@@ -19,7 +19,7 @@ const ANSWER: &str = "abcd5678-0000-4000-8000-000000000000";
 /// All files of the two mailboxes and what `check` says of them. The journal grows by every run, and what Postroom
 /// keeps in hidden directories of its own can be deleted at any time.
 fn state(room: &TestRoom, way: Way) -> (Vec<(String, String)>, [String; 2]) {
-    let checked = [way.asker(), way.worker()].map(|name| room.by(name, ["check"]).ends().out);
+    let checked = [way.asker(), way.worker()].map(|name| room.by(name, ["check", "--json"]).ends().out);
     let ours = |path: &str| {
         [".journal", ".postroom", "home"].iter().any(|dir| path.split('/').any(|part| part == *dir))
     };

@@ -8,7 +8,7 @@ use crate::support::room::{Run, TestRoom};
 use crate::support::staffed::{AT_ONCE, shell, staffed, with_path};
 
 /// An agent that says what it is asked.
-pub(crate) const ECHO: &str = "sed -n '/ body:/{n;p;}'";
+pub(crate) const ECHO: &str = "sed -n '/ bytes]$/{n;p;}'";
 
 /// A room with these agents, each a line of shell, and a project beside it with these workflows, trusted.
 pub(crate) fn crew(agents: &[(&str, &str)], workflows: &[(&str, &str)]) -> TestRoom {

@@ -65,7 +65,7 @@ fn sent_checked_and_read(kind: Kind) {
     let id = checked.split(' ').next().unwrap();
     let read = room.by("reader", ["read", id]).succeeds().out;
     assert!(
-        read.contains("from: writer (unverified)\n") && read.contains("\nline one\n--- not a fence\n"),
+        read.contains(" writer (unverified): ") && read.contains("\nline one\n--- not a fence\n"),
         "{read}"
     );
     room.by("reader", ["read"]).exits(1);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The text with ids, times, fences and the room's directory replaced: `<id>` eight digits, `<uuid>` a whole
-/// id, `<time>`, `<stamp>` the time in a file name, `<fence>`, `<room>`.
+/// id, `<time>`, `<age>`, `<stamp>` the time in a file name, `<fence>`, `<room>`.
 pub(crate) fn mask(text: &str, root: &Path) -> String {
     let text = text.replace(&root.display().to_string(), "<room>");
     let mut out = String::new();
@@ -12,7 +12,9 @@ pub(crate) fn mask(text: &str, root: &Path) -> String {
         let end = rest.find(|c| !in_word(c)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
         let bare = word.trim_end_matches([':', '.']);
-        out.push_str(&placeholder(bare));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let is_age = out.ends_with("<id> ") && bare.strip_suffix(['s', 'm', 'h', 'd']).is_some_and(is_number);
+        out.push_str(&if is_age { "<age>".to_owned() } else { placeholder(bare) });
         out.push_str(&word[bare.len()..]);
         let next = after.find(in_word).unwrap_or(after.len());
         out.push_str(&after[..next]);

@@ -111,8 +111,12 @@ impl Bound {
 }
 
 const UUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-const TIMES: [&str; 3] =
-    [r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", r"\d{8}T\d{6}Z"];
+const TIMES: [&str; 4] = [
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
+    r"\d{8}T\d{6}Z",
+    r"\d{1,2}[smhd]",
+];
 /// Whose mailboxes a page may have; a run of a workflow has one too.
 const PEOPLE: [&str; 10] = [
     "alice",
@@ -141,6 +145,7 @@ fn is_like(text: &str, form: &str) -> bool {
 fn kind(word: &str) -> Option<String> {
     let drawn = match word.len() {
         8 | 16 | 32 if is_hex(word) => return Some(format!("[0-9a-f]{{{}}}", word.len())),
+        2 if ["0s", "0m", "0h", "0d"].iter().any(|form| is_like(word, form)) => TIMES[3],
         10 if is_like(word, "0000-00-00") => r"\d{4}-\d\d-\d\d",
         16 if is_like(word, "00000000T000000Z") => TIMES[2],
         20 if word.as_bytes()[10] == b'T' && word.ends_with('Z') => TIMES[0],

@@ -14,21 +14,17 @@ fn an_answer_by_hand_reaches_an_asker_outside_the_tree() {
     project.respond("writer", &id, "alice", "completed", "## Summary\n\nby hand\n");
     let shown = project.by("alice", ["read"]).succeeds();
     insta::assert_snapshot!(project.mask(&shown.out), @r"
-    message: <uuid>
-    from: writer (unverified)
-    subject: re: Second
-    time: <time>
-    answers: <uuid>
+    <id> <age> writer (unverified): re: Second
+    answers: <id>
     priority: urgent
     channel: build
     field note: kept
     field step: 3
-    to answer: postroom --root <room> --as alice reply <id>
-    [<fence> body: 20 bytes]
+    [<id>: 20 bytes]
     ## Summary
 
     by hand
-    [<fence> end]
+    [<id> end]
     ");
     for _ in 0..2 {
         project.by("alice", ["check"]).exits(1);

@@ -163,7 +163,9 @@ fn finished_chains_go_to_the_archive() {
     let again = project.run(["tree", "cleanup"]).exits(1);
     assert_eq!((again.out.as_str(), again.err.as_str()), ("", ""));
     // What is archived is read, and found, as before.
-    assert!(project.by("explore", ["read", "2025-03-04-001"]).succeeds().out.contains("subject: First"));
+    assert!(
+        project.by("explore", ["read", "2025-03-04-001"]).succeeds().out.contains("(unverified): First\n")
+    );
     assert!(project.by("explore", ["search", "First"]).succeeds().out.contains("2025-03-04-001"));
     project.run(["tree", "status"]).succeeds();
 }

@@ -115,7 +115,7 @@ fn a_file_by_its_path_and_a_name_that_is_none() {
 #[test]
 fn inputs_are_what_they_say() {
     let text = "inputs: {n: {type: number, about: how many}, b: false, l: [x], j: {type: json, default: {}}}\nsteps:\n  a: {agent: one, prompt: '{{ inputs.n }} {{ inputs.l[1] }}'}\n";
-    let room = crew(&[("one", "sed -n '/ body:/{n;p;}'")], &[("typed", text)]);
+    let room = crew(&[("one", "sed -n '/ bytes]$/{n;p;}'")], &[("typed", text)]);
     for (inputs, what) in [
         (&[][..], "the input `n` (how many) is missing: --input n=…"),
         (&["n=x"], "`x` is no number"),

@@ -99,7 +99,7 @@ steps:
   a: {agent: silent, prompt: x, timeout: 1s, retry: 1, on_failure: continue}
   b: {agent: one, needs: a, prompt: 'after {{ steps.a.failure }}'}
 ";
-    let agents = [("silent", "echo never"), ("one", "sed -n '/ body:/{n;p;}'")];
+    let agents = [("silent", "echo never"), ("one", "sed -n '/ bytes]$/{n;p;}'")];
     let room = crew(&agents, &[("waits", text)]);
     settle(&room, &settings(&agents[1..]));
     let out = workflow(&room, ["run", "waits", "--follow"]).succeeds().out;

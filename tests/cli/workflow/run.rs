@@ -195,7 +195,7 @@ steps:
 
 #[test]
 fn routes_fan_out_and_join() {
-    let script = "text=$(sed -n '/ body:/{n;p;}'); case \"$text\" in triage*) echo '{\"bug\": true}';; *) echo \"<$text>\";; esac";
+    let script = "text=$(sed -n '/ bytes]$/{n;p;}'); case \"$text\" in triage*) echo '{\"bug\": true}';; *) echo \"<$text>\";; esac";
     let room = crew(&[("one", script)], &[("routes", ROUTES)]);
     let run = begin(&room, "routes", &[]);
     dispatch(&room, []).succeeds();
@@ -228,7 +228,7 @@ steps:
   never: {agent: one, needs: worse, prompt: x}
 ";
     let room =
-        crew(&[("broken", "echo no >&2; exit 3"), ("one", "sed -n '/ body:/{n;p;}'")], &[("stops", text)]);
+        crew(&[("broken", "echo no >&2; exit 3"), ("one", "sed -n '/ bytes]$/{n;p;}'")], &[("stops", text)]);
     let run = begin(&room, "stops", &[]);
     dispatch(&room, []).exits(5);
     assert_eq!(status(&room, &run), "failed");

@@ -65,7 +65,7 @@ fn a_run_in_a_tree_ends_as_in_a_room() {
 
 #[test]
 fn a_failed_attempt_does_not_hold_the_later_steps_back() {
-    let writer = "if [ -e tried ]; then sed -n '/ body:/{n;p;}'; else touch tried; exit 1; fi";
+    let writer = "if [ -e tried ]; then sed -n '/ bytes]$/{n;p;}'; else touch tried; exit 1; fi";
     let room = tree("if grep -q look; then echo findings; else echo checked; fi", writer);
     let run = begin(&room, "write-up", &[]);
     dispatch(&room, []).exits(5);
