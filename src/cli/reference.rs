@@ -29,7 +29,7 @@ fn help(command: Command, name: &str) -> String {
 }
 
 /// The options of every verb.
-fn everywhere(mut command: Command) -> String {
+fn everywhere(command: Command) -> String {
     let text = command.term_width(WIDTH).render_help().to_string();
     text.split_once("\nEverywhere:\n").map(|(_, options)| options.to_owned()).unwrap_or_default()
 }
