@@ -9,8 +9,10 @@
 //! | `{"mcp": "SERVER/TOOL", "input": {...}}` | calls a tool of an MCP server, by the name it has in that program |
 //! | `{"tool": NAME, "input": {...}}` | calls a tool of the program itself |
 //!
-//! Any turn may have `"after": PATH`: it is given once that file is there. When the turns are over, the model says
-//! `heard` and, in order, each `marker-N` that stands in the request, so that the answer tells what has reached it.
+//! Any turn may have `"after": PATH` (it is given once that file is there) or `"pause": MILLISECONDS`. In a command,
+//! `{{TEXT}}` becomes the word that follows the last TEXT in the request: so the model knows the id of a message.
+//! When the turns are over, the model says `heard` and, in order, each `marker-N` that stands in the request, so that
+//! the answer tells what has reached it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -85,8 +87,9 @@ impl Script {
     }
 }
 
-/// Returns once the file of a turn is there.
+/// Returns once the file of a turn is there, or its pause is over.
 pub(crate) fn await_time(turn: &Value) {
+    std::thread::sleep(Duration::from_millis(turn["pause"].as_u64().unwrap_or(0)));
     let Some(file) = turn["after"].as_str() else { return };
     let start = Instant::now();
     while !Path::new(file).exists() && start.elapsed() < PATIENCE {
@@ -98,7 +101,7 @@ pub(crate) fn await_time(turn: &Value) {
 pub(crate) fn played(turn: &Value, api: Api, offered: &[Offered], body: &str) -> Said {
     let input = turn.get("input").cloned().unwrap_or_else(|| json!({}));
     if let Some(command) = turn["shell"].as_str() {
-        return shell(command, offered);
+        return shell(&known(command, body), offered);
     }
     if let Some((server, tool)) = turn["mcp"].as_str().and_then(|name| name.split_once('/')) {
         let spellings = [
@@ -134,6 +137,18 @@ pub(crate) fn heard(body: &str) -> String {
     let markers: BTreeSet<String> =
         body.split("marker-").skip(1).map(number).filter(|n| !n.is_empty()).collect();
     markers.iter().fold("heard".to_owned(), |text, number| format!("{text} marker-{number}"))
+}
+
+/// A command with each `{{TEXT}}` replaced.
+fn known(command: &str, body: &str) -> String {
+    let mut parts = command.split("{{");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |done, part| {
+        let Some((text, rest)) = part.split_once("}}") else { return format!("{done}{{{{{part}") };
+        let word = body.rsplit(text).next().unwrap_or_default();
+        let end = word.find(|c: char| !c.is_alphanumeric() && c != '-').unwrap_or(word.len());
+        format!("{done}{}{rest}", &word[..end])
+    })
 }
 
 fn has(offered: &[Offered], name: &str) -> bool {

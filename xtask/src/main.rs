@@ -14,6 +14,7 @@ mod bench;
 mod dist;
 mod figures;
 mod portable;
+mod record;
 mod repo;
 mod report;
 mod run;
@@ -30,7 +31,7 @@ use std::process::ExitCode;
 type Task = fn(&[String]) -> Result<(), String>;
 
 /// Name, what it does, and the function: help and dispatch are the same table.
-const TASKS: [(&str, &str, Task); 5] = [
+const TASKS: [(&str, &str, Task); 6] = [
     (
         "test",
         "[--portable]: everything that continuous integration runs; or the suite on the portable layer",
@@ -47,6 +48,7 @@ const TASKS: [(&str, &str, Task); 5] = [
         "[--from URL] [--test]: the static binary and its packages; installs and removes each",
         dist::run,
     ),
+    ("record", "docs/recording.svg: two real agent programs exchange mail in a terminal", record::run),
     ("tidy", "what no lint checks: sizes, names, links, left-overs", tidy::run),
 ];
 

@@ -1,5 +1,5 @@
 //! The stand-in for the models plays its script with each of the real programs: a command is run by the shell tool that
-//! the program has, once a file is there; what it printed reaches the model; and the last words come out.
+//! the program has, once a file is there; what it printed reaches the model, which uses it; and the last words come out.
 
 use serde_json::json;
 
@@ -13,8 +13,8 @@ fn plays(test: &str, real: Option<Program>, words: &[&str]) {
     let stage = Stage::set(&room, real);
     let go = room.around().join("go");
     let script = json!([
-        {"shell": "expr 40 + 2"},
-        {"shell": "echo second >ran", "after": go},
+        {"shell": "expr 40 + 2 | sed 's/^/sum: /'"},
+        {"shell": "echo {{sum: }} >ran", "after": go},
         {"text": "these are the last words"},
     ]);
     let playing = stage.starts(&script, words.iter().copied());
@@ -24,7 +24,7 @@ fn plays(test: &str, real: Option<Program>, words: &[&str]) {
     let ended = playing.ends();
     let out = String::from_utf8_lossy(&ended.stdout).into_owned();
     assert!(ended.status.success() && out.contains("these are the last words"), "{out}");
-    assert_eq!(std::fs::read_to_string(room.around().join("ran")).unwrap(), "second\n");
+    assert_eq!(std::fs::read_to_string(room.around().join("ran")).unwrap(), "42\n");
     let turns = stage.turns();
     assert_eq!(turns.len(), 3, "{turns:?}");
     assert!(turns[1]["body"].to_string().contains("42"), "{}", turns[1]["body"]);

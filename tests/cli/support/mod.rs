@@ -14,6 +14,7 @@ pub(crate) mod models;
 pub(crate) mod page;
 pub(crate) mod pasted;
 pub(crate) mod picture;
+pub(crate) mod programs;
 pub(crate) mod project;
 pub(crate) mod room;
 pub(crate) mod schemas;
