@@ -100,7 +100,7 @@ impl Seat {
 
     /// What tells it from every other seat of this machine.
     pub fn shown(self, boot: &str) -> String {
-        let Process { pid, started } = self.leader;
+        let Process { pid, started, .. } = self.leader;
         format!("{boot} {} {pid} {started}", self.device)
     }
 }
@@ -139,7 +139,7 @@ mod tests {
 
     fn process(name: &str, words: &str) -> Ancestor {
         let words = words.split(' ').map(str::to_owned).collect();
-        Ancestor { name: name.to_owned(), words, is_marked: false }
+        Ancestor { pid: 1, name: name.to_owned(), words, is_marked: false }
     }
 
     #[test]

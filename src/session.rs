@@ -2,8 +2,10 @@
 //!
 //! `setup` and hooks record a binding. It takes precedence over the environment and the working directory, so an agent
 //! that changes directory keeps its identity. The file repeats program and session id; a file of another session is not
-//! a binding. Beside it, [`told::Told`] records which mail that session has seen.
+//! a binding. Beside it, [`told::Told`] records which mail that session has seen, and `running` what is known while it
+//! runs.
 
+pub mod running;
 pub mod told;
 
 use std::path::{Path, PathBuf};
@@ -40,6 +42,8 @@ struct Binding {
     pid: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     started: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    space: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ended: bool,
 }
@@ -58,6 +62,13 @@ pub struct Bound {
     pub process: Process,
     /// Its program reported that it ended.
     pub ended: bool,
+}
+
+impl Bound {
+    /// Whether the session has ended, or its process is seen to be gone.
+    pub fn is_over(&self) -> bool {
+        self.ended || self.process.is_gone()
+    }
 }
 
 impl Session {
@@ -82,9 +93,11 @@ impl Session {
         Ok(bytes.and_then(|bytes| parse(&bytes)).filter(|bound| bound.session == *self))
     }
 
-    /// Binds this session to a mailbox; durable on return.
+    /// Binds this session to a mailbox; durable on return. A command makes this binding, so its process is looked up.
     pub fn bind(&self, room: &Room, mailbox: &MailboxId) -> Result<(), Error> {
-        self.record(room, mailbox, Process::default(), false)
+        let known = self.bound(room)?.map(|bound| bound.process).filter(|process| process.is_running());
+        let process = known.or_else(|| running::process(room.sessions()?, self)).unwrap_or_default();
+        self.record(room, mailbox, process, false)
     }
 
     /// Binds this session, and records the process that a hook saw and whether the session ended.
@@ -104,6 +117,7 @@ impl Session {
             mailbox: mailbox.to_string(),
             pid: process.pid,
             started: process.started,
+            space: process.space,
             ended,
         };
         let text = serde_json::to_vec(&binding).unwrap_or_default();
@@ -113,6 +127,7 @@ impl Session {
     /// Removes the record of this session.
     pub fn forget(&self, room: &Room) -> Result<(), Error> {
         let Some(folder) = folder(room)? else { return Ok(()) };
+        self.leave_nothing(&folder)?;
         for name in [told::file(self), self.file()] {
             folder.remove(&name).if_any()?;
         }
@@ -130,7 +145,7 @@ pub fn all(room: &Room, program: &str) -> Result<Vec<Bound>, Error> {
 /// The sessions of a room whose process exists.
 pub fn live(room: &Room) -> Result<Vec<Bound>, Error> {
     let mut all = recorded(room, |_| true)?;
-    all.retain(|bound| !bound.ended && bound.process.pid != 0 && !bound.process.is_gone());
+    all.retain(|bound| !bound.ended && bound.process.is_running());
     Ok(all)
 }
 
@@ -172,7 +187,7 @@ fn parse(bytes: &[u8]) -> Option<Bound> {
     Some(Bound {
         root: binding.root,
         mailbox: MailboxId::parse(&binding.mailbox).ok()?,
-        process: Process { pid: binding.pid, started: binding.started },
+        process: Process { pid: binding.pid, started: binding.started, space: binding.space },
         ended: binding.ended,
         session: Session { program: binding.program, id: binding.session },
     })

@@ -20,9 +20,25 @@ pub struct Input {
     pub prompt: Option<String>,
     /// The working directory of the session, which may differ from that of its hooks.
     pub cwd: Option<String>,
+    /// Why a session starts, or ends: `clear` if the person cleared it.
+    pub source: Option<String>,
+    /// The file that changed.
+    pub file_path: Option<String>,
+    /// The part of the session that calls, if it is not the session itself: it has a context of its own.
+    pub agent_id: Option<String>,
 }
 
 impl Input {
+    /// Whether the person cleared the session, and goes on in the same process.
+    pub fn is_cleared(&self) -> bool {
+        self.source.as_deref() == Some("clear")
+    }
+
+    /// Whether the session goes on with less of its past, in the middle of its work.
+    pub fn is_compacted(&self) -> bool {
+        self.source.as_deref() == Some("compact")
+    }
+
     /// Input that cannot be parsed counts as empty.
     pub fn parse(bytes: &[u8]) -> Self {
         let mut input: Self = serde_json::from_slice(bytes).unwrap_or_default();
@@ -52,6 +68,9 @@ impl<'de> Deserialize<'de> for Input {
                             input.stop_hook_active = !says_no(members.next_value()?)
                         }
                         "cwd" => input.cwd = text(members.next_value()?),
+                        "source" | "reason" => input.source = text(members.next_value()?),
+                        "file_path" => input.file_path = text(members.next_value()?),
+                        "agent_id" | "agentId" => input.agent_id = text(members.next_value()?),
                         "prompt" => input.prompt = text(members.next_value()?),
                         _ => drop(members.next_value::<IgnoredAny>()?),
                     }
@@ -76,6 +95,12 @@ fn says_no(member: &RawValue) -> bool {
 /// The answer that drops a prompt before a model sees it.
 pub fn dropped(reason: &str) -> String {
     format!("{}\n", json!({"decision": "block", "reason": reason}))
+}
+
+/// The answer that only says what to watch from now on.
+pub fn watching(program: &Program, event: Event, input: &Input, watch: &[String]) -> String {
+    let inner = json!({"hookEventName": name(program, event, input), "watchPaths": watch});
+    format!("{}\n", json!({"hookSpecificOutput": inner}))
 }
 
 /// The text of an answer, as printed.

@@ -24,6 +24,8 @@ pub struct Site {
     pub roots: Vec<PathBuf>,
     /// The fixed mailbox name of its sessions.
     pub name: Option<String>,
+    /// The longest body that a notice brings along, in bytes.
+    pub bodies: Option<usize>,
     /// Whether the program is known to have the hook that wakes.
     pub wakes: bool,
 }
@@ -89,7 +91,7 @@ impl Site {
                     at: vec![(*key).to_owned(), hook.name.to_owned()],
                     what: What::Add {
                         value: self.hook(program, hook),
-                        mark: Some(format!(" hook {} ", program.word)),
+                        mark: Some(format!(" hook {} {}", program.word, hook.event.as_str())),
                     },
                 };
                 self.hooks(program).map(hook).collect()
@@ -115,7 +117,7 @@ impl Site {
 
     fn hooks(&self, program: &Program) -> impl Iterator<Item = &'static Hook> {
         let wakes = self.wakes;
-        program.hooks.iter().filter(move |hook| wakes || hook.event != Event::Mail)
+        program.hooks.iter().filter(move |hook| wakes || !matches!(hook.event, Event::Mail | Event::Watch))
     }
 
     fn hook(&self, program: &Program, hook: &Hook) -> Value {
@@ -130,8 +132,15 @@ impl Site {
             true => format!("test -x {postroom}"),
             false => format!("command -v {postroom} >/dev/null 2>&1"),
         };
-        let name = self.name.as_deref().map(|name| format!(" --name {}", word(name))).unwrap_or_default();
-        format!("{there} || exit 0; exec {postroom} hook {} {}{name}", program.word, event.as_str())
+        let options: String = self.options().iter().map(|option| format!(" {}", word(option))).collect();
+        format!("{there} || exit 0; exec {postroom} hook {} {}{options}", program.word, event.as_str())
+    }
+
+    /// The options of every hook.
+    fn options(&self) -> Vec<String> {
+        let name = self.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]);
+        let bodies = self.bodies.iter().flat_map(|bytes| ["--bodies".to_owned(), bytes.to_string()]);
+        name.chain(bodies).collect()
     }
 
     fn hook_file(&self, program: &Program, frame: &str) -> String {
@@ -152,8 +161,8 @@ impl Site {
 
     /// One of our texts with its placeholders filled in.
     fn filled(&self, text: &str) -> String {
-        let name = self.name.as_deref().map(|name| format!("\"--name\", {}", quoted(name)));
-        text.replace("\"{postroom}\"", &quoted(&self.postroom)).replace("{name}", &name.unwrap_or_default())
+        let options: Vec<String> = self.options().iter().map(|option| quoted(option)).collect();
+        text.replace("\"{postroom}\"", &quoted(&self.postroom)).replace("{name}", &options.join(", "))
     }
 }
 
@@ -185,6 +194,7 @@ mod tests {
             postroom: "/opt/it's/postroom".to_owned(),
             roots: vec!["/h/mail".into(), "/h/sessions".into()],
             name: Some("bob".to_owned()),
+            bodies: None,
             wakes: true,
         }
     }
@@ -216,6 +226,15 @@ mod tests {
             line,
             "test -x '/opt/it'\\''s/postroom' || exit 0; exec '/opt/it'\\''s/postroom' hook claude stop --name bob"
         );
+    }
+
+    #[test]
+    fn the_length_of_bodies_is_an_option_of_every_hook() {
+        let site = Site { bodies: Some(500), ..site(None) };
+        assert!(
+            site.command(&PROGRAMS[0], Event::Stop).ends_with(" hook claude stop --name bob --bodies 500")
+        );
+        assert_eq!(site.filled("[{name}]"), r#"["--name", "bob", "--bodies", "500"]"#);
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn desk() -> Desk {
 }
 
 fn cause(program: &str) -> Cause<'_> {
-    static WITH: InstallOptions = InstallOptions { roots: Vec::new(), name: None };
+    static WITH: InstallOptions = InstallOptions { roots: Vec::new(), name: None, bodies: None };
     Cause { program, project: None, with: &WITH }
 }
 

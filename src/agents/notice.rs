@@ -14,14 +14,15 @@ pub const WAKE: &str = "postroom: mail has arrived for this session's mailbox. `
 /// Why a late wake-up is dropped.
 pub const LATE: &str = "postroom: that mail was read meanwhile, so nobody is woken for it.";
 
-/// The notice at the beginning of a session.
-pub fn beginning(name: &str, unread: usize, needs_name: bool) -> String {
+/// The notice at the beginning of a session. `known`: how many unread messages it was told of before, which it may have
+/// forgotten since; a later notice tells it the others.
+pub fn beginning(name: &str, known: usize, needs_name: bool) -> String {
     let name = shortened(name, 80);
-    let mut text = format!("postroom: this session has the mailbox {name}; ");
-    text.push_str(&match unread {
-        0 => "no unread mail.".to_owned(),
-        1 => "1 message is unread (`postroom check` lists it).".to_owned(),
-        n => format!("{n} messages are unread (`postroom check` lists them)."),
+    let mut text = format!("postroom: this session has the mailbox {name}");
+    text.push_str(&match known {
+        0 => ".".to_owned(),
+        1 => "; 1 message is still unread (`postroom check` lists it).".to_owned(),
+        n => format!("; {n} messages are still unread (`postroom check` lists them)."),
     });
     if needs_name {
         text.push_str(&format!(
@@ -32,9 +33,7 @@ pub fn beginning(name: &str, unread: usize, needs_name: bool) -> String {
 }
 
 /// The notice for a session without a mailbox.
-pub fn nobody() -> String {
-    "postroom: this session has no mailbox yet. The setup flow of the mailbox skill gives it one (`postroom setup NAME`).".to_owned()
-}
+pub const NOBODY: &str = "postroom: no mailbox yet. `postroom setup NAME` gives this session one.";
 
 /// The notice for a session whose name another one holds.
 pub fn held(name: &str) -> String {
@@ -80,6 +79,15 @@ pub fn headers(name: &str, count: usize, headers: &[Header], sender: impl Fn(&En
     text + end
 }
 
+/// What stands before messages that come with their bodies.
+pub fn with_bodies(name: &str, count: usize) -> String {
+    let messages = if count == 1 { "message" } else { "messages" };
+    format!(
+        "postroom: {count} new {messages} for {}, shown here as by `postroom read`:\n",
+        shortened(name, 40)
+    )
+}
+
 /// Text by others in quotation marks that it cannot close.
 fn quoted(text: &str, most: usize) -> String {
     format!("\"{}\"", shortened(&text.replace('"', "'"), most))
@@ -108,9 +116,10 @@ mod tests {
     #[test]
     fn a_name_cannot_make_a_notice_long() {
         let name = "é".repeat(1000);
-        for text in [beginning(&name, 3, true), held(&name), nobody(), WAKE.to_owned()] {
+        for text in [beginning(&name, 3, true), held(&name), WAKE.to_owned()] {
             assert!(text.len() <= LONGEST, "{}", text.len());
         }
+        assert!(NOBODY.len() < 80, "{}", NOBODY.len());
         assert_eq!(shortened("a\nb\u{1b}", 40), "a b\\u{1b}");
     }
 

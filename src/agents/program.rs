@@ -8,18 +8,21 @@ pub enum Event {
     Prompt,
     ToolEnd,
     Stop,
-    /// A file arrived in a watched directory.
+    /// A file arrived in a watched directory. The answer may wake the session.
     Mail,
+    /// The same, at once: the answer may only say what to watch from now on.
+    Watch,
     End,
 }
 
 impl Event {
-    pub const ALL: [(Self, &'static str); 6] = [
+    pub const ALL: [(Self, &'static str); 7] = [
         (Self::Start, "session-start"),
         (Self::Prompt, "prompt"),
         (Self::ToolEnd, "tool-end"),
         (Self::Stop, "stop"),
         (Self::Mail, "mail"),
+        (Self::Watch, "watch"),
         (Self::End, "session-end"),
     ];
 

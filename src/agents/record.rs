@@ -37,6 +37,8 @@ pub(super) struct Record {
 pub struct InstallOptions {
     pub roots: Vec<PathBuf>,
     pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bodies: Option<usize>,
 }
 
 /// The part of a form that a record keeps.

@@ -14,7 +14,7 @@ use crate::message::visible;
 use crate::post::{Caller, Error, Failure, Me, Post};
 use crate::room::Room;
 use crate::rooms::Located;
-use crate::session::Session;
+use crate::session::{Session, running};
 use crate::surroundings::{Surroundings, Wanted, bound_root, config, nearest_tree, room, rooms, sessions};
 use crate::view::check::RoomPlace;
 
@@ -38,9 +38,15 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new(globals: &Globals) -> Self {
+        let mut surroundings = Surroundings::of(&ThisProcess);
+        // The shell of some programs does not tell the session; the process above it does.
+        if let Some(program) = surroundings.program_without_session() {
+            let above = sessions(&ThisProcess).and_then(|sessions| running::above(&sessions));
+            surroundings.session = above.filter(|session| session.program == program);
+        }
         Self {
             output: Output::new(globals.json, globals.quiet),
-            surroundings: Surroundings::of(&ThisProcess),
+            surroundings,
             root: PathBuf::new(),
             room: None,
             here: None,

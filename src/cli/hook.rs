@@ -2,28 +2,41 @@
 //! The one exception is exit code 2, which wakes an idle session of a program that asks for it.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
+use super::shown::Shown;
 use super::surroundings;
 use super::surroundings::ThisProcess;
 use super::verbs::{Entry, Group};
 use crate::agents::answer::{self, Input};
 use crate::agents::notice;
 use crate::agents::programs::{self, Event, Program, Wake};
-use crate::post::{Attached, Failure, Me, News, Post};
+use crate::mailbox::Folder;
+use crate::mailbox::reading::Header;
+use crate::post::{Attached, Failure, Me, News, Opened, Post};
+use crate::process::Process;
 use crate::session::Session;
+use crate::session::running::{self, Work};
 use crate::session::told::Mark;
-use crate::surroundings::{agent_process, is_attended};
+use crate::span;
+use crate::surroundings::{agent_process, is_attended, sessions};
 
 /// How much of the input is parsed. The rest is read and dropped, so that no program finds its pipe closed.
 const LIMIT: u64 = 32 * 1024 * 1024;
+
+/// How long a program may take at the start until it sees arriving files. Mail of that time is looked for afterwards.
+const SETTLED: Duration = Duration::from_secs(5);
+
+/// The most text of messages in one notice, in bytes. Programs cut longer answers of hooks.
+const BODIES: usize = 6000;
 
 /// The exit code that wakes a session.
 const WAKES: u8 = 2;
@@ -35,11 +48,17 @@ const WAKES: u8 = 2;
 pub(super) struct Hook {
     /// claude, codex, gemini, opencode or copilot
     program: String,
-    /// session-start, prompt, tool-end, stop, mail or session-end
+    /// session-start, prompt, tool-end, stop, mail, watch or session-end
     event: String,
     /// The mailbox to use if the session has none
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Show bodies of up to so many bytes
+    #[arg(long, value_name = "BYTES")]
+    bodies: Option<usize>,
+    /// How long mail is left to the other hooks of a session that works
+    #[arg(long, value_name = "SPAN", default_value = "30", value_parser = span::parse, hide = true)]
+    patience: Duration,
 }
 
 /// The table row of this verb, which ends in its own way.
@@ -75,83 +94,227 @@ fn quietly(why: &str) -> ExitCode {
 impl Hook {
     /// Prints the answer. Returns whether to wake the session.
     fn answer(&self, context: &mut Context) -> Result<bool, Fail> {
-        let input = Input::parse(&read());
+        let bytes = read();
+        let input = Input::parse(&bytes);
         let usage = |what: &str| Fail::Told(Failure::Usage, format!("there is no {what}"), vec![]);
         let program = programs::find(&self.program).ok_or_else(|| usage("such program"))?;
         let event = Event::parse(&self.event).ok_or_else(|| usage("such event"))?;
-        // Checked first: otherwise the session would be held endlessly.
-        if event == Event::Stop && input.stop_hook_active {
+        let is_for_nobody = match event {
+            Event::Watch => !input.file_path.as_deref().is_some_and(running::is_own),
+            // A part of the session would hear it, and not the session.
+            _ => input.agent_id.is_some(),
+        };
+        if is_for_nobody {
             return Ok(false);
         }
+        if event == Event::Mail && program.wake == Wake::Rewake {
+            if !is_attended(&ThisProcess) {
+                return Ok(false);
+            }
+            if input.hook_event_name.as_deref() == Some("SessionStart") {
+                crate::mailbox::pause(SETTLED);
+            }
+        }
+        let call = Call { program, event, input: &input, bytes: &bytes };
         let session = input.session_id.clone().map(|id| Session { program: program.word.to_owned(), id });
         context.here = input.cwd.as_deref().map(Path::new).and_then(|path| path.canonicalize().ok());
-        let post = context.post_of(session)?;
-        if event == Event::End {
-            post.detach()?;
-            return Ok(false);
+        let is_own = program.own_process && matches!(event, Event::Start | Event::End);
+        let process = is_own.then(|| agent_process(&ThisProcess, surroundings::parent())).flatten();
+        if event == Event::Start
+            && let (Some(session), Some(process)) = (&session, process)
+        {
+            begin(context, program, session, process, &input)?;
         }
-        let is_start = event == Event::Start;
-        let process = (is_start && program.own_process)
-            .then(|| agent_process(&ThisProcess, surroundings::parent()))
-            .flatten();
+        let post = context.post_of(session)?;
+        match event {
+            Event::End => {
+                post.detach(process, input.is_cleared())?;
+                return Ok(false);
+            }
+            Event::Start if post.is_twin(event.as_str(), &bytes)? => return Ok(false),
+            _ => {}
+        }
         let text = match post.attach(self.name.as_deref(), process)? {
-            Attached::Mailbox(me) => return self.tell(context, post, program, event, &input, &me),
-            Attached::Held { name } if is_start => notice::held(&name),
-            Attached::Nobody if is_start => notice::nobody(),
+            Attached::Mailbox(me) => return self.tell(context, post, &call, &me),
+            Attached::Held { name } if event == Event::Start => notice::held(&name),
+            Attached::Nobody if event == Event::Start => notice::NOBODY.to_owned(),
             _ => return Ok(false),
         };
-        context.output.text(&answer::shaped(program, event, &input, &text, &[]));
+        let watch = call.watched(post, None)?;
+        context.output.text(&answer::shaped(program, event, &input, &text, &watch));
         Ok(false)
     }
 
-    fn tell(
+    fn tell(&self, context: &mut Context, post: &Post, call: &Call<'_>, me: &Me) -> Result<bool, Fail> {
+        let Call { program, event, input, .. } = *call;
+        let news = match event {
+            Event::Start => {
+                if !input.is_compacted() {
+                    post.works(Work::Idle)?;
+                }
+                let watch = call.watched(post, Some(me))?;
+                let needs_name = program.session.is_none() && !program.own_process;
+                let text = notice::beginning(me.shown(), post.known_count(me)?, needs_name);
+                context.output.text(&answer::shaped(program, event, input, &text, &watch));
+                return Ok(false);
+            }
+            Event::Watch => {
+                let watch = call.watched(post, Some(me))?;
+                if !watch.is_empty() {
+                    context.output.text(&answer::watching(program, event, input, &watch));
+                }
+                return Ok(false);
+            }
+            Event::Mail => return self.wake(context, post, call, me),
+            Event::Prompt if is_push(program, input) => {
+                if post.is_twin(event.as_str(), call.bytes)? {
+                    return Ok(false);
+                }
+                post.works(Work::Busy)?;
+                // The headers come with the line, so that it need not ask for them.
+                let news = post.news(me, Mark::Told)?;
+                // A push waits in a queue while the session works; it must not cost a turn for mail that it knows.
+                if news.is_none() && program.wake == Wake::Queue {
+                    context.output.text(&answer::dropped(notice::LATE));
+                }
+                news
+            }
+            Event::Stop => {
+                // A session that is held up already is not held up again: some would go on without end.
+                let news = if input.stop_hook_active { None } else { call.news(post, me)? };
+                post.works(if news.is_some() { Work::Busy } else { Work::Idle })?;
+                news
+            }
+            Event::Prompt | Event::ToolEnd | Event::End => {
+                post.works(Work::Busy)?;
+                call.news(post, me)?
+            }
+        };
+        if let Some(news) = news {
+            self.show(context, post, call, me, &news)?;
+        }
+        Ok(false)
+    }
+
+    /// Wakes the session, if there is mail that it does not know of.
+    fn wake(&self, context: &mut Context, post: &Post, call: &Call<'_>, me: &Me) -> Result<bool, Fail> {
+        if call.program.wake != Wake::Rewake {
+            if post.news(me, Mark::Woken)?.is_some() {
+                context.output.text(&answer::shaped(call.program, call.event, call.input, notice::WAKE, &[]));
+            }
+            return Ok(false);
+        }
+        let Some(news) = post.news_when_idle(me, self.patience)? else { return Ok(false) };
+        if writeln!(io::stderr(), "{}", notice::WAKE).is_err() {
+            post.not_told(me, &news)?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Writes a notice. Bodies in it count as shown once they were written; what could not be written may be told again.
+    fn show(
         &self,
         context: &mut Context,
         post: &Post,
-        program: &Program,
-        event: Event,
-        input: &Input,
+        call: &Call<'_>,
         me: &Me,
-    ) -> Result<bool, Fail> {
-        let mut watch = vec![];
-        let text = match event {
-            Event::Start => {
-                let watches = match program.wake {
-                    Wake::Rewake => is_attended(&ThisProcess),
-                    Wake::Plugin => true,
-                    Wake::Queue | Wake::NextPrompt => false,
-                };
-                if watches {
-                    watch = post.watched(me)?.iter().map(|dir| dir.display().to_string()).collect();
-                }
-                Some(notice::beginning(me.shown(), post.unread_count(me)?, program.session.is_none()))
-            }
-            // A push waits in a queue while the session works; it must not cost a turn for mail that was read since.
-            Event::Prompt if is_push(program, input) && post.unread_count(me)? == 0 => {
-                context.output.text(&answer::dropped(notice::LATE));
-                return Ok(false);
-            }
-            Event::Mail if program.wake == Wake::Rewake => {
-                let wakes = is_attended(&ThisProcess) && post.news(me, Mark::Woken)?.is_some();
-                if wakes {
-                    note(notice::WAKE);
-                }
-                return Ok(wakes);
-            }
-            Event::Mail => post.news(me, Mark::Woken)?.map(|_| notice::WAKE.to_owned()),
-            Event::Stop => post.news(me, Mark::Held)?.map(|news| headers(post, me, &news)),
-            _ => post.news(me, Mark::Told)?.map(|news| headers(post, me, &news)),
+        news: &News,
+    ) -> Result<(), Fail> {
+        let mut opened = self.bodies.map(|most| post.open_news(me, news, most)).unwrap_or_default();
+        let mut bodies = String::new();
+        let shown = |opened: &Opened| {
+            let stays = me.mailbox.awaits_answer(&opened.message.envelope);
+            let folder = if stays { Folder::Inbox } else { Folder::Archive };
+            let path = me.mailbox.path(folder, &opened.name);
+            Shown { path, stays, ..Shown::default() }.text(context, post, &me.id, opened)
         };
-        if let Some(text) = text {
-            context.output.text(&answer::shaped(program, event, input, &text, &watch));
+        opened.retain(|opened| {
+            let text = shown(opened);
+            let fits = bodies.len() + text.len() <= BODIES;
+            if fits {
+                bodies.push_str(&text);
+            }
+            fits
+        });
+        let is_shown = |name: &str| opened.iter().any(|opened| opened.name == name);
+        let rest: Vec<Header> =
+            news.headers.iter().filter(|header| !is_shown(&header.name)).cloned().collect();
+        let mut text = String::new();
+        if !opened.is_empty() {
+            text = notice::with_bodies(me.shown(), opened.len()) + &bodies;
         }
-        Ok(false)
+        if news.count > opened.len() {
+            let count = news.count - opened.len();
+            text += &notice::headers(me.shown(), count, &rest, |envelope| post.sender_shown(envelope));
+        }
+        context.output.text(&answer::shaped(call.program, call.event, call.input, &text, &[]));
+        if let Err(e) = context.output.flush() {
+            post.not_told(me, news)?;
+            return Err(Fail::Output(e));
+        }
+        opened.iter().try_for_each(|opened| post.shown(me, opened))?;
+        Ok(())
     }
 }
 
-/// Whether a prompt is the line that `attend` queued.
+/// One call of a hook.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    program: &'static Program,
+    event: Event,
+    input: &'a Input,
+    bytes: &'a [u8],
+}
+
+impl Call<'_> {
+    /// News for a hook that did not bring the line that wakes. Only a queued line can be dropped when it comes.
+    fn news(&self, post: &Post, me: &Me) -> Result<Option<News>, Fail> {
+        Ok(match self.program.wake {
+            Wake::Rewake => post.news_unless_woken(me)?,
+            Wake::Queue | Wake::Plugin | Wake::NextPrompt => post.news(me, Mark::Told)?,
+        })
+    }
+
+    /// What the program is to watch: the directory of the session itself, and those in which its mail arrives.
+    fn watched(&self, post: &Post, me: Option<&Me>) -> Result<Vec<String>, Fail> {
+        let own = match self.program.wake {
+            Wake::Rewake if is_attended(&ThisProcess) => post.own_dir()?,
+            Wake::Plugin => None,
+            Wake::Rewake | Wake::Queue | Wake::NextPrompt => return Ok(vec![]),
+        };
+        let mail = me.map(|me| post.watched(me)).transpose()?.unwrap_or_default();
+        Ok(mail.iter().chain(&own).map(|dir| dir.display().to_string()).collect())
+    }
+}
+
+/// A session begins in a process: one that was cleared there hands its mailbox on.
+fn begin(
+    context: &mut Context,
+    program: &Program,
+    session: &Session,
+    process: Process,
+    input: &Input,
+) -> Result<(), Fail> {
+    // Sessions of a plugin share their process.
+    let Some(sessions) = sessions(&ThisProcess).filter(|_| program.wake != Wake::Plugin) else {
+        return Ok(());
+    };
+    let before = running::in_process(&sessions, process.pid).filter(|before| before != session);
+    if let Some(before) = before.filter(|_| input.is_cleared()) {
+        context.post_of(Some(before))?.hand_on(session, process)?;
+    }
+    Ok(running::note(&sessions, session, process).map_err(crate::post::Error::from)?)
+}
+
+/// Whether a prompt is the line that wakes. A program may put words of its own around the line of a hook.
 fn is_push(program: &Program, input: &Input) -> bool {
-    program.wake == Wake::Queue && input.prompt.as_deref().is_some_and(|text| text.trim() == notice::WAKE)
+    let text = input.prompt.as_deref().unwrap_or_default();
+    match program.wake {
+        Wake::Queue => text.trim() == notice::WAKE,
+        Wake::Rewake => text.contains(notice::WAKE),
+        Wake::Plugin | Wake::NextPrompt => false,
+    }
 }
 
 /// Reads all input, so that the program can finish writing.
@@ -164,8 +327,4 @@ fn read() -> Vec<u8> {
     let _ = stdin.by_ref().take(LIMIT).read_to_end(&mut bytes);
     let _ = io::copy(&mut stdin, &mut io::sink());
     bytes
-}
-
-fn headers(post: &Post, me: &Me, news: &News) -> String {
-    notice::headers(me.shown(), news.count, &news.headers, |envelope| post.sender_shown(envelope))
 }

@@ -41,6 +41,9 @@ pub(super) struct Install {
     /// The mailbox of the program's sessions, unless they have another
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Bring bodies of up to so many bytes along with the notice of a message, which is then archived as by `read`
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=4000))]
+    bodies: Option<u64>,
     /// Also replace files that are not postroom's; `uninstall` puts them back
     #[arg(long)]
     replace: bool,
@@ -152,7 +155,8 @@ impl Verb for Install {
         if let Some(name) = &self.name {
             standing_name(context, post, name)?;
         }
-        let scene = Scene::look(context, spec, project, self.name.clone())?;
+        let mut scene = Scene::look(context, spec, project, self.name.clone())?;
+        scene.site.bodies = self.bodies.and_then(|bytes| usize::try_from(bytes).ok());
         for root in &scene.site.roots {
             Dir::make(root)?;
         }

@@ -41,6 +41,7 @@ pub(super) fn look(
         if let Some(with) = with.transpose()?.flatten() {
             scene.site.roots = with.roots;
             scene.site.name = name.clone().or(with.name);
+            scene.site.bodies = with.bodies;
         }
         let looked = Looked::at(scene);
         good &= looked.is_good();

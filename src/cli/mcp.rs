@@ -8,7 +8,7 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::surroundings::ThisProcess;
+use super::surroundings::{ThisProcess, parent};
 use crate::hex;
 use crate::hint::Hint;
 use crate::mailbox::Dir;
@@ -16,7 +16,8 @@ use crate::mcp::{self, Desk, HttpBinding};
 use crate::post::Failure;
 use crate::random;
 use crate::rooms::MAIN;
-use crate::surroundings::config;
+use crate::session::running;
+use crate::surroundings::{config, sessions};
 use crate::view::answer::Listening;
 
 const FOLDER: &str = "mcp";
@@ -59,7 +60,9 @@ impl Verb for Mcp {
         let (room, clock) = (context.locate()?, context.clock());
         let failed = |e: std::io::Error| Fail::not_done(format!("the server ended: {e}"), "start it again");
         let Some(address) = &self.http else {
-            return mcp::serve_stdio(Desk::for_one(room, caller, clock)).map_err(failed);
+            let mut desk = Desk::for_one(room, caller, clock);
+            desk.session_now = Some(|| running::in_process(&sessions(&ThisProcess)?, parent()));
+            return mcp::serve_stdio(desk).map_err(failed);
         };
         let listener = self.listen(address)?;
         let (token, file) = token(self.new_token)?;

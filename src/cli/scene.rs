@@ -53,6 +53,7 @@ impl Scene {
             postroom,
             roots: roots(context)?,
             name,
+            bodies: None,
             wakes,
         };
         Ok(Self { spec, file, version, site })
@@ -60,7 +61,11 @@ impl Scene {
 
     /// The options for its installation.
     pub(super) fn with(&self) -> InstallOptions {
-        InstallOptions { roots: self.site.roots.clone(), name: self.site.name.clone() }
+        InstallOptions {
+            roots: self.site.roots.clone(),
+            name: self.site.name.clone(),
+            bodies: self.site.bodies,
+        }
     }
 
     pub(super) fn scope(&self) -> &'static str {

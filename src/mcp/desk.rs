@@ -1,7 +1,7 @@
 //! The desk: the served room, and the identity of the client.
 //!
-//! The client's identity comes from the flag, the environment or the session of the program around the server. Codex
-//! sends its session with each call instead. A client without any of these is known by the mailbox that it set up
+//! The client's identity comes from the flag, the environment or the session of the program around the server, which
+//! may become another while the server runs. Codex sends its session with each call instead. A client without any of these is known by the mailbox that it set up
 //! through its own server, for as long as the server runs; never through a server that several clients share.
 
 use std::path::PathBuf;
@@ -24,22 +24,28 @@ pub struct Desk {
     pub clock: Arc<dyn Clock>,
     /// The mailbox that the only client of this server has set up. `None` if several clients share the server.
     own: Option<Arc<Mutex<Option<MailboxId>>>>,
+    /// Looks up the session that the program around this server runs now, if its hooks recorded one.
+    pub session_now: Option<fn() -> Option<Session>>,
 }
 
 impl Desk {
     /// A desk for one client.
     pub fn for_one(room: Located, caller: Caller, clock: Arc<dyn Clock>) -> Self {
-        Self { room: Arc::new(Mutex::new(room)), caller, clock, own: Some(Arc::default()) }
+        Self { room: Arc::new(Mutex::new(room)), caller, clock, own: Some(Arc::default()), session_now: None }
     }
 
     /// A desk for every client with the token.
     pub fn for_all(room: Located, caller: Caller, clock: Arc<dyn Clock>) -> Self {
-        Self { room: Arc::new(Mutex::new(room)), caller, clock, own: None }
+        Self { room: Arc::new(Mutex::new(room)), caller, clock, own: None, session_now: None }
     }
 
     /// The desk for one call. The session that Codex sends counts, unless the caller already has one.
     pub(super) fn at(&self, meta: &RequestMetaObject, program: Option<&str>) -> Self {
         let mut desk = self.clone();
+        if let Some(session) = self.session_now.and_then(|look| look()) {
+            desk.caller.harness.clone_from(&session.program);
+            desk.caller.session = Some(session);
+        }
         let thread = meta.get("threadId").and_then(|id| id.as_str());
         let thread = thread.filter(|id| !id.is_empty() && id.len() <= 1024);
         if desk.caller.session.is_none()

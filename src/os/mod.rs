@@ -25,6 +25,7 @@ pub enum News {
 /// A process above this one.
 #[derive(Debug)]
 pub struct Ancestor {
+    pub pid: u64,
     /// What the kernel calls it.
     pub name: String,
     /// Its command line.

@@ -1,5 +1,7 @@
 //! Names: the mailboxes that exist, and the unread mail of each.
 
+use super::identity::TERMINAL;
+use super::takeover::holder;
 use super::{Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
@@ -78,9 +80,14 @@ impl Post {
             .map(|entry| {
                 let mailbox = self.mailbox(&entry.id).ok();
                 let presence = mailbox.as_ref().and_then(|m| m.home().presence(self.now()).ok());
+                let holder = mailbox.as_ref().and_then(|m| holder(m.home()).ok().flatten());
+                // A session that lost its mailbox to another still has its record; a terminal holds none.
+                let is_its = |bound: &session::Bound| {
+                    bound.session.program == TERMINAL || holder.as_ref().is_some_and(|h| h.is(&bound.session))
+                };
                 Listed {
                     in_session: presence == Some(Presence::Waiting)
-                        || sessions.iter().any(|bound| bound.mailbox == entry.id),
+                        || sessions.iter().any(|bound| bound.mailbox == entry.id && is_its(bound)),
                     name: entry.name.clone(),
                     aliases: entry.aliases().map(str::to_owned).collect(),
                     id: entry.id.clone(),

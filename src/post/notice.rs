@@ -1,34 +1,28 @@
-//! Notices: news of its mail that a session gets without asking. A session is notified once of each message, kept from
-//! stopping once and woken once (`session::told`). Nothing here reads a body, and an empty inbox costs one look.
-//!
-//! A session gets its mailbox from the environment, from its binding, or from the standing name that the person gave
-//! its program. A name that another living session holds stays with that session.
+//! Notices: news of its mail that a session gets without asking. A session is notified once of each message, by
+//! the hook that comes first (`session::told`). Nothing here reads a body, and an empty inbox costs one look.
 
-use super::identity::TERMINAL;
-use super::{Error, Me, Post, Result, Why};
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::{Me, Opened, Post, Result, Why};
 use crate::mailbox::reading::Header;
 use crate::mailbox::{Directory, Folder};
-use crate::process::Process;
+use crate::session::Session;
+use crate::session::running::Work;
 use crate::session::told::{Mark, Told};
-use crate::session::{self, Session};
+use crate::wait::Watch;
 
-/// Headers that one notice reads; the rest is counted.
+const BOTH: [Mark; 2] = [Mark::Told, Mark::Woken];
+
+/// Headers that one notice has; the rest is counted.
 const HEADERS: usize = 8;
 
-/// A session that holds no mailbox is forgotten after so many seconds of silence: thirty days.
-const FORGOTTEN: i64 = 30 * 24 * 3600;
+/// Headers that are read to find the first, where names do not tell the order.
+const SORTED: usize = 200;
 
-/// The mailbox of a session.
-#[derive(Debug)]
-pub enum Attached {
-    Mailbox(Box<Me>),
-    /// Another session holds the name that it would have.
-    Held {
-        name: String,
-    },
-    /// It has no identity.
-    Nobody,
-}
+/// How long a session that was woken may take to its first step before mail that came since wakes it again. A line
+/// that waits behind a question to the person is not repeated before.
+const ANSWER: Duration = Duration::from_secs(600);
 
 /// Mail that is new to a session.
 #[derive(Debug)]
@@ -41,94 +35,17 @@ pub struct News {
     pub names: Vec<String>,
 }
 
+/// Why a process that would wake a session waits no longer.
+enum Waited {
+    /// The session is idle, or has worked for long.
+    Due,
+    /// The session heard of its mail in another way.
+    Heard,
+    /// The session has ended.
+    Over,
+}
+
 impl Post {
-    /// The mailbox of the caller's session, which is bound if needed. `name` is used if nothing else identifies it.
-    pub fn attach(&self, name: Option<&str>, process: Option<Process>) -> Result<Attached> {
-        let Some(session) = &self.caller.session else { return self.attach_without_session(name) };
-        let wanted = match self.my_id() {
-            Ok(Some((id, Why::Session))) => {
-                let me = self.me_as(&id, Why::Session)?;
-                self.refresh_binding(session, &me, process)?;
-                return Ok(Attached::Mailbox(Box::new(me)));
-            }
-            Ok(Some((id, _))) => id,
-            // A session that lost its mailbox to another does not get it back through a hook.
-            Err(Error::TakenOver { name, .. }) => return Ok(Attached::Held { name }),
-            Ok(None) => match name {
-                Some(name) => self.addressee(name)?,
-                None => return Ok(Attached::Nobody),
-            },
-            Err(e) => return Err(e),
-        };
-        // A spawned session gives its identity at every hook; it is bound once.
-        if session.mailbox(&self.room)?.as_ref() == Some(&wanted) {
-            match self.check_holder(session, &wanted) {
-                Ok(()) => {
-                    let me = self.me_as(&wanted, Why::Session)?;
-                    self.refresh_binding(session, &me, process)?;
-                    return Ok(Attached::Mailbox(Box::new(me)));
-                }
-                Err(Error::TakenOver { .. }) => {}
-                Err(e) => return Err(e),
-            }
-        }
-        self.room.may_write()?;
-        self.home(&wanted)?;
-        let _lock = self.room.root().lock(crate::registry::LOCK)?;
-        let me = Me { why: Why::Session, ..self.other(&wanted)? };
-        if !self.is_free(session, &me)? {
-            return Ok(Attached::Held { name: me.shown().to_owned() });
-        }
-        session.record(&self.room, &me.id, process.unwrap_or_default(), false)?;
-        self.forget_old_sessions();
-        self.hold(me.mailbox.home(), Some(session))?;
-        me.mailbox.home().mark_seen();
-        Ok(Attached::Mailbox(Box::new(me)))
-    }
-
-    fn attach_without_session(&self, name: Option<&str>) -> Result<Attached> {
-        let id = match (self.my_id()?, name) {
-            (Some((id, _)), _) => id,
-            (None, Some(name)) => self.addressee(name)?,
-            (None, None) => return Ok(Attached::Nobody),
-        };
-        Ok(Attached::Mailbox(Box::new(self.me_as(&id, Why::Id)?)))
-    }
-
-    /// Completes a binding: one made by a command has no process yet, and a session that continues has not ended.
-    fn refresh_binding(&self, session: &Session, me: &Me, process: Option<Process>) -> Result<()> {
-        let Some(process) = process.filter(|_| self.room.may_write().is_ok()) else { return Ok(()) };
-        let bound = session.bound(&self.room)?;
-        if bound.is_some_and(|bound| bound.process != process || bound.ended) {
-            session.record(&self.room, &me.id, process, false)?;
-        }
-        Ok(())
-    }
-
-    /// Whether a session may have a mailbox: it has no holder, or its holder is gone.
-    fn is_free(&self, session: &Session, me: &Me) -> Result<bool> {
-        let Some(holder) = self.holder_of(me)? else { return Ok(true) };
-        if holder == *session {
-            return Ok(true);
-        }
-        let is_silent = !me.mailbox.home().presence(self.now())?.is_alive();
-        if holder.id.is_empty() {
-            return Ok(is_silent);
-        }
-        let bound = holder.bound(&self.room)?.filter(|bound| bound.mailbox == me.id);
-        Ok(bound.is_none_or(|b| b.ended || b.process.is_gone() || b.process.pid == 0 && is_silent))
-    }
-
-    /// Records the end of the caller's session; its mailbox is free for the next.
-    pub fn detach(&self) -> Result<()> {
-        let Some(session) = &self.caller.session else { return Ok(()) };
-        self.room.may_write()?;
-        if let Some(bound) = session.bound(&self.room)?.filter(|bound| !bound.ended) {
-            session.record(&self.room, &bound.mailbox, bound.process, true)?;
-        }
-        Ok(())
-    }
-
     /// Mail that is new to the caller's session. Returned mail is recorded as known.
     pub fn news(&self, me: &Me, mark: Mark) -> Result<Option<News>> {
         match &self.caller.session {
@@ -137,63 +54,179 @@ impl Post {
         }
     }
 
-    /// As [`Post::news`], for the given session of this mailbox.
+    /// As [`Post::news`], without mail for which a line that nobody can take back wakes the session.
+    pub fn news_unless_woken(&self, me: &Me) -> Result<Option<News>> {
+        match &self.caller.session {
+            Some(session) => self.news_besides(me, session, Mark::Told, &BOTH),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Post::news`], for the given session of this mailbox. A session that was told is not woken; a line on its way
+    /// has told it nothing yet.
     pub fn news_for(&self, me: &Me, session: &Session, mark: Mark) -> Result<Option<News>> {
+        self.news_besides(me, session, mark, if mark == Mark::Told { &BOTH[..1] } else { &BOTH })
+    }
+
+    /// News without messages that have one of the `known` marks.
+    fn news_besides(&self, me: &Me, session: &Session, mark: Mark, known: &[Mark]) -> Result<Option<News>> {
         // News that cannot be recorded is not given: it would be repeated each time.
         if self.room.may_write().is_err() {
             return Ok(None);
         }
         self.refresh(&me.mailbox)?;
-        if self.unheard(me, session, mark)?.0.is_empty() || me.mailbox.home().is_waited_on()? {
+        if self.unheard(me, session, known)?.0.is_empty() || me.mailbox.home().is_waited_on()? {
             return Ok(None);
         }
         let _lock = Told::lock(&self.room)?;
-        let (fresh, unread, mut told) = self.unheard(me, session, mark)?;
-        if fresh.is_empty() || mark == Mark::Woken && !told.wake(self.now().seconds()) {
+        let (fresh, unread, mut told) = self.unheard(me, session, known)?;
+        if fresh.is_empty() || mark != Mark::Told && !told.wake(self.now().seconds()) {
             return Ok(None);
         }
-        let mut headers = vec![];
-        for name in fresh.iter().take(HEADERS).filter(|_| mark != Mark::Woken) {
-            headers.extend(self.header(&me.mailbox, Folder::Inbox, name).ok().flatten());
-        }
-        for name in &fresh {
-            told.set(name, mark);
-            if mark == Mark::Held {
-                told.set(name, Mark::Told);
-            }
-        }
+        let headers = if mark == Mark::Told { self.first_headers(me, &fresh)? } else { vec![] };
+        fresh.iter().for_each(|name| told.set(name, mark));
         told.write(&self.room, session, &unread)?;
         Ok(Some(News { headers, count: fresh.len(), names: fresh }))
+    }
+
+    /// The messages of these news whose bodies have at most `most` bytes, ready to be shown.
+    pub fn open_news(&self, me: &Me, news: &News, most: usize) -> Vec<Opened> {
+        if self.may_open(&me.id).is_err() {
+            return vec![];
+        }
+        let open = |header: &Header| {
+            let (message, time) = self.message(&me.mailbox, Folder::Inbox, &header.name).ok()??;
+            let is_short = message.body.len() <= most;
+            is_short.then(|| self.opened(me, Folder::Inbox, &header.name, message, time))
+        };
+        news.headers.iter().filter_map(open).collect()
+    }
+
+    /// The headers of the first of these messages, in the order of `check`.
+    fn first_headers(&self, me: &Me, fresh: &[String]) -> Result<Vec<Header>> {
+        let fresh: HashSet<&str> = fresh.iter().map(String::as_str).collect();
+        let ordered = me.mailbox.lists_in_order();
+        let arrived = me.mailbox.arrivals(if ordered { usize::MAX } else { SORTED })?.names;
+        let mut headers = vec![];
+        for name in arrived.iter().filter(|name| fresh.contains(name.as_str())) {
+            headers.extend(self.header(&me.mailbox, Folder::Inbox, name).ok().flatten());
+            if ordered && headers.len() == HEADERS {
+                break;
+            }
+        }
+        let mut headers = me.mailbox.arrange(headers)?;
+        headers.truncate(HEADERS);
+        Ok(headers)
+    }
+
+    /// Mail for which the caller's session is woken, once it is idle. Until then its own hooks may tell it, for at most
+    /// `patience`. One process waits at a time, for all mail; the others get `None`.
+    pub fn news_when_idle(&self, me: &Me, patience: Duration) -> Result<Option<News>> {
+        let Some(session) = self.caller.session.as_ref().filter(|_| self.room.may_write().is_ok()) else {
+            return Ok(None);
+        };
+        // A process that holds the lock may have looked for the last time, so it looks once more without it.
+        while self.is_news(me, session)? {
+            let Some(_only) = session.waker(&self.room)? else { return Ok(None) };
+            match self.wait_until_idle(me, session, patience)? {
+                Waited::Heard => {}
+                Waited::Over => return Ok(None),
+                Waited::Due => {
+                    let news = self.news_for(me, session, Mark::Woken)?;
+                    if news.is_some() {
+                        session.works(&self.room, Work::Woken)?;
+                    }
+                    return Ok(news);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn wait_until_idle(&self, me: &Me, session: &Session, patience: Duration) -> Result<Waited> {
+        let began = self.room.clock().boot();
+        // Before the look, so that no event is missed between.
+        let mut watch = Watch::on_changes(self.room.sessions());
+        loop {
+            if session.bound(&self.room)?.is_none_or(|bound| bound.is_over()) {
+                return Ok(Waited::Over);
+            }
+            if !self.is_news(me, session)? {
+                return Ok(Waited::Heard);
+            }
+            let limit = match session.work(&self.room)? {
+                Work::Idle => Duration::ZERO,
+                Work::Busy => patience,
+                Work::Woken => patience.max(ANSWER),
+            };
+            let left = limit.saturating_sub(self.room.clock().boot().saturating_sub(began));
+            if left.is_zero() {
+                return Ok(Waited::Due);
+            }
+            watch.sleep(left);
+        }
     }
 
     /// Whether there is mail that would wake a session.
     pub fn is_news(&self, me: &Me, session: &Session) -> Result<bool> {
         self.refresh(&me.mailbox)?;
-        Ok(!self.unheard(me, session, Mark::Woken)?.0.is_empty() && !me.mailbox.home().is_waited_on()?)
+        Ok(!self.unheard(me, session, &BOTH)?.0.is_empty() && !me.mailbox.home().is_waited_on()?)
+    }
+
+    /// Whether this event of the caller's session was answered a moment ago: hooks of the user and of a project are
+    /// both called for it. Its input and the process that called tell it from other events.
+    pub fn is_twin(&self, event: &str, input: &[u8]) -> Result<bool> {
+        let Some(session) = self.caller.session.as_ref().filter(|_| self.room.may_write().is_ok()) else {
+            return Ok(false);
+        };
+        let event = format!("{event} {}", self.caller.pid);
+        let event = crate::hex::digest_of_two(&event, &String::from_utf8_lossy(input), 16);
+        let _lock = Told::lock(&self.room)?;
+        let mut told = Told::read(&self.room, session)?;
+        let is_twin = told.is_twin(&event, self.now().seconds());
+        if !is_twin {
+            told.note(&self.room, session)?;
+        }
+        Ok(is_twin)
+    }
+
+    /// Undoes a notice to the caller's session that was not written.
+    pub fn not_told(&self, me: &Me, news: &News) -> Result<()> {
+        match &self.caller.session {
+            Some(session) => self.unmark(me, session, news, false),
+            None => Ok(()),
+        }
     }
 
     /// Undoes a wake-up that did not reach its session.
     pub fn not_woken(&self, me: &Me, session: &Session, news: &News) -> Result<()> {
+        self.unmark(me, session, news, true)
+    }
+
+    fn unmark(&self, me: &Me, session: &Session, news: &News, is_wake: bool) -> Result<()> {
         let unread = self.unread(me)?;
         let _lock = Told::lock(&self.room)?;
         let mut told = Told::read(&self.room, session)?;
-        news.names.iter().for_each(|name| told.clear(name, Mark::Woken));
-        told.unwake();
+        news.names.iter().for_each(|name| BOTH.iter().for_each(|mark| told.clear(name, *mark)));
+        if is_wake {
+            told.unwake();
+        }
         Ok(told.write(&self.room, session, &unread)?)
     }
 
-    /// Unread messages without a mark, all unread ones, and the session's record.
-    fn unheard(&self, me: &Me, session: &Session, mark: Mark) -> Result<(Vec<String>, Vec<String>, Told)> {
+    /// Unread messages without these marks, all unread ones, and the session's record.
+    fn unheard(
+        &self,
+        me: &Me,
+        session: &Session,
+        known: &[Mark],
+    ) -> Result<(Vec<String>, Vec<String>, Told)> {
         let unread = self.unread(me)?;
         if unread.is_empty() {
             return Ok((vec![], unread, Told::default()));
         }
         let told = Told::read(&self.room, session)?;
-        // A session that has seen a header need not be woken for it.
-        let heard = |name: &String| {
-            told.has(name, mark)
-                || mark == Mark::Woken && (told.has(name, Mark::Told) || told.has(name, Mark::Held))
-        };
+        let heard = |name: &String| known.iter().any(|mark| told.has(name, *mark));
         Ok((unread.iter().filter(|name| !heard(name)).cloned().collect(), unread, told))
     }
 
@@ -202,10 +235,12 @@ impl Post {
         Ok(me.mailbox.unseen(usize::MAX)?.names)
     }
 
-    /// The number of messages that a notice would mention.
-    pub fn unread_count(&self, me: &Me) -> Result<usize> {
+    /// The number of unread messages that the caller's session was told of; another hook tells the rest.
+    pub fn known_count(&self, me: &Me) -> Result<usize> {
+        let Some(session) = &self.caller.session else { return Ok(0) };
         self.refresh(&me.mailbox)?;
-        Ok(self.unread(me)?.len())
+        let (fresh, unread, _) = self.unheard(me, session, &BOTH)?;
+        Ok(unread.len() - fresh.len())
     }
 
     /// Marks headers that a command of the session has just shown as known; a failure does no harm.
@@ -231,38 +266,6 @@ impl Post {
             Ok(told.write(&self.room, &session, &unread)?)
         };
         let _ = note();
-    }
-
-    /// Sessions of a program that have not ended and hold their mailbox, with the mailbox.
-    pub fn sessions(&self, program: &str) -> Result<Vec<(Session, Me)>> {
-        let mut found = vec![];
-        for bound in session::all(&self.room, program)?.into_iter().filter(|bound| !bound.ended) {
-            if let Ok(me) = self.other(&bound.mailbox)
-                && self.holder_of(&me)?.is_some_and(|holder| holder == bound.session)
-            {
-                found.push((bound.session, me));
-            }
-        }
-        Ok(found)
-    }
-
-    /// Removes the records of sessions that were silent for long and hold no mailbox: each run of a program is a
-    /// session, so the records would grow without end. A session that still holds a mailbox may return at any time.
-    pub(super) fn forget_old_sessions(&self) {
-        let Ok(old) = session::silent(&self.room, self.now(), FORGOTTEN) else { return };
-        // A terminal holds no mailbox, and may stay open for long.
-        let is_open = |bound: &session::Bound| bound.session.program == TERMINAL && !bound.process.is_gone();
-        for bound in old.into_iter().filter(|bound| !is_open(bound)) {
-            let holder = match self.other(&bound.mailbox) {
-                Ok(me) => self.holder_of(&me),
-                Err(Error::NoMailbox { .. } | Error::NoPlace { .. }) => Ok(None),
-                Err(e) => Err(e),
-            };
-            // A mailbox that cannot be read may be held.
-            if holder.is_ok_and(|holder| holder.is_none_or(|holder| holder != bound.session)) {
-                let _ = bound.session.forget(&self.room);
-            }
-        }
     }
 
     /// The directories in which mail of a mailbox may arrive, in any protocol.

@@ -62,6 +62,7 @@ impl Post {
             *place = entry.clone();
         }
         editing.commit()?;
+        self.tell_program();
         let (old, name) = (before.name, entry.name);
         self.record(Event {
             to: name.clone(),

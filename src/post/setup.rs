@@ -106,6 +106,7 @@ impl Post {
         }
         if !wanted.child {
             mailbox.mark_seen();
+            self.tell_program();
         }
         // The setup succeeded, whatever the inbox contains.
         let unread = self.placed(mailbox).and_then(|mailbox| Ok(mailbox.list(Folder::Inbox, 0)?.total)).ok();
@@ -118,7 +119,7 @@ impl Post {
         let holder = holder(mailbox)?;
         let is_mine = holder.as_ref().is_some_and(|holder| holder.is(session));
         let is_taken = holder.is_some() && !is_mine;
-        if is_taken && (is_bound || mailbox.presence(self.now())?.is_alive()) {
+        if is_taken && (is_bound || self.is_held(mailbox)?) {
             return Ok(is_bound);
         }
         if is_bound {

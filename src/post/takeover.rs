@@ -42,7 +42,7 @@ impl Post {
         let mine = self.caller.session.as_ref();
         let held = holder(&mailbox)?;
         let is_mine = mine.is_some_and(|session| held.is_some_and(|h| h.is(session)));
-        if !force && !is_mine && mailbox.presence(self.now())?.is_alive() {
+        if !force && !is_mine && self.is_held(&mailbox)? {
             return Err(Error::HolderAlive { name });
         }
         let bound = match mine {
@@ -51,6 +51,7 @@ impl Post {
         };
         self.hold(&mailbox, mine)?;
         mailbox.mark_seen();
+        self.tell_program();
         let note = mine.map_or_else(|| "no session".to_owned(), |s| s.program.clone());
         self.record(Event { note, ..Event::new("takeover", id.as_str()) });
         Ok(TakenOver { id, name, bound })
@@ -66,7 +67,12 @@ impl Post {
 
     /// The session that holds a mailbox.
     pub(super) fn holder_of(&self, me: &super::Me) -> Result<Option<Session>> {
-        Ok(holder(me.mailbox.home())?.map(|h| Session { program: h.program, id: h.session }))
+        Ok(holder(me.mailbox.home())?.map(|holder| holder.session()))
+    }
+
+    /// Tells the program of the caller's session that the session has another mailbox; a failure costs a wake-up.
+    pub(super) fn tell_program(&self) {
+        let _ = self.caller.session.as_ref().map(|session| session.changed(&self.room));
     }
 
     /// Refuses a session whose mailbox another session took over.
@@ -84,6 +90,10 @@ impl Post {
 }
 
 impl Holder {
+    pub(super) fn session(&self) -> Session {
+        Session { program: self.program.clone(), id: self.session.clone() }
+    }
+
     pub(super) fn is(&self, session: &Session) -> bool {
         self.program == session.program && self.session == session.id
     }

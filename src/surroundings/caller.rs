@@ -28,6 +28,8 @@ pub struct Surroundings {
     pub thread: Option<String>,
     /// Whether the caller is an agent and not a person.
     pub by_agent: bool,
+    /// The program whose mark is in the environment.
+    marked: Option<&'static str>,
 }
 
 impl Surroundings {
@@ -37,12 +39,10 @@ impl Surroundings {
             Some(Session { program: program.word.to_owned(), id })
         });
         let told = session.as_ref().map(|session| session.program.clone());
-        let marked = || {
-            let is_marked =
-                |program: &&Program| program.mark.is_some_and(|mark| environment.text(mark).is_some());
-            PROGRAMS.iter().find(is_marked).map(|program| program.word.to_owned())
-        };
-        let by_agent = told.is_some() || marked().is_some() || environment.text(MARK).is_some();
+        let is_marked =
+            |program: &&Program| program.mark.is_some_and(|mark| environment.text(mark).is_some());
+        let marked = PROGRAMS.iter().find(is_marked).map(|program| program.word);
+        let by_agent = told.is_some() || marked.is_some() || environment.text(MARK).is_some();
         let said = environment.text(HARNESS).filter(|harness| RoomName::parse(harness).is_ok());
         Self {
             // Any value counts: an unusable one is refused and never ignored.
@@ -51,11 +51,17 @@ impl Surroundings {
                 .filter(|value| !value.is_empty())
                 .map(|value| value.to_string_lossy().into_owned()),
             session,
-            harness: said.or(told).or_else(marked).unwrap_or_else(|| "shell".to_owned()),
+            harness: said.or(told).unwrap_or_else(|| marked.unwrap_or("shell").to_owned()),
             hops: environment.text(HOPS_VARIABLE).and_then(|hops| hops.parse().ok()),
             thread: environment.text(THREAD_VARIABLE),
             by_agent,
+            marked,
         }
+    }
+
+    /// The program around, if nothing in the environment tells its session or a mailbox.
+    pub fn program_without_session(&self) -> Option<&'static str> {
+        self.marked.filter(|_| self.session.is_none() && self.mailbox_id.is_none())
     }
 }
 

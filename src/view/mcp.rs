@@ -4,7 +4,6 @@
 use serde::Serialize;
 
 use super::send::Delivery;
-use crate::mailbox::presence::Presence;
 use crate::mailbox::reading;
 use crate::message::{Attachment, Priority, visible};
 use crate::post::{self, Checked, Outcome, Post, line};
@@ -43,7 +42,7 @@ pub struct Name {
     /// How many messages are unread; left out if it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<usize>,
-    /// Whether its holder is alive.
+    /// Whether a process of its holder exists.
     pub alive: bool,
     /// What this agent can do.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +62,7 @@ impl Names {
         let name = |listed: &post::Listed| Name {
             name: visible::line(&listed.name),
             unread: listed.unread.map(|(count, _)| count),
-            alive: listed.presence.is_some_and(Presence::is_alive),
+            alive: listed.in_session,
             about: listed.about.as_deref().map(visible::line),
         };
         Self { names: names.iter().map(name).collect() }

@@ -120,7 +120,7 @@ pub struct Listed<'a> {
     /// When the oldest of them was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest: Option<String>,
-    /// Whether its holder is alive; left out if it cannot be read.
+    /// Whether a process of its holder exists; left out if it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presence: Option<Presences>,
     /// When a silent holder was last seen.
@@ -131,10 +131,12 @@ pub struct Listed<'a> {
 impl<'a> Listed<'a> {
     fn of(listed: &'a post::Listed) -> Self {
         let (presence, silent_since) = match listed.presence {
-            Some(Presence::Waiting | Presence::Recent(_)) => (Some(Presences::Alive), None),
-            Some(Presence::SilentSince(time)) => (Some(Presences::Silent), Some(time.to_string())),
+            _ if listed.in_session => (Some(Presences::Alive), None),
+            Some(Presence::Recent(time) | Presence::SilentSince(time)) => {
+                (Some(Presences::Silent), Some(time.to_string()))
+            }
             Some(Presence::NeverSeen) => (Some(Presences::NeverSeen), None),
-            None => (None, None),
+            Some(Presence::Waiting) | None => (None, None),
         };
         Self {
             name: &listed.name,

@@ -3,7 +3,8 @@
 use super::{GROUP, SERVER, file, hook};
 use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake};
 
-const REWAKE: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":20,"asyncRewake":true}]}"#;
+// It waits while the session works, so that its other hooks can tell it first (`Post::news_when_idle`).
+const REWAKE: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":700,"asyncRewake":true}]}"#;
 
 const HOOKS: Entry = Entry::Hooks("hooks");
 const COMMAND: Entry = Entry::Add { at: &["permissions", "allow"], value: r#""Bash(postroom *)""# };
@@ -17,10 +18,12 @@ pub(super) const PROGRAM: Program = Program {
     config: ("CLAUDE_CONFIG_DIR", ".claude"),
     hooks: &[
         hook(Event::Start, "SessionStart", GROUP),
+        hook(Event::Mail, "SessionStart", REWAKE),
         hook(Event::Prompt, "UserPromptSubmit", GROUP),
         hook(Event::ToolEnd, "PostToolUse", GROUP),
         hook(Event::ToolEnd, "PostToolUseFailure", GROUP),
         hook(Event::Stop, "Stop", GROUP),
+        hook(Event::Watch, "FileChanged", GROUP),
         hook(Event::Mail, "FileChanged", REWAKE),
         hook(Event::End, "SessionEnd", GROUP),
     ],

@@ -141,9 +141,16 @@ pub fn ancestors(mark: &str) -> io::Result<Vec<Ancestor>> {
         let words = line.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
         // The environment of another user's process is not shown; a run is this user's.
         let is_marked = variable(&number, mark).is_some();
-        above.push(Ancestor { name, words, is_marked });
+        above.push(Ancestor { pid: parent.into(), name, words, is_marked });
         child = number;
     }
+}
+
+/// The namespace in which processes have their numbers here; 0 if it is not shown.
+pub fn pid_space() -> u64 {
+    let shown = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let digits: String = shown.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
 }
 
 /// Whether every process above this one can be seen: not in a nested namespace.

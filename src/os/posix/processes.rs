@@ -79,13 +79,18 @@ pub fn ancestors(_: &str) -> io::Result<Vec<Ancestor>> {
         // Words that hold a space come apart, which finds an agent where none is rather than none where one is.
         let words = line.rest.split_whitespace().map(str::to_owned).collect();
         let name = name.rest.rsplit('/').next().unwrap_or_default().to_owned();
-        above.push(Ancestor { name, words, is_marked: false });
+        above.push(Ancestor { pid: next.into(), name, words, is_marked: false });
         if above.len() > lines.len() {
             return Err(io::ErrorKind::InvalidData.into());
         }
         next = line.parent;
     }
     Ok(above)
+}
+
+/// The namespace in which processes have their numbers here. There is one.
+pub fn pid_space() -> u64 {
+    0
 }
 
 /// Whether every process above this one can be seen. Their environment cannot, so it is not enough to look.

@@ -1,5 +1,7 @@
 //! Hooks: what a session hears of its mail, when, and in which shape.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use serde_json::{Value, json};
 
 use crate::support::room::{Ran, Run, TestRoom};
@@ -7,8 +9,12 @@ use crate::support::until::until_watching;
 
 /// A hook of a session, with the input that the program gives it.
 pub(crate) fn hook(room: &TestRoom, program: &str, event: &str, session: &str) -> Run {
-    let input =
-        json!({"session_id": session, "cwd": "/", "hook_event_name": "", "tool_response": {"stdout": "x"}});
+    // Each event is another one.
+    static EVENTS: AtomicU32 = AtomicU32::new(0);
+    let input = json!({
+        "session_id": session, "cwd": "/", "hook_event_name": "", "tool_response": {"stdout": "x"},
+        "tool_use_id": EVENTS.fetch_add(1, Ordering::Relaxed),
+    });
     room.run(["hook", program, event]).input(input.to_string())
 }
 
@@ -48,10 +54,7 @@ fn a_session_hears_its_name_and_each_message_once() {
     let room = bound();
     assert_eq!(says(&room, "prompt"), "");
     room.by("alice", ["send", "bob", "-s", "parser \"review\"", "-m", "SECRET-BODY"]).succeeds();
-    assert_eq!(
-        says(&room, "session-start"),
-        "postroom: this session has the mailbox bob; 1 message is unread (`postroom check` lists it)."
-    );
+    assert_eq!(says(&room, "session-start"), "postroom: this session has the mailbox bob.");
     let told = says(&room, "tool-end");
     assert!(
         told.contains("1 unread message for bob") && told.contains("from alice: \"parser 'review'\""),
@@ -62,6 +65,14 @@ fn a_session_hears_its_name_and_each_message_once() {
     room.by("alice", ["send", "bob", "-m", "another", "--priority", "urgent"]).succeeds();
     let told = says(&room, "prompt");
     assert!(told.contains("another") && told.contains("(urgent)") && !told.contains("parser"), "{told}");
+    // A session that goes on may have forgotten what it was told, so it hears how much there is.
+    room.send("alice", "bob", "third");
+    let resumed = json!({"session_id": "s1", "source": "resume"}).to_string();
+    assert_eq!(
+        text(&room.run(["hook", "claude", "session-start"]).input(resumed).ends()),
+        "postroom: this session has the mailbox bob; 2 messages are still unread (`postroom check` lists them)."
+    );
+    assert!(says(&room, "prompt").contains("1 unread message for bob"), "the third is still news");
 }
 
 #[test]
@@ -83,8 +94,7 @@ fn a_stop_is_held_up_once_for_each_message() {
     let room = bound();
     assert_eq!(says(&room, "stop"), "");
     room.send("alice", "bob", "one");
-    assert!(says(&room, "tool-end").contains("one"));
-    assert!(says(&room, "stop").contains("one"), "told of, but still unread");
+    assert!(says(&room, "stop").contains("one"));
     assert_eq!(says(&room, "stop"), "");
     room.send("alice", "bob", "two");
     let active = json!({"session_id": "s1", "stop_hook_active": true}).to_string();
@@ -93,6 +103,112 @@ fn a_stop_is_held_up_once_for_each_message() {
     let held = says(&room, "stop");
     assert!(held.contains("two") && !held.contains("\"one\""), "{held}");
     assert_eq!(says(&room, "tool-end"), "", "who was held up for it was told of it");
+}
+
+/// Calls the hook for arriving mail, where a person attends the session. Returns whether it wakes the session.
+fn wakes(room: &TestRoom, patience: &str) -> bool {
+    let run = hook(room, "claude", "mail", "s1").arg("--patience").arg(patience);
+    let ran = run.env("CLAUDE_CODE_SESSION_ATTENDED", "1").ends();
+    assert_eq!((ran.out.as_str(), ran.err.contains("mail has arrived")), ("", ran.code == 2), "{ran:?}");
+    ran.code == 2
+}
+
+#[test]
+fn a_message_costs_one_notice_whichever_hook_comes_first() {
+    let events = ["prompt", "tool-end", "stop", "mail"];
+    for first in events {
+        let room = bound();
+        let tells = |event: &str| match event {
+            "mail" => wakes(&room, "0"),
+            event => !says(&room, event).is_empty(),
+        };
+        room.send("alice", "bob", "one");
+        assert!(tells(first), "{first}");
+        for second in events {
+            assert!(!tells(second), "{second} after {first}");
+        }
+    }
+}
+
+#[test]
+fn a_burst_is_one_notice_in_the_order_of_check() {
+    let room = bound();
+    let sent: Vec<String> = (1..=6).map(|n| format!("subject-{n}")).collect();
+    for subject in &sent {
+        room.by("alice", ["send", "bob", "-s", subject, "-m", "x"]).succeeds();
+    }
+    let order = |text: &str| -> Vec<String> {
+        text.split_whitespace()
+            .map(|w| w.trim_matches('"'))
+            .filter(|w| w.starts_with("subject-"))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(order(&says(&room, "tool-end")), sent);
+    assert_eq!(order(&room.by("bob", ["check"]).succeeds().out), sent);
+}
+
+#[test]
+fn hooks_of_the_user_and_of_a_project_say_it_once() {
+    let room = bound();
+    room.send("alice", "bob", "one");
+    let twice = |event: &str| {
+        let input = json!({"session_id": "s1", "hook_event_name": ""}).to_string();
+        let says = || text(&room.run(["hook", "claude", event]).input(input.as_str()).ends());
+        let said: Vec<String> = std::thread::scope(|scope| {
+            let runs = [0, 1].map(|_| scope.spawn(says));
+            runs.into_iter().map(|run| run.join().unwrap()).collect()
+        });
+        said.iter().filter(|text| !text.is_empty()).count()
+    };
+    assert_eq!((twice("session-start"), twice("prompt"), twice("stop")), (1, 1, 0));
+    room.run(["setup", "carol"]).env("CODEX_THREAD_ID", "t").succeeds();
+    room.send("alice", "carol", "two");
+    let push = "postroom: mail has arrived for this session's mailbox. `postroom check` lists it.";
+    let input = json!({"session_id": "t", "prompt": push}).to_string();
+    let answers = [0, 1].map(|_| room.run(["hook", "codex", "prompt"]).input(input.as_str()).succeeds().out);
+    assert!(answers[0].contains("two") && answers[1].is_empty(), "the second drops no push: {answers:?}");
+}
+
+#[test]
+fn mail_for_a_session_that_works_is_left_to_its_other_hooks() {
+    let room = bound();
+    assert_eq!(says(&room, "prompt"), "");
+    room.send("alice", "bob", "one");
+    let waits = || {
+        let run = room.run(["hook", "claude", "mail"]).env("CLAUDE_CODE_SESSION_ID", "s1");
+        let waiting = run.env("CLAUDE_CODE_SESSION_ATTENDED", "1").start();
+        until_watching(&waiting);
+        waiting
+    };
+    let waiting = waits();
+    assert!(!wakes(&room, "60"), "one waits for all mail");
+    assert!(says(&room, "stop").contains("one"));
+    let ended = waiting.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]), "it was told");
+    // It goes on for that, and then it is idle: now mail wakes it at once.
+    assert_eq!(says(&room, "stop"), "");
+    room.send("alice", "bob", "two");
+    assert!(wakes(&room, "60"));
+    // Until it has done something, a second line would only repeat the first.
+    room.send("alice", "bob", "three");
+    let waiting = waits();
+    room.run(["check"]).env("CLAUDE_CODE_SESSION_ID", "s1").succeeds();
+    assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(says(&room, "tool-end") + &says(&room, "stop"), "");
+    // A session that was interrupted says nothing of it; it is woken after a while.
+    assert_eq!(says(&room, "prompt"), "");
+    room.send("alice", "bob", "four");
+    assert!(wakes(&room, "0.2"));
+}
+
+#[test]
+fn a_part_of_a_session_does_not_hear_its_mail() {
+    let room = bound();
+    room.send("alice", "bob", "one");
+    let input = json!({"session_id": "s1", "agent_id": "a1", "agent_type": "Explore"}).to_string();
+    assert_eq!(room.run(["hook", "claude", "tool-end"]).input(input).succeeds().out, "");
+    assert!(says(&room, "tool-end").contains("one"));
 }
 
 #[test]
@@ -112,6 +228,7 @@ fn every_program_gets_its_own_shape() {
         let told = answer("tool-end");
         assert_eq!(told["hookSpecificOutput"]["hookEventName"] == "PostToolUse", nested, "{told}");
         assert_eq!(told.as_object().unwrap().len(), if program == "opencode" { 2 } else { 1 });
+        room.send("alice", "bob", "more");
         let stop = answer("stop");
         assert_eq!(stop["decision"] == "block", block, "{program} {stop}");
         assert!(!room.bash("true").succeeds().out.contains('x'));
@@ -167,7 +284,15 @@ fn an_idle_session_is_woken_once_and_only_where_a_person_sits() {
     assert_eq!((woken.code, woken.out.as_str()), (2, ""));
     assert!(woken.err.contains("mail has arrived") && !woken.err.contains("SECRET"), "{}", woken.err);
     assert_eq!(mail("1").code, 0);
-    assert!(says(&room, "prompt").contains("SECRET-SUBJECT"), "the headers are still new");
+    assert_eq!(says(&room, "prompt") + &says(&room, "tool-end"), "", "the line is its notice");
+    let line = format!("<system-reminder>\nby a hook: {}\n</system-reminder>", woken.err);
+    let prompt = |turn: u32| {
+        let input = json!({"session_id": "s1", "prompt": line, "prompt_id": turn}).to_string();
+        text(&room.run(["hook", "claude", "prompt"]).input(input).ends())
+    };
+    assert!(prompt(1).contains("SECRET-SUBJECT"), "the headers come with the line");
+    assert_eq!(prompt(2), "");
+    assert_eq!(says(&room, "stop"), "");
     room.send("alice", "bob", "next");
     assert_eq!(mail("1").code, 2);
 }
@@ -181,6 +306,9 @@ fn two_idle_agents_do_not_keep_each_other_awake_for_ever() {
         woken += i32::from(
             hook(&room, "claude", "mail", "s1").env("CLAUDE_CODE_SESSION_ATTENDED", "1").ends().code == 2,
         );
+        // Once it is not woken any more, it is held up for the mail, and stops after that.
+        says(&room, "stop");
+        says(&room, "stop");
     }
     assert_eq!(woken, 20);
 }
@@ -191,12 +319,20 @@ fn a_push_that_comes_too_late_costs_no_turn() {
     room.run(["setup", "bob"]).env("CODEX_THREAD_ID", "t").succeeds();
     let push = "postroom: mail has arrived for this session's mailbox. `postroom check` lists it.";
     let prompt = |text: &str| {
-        let input = json!({"session_id": "t", "prompt": text}).to_string();
+        static TURNS: AtomicU32 = AtomicU32::new(0);
+        let turn = TURNS.fetch_add(1, Ordering::Relaxed);
+        let input = json!({"session_id": "t", "prompt": text, "turn_id": turn}).to_string();
         room.run(["hook", "codex", "prompt"]).input(input).succeeds().out
     };
     assert!(prompt(push).contains("\"decision\":\"block\""));
     assert_eq!(prompt("go on"), "");
     room.send("alice", "bob", "hello");
+    assert!(text(&hook(&room, "codex", "tool-end", "t").ends()).contains("hello"));
+    assert!(prompt(push).contains("\"decision\":\"block\""), "it was told meanwhile");
+    room.send("alice", "bob", "more");
+    let told = prompt(push);
+    assert!(!told.contains("hello") && told.contains("more"), "{told}");
+    room.send("alice", "bob", "hello again");
     let told = prompt(push);
     assert!(told.contains("hello") && !told.contains("block"), "{told}");
 }

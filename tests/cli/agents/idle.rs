@@ -12,7 +12,7 @@ use crate::support::room::TestRoom;
 use crate::support::until::{skip, until};
 
 /// A program in a terminal, beside its models. It ends with this value.
-struct Terminal<'a> {
+pub(crate) struct Terminal<'a> {
     room: &'a TestRoom,
     child: Child,
 }
@@ -22,6 +22,17 @@ impl<'a> Terminal<'a> {
     fn open(room: &'a TestRoom, stage: &Stage<'_>, line: &str, also: &str) -> Self {
         let script =
             json!([{"text": "first answer"}, {"shell": "postroom check"}, {"text": "second answer"}]);
+        Self::play(room, stage, &script, line, also)
+    }
+
+    /// Opens it beside models that play this script.
+    pub(crate) fn play(
+        room: &'a TestRoom,
+        stage: &Stage<'_>,
+        script: &Value,
+        line: &str,
+        also: &str,
+    ) -> Self {
         let over = room.around().join("over");
         let body = format!(
             "tmux -S tmux.sock -f /dev/null new-session -d -x 120 -y 40 -s t \"{line}\"; {also}\n\
@@ -29,22 +40,22 @@ impl<'a> Terminal<'a> {
             over.display()
         );
         let child =
-            stage.command(&script, ["sh", "-c", &body]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+            stage.command(script, ["sh", "-c", &body]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Self { room, child: child.unwrap() }
     }
 
-    fn tmux(&self, words: &[&str]) -> String {
+    pub(crate) fn tmux(&self, words: &[&str]) -> String {
         let socket = self.room.around().join("tmux.sock");
         let output = Command::new("tmux").arg("-S").arg(socket).args(words).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-t", "t"])
     }
 
     /// Presses a key, as the person would, until the screen shows that it was taken.
-    fn press(&self, key: &str, what: &str, is_so: impl Fn(&str) -> bool) {
+    pub(crate) fn press(&self, key: &str, what: &str, is_so: impl Fn(&str) -> bool) {
         let mut last: Option<Instant> = None;
         until(what, || {
             let so = is_so(&self.screen());
@@ -81,14 +92,12 @@ fn is_woken(room: &TestRoom, stage: &Stage<'_>, terminal: &Terminal<'_>, idle: &
     turns
 }
 
-fn has_tmux() -> bool {
+pub(crate) fn has_tmux() -> bool {
     Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_ok()
 }
 
-#[test]
-fn an_idle_claude_is_woken() {
-    let (Some(real), true) = (claude(), has_tmux()) else { return skip("an_idle_claude_is_woken", MISSING) };
-    let room = TestRoom::with(&["alice", "bob"]);
+/// Answers what Claude Code asks a new person.
+pub(crate) fn settle_claude(room: &TestRoom) {
     std::fs::create_dir_all(room.around().join("home")).unwrap();
     let here = room.around().canonicalize().unwrap();
     let known = json!({
@@ -96,6 +105,13 @@ fn an_idle_claude_is_woken() {
         "projects": {here.to_str().unwrap(): {"hasTrustDialogAccepted": true}},
     });
     std::fs::write(room.around().join("home/.claude.json"), known.to_string()).unwrap();
+}
+
+#[test]
+fn an_idle_claude_is_woken() {
+    let (Some(real), true) = (claude(), has_tmux()) else { return skip("an_idle_claude_is_woken", MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    settle_claude(&room);
     let stage = at_home(&room, real);
     let terminal = Terminal::open(&room, &stage, "claude 'hello there'", "");
     let turns = is_woken(&room, &stage, &terminal, " · done ");

@@ -3,6 +3,8 @@
 pub(crate) mod attend;
 pub(crate) mod hook;
 pub(crate) mod hook_bind;
+pub(crate) mod hook_bodies;
+pub(crate) mod identity_real;
 pub(crate) mod idle;
 pub(crate) mod install;
 pub(crate) mod install_again;
@@ -12,3 +14,4 @@ pub(crate) mod models_real;
 pub(crate) mod plugins;
 pub(crate) mod real;
 pub(crate) mod spawn;
+pub(crate) mod told_real;

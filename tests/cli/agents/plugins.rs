@@ -36,6 +36,7 @@ fn command(program: &Program, event: Event) -> String {
         postroom: "postroom".to_owned(),
         roots: vec!["/".into()],
         name: None,
+        bodies: None,
         wakes: true,
     };
     site.command(program, event)
@@ -46,7 +47,8 @@ fn hooks(program: &Program, adapt: impl Fn(String) -> String) -> Value {
     for hook in program.hooks {
         let command = Value::from(adapt(command(program, hook.event))).to_string();
         let entry: Value = serde_json::from_str(&hook.entry.replace("{command}", &command)).unwrap();
-        lists.insert(hook.name.to_owned(), json!([entry]));
+        let list = lists.entry(hook.name).or_insert_with(|| json!([]));
+        list.as_array_mut().unwrap().push(entry);
     }
     json!({"hooks": lists})
 }

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use crate::agents::told_real::added;
 use crate::support::models::{MISSING, Program, Stage, claude, codex, gemini, opencode};
 use crate::support::room::TestRoom;
 use crate::support::staffed::inbox;
@@ -16,7 +17,7 @@ pub(crate) fn at_home(room: &TestRoom, real: Program) -> Stage<'_> {
 }
 
 /// The same for one project, the directory around the room, which the person trusts.
-fn in_project(room: &TestRoom, real: Program) -> Stage<'_> {
+pub(crate) fn in_project(room: &TestRoom, real: Program) -> Stage<'_> {
     let (home, here) = (room.around().join("home"), room.around().canonicalize().unwrap());
     let name = real.name;
     std::fs::create_dir_all(&home).unwrap();
@@ -33,7 +34,7 @@ fn in_project(room: &TestRoom, real: Program) -> Stage<'_> {
     stage
 }
 
-fn equipped<'a>(room: &'a TestRoom, real: Program, place: &str) -> Stage<'a> {
+pub(crate) fn equipped<'a>(room: &'a TestRoom, real: Program, place: &str) -> Stage<'a> {
     let name = real.name;
     let stage = Stage::set(room, real);
     // A login shell has its own idea of the search path.
@@ -45,26 +46,27 @@ fn equipped<'a>(room: &'a TestRoom, real: Program, place: &str) -> Stage<'a> {
 }
 
 /// What one request told the model, all of its text.
-fn heard(request: &Value) -> String {
+pub(crate) fn heard(request: &Value) -> String {
     request["body"].to_string()
 }
 
 /// Plays the day of an agent; `words` start it, and `postroom` is how its shell calls postroom.
 fn works(room: &TestRoom, stage: &Stage<'_>, words: &[&str], postroom: &str) -> Vec<Value> {
-    let gates = ["gate-1", "gate-2"].map(|name| room.around().join(name));
+    let gates = ["gate-1", "gate-2", "gate-3"].map(|name| room.around().join(name));
     let script = json!([
         {"shell": format!("{postroom} send alice -s receipt <<'EOF'\nfrom the agent\nEOF")},
         {"shell": "postroom names", "after": gates[0]},
         {"shell": format!("{postroom} read 00000000"), "after": gates[1]},
         {"mcp": "postroom/names", "input": {}},
-        {"text": "I am done."},
+        {"text": "I am done.", "after": gates[2]},
         {"text": "Now I am."}
     ]);
     let mut child =
         stage.command(&script, words.iter().copied()).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    for (at, gate) in gates.iter().enumerate() {
-        // This turn is being answered: the agent is at work, and hears of the mail at the end of its next tool.
-        until("the turn", || stage.turns().len() >= at + 2 || child.try_wait().unwrap().is_some());
+    for ((at, gate), turns) in gates.iter().enumerate().zip([2, 3, 5]) {
+        // This turn is being answered: the agent is at work, and hears of the mail at the end of its next tool, or before
+        // it stops.
+        until("the turn", || stage.turns().len() >= turns || child.try_wait().unwrap().is_some());
         room.by("alice", ["send", "bob", "-s", &format!("marker-{at}"), "-m", "BODY-OF-MAIL"]).succeeds();
         std::fs::write(gate, "").unwrap();
     }
@@ -76,7 +78,7 @@ fn works(room: &TestRoom, stage: &Stage<'_>, words: &[&str], postroom: &str) -> 
 
 fn check(turns: &[Value], holds: bool) {
     let named = "this session has the mailbox bob";
-    assert!(heard(&turns[0]).contains(named), "{}", turns[0]);
+    assert_eq!(heard(&turns[0]).matches(named).count(), 1, "{}", turns[0]);
     assert!(!heard(&turns[1]).contains("marker-0"));
     let told = "1 unread message for bob";
     assert_eq!(heard(&turns[2]).matches(told).count(), 1, "at the end of the tool: {}", turns[2]);
@@ -88,7 +90,14 @@ fn check(turns: &[Value], holds: bool) {
     assert_ne!(names(&turns[4]), names(&turns[3]), "the server that was registered answers: {}", turns[4]);
     assert_eq!(turns.len(), if holds { 6 } else { 5 }, "kept going once, and not again");
     if holds {
-        assert!(heard(&turns[5]).contains("2 unread messages for bob"), "before it stopped: {}", turns[5]);
+        assert_eq!(heard(&turns[5]).matches(told).count(), 3, "before it stopped: {}", turns[5]);
+        assert!(heard(&turns[5]).contains("marker-2"), "{}", turns[5]);
+    }
+    let last = heard(turns.last().unwrap());
+    assert!([0, 1].iter().all(|at| last.matches(&format!("marker-{at}")).count() == 1), "once: {last}");
+    for (moment, at) in [("in a tool", 2), ("in a failing tool", 3), ("thinking", 5)] {
+        let pair = turns.get(at - 1).zip(turns.get(at));
+        println!("{moment}: {:?} bytes of notices", pair.map(|(before, after)| added(before, after)));
     }
     assert!(turns.iter().all(|turn| !heard(turn).contains("BODY-OF-MAIL")), "never a body");
 }
@@ -120,6 +129,26 @@ fn claude_hears_of_its_mail_in_a_project() {
     let room = TestRoom::with(&["alice", "bob"]);
     let stage = in_project(&room, real);
     check(&works(&room, &stage, &["claude", "-p", "go"], "postroom"), true);
+}
+
+#[test]
+fn claude_with_hooks_of_the_user_and_of_the_project_hears_it_once() {
+    let test = "claude_with_hooks_of_the_user_and_of_the_project_hears_it_once";
+    let Some(real) = claude() else { return skip(test, MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let stage = in_project(&room, real);
+    stage.plays(&json!([]), ["postroom", "install", "claude", "--name", "bob", "--user"]);
+    check(&works(&room, &stage, &["claude", "-p", "go"], "postroom"), true);
+}
+
+#[test]
+fn codex_with_hooks_of_the_user_and_of_the_project_hears_it_once() {
+    let test = "codex_with_hooks_of_the_user_and_of_the_project_hears_it_once";
+    let Some(real) = codex() else { return skip(test, MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let stage = in_project(&room, real);
+    stage.plays(&json!([]), ["postroom", "install", "codex", "--name", "bob", "--user"]);
+    check(&works(&room, &stage, &CODEX, "postroom"), true);
 }
 
 #[test]
@@ -193,7 +222,7 @@ fn gemini_hears_of_its_mail() {
     let room = TestRoom::with(&["alice", "bob"]);
     let stage = at_home(&room, real);
     let words = ["gemini", "--skip-trust", "-m", "gemini-2.5-flash", "-p", "go"];
-    check(&works(&room, &stage, &words, "postroom --as bob"), true);
+    check(&works(&room, &stage, &words, "postroom"), true);
 }
 
 #[test]
