@@ -7,6 +7,7 @@
 
 pub mod running;
 pub mod told;
+pub mod window;
 
 use std::path::{Path, PathBuf};
 

@@ -12,10 +12,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::os::{Flag, News, Watcher, network};
+use crate::os::{Flag, Handle, News, Watcher, network};
 
 /// How long a watched sleep may last before the scan is repeated anyway.
 const RESCAN: Duration = Duration::from_secs(5);
+
+/// The same for a process that stays with an idle session.
+const RARELY: Duration = Duration::from_secs(60);
 
 /// How long a sleep without a watch may last.
 const UNWATCHED: Duration = Duration::from_secs(2);
@@ -26,6 +29,7 @@ pub struct Watch {
     watcher: Option<Watcher>,
     longest: Duration,
     stop: Option<Stop>,
+    process: Option<Handle>,
 }
 
 /// A way to end the sleeps of another thread, at once and for good.
@@ -73,6 +77,15 @@ impl Watch {
         Self { stop: Some(stop.clone()), ..self }
     }
 
+    /// This watch for a process that stays as long as another one: its sleeps end with that, and are long.
+    pub fn while_running(self, process: Handle) -> Self {
+        let longest = match (self.watcher.is_some() && self.longest == RESCAN, process.fd()) {
+            (true, Some(_)) => RARELY,
+            _ => self.longest,
+        };
+        Self { longest, process: Some(process), ..self }
+    }
+
     /// Watches a directory for what leaves it.
     pub fn on_leaving(directory: &Path) -> Self {
         Self::with([directory], News::Departures)
@@ -89,22 +102,22 @@ impl Watch {
                 longest = UNWATCHED;
             }
         }
-        Self { watcher: Some(watcher), longest, stop: None }
+        Self { watcher: Some(watcher), longest, stop: None, process: None }
     }
 
     fn none() -> Self {
-        Self { watcher: None, longest: UNWATCHED, stop: None }
+        Self { watcher: None, longest: UNWATCHED, stop: None, process: None }
     }
 
     /// No watch at all: looks again after each `interval`.
     pub fn polling(interval: Duration) -> Self {
-        Self { watcher: None, longest: interval.max(Duration::from_millis(10)), stop: None }
+        Self { longest: interval.max(Duration::from_millis(10)), ..Self::none() }
     }
 
     /// Sleeps until there may be news, at most `limit`.
     pub fn sleep(&mut self, limit: Duration) -> Woken {
         let limit = limit.min(self.longest);
-        if self.watcher.is_none() && self.stop.is_none() {
+        if self.watcher.is_none() && self.stop.is_none() && self.process.is_none() {
             crate::mailbox::pause(limit);
             return Woken::Look;
         }
@@ -113,14 +126,16 @@ impl Watch {
             tv_nsec: limit.subsec_nanos().into(),
         };
         let stop = self.stop.iter().map(|stop| stop.0.fd());
-        let mut descriptors: Vec<PollFd<'_>> = (self.watcher.iter().map(Watcher::fd).chain(stop))
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-            .collect();
+        let process = self.process.iter().filter_map(Handle::fd);
+        let mut descriptors: Vec<PollFd<'_>> =
+            (self.watcher.iter().map(Watcher::fd).chain(stop).chain(process))
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+                .collect();
         match poll(&mut descriptors, Some(&timeout)) {
             Ok(0) | Err(Errno::INTR) => return Woken::Look,
             Ok(_) => {}
             Err(_) => {
-                *self = Self { stop: self.stop.take(), ..Self::none() };
+                *self = Self { stop: self.stop.take(), process: self.process.take(), ..Self::none() };
                 return Woken::Look;
             }
         }

@@ -18,6 +18,8 @@ pub struct Input {
     pub stop_hook_active: bool,
     /// The text that the person, or our own push, has typed.
     pub prompt: Option<String>,
+    /// The file of the conversation.
+    pub transcript_path: Option<String>,
     /// The working directory of the session, which may differ from that of its hooks.
     pub cwd: Option<String>,
     /// Why a session starts, or ends: `clear` if the person cleared it.
@@ -67,6 +69,7 @@ impl<'de> Deserialize<'de> for Input {
                         "stop_hook_active" | "stopHookActive" => {
                             input.stop_hook_active = !says_no(members.next_value()?)
                         }
+                        "transcript_path" => input.transcript_path = text(members.next_value()?),
                         "cwd" => input.cwd = text(members.next_value()?),
                         "source" | "reason" => input.source = text(members.next_value()?),
                         "file_path" => input.file_path = text(members.next_value()?),
@@ -106,7 +109,7 @@ pub fn watching(program: &Program, event: Event, input: &Input, watch: &[String]
 /// The text of an answer, as printed.
 pub fn shaped(program: &Program, event: Event, input: &Input, text: &str, watch: &[String]) -> String {
     let value = match (event, program.context, program.hold) {
-        (_, Context::Plugin, _) => json!({"text": text, "watch": watch}),
+        (_, Context::Plugin, _) | (Event::Mail, ..) => json!({"text": text, "watch": watch}),
         (Event::Stop, _, Hold::Block) => json!({"decision": "block", "reason": text}),
         (_, Context::Top, _) => json!({"additionalContext": text}),
         (_, Context::Nested, _) => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::change::{Change, Language, What};
-use super::programs::{Content, Entry, Event, File, Hook, Program};
+use super::programs::{Content, Entry, Event, File, Hook, Program, Wake};
 use super::texts;
 
 /// Where a program is set up, and with what.
@@ -28,6 +28,8 @@ pub struct Site {
     pub bodies: Option<usize>,
     /// Whether the program is known to have the hook that wakes.
     pub wakes: bool,
+    /// Whether the person allowed typing into its terminal to wake it.
+    pub types: bool,
 }
 
 /// One file.
@@ -84,7 +86,8 @@ impl Site {
     }
 
     fn changes(&self, program: &Program, entry: &Entry) -> Vec<Change> {
-        let keys = |at: &[&str]| at.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+        let project = self.project.as_deref().unwrap_or(&self.home).display().to_string();
+        let keys = |at: &[&str]| at.iter().map(|key| key.replace("{project}", &project)).collect::<Vec<_>>();
         match entry {
             Entry::Hooks(key) => {
                 let hook = |hook: &Hook| Change {
@@ -98,7 +101,10 @@ impl Site {
             }
             Entry::Put { at, key, value } => self.for_roots(key, |root| Change {
                 at: keys(at),
-                what: What::Put { key: key.replace("{root}", root), value: self.value(value, root) },
+                what: What::Put {
+                    key: key.replace("{root}", root).replace("{skill}", &self.skill()),
+                    value: self.value(value, root),
+                },
             }),
             Entry::Add { at, value } => self.for_roots(value, |root| Change {
                 at: keys(at),
@@ -132,15 +138,17 @@ impl Site {
             true => format!("test -x {postroom}"),
             false => format!("command -v {postroom} >/dev/null 2>&1"),
         };
-        let options: String = self.options().iter().map(|option| format!(" {}", word(option))).collect();
+        let options: String =
+            self.options(program).iter().map(|option| format!(" {}", word(option))).collect();
         format!("{there} || exit 0; exec {postroom} hook {} {}{options}", program.word, event.as_str())
     }
 
-    /// The options of every hook.
-    fn options(&self) -> Vec<String> {
+    /// The options of every hook of a program.
+    fn options(&self, program: &Program) -> Vec<String> {
         let name = self.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]);
         let bodies = self.bodies.iter().flat_map(|bytes| ["--bodies".to_owned(), bytes.to_string()]);
-        name.chain(bodies).collect()
+        let types = (self.types && program.wake == Wake::Typed).then(|| "--type-into-tmux".to_owned());
+        name.chain(bodies).chain(types).collect()
     }
 
     fn hook_file(&self, program: &Program, frame: &str) -> String {
@@ -161,8 +169,19 @@ impl Site {
 
     /// One of our texts with its placeholders filled in.
     fn filled(&self, text: &str) -> String {
-        let options: Vec<String> = self.options().iter().map(|option| quoted(option)).collect();
-        text.replace("\"{postroom}\"", &quoted(&self.postroom)).replace("{name}", &options.join(", "))
+        let name = self.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]);
+        let bodies = self.bodies.iter().flat_map(|bytes| ["--bodies".to_owned(), bytes.to_string()]);
+        let options: Vec<String> = name.chain(bodies).map(|option| quoted(&option)).collect();
+        text.replace("\"{postroom}\"", &quoted(&self.postroom))
+            .replace("{name}", &options.join(", "))
+            .replace("{skill}", &self.skill())
+    }
+
+    /// The directory of the skill that most programs read. In a project it is named from there.
+    fn skill(&self) -> String {
+        let below = Path::new(".agents/skills/mailbox");
+        let whole = if self.project.is_some() { below.to_owned() } else { self.home.join(below) };
+        whole.display().to_string()
     }
 }
 
@@ -196,6 +215,7 @@ mod tests {
             name: Some("bob".to_owned()),
             bodies: None,
             wakes: true,
+            types: false,
         }
     }
 

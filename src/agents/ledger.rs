@@ -1,7 +1,8 @@
 //! The ledger: records what was put into the user's files, so that it can be removed again to the byte.
 //!
 //! ```text
-//! <state>/.installed/<hash of the path>.json      the installed text, its programs, and the former text
+//! <state>/.installed/<hash of the path>.json      the installed text, its programs, and the former text; a file
+//!                                                outside of the project it is for has one for each project
 //!                   /lock                         held while files are put in place or taken out
 //! ```
 //!
@@ -116,7 +117,7 @@ impl Ledger {
     /// Puts a piece in its place. `replace`: also over something that is not ours; uninstalling restores it.
     pub fn put(&self, piece: &Piece, cause: Cause<'_>, replace: bool) -> Result<Done> {
         let found = FileOnDisk::look(&piece.path)?;
-        let Outlook { before, after, known } = self.outlook(piece, &found, replace)?;
+        let Outlook { before, after, known } = self.outlook(piece, &found, cause.project, replace)?;
         let is_there = found.text() == Some(after.as_str());
         if !is_there {
             found.is_writable()?;
@@ -150,14 +151,20 @@ impl Ledger {
     }
 
     /// Checks whether a piece could be put in its place. Changes nothing.
-    pub fn examine(&self, piece: &Piece, replace: bool) -> Result<()> {
+    pub fn examine(&self, piece: &Piece, project: Option<&Path>, replace: bool) -> Result<()> {
         let found = FileOnDisk::look(&piece.path)?;
-        let outlook = self.outlook(piece, &found, replace)?;
+        let outlook = self.outlook(piece, &found, project, replace)?;
         if found.text() == Some(outlook.after.as_str()) { Ok(()) } else { found.is_writable() }
     }
 
-    fn outlook(&self, piece: &Piece, found: &FileOnDisk, replace: bool) -> Result<Outlook> {
-        let known = self.record(&found.path)?;
+    fn outlook(
+        &self,
+        piece: &Piece,
+        found: &FileOnDisk,
+        project: Option<&Path>,
+        replace: bool,
+    ) -> Result<Outlook> {
+        let known = self.record(&found.path, project)?;
         let settings = |source| Error::Settings { path: found.path.clone(), source };
         let before = match (found.text(), &known, &piece.form) {
             (None, ..) => None,
@@ -193,7 +200,8 @@ impl Ledger {
             }
             plans.push((record, found, left, done));
         }
-        let staying: Vec<PathBuf> = others.iter().chain(&shared).map(|record| record.path.clone()).collect();
+        let key = |record: &Record| (record.path.clone(), record.project.clone());
+        let staying: Vec<(PathBuf, Option<PathBuf>)> = others.iter().chain(&shared).map(key).collect();
         let mut done = vec![];
         for mut record in shared {
             record.programs.remove(program);
@@ -209,7 +217,7 @@ impl Ledger {
         }
         self.sweep(plans.iter().flat_map(|(record, ..)| record.made.clone()).collect(), &staying)?;
         for (record, ..) in plans {
-            self.dir.remove(&name(&record.path)).if_any()?;
+            self.dir.remove(&name(&record.path, record.project.as_deref())).if_any()?;
         }
         self.dir.sync()?;
         done.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -218,7 +226,7 @@ impl Ledger {
 
     /// Removes directories that we made and that are empty again. Those in use pass to the records that still need
     /// them.
-    fn sweep(&self, mut made: Vec<PathBuf>, staying: &[PathBuf]) -> Result<()> {
+    fn sweep(&self, mut made: Vec<PathBuf>, staying: &[(PathBuf, Option<PathBuf>)]) -> Result<()> {
         made.sort();
         made.dedup();
         let mut left = vec![];
@@ -228,8 +236,9 @@ impl Ledger {
             }
         }
         let mut made = left;
-        for path in staying {
-            let Some(mut record) = self.record(path)?.filter(|_| !made.is_empty()) else { continue };
+        for (path, project) in staying {
+            let known = self.record(path, project.as_deref())?;
+            let Some(mut record) = known.filter(|_| !made.is_empty()) else { continue };
             let inside: Vec<PathBuf> =
                 made.iter().filter(|dir| record.path.starts_with(dir)).cloned().collect();
             if !inside.is_empty() {
@@ -249,14 +258,14 @@ impl Ledger {
     }
 
     /// The file that keeps the former text of a path.
-    pub fn backup(&self, path: &Path) -> Option<PathBuf> {
+    pub fn backup(&self, path: &Path, project: Option<&Path>) -> Option<PathBuf> {
         let real = std::fs::canonicalize(path).ok()?;
-        let record = self.record(&real).ok()??;
-        record.before.map(|_| self.dir.path().join(name(&real)))
+        let record = self.record(&real, project).ok()??;
+        record.before.map(|_| self.dir.path().join(name(&real, project)))
     }
 
-    fn record(&self, path: &Path) -> Result<Option<Record>> {
-        Ok(self.read(&name(path))?.filter(|record| record.path == path))
+    fn record(&self, path: &Path, project: Option<&Path>) -> Result<Option<Record>> {
+        Ok(self.read(&name(path, project))?.filter(|record| record.path == path))
     }
 
     /// An unreadable record is an error: its backup would be lost silently.
@@ -269,7 +278,7 @@ impl Ledger {
     fn write(&self, record: &Record) -> Result<()> {
         // JSON fails only for a path that is not text.
         let bytes = serde_json::to_vec(record).map_err(|_| Error::NotText { path: record.path.clone() })?;
-        Ok(self.dir.replace_synced(&name(&record.path), &bytes)?)
+        Ok(self.dir.replace_synced(&name(&record.path, record.project.as_deref()), &bytes)?)
     }
 
     fn all(&self) -> Result<Vec<Record>> {

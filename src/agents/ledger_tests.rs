@@ -22,7 +22,8 @@ fn desk() -> Desk {
 }
 
 fn cause(program: &str) -> Cause<'_> {
-    static WITH: InstallOptions = InstallOptions { roots: Vec::new(), name: None, bodies: None };
+    static WITH: InstallOptions =
+        InstallOptions { roots: Vec::new(), name: None, bodies: None, types: false };
     Cause { program, project: None, with: &WITH }
 }
 
@@ -143,4 +144,30 @@ fn a_link_stays_and_what_it_leads_to_is_changed() {
     assert_eq!(desk.text().unwrap(), SETTINGS);
     std::fs::remove_file(desk.home.join("dotfiles/s.json")).unwrap();
     assert!(matches!(desk.ledger.put(&desk.json("p"), cause("claude"), false), Err(Error::Path { .. })));
+}
+
+#[test]
+fn two_projects_each_have_their_part_in_a_file_of_the_user() {
+    let desk = desk();
+    let piece = |project: &str| Piece {
+        path: desk.home.join("c/settings.json"),
+        form: Form::Settings(
+            Language::Json,
+            vec![Change {
+                at: vec!["locations".to_owned(), project.to_owned()],
+                what: What::Add { value: json!("ours"), mark: None },
+            }],
+        ),
+    };
+    let cause_of = |project: &'static str| Cause { project: Some(Path::new(project)), ..cause("copilot") };
+    desk.write("{\"mine\": 1}\n");
+    desk.ledger.put(&piece("/p/one"), cause_of("/p/one"), false).unwrap();
+    desk.ledger.put(&piece("/p/two"), cause_of("/p/two"), false).unwrap();
+    assert_eq!(state(&piece("/p/one")).unwrap(), FileState::Current);
+    assert_eq!(state(&piece("/p/two")).unwrap(), FileState::Current);
+    desk.ledger.take_out("copilot", Some(Path::new("/p/one"))).unwrap();
+    assert_eq!(state(&piece("/p/one")).unwrap(), FileState::Missing);
+    assert_eq!(state(&piece("/p/two")).unwrap(), FileState::Current);
+    desk.ledger.take_out("copilot", Some(Path::new("/p/two"))).unwrap();
+    assert_eq!(jsonc::value(&desk.text().unwrap()).unwrap(), json!({"mine": 1}));
 }

@@ -4,7 +4,7 @@
 //! they are woken. `answer` turns a notice into what a program accepts. `change` with `jsonc` and `tables` edits
 //! settings without touching the rest. `install_files` lists what a program gets; `ledger` installs and removes
 //! them, with a `record` of each file as it was (`file_on_disk`). `texts` are the skill and the commands. `probe` asks a
-//! program what it sees of all that.
+//! program what it sees of all that. `shown` finds the process that shows a session, and `tmux` types into one.
 
 pub mod answer;
 pub mod change;
@@ -17,5 +17,7 @@ pub mod probe;
 mod program;
 pub mod programs;
 mod record;
+pub mod shown;
 pub mod tables;
 pub mod texts;
+pub mod tmux;

@@ -14,6 +14,9 @@ pub const WAKE: &str = "postroom: mail has arrived for this session's mailbox. `
 /// Why a late wake-up is dropped.
 pub const LATE: &str = "postroom: that mail was read meanwhile, so nobody is woken for it.";
 
+/// Why a session that nobody sees is not woken.
+pub const UNSEEN: &str = "postroom: no terminal shows this session, so it is not woken.";
+
 /// The notice at the beginning of a session. `known`: how many unread messages it was told of before, which it may have
 /// forgotten since; a later notice tells it the others.
 pub fn beginning(name: &str, known: usize, needs_name: bool) -> String {

@@ -60,12 +60,12 @@ pub enum Hold {
 pub enum Wake {
     /// By a hook on arriving files that exits with 2, in sessions with a person.
     Rewake,
-    /// By a command that queues a message for a session.
+    /// By `postroom waker`, with a command that queues a message for a session.
     Queue,
+    /// By `postroom waker`, with a line that is typed into tmux, if the person allowed it.
+    Typed,
     /// By our plugin, which watches and prompts.
     Plugin,
-    /// Not at all: it gets the notice at its next prompt.
-    NextPrompt,
 }
 
 /// One hook: when, the program's name for it, and its settings entry with `{command}`.

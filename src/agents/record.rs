@@ -39,6 +39,8 @@ pub struct InstallOptions {
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bodies: Option<usize>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub types: bool,
 }
 
 /// The part of a form that a record keeps.
@@ -92,9 +94,11 @@ impl Record {
     }
 }
 
-/// The file name of a path's record.
-pub(super) fn name(path: &Path) -> String {
-    format!("{}.json", &digest(&path.to_string_lossy())[..32])
+/// The file name of a path's record. Several projects may each have their part in a file outside of them.
+pub(super) fn name(path: &Path, project: Option<&Path>) -> String {
+    let shared = project.filter(|project| !path.starts_with(project));
+    let of = shared.map(|project| format!("\0{}", project.display())).unwrap_or_default();
+    format!("{}.json", &digest(&format!("{}{of}", path.display()))[..32])
 }
 
 pub(super) fn digest(text: &str) -> String {

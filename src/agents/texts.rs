@@ -13,6 +13,9 @@ pub const SKILL: [(&str, &str); 8] = [
     ("references/workspace-channel.md", include_str!("texts/references/workspace-channel.md")),
 ];
 
+/// How our plugins ask postroom; they begin with it.
+const ASK: &str = include_str!("texts/ask.js");
+
 const DISPATCH: &str = include_str!("texts/workflow-dispatch.md");
 
 /// The text of a file that is wholly ours, by its word in the table of programs.
@@ -20,13 +23,21 @@ pub fn whole(word: &str) -> String {
     match word {
         "workflow-dispatch.md" => DISPATCH.to_owned(),
         "opencode-mailbox.md" => include_str!("texts/opencode-mailbox.md").to_owned(),
-        "opencode.js" => include_str!("texts/opencode.js").to_owned(),
+        "opencode.js" => plugin(include_str!("texts/opencode.js"), "opencode"),
+        "copilot.mjs" => plugin(include_str!("texts/copilot.mjs"), "copilot"),
         "codex.rules" => include_str!("texts/codex.rules").to_owned(),
         "gemini-policy.toml" => include_str!("texts/gemini-policy.toml").to_owned(),
         "gemini-mailbox.toml" => include_str!("texts/gemini-mailbox.toml").to_owned(),
         "gemini-workflow-dispatch.toml" => dispatch_for_gemini(),
         _ => String::new(),
     }
+}
+
+/// A plugin: its first comment, how it asks, and the rest.
+fn plugin(text: &str, program: &str) -> String {
+    let code = text.lines().take_while(|line| line.starts_with("//")).map(|line| line.len() + 1).sum();
+    let (comment, rest) = text.split_at(code);
+    format!("{comment}{}{rest}", ASK.replace("{program}", program))
 }
 
 /// The dispatch command for Gemini, which has no frontmatter.

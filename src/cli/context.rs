@@ -167,6 +167,13 @@ impl Context {
         Ok(for_good(Post::open(&self.root, Caller { session, ..self.caller() }, self.clock())?))
     }
 
+    /// The room that a session is bound to, for a caller that opens it repeatedly.
+    pub(super) fn post_of_for_now(&mut self, session: &Session) -> Result<Post, Fail> {
+        self.locate_for(Some(session))?;
+        let caller = Caller { session: Some(session.clone()), ..self.caller() };
+        Ok(Post::open(&self.root, caller, self.clock())?)
+    }
+
     pub(super) fn caller(&self) -> Caller {
         Caller {
             flag: self.globals.acting.clone(),

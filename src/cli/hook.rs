@@ -16,6 +16,7 @@ use super::shown::Shown;
 use super::surroundings;
 use super::surroundings::ThisProcess;
 use super::verbs::{Entry, Group};
+use super::waker;
 use crate::agents::answer::{self, Input};
 use crate::agents::notice;
 use crate::agents::programs::{self, Event, Program, Wake};
@@ -59,6 +60,9 @@ pub(super) struct Hook {
     /// How long mail is left to the other hooks of a session that works
     #[arg(long, value_name = "SPAN", default_value = "30", value_parser = span::parse, hide = true)]
     patience: Duration,
+    /// Allows typing into tmux to wake it
+    #[arg(long, hide = true)]
+    type_into_tmux: bool,
 }
 
 /// The table row of this verb, which ends in its own way.
@@ -128,6 +132,7 @@ impl Hook {
         let post = context.post_of(session)?;
         match event {
             Event::End => {
+                waker::leave(program, &input)?;
                 post.detach(process, input.is_cleared())?;
                 return Ok(false);
             }
@@ -147,6 +152,9 @@ impl Hook {
 
     fn tell(&self, context: &mut Context, post: &Post, call: &Call<'_>, me: &Me) -> Result<bool, Fail> {
         let Call { program, event, input, .. } = *call;
+        if matches!(event, Event::Start | Event::Prompt | Event::Stop) && !is_push(program, input) {
+            waker::stay(context, program, input, self.type_into_tmux)?;
+        }
         let news = match event {
             Event::Start => {
                 if !input.is_compacted() {
@@ -166,6 +174,15 @@ impl Hook {
                 return Ok(false);
             }
             Event::Mail => return self.wake(context, post, call, me),
+            // The terminal may have been closed since it was queued: nobody would see what the session does.
+            Event::Prompt
+                if program.wake == Wake::Queue
+                    && is_push(program, input)
+                    && !waker::is_shown(program, input)? =>
+            {
+                context.output.text(&answer::dropped(notice::UNSEEN));
+                return Ok(false);
+            }
             Event::Prompt if is_push(program, input) => {
                 if post.is_twin(event.as_str(), call.bytes)? {
                     return Ok(false);
@@ -199,9 +216,10 @@ impl Hook {
     /// Wakes the session, if there is mail that it does not know of.
     fn wake(&self, context: &mut Context, post: &Post, call: &Call<'_>, me: &Me) -> Result<bool, Fail> {
         if call.program.wake != Wake::Rewake {
-            if post.news(me, Mark::Woken)?.is_some() {
-                context.output.text(&answer::shaped(call.program, call.event, call.input, notice::WAKE, &[]));
-            }
+            // Our plugin asks, and watches what is named here. An empty text wakes nobody.
+            let wakes = post.news(me, Mark::Woken)?.is_some();
+            let (text, watch) = (if wakes { notice::WAKE } else { "" }, call.watched(post, Some(me))?);
+            context.output.text(&answer::shaped(call.program, call.event, call.input, text, &watch));
             return Ok(false);
         }
         let Some(news) = post.news_when_idle(me, self.patience)? else { return Ok(false) };
@@ -272,7 +290,7 @@ impl Call<'_> {
     fn news(&self, post: &Post, me: &Me) -> Result<Option<News>, Fail> {
         Ok(match self.program.wake {
             Wake::Rewake => post.news_unless_woken(me)?,
-            Wake::Queue | Wake::Plugin | Wake::NextPrompt => post.news(me, Mark::Told)?,
+            Wake::Queue | Wake::Plugin | Wake::Typed => post.news(me, Mark::Told)?,
         })
     }
 
@@ -281,7 +299,7 @@ impl Call<'_> {
         let own = match self.program.wake {
             Wake::Rewake if is_attended(&ThisProcess) => post.own_dir()?,
             Wake::Plugin => None,
-            Wake::Rewake | Wake::Queue | Wake::NextPrompt => return Ok(vec![]),
+            Wake::Rewake | Wake::Queue | Wake::Typed => return Ok(vec![]),
         };
         let mail = me.map(|me| post.watched(me)).transpose()?.unwrap_or_default();
         Ok(mail.iter().chain(&own).map(|dir| dir.display().to_string()).collect())
@@ -313,7 +331,7 @@ fn is_push(program: &Program, input: &Input) -> bool {
     match program.wake {
         Wake::Queue => text.trim() == notice::WAKE,
         Wake::Rewake => text.contains(notice::WAKE),
-        Wake::Plugin | Wake::NextPrompt => false,
+        Wake::Plugin | Wake::Typed => false,
     }
 }
 

@@ -14,7 +14,7 @@ use super::surroundings::ThisProcess;
 use super::{Verb, installed, own_program};
 use crate::agents::ledger::{self, Cause, Done, Ledger};
 use crate::agents::probe::Trust;
-use crate::agents::programs::{self, PROGRAMS, Program};
+use crate::agents::programs::{self, PROGRAMS, Program, Wake};
 use crate::hint::Hint;
 use crate::mailbox::{self, Dir};
 use crate::message::visible;
@@ -44,6 +44,9 @@ pub(super) struct Install {
     /// Bring bodies of up to so many bytes along with the notice of a message, which is then archived as by `read`
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=4000))]
     bodies: Option<u64>,
+    /// Gemini in tmux only: type one fixed line to wake it, when it is idle and its input is empty
+    #[arg(long)]
+    type_into_tmux: bool,
     /// Also replace files that are not postroom's; `uninstall` puts them back
     #[arg(long)]
     replace: bool,
@@ -151,12 +154,19 @@ impl Verb for Install {
             return installed::look(context, programs, project, self.name);
         }
         let spec = program(self.program.as_deref().unwrap_or_default())?;
+        if self.type_into_tmux && spec.wake != Wake::Typed {
+            return Err(Fail::usage(
+                format!("{} is woken without typing", spec.title),
+                "leave out --type-into-tmux",
+            ));
+        }
         let post = context.post_or_new()?;
         if let Some(name) = &self.name {
             standing_name(context, post, name)?;
         }
         let mut scene = Scene::look(context, spec, project, self.name.clone())?;
         scene.site.bodies = self.bodies.and_then(|bytes| usize::try_from(bytes).ok());
+        scene.site.types = self.type_into_tmux;
         for root in &scene.site.roots {
             Dir::make(root)?;
         }
@@ -173,7 +183,7 @@ impl Verb for Install {
         let (pieces, with) = (scene.site.install_files(spec), scene.with());
         let cause = Cause { program: spec.word, project: scene.site.project.as_deref(), with: &with };
         // Check all before changing one.
-        pieces.iter().try_for_each(|piece| ledger.examine(piece, self.replace))?;
+        pieces.iter().try_for_each(|piece| ledger.examine(piece, cause.project, self.replace))?;
         let mut files = vec![];
         for piece in &pieces {
             let done = ledger.put(piece, cause, self.replace)?;
@@ -206,12 +216,15 @@ impl Install {
             return context.output.json(&view::Install::of(which, version, files, &probe));
         }
         let (said, trust) = probe;
+        let project = scene.site.project.as_deref();
         if context.output.quiet {
             return;
         }
         for (path, done) in files.iter().filter(|(_, done)| *done == Done::Written) {
-            let backup =
-                ledger.backup(path).map(|at| format!(" (as it was: {})", at.display())).unwrap_or_default();
+            let backup = ledger
+                .backup(path, project)
+                .map(|at| format!(" (as it was: {})", at.display()))
+                .unwrap_or_default();
             context.output.line(&format!("{} {}{backup}", done.as_str(), path.display()));
         }
         if files.iter().all(|(_, done)| *done == Done::AsItWas) {

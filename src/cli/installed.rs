@@ -42,6 +42,7 @@ pub(super) fn look(
             scene.site.roots = with.roots;
             scene.site.name = name.clone().or(with.name);
             scene.site.bodies = with.bodies;
+            scene.site.types = with.types;
         }
         let looked = Looked::at(scene);
         good &= looked.is_good();

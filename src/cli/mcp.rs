@@ -17,7 +17,7 @@ use crate::post::Failure;
 use crate::random;
 use crate::rooms::MAIN;
 use crate::session::running;
-use crate::surroundings::{config, sessions};
+use crate::surroundings::{Environment, config, sessions};
 use crate::view::answer::Listening;
 
 const FOLDER: &str = "mcp";
@@ -62,6 +62,7 @@ impl Verb for Mcp {
         let Some(address) = &self.http else {
             let mut desk = Desk::for_one(room, caller, clock);
             desk.session_now = Some(|| running::in_process(&sessions(&ThisProcess)?, parent()));
+            desk.key = ThisProcess.text(mcp::OPENCODE_KEY);
             return mcp::serve_stdio(desk).map_err(failed);
         };
         let listener = self.listen(address)?;

@@ -55,6 +55,7 @@ impl Scene {
             name,
             bodies: None,
             wakes,
+            types: false,
         };
         Ok(Self { spec, file, version, site })
     }
@@ -65,6 +66,7 @@ impl Scene {
             roots: self.site.roots.clone(),
             name: self.site.name.clone(),
             bodies: self.site.bodies,
+            types: self.site.types,
         }
     }
 

@@ -73,7 +73,6 @@ pub(super) const VERBS: &[Entry] = &[
     rare::<super::approve::Approve>("approve", Group::Agents),
     rare::<super::approve::Reject>("reject", Group::Agents),
     rare::<super::spawn::Spawn>("spawn", Group::Agents),
-    rare::<super::attend::Attend>("attend", Group::Agents),
     #[cfg(feature = "mcp")]
     rare::<super::mcp::Mcp>("mcp", Group::Agents),
     common::<super::trace::Trace>("trace", Group::Look),
@@ -92,6 +91,7 @@ pub(super) const VERBS: &[Entry] = &[
     rare::<super::complete::Complete>("complete", Group::Hidden),
     rare::<super::mb::Mb>("mb", Group::Hidden),
     super::hook::ENTRY,
+    rare::<super::waker::Waker>("waker", Group::Hidden),
     rare::<super::dispatch::Supervise>("supervise", Group::Hidden),
     rare::<super::workflow::WorkflowGate>("workflow-gate", Group::Hidden),
 ];

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rmcp::model::RequestMetaObject;
+use rmcp::model::{JsonObject, RequestMetaObject};
 
 use crate::agents::programs::{PROGRAMS, Program};
 use crate::clock::Clock;
@@ -16,12 +16,20 @@ use crate::post::{Caller, Me, Post, Result};
 use crate::rooms::Located;
 use crate::session::Session;
 
+/// The argument in which a session is added. It is in no schema, and is removed before the arguments are read.
+const SESSION_ARGUMENT: &str = "postroom_session";
+
+/// The variable with the key of our plugin.
+pub const KEY: &str = "POSTROOM_OPENCODE_KEY";
+
 /// The surroundings of a server. The view that starts it fills them in.
 #[derive(Debug, Clone)]
 pub struct Desk {
     room: Arc<Mutex<Located>>,
     pub caller: Caller,
     pub clock: Arc<dyn Clock>,
+    /// What our plugin for OpenCode puts before a session, so that nobody else can name one.
+    pub key: Option<String>,
     /// The mailbox that the only client of this server has set up. `None` if several clients share the server.
     own: Option<Arc<Mutex<Option<MailboxId>>>>,
     /// Looks up the session that the program around this server runs now, if its hooks recorded one.
@@ -31,12 +39,13 @@ pub struct Desk {
 impl Desk {
     /// A desk for one client.
     pub fn for_one(room: Located, caller: Caller, clock: Arc<dyn Clock>) -> Self {
-        Self { room: Arc::new(Mutex::new(room)), caller, clock, own: Some(Arc::default()), session_now: None }
+        let own = Some(Arc::default());
+        Self { room: Arc::new(Mutex::new(room)), caller, clock, key: None, own, session_now: None }
     }
 
     /// A desk for every client with the token.
     pub fn for_all(room: Located, caller: Caller, clock: Arc<dyn Clock>) -> Self {
-        Self { room: Arc::new(Mutex::new(room)), caller, clock, own: None, session_now: None }
+        Self { room: Arc::new(Mutex::new(room)), caller, clock, key: None, own: None, session_now: None }
     }
 
     /// The desk for one call. The session that Codex sends counts, unless the caller already has one.
@@ -66,6 +75,19 @@ impl Desk {
             desk.caller.environment = own.as_ref().map(ToString::to_string);
         }
         desk
+    }
+
+    /// Takes the session that our plugin for OpenCode adds to the arguments of each call, as `KEY SESSION`.
+    pub(super) fn take_session(&mut self, arguments: &mut JsonObject) {
+        let Some(added) = arguments.remove(SESSION_ARGUMENT) else { return };
+        let session = added.as_str().and_then(|text| text.split_once(' '));
+        if let (Some((key, id)), Some(known)) = (session, &self.key)
+            && key == known
+            && self.caller.session.is_none()
+        {
+            self.caller.session = Some(Session { program: "opencode".to_owned(), id: id.to_owned() });
+            self.caller.harness = "opencode".to_owned();
+        }
     }
 
     /// Remembers the mailbox that the client has set up. `false` if this client cannot be told from others.

@@ -25,7 +25,7 @@ mod stdio;
 mod strangers;
 mod tools;
 
-pub use desk::Desk;
+pub use desk::{Desk, KEY as OPENCODE_KEY};
 pub use http::{HttpBinding, serve as serve_http};
 pub use stdio::{serve as serve_stdio, serve_over};
 pub use tools::definitions;

@@ -145,13 +145,13 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let desk = self.desk(&context).await;
+        let mut desk = self.desk(&context).await;
+        let mut arguments = request.arguments.unwrap_or_default();
+        desk.take_session(&mut arguments);
         let (stop, deeds) = (stop()?, AfterSend::of(&context.extensions));
         let _ends = Ends(stop.clone());
         let name = request.name.clone();
-        let mut call = spawn_blocking(move || {
-            calls::call(&desk, &request.name, request.arguments.unwrap_or_default(), &deeds, &stop)
-        });
+        let mut call = spawn_blocking(move || calls::call(&desk, &request.name, arguments, &deeds, &stop));
         let answer = tokio::select! {
             answer = &mut call => answer.map_err(lost)?,
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),

@@ -90,15 +90,3 @@ pub struct Agents<'a> {
     /// Agents that are skipped until a person has reviewed them.
     pub untrusted: Vec<Untrusted<'a>>,
 }
-
-/// A session that was woken, printed by `attend`, one document per line.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Attend<'a> {
-    /// The name of its mailbox.
-    pub woken: &'a str,
-    /// Its program.
-    pub program: &'a str,
-    /// How many messages it was woken for.
-    pub messages: usize,
-}

@@ -76,7 +76,6 @@ documents! { Document, printed, Versioned:
     "approve" workflow::Approval<'_>,
     "archive" send::Archive,
     "ask" check::Ask<'_>,
-    "attend" agents::Attend<'_>,
     "check" check::Check<'_>,
     "check-all" check::CheckAll<'_>,
     "claim" claim::Claim<'_>,

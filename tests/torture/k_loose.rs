@@ -25,11 +25,10 @@ const VERBS: [&[&str]; 12] = [
 ];
 
 /// What stays, or settles in a room.
-const STAYING: [&[&str]; 6] = [
+const STAYING: [&[&str]; 5] = [
     &["setup", "--child", "dave"],
     &["--as", "bob", "wait", "--timeout", "1"],
     &["dispatch", "--watch"],
-    &["attend", "--once"],
     &["--as", "bob", "mcp"],
     &["--as", "bob", "mcp", "--http"],
 ];

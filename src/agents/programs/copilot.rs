@@ -5,6 +5,24 @@ use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake
 
 const SINGLE: &str = r#"{"type":"command","command":{command},"timeoutSec":10}"#;
 
+const SERVER: Content = Content::Json(&[Entry::Put {
+    at: &["mcpServers"],
+    key: "postroom",
+    value: r#"{"type":"local","command":{postroom},"args":["mcp"],"tools":["*"]}"#,
+}]);
+
+// It keeps its rules by repository, in the home of the user.
+const PERMISSIONS: Content = Content::Json(&[
+    Entry::Add {
+        at: &["locations", "{project}", "tool_approvals"],
+        value: r#"{"kind":"commands","commandIdentifiers":["postroom"]}"#,
+    },
+    Entry::Add {
+        at: &["locations", "{project}", "tool_approvals"],
+        value: r#"{"kind":"mcp","serverName":"postroom","toolName":null}"#,
+    },
+]);
+
 pub(super) const PROGRAM: Program = Program {
     word: "copilot",
     title: "Copilot CLI",
@@ -14,12 +32,13 @@ pub(super) const PROGRAM: Program = Program {
         hook(Event::Start, "SessionStart", SINGLE),
         hook(Event::Prompt, "UserPromptSubmit", SINGLE),
         hook(Event::ToolEnd, "PostToolUse", SINGLE),
+        hook(Event::ToolEnd, "PostToolUseFailure", SINGLE),
         hook(Event::Stop, "Stop", SINGLE),
         hook(Event::End, "SessionEnd", SINGLE),
     ],
     context: Context::Top,
     hold: Hold::Block,
-    wake: Wake::NextPrompt,
+    wake: Wake::Plugin,
     session: Some("COPILOT_AGENT_SESSION_ID"),
     mark: None,
     process: None,
@@ -28,19 +47,16 @@ pub(super) const PROGRAM: Program = Program {
     own_process: true,
     user: &[
         file("{config}/hooks/postroom.json", Content::Hooks(r#"{"version":1,"hooks":{hooks}}"#)),
-        file(
-            "{config}/mcp-config.json",
-            Content::Json(&[Entry::Put {
-                at: &["mcpServers"],
-                key: "postroom",
-                value: r#"{"type":"local","command":{postroom},"args":["mcp"],"tools":["*"]}"#,
-            }]),
-        ),
+        file("{config}/mcp-config.json", SERVER),
+        file("{config}/extensions/postroom/extension.mjs", Content::Whole("copilot.mjs")),
         file("{home}/.agents/skills/mailbox", Content::Skill),
         file("{home}/.agents/skills/workflow-dispatch/SKILL.md", Content::Whole("workflow-dispatch.md")),
     ],
     project: &[
         file("{project}/.github/hooks/postroom.json", Content::Hooks(r#"{"version":1,"hooks":{hooks}}"#)),
+        file("{project}/.github/extensions/postroom/extension.mjs", Content::Whole("copilot.mjs")),
+        file("{project}/.github/mcp.json", SERVER),
+        file("{config}/permissions-config.json", PERMISSIONS),
         file("{project}/.agents/skills/mailbox", Content::Skill),
         file("{project}/.agents/skills/workflow-dispatch/SKILL.md", Content::Whole("workflow-dispatch.md")),
     ],
@@ -61,6 +77,8 @@ pub(super) const PROGRAM: Program = Program {
         ".agents/skills/",
     ],
     open: &["-i", "{prompt}"],
-    probe: &[],
-    then: "copilot keeps no rules in a file: start it with --allow-tool 'shell(postroom:*)' --allow-tool postroom",
+    probe: &["mcp", "list"],
+    then: "copilot wakes an idle session only if it is started with --experimental. It keeps its rules by repository: \
+        `postroom install copilot --project` there allows `postroom`, or start it with --allow-tool 'shell(postroom:*)' \
+        --allow-tool postroom",
 };

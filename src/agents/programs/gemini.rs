@@ -24,7 +24,7 @@ pub(super) const PROGRAM: Program = Program {
     ],
     context: Context::Nested,
     hold: Hold::Block,
-    wake: Wake::NextPrompt,
+    wake: Wake::Typed,
     session: None,
     mark: Some("GEMINI_CLI"),
     process: None,
@@ -64,5 +64,6 @@ pub(super) const PROGRAM: Program = Program {
     ],
     open: &["-i", "{prompt}"],
     probe: &["mcp", "list"],
-    then: "",
+    then: "gemini has no way to be woken when it is idle: it hears of mail at its next prompt. In tmux, `postroom install gemini \
+        --type-into-tmux` allows one fixed line to be typed for it",
 };

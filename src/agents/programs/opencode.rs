@@ -6,6 +6,9 @@ use crate::agents::program::{Content, Context, Entry, Hold, Program, Wake};
 const COMMAND: Entry = Entry::Put { at: &["permission", "bash"], key: "postroom *", value: r#""allow""# };
 const ROOMS: Entry =
     Entry::Put { at: &["permission", "external_directory"], key: "{root}/*", value: r#""allow""# };
+// Its own tool for skills fails where ripgrep is missing; then the model reads the file.
+const SKILL: Entry =
+    Entry::Put { at: &["permission", "external_directory"], key: "{skill}/*", value: r#""allow""# };
 const SERVER: Entry = Entry::Put {
     at: &["mcp"],
     key: "postroom",
@@ -29,7 +32,7 @@ pub(super) const PROGRAM: Program = Program {
     forbidden: "opencode forbids it; allow \"external_directory\": {\"{root}/*\": \"allow\"} in its settings",
     own_process: true,
     user: &[
-        file("{config}/opencode.json", Content::Json(&[COMMAND, ROOMS, SERVER])),
+        file("{config}/opencode.json", Content::Json(&[COMMAND, ROOMS, SKILL, SERVER])),
         file("{config}/plugin/postroom.js", Content::Whole("opencode.js")),
         file("{home}/.agents/skills/mailbox", Content::Skill),
         file("{config}/command/mailbox.md", Content::Whole("opencode-mailbox.md")),

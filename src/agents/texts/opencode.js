@@ -1,39 +1,21 @@
 // Written by `postroom install opencode`: tells sessions of their mail and wakes the idle ones.
 // It only carries texts of `postroom hook opencode EVENT`; what is told when is decided there.
-import { spawn } from "node:child_process"
-import { watch } from "node:fs"
+import { randomUUID } from "node:crypto"
+import { readFileSync } from "node:fs"
 
-const POSTROOM = "{postroom}"
-const NAME = [{name}]
-
-// What postroom has to say at a moment of a session. A postroom that is missing or fails says nothing.
-function hook(event, session_id, cwd) {
-  return new Promise((resolve) => {
-    let out = ""
-    let child
-    try {
-      child = spawn(POSTROOM, ["hook", "opencode", event, ...NAME], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-    } catch {
-      return resolve(null)
-    }
-    const timer = setTimeout(() => child.kill(), 10000)
-    child.on("error", () => resolve(null))
-    child.stdin.on("error", () => {})
-    child.stdout.on("data", (data) => (out += data))
-    child.on("close", () => {
-      clearTimeout(timer)
-      try {
-        resolve(JSON.parse(out))
-      } catch {
-        resolve(null)
-      }
-    })
-    child.stdin.end(JSON.stringify({ session_id }))
-  })
+// The words behind `opencode`. A terminal has this plugin in a worker, which is not told them.
+function typed() {
+  try {
+    return readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(1)
+  } catch {
+    return process.argv.slice(2)
+  }
 }
 
 export const Postroom = async ({ client, directory }) => {
   const sessions = new Map()
+  // Known to this plugin and to our server alone, so that a session cannot pass for another.
+  const key = randomUUID()
 
   async function begin(id) {
     if (sessions.has(id)) return
@@ -69,18 +51,46 @@ export const Postroom = async ({ client, directory }) => {
     await client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text: said.text }] } }).catch(() => {})
   }
 
+  async function rest(id, event) {
+    await begin(id)
+    const session = sessions.get(id)
+    session.idle = true
+    // A session may have set up its mailbox since it began.
+    if (!session.watchers.length) observe(id, session, (await hook("session-start", id, directory))?.watch)
+    await wake(id, session, event)
+  }
+
+  // The session that a terminal goes on with; nothing happens in it before its first prompt.
+  async function resumed(words) {
+    const after = (names) => words.findIndex((word) => names.includes(word))
+    const given = words.find((word) => word.startsWith("--session="))?.slice("--session=".length)
+    if (given) return given
+    const named = after(["--session", "-s"])
+    if (named >= 0) return words[named + 1]
+    if (after(["--continue", "-c"]) < 0) return null
+    const list = (await client.session.list().catch(() => null))?.data ?? []
+    const own = list.filter((session) => !session.parentID).sort((a, b) => b.time.updated - a.time.updated)
+    return own[0]?.id ?? null
+  }
+
+  // `opencode run` has a prompt already. The server answers once its plugins are there.
+  const words = typed()
+  if (words[0] !== "run") {
+    setTimeout(async () => {
+      const id = await resumed(words)
+      if (id && !sessions.has(id)) await rest(id, "mail")
+    }, 0)
+  }
+
   return {
+    config: async (config) => {
+      const server = config.mcp?.postroom
+      if (server?.type === "local") server.environment = { ...server.environment, POSTROOM_OPENCODE_KEY: key }
+    },
     event: async ({ event }) => {
       const id = event.properties?.sessionID ?? event.properties?.info?.id
       if (!id) return
-      if (event.type === "session.idle") {
-        await begin(id)
-        const session = sessions.get(id)
-        session.idle = true
-        // A session may have set up its mailbox since it began.
-        if (!session.watchers.length) observe(id, session, (await hook("session-start", id, directory))?.watch)
-        await wake(id, session, "stop")
-      }
+      if (event.type === "session.idle") await rest(id, "stop")
       if (event.type === "session.deleted") {
         sessions.get(id)?.watchers.forEach((watcher) => watcher.close())
         sessions.delete(id)
@@ -103,9 +113,16 @@ export const Postroom = async ({ client, directory }) => {
         synthetic: true,
       })
     },
+    "tool.execute.before": async (input, output) => {
+      if (input.tool.startsWith("postroom_") && output.args) output.args.postroom_session = `${key} ${input.sessionID}`
+    },
     "tool.execute.after": async (input, output) => {
       const said = await hook("tool-end", input.sessionID, directory)
       if (said?.text) output.output = `${output.output ?? ""}\n\n${said.text}`
+    },
+    // The model need not see what this plugin adds.
+    "experimental.chat.messages.transform": async (_, output) => {
+      for (const { parts } of output.messages) for (const part of parts) delete part.state?.input?.postroom_session
     },
     "shell.env": async (input, output) => {
       if (input.sessionID) output.env.POSTROOM_OPENCODE_SESSION = input.sessionID

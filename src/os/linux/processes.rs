@@ -1,14 +1,15 @@
 //! Processes, by `/proc` and through descriptors, so that a number that was given to another process meanwhile is never hit.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::str::FromStr;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, child_subreaper, getpid, pidfd_open, pidfd_send_signal,
     set_child_subreaper, setsid, wait,
@@ -27,6 +28,17 @@ impl Handle {
     /// A child that was not waited for yet.
     pub fn of_child(child: &Child) -> Option<Self> {
         pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok().map(Self)
+    }
+
+    /// The process with this number, if there is one.
+    pub fn of(pid: u64) -> Option<Self> {
+        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+        pidfd_open(pid, PidfdFlags::empty()).ok().map(Self)
+    }
+
+    /// Readable once it has ended; `None` where that cannot be waited for.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.0.as_fd())
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -48,6 +60,19 @@ pub fn await_end(process: Option<&Handle>, limit: Duration) {
 pub fn stand_alone() {
     let _ = setsid();
     let _ = set_child_subreaper(Some(getpid()));
+}
+
+/// Lets the next program that is started inherit nothing but its standard input and outputs, whatever this one was given.
+#[allow(unsafe_code, reason = "the descriptors of others have only numbers")]
+pub fn pass_on_nothing() {
+    let Ok(list) = std::fs::read_dir("/proc/self/fd") else { return };
+    for number in list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
+        if number > 2 {
+            // SAFETY: the number is only borrowed for one call, which fails if it is not open any more.
+            let fd = unsafe { BorrowedFd::borrow_raw(number) };
+            let _ = fcntl_setfd(fd, FdFlags::CLOEXEC);
+        }
+    }
 }
 
 /// Whether the processes of a run are known by a group that was noted. Here marks do.
@@ -137,8 +162,7 @@ pub fn ancestors(mark: &str) -> io::Result<Vec<Ancestor>> {
             return Err(io::ErrorKind::NotFound.into());
         }
         let name = std::fs::read_to_string(format!("/proc/{number}/comm"))?.trim_end().to_owned();
-        let line = std::fs::read(format!("/proc/{number}/cmdline"))?;
-        let words = line.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let words = words_of(parent.into())?;
         // The environment of another user's process is not shown; a run is this user's.
         let is_marked = variable(&number, mark).is_some();
         above.push(Ancestor { pid: parent.into(), name, words, is_marked });
@@ -151,6 +175,45 @@ pub fn pid_space() -> u64 {
     let shown = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let digits: String = shown.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
     digits.parse().unwrap_or(0)
+}
+
+/// The command line of a process.
+pub fn words_of(pid: u64) -> io::Result<Vec<String>> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline"))?;
+    Ok(line.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect())
+}
+
+/// The terminal of a process; `None`: it has none, its terminal was closed, or it has ended.
+pub fn terminal_of(pid: u64) -> Option<String> {
+    terminal_called(field(&pid.to_string(), 4).ok()?)
+}
+
+/// The processes of this user that the kernel calls so.
+pub fn called(name: &str) -> Vec<u64> {
+    let own = rustix::process::geteuid().as_raw();
+    let is_meant = |pid: &u64| {
+        let called = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let of = Path::new(&format!("/proc/{pid}")).metadata().map(|found| found.uid());
+        called.trim_end() == name && of.is_ok_and(|of| of == own)
+    };
+    let Ok(all) = std::fs::read_dir("/proc") else { return vec![] };
+    all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_meant).collect()
+}
+
+/// The working directory of a process.
+pub fn directory_of(pid: u64) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/cwd")).ok()
+}
+
+/// The files that a process has open.
+pub fn files_of(pid: u64) -> Vec<PathBuf> {
+    let Ok(list) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return vec![] };
+    list.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok()).collect()
+}
+
+/// The second in which a process last read from its terminal. The kernel notes it only every eight seconds.
+pub fn typed_at(pid: u64) -> Option<i64> {
+    std::fs::metadata(format!("/proc/{pid}/fd/0")).ok().map(|found| found.atime())
 }
 
 /// Whether every process above this one can be seen: not in a nested namespace.

@@ -3,6 +3,8 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -23,6 +25,16 @@ impl Handle {
         Some(Self(Pid::from_child(child)))
     }
 
+    /// The process with this number, if there is one.
+    pub fn of(pid: u64) -> Option<Self> {
+        started(pid).and_then(|_| pid_of(pid)).map(Self)
+    }
+
+    /// Readable once it has ended; `None` where that cannot be waited for.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
     pub fn signal(&self, signal: Signal) {
         let _ = kill_process(self.0, signal);
     }
@@ -38,6 +50,9 @@ pub fn await_end(_: Option<&Handle>, limit: Duration) {
 pub fn stand_alone() {
     let _ = setsid();
 }
+
+/// Lets the next program that is started inherit nothing; here nothing is known of what it would.
+pub fn pass_on_nothing() {}
 
 /// Whether the processes of a run are known by a group that was noted: nobody shows the marks of others.
 pub const NOTES_GROUPS: bool = true;
@@ -91,6 +106,36 @@ pub fn ancestors(_: &str) -> io::Result<Vec<Ancestor>> {
 /// The namespace in which processes have their numbers here. There is one.
 pub fn pid_space() -> u64 {
     0
+}
+
+/// The command line of a process, which is not looked for here.
+pub fn words_of(_: u64) -> io::Result<Vec<String>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The terminal of a process, which is not looked for here.
+pub fn terminal_of(_: u64) -> Option<String> {
+    None
+}
+
+/// The processes with a name, which are not looked for here.
+pub fn called(_: &str) -> Vec<u64> {
+    vec![]
+}
+
+/// The working directory of a process, which nobody tells.
+pub fn directory_of(_: u64) -> Option<PathBuf> {
+    None
+}
+
+/// The files that a process has open, which nobody tells.
+pub fn files_of(_: u64) -> Vec<PathBuf> {
+    vec![]
+}
+
+/// When a process last read from its terminal, which nobody tells.
+pub fn typed_at(_: u64) -> Option<i64> {
+    None
 }
 
 /// Whether every process above this one can be seen. Their environment cannot, so it is not enough to look.

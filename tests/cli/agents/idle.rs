@@ -7,8 +7,10 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::agents::real::{at_home, opencode_at_home};
-use crate::support::models::{MISSING, Stage, claude, codex, gemini, opencode};
+use crate::agents::waker::wakers;
+use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
 use crate::support::room::TestRoom;
+use crate::support::staffed::program;
 use crate::support::until::{skip, until};
 
 /// A program in a terminal, beside its models. It ends with this value.
@@ -18,25 +20,21 @@ pub(crate) struct Terminal<'a> {
 }
 
 impl<'a> Terminal<'a> {
-    /// Opens it; `also` is a line of shell that runs beside it.
-    fn open(room: &'a TestRoom, stage: &Stage<'_>, line: &str, also: &str) -> Self {
+    /// Opens it.
+    fn open(room: &'a TestRoom, stage: &Stage<'_>, line: &str) -> Self {
         let script =
             json!([{"text": "first answer"}, {"shell": "postroom check"}, {"text": "second answer"}]);
-        Self::play(room, stage, &script, line, also)
+        Self::play(room, stage, &script, line)
     }
 
     /// Opens it beside models that play this script.
-    pub(crate) fn play(
-        room: &'a TestRoom,
-        stage: &Stage<'_>,
-        script: &Value,
-        line: &str,
-        also: &str,
-    ) -> Self {
+    pub(crate) fn play(room: &'a TestRoom, stage: &Stage<'_>, script: &Value, line: &str) -> Self {
         let over = room.around().join("over");
+        let _ = std::fs::remove_file(&over);
         let body = format!(
-            "tmux -S tmux.sock -f /dev/null new-session -d -x 120 -y 40 -s t \"{line}\"; {also}\n\
-             while ! test -e '{}'; do sleep 0.1; done; tmux -S tmux.sock kill-server",
+            "tmux -S '{0}' -f /dev/null new-session -d -x 120 -y 40 -s t \"{line}\"\n\
+             while ! test -e '{1}'; do sleep 0.1; done; tmux -S '{0}' kill-server",
+            room.around().join("tmux.sock").display(),
             over.display()
         );
         let child =
@@ -113,16 +111,14 @@ fn an_idle_claude_is_woken() {
     let room = TestRoom::with(&["alice", "bob"]);
     settle_claude(&room);
     let stage = at_home(&room, real);
-    let terminal = Terminal::open(&room, &stage, "claude 'hello there'", "");
+    let terminal = Terminal::open(&room, &stage, "claude 'hello there'");
     let turns = is_woken(&room, &stage, &terminal, " · done ");
     assert!(turns[1]["body"].to_string().contains("mail has arrived for this session"), "{}", turns[1]);
 }
 
-#[test]
-fn an_idle_codex_is_woken() {
-    let (Some(real), true) = (codex(), has_tmux()) else { return skip("an_idle_codex_is_woken", MISSING) };
-    let room = TestRoom::with(&["alice", "bob"]);
-    let stage = at_home(&room, real);
+/// Codex as a person has it who trusts this directory.
+fn codex_at_home<'a>(room: &'a TestRoom, real: Program) -> Stage<'a> {
+    let stage = at_home(room, real);
     let config = room.around().join("home/.codex/config.toml");
     let text = std::fs::read_to_string(&config).unwrap();
     let here = room.around().canonicalize().unwrap();
@@ -132,17 +128,91 @@ fn an_idle_codex_is_woken() {
         here.display()
     );
     std::fs::write(&config, text + &more).unwrap();
-    let terminal =
-        Terminal::open(&room, &stage, "codex --no-daemon 'hello there'", "postroom attend --patience 0.1 &");
+    stage
+}
+
+/// The person trusts the hooks.
+fn trusts(terminal: &Terminal<'_>) {
     let question = "Hooks need review";
     until(question, || terminal.screen().contains(question));
     terminal.press("2", "the choice", |screen| screen.contains("› 2. Trust all"));
     terminal.press("Enter", "the answer", |screen| !screen.contains(question));
+}
+
+#[test]
+fn an_idle_codex_is_woken() {
+    let (Some(real), true) = (codex(), has_tmux()) else { return skip("an_idle_codex_is_woken", MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let stage = codex_at_home(&room, real);
+    let terminal = Terminal::open(&room, &stage, "codex --no-daemon 'hello there'");
+    trusts(&terminal);
     let turns = is_woken(&room, &stage, &terminal, "Worked for");
     assert!(turns[1]["body"].to_string().contains("mail has arrived for this session"), "{}", turns[1]);
+    assert_eq!(wakers(&room).len(), 1);
     drop(terminal);
+    until("the end of the waker with the terminal", || wakers(&room).is_empty());
     let check = stage.plays(&json!([]), ["postroom", "install", "codex", "--check"]);
     assert!(check.contains("its hooks are trusted"), "by the person, in the program: {check}");
+}
+
+/// The process with the only window, and the session in it.
+fn window(room: &TestRoom) -> (rustix::process::Pid, String) {
+    let open = room.around().join("home/.local/state/postroom/sessions/.open");
+    let entry = std::fs::read_dir(open).unwrap().next().unwrap().unwrap();
+    let name = entry.file_name().into_string().unwrap();
+    let pid = name.split('-').next().unwrap().parse().unwrap();
+    let record = std::fs::read_to_string(entry.path().join("session")).unwrap();
+    let record: Value = serde_json::from_str(&record).unwrap();
+    (rustix::process::Pid::from_raw(pid).unwrap(), record["session"].as_str().unwrap().to_owned())
+}
+
+/// The daemon of Codex, which outlives its terminals.
+struct Daemon<'a>(&'a TestRoom);
+
+impl Drop for Daemon<'_> {
+    fn drop(&mut self) {
+        for name in ["daemon.pid", "daemon-updater.pid"] {
+            let file = self.0.around().join("home/.codex/app-server-daemon").join(name);
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            let digits: String =
+                text.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+            let pid = digits.parse().ok().and_then(rustix::process::Pid::from_raw);
+            let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+        }
+    }
+}
+
+#[test]
+fn a_codex_of_the_daemon_is_woken_while_its_terminal_is_open_and_not_after() {
+    let test = "a_codex_of_the_daemon_is_woken_while_its_terminal_is_open_and_not_after";
+    let (Some(real), true) = (codex(), has_tmux()) else { return skip(test, MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let file = real.file.clone();
+    let stage = codex_at_home(&room, real);
+    let _daemon = Daemon(&room);
+    // The terminal stays when the program in it is gone, so that the models do.
+    let terminal = Terminal::open(&room, &stage, "codex 'hello there'; exec cat");
+    trusts(&terminal);
+    is_woken(&room, &stage, &terminal, "Worked for");
+    let (program, thread) = window(&room);
+    assert_eq!(wakers(&room).len(), 1);
+    // As when its window is closed hard.
+    rustix::process::kill_process(program, rustix::process::Signal::KILL).unwrap();
+    until("the end of the waker with the terminal", || wakers(&room).is_empty());
+    room.by("alice", ["send", "bob", "-s", "marker-two", "-m", "x"]).succeeds();
+    // Even a line that is in its queue already is dropped by the hook.
+    let asked = stage.turns().len();
+    let push = "postroom: mail has arrived for this session's mailbox. `postroom check` lists it.";
+    for line in [push, "a line of somebody else"] {
+        let mut queue = Command::new(&file);
+        queue.args(["queue", "--thread", &thread, "--message", line]).env("HOME", stage.home());
+        let queued = queue.output().unwrap();
+        assert!(queued.status.success(), "{queued:?}");
+    }
+    until("the line behind it", || stage.turns().len() > asked);
+    let after = stage.turns()[asked]["body"].to_string();
+    assert!(after.contains("a line of somebody else"), "{after}");
+    assert_eq!(after.matches("mail has arrived for this session").count(), 1, "the one of before: {after}");
 }
 
 #[test]
@@ -154,8 +224,87 @@ fn an_idle_opencode_is_woken() {
     let Some(stage) = opencode_at_home(&room, real) else {
         return skip("an_idle_opencode_is_woken", "its package for plugins is not installed");
     };
-    let terminal = Terminal::open(&room, &stage, "opencode --prompt 'hello there'", "");
+    let terminal = Terminal::open(&room, &stage, "opencode --prompt 'hello there'");
     is_woken(&room, &stage, &terminal, "Build · m");
+    drop(terminal);
+    // It goes on with the session, and no prompt comes.
+    let terminal = Terminal::open(&room, &stage, "opencode --continue");
+    until("the session of before", || terminal.screen().contains("second answer"));
+    let before = stage.turns().len();
+    room.by("alice", ["send", "bob", "-s", "marker-two", "-m", "x"]).succeeds();
+    until("the turn for the mail", || stage.turns().len() > before);
+    assert!(stage.turns()[before]["body"].to_string().contains("marker-two"));
+}
+
+#[test]
+fn an_idle_copilot_is_woken_by_its_extension() {
+    let test = "an_idle_copilot_is_woken_by_its_extension";
+    let (Some(real), true) = (copilot(), has_tmux()) else { return skip(test, MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let here = room.around().canonicalize().unwrap();
+    std::fs::create_dir_all(room.around().join("home/.copilot")).unwrap();
+    let known = json!({"trustedFolders": [here]});
+    std::fs::write(room.around().join("home/.copilot/config.json"), known.to_string()).unwrap();
+    let stage = at_home(&room, real);
+    let line = "copilot --experimental --allow-tool='shell(postroom:*)' -i 'hello there'";
+    let terminal = Terminal::open(&room, &stage, line);
+    let turns = is_woken(&room, &stage, &terminal, "❯");
+    assert!(turns[1]["body"].to_string().contains("mail has arrived for this session"), "{}", turns[1]);
+}
+
+#[test]
+fn an_idle_gemini_is_woken_by_typing_where_that_was_allowed() {
+    let test = "an_idle_gemini_is_woken_by_typing_where_that_was_allowed";
+    let (Some(real), true) = (gemini(), has_tmux()) else { return skip(test, MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let stage = at_home(&room, real);
+    stage.plays(&json!([]), ["postroom", "install", "gemini", "--name", "bob", "--type-into-tmux"]);
+    // Notes how often somebody looks at the pane.
+    let looks = room.around().join("looks");
+    let path = std::env::var_os("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|dir| dir.join("tmux")).find(|file| file.is_file()).unwrap();
+    let tmux = format!("echo \"$*\" >>'{}'; exec '{}' \"$@\"", looks.display(), real.display());
+    program(&room, "tmux", &tmux);
+    let seen = || std::fs::read_to_string(&looks).unwrap_or_default().matches("capture-pane").count();
+    let once_more = |what: &str| {
+        let before = seen();
+        until(what, || seen() > before);
+    };
+    let gate = room.around().join("gate");
+    let script = json!([
+        {"text": "first answer"},
+        {"shell": "postroom check"}, {"text": "second answer"},
+        {"text": "third answer", "after": gate}, {"text": "fourth answer"}
+    ]);
+    let line = "gemini --skip-trust -m gemini-2.5-flash";
+    let terminal = Terminal::play(&room, &stage, &script, line);
+    let typed = "mail has arrived for this session";
+    until("the prompt", || terminal.screen().contains("Type your message"));
+    terminal.press("hello there", "the text", |screen| screen.contains("> hello there"));
+    terminal.press("Enter", "the answer", |screen| screen.contains("first answer"));
+    until("a waker", || wakers(&room).len() == 1);
+    terminal.press("half a draft", "a draft", |screen| screen.contains("> half a draft"));
+    room.by("alice", ["send", "bob", "-s", "marker-one", "-m", "BODY-OF-MAIL"]).succeeds();
+    once_more("a look at the draft");
+    assert!(terminal.screen().contains("> half a draft") && !terminal.screen().contains(typed));
+    terminal.press("C-u", "an empty input", |screen| !screen.contains("half a draft"));
+    until("the turn for the mail", || stage.turns().len() >= 3);
+    assert!(stage.turns()[1]["body"].to_string().contains(typed));
+    assert!(stage.turns()[1]["body"].to_string().contains("marker-one"));
+    until("the rest", || {
+        terminal.screen().contains("second answer") && !terminal.screen().contains("esc to cancel")
+    });
+    // A turn that runs is left alone, and hears of the mail at its end.
+    terminal.press("go on", "the text", |screen| screen.contains("> go on"));
+    terminal.press("Enter", "the turn", |screen| screen.contains("esc to cancel"));
+    room.by("alice", ["send", "bob", "-s", "marker-two", "-m", "x"]).succeeds();
+    once_more("a look at the turn");
+    std::fs::write(&gate, "").unwrap();
+    until("what came of it", || stage.turns().len() >= 5);
+    let last = stage.turns()[4]["body"].to_string();
+    assert!(last.contains("marker-two") && last.matches(typed).count() == 1, "nothing was typed: {last}");
+    drop(terminal);
+    until("the end of the waker with the terminal", || wakers(&room).is_empty());
 }
 
 #[test]
@@ -165,7 +314,7 @@ fn gemini_runs_a_flow_by_its_name() {
     };
     let room = TestRoom::with(&["alice", "bob"]);
     let stage = at_home(&room, real);
-    let terminal = Terminal::open(&room, &stage, "gemini --skip-trust -m gemini-2.5-flash", "");
+    let terminal = Terminal::open(&room, &stage, "gemini --skip-trust -m gemini-2.5-flash");
     until("the prompt", || terminal.screen().contains("Type your message"));
     terminal.press("/mailbox check", "the command", |screen| screen.contains("> /mailbox check"));
     terminal.press("Enter", "the answer", |screen| screen.contains("first answer"));

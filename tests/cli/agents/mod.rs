@@ -1,6 +1,5 @@
 //! Agent programs at home: installation, hooks, wake-ups; the real programs against a stand-in for their models.
 
-pub(crate) mod attend;
 pub(crate) mod hook;
 pub(crate) mod hook_bind;
 pub(crate) mod hook_bodies;
@@ -15,3 +14,4 @@ pub(crate) mod plugins;
 pub(crate) mod real;
 pub(crate) mod spawn;
 pub(crate) mod told_real;
+pub(crate) mod waker;

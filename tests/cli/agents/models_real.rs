@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::models::{MISSING, Program, Stage, claude, codex, gemini, opencode};
+use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
 use crate::support::room::TestRoom;
 use crate::support::until::{skip, until_at_last};
 
@@ -51,4 +51,9 @@ fn gemini_plays() {
 #[test]
 fn opencode_plays() {
     plays("opencode_plays", opencode(), &["opencode", "run", "go"]);
+}
+
+#[test]
+fn copilot_plays() {
+    plays("copilot_plays", copilot(), &["copilot", "-p", "go", "--allow-all-tools"]);
 }

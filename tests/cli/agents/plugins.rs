@@ -38,6 +38,7 @@ fn command(program: &Program, event: Event) -> String {
         name: None,
         bodies: None,
         wakes: true,
+        types: false,
     };
     site.command(program, event)
 }

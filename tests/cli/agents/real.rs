@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::agents::told_real::added;
-use crate::support::models::{MISSING, Program, Stage, claude, codex, gemini, opencode};
+use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
 use crate::support::room::TestRoom;
 use crate::support::staffed::inbox;
 use crate::support::until::{skip, until};
@@ -217,6 +217,25 @@ fn codex_in_its_sandbox_has_its_mail_in_the_room_of_the_repository() {
 }
 
 #[test]
+fn copilot_hears_of_its_mail() {
+    let Some(real) = copilot() else { return skip("copilot_hears_of_its_mail", MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let stage = at_home(&room, real);
+    let words = ["copilot", "-p", "go", "--allow-tool", "shell(postroom:*)", "--allow-tool", "postroom"];
+    let turns = works(&room, &stage, &words, "postroom");
+    check(&turns, true);
+    assert!(heard(&turns[0]).contains("<name>mailbox</name>"), "the skill is listed: {}", turns[0]);
+}
+
+#[test]
+fn copilot_hears_of_its_mail_in_a_project() {
+    let Some(real) = copilot() else { return skip("copilot_hears_of_its_mail_in_a_project", MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let stage = in_project(&room, real);
+    check(&works(&room, &stage, &["copilot", "-p", "go", "--trust-folder"], "postroom"), true);
+}
+
+#[test]
 fn gemini_hears_of_its_mail() {
     let Some(real) = gemini() else { return skip("gemini_hears_of_its_mail", MISSING) };
     let room = TestRoom::with(&["alice", "bob"]);
@@ -234,6 +253,30 @@ fn opencode_hears_of_its_mail() {
     };
     // It ends before a plugin could keep it going; in a terminal the plugin wakes it.
     check(&works(&room, &stage, &["opencode", "run", "--model", "mock/m", "go"], "postroom"), false);
+}
+
+#[test]
+fn opencode_knows_its_session_in_the_server_and_finds_the_skill_without_ripgrep() {
+    let test = "opencode_knows_its_session_in_the_server_and_finds_the_skill_without_ripgrep";
+    let Some(real) = opencode() else { return skip(test, MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let Some(stage) = opencode_at_home(&room, real) else {
+        return skip(test, "its package for plugins is not installed");
+    };
+    room.by("alice", ["send", "bob", "-s", "marker-1", "-m", "x"]).succeeds();
+    let skill = stage.home().join(".agents/skills/mailbox/SKILL.md");
+    let script = json!([
+        {"mcp": "postroom/check", "input": {}},
+        {"tool": "read", "input": {"filePath": skill}},
+        {"text": "I am done."}
+    ]);
+    stage.plays(&script, ["opencode", "run", "--model", "mock/m", "--command", "mailbox", "check"]);
+    let turns = stage.turns();
+    let last = |turn: &Value| turn["body"]["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(heard(&turns[0]).contains(skill.to_str().unwrap()), "the command names the file: {}", turns[0]);
+    assert!(last(&turns[1]).contains("marker-1"), "the server knows who asks: {}", last(&turns[1]));
+    assert!(!heard(&turns[1]).contains("postroom_session"), "the model does not see how: {}", turns[1]);
+    assert!(last(&turns[2]).contains("name: mailbox"), "without a question: {}", last(&turns[2]));
 }
 
 #[test]

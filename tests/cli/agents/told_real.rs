@@ -30,7 +30,7 @@ impl<'a> Day<'a> {
         script: &Value,
         line: &str,
     ) -> Self {
-        let terminal = Terminal::play(room, stage, script, line, "");
+        let terminal = Terminal::play(room, stage, script, line);
         Self { room, stage, terminal, to, turns: Cell::new(0), mails: Cell::new(0) }
     }
 

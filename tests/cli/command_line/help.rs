@@ -76,7 +76,6 @@ fn the_overview_is_the_contract() {
             approve    Let a workflow run pass the gate at which it waits for you
             reject     Refuse the result at which a workflow run waits for you
             spawn      Open a new agent with a mailbox, a name and a first message
-            attend     Wake idle sessions that only a push can wake (Codex)
             mcp        Serve the room over the Model Context Protocol
     Look    trace      Show where a message is and what happened to it
             doctor     Check every rule of the format on this room; --fix repairs

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::models::{MISSING, Program, Stage, claude, codex, gemini, opencode};
+use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
 use crate::support::room::TestRoom;
 use crate::support::staffed::{AT_ONCE, inbox, runs, staffed};
 use crate::support::until::skip;
@@ -48,4 +48,9 @@ fn gemini_answers() {
 #[test]
 fn opencode_answers() {
     plays("opencode_answers", opencode(), "model = \"mock/m\"");
+}
+
+#[test]
+fn copilot_answers() {
+    plays("copilot_answers", copilot(), "");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::models::{MISSING, Program, Stage, claude, codex, gemini, opencode};
+use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
 use crate::support::room::TestRoom;
 use crate::support::staffed::inbox;
 use crate::support::until::skip;
@@ -109,5 +109,14 @@ fn opencode_uses_the_tools() {
         let entry = json!({"postroom": {"type": "local", "command": server, "enabled": true}});
         amend(stage, ".config/opencode/opencode.json", "mcp", entry);
         words(&["opencode", "run", "go"])
+    });
+}
+
+#[test]
+fn copilot_uses_the_tools() {
+    plays("copilot_uses_the_tools", copilot(), "postroom-reply", |_, server| {
+        let entry = json!({"type": "local", "command": server[0], "args": server[1..], "tools": ["*"]});
+        let config = json!({"mcpServers": {"postroom": entry}}).to_string();
+        words(&["copilot", "-p", "go", "--additional-mcp-config", &config, "--allow-tool", "postroom"])
     });
 }

@@ -14,11 +14,10 @@ fn a_room_whose_grandparent_others_may_write_to_was_accepted() {
     let run = |words: &[&str]| room.bare(["--root", root.to_str().unwrap()].iter().chain(words).copied());
     set(0o755);
     run(&["setup", "bob"]).succeeds();
-    let staying: [&[&str]; 7] = [
+    let staying: [&[&str]; 6] = [
         &["setup", "--child", "carol"],
         &["--as", "bob", "wait", "--timeout", "1"],
         &["dispatch", "--watch"],
-        &["attend", "--once"],
         &["--as", "bob", "mcp"],
         &["--as", "bob", "mcp", "--http"],
         &["adopt", open.to_str().unwrap()],

@@ -34,6 +34,10 @@ pub(crate) fn opencode() -> Option<Program> {
     programs::opencode(&installed())
 }
 
+pub(crate) fn copilot() -> Option<Program> {
+    programs::copilot(&installed())
+}
+
 /// Why a test that wants one of them is skipped.
 pub(crate) const MISSING: &str = "the program is not installed; cargo xtask test installs it where npm is";
 
@@ -53,7 +57,13 @@ impl<'a> Stage<'a> {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        std::fs::create_dir_all(stage.home()).unwrap();
+        std::fs::create_dir_all(stage.home().join(".cache")).unwrap();
+        if stage.program.name == "copilot" {
+            // It unpacks 235 MB of itself at its first start, which is enough once.
+            let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).join("copilot");
+            std::fs::create_dir_all(&unpacked).unwrap();
+            std::os::unix::fs::symlink(unpacked, stage.home().join(".cache/copilot")).unwrap();
+        }
         stage
     }
 

@@ -79,3 +79,19 @@ pub(crate) fn opencode(installed: &Path) -> Option<Program> {
         files: &[(".config/opencode/opencode.json", CONFIG)],
     })
 }
+
+pub(crate) fn copilot(installed: &Path) -> Option<Program> {
+    Some(Program {
+        name: "copilot",
+        file: native(installed, "@github", "copilot-linux", &["copilot"])?,
+        environment: &[
+            ("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:{PORT}/v1"),
+            // It blots the key out wherever it would print it, so this is no word that is looked for.
+            ("COPILOT_PROVIDER_API_KEY", "a-key-of-nobody"),
+            ("COPILOT_MODEL", "gpt-4.1"),
+            ("COPILOT_OFFLINE", "true"),
+            ("COPILOT_AUTO_UPDATE", "false"),
+        ],
+        files: &[],
+    })
+}

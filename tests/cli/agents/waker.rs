@@ -1,0 +1,213 @@
+//! The waker of Codex, with a stand-in for the program: it sits at a terminal, calls hooks as it is told, and notes what
+//! is queued for it.
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::room::TestRoom;
+use crate::support::seat;
+use crate::support::staffed::program;
+use crate::support::until::until;
+
+/// The line of the waker.
+const PUSH: &str = "postroom: mail has arrived for this session's mailbox. `postroom check` lists it.";
+
+/// The input of a hook.
+fn asks(prompt: &str) -> String {
+    serde_json::json!({"session_id": "thread-7", "cwd": "/", "prompt": prompt}).to_string()
+}
+
+/// A room in which bob is a session of Codex. What it is asked to queue is noted; `code` is its answer.
+fn room(code: i32) -> TestRoom {
+    let room = TestRoom::with(&["alice"]);
+    room.run(["setup", "bob"]).env("CODEX_THREAD_ID", "thread-7").succeeds();
+    answering(&room, code);
+    room
+}
+
+/// Without `queue`, it runs the lines that it reads.
+fn answering(room: &TestRoom, code: i32) {
+    let log = room.around().join("asked");
+    let script = format!(
+        "test \"$1\" = queue && {{ printf '%s|' \"$@\" >> '{}'; exit {code}; }}\n\
+         while read -r line; do eval \"$line\"; done",
+        log.display()
+    );
+    program(room, "codex", &script);
+}
+
+fn asked(room: &TestRoom) -> String {
+    std::fs::read_to_string(room.around().join("asked")).unwrap_or_default()
+}
+
+/// The program at its terminal, which is closed with this value.
+struct Seat<'a> {
+    room: &'a TestRoom,
+    child: Child,
+    terminal: Option<std::fs::File>,
+    calls: u32,
+}
+
+impl<'a> Seat<'a> {
+    fn take(room: &'a TestRoom, arguments: &[&str]) -> Self {
+        let (terminal, name) = seat::terminal();
+        let own = std::path::Path::new(env!("CARGO_BIN_EXE_postroom")).parent().unwrap();
+        let path = format!("{}:{}:/usr/bin:/bin", room.around().join("bin").display(), own.display());
+        let mut command = Command::new("/usr/bin/setsid");
+        command.arg("--ctty").arg(room.around().join("bin/codex")).args(arguments);
+        command.env_clear().env("HOME", room.around().join("home")).env("PATH", path);
+        command.current_dir(room.around()).env("POSTROOM_ROOT", room.root());
+        let slave = seat::open(std::path::Path::new(&name));
+        let child = command.stdin(slave).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        Self { room, child, terminal: Some(terminal.into()), calls: 0 }
+    }
+
+    /// Types a line, and waits until it was done.
+    fn types(&mut self, line: &str) {
+        self.calls += 1;
+        let done = self.room.around().join(format!("done-{}-{}", self.child.id(), self.calls));
+        writeln!(self.terminal.as_mut().unwrap(), "{line}; touch '{}'", done.display()).unwrap();
+        until("the end of the line", || done.exists());
+    }
+
+    /// Lets it call a hook; `push` is a prompt that is the line of the waker.
+    fn hook(&mut self, event: &str) -> String {
+        let answer = self.room.around().join("answer");
+        let (event, prompt) = if event == "push" { ("prompt", PUSH) } else { (event, "go") };
+        let line = format!("{} >'{}' 2>&1", self.call(event, prompt), answer.display());
+        self.types(&line);
+        std::fs::read_to_string(answer).unwrap()
+    }
+
+    fn call(&self, event: &str, prompt: &str) -> String {
+        let input = self.room.around().join("input");
+        std::fs::write(&input, asks(prompt)).unwrap();
+        format!("postroom hook codex {event} <'{}'", input.display())
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if !std::thread::panicking() {
+            until("the end of the waker", || wakers(self.room).is_empty());
+        }
+    }
+}
+
+/// The wakers of a room's programs.
+pub(crate) fn wakers(room: &TestRoom) -> Vec<i32> {
+    let home = format!("HOME={}", room.around().join("home").display());
+    let is_waker = |pid: &i32| {
+        let read = |what: &str| std::fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
+        let has = |bytes: Vec<u8>, word: &str| bytes.split(|b| *b == 0).any(|found| found == word.as_bytes());
+        has(read("cmdline"), "waker") && has(read("environ"), &home)
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_waker).collect()
+}
+
+fn until_waker(room: &TestRoom) -> i32 {
+    let watches = |pid: i32| {
+        std::fs::read_dir(format!("/proc/{pid}/fd")).is_ok_and(|list| {
+            list.flatten().any(|fd| {
+                std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains("inotify"))
+            })
+        })
+    };
+    until("a waker that watches", || matches!(wakers(room)[..], [one] if watches(one)));
+    wakers(room)[0]
+}
+
+fn end(pid: i32) {
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_session_is_woken_once_for_a_message_while_its_terminal_is_open() {
+    let room = room(0);
+    let mut seat = Seat::take(&room, &[]);
+    seat.hook("session-start");
+    let waker = until_waker(&room);
+    room.by("alice", ["send", "bob", "-s", "SECRET", "-m", "x"]).succeeds();
+    until("the push", || asked(&room).contains("thread-7"));
+    let words = asked(&room);
+    assert!(words.starts_with("queue|--thread|thread-7|--message|postroom: mail has arrived"), "{words}");
+    assert!(!words.contains("SECRET"), "no content: {words}");
+    assert!(seat.hook("push").contains("SECRET"), "the header comes with it");
+    assert!(seat.hook("push").contains("\"decision\":\"block\""), "and no second turn");
+    room.send("alice", "bob", "next");
+    until("the next push", || asked(&room).matches("thread-7").count() == 2);
+    assert_eq!(wakers(&room), [waker], "one serves all");
+    // The line is in the queue of the program when its terminal is closed.
+    drop(seat.terminal.take());
+    until("the end of the waker", || wakers(&room).is_empty());
+    drop(seat);
+    let answer = room.run(["hook", "codex", "prompt"]).input(asks(PUSH)).succeeds().out;
+    assert!(answer.contains("\"decision\":\"block\""), "nobody would see it run: {answer}");
+    room.send("alice", "bob", "for nobody");
+    assert_eq!(asked(&room).matches("thread-7").count(), 2);
+}
+
+#[test]
+fn one_waker_comes_and_goes_with_the_session() {
+    let room = room(0);
+    let mut seat = Seat::take(&room, &[]);
+    let line = seat.call("prompt", "go");
+    seat.types(&format!("{line} & {line} & {line} & {line} & wait"));
+    let waker = until_waker(&room);
+    let stat = std::fs::read_to_string(format!("/proc/{waker}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    assert_eq!((fields[3], fields[4]), (waker.to_string().as_str(), "0"), "its own session, no terminal");
+    for fd in std::fs::read_dir(format!("/proc/{waker}/fd")).unwrap().flatten() {
+        let to = std::fs::read_link(fd.path()).unwrap().to_string_lossy().into_owned();
+        let others = ["pipe:", "socket:", "/dev/pts", "/dev/tty"].iter().any(|part| to.contains(part));
+        assert!(!others, "inherited: {to}");
+    }
+    // A waker that was killed comes back with the next prompt.
+    end(waker);
+    until("its end", || !std::path::Path::new(&format!("/proc/{waker}/fd/0")).exists());
+    seat.hook("prompt");
+    assert_ne!(until_waker(&room), waker);
+    seat.hook("session-end");
+    until("the end with the session", || wakers(&room).is_empty());
+    seat.hook("session-start");
+    until_waker(&room);
+    seat.kill();
+    until("the end with the program", || wakers(&room).is_empty());
+    let left = room.around().join("home/.local/state/postroom/sessions/.open");
+    assert_eq!(std::fs::read_dir(left).unwrap().count(), 0, "nothing is left");
+}
+
+#[test]
+fn a_run_without_a_person_has_no_waker() {
+    let room = room(0);
+    let mut seat = Seat::take(&room, &["exec", "--json", "-"]);
+    seat.hook("session-start");
+    seat.hook("prompt");
+    assert!(wakers(&room).is_empty());
+    assert!(!room.around().join("home/.local/state/postroom/sessions/.open").exists());
+}
+
+#[test]
+fn a_push_that_fails_is_not_counted_as_one() {
+    let room = room(1);
+    let mut seat = Seat::take(&room, &[]);
+    seat.hook("session-start");
+    until_waker(&room);
+    room.send("alice", "bob", "hello");
+    until("the push", || asked(&room).contains("thread-7"));
+    answering(&room, 0);
+    seat.hook("session-end");
+    until("the end with the session", || wakers(&room).is_empty());
+    seat.hook("session-start");
+    until("another push for the same mail", || asked(&room).matches("thread-7").count() == 2);
+}
