@@ -37,7 +37,7 @@ pub fn whole(word: &str) -> String {
 fn plugin(text: &str, program: &str) -> String {
     let code = text.lines().take_while(|line| line.starts_with("//")).map(|line| line.len() + 1).sum();
     let (comment, rest) = text.split_at(code);
-    format!("{comment}{}{rest}", ASK.replace("{program}", program))
+    format!("{comment}{}\n{rest}", ASK.replace("{program}", program))
 }
 
 /// The dispatch command for Gemini, which has no frontmatter.

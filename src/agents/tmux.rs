@@ -92,9 +92,9 @@ fn is_alone(screen: &str) -> bool {
         return false;
     };
     let rest = lines[first + 1..].iter().map(|line| line.trim()).take_while(|line| !is_border(line));
-    let words: Vec<&str> =
-        typed(lines[first]).into_iter().chain(rest).flat_map(str::split_whitespace).collect();
-    words == notice::WAKE.split_whitespace().collect::<Vec<_>>() && !screen.contains(WORKS)
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let whole: String = typed(lines[first]).into_iter().chain(rest).map(bare).collect();
+    whole == bare(notice::WAKE) && !screen.contains(WORKS)
 }
 
 /// The text of a line of the input, behind its prompt.

@@ -96,7 +96,7 @@ impl Verb for Waker {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         marked::stand_alone();
         let Some(sessions) = sessions(&ThisProcess) else { return Ok(()) };
-        let process = Process { pid: self.pid, started: self.started, space: 0 };
+        let process = Process { pid: self.pid, started: self.started, space: os::pid_space() };
         let _ = window::sweep(&sessions);
         while let Some(only) = window::waker(&sessions, process).map_err(post::Error::from)? {
             while let Some(window) = Window::of(&sessions, process).ok().flatten().filter(Window::is_open) {

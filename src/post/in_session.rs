@@ -84,9 +84,11 @@ impl Post {
 
     /// Completes a binding: one made by a command has no process yet, and a session that continues has not ended.
     fn refresh_binding(&self, session: &Session, me: &Me, process: Option<Process>) -> Result<()> {
-        let Some(process) = process.filter(|_| self.room.may_write().is_ok()) else { return Ok(()) };
-        let bound = session.bound(&self.room)?;
-        if bound.is_some_and(|bound| bound.process != process || bound.ended) {
+        let Some(bound) = session.bound(&self.room)?.filter(|_| self.room.may_write().is_ok()) else {
+            return Ok(());
+        };
+        let process = process.unwrap_or(bound.process);
+        if bound.process != process || bound.ended {
             session.record(&self.room, &me.id, process, false)?;
         }
         Ok(())

@@ -132,7 +132,11 @@ fn processes(sessions: &Path) -> Result<Vec<Process>, Error> {
     let Some(all) = Dir::look(&sessions.join(FOLDER)).if_any()? else { return Ok(vec![]) };
     let parsed = |name: &String| {
         let (pid, started) = name.split_once('-')?;
-        Some(Process { pid: pid.parse().ok()?, started: started.parse().ok()?, space: 0 })
+        Some(Process {
+            pid: pid.parse().ok()?,
+            started: started.parse().ok()?,
+            space: crate::os::pid_space(),
+        })
     };
     Ok(all.names(|_, _| true)?.iter().filter_map(parsed).collect())
 }

@@ -39,9 +39,6 @@ const AGENTS: [Agent; 2] = [
     },
 ];
 
-/// Runs beside them: it wakes Codex.
-const ATTEND: &str = "postroom attend --patience 0.1";
-
 const PROMPT: &str = "ask bob to review src/parse.rs";
 
 struct Agent {
@@ -135,7 +132,6 @@ fn trust_hooks(stage: &Stage) -> Result<(), String> {
 /// The story.
 fn play(stage: &Stage) -> Result<Film, String> {
     let (columns, rows) = (COLUMNS.to_string(), ROWS.to_string());
-    stage.tmux(&["new-session", "-d", "-c", PROJECT, "-s", "beside", ATTEND])?;
     stage.tmux(&["new-session", "-d", "-c", PROJECT, "-s", "mail", "-x", &columns, "-y", &rows])?;
     stage.tmux(&["split-window", "-h", "-c", PROJECT, "-t", "mail"])?;
     for (pane, agent) in AGENTS.iter().enumerate() {

@@ -29,4 +29,3 @@ function hook(event, session_id, cwd) {
     child.stdin.end(JSON.stringify({ session_id, cwd }))
   })
 }
-

@@ -19,11 +19,11 @@ fn a_short_body_comes_with_the_notice_and_counts_as_read() {
     let long = "x".repeat(41);
     room.by("alice", ["send", "bob", "-s", "long", "-m", &long]).succeeds();
     let told = says(&room, "tool-end");
-    let (before, rest) = told.split_once("message: ").unwrap();
-    assert_eq!(before, "postroom: 1 new message for bob, shown here as by `postroom read`:\n");
+    let (before, rest) = told.split_once('\n').unwrap();
+    assert_eq!(before, "postroom: 1 new message for bob, shown here as by `postroom read`:");
     // Exactly as `read` has it, but for the number of the fence.
     let again = room.run(["read", &rest[..8]]).env("CLAUDE_CODE_SESSION_ID", "s1").succeeds().out;
-    let fence = |text: &str| text.split_once("\n[").unwrap().1[..16].to_owned();
+    let fence = |text: &str| text.split_once("\n[").unwrap().1[..8].to_owned();
     let (own, of_read) = (fence(&told), fence(&again));
     let expected = again.replace(&of_read, &own).replace("note: it lay in the archive\n", "");
     assert!(told.contains(&expected), "{told}\n{expected}");

@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -16,7 +17,9 @@ const PUSH: &str = "postroom: mail has arrived for this session's mailbox. `post
 
 /// The input of a hook.
 fn asks(prompt: &str) -> String {
-    serde_json::json!({"session_id": "thread-7", "cwd": "/", "prompt": prompt}).to_string()
+    static TURNS: AtomicU32 = AtomicU32::new(0);
+    let turn = TURNS.fetch_add(1, Ordering::Relaxed);
+    serde_json::json!({"session_id": "thread-7", "cwd": "/", "prompt": prompt, "turn_id": turn}).to_string()
 }
 
 /// A room in which bob is a session of Codex. What it is asked to queue is noted; `code` is its answer.
@@ -174,7 +177,9 @@ fn one_waker_comes_and_goes_with_the_session() {
     }
     // A waker that was killed comes back with the next prompt.
     end(waker);
-    until("its end", || !std::path::Path::new(&format!("/proc/{waker}/fd/0")).exists());
+    // It holds its lock until all of its files are closed.
+    let state = || std::fs::read_to_string(format!("/proc/{waker}/stat")).unwrap_or_default();
+    until("its end", || state().rsplit_once(')').is_none_or(|(_, rest)| rest.starts_with(" Z")));
     seat.hook("prompt");
     assert_ne!(until_waker(&room), waker);
     seat.hook("session-end");
