@@ -50,7 +50,7 @@ pub enum Error {
     AskOne,
     #[error("the search expression does not compile: {why}")]
     BadPattern { why: String },
-    #[error("`{name}` is alive: it was here within the last ten minutes")]
+    #[error("`{name}` is alive: its process exists, or it was here within the last ten minutes")]
     HolderAlive { name: String },
     #[error("the mailbox of `{name}` was taken over by {by} at {since}; this session no longer holds it")]
     TakenOver { name: String, by: String, since: String },

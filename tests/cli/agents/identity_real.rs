@@ -74,11 +74,10 @@ fn claude_set_up_inside_keeps_its_mailbox_and_is_woken_there() {
     until_at_last("the end", || listed(&room, "dora").ends_with(" seen just now"));
     assert_eq!(processes(&room), Vec::<String>::new());
 
-    // Resumed: the same session with its mailbox.
+    // Resumed: the same session with its mailbox. It is woken for mail that came meanwhile.
+    let mail = day.mail();
     std::fs::write(&again, "").unwrap();
     until_at_last("the session", || listed(&room, "dora").ends_with(" in session"));
-    day.rests("answer-3.");
-    let mail = day.mail();
     day.rests("answer-4.");
     let turns = day.cost("idle after --continue", 0);
     assert_eq!((turns.len(), times(&turns, WAKE), times(&turns, &mail)), (1, 2, 1), "{turns:?}");
