@@ -152,7 +152,8 @@ fn the_table_names_every_file_that_is_installed() {
     use postroom::agents::programs::PROGRAMS;
     for program in &PROGRAMS {
         for file in program.project {
-            let path = file.path.strip_prefix("{project}/").unwrap();
+            // Some keep what they allow in a repository in the home of the user.
+            let Some(path) = file.path.strip_prefix("{project}/") else { continue };
             let is_read = |read: &&str| match read.ends_with('/') {
                 true => path.starts_with(*read),
                 false => path == *read,

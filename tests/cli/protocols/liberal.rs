@@ -211,7 +211,7 @@ fn a_bare_file_is_a_note_from_unknown_once_it_has_settled(kind: Kind) {
     assert_eq!(room.by("reader", ["check", "--count"]).succeeds().out, "1\n");
     assert!(room.by("reader", ["wait", "--timeout", "0"]).succeeds().out.contains("unknown doubtful: "));
     let read = room.by("reader", ["read"]).succeeds().out;
-    assert!(read.contains("from: unknown ") && read.contains("buy milk\n\nand bread\n"), "{read}");
+    assert!(read.contains(" unknown (unverified): ") && read.contains("buy milk\n\nand bread\n"), "{read}");
 }
 
 fn a_bare_file_is_never_put_into_quarantine(kind: Kind) {

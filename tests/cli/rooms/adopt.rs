@@ -78,7 +78,7 @@ fn several_kinds_at_once_and_another_room() {
         "it lies in the other room"
     );
     let read = room.by("agent-7", ["read"]).succeeds().out;
-    assert!(read.contains("from: explore ") && read.contains("over there"), "{read}");
+    assert!(read.contains(" explore (unverified): ") && read.contains("over there"), "{read}");
     assert_eq!(std::fs::read_dir(other.join("agent-7/archive")).unwrap().count(), 1);
 }
 

@@ -122,7 +122,7 @@ fn in_a_tree_or_a_workspace_only_the_name_of_the_room_changes() {
         room.run(["rename", old, new]).succeeds();
         room.send("alice", new, "look around");
         let read = room.by(new, ["read"]).succeeds().out;
-        assert!(read.contains("look around") && read.contains("from: alice"), "{read}");
+        assert!(read.contains("look around") && read.contains(" alice (unverified): "), "{read}");
         room.by("alice", ["send", old, "-m", "x"]).exits(3);
     }
     assert!(site.join(".claude/inboxes/explore").is_dir() && desk.join(".mailbox/inbox").is_dir());

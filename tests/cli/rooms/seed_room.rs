@@ -23,7 +23,7 @@ fn the_room_tmp_is_where_the_functions_deliver() {
     let room = TestRoom::empty();
     let script = "AGENT_MAILBOX_ID=agent-7 postroom --room tmp setup bob -q
         echo hello | AGENT_MAILBOX_ID=agent-8 mb_send \"$(mb_lookup bob | cut -f1)\" - greetings >/dev/null
-        AGENT_MAILBOX_ID=agent-7 postroom --room tmp check | cut -d: -f4-
+        AGENT_MAILBOX_ID=agent-7 postroom --room tmp check | cut -d: -f2-
         postroom --room tmp --as bob whoami | grep room
         AGENT_MAILBOX_ID=agent-7 mb_wait 0 && ls /tmp/agent-mailbox";
     let Some(ran) = in_own_tmp(&room, "the_room_tmp_is_where_the_functions_deliver", script) else { return };

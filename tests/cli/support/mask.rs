@@ -13,7 +13,8 @@ pub(crate) fn mask(text: &str, root: &Path) -> String {
         let (word, after) = rest.split_at(end);
         let bare = word.trim_end_matches([':', '.']);
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let is_age = out.ends_with("<id> ") && bare.strip_suffix(['s', 'm', 'h', 'd']).is_some_and(is_number);
+        let is_age = ["<id> ", "-001 "].iter().any(|end| out.ends_with(end))
+            && bare.strip_suffix(['s', 'm', 'h', 'd']).is_some_and(is_number);
         out.push_str(&if is_age { "<age>".to_owned() } else { placeholder(bare) });
         out.push_str(&word[bare.len()..]);
         let next = after.find(in_word).unwrap_or(after.len());

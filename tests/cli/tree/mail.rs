@@ -9,12 +9,12 @@ fn a_request_is_filed_shown_answered_and_comes_back() {
     let id = project.ask("alice", "explore", "Find it");
     assert_eq!(project.status("explore", &id), "pending");
     let checked = project.by("explore", ["check"]).succeeds();
-    assert_eq!(project.mask(&checked.out), "<day>-001 <time> alice: Find it\n");
+    assert_eq!(project.mask(&checked.out), "<day>-001 <age> alice: Find it\n");
     assert_eq!(project.status("explore", &id), "pending", "a look changes nothing");
     assert_eq!(project.by("explore", ["check", "--count"]).succeeds().out, "1\n");
 
     let shown = project.by("explore", ["read"]).succeeds();
-    assert!(shown.out.contains("Find it\n") && shown.out.contains(&format!(" reply {id}")), "{}", shown.out);
+    assert!(shown.out.contains("Find it\n") && shown.out.starts_with(&id), "{}", shown.out);
     assert_eq!(project.status("explore", &id), "in_progress");
     project.by("explore", ["check"]).exits(1);
     project.by("explore", ["read"]).exits(1);
@@ -25,7 +25,11 @@ fn a_request_is_filed_shown_answered_and_comes_back() {
     assert_eq!(project.status("explore", &id), "completed");
     assert!(project.tokens("explore").is_empty());
     let answer = project.by("alice", ["read"]).succeeds();
-    assert!(answer.out.contains("from: explore") && answer.out.contains("It is here."), "{}", answer.out);
+    assert!(
+        answer.out.contains(" explore (unverified): ") && answer.out.contains("It is here."),
+        "{}",
+        answer.out
+    );
     assert!(answer.out.contains("(unverified): re: Find it\n"), "{}", answer.out);
     let thread = project.by("alice", ["sent"]).succeeds();
     assert!(thread.out.contains("explore answered"), "{}", thread.out);
@@ -71,7 +75,7 @@ fn agents_of_one_tree_write_to_each_other() {
         "{text}"
     );
     let shown = project.by("explore", ["read"]).succeeds();
-    assert!(shown.out.contains("from: writer") && shown.out.contains("Written."), "{}", shown.out);
+    assert!(shown.out.contains(" writer (unverified): ") && shown.out.contains("Written."), "{}", shown.out);
     assert!(project.path(&format!("archive/inboxes/explore/{routed}.md")).exists(), "an answer needs none");
     // A second look carries nothing twice.
     project.by("explore", ["check"]).exits(1);
