@@ -67,7 +67,10 @@ pub(crate) fn notices_by_hooks(lab: &Lab, findings: &Findings) -> usize {
         let input = place.base.join("input");
         let said = json!({"session_id": format!("s{number}"), "tool_response": {"stdout": "x"}});
         fs::write(&input, said.to_string()).expect("the input of a hook");
-        for event in ["prompt", "stop"] {
+        // The hook that comes first tells it, and the other is silent.
+        let mut events = ["prompt", "stop"];
+        events.rotate_left(number % 2);
+        for (place_of_event, event) in events.iter().enumerate() {
             let run = place.command(&["hook", program, event, "--name", "bob"]).stdin(&input);
             let ended = run.env("AGENT_MAILBOX_ID", "bob").end();
             let value: Value = serde_json::from_slice(&ended.out).unwrap_or_default();
@@ -79,6 +82,10 @@ pub(crate) fn notices_by_hooks(lab: &Lab, findings: &Findings) -> usize {
             ];
             let text = texts.iter().find_map(|text| text.as_str()).unwrap_or_default();
             let at = || format!("{program} {event}: {}", ended.shown());
+            if place_of_event > 0 {
+                findings.check(ended.ok() && text.is_empty(), || format!("told twice: {}", at()));
+                continue;
+            }
             findings
                 .check(ended.ok() && text.starts_with("postroom: "), || format!("nothing told: {}", at()));
             findings.check(text.len() <= LONGEST, || format!("{} bytes: {}", text.len(), at()));
