@@ -13,7 +13,7 @@ use crate::repo::Repo;
 use crate::run;
 
 /// What is left out of the suite: the reason, and the tests.
-const TESTS: [(&str, &[&str]); 8] = [
+const TESTS: [(&str, &[&str]); 9] = [
     (
         "a watch is Linux's inotify; here a waiter looks every two seconds",
         &["wait::tests::an_arrival_wakes_and_a_read_does_not", "wait::tests::a_removed_directory_is_told"],
@@ -40,6 +40,17 @@ const TESTS: [(&str, &[&str]); 8] = [
             "rooms::terminal_bound::it_is_bound_in_one_room_alone",
             "rooms::terminal_bound::the_last_setup_counts_and_the_same_again_changes_nothing",
             "rooms::terminal_bound::what_is_typed_after_a_setup_acts_as_that_mailbox",
+        ],
+    ),
+    (
+        "the terminal of another process cannot be seen, so no session is woken from outside",
+        &[
+            "agents::idle::a_codex_of_the_daemon_is_woken_while_its_terminal_is_open_and_not_after",
+            "agents::idle::an_idle_codex_is_woken",
+            "agents::idle::an_idle_gemini_is_woken_by_typing_where_that_was_allowed",
+            "agents::waker::a_push_that_fails_is_not_counted_as_one",
+            "agents::waker::a_session_is_woken_once_for_a_message_while_its_terminal_is_open",
+            "agents::waker::one_waker_comes_and_goes_with_the_session",
         ],
     ),
     (

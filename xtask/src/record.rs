@@ -68,7 +68,7 @@ fn script() -> serde_json::Value {
             {"pause": think, "text": "Ready. I will read mail when it arrives."},
             {"pause": think, "shell": "postroom read"},
             {"pause": think, "shell": "cat src/parse.rs"},
-            {"pause": think, "shell": "postroom reply {{to answer: postroom reply }} -m 'Line 5 overflows.'"},
+            {"pause": think, "shell": "postroom reply {{quoted data):\\n}} -m 'Line 5 overflows.'"},
             {"pause": think, "text": BOB_ENDS},
         ]},
         {"has": PROMPT, "turns": [
