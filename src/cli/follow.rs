@@ -178,7 +178,7 @@ fn lines(live: &LiveRun, most: usize, width: usize) -> Vec<(Style, String)> {
         let (mark, style) = match how.split([' ', '(']).next().unwrap_or_default() {
             "done" => ("✔", GREEN),
             "failed" => ("✘", RED),
-            "running" => ("▶", CYAN),
+            "running" | "asked" => ("▶", CYAN),
             "skipped" => ("–", PLAIN),
             _ => ("·", PLAIN),
         };
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_tree_fits_any_terminal() {
         let step = |n: usize| {
-            let how = if n == 70 { "running (waits for approval by user)" } else { "done" };
+            let how = if n == 70 { "asked (waits for approval by user)" } else { "done" };
             LiveStep { name: format!("step{n}"), depth: n.min(20), how: how.to_owned() }
         };
         let run = format!("{}-12345678", "long".repeat(12));

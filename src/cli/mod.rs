@@ -72,6 +72,7 @@ mod wait;
 mod waker;
 mod whoami;
 mod workflow;
+mod workflow_order;
 mod workflow_shown;
 mod workflows;
 

@@ -7,6 +7,7 @@ use super::fail::Fail;
 use super::follow::{follow, must_be_staffed};
 use super::output::note;
 use super::surroundings::ThisProcess;
+use super::workflow_order::give;
 use super::workflow_shown::{check, document, draw, list, show, summary};
 use super::workflows::find;
 use super::{Verb, dispatch};
@@ -15,8 +16,9 @@ use crate::message::visible;
 use crate::post::{Failure, Post};
 use crate::staff::gate_environment;
 use crate::workflow::carrier::{Carrier, look_at, shown};
-use crate::workflow::engine::{Control, Engine, Phase, Status};
+use crate::workflow::engine::{Engine, Phase, Status};
 use crate::workflow::runs::{Record, Runs};
+use crate::workflow::start::Order;
 use crate::workflow::{gate, inputs, start};
 
 /// Run many agents in many steps, each a message
@@ -85,18 +87,24 @@ enum Deed {
         #[arg(long)]
         follow: bool,
     },
-    /// End a run; requests that nobody has begun are withdrawn
+    /// End a run: stops its agents, withdraws its requests
     Cancel {
         /// A run, by its id or the digits at its end
         run: String,
+        /// Let agents at work finish; nobody waits for their answers
+        #[arg(long)]
+        let_finish: bool,
     },
-    /// Repeat a run from a step on
+    /// Repeat what failed in a run
     Retry {
         /// A run, by its id or the digits at its end
         run: String,
-        /// This step and all that follow it
+        /// Repeat this step and all that follow it; its items that are done keep their results
         #[arg(long, value_name = "STEP")]
-        from: String,
+        from: Option<String>,
+        /// Repeat also the items of that step that are done
+        #[arg(long, requires = "from")]
+        all: bool,
         /// Dispatch here, as `postroom dispatch --watch` does, and show its steps until it is over
         #[arg(long)]
         follow: bool,
@@ -119,8 +127,10 @@ impl Verb for Workflow {
             Deed::Graph { name, mermaid, yaml } => draw(context, &name, mermaid, yaml),
             Deed::Check { name } => check(context, &name),
             Deed::Resume { run, follow } => resume(context, &run, follow),
-            Deed::Cancel { run } => word(context, &run, Control::Cancel, false),
-            Deed::Retry { run, from, follow } => word(context, &run, Control::Retry(from), follow),
+            Deed::Cancel { run, let_finish } => give(context, &run, &Order::Cancel { let_finish }, false),
+            Deed::Retry { run, from, all, follow } => {
+                give(context, &run, &Order::Retry { from, all }, follow)
+            }
         }
     }
 }
@@ -174,7 +184,7 @@ fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: b
 }
 
 /// Reports the state of a run.
-fn tell(context: &mut Context, post: &Post, engine: &Engine, id: &str) {
+pub(super) fn tell(context: &mut Context, post: &Post, engine: &Engine, id: &str) {
     match context.output.json {
         true => context.output.json(&document(post, engine, id)),
         false => context.output.line(&format!("run {id} {}", summary(engine))),
@@ -182,7 +192,7 @@ fn tell(context: &mut Context, post: &Post, engine: &Engine, id: &str) {
 }
 
 /// Carries a run once, so that everything possible is sent before the command ends.
-fn carry_once(context: &Context, post: &Post, run: &str) -> Result<Engine, Fail> {
+pub(super) fn carry_once(context: &Context, post: &Post, run: &str) -> Result<Engine, Fail> {
     let runs = Runs::existing(post.room())?.ok_or_else(|| no_run(run, &[]))?;
     let gate = dispatch::gate_starter(&context.root);
     // A dispatcher may be carrying it now; the output must include what this command did.
@@ -192,7 +202,7 @@ fn carry_once(context: &Context, post: &Post, run: &str) -> Result<Engine, Fail>
 }
 
 /// Follows a run and exits with its result.
-fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
+pub(super) fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
     let status = follow(context, post, run)?;
     if context.output.json
         && let Some(runs) = Runs::existing(post.room())?
@@ -209,12 +219,11 @@ fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
         )),
         Status::Failed | Status::Cancelled => {
             let failed = failed_step(post, run)?;
-            let why = failed.as_ref().map(|(step, how)| format!(": {step} {how}")).unwrap_or_default();
-            let from = failed.map_or_else(|| "STEP".to_owned(), |(step, _)| step);
+            let why = failed.map(|(step, how)| format!(": {step} {how}")).unwrap_or_default();
             Err(Fail::Told(
                 Failure::NotDone,
                 format!("the run {run} is {}{why}", status.as_str()),
-                vec![stands(run), Hint::run(&["workflow", "retry", run, "--from", &from]).into()],
+                vec![stands(run), repeats(run)],
             ))
         }
     }
@@ -222,6 +231,10 @@ fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
 
 fn stands(run: &str) -> Hint {
     Hint::run(&["workflow", "show", run]).to("how it stands").into()
+}
+
+fn repeats(run: &str) -> Hint {
+    Hint::run(&["workflow", "retry", run]).to("repeats what failed").into()
 }
 
 /// The first failed step, and how it failed.
@@ -246,16 +259,22 @@ fn no_run(wanted: &str, fitting: &[String]) -> Fail {
 
 /// The selected run.
 pub(super) fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record), Fail> {
+    let (runs, id) = meant_or_lost(post, wanted)?;
+    match (runs.record(&id), runs.loss(post.room(), &id)?) {
+        (Some(record), None) => Ok((runs, id, record)),
+        (_, why) => {
+            let why = why.unwrap_or("its records cannot be read");
+            let hint = Hint::run(&["prune", &id]).to("removes what is left of it");
+            Err(Fail::not_done(format!("the run {id} cannot go on: {why}"), hint))
+        }
+    }
+}
+
+/// The selected run, also one that cannot go on.
+pub(super) fn meant_or_lost(post: &Post, wanted: &str) -> Result<(Runs, String), Fail> {
     let runs = Runs::existing(post.room())?;
     let id = start::find(runs.as_ref(), wanted)?.map_err(|fitting| no_run(wanted, &fitting))?;
-    let Some(runs) = runs else { return Err(no_run(wanted, &[])) };
-    match runs.record(&id) {
-        Some(record) => Ok((runs, id, record)),
-        None => Err(Fail::not_done(
-            format!("the records of the run {id} cannot be read"),
-            format!("its files are in {}", post.room().path().join(".workflows/runs").join(&id).display()),
-        )),
-    }
+    runs.map(|runs| (runs, id)).ok_or_else(|| no_run(wanted, &[]))
 }
 
 fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail> {
@@ -283,41 +302,8 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
     tell(context, post, &look_at(post, &runs, &id)?, &id);
     match carried.status {
         Status::InProgress | Status::Completed => Ok(()),
-        status => {
-            let from = failed_step(post, &id)?.map_or_else(|| "STEP".to_owned(), |(step, _)| step);
-            let hint = Hint::run(&["workflow", "retry", &id, "--from", &from]).to("does it again from there");
-            Err(Fail::refused(format!("the run {id} is {}", status.as_str()), hint))
-        }
+        status => Err(Fail::refused(format!("the run {id} is {}", status.as_str()), repeats(&id))),
     }
-}
-
-/// Writes a person's command about a run, and carries it.
-fn word(context: &mut Context, wanted: &str, word: Control, follows: bool) -> Result<(), Fail> {
-    let post = context.project_post_for_long(follows)?;
-    let (runs, id, _) = meant(post, wanted)?;
-    let by = post.me().map_or_else(|_| "user".to_owned(), |me| me.shown().to_owned());
-    match start::control(post, &runs, &id, word.clone(), &format!("by {by}"))? {
-        Ok(()) => {}
-        Err(start::Refused::NoStep(steps)) => {
-            let Control::Retry(step) = &word else { return Err(Fail::Code(Failure::Refused)) };
-            let why = format!("there is no step `{}`", visible::clip(step, 60));
-            return Err(Fail::unknown(why, format!("there are {}", steps.join(", "))));
-        }
-        Err(start::Refused::Stands(status)) => {
-            let hint = match word {
-                Control::Cancel => Hint::run(&["workflow", "list"]).to("what is in progress"),
-                Control::Retry(_) => Hint::run(&["workflow", "cancel", &id]).to("ends it first"),
-            };
-            return Err(Fail::refused(format!("the run {id} is {}", status.as_str()), hint));
-        }
-    }
-    context.done = true;
-    let engine = carry_once(context, post, &id)?;
-    if follows && engine.status() == Status::InProgress {
-        return end_of(context, post, &id);
-    }
-    tell(context, post, &engine, &id);
-    Ok(())
 }
 
 /// Run a gate of a workflow, to the end (started by a dispatcher)

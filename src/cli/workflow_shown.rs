@@ -9,9 +9,10 @@ use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::{Failure, Post};
 use crate::view::{Versioned, workflow as view};
-use crate::workflow::carrier::{look_at, shown};
+use crate::workflow::carrier::{look_at, shown_at, step_status};
 use crate::workflow::engine::{Engine, StepState};
 use crate::workflow::problem::Problem;
+use crate::workflow::request::at_work;
 use crate::workflow::runs::Runs;
 use crate::workflow::{graph, inputs, start};
 
@@ -25,16 +26,11 @@ pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
     };
     let ids = runs.as_ref().map(Runs::ids).transpose()?.unwrap_or_default();
     let newest = &ids[ids.len().saturating_sub(limit)..];
-    let engines: Vec<(String, Option<Engine>)> = newest
-        .iter()
-        .rev()
-        .map(|id| {
-            (
-                id.clone(),
-                post.as_ref().zip(runs.as_ref()).and_then(|(post, runs)| look_at(post, runs, id).ok()),
-            )
-        })
-        .collect();
+    let mut engines: Vec<(&String, Result<Engine, String>)> = vec![];
+    for id in newest.iter().rev() {
+        let (Some(post), Some(runs)) = (post, &runs) else { break };
+        engines.push((id, look_at(post, runs, id).map_err(|e| e.to_string())));
+    }
     if context.output.json {
         let workflows = workflows.iter().map(|found| {
             let (about, problems) = match found.parsed() {
@@ -44,9 +40,10 @@ pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
             view::ListedWorkflow { name: &found.name, about, file: found.path(), problems }
         });
         let runs = engines.iter().map(|(run, engine)| {
-            Versioned::of(match (engine, &post) {
-                (Some(engine), Some(post)) => view::ListedRun::Run(document(post, engine, run)),
-                _ => view::ListedRun::Unreadable { run, status: "unreadable" },
+            Versioned::of(match (engine, post) {
+                (Ok(engine), Some(post)) => view::ListedRun::Run(document(post, engine, run)),
+                (Err(why), _) => view::ListedRun::Unreadable(view::UnreadableRun::of(run, why)),
+                (_, None) => view::ListedRun::Unreadable(view::UnreadableRun::of(run, "there is no room")),
             })
         });
         context.output.json(&view::WorkflowList { workflows: workflows.collect(), runs: runs.collect() });
@@ -77,9 +74,9 @@ pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
     }
     context.output.end_table();
     for (id, engine) in &engines {
-        let how = engine.as_ref().map_or_else(|| "unreadable".to_owned(), summary);
+        let how = engine.as_ref().map_or_else(|why| format!("unreadable: {}", visible::line(why)), summary);
         let line = format!("run {id} {how}");
-        context.output.entry(&[(PLAIN, "run".to_owned()), (CYAN, id.clone()), (PLAIN, how)], &line);
+        context.output.entry(&[(PLAIN, "run".to_owned()), (CYAN, (*id).clone()), (PLAIN, how)], &line);
     }
     Ok(())
 }
@@ -97,7 +94,9 @@ pub(super) fn summary(engine: &Engine) -> String {
 /// A run as a document.
 pub(super) fn document<'a>(post: &Post, engine: &'a Engine, run: &'a str) -> view::Run<'a> {
     let record = Runs::existing(post.room()).ok().flatten().and_then(|runs| runs.record(run));
-    view::Run::of(post.room().path(), engine, run, record)
+    // If an agent cannot be looked at, nobody says that it works.
+    let at_work = at_work(post, engine).unwrap_or_default();
+    view::Run::of(post.room().path(), engine, &at_work, run, record)
 }
 
 pub(super) fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> Result<(), Fail> {
@@ -105,16 +104,17 @@ pub(super) fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> R
     let (runs, id, record) = meant(post, wanted)?;
     let engine = look_at(post, &runs, &id)?;
     if let Some(step) = step {
-        return result(context, &engine, step);
+        return result(context, post, &engine, step);
     }
     if context.output.json {
         context.output.json(&document(post, &engine, &id));
         return Ok(());
     }
     context.output.line(&format!("{id} {} started {}", summary(&engine), record.started));
+    let at_work = at_work(post, &engine)?;
     for (index, (step, state)) in engine.definition().steps.iter().zip(engine.steps()).enumerate() {
         let agent = state.items.first().map_or(step.agent.source.trim(), |item| item.agent.as_str());
-        let (number, how) = (format!("{}.", index + 1), shown(&engine, index));
+        let (number, how) = (format!("{}.", index + 1), shown_at(&engine, index, &at_work));
         let line = visible::line(&format!("{number} {} {agent} {how}", step.name));
         let cells = [(PLAIN, number), (BOLD, step.name.clone()), (PLAIN, agent.to_owned()), (PLAIN, how)];
         context.output.entry(&cells, &line);
@@ -139,7 +139,7 @@ fn open_items(state: &StepState) -> impl Iterator<Item = String> {
 }
 
 /// The result of one step.
-fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail> {
+fn result(context: &mut Context, post: &Post, engine: &Engine, step: &str) -> Result<(), Fail> {
     let Some(index) = engine.definition().step(step) else {
         let names: Vec<&str> = engine.definition().steps.iter().map(|step| step.name.as_str()).collect();
         let why = format!("there is no step `{}`", visible::clip(step, 60));
@@ -147,7 +147,7 @@ fn result(context: &mut Context, engine: &Engine, step: &str) -> Result<(), Fail
     };
     let texts: Vec<&str> =
         engine.steps()[index].items.iter().filter_map(|item| item.text.as_deref()).collect();
-    let status = engine.steps()[index].phase.as_str();
+    let status = step_status(engine, index, &at_work(post, engine)?);
     let document = view::StepResult { step, status, results: texts.clone() };
     context.output.list(&document, &texts, |output, text| output.text_of_others(text));
     if texts.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) }

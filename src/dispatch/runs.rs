@@ -185,6 +185,12 @@ impl Runs {
         Ok(names)
     }
 
+    /// Whether the supervisor of a run is alive.
+    pub fn is_alive(&self, id: &str) -> Result<bool> {
+        let Some(open) = self.dir.sub("open").if_any()? else { return Ok(false) };
+        Ok(open.stat(id).if_any()?.is_some() && open.try_left_lock(id)?.is_none())
+    }
+
     /// The ids of the runs that have not ended, or whose supervisor was killed.
     pub fn open_ids(&self) -> Result<Vec<String>> {
         self.names("open")

@@ -13,11 +13,9 @@ impl Doctor<'_> {
         self.kept(&folder, 0)?;
         for run in runs.open_ids()? {
             let path = folder.path().join("open").join(&run);
-            if !runs.is_kept(&run)? {
-                let what = "marks a run as in progress, but no stored state of it can be read";
+            if let Some(why) = runs.loss(self.room, &run)? {
+                let what = format!("marks a run as in progress, but {why}");
                 self.repair(Grade::Fault, "§14.1", path, what, || runs.set_open(&run, false));
-            } else if self.room.root().stat(&run).if_any()?.is_none() {
-                self.find(Grade::Fault, "§14.1", path, "marks a run as in progress, but its mailbox is gone");
             }
         }
         Ok(())
@@ -30,6 +28,10 @@ impl Doctor<'_> {
             match kind {
                 FileType::RegularFile if name.starts_with('.') => self.litter(folder, &name),
                 FileType::RegularFile => self.modes(folder, &name, &stat),
+                // The records of a run that was never begun.
+                FileType::Directory if name.starts_with('.') && folder.path().ends_with("runs") => {
+                    self.litter(folder, &name);
+                }
                 FileType::Directory => {
                     self.modes(folder, &name, &stat);
                     if depth < 4

@@ -82,11 +82,25 @@ pub fn render(
         }
     };
     out.push_str(&shown);
-    if !shown.ends_with('\n') {
+    close(&mut out, nonce);
+    out.push('\n');
+    out
+}
+
+/// A text of others inside another text, between the same fences, without a line break after it.
+pub fn enclosed(text: &str, nonce: &str) -> String {
+    let shown = visible::piped(text);
+    let changed = if shown == text { "" } else { ", with controls as text" };
+    let mut out = format!("[{nonce}: {} bytes{changed}]\n{shown}", shown.len());
+    close(&mut out, nonce);
+    out
+}
+
+fn close(out: &mut String, nonce: &str) {
+    if !out.ends_with('\n') {
         out.push('\n');
     }
-    let _ = writeln!(out, "[{nonce} end]");
-    out
+    let _ = write!(out, "[{nonce} end]");
 }
 
 fn head(facts: &ShownMessage<'_>) -> String {

@@ -133,6 +133,7 @@ documents! { Document, printed, Versioned:
     "workflow-list" workflow::WorkflowList<'_>,
     "workflow-run" workflow::Run<'_>,
     "workflow-step" workflow::StepResult<'_>,
+    "workflow-unreadable" workflow::UnreadableRun<'_>,
 }
 
 documents! { ToolResult, of_tools, Bare:

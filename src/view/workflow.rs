@@ -1,12 +1,14 @@
 //! Workflows and their runs.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Versioned;
-use crate::workflow::carrier::shown;
+use crate::name::MessageId;
+use crate::workflow::carrier::{shown_at, step_status};
 use crate::workflow::engine::{Engine, StepState};
 use crate::workflow::problem;
 use crate::workflow::runs::Record;
@@ -40,7 +42,7 @@ pub struct Step<'a> {
     pub step: &'a str,
     /// Its purpose.
     pub about: &'a str,
-    /// `waiting`, `running`, `done`, `failed` or `skipped`.
+    /// `waiting`, `asked`, `running` (an agent or a gate is at work), `done`, `failed`, `skipped` or `stopped`.
     pub status: &'static str,
     /// Its state in words.
     pub how: String,
@@ -51,7 +53,13 @@ pub struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn of(engine: &'a Engine, index: usize, state: &'a StepState, archive: &Path) -> Self {
+    fn of(
+        engine: &'a Engine,
+        index: usize,
+        state: &'a StepState,
+        at_work: &HashSet<MessageId>,
+        archive: &Path,
+    ) -> Self {
         let step = &engine.definition().steps[index];
         let items = state.items.iter().map(|item| {
             let done = item.outcome == Some(Ok(()));
@@ -68,8 +76,8 @@ impl<'a> Step<'a> {
         Self {
             step: &step.name,
             about: &step.about,
-            status: state.phase.as_str(),
-            how: shown(engine, index),
+            status: step_status(engine, index, at_work),
+            how: shown_at(engine, index, at_work),
             round: state.round + 1,
             items: items.collect(),
         }
@@ -106,10 +114,16 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// `root` is the directory of the room.
-    pub fn of(root: &Path, engine: &'a Engine, run: &'a str, record: Option<Record>) -> Self {
+    /// `root` is the directory of the room; `at_work`: the requests on which agents work now.
+    pub fn of(
+        root: &Path,
+        engine: &'a Engine,
+        at_work: &HashSet<MessageId>,
+        run: &'a str,
+        record: Option<Record>,
+    ) -> Self {
         let archive = root.join(run).join("archive");
-        let step = |(index, state)| Step::of(engine, index, state, &archive);
+        let step = |(index, state)| Step::of(engine, index, state, at_work, &archive);
         let file = |record: &Record| record.desk.join("shared").join("workflows").join(format!("{run}.md"));
         let state = record.as_ref().map(|record| file(record).display().to_string());
         let (started, by) = record.map(|record| (record.started, record.by)).unzip();
@@ -134,14 +148,27 @@ impl<'a> Run<'a> {
 #[serde(untagged)]
 pub enum ListedRun<'a> {
     Run(Run<'a>),
-    /// A run that cannot be read.
-    Unreadable {
-        /// Its id.
-        run: &'a str,
-        /// Always `unreadable`.
-        #[cfg_attr(test, schemars(extend("enum" = ["unreadable"])))]
-        status: &'static str,
-    },
+    Unreadable(UnreadableRun<'a>),
+}
+
+/// A run that cannot go on, because a part of it is gone or cannot be read; printed by `workflow list`, and by
+/// `workflow cancel` when it ends such a run.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct UnreadableRun<'a> {
+    /// Its id.
+    pub run: &'a str,
+    /// Always `unreadable`.
+    #[cfg_attr(test, schemars(extend("enum" = ["unreadable"])))]
+    pub status: &'static str,
+    /// What is wrong.
+    pub why: &'a str,
+}
+
+impl<'a> UnreadableRun<'a> {
+    pub fn of(run: &'a str, why: &'a str) -> Self {
+        Self { run, status: "unreadable", why }
+    }
 }
 
 /// A workflow that can be run from here.
@@ -175,7 +202,7 @@ pub struct WorkflowList<'a> {
 pub struct StepResult<'a> {
     /// The step.
     pub step: &'a str,
-    /// `waiting`, `running`, `done`, `failed` or `skipped`.
+    /// `waiting`, `asked`, `running` (an agent or a gate is at work), `done`, `failed`, `skipped` or `stopped`.
     pub status: &'static str,
     /// The received texts, one for each item that has one.
     pub results: Vec<&'a str>,

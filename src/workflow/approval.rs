@@ -44,7 +44,9 @@ impl Engine {
                 };
                 let subject = self.subject("approve? ", step, item);
                 let kind = AskKind::Approval { by: by.to_owned(), subject, body };
-                let timeout = self.definition.steps[step].timeout;
+                // A person may take any time.
+                let is_person = self.facts.persons.iter().any(|name| name == by);
+                let timeout = self.definition.steps[step].timeout.filter(|_| !is_person);
                 return Passed::Asks(Box::new(Ask { id, step, item, attempt, kind, timeout }));
             };
             if let Some(why) = &answer.failed {
@@ -78,18 +80,18 @@ impl Engine {
         again: bool,
     ) -> Result<String, String> {
         let asked = match ask {
-            Some(ask) => ask.render(&self.context(step, Some(item), &ask.uses))?,
+            Some(ask) => self.written(step, item, ask)?,
             None => format!(
                 "The step `{}` is done. May the run go on with its result?",
                 self.definition.steps[step].name
             ),
         };
         let unclear = if again { "Your answer was neither `approve` nor `reject`.\n\n" } else { "" };
-        let shown = self.referred(&self.label(step, item), text, self.facts.body_bytes / 2);
+        let shown = self.quoted(&self.label(step, item), text, self.facts.body_bytes / 2);
         let body = format!(
             "{unclear}{}\n\nAnswer this message with the line `approve`, or with `reject` and why.\n\n## Result\n\n{}\n",
             asked.trim_end(),
-            shown.trim_end()
+            shown
         );
         self.fits(&body)?;
         Ok(body)

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::repeat::Repeat;
 use crate::name::MessageId;
 use crate::post::Said;
 
@@ -22,9 +23,11 @@ pub struct Answer {
 /// A person's commands about the whole run, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
-    Cancel,
-    /// Repeat everything from this step on.
-    Retry(String),
+    /// End the run. With `let_finish`, agents at work go on to their end.
+    Cancel {
+        let_finish: bool,
+    },
+    Retry(Repeat),
 }
 
 /// A question of the run.

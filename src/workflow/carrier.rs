@@ -5,14 +5,15 @@
 //! otherwise it computes the run again. If it is killed at any point, the next carrier finds what it left, or does it
 //! again under the same id (format.md §14).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::engine::{Engine, Phase, Status};
+use super::engine::{Ask, AskKind, Engine, Phase, Status};
 use super::runs::{Runs, arrival_dirs};
 use super::turn::Turn;
 use crate::dispatch::background::{Background, Progress};
+use crate::name::MessageId;
 use crate::post::{Error, Post, Result};
 use crate::random;
 
@@ -91,7 +92,13 @@ impl Carrier {
                     }
                 }
                 Ok(None) => {}
-                Err(e) => look.faults.push((run, e.to_string())),
+                Err(e) => match close_lost(post, &runs, &run)? {
+                    Some(why) => look.news.push(lost(&run, why)),
+                    None => {
+                        let why = format!("{e}; `postroom workflow cancel {run}` ends it");
+                        look.faults.push((run, why));
+                    }
+                },
             }
         }
         Ok(look)
@@ -159,6 +166,27 @@ impl Carrier {
     }
 }
 
+/// Takes the mark from a run that can never go on, because a part of it is gone. Returns which; `None` if all is there.
+pub fn close_lost(post: &Post, runs: &Runs, run: &str) -> Result<Option<&'static str>> {
+    let Some(why) = runs.loss(post.room(), run)? else { return Ok(None) };
+    runs.set_open(run, false)?;
+    Ok(Some(why))
+}
+
+fn lost(run: &str, why: &str) -> Carried {
+    Carried {
+        run: run.to_owned(),
+        status: Status::Failed,
+        settled: 0,
+        total: 0,
+        moved: true,
+        changes: vec![],
+        remarks: vec![format!("{why}, so it was ended; `postroom prune {run}` removes the rest")],
+        due: None,
+        busy: false,
+    }
+}
+
 /// A carrier as the background work of a dispatcher.
 pub struct Carrying<'a> {
     pub carrier: Carrier,
@@ -190,8 +218,13 @@ pub fn look_at(post: &Post, runs: &Runs, run: &str) -> Result<Engine> {
     Ok(Turn::load(post, runs, run)?.engine)
 }
 
-/// The state of a step, in words for people.
+/// The state of a step, in words for people, without a look at the agents.
 pub fn shown(engine: &Engine, index: usize) -> String {
+    shown_at(engine, index, &HashSet::new())
+}
+
+/// The state of a step, in words for people; `at_work`: the requests on which agents work now.
+pub fn shown_at(engine: &Engine, index: usize, at_work: &HashSet<MessageId>) -> String {
     let (state, step) = (&engine.steps()[index], &engine.definition().steps[index]);
     let done = state.items.iter().filter(|item| item.outcome == Some(Ok(()))).count();
     let fans_out = step.foreach.is_some() && !state.values.is_empty();
@@ -204,25 +237,35 @@ pub fn shown(engine: &Engine, index: usize) -> String {
     if attempt > 0 {
         more.push(format!("attempt {}", attempt + 1));
     }
-    match &state.phase {
-        Phase::Failed(why, _) | Phase::Skipped(why) => more.push(crate::message::visible::clip(why, 200)),
-        Phase::Running if engine.status() == Status::InProgress => more.extend(waits_for(engine, index)),
-        Phase::Running | Phase::Waiting | Phase::Done => {}
+    if let Phase::Failed(why, _) | Phase::Skipped(why) = &state.phase {
+        more.push(crate::message::visible::clip(why, 200));
     }
-    let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
     let word = match (&state.phase, engine.status()) {
         // A finished run waits for nobody.
         (Phase::Waiting, Status::Completed) => "not needed",
         (Phase::Waiting, Status::Failed | Status::Cancelled) => "not begun",
-        (Phase::Running, Status::Failed | Status::Cancelled) => "stopped",
-        (phase, _) => phase.as_str(),
+        _ => step_status(engine, index, at_work),
     };
+    more.extend((word == "asked" || word == "running").then(|| waits_for(engine, index)).flatten());
+    let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
     format!("{word}{fan}{more}")
 }
 
-/// What a running step waits for, if that is not an agent.
+/// The state of a step as one word. A step runs only while an agent or a gate is at work for it.
+pub fn step_status(engine: &Engine, index: usize, at_work: &HashSet<MessageId>) -> &'static str {
+    let state = &engine.steps()[index];
+    let mut open = engine.open().values().filter(|ask| ask.step == index);
+    let works = |ask: &Ask| matches!(ask.kind, AskKind::Command { .. }) || at_work.contains(&ask.id);
+    match (&state.phase, engine.status()) {
+        (Phase::Running, Status::Failed | Status::Cancelled) => "stopped",
+        (Phase::Running, _) if open.any(works) => "running",
+        (Phase::Running, _) => "asked",
+        (phase, _) => phase.as_str(),
+    }
+}
+
+/// What a step waits for, if that is not an agent.
 fn waits_for(engine: &Engine, index: usize) -> Option<String> {
-    use super::engine::AskKind;
     engine.open().values().filter(|ask| ask.step == index).find_map(|ask| match &ask.kind {
         AskKind::Approval { by, .. } => Some(format!("waits for approval by {by}")),
         AskKind::Command { .. } => Some("its gate runs".to_owned()),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::check::knows;
 use super::engine::{Engine, Phase, StepState};
-use super::template::Uses;
+use super::template::{Quoting, Template, Uses};
 use crate::name::MessageId;
 
 impl Engine {
@@ -40,6 +40,27 @@ impl Engine {
             context["index"] = json!(item + 1);
         }
         context
+    }
+
+    /// The text of a template for an agent or a person. What came from agents is fenced.
+    pub(super) fn written(
+        &mut self,
+        step: usize,
+        item: usize,
+        template: &Template,
+    ) -> Result<String, String> {
+        let context = self.context(step, Some(item), &template.uses);
+        let quoting = Quoting::of(&self.facts.run, &context, |text| self.references.contains(text));
+        template.render_quoted(&context, quoting)
+    }
+
+    /// A result or a reason, fenced, or the reference to it.
+    pub(super) fn quoted(&mut self, label: &str, text: &str, limit: usize) -> String {
+        let shown = self.referred(label, text.trim_end(), limit);
+        match self.references.contains(&shown) {
+            true => shown,
+            false => Quoting::new(&self.facts.run).fenced(&shown),
+        }
     }
 
     /// A step as a template sees it.
@@ -85,6 +106,9 @@ impl Engine {
         let file = format!("{label}-{}.md", id.short().unwrap_or_default());
         let path = self.facts.results.join(&file);
         self.kept.insert(file, text.to_owned());
-        format!("[{} bytes, too long for this message: read the file {}]", text.len(), path.display())
+        let reference =
+            format!("[{} bytes, too long for this message: read the file {}]", text.len(), path.display());
+        self.references.insert(reference.clone());
+        reference
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use super::problem::Position;
 use super::template::{Expression, Template};
+use super::verdict::Verdict;
 
 /// How many steps a workflow may have, and how many items a step.
 pub const STEPS: usize = 2000;
@@ -116,6 +117,8 @@ pub enum Join {
 pub enum Gate {
     /// The result contains this text.
     Contains(String),
+    /// The result ends with a verdict that accepts.
+    Verdict(Verdict),
     /// This command reads the result on standard input and exits with 0.
     Command { command: Vec<String>, timeout: Duration },
     /// The result is JSON that matches this schema.
@@ -128,6 +131,7 @@ impl Gate {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Contains(_) => "contains",
+            Self::Verdict(_) => "verdict",
             Self::Command { .. } => "command",
             Self::Schema(_) => "schema",
             Self::Approval { .. } => "approval",

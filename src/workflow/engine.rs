@@ -39,7 +39,9 @@ pub struct Engine {
     controls: BTreeMap<u32, Control>,
     /// Asks that were sent before, as far as known. A run that has to stop lets them end and begins nothing else.
     asked: HashSet<MessageId>,
+    /// How often a person repeated each step, and single items of it in a round.
     epochs: Vec<u32>,
+    renewed: HashMap<(usize, usize, u32), u32>,
     pub(super) steps: Vec<StepState>,
     followers: Vec<Vec<usize>>,
     work: VecDeque<Work>,
@@ -49,6 +51,8 @@ pub struct Engine {
     pub(super) fresh: Vec<MessageId>,
     /// Results that prompts refer to by path: file name and text.
     pub(super) kept: BTreeMap<String, String>,
+    /// The sentences that name such a path.
+    pub(super) references: HashSet<String>,
     /// Decisions about results, for people.
     pub(super) decisions: Vec<String>,
     running: BTreeSet<usize>,
@@ -73,21 +77,29 @@ impl Engine {
         asked: HashSet<MessageId>,
     ) -> Self {
         let count = definition.steps.len();
-        let mut epochs = vec![0; count];
+        let (mut epochs, mut renewed) = (vec![0; count], HashMap::new());
         for control in controls.values() {
-            let Control::Retry(name) = control else { continue };
-            let Some(from) = definition.step(name) else { continue };
-            let after = definition.after(from);
-            epochs.iter_mut().zip(after).filter(|(_, covered)| *covered).for_each(|(epoch, _)| *epoch += 1);
+            let Control::Retry(repeat) = control else { continue };
+            for step in repeat.steps.iter().filter_map(|name| definition.step(name)) {
+                epochs[step] += 1;
+            }
+            for part in &repeat.parts {
+                let Some(step) = definition.step(&part.step) else { continue };
+                for item in &part.items {
+                    *renewed.entry((step, *item, part.round)).or_default() += 1;
+                }
+            }
         }
         let mut engine = Self {
             steps: vec![StepState::default(); count],
             followers: definition.followers(),
             epochs,
+            renewed,
             work: VecDeque::new(),
             open: HashMap::new(),
             fresh: vec![],
             kept: BTreeMap::new(),
+            references: HashSet::new(),
             decisions: vec![],
             running: BTreeSet::new(),
             touched: (0..count).collect(),
@@ -157,7 +169,7 @@ impl Engine {
 
     pub fn status(&self) -> Status {
         match (self.controls.values().next_back(), self.running.is_empty(), self.stopping) {
-            (Some(Control::Cancel), ..) => Status::Cancelled,
+            (Some(Control::Cancel { .. }), ..) => Status::Cancelled,
             (_, false, _) => Status::InProgress,
             (_, true, true) => Status::Failed,
             (_, true, false) => Status::Completed,
@@ -201,8 +213,9 @@ impl Engine {
         kind: &str,
         number: usize,
     ) -> MessageId {
-        let (name, epoch) = (&self.definition.steps[step].name, self.epochs[step]);
-        let round = self.steps[step].round;
+        let (name, round) = (&self.definition.steps[step].name, self.steps[step].round);
+        let renewed = self.renewed.get(&(step, item, round)).copied().unwrap_or(0);
+        let epoch = self.epochs[step] + renewed;
         let run = &self.facts.run;
         let what = format!("workflow {run} {epoch} {name} {item} {round} {attempt} {kind} {number}");
         MessageId::derived(what.as_bytes())
@@ -259,7 +272,9 @@ impl Engine {
     fn may_begin(&self, step: usize) -> bool {
         let begun = || {
             let first = self.id_of(step, 0, 0, "work", 0);
-            self.answers.contains_key(&first) || self.asked.contains(&first)
+            // Items are repeated only of a step that had begun.
+            let repeated = || self.renewed.keys().any(|(renewed, ..)| *renewed == step);
+            self.answers.contains_key(&first) || self.asked.contains(&first) || repeated()
         };
         !self.stopping || begun()
     }

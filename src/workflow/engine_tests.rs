@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::workflow::reading::parse;
+use crate::workflow::repeat::Repeat;
 use serde_json::json;
 
 fn engine(text: &str) -> Engine {
@@ -31,6 +32,15 @@ fn asks(engine: &Engine) -> Vec<String> {
     all
 }
 
+/// The open asks on one line each, without the fences of results.
+fn bare(engine: &Engine) -> Vec<String> {
+    let fences = regex::Regex::new(r"\[[0-9a-f]{8}(: \d+ bytes| end)\]").unwrap();
+    let words = |ask: &String| {
+        fences.replace_all(ask, "").split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    asks(engine).iter().map(words).collect()
+}
+
 fn say(engine: &mut Engine, step: &str, item: usize, answer: Result<&str, &str>) {
     let index = engine.definition().step(step).unwrap();
     let id = engine.open().values().find(|ask| ask.step == index && ask.item == item).unwrap().id.clone();
@@ -39,6 +49,16 @@ fn say(engine: &mut Engine, step: &str, item: usize, answer: Result<&str, &str>)
         Err(why) => (String::new(), Some(why.to_owned())),
     };
     assert!(engine.accept(&id, Answer { body, failed, from: "x".into(), file: "f".into(), said: None }));
+}
+
+/// A person repeats a run from a step on, or what failed in it.
+fn retry(engine: &mut Engine, from: Option<&str>, all: bool) {
+    let repeat = match from.map(|name| engine.definition().step(name).unwrap()) {
+        Some(step) => Repeat::from_step(engine, step, all),
+        None => Repeat::failed(engine),
+    };
+    let number = engine.controls().keys().next_back().map_or(1, |last| last + 1);
+    engine.add_control(number, Control::Retry(repeat));
 }
 
 /// Computes the run again from its answers alone.
@@ -51,13 +71,13 @@ fn again(engine: &Engine) -> Engine {
 #[test]
 fn steps_run_as_soon_as_their_needs_are_met() {
     let mut run = engine(
-        "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: x, prompt: B}\n  c: {agent: y, needs: [a, b], prompt: '{{ steps.a.result }}{{ steps.b.result }}'}\n",
+        "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: x, prompt: B}\n  c: {agent: y, needs: [a, b], prompt: '{{ steps.a.result }} {{ steps.b.result }}'}\n",
     );
     assert_eq!(asks(&run), ["a/0 x: A", "b/0 x: B"]);
     say(&mut run, "b", 0, Ok("2\n"));
     assert_eq!(asks(&run), ["a/0 x: A"]);
     say(&mut run, "a", 0, Ok("1\n"));
-    assert_eq!((asks(&run), run.status()), (vec!["c/0 y: 12".to_owned()], Status::InProgress));
+    assert_eq!((bare(&run), run.status()), (vec!["c/0 y: 1 2".to_owned()], Status::InProgress));
     say(&mut run, "c", 0, Ok("3"));
     assert_eq!((asks(&run).len(), run.status()), (0, Status::Completed));
 }
@@ -115,9 +135,9 @@ fn a_failure_is_mended_round_by_round_and_then_final() {
     assert_eq!(asks(&run), ["a/0 x: A"], "a failure handler is not begun by itself");
     say(&mut run, "a", 0, Ok("one"));
     say(&mut run, "b", 0, Ok("no"));
-    assert_eq!(asks(&run), ["fix/0 x: mend no"]);
+    assert_eq!(bare(&run), ["fix/0 x: mend no"]);
     say(&mut run, "fix", 0, Ok("mended"));
-    assert_eq!(asks(&run), ["b/0 y: 2: mended"]);
+    assert_eq!(bare(&run), ["b/0 y: 2: mended"]);
     assert_eq!(asks(&again(&run)), asks(&run));
     let mut good = again(&run);
     say(&mut good, "b", 0, Ok("ok"));
@@ -210,7 +230,7 @@ fn what_mends_begun_again_begins_again_what_it_mends() {
         say(&mut run, step, 0, Ok(said));
     }
     assert_eq!(run.status(), Status::Completed);
-    run.add_control(1, Control::Retry("fix".into()));
+    retry(&mut run, Some("fix"), false);
     assert_eq!(asks(&run), ["b/0 y: B"], "an answer from before the handler does not count after it");
 }
 
@@ -223,15 +243,115 @@ fn a_person_cancels_and_begins_again_from_a_step() {
         say(&mut run, step, 0, Ok(step));
     }
     let before = again(&run);
-    run.add_control(1, Control::Retry("b".into()));
+    retry(&mut run, Some("b"), false);
     assert_eq!((asks(&run), run.status()), (vec!["b/0 x: B".to_owned()], Status::InProgress));
-    run.add_control(2, Control::Cancel);
+    run.add_control(2, Control::Cancel { let_finish: false });
     assert_eq!(run.status(), Status::Cancelled);
-    run.add_control(3, Control::Retry("a".into()));
+    retry(&mut run, Some("a"), false);
     assert_eq!(asks(&run), ["a/0 x: A"]);
     say(&mut run, "a", 0, Ok("a"));
     say(&mut run, "b", 0, Ok("b"));
     assert_eq!((run.status(), before.status()), (Status::Completed, Status::Completed));
+}
+
+#[test]
+fn a_retry_repeats_the_items_that_failed_and_keeps_the_others() {
+    let text = "steps:\n  a: {agent: x, foreach: '[1, 2, 3, 4]', prompt: 'A{{ item }}'}\n  b: {agent: y, needs: a, prompt: '{{ steps.a.results | length }}'}\n";
+    for from in [None, Some("a")] {
+        let mut run = engine(text);
+        for item in 0..4 {
+            say(&mut run, "a", item, if item % 2 == 0 { Ok("fine") } else { Err("no") });
+        }
+        assert_eq!(run.status(), Status::Failed);
+        let mut all = again(&run);
+        retry(&mut run, from, false);
+        assert_eq!(
+            (asks(&run), run.status()),
+            (vec!["a/1 x: A2".into(), "a/3 x: A4".into()], Status::InProgress)
+        );
+        assert_eq!(asks(&again(&run)), asks(&run));
+        say(&mut run, "a", 1, Err("still no"));
+        say(&mut run, "a", 3, Ok("fine"));
+        assert_eq!(run.status(), Status::Failed);
+        retry(&mut run, from, false);
+        assert_eq!(asks(&run), ["a/1 x: A2"]);
+        say(&mut run, "a", 1, Ok("fine"));
+        assert_eq!(asks(&run), ["b/0 y: 4"]);
+        retry(&mut all, Some("a"), true);
+        assert_eq!(asks(&all).len(), 4);
+    }
+}
+
+#[test]
+fn a_retry_goes_on_where_the_rounds_ended() {
+    let text = "steps:\n  a: {agent: y, prompt: 'A{{ round }}', gate: {contains: ok}, on_failure: {step: fix, rounds: 1}}\n  fix: {agent: x, prompt: mend}\n";
+    let mut run = engine(text);
+    for (step, said) in [("a", Ok("bad")), ("fix", Err("broken"))] {
+        say(&mut run, step, 0, said);
+    }
+    assert_eq!(run.status(), Status::Failed);
+    retry(&mut run, None, false);
+    assert_eq!(asks(&run), ["fix/0 x: mend"], "the handler failed, not what it handles");
+    say(&mut run, "fix", 0, Ok("mended"));
+    say(&mut run, "a", 0, Ok("bad"));
+    assert_eq!(run.status(), Status::Failed);
+    retry(&mut run, None, false);
+    assert_eq!(asks(&run), ["a/0 y: A2"]);
+    retry(&mut run, Some("a"), false);
+    assert_eq!(asks(&run), ["a/0 y: A1"], "from the step on, its rounds begin again");
+}
+
+#[test]
+fn a_retry_repeats_what_a_join_lacks_and_what_was_made_of_it() {
+    let text = "steps:\n  a: {agent: x, foreach: '[1, 2]', prompt: 'A{{ item }}', on_failure: continue}\n  b: {agent: y, needs: a, prompt: B}\n  c: {agent: z, needs: a, join: 2, prompt: C}\n";
+    let mut run = engine(text);
+    for (step, item, said) in [("a", 0, Ok("1")), ("a", 1, Err("no")), ("b", 0, Ok("made"))] {
+        say(&mut run, step, item, said);
+    }
+    assert_eq!(run.status(), Status::Failed);
+    retry(&mut run, None, false);
+    assert_eq!(asks(&run), ["a/1 x: A2"]);
+    say(&mut run, "a", 1, Ok("2"));
+    assert_eq!(asks(&run), ["b/0 y: B", "c/0 z: C"]);
+}
+
+#[test]
+fn a_cancelled_run_asks_again_for_what_was_under_way() {
+    let mut run = engine("steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, prompt: B}\n");
+    say(&mut run, "a", 0, Ok("done"));
+    let before: Vec<MessageId> = run.open().keys().cloned().collect();
+    run.add_control(1, Control::Cancel { let_finish: false });
+    retry(&mut run, None, false);
+    assert_eq!(asks(&run), ["b/0 y: B"]);
+    assert!(
+        !before.iter().any(|id| run.open().contains_key(id)),
+        "the request that was withdrawn has another id"
+    );
+}
+
+#[test]
+fn an_unclear_verdict_is_asked_again_and_a_rejection_is_not() {
+    let text = "steps:\n  a: {agent: y, prompt: A, retry: 1, gate: {verdict: {accept: [GO, SHIP], reject: STOP}}, on_failure: {step: fix, rounds: 1}}\n  fix: {agent: x, prompt: mend}\n";
+    let mut run = engine(text);
+    assert!(
+        asks(&run)[0]
+            .ends_with("End with a line that is `VERDICT: GO` or `VERDICT: SHIP` or `VERDICT: STOP`.")
+    );
+    for unclear in ["I cannot say VERDICT: GO. VERDICT: STOP", "VERDICT: GO\nVERDICT: STOP"] {
+        say(&mut run, "a", 0, Ok(unclear));
+        let asked = asks(&run);
+        assert!(asked[0].starts_with("a/0 y:") && asked[0].contains("Why the last attempt"), "{asked:?}");
+    }
+    let mut never = again(&run);
+    say(&mut run, "a", 0, Err("it exited with 1"));
+    assert!(asks(&run)[0].starts_with("a/0 y:"), "what was unclear leaves the retry: {:?}", asks(&run));
+    say(&mut run, "a", 0, Ok("no\nVERDICT: STOP"));
+    assert_eq!(asks(&run), ["fix/0 x: mend"]);
+    say(&mut run, "fix", 0, Ok("mended"));
+    say(&mut run, "a", 0, Ok("VERDICT: SHIP"));
+    assert_eq!(run.status(), Status::Completed);
+    say(&mut never, "a", 0, Ok("hm"));
+    assert_eq!(asks(&never), ["fix/0 x: mend"], "it is not asked for ever");
 }
 
 #[test]

@@ -15,6 +15,7 @@ fn remarks(definition: &Definition, step: &Step) -> Vec<String> {
     }
     words.extend(step.gates.iter().map(|gate| match gate {
         Gate::Contains(text) => format!("gate: contains {text:?}"),
+        Gate::Verdict(verdict) => format!("gate: verdict {}", verdict.accept.join(" or ")),
         Gate::Command { command, .. } => format!("gate: {}", command.join(" ")),
         Gate::Schema(_) => "gate: schema".to_owned(),
         Gate::Approval { by, .. } => format!("gate: approval by {by}"),

@@ -8,13 +8,21 @@ use serde_json::Value as Json;
 use super::definition::{Gate, Output};
 use super::engine::{Ask, AskKind, Engine};
 use super::schema;
+use super::verdict::Ruling;
 use crate::message::envelope::subject_with;
 use crate::message::visible;
+
+/// How often an agent is asked again whose verdict is unclear.
+const UNCLEAR: u32 = 2;
 
 /// The outcome of a gate.
 pub(super) enum Passed {
     Yes,
     No(String),
+    /// The agent decided against what it looked at. To ask it again would not change that.
+    Rejected(String),
+    /// The agent decided nothing, and is asked again.
+    Unclear(String),
     /// An ask has to be answered first.
     Asks(Box<Ask>),
 }
@@ -42,25 +50,31 @@ impl Engine {
                     Err(why) => Some(Err(why)),
                 };
             };
-            let refused = match answer.failed {
-                Some(why) => why,
+            let passed = match answer.failed {
+                Some(why) => Passed::No(why),
                 None => {
                     let state = &mut self.steps[step].items[item];
                     (state.text, state.file) = (Some(answer.body.clone()), answer.file);
-                    match self.gates(step, item, &answer.body) {
-                        Passed::Yes => return Some(Ok(())),
-                        Passed::No(why) => why,
-                        Passed::Asks(ask) => {
-                            self.ask(*ask);
-                            return None;
-                        }
-                    }
+                    self.gates(step, item, &answer.body)
                 }
             };
-            if attempt >= defined.retry {
+            let state = &mut self.steps[step].items[item];
+            let (refused, again) = match passed {
+                Passed::Yes => return Some(Ok(())),
+                Passed::No(why) => (why, attempt < defined.retry + state.unclear),
+                Passed::Rejected(why) => (why, false),
+                Passed::Unclear(why) => {
+                    state.unclear += 1;
+                    (why, state.unclear <= UNCLEAR)
+                }
+                Passed::Asks(ask) => {
+                    self.ask(*ask);
+                    return None;
+                }
+            };
+            if !again {
                 return Some(Err(refused));
             }
-            let state = &mut self.steps[step].items[item];
             (state.attempt, state.failure) = (attempt + 1, Some(refused));
         }
     }
@@ -74,16 +88,16 @@ impl Engine {
     fn work_for(&mut self, step: usize, item: usize) -> Result<AskKind, String> {
         let definition = Arc::clone(&self.definition);
         let defined = &definition.steps[step];
-        let mut body = defined.prompt.render(&self.context(step, Some(item), &defined.prompt.uses))?;
+        let mut body = self.written(step, item, &defined.prompt)?;
         if !body.ends_with('\n') {
             body.push('\n');
         }
         let failure = self.steps[step].items[item].failure.clone();
         // The next attempt has to know why the last one failed, unless the template already includes the failure.
         if let Some(why) = failure.filter(|_| !defined.prompt.uses.others.contains("failure")) {
-            let why =
-                self.referred(&format!("{}-failure", self.label(step, item)), &why, definition.result_bytes);
-            body.push_str(&format!("\n## Why the last attempt was not accepted\n\n{}\n", why.trim_end()));
+            let label = format!("{}-failure", self.label(step, item));
+            let why = self.quoted(&label, &why, definition.result_bytes);
+            body.push_str(&format!("\n## Why the last attempt was not accepted\n\n{why}\n"));
         }
         if defined.output == Output::Json {
             body.push_str("\n## Expected Output\n\nJSON and nothing else");
@@ -93,6 +107,11 @@ impl Engine {
                 }
             }
             body.push('\n');
+        }
+        for gate in &defined.gates {
+            if let Gate::Verdict(verdict) = gate {
+                body.push_str(&format!("\n## Verdict\n\nEnd with a line that is {}.\n", verdict.lines()));
+            }
         }
         self.fits(&body)?;
         if body.trim().is_empty() {
@@ -140,6 +159,13 @@ impl Engine {
             let passed = match gate {
                 Gate::Contains(wanted) if text.contains(wanted.as_str()) => Passed::Yes,
                 Gate::Contains(wanted) => Passed::No(refusal(wanted, text)),
+                Gate::Verdict(verdict) => match verdict.ruling(text) {
+                    Ruling::Accept => Passed::Yes,
+                    Ruling::Reject(word) => {
+                        Passed::Rejected(format!("its verdict is {word}:\n\n{}", text.trim()))
+                    }
+                    Ruling::Unclear(why) => Passed::Unclear(format!("{why}:\n\n{}", text.trim())),
+                },
                 Gate::Schema(schema) => {
                     self.fits_schema(step, item, schema).map_or_else(Passed::No, |()| Passed::Yes)
                 }

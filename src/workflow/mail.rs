@@ -5,14 +5,15 @@
 //! `control`.
 
 use super::engine::{Answer, Control};
+use super::repeat::Repeat;
 use crate::message::{Envelope, Message};
 use crate::name::MessageId;
 use crate::post::{BOUNCE, Letter};
 
-/// The fields of a control message: the command, its number, and its step.
+/// The fields of a control message: the command, and its number. The body of a `retry` says what is repeated.
 const CONTROL: &str = "control";
 const NUMBER: &str = "number";
-const STEP: &str = "from_step";
+const LET_FINISH: &str = "let_finish";
 
 /// What a message means to a run.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,9 +29,12 @@ pub(super) fn arrived(message: Message, file: &str, run: &str) -> Arrived {
     // Only the run itself and its carriers write in its name.
     if let Some(control) = envelope.extra(CONTROL).filter(|_| envelope.from.as_str() == run) {
         let number = envelope.extra(NUMBER).and_then(|number| number.parse().ok());
-        return match (control, number, envelope.extra(STEP)) {
-            ("cancel", Some(number), _) => Arrived::Control(number, Control::Cancel),
-            ("retry", Some(number), Some(step)) => Arrived::Control(number, Control::Retry(step.to_owned())),
+        return match (control, number, Repeat::parse(&body)) {
+            ("cancel", Some(number), _) => {
+                let let_finish = envelope.extra(LET_FINISH) == Some("1");
+                Arrived::Control(number, Control::Cancel { let_finish })
+            }
+            ("retry", Some(number), Some(repeat)) => Arrived::Control(number, Control::Retry(repeat)),
             _ => Arrived::Other,
         };
     }
@@ -69,17 +73,16 @@ pub(super) fn note(subject: &str, asked: &MessageId, body: &str, failed: bool) -
 
 /// A command about the whole run.
 pub(super) fn control(number: u32, control: &Control, why: &str) -> Letter {
-    let mut extra = vec![(NUMBER.to_owned(), number.to_string())];
-    let word = match control {
-        Control::Cancel => "cancel",
-        Control::Retry(step) => {
-            extra.push((STEP.to_owned(), step.clone()));
-            "retry"
-        }
+    let (word, what) = match control {
+        Control::Cancel { .. } => ("cancel", String::new()),
+        Control::Retry(repeat) => ("retry", repeat.text()),
     };
-    extra.insert(0, (CONTROL.to_owned(), word.to_owned()));
+    let mut extra = vec![(CONTROL.to_owned(), word.to_owned()), (NUMBER.to_owned(), number.to_string())];
+    if matches!(control, Control::Cancel { let_finish: true }) {
+        extra.push((LET_FINISH.to_owned(), "1".to_owned()));
+    }
     let subject = Some(format!("{word} this run"));
-    let body = format!("{why}\n");
+    let body = format!("{why}\n{what}");
     Letter { subject, body, extra, allow_secrets: true, allow_empty: true, ..Letter::default() }
 }
 
@@ -111,10 +114,14 @@ mod tests {
 
     #[test]
     fn a_control_counts_only_in_the_name_of_the_run() {
-        let letter = control(3, &Control::Retry("review".into()), "because");
-        let own = arrived(message("run-1", letter.extra.clone(), None, ""), "f", "run-1");
-        assert_eq!(own, Arrived::Control(3, Control::Retry("review".into())));
-        assert_eq!(arrived(message("mallory", letter.extra, None, ""), "f", "run-1"), Arrived::Other);
+        let retry = Control::Retry(Repeat { steps: vec!["review".into()], parts: vec![] });
+        let cancel = |let_finish| Control::Cancel { let_finish };
+        for word in [retry, cancel(true), cancel(false)] {
+            let letter = control(3, &word, "because");
+            let from = |from| arrived(message(from, letter.extra.clone(), None, &letter.body), "f", "run-1");
+            assert_eq!(from("run-1"), Arrived::Control(3, word.clone()));
+            assert_eq!(from("mallory"), Arrived::Other);
+        }
     }
 
     #[test]

@@ -31,15 +31,22 @@ impl RunsToPrune for Workflows {
     fn over(&self, post: &Post, run: &str) -> Result<(Timestamp, usize)> {
         let not_over = |why: String| Error::NotOver { run: run.to_owned(), why };
         let runs = Runs::existing(post.room())?.ok_or_else(|| not_over("it is gone".to_owned()))?;
-        let record = runs.record(run).ok_or_else(|| not_over("its records cannot be read".to_owned()))?;
-        let began = Timestamp::parse(&record.started).unwrap_or(post.room().clock().now());
-        if runs.is_open(run) {
-            return Err(not_over("it is in progress".to_owned()));
-        }
-        // Else a prune was interrupted here.
+        let began = runs.record(run).and_then(|record| Timestamp::parse(&record.started));
+        let began = began.unwrap_or(post.room().clock().now());
+        // A part of it is gone, or a prune was interrupted here: nobody can carry it on.
+        let is_lost = runs.loss(post.room(), run)?.is_some();
         let Some(mailbox) = post.room().root().sub_if_any(run)? else { return Ok((began, 0)) };
-        if look_at(post, &runs, run)?.status() == Status::InProgress {
-            return Err(not_over("it is in progress".to_owned()));
+        if !is_lost {
+            let in_progress = || not_over("it is in progress".to_owned());
+            if runs.is_open(run) {
+                return Err(in_progress());
+            }
+            match look_at(post, &runs, run) {
+                Ok(engine) if engine.status() == Status::InProgress => return Err(in_progress()),
+                // What cannot be read is moved to the trash as it is.
+                Ok(_) | Err(Error::Unreadable { .. }) => {}
+                Err(e) => return Err(e),
+            }
         }
         let ended =
             mailbox.stat(Folder::Archive.as_str()).map(|stat| Timestamp::from_parts(stat.st_mtime, 0));
@@ -59,7 +66,7 @@ impl RunsToPrune for Workflows {
         mailbox: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
-        let _lock = runs.lock(run)?;
+        let _lock = runs.lock_if_any(run)?;
         // It may have been started again since it was checked.
         self.over(post, run)?;
         if let Some(record) = runs.record(run) {
@@ -67,7 +74,8 @@ impl RunsToPrune for Workflows {
             let _ = Desk::new(&record.desk).forget(run);
         }
         mailbox()?;
-        Ok(runs.throw_away(run, bag)?)
+        runs.throw_away(run, bag)?;
+        Ok(runs.set_open(run, false)?)
     }
 
     fn bring_back(&self, post: &Post, bag: &Bag) -> Result<()> {

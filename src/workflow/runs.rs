@@ -8,6 +8,7 @@
 //!                             /lock            flocked while a carrier works on the run
 //!                             /turn            the last carrier; if it is this process, its memory is current
 //!                             /sent.jsonl      sent messages with times
+//!                             /begun.jsonl     requests whose work was seen to begin, with times
 //!                             /by_agents.jsonl next steps that agents sent themselves
 //!                             /gates/<id>      flocked by the process of a gate while it lives
 //! ```
@@ -35,6 +36,7 @@ const RUNS: &str = "runs";
 const RECORD: &str = "run.json";
 const DEFINITION: &str = "definition.yaml";
 const SENT: &str = "sent.jsonl";
+const BEGUN: &str = "begun.jsonl";
 const BY_AGENTS: &str = "by_agents.jsonl";
 const LIMIT: u64 = 64 * 1024 * 1024;
 
@@ -57,9 +59,9 @@ pub struct Record {
     pub hops: Option<u32>,
 }
 
-/// One line of `sent.jsonl`.
+/// One line of `sent.jsonl` and `begun.jsonl`.
 #[derive(Debug, Serialize, Deserialize)]
-struct Sent {
+struct Dated {
     id: String,
     at: String,
 }
@@ -111,11 +113,24 @@ impl Runs {
         Ok(self.dir.create_dir_synced(OPEN)?.path().to_owned())
     }
 
-    /// Records a run that is about to begin. Durable on return.
+    /// Records a run that is about to begin: it appears with both files or not at all. Durable on return.
     pub fn keep(&self, record: &Record, definition: &str) -> Result<()> {
-        let dir = self.dir.create_dir_synced(RUNS)?.create_dir_synced(&record.id)?;
+        let runs = self.dir.create_dir_synced(RUNS)?;
+        let staged = format!(".{}", record.id);
+        let dir = runs.make_new(&staged)?;
         dir.replace_synced(DEFINITION, definition.as_bytes())?;
-        dir.replace_synced(RECORD, &serde_json::to_vec_pretty(record).unwrap_or_default())
+        dir.replace_synced(RECORD, &serde_json::to_vec_pretty(record).unwrap_or_default())?;
+        runs.rename_dir(&staged, &runs, &record.id)?;
+        runs.sync()
+    }
+
+    /// Why a run can never go on: somebody removed a part of it, or it was interrupted before it began. `None` if all
+    /// of it is there.
+    pub fn loss(&self, room: &Room, run: &str) -> Result<Option<&'static str>> {
+        if !self.is_kept(run)? {
+            return Ok(Some("its records are gone"));
+        }
+        Ok(room.root().sub_if_any(run)?.is_none().then_some("its mailbox is gone"))
     }
 
     /// Marks a run as in progress or not. Durable on return.
@@ -137,9 +152,12 @@ impl Runs {
         self.names(OPEN)
     }
 
-    /// All runs, oldest first.
+    /// All runs, oldest first, also those of which only the mark is left.
     pub fn ids(&self) -> Result<Vec<String>> {
-        let names = self.names(RUNS)?;
+        let mut names = self.names(RUNS)?;
+        names.extend(self.names(OPEN)?);
+        names.sort();
+        names.dedup();
         let mut dated: Vec<_> =
             names.into_iter().map(|name| (self.record(&name).map(|r| r.started), name)).collect();
         dated.sort();
@@ -207,6 +225,12 @@ impl Runs {
         self.dir_of(run)?.lock("lock")
     }
 
+    /// Waits for the lock of a run, if there is anything left that could be locked.
+    pub fn lock_if_any(&self, run: &str) -> Result<Option<Lock>> {
+        let dir = self.dir_of(run).if_any()?;
+        dir.map(|dir| dir.lock("lock")).transpose()
+    }
+
     /// Whether `mark` was the last carrier's mark, and sets it. The caller holds the lock.
     pub fn was_my_turn(&self, run: &str, mark: &str) -> Result<bool> {
         let dir = self.dir_of(run)?;
@@ -217,20 +241,39 @@ impl Runs {
         Ok(false)
     }
 
-    /// Notes that a message was sent. If the note is lost, the message is searched for again and its timeout restarts.
+    /// Notes that a message was sent. If the note is lost, the message is searched for again.
     pub fn note_sent(&self, run: &str, id: &MessageId, at: Timestamp) -> Result<()> {
-        let line = Sent { id: id.to_string(), at: at.precise() };
-        let mut line = serde_json::to_vec(&line).unwrap_or_default();
-        line.push(b'\n');
-        self.dir_of(run)?.append(SENT, &line)
+        self.note(run, SENT, id, at)
     }
 
     /// The sent messages with their times.
     pub fn sent(&self, run: &str) -> Result<HashMap<MessageId, Timestamp>> {
-        let bytes = self.dir_of(run)?.read(SENT, LIMIT)?.unwrap_or_default();
+        self.noted(run, SENT)
+    }
+
+    /// Notes that the work on a request has begun. If the note is lost, its timeout restarts.
+    pub fn note_begun(&self, run: &str, id: &MessageId, at: Timestamp) -> Result<()> {
+        self.note(run, BEGUN, id, at)
+    }
+
+    /// The requests whose work was seen to begin, with times.
+    pub fn begun(&self, run: &str) -> Result<HashMap<MessageId, Timestamp>> {
+        self.noted(run, BEGUN)
+    }
+
+    fn note(&self, run: &str, file: &str, id: &MessageId, at: Timestamp) -> Result<()> {
+        let line = Dated { id: id.to_string(), at: at.precise() };
+        let mut line = serde_json::to_vec(&line).unwrap_or_default();
+        line.push(b'\n');
+        self.dir_of(run)?.append(file, &line)
+    }
+
+    /// The last time of each message.
+    fn noted(&self, run: &str, file: &str) -> Result<HashMap<MessageId, Timestamp>> {
+        let bytes = self.dir_of(run)?.read(file, LIMIT)?.unwrap_or_default();
         let line = |line: &[u8]| {
-            let sent: Sent = serde_json::from_slice(line).ok()?;
-            Some((MessageId::parse_lenient(&sent.id).ok()?, Timestamp::parse(&sent.at)?))
+            let noted: Dated = serde_json::from_slice(line).ok()?;
+            Some((MessageId::parse_lenient(&noted.id).ok()?, Timestamp::parse(&noted.at)?))
         };
         Ok(bytes.split(|b| *b == b'\n').filter_map(line).collect())
     }

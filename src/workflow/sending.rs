@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use super::engine::{Answer, Ask, AskKind};
 use super::mail;
+use super::request::{self, recipient};
 use super::run_mail;
 use super::runs::Runs;
 use super::turn::Turn;
 use crate::clock::Timestamp;
-use crate::name::MessageId;
+use crate::name::{MailboxId, MessageId};
 use crate::post::{Error, Failure, HOPS, Letter, Post, Result};
 use crate::span;
 
@@ -18,8 +19,7 @@ impl Turn {
     /// The number of requests that agents have.
     fn outstanding(&self) -> usize {
         let with = |ask: &&Ask| matches!(ask.kind, AskKind::Work { .. });
-        let there = |ask: &&Ask| self.sent.contains_key(&ask.id) || self.adopted.contains_key(&ask.id);
-        self.engine.open().values().filter(with).filter(there).count()
+        self.engine.open().values().filter(with).filter(|ask| self.is_out(&ask.id)).count()
     }
 
     /// Sends pending asks, up to the limit. `true` if that produced mail for the run.
@@ -89,11 +89,7 @@ impl Turn {
     }
 
     fn deliver(&self, post: &Post, ask: &Ask, letter: &Letter, first: bool) -> Result<()> {
-        let name = match &ask.kind {
-            AskKind::Work { to, .. } => to,
-            AskKind::Approval { by, .. } => by,
-            AskKind::Command { .. } => return Ok(()),
-        };
+        let Some(name) = recipient(ask) else { return Ok(()) };
         let now;
         let (post, to) = match post.addressee(name) {
             // The registry may have gained the mailbox since this process began.
@@ -114,33 +110,57 @@ impl Turn {
         run_mail::note_to_self(post, &self.me, &note, &id)
     }
 
-    /// Gives up requests that timed out. Also returns the time until the next one will.
-    pub(super) fn time_out(&mut self, post: &Post) -> Result<(bool, Option<Duration>)> {
+    /// Gives up requests whose work takes too long. Also returns the time until the next one will.
+    pub(super) fn time_out(&mut self, post: &Post, runs: &Runs) -> Result<(bool, Option<Duration>)> {
         if self.engine.definition().steps.iter().all(|step| step.timeout.is_none()) {
             return Ok((false, None));
         }
         let now = post.room().clock().now();
         let (mut late, mut due): (bool, Option<Duration>) = (false, None);
-        for ask in self.engine.open().values() {
-            let adopted = || Timestamp::parse(&self.adopted.get(&ask.id)?.at);
-            let sent = self.sent.get(&ask.id).copied().or_else(adopted);
-            let (Some(limit), Some(at)) = (ask.timeout, sent) else { continue };
-            let waited = now.since(at);
+        let limited = |ask: &&Ask| ask.timeout.is_some() && self.is_out(&ask.id);
+        for ask in self.engine.open().values().filter(limited).cloned().collect::<Vec<_>>() {
+            let Some(limit) = ask.timeout else { continue };
+            let waited = self.begun(post, runs, &ask)?.map_or(Duration::ZERO, |at| now.since(at));
             if waited < limit {
                 due = Some(due.map_or(limit - waited, |due| due.min(limit - waited)));
                 continue;
             }
-            let why = format!("no answer came within {}", span::measured(limit));
-            self.take_back(post, ask, &why);
-            self.learn(post, ask, "timed out", &why)?;
+            let why = format!("no answer came within {} of the start of its work", span::measured(limit));
+            self.take_back(post, &ask, &why);
+            self.learn(post, &ask, "timed out", &why)?;
             late = true;
         }
         Ok((late, due))
     }
 
+    /// Whether a request was sent, by the run or by an agent.
+    pub(super) fn is_out(&self, id: &MessageId) -> bool {
+        self.sent.contains_key(id) || self.adopted.contains_key(id)
+    }
+
+    /// When the work on a request began. The note of an attempt that ended without an answer does not count.
+    fn begun(&mut self, post: &Post, runs: &Runs, ask: &Ask) -> Result<Option<Timestamp>> {
+        let sent_by_agent = self.adopted.get(&ask.id).map(|found| (&found.to, &found.id));
+        let (to, id) = match sent_by_agent {
+            Some((to, id)) => (MailboxId::parse(to).ok(), MessageId::parse_lenient(id).ok()),
+            None => (recipient(ask).and_then(|name| post.addressee(name).ok()), Some(ask.id.clone())),
+        };
+        let (Some(to), Some(id)) = (to, id) else { return Ok(None) };
+        let Some(at) = request::begun(post, &to, &id)? else {
+            self.begun.remove(&ask.id);
+            return Ok(None);
+        };
+        if let Some(noted) = self.begun.get(&ask.id) {
+            return Ok(Some(*noted));
+        }
+        runs.note_begun(&self.record.id, &ask.id, at)?;
+        self.begun.insert(ask.id.clone(), at);
+        Ok(Some(at))
+    }
+
     /// Takes back a request that nobody waits for, begun by the dispatcher or not: its agent would work for nothing,
     /// and block the next attempt.
-    fn take_back(&self, post: &Post, ask: &Ask, why: &str) {
+    pub(super) fn take_back(&self, post: &Post, ask: &Ask, why: &str) {
         self.withdraw(post, ask);
         if let AskKind::Work { to, .. } = &ask.kind
             && let Ok(to) = post.addressee(to)
@@ -151,12 +171,7 @@ impl Turn {
 
     /// Withdraws a request that nobody has begun. If somebody has, the answer is ignored.
     pub(super) fn withdraw(&self, post: &Post, ask: &Ask) {
-        let name = match &ask.kind {
-            AskKind::Work { to, .. } => to,
-            AskKind::Approval { by, .. } => by,
-            AskKind::Command { .. } => return,
-        };
-        if let Ok(to) = post.addressee(name) {
+        if let Some(Ok(to)) = recipient(ask).map(|name| post.addressee(name)) {
             let _ = run_mail::withdraw(post, &self.me, &to, &ask.id);
         }
     }

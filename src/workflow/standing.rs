@@ -35,6 +35,8 @@ impl Phase {
 pub struct Item {
     /// Counted from 0.
     pub attempt: u32,
+    /// How many attempts gave no clear verdict; `retry` does not count them.
+    pub unclear: u32,
     /// Why the previous attempt was not accepted.
     pub failure: Option<String>,
     /// The last text that came, accepted or not, and the file that holds it.

@@ -12,6 +12,7 @@ use super::definition::{Definition, Gate};
 use super::engine::{Control, Status};
 use super::mail;
 use super::problem::Problem;
+use super::repeat::Repeat;
 use super::run_mail;
 use super::runs::{Record, Runs};
 use super::template::Template;
@@ -132,12 +133,22 @@ pub fn find(runs: Option<&Runs>, wanted: &str) -> Result<std::result::Result<Str
     })
 }
 
+/// What a person wants of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// End it. With `let_finish`, agents at work go on to their end.
+    Cancel { let_finish: bool },
+    /// Repeat what failed, or a step and all that follow it. With `all`, also the items of that step that are done.
+    Retry { from: Option<String>, all: bool },
+}
+
 /// Why a command about a run is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The run has a state that does not allow the command.
     Stands(Status),
     NoStep(Vec<String>),
+    NothingFailed,
 }
 
 /// Writes a person's command about a run into its mail. It is valid once this returns, and takes effect when the run is
@@ -146,21 +157,32 @@ pub fn control(
     post: &Post,
     runs: &Runs,
     run: &str,
-    word: Control,
+    order: &Order,
     why: &str,
 ) -> Result<std::result::Result<(), Refused>> {
     let lock: Lock = runs.lock(run)?;
     let engine = look_at(post, runs, run)?;
-    let status = engine.status();
-    match &word {
-        Control::Cancel if status != Status::InProgress => return Ok(Err(Refused::Stands(status))),
-        Control::Retry(_) if status == Status::InProgress => return Ok(Err(Refused::Stands(status))),
-        Control::Retry(step) if engine.definition().step(step).is_none() => {
-            let steps = engine.definition().steps.iter().map(|step| step.name.clone()).collect();
-            return Ok(Err(Refused::NoStep(steps)));
-        }
-        _ => {}
+    let in_progress = engine.status() == Status::InProgress;
+    if in_progress == matches!(order, Order::Retry { .. }) {
+        return Ok(Err(Refused::Stands(engine.status())));
     }
+    let word = match order {
+        Order::Cancel { let_finish } => Control::Cancel { let_finish: *let_finish },
+        Order::Retry { from, all } => {
+            let repeat = match from.as_deref().map(|name| engine.definition().step(name)) {
+                None => Repeat::failed(&engine),
+                Some(Some(step)) => Repeat::from_step(&engine, step, *all),
+                Some(None) => {
+                    let steps = engine.definition().steps.iter().map(|step| step.name.clone()).collect();
+                    return Ok(Err(Refused::NoStep(steps)));
+                }
+            };
+            if repeat.is_empty() {
+                return Ok(Err(Refused::NothingFailed));
+            }
+            Control::Retry(repeat)
+        }
+    };
     let number = engine.controls().keys().next_back().map_or(1, |last| last + 1);
     let me = post.other(&MailboxId::parse(run).map_err(|_| super::carrier::no_run(run))?)?;
     let id = MessageId::derived(format!("control {run} {number}").as_bytes());

@@ -7,16 +7,18 @@
 
 mod language;
 mod lines;
+mod quoting;
 mod uses;
 mod words;
 
-use minijinja::ErrorKind;
 use minijinja::value::{Serde, ValueKind};
+use minijinja::{Environment, ErrorKind};
 use serde_json::Value as Json;
 
 use super::problem::{Position, Problem};
 use language::ENVIRONMENT;
 pub use lines::Lines;
+pub use quoting::Quoting;
 pub use uses::Uses;
 
 /// The longest text that a template may produce; no room accepts one nearly as long.
@@ -55,8 +57,17 @@ impl Template {
 
     /// Renders the text, or says why it cannot.
     pub fn render(&self, context: &Json) -> Result<String, String> {
+        self.render_in(&ENVIRONMENT, context)
+    }
+
+    /// Renders a text for an agent or a person: what came from agents is fenced.
+    pub fn render_quoted(&self, context: &Json, quoting: Quoting) -> Result<String, String> {
+        self.render_in(&quoting.language(), context)
+    }
+
+    fn render_in(&self, language: &Environment<'_>, context: &Json) -> Result<String, String> {
         let mut text = Bounded(vec![]);
-        let rendered = ENVIRONMENT.template_from_str(&self.source).and_then(|template| {
+        let rendered = language.template_from_str(&self.source).and_then(|template| {
             template.render_captured_to(minijinja::Value::from(Serde(context)), &mut text).map(drop)
         });
         match rendered {

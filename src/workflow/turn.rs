@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::carrier::{Carried, StartGate, no_run, shown};
 use super::definition::{Definition, Gate};
-use super::engine::{Answer, Ask, AskKind, Engine, Phase, RunFacts, Status};
+use super::engine::{Answer, Ask, AskKind, Control, Engine, Phase, RunFacts, Status};
 use super::mail::{self, Arrived};
 use super::runs::{Record, Runs};
 use super::{gate, reading, session, state};
@@ -33,6 +33,8 @@ pub(super) struct Turn {
     /// Asks to send, in order; `true`: certainly never sent before.
     pub(super) pending: VecDeque<(Ask, bool)>,
     pub(super) sent: HashMap<MessageId, Timestamp>,
+    /// When the work on asks with a timeout began.
+    pub(super) begun: HashMap<MessageId, Timestamp>,
     /// Asks that agents sent themselves.
     pub(super) adopted: HashMap<MessageId, SentStep>,
     starting: HashMap<MessageId, Duration>,
@@ -80,7 +82,7 @@ impl Turn {
             body_bytes: usize::try_from(limit).unwrap_or(usize::MAX),
             persons,
         };
-        let sent = runs.sent(run)?;
+        let (sent, begun) = (runs.sent(run)?, runs.begun(run)?);
         let asked = sent.keys().cloned().collect();
         let mut turn = Self {
             engine: Engine::new(Arc::new(definition), facts, answers, controls, asked),
@@ -94,6 +96,7 @@ impl Turn {
             record,
             me,
             sent,
+            begun,
         };
         turn.changes();
         turn.queue(false);
@@ -150,7 +153,7 @@ impl Turn {
             self.keep_results()?;
             let mut learned = self.next_steps(post, runs)?;
             learned |= self.send(post, runs)?;
-            let (late, next) = self.time_out(post)?;
+            let (late, next) = self.time_out(post, runs)?;
             due = next;
             if !learned && !late {
                 busy = self.gates(post, runs, start)?;
@@ -323,13 +326,17 @@ impl Turn {
         Ok(!asked.is_empty())
     }
 
-    /// The run is over: withdraws requests that have not begun, and ends gates.
+    /// The run is over: withdraws requests that have not begun, and ends gates. If a person cancelled it, agents at
+    /// work are stopped.
     fn end(&self, post: &Post, runs: &Runs) -> Result<()> {
+        let last = self.engine.controls().values().next_back();
+        let stops = matches!(last, Some(Control::Cancel { let_finish: false }));
         for ask in self.engine.open().values() {
             match ask.kind {
                 AskKind::Command { .. } => gate::end(runs, &self.record.id, &ask.id),
-                _ if self.sent.contains_key(&ask.id) => self.withdraw(post, ask),
-                _ => {}
+                // Also what was not noted as sent: a carrier may have been killed in between.
+                _ if stops => self.take_back(post, ask, "the run was cancelled"),
+                _ => self.withdraw(post, ask),
             }
         }
         Ok(runs.set_open(&self.record.id, false)?)

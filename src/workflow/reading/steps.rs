@@ -10,6 +10,10 @@ use crate::workflow::definition::*;
 use crate::workflow::document::{Key, Node, Value};
 use crate::workflow::problem::{Problem, offer};
 use crate::workflow::schema;
+use crate::workflow::verdict::Verdict;
+
+/// The gates, for errors.
+const GATES: &str = "a gate is one of contains, verdict, command, schema, approval";
 
 /// The default time limit of a gate command.
 const GATE_TIME: Duration = Duration::from_secs(10 * 60);
@@ -163,7 +167,7 @@ impl Reader<'_> {
     fn gate(&mut self, node: &Node) -> Option<Gate> {
         let entries = self.map(node, "a gate")?;
         let [(key, value), rest @ ..] = entries else {
-            return self.wrong(node.place, "a gate is one of contains, command, schema, approval");
+            return self.wrong(node.place, GATES);
         };
         let extra = match key.text.as_str() {
             "command" => "timeout",
@@ -177,6 +181,7 @@ impl Reader<'_> {
         }
         match key.text.as_str() {
             "contains" => self.text(value, "contains").map(Gate::Contains),
+            "verdict" => self.verdict(value).map(Gate::Verdict),
             "command" => {
                 let command = self.command(value)?;
                 let timeout = rest.first().and_then(|(_, node)| self.span(node, "timeout"));
@@ -193,8 +198,44 @@ impl Reader<'_> {
                 let ask = rest.first().and_then(|(_, node)| self.template(node, "ask"));
                 Some(Gate::Approval { by, ask })
             }
-            _ => self.wrong(key.place, "a gate is one of contains, command, schema, approval"),
+            _ => self.wrong(key.place, GATES),
         }
+    }
+
+    fn verdict(&mut self, node: &Node) -> Option<Verdict> {
+        let entries = self.map(node, "`verdict`")?;
+        self.known(entries, "`verdict`", &["accept", "reject"]);
+        let words = |reader: &mut Self, key: &str| match get(entries, key) {
+            Some(node) => reader.words(node, key),
+            None => reader.wrong(node.place, format!("`verdict` has no `{key}`")),
+        };
+        let (accept, reject) = (words(self, "accept")?, words(self, "reject")?);
+        match reject.iter().find(|word| accept.iter().any(|other| other.eq_ignore_ascii_case(word))) {
+            Some(word) => self.wrong(node.place, format!("`{word}` cannot both accept and reject")),
+            None => Some(Verdict { accept, reject }),
+        }
+    }
+
+    /// One word of a verdict, or a list of them.
+    fn words(&mut self, node: &Node, what: &str) -> Option<Vec<String>> {
+        let one = std::slice::from_ref(node);
+        let nodes = match &node.value {
+            Value::List(nodes) => nodes.as_slice(),
+            _ => one,
+        };
+        let is_word = |word: &str| {
+            let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+            !word.is_empty() && word.len() <= 40 && word.chars().all(fits)
+        };
+        let words: Vec<String> =
+            nodes.iter().filter_map(Node::text).filter(|word| is_word(word)).map(str::to_owned).collect();
+        if words.is_empty() || words.len() != nodes.len() {
+            return self.wrong(
+                node.place,
+                format!("`{what}` is a word of letters, digits, `-` and `_`, or a list of them"),
+            );
+        }
+        Some(words)
     }
 
     /// A program and its arguments. No shell and no templates, so no byte of a result gets here.

@@ -26,7 +26,7 @@ fn the_demo_plays_every_act_and_removes_its_room() {
         "project/carol/.mailbox/inbox/",
         "project/.claude/inboxes/explore/",
         "alice → coder done",
-        "review: running (round 2)",
+        "review: asked (round 2)",
         "completed 3/3",
     ] {
         assert!(played.out.contains(part), "{part}: {}", played.out);

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::support::room::{Run, TestRoom};
 use crate::support::staffed::{AT_ONCE, shell, staffed, with_path};
 
-/// An agent that says what it is asked.
-pub(crate) const ECHO: &str = "sed -n '/ bytes]$/{n;p;}'";
+/// An agent that says what it is asked, as one line without fences.
+pub(crate) const ECHO: &str = r"sed -n '/ bytes]$/,$p' | sed '1d;$d' | sed -E 's/\[[0-9a-f]{8}(: [0-9]+ bytes| end)\]//g' | tr '\n' ' ' | sed -E 's/ +/ /g; s/^ //; s/ $//'";
 
 /// A room with these agents, each a line of shell, and a project beside it with these workflows, trusted.
 pub(crate) fn crew(agents: &[(&str, &str)], workflows: &[(&str, &str)]) -> TestRoom {

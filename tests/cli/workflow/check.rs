@@ -180,7 +180,7 @@ fn a_graph_is_drawn_and_written_for_mermaid() {
     assert_eq!(
         drawn,
         "implement-review\n└─ implement → {{ inputs.coder }}\n   └─ review → {{ inputs.reviewer }} \
-         [gate: contains \"VERDICT: ACCEPT\"; on failure fix, then again, 5 rounds at most]\n      └╌ fix → {{ inputs.coder }}\n"
+         [gate: verdict ACCEPT; on failure fix, then again, 5 rounds at most]\n      └╌ fix → {{ inputs.coder }}\n"
     );
     let mermaid = workflow(&room, ["graph", "implement-review", "--mermaid"]).succeeds().out;
     assert!(mermaid.starts_with("flowchart TD\n  implement[\"implement<br>"), "{mermaid}");

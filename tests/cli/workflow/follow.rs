@@ -69,7 +69,7 @@ fn what_a_fan_out_waits_for_is_shown_item_by_item() {
     let run = begin(&room, "fan", &[]);
     crate::support::staffed::dispatch(&room, []).exits(5);
     let out = workflow(&room, ["show", &run]).succeeds().out;
-    assert!(out.contains("1. each one running 1/3\n   item 2 idle attempt 1 no answer yet\n"), "{out}");
+    assert!(out.contains("1. each one asked 1/3\n   item 2 idle attempt 1 no answer yet\n"), "{out}");
     assert!(out.contains("   item 3 broken attempt 1 failed (it exited with 3"), "{out}");
 }
 
@@ -80,7 +80,7 @@ fn a_run_that_fails_at_once_says_why() {
     let room = crew(&[("one", "echo x")], &[("bad", text)]);
     let failed = workflow(&room, ["run", "bad", "--follow"]).exits(5);
     assert!(failed.out.contains(" failed ") && failed.out.contains("a: failed ("), "{failed:?}");
-    assert!(failed.err.contains(": a failed (") && failed.err.contains("--from a"), "{failed:?}");
+    assert!(failed.err.contains(": a failed (") && failed.err.contains("workflow retry"), "{failed:?}");
 }
 
 #[test]
@@ -111,6 +111,6 @@ fn an_agent_that_takes_too_long_is_stopped_and_the_next_attempt_begins() {
     assert!(!std::path::Path::new("/proc").join(pid.trim()).exists(), "{pid} goes on");
     let runs = crate::support::staffed::runs(&room);
     let whys: Vec<&str> = runs.iter().filter_map(|run| run["why"].as_str()).collect();
-    assert!(whys.contains(&"no answer came within 2.0s"), "{runs:?}");
+    assert!(whys.contains(&"no answer came within 2.0s of the start of its work"), "{runs:?}");
     assert_eq!((room.files("slow", "failed").len(), room.files("slow", "archive").len()), (1, 1));
 }

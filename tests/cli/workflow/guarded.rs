@@ -87,6 +87,7 @@ fn a_step_that_was_handed_on_and_not_answered_is_not_waited_for() {
     let field = format!("workflow={run}");
     room.by("one", ["send", "silent", "-m", "by hand", "--field", &field, "--field", "step=2"]).succeeds();
     dispatch(&room, []).succeeds();
+    room.by("silent", ["read"]).succeeds();
     until("the end of its time", || {
         workflow(&room, ["resume", &run]).ends();
         status(&room, &run) == "failed"

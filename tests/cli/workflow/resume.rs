@@ -133,8 +133,9 @@ fn what_is_cancelled_is_taken_back_and_can_be_begun_again() {
 
 #[test]
 fn from_a_step_on_everything_is_done_again_and_nothing_before_it() {
-    let counting = "n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) > count; sed -n '/ bytes]$/{n;p;}' | sed \"s/$/ #$n/\"";
-    let room = crew(&[("one", counting)], &[("chain", CHAIN)]);
+    let counting =
+        format!("n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) > count; {ECHO} | sed \"s/$/ #$n/\"");
+    let room = crew(&[("one", &counting)], &[("chain", CHAIN)]);
     let run = begin(&room, "chain", &[]);
     dispatch(&room, []).succeeds();
     assert_eq!(results(&room, &run, "c"), ["third after second after first #0 #1 #2"]);

@@ -83,7 +83,7 @@ fn a_reviewer_who_never_accepts_ends_the_run() {
         "five rounds of fixes, and a review before each and after the last"
     );
     let how = &steps(&room, &run)[1].1;
-    assert!(how.starts_with("failed (round 6, `VERDICT: ACCEPT` does not stand in its result"), "{how}");
+    assert!(how.starts_with("failed (round 6, its verdict is FIX:"), "{how}");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn several_programs_review_and_one_verdict_joins_them() {
                  else touch tried; echo '{\"verdict\": \"perhaps\"}'; fi";
     let room = crew(&[("claude", judge), ("codex", codex), ("gemini", accept), ("broken", "exit 1")], &[]);
     let run = begin(&room, "fan-out-review", &["change=a patch", "reviewers=claude,codex,gemini,broken"]);
-    assert_eq!(steps(&room, &run)[0].1, "running 0/4");
+    assert_eq!(steps(&room, &run)[0].1, "asked 0/4");
     // A run that fails is told of by the dispatcher, and the workflow goes on all the same.
     dispatch(&room, []).exits(5);
     assert_eq!(status(&room, &run), "completed", "{:?}", steps(&room, &run));
@@ -130,7 +130,7 @@ fn a_plan_waits_for_a_person() {
     );
     let run = begin(&room, "plan-approve", &["task=a parser"]);
     dispatch(&room, []).succeeds();
-    assert_eq!(steps(&room, &run)[0].1, "running (waits for approval by user)");
+    assert_eq!(steps(&room, &run)[0].1, "asked (waits for approval by user)");
     let answer = |text: &str| {
         let file = room.files("user", "inbox").pop().unwrap();
         room.by("user", ["reply", &file, "-m", text]).by_person().with(0);
@@ -146,7 +146,7 @@ fn a_plan_waits_for_a_person() {
     assert!(received(&room, "user").iter().any(|body| body.starts_with(unclear)));
     answer("reject: too vague");
     dispatch(&room, []).succeeds();
-    assert_eq!(steps(&room, &run)[0].1, "running (attempt 2, waits for approval by user)");
+    assert_eq!(steps(&room, &run)[0].1, "asked (attempt 2, waits for approval by user)");
     answer("approve");
     dispatch(&room, []).succeeds();
     assert_eq!(
@@ -166,8 +166,8 @@ fn a_run_is_followed_to_its_end() {
     let out = workflow(&room, ["run", "research-create", "--input", "topic=x", "--follow"]).succeeds().out;
     let lines: Vec<&str> = out.lines().collect();
     let run = lines[0].strip_prefix("run ").unwrap();
-    assert_eq!(lines[1], format!("workflow {run} in_progress 0/2 explore: running"), "{out}");
-    assert_eq!(lines[2], format!("workflow {run} in_progress 1/2 explore: done, create: running"), "{out}");
+    assert_eq!(lines[1], format!("workflow {run} in_progress 0/2 explore: asked"), "{out}");
+    assert_eq!(lines[2], format!("workflow {run} in_progress 1/2 explore: done, create: asked"), "{out}");
     assert_eq!(lines.last(), Some(&format!("workflow {run} completed 2/2 create: done").as_str()), "{out}");
     let events = workflow(&room, ["run", "research-create", "--input", "topic=x", "--follow", "--json"])
         .succeeds()
@@ -195,8 +195,10 @@ steps:
 
 #[test]
 fn routes_fan_out_and_join() {
-    let script = "text=$(sed -n '/ bytes]$/{n;p;}'); case \"$text\" in triage*) echo '{\"bug\": true}';; *) echo \"<$text>\";; esac";
-    let room = crew(&[("one", script)], &[("routes", ROUTES)]);
+    let script = format!(
+        "text=$({ECHO}); case \"$text\" in triage*) echo '{{\"bug\": true}}';; *) echo \"<$text>\";; esac"
+    );
+    let room = crew(&[("one", &script)], &[("routes", ROUTES)]);
     let run = begin(&room, "routes", &[]);
     dispatch(&room, []).succeeds();
     assert_eq!(status(&room, &run), "completed", "{:?}", steps(&room, &run));
@@ -227,8 +229,7 @@ steps:
   worse: {agent: broken, needs: after, prompt: x}
   never: {agent: one, needs: worse, prompt: x}
 ";
-    let room =
-        crew(&[("broken", "echo no >&2; exit 3"), ("one", "sed -n '/ bytes]$/{n;p;}'")], &[("stops", text)]);
+    let room = crew(&[("broken", "echo no >&2; exit 3"), ("one", ECHO)], &[("stops", text)]);
     let run = begin(&room, "stops", &[]);
     dispatch(&room, []).exits(5);
     assert_eq!(status(&room, &run), "failed");
@@ -241,11 +242,14 @@ steps:
 
 #[test]
 fn whoever_follows_a_run_is_told_for_whom_no_program_is_started() {
-    let text = "steps:\n  a: {agent: one, prompt: x}\n  b: {agent: idle, needs: a, prompt: y, timeout: 1s}\n";
+    let text = "steps:\n  a: {agent: one, prompt: x}\n  b: {agent: idle, needs: a, prompt: y}\n";
     let agents = [("one", "echo x"), ("idle", "echo x")];
     let room = crew(&agents, &[("half", text)]);
     crate::support::staffed::settle(&room, &settings(&agents[..1]));
-    let told = workflow(&room, ["run", "half", "--follow"]).exits(5).err;
+    let follower = workflow(&room, ["run", "half", "--follow"]).start();
+    crate::support::until::until("the request", || !room.files("idle", "inbox").is_empty());
+    room.by("idle", ["reply", &room.files("idle", "inbox")[0], "-m", "by hand"]).succeeds();
+    let told = crate::support::room::Ran::end(follower).with(0).err;
     assert!(told.contains("no program is started for `idle`") && told.contains("[agents.idle]"), "{told}");
     assert!(!told.contains("for `one`"), "{told}");
 }

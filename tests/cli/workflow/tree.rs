@@ -112,5 +112,6 @@ fn an_answer_by_hand_and_a_next_step_by_hand_are_taken() {
     assert_eq!(results(&room, &run, "write"), ["written by hand"]);
     let asked =
         std::fs::read_dir(&inbox).unwrap().map(|e| std::fs::read_to_string(e.unwrap().path()).unwrap());
-    assert!(asked.into_iter().any(|text| text.contains("check written by hand")), "the run goes on with it");
+    let next = |text: String| text.contains("check [") && text.contains("\nwritten by hand\n[");
+    assert!(asked.into_iter().any(next), "the run goes on with it");
 }
