@@ -13,7 +13,7 @@ use super::output::{BOLD, CYAN, GREEN, Output, PLAIN, RED, note};
 use super::progress::Progress;
 use super::staff;
 use super::surroundings::ThisProcess;
-use super::{Verb, surroundings};
+use super::{Verb, surroundings, unit};
 use crate::clock::Timestamp;
 use crate::dispatch::dispatcher::{Dispatcher, Event, StopHandle, Wanted};
 use crate::dispatch::runs::{Run, RunState};
@@ -49,11 +49,21 @@ pub(super) struct Dispatch {
     /// At most this many at once
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
+    /// Only print a systemd user unit that keeps `dispatch --watch` running here
+    #[arg(long, conflicts_with_all = ["dry_run", "limit"])]
+    unit: bool,
 }
 
 impl Verb for Dispatch {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post = context.project_post_for_long(self.watch)?;
+        let post = context.project_post_for_long(self.watch || self.unit)?;
+        if self.unit {
+            let only = self.only.iter().flat_map(|agent| ["--only".to_owned(), agent.clone()]);
+            let parallel = self.parallel.iter().flat_map(|n| ["--parallel".to_owned(), n.to_string()]);
+            let arguments: Vec<String> =
+                ["--watch".to_owned()].into_iter().chain(only).chain(parallel).collect();
+            return unit::print(context, "dispatch", "dispatcher", &arguments);
+        }
         post.adopt_new_inboxes()?;
         let staff = staff::gather(post)?;
         let parallel = self.parallel.unwrap_or(staff.settings.parallel).max(1);

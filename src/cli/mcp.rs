@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::surroundings::{ThisProcess, parent};
+use super::{Verb, unit};
 use crate::hex;
 use crate::hint::Hint;
 use crate::mailbox::Dir;
@@ -31,7 +31,7 @@ const TOKEN: &str = "token";
 #[derive(Debug, Args)]
 pub(super) struct Mcp {
     /// Listen for HTTP instead, on a free port of loopback if no address is given
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = ANY)]
     http: Option<String>,
     /// Also listen where other machines can reach it; the traffic is not encrypted
     #[arg(long, requires = "http")]
@@ -42,11 +42,20 @@ pub(super) struct Mcp {
     /// Make a new token; the old one becomes invalid
     #[arg(long, requires = "http")]
     new_token: bool,
+    /// Only print a systemd user unit that keeps `mcp --http` running, at 127.0.0.1:8025 if no address is given
+    #[arg(long, conflicts_with = "new_token")]
+    unit: bool,
 }
+
+/// A free port of loopback.
+const ANY: &str = "127.0.0.1:0";
+
+/// The address of a unit: clients are told it once, so it does not change at every start.
+const FIXED: &str = "127.0.0.1:8025";
 
 impl Verb for Mcp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        if self.http.is_some() && !context.is_room_named() {
+        if (self.http.is_some() || self.unit) && !context.is_room_named() {
             // Its clients can be anywhere, so its working directory says nothing about them.
             let hints = vec![
                 Hint::run(&["mcp", "--http"]).in_room(MAIN).into(),
@@ -55,6 +64,9 @@ impl Verb for Mcp {
             return Err(Fail::Told(Failure::Usage, "--http needs a room: --room NAME".into(), hints));
         }
         context.must_stay_in_place()?;
+        if self.unit {
+            return self.print_unit(context);
+        }
         // A client of a server is a program.
         let caller = crate::post::Caller { by_agent: true, terminal: false, ..context.caller() };
         let (room, clock) = (context.locate()?, context.clock());
@@ -83,6 +95,15 @@ impl Verb for Mcp {
 }
 
 impl Mcp {
+    fn print_unit(&self, context: &mut Context) -> Result<(), Fail> {
+        let address = self.http.clone().filter(|address| address != ANY).unwrap_or_else(|| FIXED.to_owned());
+        let hosts = self.host.iter().flat_map(|host| ["--host".to_owned(), host.clone()]);
+        let expose = self.expose.then(|| "--expose".to_owned());
+        let arguments: Vec<String> =
+            ["--http".to_owned(), address].into_iter().chain(expose).chain(hosts).collect();
+        unit::print(context, "mcp", "MCP server", &arguments)
+    }
+
     fn listen(&self, address: &str) -> Result<TcpListener, Fail> {
         // A port alone, or an address alone, is enough.
         let full = match address.parse::<u16>() {

@@ -65,6 +65,7 @@ mod trace;
 mod tree;
 mod tree_shared;
 mod trust;
+mod unit;
 mod verbs;
 mod verify;
 mod version;

@@ -1,12 +1,13 @@
 //! Processes: other programs that are started, heard and ended, and what the kernel says of those that run.
 //!
 //! `presets` says how each agent program is started and how its output is read (data), `child` is one that runs, `output` what it
-//! says. `marked` finds and ends all processes of a run. Nothing here knows mail: `dispatch`, `workflow` and `person` stand on it.
+//! says. `marked` finds and ends all processes of a run; `unit` is the text that has systemd start one. Nothing here knows mail: `dispatch`, `workflow` and `person` stand on it.
 
 pub mod child;
 pub mod marked;
 pub mod output;
 pub mod presets;
+pub mod unit;
 
 /// A process by its number. What a hook saw means something later, because hooks run outside sandboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

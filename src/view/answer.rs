@@ -40,3 +40,13 @@ pub struct Listening<'a> {
     /// The file that holds the token.
     pub token_file: String,
 }
+
+/// A systemd user unit, printed by `dispatch --unit` and `mcp --unit`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Unit<'a> {
+    /// The name of its file.
+    pub name: &'a str,
+    /// The text of its file.
+    pub unit: &'a str,
+}

@@ -122,6 +122,7 @@ documents! { Document, printed, Versioned:
     "trust-export" trust::TrustRecord,
     "trust-said" trust::TrustSaid,
     "undo" prune::Undo<'_>,
+    "unit" answer::Unit<'_>,
     "uninstall" install::Uninstall<'_>,
     "verify" rooms::Verify,
     "wait" check::Wait<'_>,

@@ -12,3 +12,4 @@ pub(crate) mod started;
 pub(crate) mod trust;
 pub(crate) mod trust_items;
 pub(crate) mod two_projects;
+pub(crate) mod unit;
