@@ -26,6 +26,7 @@ pub mod mailbox;
 pub mod mcp;
 pub mod message;
 pub mod name;
+pub mod notify;
 pub mod os;
 pub mod person;
 pub mod post;

@@ -1,10 +1,11 @@
 //! Settings: the content of a `postroom.toml`. Pure; the caller finds the file and passes its text.
 //!
 //! A file above the working directory belongs to the project and names its room. The file in a room's root holds the
-//! limits of that room, because every sender must obey the same limits. An unknown key is an error with line and
-//! column.
+//! limits of that room, because every sender must obey the same limits. The person's own file is `personal`. An unknown
+//! key is an error with line and column.
 
 pub mod agents;
+pub mod personal;
 
 use std::path::PathBuf;
 

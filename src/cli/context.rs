@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::fail::Fail;
 use super::output::{Output, note};
 use super::surroundings::{self, ThisProcess};
-use super::{FirstWord, Globals, find_verb, terminal};
+use super::{FirstWord, Globals, find_verb, notify, terminal};
 use crate::clock::{Clock, SystemClock};
 use crate::hint::{Hint, Present};
 use crate::message::visible;
@@ -133,7 +133,9 @@ impl Context {
             let why = format!("this session's mail is in {bound}, and this project's room is {own}");
             return Err(Fail::refused(why, "choose one: --room NAME or --root DIR"));
         }
-        Ok(for_good(Post::open(&self.root, self.caller(), self.clock())?))
+        let post = for_good(Post::open(&self.root, self.caller(), self.clock())?);
+        notify::look_for_dead(self, post);
+        Ok(post)
     }
 
     /// The room of the project, for a command that may run long in it.

@@ -9,18 +9,21 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::context::{Context, for_good};
 use super::fail::Fail;
+use super::notify::Teller;
 use super::output::{BOLD, CYAN, GREEN, Output, PLAIN, RED, note};
 use super::progress::Progress;
 use super::staff;
 use super::surroundings::ThisProcess;
-use super::{Verb, surroundings, unit};
+use super::{Verb, notify, surroundings, unit};
 use crate::clock::Timestamp;
 use crate::dispatch::dispatcher::{Dispatcher, Event, StopHandle, Wanted};
-use crate::dispatch::runs::{Run, RunState};
+use crate::dispatch::runs::{Run, RunState, Runs};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
+use crate::dispatch::watchers::Watching;
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::MailboxId;
+use crate::notify::{News, Noticing};
 use crate::post::{Failure, HOPS_VARIABLE, Post, THREAD_VARIABLE};
 use crate::process::marked::MARK;
 use crate::staff::{Staff, equip, left_out};
@@ -92,7 +95,12 @@ impl Verb for Dispatch {
         let live = self.watch || context.output.json;
         let (mut failed, mut carried, mut ended) = (false, false, 0);
         let gate = gate_starter(&context.root);
-        let background = Carrying { carrier: Carrier::default(), start: &gate };
+        let teller = Teller::of(context);
+        let tell_person = |news: &News| teller.iter().for_each(|teller| teller.tell(news));
+        let work = Carrying { carrier: Carrier::default(), start: &gate };
+        let notifier = teller.as_ref().map(Teller::notifier);
+        let background = Noticing { work, notifier, tell: &tell_person };
+        let watching = self.watch.then(|| watch_begins(post, teller.as_ref())).transpose()?;
         let left = dispatcher.run(&wanted, start, background, |event| {
             progress.clear();
             if let Event::Background { news } = &event {
@@ -105,6 +113,7 @@ impl Verb for Dispatch {
             match event {
                 Event::Going { runs } => progress.show(runs, context.output.width()),
                 Event::Ended { run } => {
+                    teller.iter().for_each(|teller| teller.ended(post, run));
                     failed |= run.state != RunState::Done;
                     ended += 1;
                     if !live {
@@ -117,6 +126,9 @@ impl Verb for Dispatch {
             }
         })?;
         progress.clear();
+        if let Some((runs, watching)) = watching {
+            runs.end_watching(watching);
+        }
         if left > 0 {
             let what = format!("{left} run(s) go on without this dispatcher");
             context.warn(&what, Hint::run(&["runs"]).to("shows them"));
@@ -130,6 +142,16 @@ impl Verb for Dispatch {
             _ => Ok(()),
         }
     }
+}
+
+/// Marks this process as a dispatcher that stays. If nobody is told of dead ones, their marks are removed.
+fn watch_begins(post: &Post, teller: Option<&Teller>) -> Result<(Runs, Watching), Fail> {
+    let runs = Runs::open(post.room())?;
+    if teller.is_none() {
+        runs.take_dead_watchers()?;
+    }
+    let watching = runs.begin_watching(&notify::here(), post.room().clock().now())?;
+    Ok((runs, watching))
 }
 
 /// Returns a function that starts the supervisor of a message.
@@ -155,7 +177,7 @@ pub(super) fn gate_starter(root: &Path) -> impl Fn(&str, &str) -> std::io::Resul
 }
 
 /// This program with other arguments. It outlives its starter, and is not part of a run that may surround this command.
-fn detached(root: &Path, arguments: &[&str]) -> std::io::Result<Command> {
+pub(super) fn detached(root: &Path, arguments: &[&str]) -> std::io::Result<Command> {
     let mut command = Command::new(surroundings::myself()?);
     command.arg("--root").arg(root).args(arguments);
     command.env_remove(MARK).env_remove(HOPS_VARIABLE).env_remove(THREAD_VARIABLE);
@@ -328,6 +350,11 @@ impl Verb for Supervise {
             Outcome::NotNow => Err(Fail::Code(Failure::Nothing)),
             Outcome::Ran(run) => {
                 tell(&run);
+                // Its dispatcher may be gone, and then nobody else tells.
+                if let Some(teller) = Teller::of(context) {
+                    teller.ended(post, &run);
+                    teller.dead(post);
+                }
                 if run.state == RunState::Done { Ok(()) } else { Err(Fail::Code(Failure::NotDone)) }
             }
         }

@@ -34,6 +34,7 @@ mod mb;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod names;
+mod notify;
 mod output;
 mod own_program;
 mod progress;

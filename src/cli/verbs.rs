@@ -94,6 +94,7 @@ pub(super) const VERBS: &[Entry] = &[
     rare::<super::waker::Waker>("waker", Group::Hidden),
     rare::<super::dispatch::Supervise>("supervise", Group::Hidden),
     rare::<super::workflow::WorkflowGate>("workflow-gate", Group::Hidden),
+    rare::<super::notify::TellPerson>("tell-person", Group::Hidden),
 ];
 
 /// Words that people try first, and the commands that do it.

@@ -5,6 +5,7 @@
 //! one message of a run and how it ends. `judgement` starts the agent and judges its answer. `runs` and `pruning` keep
 //! the records, `tally` and `guards` the limits. `recovery` finishes a run whose supervisor was killed. `project`
 //! decides whose agents work for a mailbox. `background` is other work of a dispatcher, passed in.
+//! `watchers` are the dispatchers that live, `told` is what the person was told.
 
 pub mod background;
 pub mod dispatcher;
@@ -19,4 +20,6 @@ pub mod recovery;
 pub mod runs;
 pub mod supervisor;
 pub mod tally;
+mod told;
+pub mod watchers;
 mod work;

@@ -143,7 +143,7 @@ impl Default for DispatchSettings {
 /// All agents of a file.
 pub type Agents = BTreeMap<String, Arc<AgentSettings>>;
 
-fn span_of<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+pub(super) fn span_of<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     struct Given;
 
     impl Visitor<'_> for Given {

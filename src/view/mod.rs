@@ -14,6 +14,7 @@ pub mod install;
 pub mod mcp;
 pub mod message;
 pub mod names;
+pub mod notify;
 pub mod prune;
 pub mod rooms;
 pub mod run;
@@ -93,6 +94,7 @@ documents! { Document, printed, Versioned:
     "mcp-http" answer::Listening<'_>,
     "names" names::Names<'_>,
     "names-all" names::NamesAll<'_>,
+    "notify" notify::Notice<'_>,
     "prune" prune::Prune<'_>,
     "read" check::Read<'_>,
     "receipts" send::Receipts<'_>,

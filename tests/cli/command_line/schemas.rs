@@ -83,7 +83,7 @@ const ROOMS: [&str; 20] = [
 ];
 const TREE: [&str; 5] =
     ["tree-cleanup", "tree-shared-done", "tree-shared-files", "tree-shared-text", "tree-status"];
-const WORK: [&str; 14] = [
+const WORK: [&str; 16] = [
     "agents",
     "approve",
     "dispatch",
@@ -92,12 +92,14 @@ const WORK: [&str; 14] = [
     "trust",
     "trust-export",
     "trust-said",
+    "unit",
     "workflow-check",
     "workflow-graph",
     "workflow-graph-yaml",
     "workflow-list",
     "workflow-run",
     "workflow-step",
+    "workflow-unreadable",
 ];
 const HOME: [&str; 4] = ["install", "install-check", "mcp-http", "uninstall"];
 
@@ -109,7 +111,7 @@ fn every_schema_is_of_a_document_that_is_printed() {
     let all = [&MAIL[..], &ROOMS, &TREE, &WORK, &HOME].concat();
     let tools =
         ["archive", "check", "names", "read", "receipts", "setup", "wait"].map(|tool| format!("mcp-{tool}"));
-    let printed = all.iter().chain(&["error"]).map(|name| (*name).to_owned());
+    let printed = all.iter().chain(&["error", "notify"]).map(|name| (*name).to_owned());
     assert_eq!(there, printed.chain(tools).collect::<Names>());
 }
 
@@ -241,6 +243,10 @@ fn dispatch_workflows_and_trust() {
     for arguments in [vec!["graph", "gated", "--yaml"], vec!["check", "gated"], vec!["check", "wrong"]] {
         seen.run(workflow(&room, arguments));
     }
+    let lost = begin(&room, "plain", &[]);
+    std::fs::remove_dir_all(room.root().join(&lost)).unwrap();
+    seen.run(workflow(&room, ["cancel", &lost]));
+    seen.run(dispatch(&room, ["--unit"]));
     seen.run(with_path(&room, room.run(["agents"])));
     let runs = seen.run(room.run(["runs"]));
     seen.run(room.run(["runs", runs["runs"][0]["id"].as_str().unwrap()]));

@@ -9,6 +9,7 @@ pub(crate) mod real;
 pub(crate) mod recovery;
 pub(crate) mod roles;
 pub(crate) mod started;
+pub(crate) mod told;
 pub(crate) mod trust;
 pub(crate) mod trust_items;
 pub(crate) mod two_projects;

@@ -10,7 +10,7 @@ use postroom::workflow::{document, schema};
 use serde_json::{Map, Value};
 
 /// Verbs that other programs call, and help, which is text: what they print is no document.
-const OTHERS: [&str; 6] = ["complete", "help", "hook", "mb", "supervise", "workflow-gate"];
+const OTHERS: [&str; 7] = ["complete", "help", "hook", "mb", "supervise", "tell-person", "workflow-gate"];
 
 pub(crate) fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")
@@ -56,6 +56,12 @@ pub(crate) fn insist(arguments: &[&str], out: &str) -> Vec<String> {
 pub(crate) fn insist_on_tool(tool: &str, value: &Value) -> String {
     let names = documents_of(|label| label == format!("mcp: {tool}"));
     fitting(&names, tool, &value.to_string())
+}
+
+/// Insists that a text is this document.
+#[track_caller]
+pub(crate) fn insist_on(name: &str, text: &str) {
+    fitting(&BTreeSet::from([name.to_owned()]), name, text);
 }
 
 /// The one of these documents that a text is.

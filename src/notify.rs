@@ -1,0 +1,206 @@
+//! Telling the person what happened, without being asked: which events there are to tell, each once.
+//!
+//! A dispatcher looks at every turn; other commands look for dead dispatchers. What was told is remembered in the room
+//! (`dispatch/told.rs`). The process that makes that file tells it, so nothing is told twice. If it is killed before it
+//! starts the command, the event is not told; `check`, `failed` and `runs` still show it. This module finds events and
+//! starts nothing: a face starts the command, in a process of its own, so that it never holds up mail.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use crate::dispatch::background::{Background, Progress};
+use crate::dispatch::runs::{Run, RunState, Runs};
+use crate::mailbox::Folder;
+use crate::message::Envelope;
+use crate::post::{Me, Post, Result, USER};
+use crate::settings::personal::NotifyEvent;
+
+/// Something that happened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fact {
+    /// The agent or dispatcher it is about, by name or directory.
+    pub about: Option<String>,
+    pub message: Option<String>,
+    pub from: Option<String>,
+    pub subject: Option<String>,
+    pub run: Option<String>,
+    pub why: Option<String>,
+    pub since: Option<String>,
+    pub until: Option<String>,
+}
+
+/// All new facts of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    pub event: NotifyEvent,
+    pub facts: Vec<Fact>,
+}
+
+/// Finds what is to be told, and remembers what it has seen.
+#[derive(Debug)]
+pub struct Notifier {
+    events: Vec<NotifyEvent>,
+    seen: HashSet<String>,
+    has_looked: bool,
+}
+
+impl Notifier {
+    pub fn new(events: &[NotifyEvent]) -> Self {
+        Self { events: events.to_vec(), seen: HashSet::new(), has_looked: false }
+    }
+
+    /// What a dispatcher finds: mail and gates for the person, paused agents, dead dispatchers.
+    pub fn look(&mut self, post: &Post) -> Result<Vec<News>> {
+        let mut news = vec![];
+        if self.wants(NotifyEvent::Mail) || self.wants(NotifyEvent::Gate) {
+            news.extend(self.mail(post)?);
+        }
+        let runs = Runs::open(post.room())?;
+        if !std::mem::replace(&mut self.has_looked, true) {
+            runs.forget_told(post.room().clock().now())?;
+        }
+        if self.wants(NotifyEvent::Paused) {
+            news.extend(self.paused(&runs)?);
+        }
+        news.extend(self.dead(&runs)?);
+        Ok(news)
+    }
+
+    /// A run that ended: news if its message was given up.
+    pub fn ended(&mut self, post: &Post, run: &Run) -> Result<Option<News>> {
+        let is_news = run.state == RunState::Failed && self.wants(NotifyEvent::Failed);
+        let runs = Runs::open(post.room())?;
+        if !is_news || !self.is_new(&runs, &format!("failed {} {}", run.mailbox, run.id))? {
+            return Ok(None);
+        }
+        let fact = Fact {
+            about: Some(run.agent.clone()),
+            message: Some(run.message.clone()),
+            from: Some(run.from.clone()),
+            run: Some(run.id.clone()),
+            why: Some(run.why.clone()),
+            since: Some(run.ended.clone()),
+            ..Fact::default()
+        };
+        Ok(Some(News { event: NotifyEvent::Failed, facts: vec![fact] }))
+    }
+
+    /// Dispatchers that died since somebody last looked.
+    pub fn dead(&self, runs: &Runs) -> Result<Option<News>> {
+        let fact = |dead: crate::dispatch::watchers::Watcher| Fact {
+            about: Some(dead.project).filter(|project| !project.is_empty()),
+            since: Some(dead.since).filter(|since| !since.is_empty()),
+            why: Some("it ended without being stopped".to_owned()),
+            ..Fact::default()
+        };
+        let facts: Vec<Fact> = runs.take_dead_watchers()?.into_iter().map(fact).collect();
+        let is_news = !facts.is_empty() && self.wants(NotifyEvent::Dispatcher);
+        Ok(is_news.then_some(News { event: NotifyEvent::Dispatcher, facts }))
+    }
+
+    fn mail(&mut self, post: &Post) -> Result<Vec<News>> {
+        let Some(me) = person(post) else { return Ok(vec![]) };
+        let (mut mail, mut gates) = (vec![], vec![]);
+        let runs = Runs::open(post.room())?;
+        let unread = me.mailbox.list(Folder::Inbox, usize::MAX)?.names;
+        for file in unread {
+            let key = format!("mail {} {file}", me.id);
+            if self.seen.contains(&key) {
+                continue;
+            }
+            // What cannot be read is the doctor's business, and another look tries again.
+            let Ok(Some(header)) = post.header(&me.mailbox, Folder::Inbox, &file) else { continue };
+            let is_gate = is_gate(&header.envelope);
+            let event = if is_gate { NotifyEvent::Gate } else { NotifyEvent::Mail };
+            if !self.wants(event) || !self.is_new(&runs, &key)? {
+                continue;
+            }
+            let fact = Fact {
+                message: Some(header.envelope.id.to_string()),
+                from: Some(post.sender_shown(&header.envelope)),
+                subject: Some(header.envelope.subject.clone()),
+                run: is_gate.then(|| header.envelope.from.to_string()),
+                ..Fact::default()
+            };
+            if is_gate { gates.push(fact) } else { mail.push(fact) }
+        }
+        let all = [(NotifyEvent::Mail, mail), (NotifyEvent::Gate, gates)];
+        let all = all.into_iter().filter(|(_, facts)| !facts.is_empty());
+        Ok(all.map(|(event, facts)| News { event, facts }).collect())
+    }
+
+    /// Agents that something else than a person pauses.
+    fn paused(&mut self, runs: &Runs) -> Result<Option<News>> {
+        let mut facts = vec![];
+        for (file, pause) in runs.pause_files()? {
+            let text = |key: &str| pause[key].as_str().map(str::to_owned);
+            let key = format!("paused {file} {}", text("since").unwrap_or_default());
+            if text("kind").as_deref() == Some("person") || !self.is_new(runs, &key)? {
+                continue;
+            }
+            facts.push(Fact {
+                about: text("agent"),
+                why: text("why"),
+                since: text("since"),
+                until: text("until"),
+                ..Fact::default()
+            });
+        }
+        Ok((!facts.is_empty()).then_some(News { event: NotifyEvent::Paused, facts }))
+    }
+
+    fn wants(&self, event: NotifyEvent) -> bool {
+        self.events.contains(&event)
+    }
+
+    /// Whether nobody has told this before. From now on, this process has.
+    fn is_new(&mut self, runs: &Runs, key: &str) -> Result<bool> {
+        Ok(self.seen.insert(key.to_owned()) && runs.tell_once(key)?)
+    }
+}
+
+/// The mailbox of the person, if this room has one.
+fn person(post: &Post) -> Option<Me> {
+    post.addressee(USER).and_then(|id| post.other(&id)).ok()
+}
+
+/// Whether a message is the question of a run.
+fn is_gate(envelope: &Envelope) -> bool {
+    envelope.extra("workflow") == Some(envelope.from.as_str()) && envelope.subject.starts_with("approve? ")
+}
+
+/// The background work of a dispatcher that also tells the person.
+pub struct Noticing<'a, B> {
+    pub work: B,
+    /// `None` if the person wants to be told nothing.
+    pub notifier: Option<Notifier>,
+    pub tell: &'a dyn Fn(&News),
+}
+
+impl<B: std::fmt::Debug> std::fmt::Debug for Noticing<'_, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Noticing").field("work", &self.work).finish_non_exhaustive()
+    }
+}
+
+impl<B: Background> Background for Noticing<'_, B> {
+    type News = B::News;
+
+    fn look(&mut self, post: &Post) -> Result<Progress<B::News>> {
+        let mut progress = self.work.look(post)?;
+        if let Some(notifier) = &mut self.notifier {
+            // Mail goes on if the person cannot be told.
+            match notifier.look(post) {
+                Ok(news) => news.iter().for_each(|news| (self.tell)(news)),
+                Err(e) => progress.faults.push((USER.to_owned(), format!("the person cannot be told: {e}"))),
+            }
+        }
+        Ok(progress)
+    }
+
+    fn arrivals(&self, post: &Post) -> Result<Box<dyn Fn() -> Vec<PathBuf> + Send>> {
+        let work = self.work.arrivals(post)?;
+        let inbox = self.notifier.as_ref().and_then(|_| person(post)).map(|me| me.mailbox.inbox());
+        Ok(Box::new(move || work().into_iter().chain(inbox.clone()).collect()))
+    }
+}
