@@ -17,6 +17,7 @@ use super::lock::Lock;
 use super::reading::{Header, Unreadable, if_message};
 use super::trash::Bag;
 use crate::clock::{Clock, Timestamp};
+use crate::message::role::Role;
 use crate::message::{Envelope, Message, Priority, Protocol};
 use crate::name::MessageId;
 
@@ -44,6 +45,7 @@ pub struct Urgency {
     pub ages: bool,
     /// Its reader had to guess something, so no agent is started for it.
     pub is_doubtful: bool,
+    pub role: Role,
 }
 
 /// An answer that is stored with its question, before it is delivered to its asker.

@@ -17,6 +17,7 @@ pub mod liberal;
 pub mod maildir;
 pub mod origin;
 pub mod protocol;
+pub mod role;
 pub mod secret;
 pub mod shared;
 pub mod step;

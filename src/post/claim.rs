@@ -20,8 +20,7 @@ pub const LEASE: Duration = Duration::from_secs(30 * 60);
 /// How many messages a walk lists first.
 pub(super) const FIRST: usize = 16;
 
-/// The field that marks a bounce, so that no bounce is ever bounced.
-pub const BOUNCE: &str = "bounce";
+pub use crate::message::role::BOUNCE;
 
 /// A claimed message.
 #[derive(Debug)]

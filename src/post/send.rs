@@ -15,11 +15,7 @@ use crate::message::envelope::{self, check_value};
 use crate::message::{Envelope, Origin, Priority, any, secret};
 use crate::name::{MailboxId, MessageId, RoomName};
 
-/// The field with the number of automatic steps that led to a message.
-pub const HOPS: &str = "hops";
-
-/// The field with the number of the thread that led to a message, beside the number of steps.
-pub const THREAD: &str = "thread";
+pub use crate::message::role::{HOPS, THREAD};
 
 /// The variables by which a run passes both to the commands of its agent.
 pub const HOPS_VARIABLE: &str = "POSTROOM_HOPS";

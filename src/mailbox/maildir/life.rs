@@ -16,6 +16,7 @@ use crate::mailbox::fault::{IfAny, Result};
 use crate::mailbox::folder::{Folder, Token, by_folders};
 use crate::mailbox::place::{Listing, Place, PlaceFault, Reading, Urgency};
 use crate::mailbox::reading::{Header, is_doubtful, is_stable, mtime, unreadable_faults};
+use crate::message::role::Role;
 use crate::message::{Envelope, FileName, Message, Protocol, any, file_name, maildir};
 use crate::name::MessageId;
 
@@ -76,14 +77,17 @@ impl Place for Maildir {
 
     fn urgency(&self, name: &str) -> Result<Option<Urgency>> {
         let Some(stat) = self.folder(Folder::Inbox)?.stat(name).if_any()? else { return Ok(None) };
-        let is_doubtful = match Self::header(self, Folder::Inbox, name, u64::MAX / 2) {
+        let (is_doubtful, role) = match Self::header(self, Folder::Inbox, name, u64::MAX / 2) {
             Err(broken) if broken.transient => {
                 return Err(broken.failure(&Self::path(self, Folder::Inbox, name)));
             }
-            read => is_doubtful(&read),
+            read => {
+                let role = |header: &Header| header.envelope.role();
+                (is_doubtful(&read), read.ok().flatten().as_ref().map_or(Role::Request, role))
+            }
         };
         let priority = file_name::priority(name.as_bytes());
-        Ok(Some(Urgency { priority, since: mtime(&stat), ages: true, is_doubtful }))
+        Ok(Some(Urgency { priority, since: mtime(&stat), ages: true, is_doubtful, role }))
     }
 
     fn is_whole(&self, name: &str) -> Result<bool> {

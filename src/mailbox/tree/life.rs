@@ -143,7 +143,7 @@ impl Place for Agent {
         let header = read.map_err(|e| e.failure(&self.dir().path().join(name)))?;
         Ok(header.map(|Header { envelope, time: since, .. }| {
             let is_doubtful = !envelope.doubts.is_empty() || envelope.extra(DOUBT).is_some();
-            Urgency { priority: envelope.priority, since, ages: false, is_doubtful }
+            Urgency { priority: envelope.priority, since, ages: false, is_doubtful, role: envelope.role() }
         }))
     }
 

@@ -30,6 +30,7 @@ use super::maildir::{APART, Maildir};
 use super::place::{Listing, Place, PlaceFault, Reading, Urgency};
 use super::reading::{Header, is_stable, mtime, unreadable_faults};
 use crate::clock::{Clock, Timestamp};
+use crate::message::role::Role;
 use crate::message::workspace::Kind;
 use crate::message::{Envelope, Message, Priority, Protocol, ProtocolFields};
 use crate::name::{MailboxId, MessageId};
@@ -150,8 +151,10 @@ impl Place for Workspace {
     fn urgency(&self, name: &str) -> Result<Option<Urgency>> {
         let urgency = Place::urgency(&self.folders, name)?;
         let header = self.folders.header(Folder::Inbox, name, LOOKED_AT).ok().flatten();
-        let priority = header.map_or(Priority::Normal, |header| header.envelope.priority);
-        Ok(urgency.map(|urgency| Urgency { priority, ..urgency }))
+        let (priority, role) = header.map_or((Priority::Normal, Role::Request), |header| {
+            (header.envelope.priority, header.envelope.role())
+        });
+        Ok(urgency.map(|urgency| Urgency { priority, role, ..urgency }))
     }
 
     fn is_whole(&self, name: &str) -> Result<bool> {
