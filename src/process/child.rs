@@ -46,6 +46,8 @@ pub struct Ended {
     pub tail: String,
     /// The end of the output that `tail` is not of.
     pub other_tail: String,
+    /// The end of its errors.
+    pub errors: String,
 }
 
 /// What a run asks for while it goes on.
@@ -117,6 +119,7 @@ pub fn run(
     let _ = kill_process_group(group, Signal::KILL);
     drain(&readers);
     let (out_tail, err_tail) = (lock(&reading).tail(), lock(&said).tail());
+    let errors = err_tail.clone();
     let (tail, other_tail) =
         if err_tail.trim().is_empty() { (out_tail, err_tail) } else { (err_tail, out_tail) };
     let reading = std::mem::replace(&mut *lock(&reading), Reading::new(preset));
@@ -128,6 +131,7 @@ pub fn run(
         found: reading.end(),
         tail,
         other_tail,
+        errors,
     })
 }
 

@@ -1,15 +1,23 @@
-//! The output of an agent program, read as it comes: the final text, the session, the cost, what failed, and what it is
-//! doing now. Memory is bounded, however much is printed and however long a line is.
+//! The output of an agent program, read as it comes: the final text, the session, the cost, what failed, what was denied,
+//! whether its provider is out of reach, and what it is doing now. Memory is bounded, however much is printed and however long a line is.
+
+use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::presets::{Preset, Rule};
+use super::outage::Outage;
+use super::presets::{Preset, Rule, fits};
 
 /// The longest line that is read as JSON; of a longer one nothing is taken.
 const LINE: usize = 8 * 1024 * 1024;
 
 /// The longest text that is kept.
 const TEXT: usize = 1024 * 1024;
+
+/// How many calls of tools are remembered, how many refusals are kept, and how long their names may be.
+const CALLS: usize = 256;
+const DENIALS: usize = 1000;
+const NAME: usize = 100;
 
 /// How much of the end is kept for people.
 const TAIL: usize = 4 * 1024;
@@ -22,7 +30,8 @@ pub struct Reading {
     skipping: bool,
     tail: Vec<u8>,
     found: AgentOutput,
-    any_line: bool,
+    /// The tools of the latest calls, by the ids of the calls.
+    calls: VecDeque<(String, String)>,
 }
 
 /// What an output says.
@@ -33,13 +42,20 @@ pub struct AgentOutput {
     pub cost: Option<f64>,
     pub failure: Option<String>,
     pub activity: Option<String>,
+    /// The outage that it reported last, unless it went on since.
+    pub outage: Option<Outage>,
+    /// The tools that were refused, one for each refusal.
+    pub denied: Vec<String>,
+    /// How many events were read, and how many of them say that the model works on it.
+    pub lines: usize,
+    pub progress: usize,
 }
 
 impl Reading {
     pub fn new(preset: &Preset) -> Self {
         let preset = preset.clone();
         let found = AgentOutput::default();
-        Self { preset, line: vec![], skipping: false, tail: vec![], found, any_line: false }
+        Self { preset, line: vec![], skipping: false, tail: vec![], found, calls: VecDeque::new() }
     }
 
     /// Takes the next bytes of standard output.
@@ -84,7 +100,7 @@ impl Reading {
             return Ok(self.found);
         }
         self.read_line();
-        if !self.any_line && !self.tail.is_empty() {
+        if self.found.lines == 0 && !self.tail.is_empty() {
             return Err("its output is not the JSON that its preset expects".to_owned());
         }
         self.found.text = self.found.text.trim().to_owned();
@@ -94,8 +110,9 @@ impl Reading {
     fn read_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let Ok(value) = serde_json::from_slice::<Value>(&line) else { return };
-        self.any_line = true;
+        self.read_calls(&value);
         let found = &mut self.found;
+        found.lines += 1;
         for rule in &self.preset.text {
             if let Some(text) = rule.find(&value) {
                 if !rule.join {
@@ -110,6 +127,34 @@ impl Reading {
         found.cost = last(&self.preset.cost).and_then(|cost| cost.parse().ok()).or(found.cost);
         found.failure = last(&self.preset.failure).or(found.failure.take());
         found.activity = last(&self.preset.activity).or(found.activity.take());
+        match self.preset.outage.iter().find_map(|rule| rule.find(&value, found.outage)) {
+            Some(outage) => found.outage = outage,
+            None if last(&self.preset.progress).is_some() => {
+                found.progress += 1;
+                found.outage = None;
+            }
+            None => {}
+        }
+    }
+
+    /// Remembers which tool a call is for, and notes calls that were refused.
+    fn read_calls(&mut self, value: &Value) {
+        let id_of = |rule: &Rule| text_of(walk(value, rule.id.as_deref()?)?);
+        for rule in &self.preset.calls {
+            if let (Some(name), Some(id)) = (rule.find(value), id_of(rule)) {
+                self.calls.truncate(CALLS - 1);
+                self.calls.push_front((id, name));
+            }
+        }
+        for rule in &self.preset.denied {
+            for found in rule.find_all(value) {
+                let called = id_of(rule).and_then(|id| self.calls.iter().find(|(call, _)| *call == id));
+                let name = called.map_or(found, |(_, name)| name.clone());
+                if self.found.denied.len() < DENIALS {
+                    self.found.denied.push(name.chars().take(NAME).collect());
+                }
+            }
+        }
     }
 }
 
@@ -129,22 +174,32 @@ fn keep_tail(tail: &mut Vec<u8>, bytes: &[u8]) {
 impl Rule {
     /// What stands in a line at this place, as text.
     fn find(&self, line: &Value) -> Option<String> {
-        let fits = self.when.iter().all(|(way, wanted)| {
-            walk(line, way).is_some_and(|found| match found {
-                Value::String(text) => text == wanted,
-                Value::Bool(truth) => wanted == if *truth { "true" } else { "false" },
-                _ => false,
-            })
-        });
-        match walk(line, &self.at).filter(|_| fits)? {
-            Value::String(text) => Some(text.clone()),
-            Value::Null => None,
-            other => Some(other.to_string()),
+        self.find_all(line).pop()
+    }
+
+    /// All that stand at this place.
+    fn find_all(&self, line: &Value) -> Vec<String> {
+        if !fits(&self.when, line) {
+            return vec![];
         }
+        let Some((list, rest)) = self.at.split_once(".*.") else {
+            return walk(line, &self.at).and_then(text_of).into_iter().collect();
+        };
+        let entries = walk(line, list).and_then(Value::as_array).into_iter().flatten();
+        entries.filter_map(|entry| text_of(walk(entry, rest)?)).collect()
     }
 }
 
-fn walk<'v>(mut at: &'v Value, way: &str) -> Option<&'v Value> {
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Null => None,
+        other => Some(other.to_string()),
+    }
+}
+
+/// The value at the end of a way of keys and numbers.
+pub(super) fn walk<'v>(mut at: &'v Value, way: &str) -> Option<&'v Value> {
     for step in way.split('.') {
         at = match (at, step.parse::<usize>()) {
             (Value::Array(list), Ok(index)) => list.get(index)?,

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::outage::{Outage, OutageRule};
+use super::output::walk;
 use crate::settings::agents::Access;
 
 const FILE: &str = include_str!("presets.toml");
@@ -38,22 +41,47 @@ pub struct Preset {
     pub lost_session: Vec<String>,
     /// What it says when somebody else is in that conversation.
     pub busy: Vec<String>,
-    /// What it says when nobody is logged in.
+    /// How it tells of an outage, and what ends the matter.
+    pub outage: Vec<OutageRule>,
+    pub progress: Vec<Rule>,
+    /// The outage that an exit code means.
+    pub exit: BTreeMap<String, Outage>,
+    /// What it says on standard error, before its first event, when nobody is logged in.
     pub login: Vec<String>,
+    /// The outage that it says nothing about: it tries until its time is over, without a line.
+    pub silent: Option<Outage>,
+    /// Which tool a call is for, by the call's id, and which calls the program refused.
+    pub calls: Vec<Rule>,
+    pub denied: Vec<Rule>,
 }
 
 /// Where something stands in a line of output.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Only in lines in which these fields have these values.
+    /// Only in lines in which these fields have these values, or begin like this if the value ends with `*`.
     #[serde(default)]
     pub when: BTreeMap<String, String>,
-    /// The way to it, by keys and numbers.
+    /// The way to it, by keys and numbers; `*` is every entry of a list.
     pub at: String,
+    /// The way to the id of a call, where a later line refers to it.
+    #[serde(default)]
+    pub id: Option<String>,
     /// Every find is a part of the whole; else the last one counts.
     #[serde(default)]
     pub join: bool,
+}
+
+/// Whether the fields of a line have these values.
+pub(super) fn fits(when: &BTreeMap<String, String>, line: &Value) -> bool {
+    when.iter().all(|(way, wanted)| {
+        walk(line, way).is_some_and(|found| match (found, wanted.strip_suffix('*')) {
+            (Value::String(text), Some(begins)) => text.starts_with(begins),
+            (Value::String(text), None) => text == wanted,
+            (Value::Bool(truth), _) => wanted == if *truth { "true" } else { "false" },
+            _ => false,
+        })
+    })
 }
 
 /// What a command line is made of.

@@ -72,6 +72,14 @@ impl Server {
         // Written before the answer, and before the wait for its time: a test sees that the agent is in this turn.
         self.log(&entry);
         turn.iter().for_each(await_time);
+        if let Some(turn) = &turn {
+            if turn["drop"] == true {
+                return Ok(false);
+            }
+            if let Some(status) = turn["status"].as_u64() {
+                return reply(stream, &format!("{status} Failed"), &wire::failure(api, status));
+            }
+        }
         let said = match (&turn, is_turn) {
             (Some(turn), _) => played(turn, api, &offered, &text),
             (None, true) => Said::text(heard(&text)),

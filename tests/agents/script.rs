@@ -8,7 +8,10 @@
 //! | `{"shell": C}` | runs a command by whichever shell tool the program offers |
 //! | `{"mcp": "SERVER/TOOL", "input": {...}}` | calls a tool of an MCP server, by the name it has in that program |
 //! | `{"tool": NAME, "input": {...}}` | calls a tool of the program itself |
+//! | `{"status": CODE}` | fails with this HTTP status, in the words of the API |
+//! | `{"drop": true}` | closes the connection without a word |
 //!
+//! A turn with `"repeat": true` is given to every further request too, because programs try again.
 //! Any turn may have `"after": PATH` (it is given once that file is there) or `"pause": MILLISECONDS`. In a command,
 //! `{{TEXT}}` becomes the word that follows the last TEXT in the request: so the model knows the id of a message.
 //! When the turns are over, the model says `heard` and, in order, each `marker-N` that stands in the request, so that
@@ -83,7 +86,11 @@ impl Script {
     /// The next turn for a request with this body.
     pub(crate) fn next(&self, body: &str) -> Option<Value> {
         let mut conversations = self.conversations.lock().unwrap();
-        conversations.iter_mut().find(|c| body.contains(&c.has))?.turns.pop_front()
+        let turns = &mut conversations.iter_mut().find(|c| body.contains(&c.has))?.turns;
+        match turns.front() {
+            Some(turn) if turn["repeat"] == true => Some(turn.clone()),
+            _ => turns.pop_front(),
+        }
     }
 }
 

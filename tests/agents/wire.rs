@@ -230,3 +230,24 @@ fn gemini(said: &Said) -> (Value, Vec<Event>) {
     });
     (whole.clone(), vec![(None, whole)])
 }
+
+/// How an API says that it failed with this status.
+pub(crate) fn failure(api: Api, status: u64) -> Value {
+    let (anthropic, openai, gemini) = match status {
+        401 => ("authentication_error", "invalid_api_key", "UNAUTHENTICATED"),
+        402 => ("billing_error", "billing", "FAILED_PRECONDITION"),
+        429 => ("rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"),
+        529 => ("overloaded_error", "overloaded", "UNAVAILABLE"),
+        _ => ("api_error", "server_error", "INTERNAL"),
+    };
+    let message = format!("status {status} by the stand-in");
+    match api {
+        Api::Anthropic => json!({"type": "error", "error": {"type": anthropic, "message": message}}),
+        Api::Gemini => {
+            json!({"error": {"code": status, "message": message, "status": gemini, "details": []}})
+        }
+        Api::Responses | Api::Chat => {
+            json!({"error": {"message": message, "type": openai, "param": null, "code": openai}})
+        }
+    }
+}
