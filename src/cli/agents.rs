@@ -12,6 +12,7 @@ use super::output::{BOLD, GREEN, PLAIN, RED};
 use super::surroundings::ThisProcess;
 use super::{Verb, dispatch, staff};
 use crate::clock::SystemClock;
+use crate::dispatch::paused::Pause;
 use crate::dispatch::runs::Runs;
 use crate::hint::Hint;
 use crate::message::visible;
@@ -30,7 +31,8 @@ impl Verb for Agents {
         let post = context.project_post()?;
         let staff = staff::gather(post)?;
         let mut missing = false;
-        let mut list = vec![];
+        let runs = Runs::existing(post.room())?;
+        let mut list: Vec<(view::agents::Agent<'_>, Vec<Pause>)> = vec![];
         for (agent, id) in &staff.agents {
             let program = agent.program().map(|(program, _)| program.to_owned()).unwrap_or_default();
             let there = program_from(&ThisProcess, &program, &agent.cwd);
@@ -42,8 +44,13 @@ impl Verb for Agents {
                 _ => version.clone().unwrap_or_else(|| "there".to_owned()),
             };
             let settings = &agent.settings;
+            let pauses = match (&runs, id) {
+                (Some(runs), Some(id)) => runs.pauses(id.as_str(), post.room().clock().now())?,
+                _ => vec![],
+            };
             if context.output.json {
-                list.push(view::agents::Agent::of(agent, id.as_ref(), program, there.is_some(), version));
+                let shown = view::agents::Agent::of(agent, id.as_ref(), program, there.is_some(), version);
+                list.push((shown, pauses));
                 continue;
             }
             let (name, access) = (agent.name.clone(), settings.access.as_str().to_owned());
@@ -52,6 +59,10 @@ impl Verb for Agents {
             if settings.about.is_some() {
                 line.push_str(&format!(": {}", visible::line(&about)));
             }
+            for pause in &pauses {
+                line.push_str(&format!("; {}", visible::line(&pause.line())));
+            }
+            let about = pauses.iter().fold(about, |about, pause| format!("{about} {}", pause.line()));
             let style = if there.is_none() || id.is_none() { RED } else { GREEN };
             let facts = [settings.preset.clone(), access, program].map(|fact| (PLAIN, fact));
             let cells = [(BOLD, name)].into_iter().chain(facts).chain([(style, state), (PLAIN, about)]);
@@ -62,7 +73,12 @@ impl Verb for Agents {
                 let (item, directory) = (left.key.to_string(), left.dir.display().to_string());
                 view::agents::Untrusted { item, agent: &left.name, directory }
             });
-            context.output.json(&view::agents::Agents { agents: list, untrusted: untrusted.collect() });
+            let paused = |(agent, pauses): &mut (view::agents::Agent<'_>, Vec<Pause>)| {
+                agent.paused = std::mem::take(pauses).iter().map(view::stop::Pause::of).collect();
+            };
+            list.iter_mut().for_each(paused);
+            let agents = list.into_iter().map(|(agent, _)| agent).collect();
+            context.output.json(&view::agents::Agents { agents, untrusted: untrusted.collect() });
         }
         staff::tell_untrusted(context, &staff);
         if staff.agents.is_empty() {

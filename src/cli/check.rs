@@ -7,6 +7,7 @@ use clap::Args;
 use super::context::Context;
 use super::fail::Fail;
 use super::{Verb, everywhere, header};
+use crate::dispatch::waits;
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::MessageId;
@@ -86,7 +87,8 @@ impl Verb for Check {
         let (count, checked) = if self.count && filter.is_empty() {
             (post.count(&me)?, post::Checked::default())
         } else {
-            let checked = post.check(&me, &filter, if self.count { 0 } else { self.limit })?;
+            let mut checked = post.check(&me, &filter, if self.count { 0 } else { self.limit })?;
+            waits::remark(post, &me, &mut checked.headers)?;
             (checked.total, checked)
         };
         if context.output.json {

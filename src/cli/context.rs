@@ -61,6 +61,11 @@ impl Context {
         visible::text(&hint.into().line(&self.present))
     }
 
+    /// What this process was called with, for hints that are given later.
+    pub(super) fn present(&self) -> Present {
+        self.present.clone()
+    }
+
     /// A remark on standard error, with what to do about it.
     pub(super) fn warn(&self, what: &str, hint: impl Into<Hint>) {
         note(&format!("postroom: {what}\n  {}", self.hint(hint)));

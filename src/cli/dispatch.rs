@@ -1,7 +1,7 @@
 //! `postroom dispatch` and the supervisor it starts.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use clap::Args;
@@ -16,17 +16,20 @@ use super::staff;
 use super::surroundings::ThisProcess;
 use super::{Verb, notify, surroundings, unit};
 use crate::clock::Timestamp;
-use crate::dispatch::dispatcher::{Dispatcher, Event, StopHandle, Wanted};
+use crate::dispatch::dispatcher::{Dispatcher, Event, Sources, StopHandle, Wanted};
+use crate::dispatch::judgement::denials;
+use crate::dispatch::queue::{Crew, Delay};
 use crate::dispatch::runs::{Run, RunState, Runs};
 use crate::dispatch::supervisor::{self, Agent, Outcome};
 use crate::dispatch::watchers::Watching;
-use crate::hint::Hint;
+use crate::hint::{Hint, Present};
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::notify::{News, Noticing};
 use crate::post::{Failure, HOPS_VARIABLE, Post, THREAD_VARIABLE};
 use crate::process::marked::MARK;
-use crate::staff::{Staff, equip, left_out};
+use crate::staff::{Staff, equip, left_out, stamp};
+use crate::trust::Store;
 use crate::view::run as view;
 use crate::workflow::carrier::{Carried, Carrier, Carrying};
 use crate::workflow::runs::project_of;
@@ -68,11 +71,18 @@ impl Verb for Dispatch {
             return unit::print(context, "dispatch", "dispatcher", &arguments);
         }
         post.adopt_new_inboxes()?;
+        let sources = Settings {
+            only: self.only.clone(),
+            store: staff::store()?,
+            room: context.root.clone(),
+            present: context.present(),
+        };
         let staff = staff::gather(post)?;
         let parallel = self.parallel.unwrap_or(staff.settings.parallel).max(1);
         tell_vacant(post, &staff);
+        let settings = staff.settings.clone();
         let agents = self.chosen(context, staff)?;
-        let dispatcher = for_good(Dispatcher::new(post, agents)?);
+        let dispatcher = for_good(Dispatcher::new(post, Crew { agents, settings })?);
         if self.dry_run {
             return dry_run(context, dispatcher);
         }
@@ -93,7 +103,7 @@ impl Verb for Dispatch {
             starter(agent, id, file)
         };
         let live = self.watch || context.output.json;
-        let (mut failed, mut carried, mut ended) = (false, false, 0);
+        let (mut failed, mut carried, mut delayed, mut ended) = (false, false, false, 0);
         let gate = gate_starter(&context.root);
         let teller = Teller::of(context);
         let tell_person = |news: &News| teller.iter().for_each(|teller| teller.tell(news));
@@ -101,12 +111,16 @@ impl Verb for Dispatch {
         let notifier = teller.as_ref().map(Teller::notifier);
         let background = Noticing { work, notifier, tell: &tell_person };
         let watching = self.watch.then(|| watch_begins(post, teller.as_ref())).transpose()?;
-        let left = dispatcher.run(&wanted, start, background, |event| {
+        let left = dispatcher.run(&wanted, start, background, sources, |event| {
             progress.clear();
             if let Event::Background { news } = &event {
                 super::follow::remarks(news);
             }
-            if live || matches!(event, Event::Nothing { why: Some(_), .. } | Event::Waits { .. }) {
+            let is_remark = matches!(
+                event,
+                Event::Nothing { why: Some(_), .. } | Event::Waits { .. } | Event::Delayed { .. }
+            );
+            if live || is_remark {
                 tell(context, &event);
                 let _ = context.output.flush();
             }
@@ -122,7 +136,8 @@ impl Verb for Dispatch {
                 }
                 Event::Nothing { why, .. } => failed |= why.is_some(),
                 Event::Background { .. } => carried = true,
-                Event::Started { .. } | Event::Waits { .. } => {}
+                Event::Delayed { .. } => delayed = true,
+                Event::Started { .. } | Event::Waits { .. } | Event::Reread { .. } => {}
             }
         })?;
         progress.clear();
@@ -138,7 +153,10 @@ impl Verb for Dispatch {
         }
         match (failed, ended == 0) {
             (true, _) => Err(Fail::Code(Failure::NotDone)),
-            (false, true) if left == 0 && !carried => Err(context.nothing("no mail waits for an agent")),
+            (false, true) if left == 0 && !carried => {
+                let what = if delayed { "no agent can be started now" } else { "no mail waits for an agent" };
+                Err(context.nothing(what))
+            }
             _ => Ok(()),
         }
     }
@@ -250,9 +268,12 @@ fn obey_signals(bell: StopHandle) {
 }
 
 fn dry_run(context: &mut Context, dispatcher: &Dispatcher<'_>) -> Result<(), Fail> {
-    let (waiting, remarks) = dispatcher.waiting()?;
+    let (waiting, remarks, delays) = dispatcher.waiting()?;
     for (agent, why) in &remarks {
         tell(context, &Event::Waits { agent, why });
+    }
+    for delay in &delays {
+        tell(context, &Event::Delayed { delay });
     }
     for (agent, file) in &waiting {
         if context.output.json {
@@ -280,7 +301,52 @@ fn tell(context: &mut Context, event: &Event<'_, Carried>) {
         Event::Nothing { agent, why: Some(why) } | Event::Waits { agent, why } => {
             note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
         }
+        Event::Delayed { delay } => note(&format!("postroom: {}", said(delay))),
+        Event::Reread { agents } => context.output.line(&format!("settings read again: {agents} agents")),
         Event::Background { .. } | Event::Nothing { .. } | Event::Going { .. } => {}
+    }
+}
+
+/// Mail that waits, in words: `worker: 140 messages wait until 2026-11-18T01:00:00Z: …`.
+fn said(delay: &Delay) -> String {
+    let (agent, why) = (visible::line(&delay.agent), visible::line(&delay.why));
+    let count = match delay.messages {
+        1 => "1 message waits".to_owned(),
+        more => format!("{more} messages wait"),
+    };
+    match delay.until {
+        Some(until) => format!("{agent}: {count} until {until}: {why}"),
+        None => format!("{agent}: {count} for a person: {why}"),
+    }
+}
+
+/// The settings of the agents, read again when they change.
+struct Settings {
+    only: Vec<String>,
+    store: Store,
+    room: PathBuf,
+    present: Present,
+}
+
+impl Sources for Settings {
+    fn stamp(&self) -> u64 {
+        stamp(&ThisProcess, &self.store, &self.room)
+    }
+
+    fn read(&mut self, post: &Post) -> Result<Crew, String> {
+        let staff = crate::staff::gather(&ThisProcess, self.store.clone(), post, |name| {
+            self.only.is_empty() || self.only.iter().any(|only| only == name)
+        });
+        let staff = staff.map_err(|e| e.to_string())?;
+        for (what, command) in left_out(&staff.untrusted) {
+            note(&format!("postroom: {what}: {}", visible::text(&command.line(&self.present))));
+        }
+        let agents = staff.agents.into_iter().filter_map(|(agent, id)| Some((agent, id?))).collect();
+        Ok(Crew { agents, settings: staff.settings })
+    }
+
+    fn directories(&self) -> Vec<PathBuf> {
+        vec![self.store.path().to_owned(), self.room.clone()]
     }
 }
 
@@ -295,7 +361,11 @@ pub(super) fn show(output: &mut Output, run: &Run) {
         0 => String::new(),
         more => format!("(with {more} more)"),
     };
-    let (way, state) = (format!("{} → {}", run.from, run.agent), run.state.as_str());
+    let way = format!("{} → {}", run.from, run.agent);
+    let state = match run.denied.is_empty() {
+        true => run.state.as_str().to_owned(),
+        false => visible::line(&format!("{}, {}", run.state.as_str(), denials(&run.denied))),
+    };
     let mut line = format!("{} {state} {took} {}", visible::line(&way), run.id);
     if !also.is_empty() {
         line.push_str(&format!(" {also}"));
@@ -306,13 +376,10 @@ pub(super) fn show(output: &mut Output, run: &Run) {
     let style = match run.state {
         RunState::Done => GREEN,
         RunState::Failed => RED,
-        RunState::Running | RunState::Again => PLAIN,
+        RunState::Running | RunState::Again | RunState::Parked => PLAIN,
     };
     let rest = format!("{why} {also}").trim().to_owned();
-    output.entry(
-        &[(CYAN, run.id.clone()), (style, state.to_owned()), (PLAIN, took), (BOLD, way), (PLAIN, rest)],
-        &line,
-    );
+    output.entry(&[(CYAN, run.id.clone()), (style, state), (PLAIN, took), (BOLD, way), (PLAIN, rest)], &line);
 }
 
 /// Work on one message with its agent, to the end (started by `dispatch`)

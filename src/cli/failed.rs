@@ -1,4 +1,4 @@
-//! `postroom failed`: dead letters.
+//! `postroom failed`: dead letters and parked messages.
 
 use clap::{Args, Subcommand};
 
@@ -7,12 +7,16 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{CYAN, Output, PLAIN, RED};
 use super::shown::Shown;
+use crate::dispatch::parked::Parked;
+use crate::dispatch::runs::Runs;
 use crate::mailbox::Folder;
 use crate::message::{file_name, visible};
-use crate::post::DeadLetter;
+use crate::post::{DeadLetter, Me, Post};
 use crate::view::claim as view;
 
-/// Show dead letters, and retry them
+/// Show dead letters and parked messages, and retry them
+///
+/// A dead letter was given up. A parked message waits for a person: it was stopped, or its thread reached a limit.
 #[derive(Debug, Args)]
 pub(super) struct Failed {
     #[command(subcommand)]
@@ -21,30 +25,174 @@ pub(super) struct Failed {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// One line each: ID, attempts, reason, subject
-    List,
+    /// One line each: ID, attempts or `parked`, reason, subject
+    List {
+        /// Those of this agent
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+    },
     /// A dead letter with all its attempts
     Show {
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Make it unread again, and count its attempts anew
-    Retry {
-        #[arg(required = true, value_name = "ID")]
-        ids: Vec<String>,
-    },
+    /// Make them unread again, with a new count of attempts; only a person releases parked messages
+    Retry(Retry),
+}
+
+#[derive(Debug, Args)]
+struct Retry {
+    #[arg(required_unless_present_any = ["all", "agent", "reason"], conflicts_with_all = ["all", "reason"], value_name = "ID")]
+    ids: Vec<String>,
+    /// Those of every mailbox of the room
+    #[arg(long, conflicts_with = "agent")]
+    all: bool,
+    /// Those of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Those whose reason contains this text; in every mailbox, unless an agent is named
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// What a mailbox has that can be retried.
+struct Retriable {
+    me: Me,
+    letters: Vec<DeadLetter>,
+    parked: Vec<Parked>,
+}
+
+impl Retriable {
+    fn of(post: &Post, me: Me) -> Result<Self, Fail> {
+        let letters = post.dead_letters(&me)?;
+        let parked = parked_of(post, &me)?;
+        Ok(Self { me, letters, parked })
+    }
+}
+
+/// The parked messages of a mailbox. One that is no longer unread is forgotten.
+fn parked_of(post: &Post, me: &Me) -> Result<Vec<Parked>, Fail> {
+    let Some(runs) = Runs::existing(post.room())? else { return Ok(vec![]) };
+    let mut parked = runs.parked()?;
+    parked.retain(|parked| parked.mailbox == me.id.as_str());
+    if parked.is_empty() {
+        return Ok(parked);
+    }
+    let unread = post.unread_files(me)?;
+    let (parked, gone): (Vec<_>, Vec<_>) = parked.into_iter().partition(|one| unread.contains(&one.file));
+    for one in gone {
+        // A run may hold it just now.
+        if !matches!(post.lies_in(me, &one.file)?, Some(Folder::Claimed(_))) {
+            runs.forget_parked(&one.mailbox, &one.file)?;
+        }
+    }
+    Ok(parked)
+}
+
+impl Retry {
+    /// The mailboxes that are meant, and what is meant there.
+    fn chosen(&self, context: &mut Context) -> Result<(&'static Post, Vec<Retriable>), Fail> {
+        let has = |why: &str| self.reason.as_deref().is_none_or(|text| why.contains(text));
+        let (post, mailboxes) = match &self.agent {
+            Some(name) => {
+                let post = context.post()?;
+                (post, vec![post.other(&post.addressee(name)?)?])
+            }
+            None if self.ids.is_empty() => {
+                let post = context.post()?;
+                let ids = post.registry()?.entries.iter().map(|entry| &entry.id);
+                let mut mailboxes = vec![];
+                for id in ids.filter(|id| !post.is_persons(id)) {
+                    mailboxes.push(post.other(id)?);
+                }
+                (post, mailboxes)
+            }
+            None => {
+                let (post, me) = context.post_and_me()?;
+                (post, vec![me])
+            }
+        };
+        let mut chosen = vec![];
+        for me in mailboxes {
+            let mut all = Retriable::of(post, me)?;
+            if !self.ids.is_empty() {
+                self.choose_by_id(post, &mut all)?;
+            }
+            all.letters.retain(|letter| has(letter.reason()));
+            all.parked.retain(|parked| has(&parked.why));
+            chosen.push(all);
+        }
+        Ok((post, chosen))
+    }
+
+    /// Keeps what the ids name, and fails if one names nothing.
+    fn choose_by_id(&self, post: &Post, all: &mut Retriable) -> Result<(), Fail> {
+        let mut names = vec![];
+        for id in &self.ids {
+            let parked = match post.open_in(&all.me, id, Folder::Inbox) {
+                Ok(found) => all.parked.iter().any(|parked| parked.file == found.name).then_some(found.name),
+                Err(_) => None,
+            };
+            match parked {
+                Some(name) => names.push(name),
+                None => names.push(post.open_in(&all.me, id, Folder::Failed)?.name),
+            }
+        }
+        all.letters.retain(|letter| names.contains(&letter.name));
+        all.parked.retain(|parked| names.contains(&parked.file));
+        Ok(())
+    }
+
+    fn run(&self, context: &mut Context) -> Result<(), Fail> {
+        let (post, chosen) = self.chosen(context)?;
+        if chosen.iter().all(|one| one.letters.is_empty() && one.parked.is_empty()) {
+            return Err(context.nothing("nothing to retry"));
+        }
+        if chosen.iter().any(|one| !one.parked.is_empty()) {
+            // A limit that agents could lift would limit nobody.
+            post.person("retry")?;
+        }
+        let (mut again, mut lines) = (vec![], vec![]);
+        let runs = Runs::existing(post.room())?;
+        for Retriable { me, letters, parked } in &chosen {
+            for letter in letters {
+                again.push(post.retry(me, &letter.name)?);
+                lines.push(format!("unread again {}", called(&letter.name)));
+                context.done = true;
+            }
+            for one in parked {
+                if let Some(runs) = &runs {
+                    runs.unpark(one)?;
+                    runs.hurry(&one.mailbox, &one.file);
+                }
+                again.push(post.open_in(me, &one.file, Folder::Inbox)?.message.envelope.id.to_string());
+                lines.push(format!("released {}", called(&one.file)));
+                context.done = true;
+            }
+        }
+        context.output.receipt(&view::FailedRetry { retried: again }, lines);
+        Ok(())
+    }
+}
+
+fn called(name: &str) -> String {
+    visible::line(file_name::short(name).unwrap_or(name))
 }
 
 impl Verb for Failed {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let (post, me) = context.post_and_me()?;
         match self.what {
-            What::List => {
-                let letters = post.dead_letters(&me)?;
-                context.output.list(&view::FailedList::of(&me, &letters), &letters, show);
-                if letters.is_empty() { Err(context.nothing("no dead letters")) } else { Ok(()) }
+            What::List { agent: Some(name) } => {
+                let post = context.post()?;
+                let me = post.other(&post.addressee(&name)?)?;
+                list(context, post, me)
+            }
+            What::List { agent: None } => {
+                let (post, me) = context.post_and_me()?;
+                list(context, post, me)
             }
             What::Show { id } => {
+                let (post, me) = context.post_and_me()?;
                 let opened = post.open_in(&me, &id, Folder::Failed)?;
                 let attempts =
                     post.dead_letters(&me)?.into_iter().find(|l| l.name == opened.name).map(|l| l.attempts);
@@ -72,22 +220,27 @@ impl Verb for Failed {
                 }
                 Ok(())
             }
-            What::Retry { ids } => {
-                // Find all before moving the first, and retry each once.
-                let mut names = vec![];
-                for id in &ids {
-                    let name = post.open_in(&me, id, Folder::Failed)?.name;
-                    if !names.contains(&name) {
-                        names.push(name);
-                    }
-                }
-                let again = names.iter().map(|name| post.retry(&me, name)).collect::<Result<Vec<_>, _>>()?;
-                context.done = true;
-                let lines = ids.iter().map(|id| format!("unread again {}", visible::line(id)));
-                context.output.receipt(&view::FailedRetry { retried: again }, lines);
-                Ok(())
-            }
+            What::Retry(retry) => retry.run(context),
         }
+    }
+}
+
+fn list(context: &mut Context, post: &Post, me: Me) -> Result<(), Fail> {
+    let all = Retriable::of(post, me)?;
+    let document = view::FailedList::of(&all.me, &all.letters, &all.parked);
+    context.output.list(&document, &all.letters, show);
+    if !context.output.json {
+        for parked in &all.parked {
+            let subject = post.open_in(&all.me, &parked.file, Folder::Inbox)?.message.envelope.subject;
+            let (id, why) = (called(&parked.file), parked.why.clone());
+            let line = format!("{id} parked {}: {}", visible::line(&why), visible::line(&subject));
+            let cells = [(CYAN, id), (PLAIN, "parked".to_owned()), (RED, why), (PLAIN, subject)];
+            context.output.entry(&cells, &line);
+        }
+    }
+    match all.letters.is_empty() && all.parked.is_empty() {
+        true => Err(context.nothing("no dead letters")),
+        false => Ok(()),
     }
 }
 

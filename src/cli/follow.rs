@@ -14,6 +14,7 @@ use super::fail::Fail;
 use super::output::{CYAN, GREEN, PLAIN, RED, can_redraw, note};
 use super::staff;
 use crate::dispatch::dispatcher::{Dispatcher, Wanted};
+use crate::dispatch::queue::Crew;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::Post;
@@ -59,7 +60,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     left_to_themselves(post, run, &staff)?;
     let parallel = staff.settings.parallel.max(1);
     let agents = staff.agents.into_iter().filter_map(|(agent, me)| Some((agent, me?))).collect();
-    let dispatcher = Dispatcher::new(post, agents)?;
+    let dispatcher = Dispatcher::new(post, Crew { agents, settings: staff.settings })?;
     let (stop, own) = (dispatcher.stop_handle(), dispatcher.stop_handle());
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
         .map_err(|e| Fail::not_done(e.to_string(), "try again"))?;
@@ -73,7 +74,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     let mut drawing = Drawing::default();
     let (start, gate) = (supervisor_starter(&context.root), gate_starter(&context.root));
     let background = Carrying { carrier: Carrier::following(run), start: &gate };
-    dispatcher.run(&wanted, start, background, |event| {
+    dispatcher.run(&wanted, start, background, (), |event| {
         match live.take(&event, &own) {
             Some(News::Carried(carried)) => {
                 if !carried.remarks.is_empty() {

@@ -55,6 +55,7 @@ mod spawn;
 mod staff;
 mod stage;
 mod stats;
+mod stop;
 mod surroundings;
 mod table;
 mod takeover;

@@ -3,72 +3,30 @@
 //! It holds the current state: which messages wait, which supervisors run, what they reported. Any number of
 //! dispatchers may work on one room: the claim decides who gets a message, and the slots of each agent, which
 //! supervisors hold, limit how many run at once. All events come through one channel: arrivals from a watch, reports of
-//! supervisors, the stop request. Without waiting mail nothing is started, and a watch costs nothing.
+//! supervisors, the stop request. Without waiting mail nothing is started, and a watch costs nothing. A watch reads its
+//! settings again when they change ([`Sources`]).
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use super::background::Background;
+pub use super::events::{Event, Sources, Wanted};
 use super::in_flight::InFlight;
 use super::project;
-use super::queue::{Key, Queue, Remark, Waiting};
+use super::queue::{Crew, Delay, Key, PostOf, Queue, Remark, Waiting};
 use super::recovery::recover;
-use super::runs::{Run, Runs};
+use super::runs::Runs;
 use super::supervisor::Agent;
 use crate::name::MailboxId;
 use crate::post::{Post, Result};
 use crate::wait::{Watch, Woken};
-
-/// The options of a dispatcher.
-#[derive(Debug, Clone, Default)]
-pub struct Wanted {
-    /// Go on until stopped.
-    pub watch: bool,
-    /// At most this many runs.
-    pub limit: Option<usize>,
-    /// At most this many at once.
-    pub parallel: usize,
-    /// Report the progress of running agents every second.
-    pub progress: bool,
-    /// Somebody follows the background work, which other processes may advance.
-    pub followed: bool,
-}
-
-/// An event.
-#[derive(Debug)]
-pub enum Event<'a, N> {
-    Started {
-        agent: &'a str,
-        file: &'a str,
-        waiting: usize,
-    },
-    /// The current runs, each with its duration.
-    Going {
-        runs: &'a [(String, Duration, String)],
-    },
-    Ended {
-        run: &'a Run,
-    },
-    /// The background work advanced.
-    Background {
-        news: &'a N,
-    },
-    /// A message that starts no agent, and why.
-    Waits {
-        agent: &'a str,
-        why: &'a str,
-    },
-    /// A supervisor that ended without a run: another process was faster, or it could not be started.
-    Nothing {
-        agent: &'a str,
-        why: Option<&'a str>,
-    },
-}
 
 /// A signal to the dispatcher.
 #[derive(Debug)]
@@ -111,28 +69,31 @@ const LINE: u64 = 256 * 1024;
 /// One dispatcher.
 #[derive(Debug)]
 pub struct Dispatcher<'a> {
-    queue: Queue<'a>,
+    queue: RefCell<Queue<'a>>,
+    /// The directories where mail for the agents arrives.
+    inboxes: Arc<Mutex<Vec<PathBuf>>>,
     runs: Runs,
     tell: Sender<Signal>,
     hear: Receiver<Signal>,
 }
 
 impl<'a> Dispatcher<'a> {
-    pub fn new(post: &'a Post, agents: Vec<(Agent, MailboxId)>) -> Result<Self> {
-        project::check(post, &agents)?;
+    pub fn new(post: &'a Post, crew: Crew) -> Result<Self> {
+        project::check(post, &crew.agents)?;
         let runs = Runs::open(post.room())?;
         let (tell, hear) = mpsc::channel();
-        Ok(Self { queue: Queue::new(post, agents), runs, tell, hear })
+        let queue = RefCell::new(Queue::new(PostOf::Given(post), crew));
+        Ok(Self { queue, inboxes: Arc::default(), runs, tell, hear })
     }
 
     pub fn stop_handle(&self) -> StopHandle {
         StopHandle(self.tell.clone())
     }
 
-    /// A dry run: every waiting message that may run now, and why others may not.
-    pub fn waiting(&self) -> Result<(Vec<Key>, Vec<Remark>)> {
-        let waiting = self.queue.waiting(&self.runs)?;
-        Ok((waiting.messages, waiting.remarks))
+    /// A dry run: every waiting message that may run now, why others may not, and until when they wait.
+    pub fn waiting(&self) -> Result<(Vec<Key>, Vec<Remark>, Vec<Delay>)> {
+        let waiting = self.queue.borrow().waiting(&self.runs)?;
+        Ok((waiting.messages, waiting.remarks, waiting.delays))
     }
 
     /// Runs waiting messages, and in a watch also new ones, until stopped. `start` starts the supervisor of a message.
@@ -142,22 +103,35 @@ impl<'a> Dispatcher<'a> {
         wanted: &Wanted,
         start: impl Fn(&Agent, &MailboxId, &str) -> std::io::Result<Child>,
         mut background: B,
+        mut sources: impl Sources,
         mut tell: impl FnMut(Event<'_, B::News>),
     ) -> Result<usize> {
-        project::note(self.queue.post, &self.queue.agents)?;
-        let clock = self.queue.post.room().clock();
+        let clock = {
+            let queue = self.queue.borrow();
+            project::note(&queue.post, &queue.agents)?;
+            queue.post.room().shared_clock()
+        };
         let mut shift = InFlight::new(wanted);
         let (mut faulty, mut remarked): (Vec<Remark>, Vec<Remark>) = (vec![], vec![]);
+        let (mut delayed, mut stamp): (Vec<Delay>, u64) = (vec![], sources.stamp());
         if wanted.watch {
-            self.watch(background.arrivals(self.queue.post)?)?;
+            let arrivals = background.arrivals(&self.queue.borrow().post)?;
+            self.watch(sources.directories(), arrivals)?;
         }
         loop {
-            let recovered = recover(self.queue.post, &self.runs, None)?;
+            let now = if wanted.watch { sources.stamp() } else { stamp };
+            if now != stamp {
+                stamp = now;
+                self.reread(&mut sources, &mut shift, &mut tell)?;
+            }
+            let queue = self.queue.borrow();
+            let recovered = recover(&queue.post, &self.runs, None)?;
             recovered.runs.iter().for_each(|run| tell(Event::Ended { run }));
             // Before the look for mail, so that what it sends is started at once.
-            let progress = background.look(self.queue.post)?;
+            let progress = background.look(&queue.post)?;
             progress.news.iter().for_each(|news| tell(Event::Background { news }));
-            let Waiting { messages: waiting, due, mut faults, remarks } = self.queue.waiting(&self.runs)?;
+            let Waiting { messages: waiting, due, mut faults, remarks, delays, probed } =
+                queue.waiting(&self.runs)?;
             faults.extend(recovered.faults.into_iter().chain(progress.faults));
             for (agent, why) in faults.iter().filter(|fault| !faulty.contains(fault)) {
                 tell(Event::Nothing { agent, why: Some(why) });
@@ -167,8 +141,14 @@ impl<'a> Dispatcher<'a> {
                 tell(Event::Waits { agent, why });
             }
             remarked = remarks;
+            for delay in delays.iter().filter(|delay| !delayed.iter().any(|told| told.is_like(delay))) {
+                tell(Event::Delayed { delay });
+            }
+            delayed = delays;
             let now = clock.boot();
-            self.begin(&waiting, &mut shift, now, &start, &mut tell);
+            let begin = Beginning { queue: &queue, waiting: &waiting, probed: &probed, now };
+            self.begin(&begin, &mut shift, &start, &mut tell);
+            drop(queue);
             if shift.size() == 0 && !progress.busy && (!wanted.watch || shift.is_spent()) {
                 return Ok(0);
             }
@@ -184,22 +164,53 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
+    /// Reads the settings again: new agents, other limits, and messages that were left alone are tried at once.
+    fn reread<N>(
+        &self,
+        sources: &mut impl Sources,
+        shift: &mut InFlight<'_>,
+        tell: &mut impl FnMut(Event<'_, N>),
+    ) -> Result<()> {
+        let post = match self.queue.borrow().post.again() {
+            Ok(post) => Box::new(post),
+            Err(e) => {
+                tell(Event::Nothing { agent: "settings", why: Some(&e.to_string()) });
+                return Ok(());
+            }
+        };
+        let read = sources.read(&post).and_then(|crew| match project::note(&post, &crew.agents) {
+            Ok(()) => Ok(crew),
+            Err(e) => Err(e.to_string()),
+        });
+        match read {
+            Ok(crew) => {
+                tell(Event::Reread { agents: crew.agents.len() });
+                let queue = Queue::new(PostOf::Newer(post), crew);
+                *self.inboxes.lock().unwrap_or_else(PoisonError::into_inner) = queue.directories();
+                self.queue.replace(queue);
+                shift.rest_no_more();
+            }
+            Err(why) => tell(Event::Nothing { agent: "settings", why: Some(&why) }),
+        }
+        Ok(())
+    }
+
     /// Starts a supervisor for each waiting message that may begin now.
     fn begin<N>(
         &self,
-        waiting: &[Key],
+        Beginning { queue, waiting, probed, now }: &Beginning<'_>,
         shift: &mut InFlight<'_>,
-        now: Duration,
         start: &impl Fn(&Agent, &MailboxId, &str) -> std::io::Result<Child>,
         tell: &mut impl FnMut(Event<'_, N>),
     ) {
         let mut full: HashMap<&str, bool> = HashMap::new();
-        for key in waiting {
-            let Some((agent, id)) = self.queue.agent(&key.0) else { continue };
+        for key in *waiting {
+            let Some((agent, id)) = queue.agent(&key.0) else { continue };
+            // After an outage one message tells whether the others can go on.
+            let places = if probed.contains(&key.0) { 1 } else { agent.settings.places() };
             // Other dispatchers may use all places of the agent; check before starting a process that would only find
             // that out.
-            let places = agent.settings.places();
-            if !shift.may_begin(key, agent, now)
+            if !shift.may_begin(key, places, *now)
                 || *full.entry(&key.0).or_insert_with(|| !self.runs.has_slot(id.as_str(), places))
             {
                 continue;
@@ -208,11 +219,11 @@ impl<'a> Dispatcher<'a> {
                 Ok(child) => {
                     self.attend(key.clone(), child);
                     tell(Event::Started { agent: &key.0, file: &key.1, waiting: waiting.len() });
-                    shift.begin(key, now);
+                    shift.begin(key, *now);
                 }
                 Err(e) => {
                     tell(Event::Nothing { agent: &key.0, why: Some(&e.to_string()) });
-                    shift.fail(key, now);
+                    shift.fail(key, *now);
                 }
             }
         }
@@ -226,7 +237,7 @@ impl<'a> Dispatcher<'a> {
         shift: &mut InFlight<'_>,
         tell: &mut impl FnMut(Event<'_, N>),
     ) -> bool {
-        let clock = self.queue.post.room().clock();
+        let clock = self.queue.borrow().post.room().shared_clock();
         let until = clock.boot() + nap;
         loop {
             let now = clock.boot();
@@ -270,10 +281,16 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Watches the directories where mail arrives and where supervisors end. The watch is set before the first look.
-    fn watch(&self, arrivals: Box<dyn Fn() -> Vec<PathBuf> + Send>) -> Result<()> {
-        let open = self.runs.dir.create_dir_synced("open")?.path().to_owned();
-        let fixed: Vec<_> = self.queue.directories().into_iter().chain([open]).collect();
-        let places = move || [fixed.clone(), arrivals()].concat();
+    fn watch(&self, mut fixed: Vec<PathBuf>, arrivals: Box<dyn Fn() -> Vec<PathBuf> + Send>) -> Result<()> {
+        for folder in ["open", "parked", "paused"] {
+            fixed.push(self.runs.dir.create_dir_synced(folder)?.path().to_owned());
+        }
+        *self.inboxes.lock().unwrap_or_else(PoisonError::into_inner) = self.queue.borrow().directories();
+        let inboxes = Arc::clone(&self.inboxes);
+        let places = move || {
+            let inboxes = inboxes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            [fixed.clone(), inboxes, arrivals()].concat()
+        };
         let tell = self.tell.clone();
         let mut watched = places();
         let mut watch = Watch::on(&watched);
@@ -298,4 +315,12 @@ impl<'a> Dispatcher<'a> {
         });
         Ok(())
     }
+}
+
+/// What a look found, for the messages that begin.
+struct Beginning<'b> {
+    queue: &'b Queue<'b>,
+    waiting: &'b [Key],
+    probed: &'b HashSet<String>,
+    now: Duration,
 }

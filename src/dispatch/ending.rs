@@ -20,6 +20,11 @@ impl Ending {
         Self { state: RunState::Again, why: why.into() }
     }
 
+    /// It waits for a person.
+    pub(super) fn parked(why: impl Into<String>) -> Self {
+        Self { state: RunState::Parked, why: why.into() }
+    }
+
     pub(super) fn failed(why: impl Into<String>) -> Self {
         Self { state: RunState::Failed, why: why.into() }
     }
@@ -29,7 +34,8 @@ impl Ending {
         let badness = |ending: &Self| match ending.state {
             RunState::Done => 0,
             RunState::Running | RunState::Again => 1,
-            RunState::Failed => 2,
+            RunState::Parked => 2,
+            RunState::Failed => 3,
         };
         messages.into_iter().rev().max_by_key(badness).unwrap_or_else(|| Self::done(""))
     }

@@ -1,13 +1,23 @@
-//! Guards: the limits that keep a waiting message from an agent. A message over a limit is parked as failed, because a
-//! retry would hit the limit again, and its sender gets the reason.
+//! Guards: the limits that keep a waiting message from an agent.
+//!
+//! A limit delays: over `hour_runs` and `day_cost` a message waits until a given time, over `thread_runs` it waits for a
+//! person. Only a message that a later try cannot help fails: one at the end of a loop (`hops`), or from a room whose mail
+//! the agent does not take.
+
+use std::time::Duration;
 
 use super::runs::key;
 use super::tally::RunCounts;
+use crate::clock::Timestamp;
 use crate::message::Envelope;
 use crate::post::{FROM_ROOM, HOPS};
 use crate::settings::agents::DispatchSettings;
 
 pub use crate::post::THREAD;
+
+/// The windows of `hour_runs` and `day_cost`.
+pub(super) const HOUR: Duration = Duration::from_secs(3600);
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
 
 /// The number of automatic steps that led to a message.
 pub fn hops(envelope: &Envelope) -> u32 {
@@ -26,37 +36,97 @@ pub fn thread(envelope: &Envelope) -> String {
     }
 }
 
-/// The reason why a message must not be run. `None` if it may. `rooms`: other rooms whose mail starts the agent.
+/// Why a message is not given to its agent now, and what becomes of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refusal {
+    /// A later try would meet it again.
+    Fail(String),
+    /// A person decides.
+    Park(String),
+    /// It may be tried from this time on.
+    Wait(Timestamp, String),
+}
+
+/// The reason why a message must not be run now. `None` if it may. `rooms`: other rooms whose mail starts the agent.
 pub fn refuse(
     settings: &DispatchSettings,
     rooms: &[String],
-    counted: RunCounts,
+    counted: &RunCounts,
     envelope: &Envelope,
-) -> Option<String> {
+    now: Timestamp,
+) -> Option<Refusal> {
     if let Some(room) = envelope.extra(FROM_ROOM).filter(|room| !rooms.iter().any(|known| known == room)) {
-        return Some(format!("it came from the room {room}, which is not in `from` of its agent"));
+        let why = format!("it came from the room {room}, which is not in `from` of its agent");
+        return Some(Refusal::Fail(why));
     }
     let hops = hops(envelope);
     if hops >= settings.hops {
-        return Some(format!("{hops} automatic steps led to it; the limit `hops` is {}", settings.hops));
+        let why = format!("{hops} automatic steps led to it; the limit `hops` is {}", settings.hops);
+        return Some(Refusal::Fail(why));
     }
     if counted.in_thread >= settings.thread_runs {
-        return Some(format!(
-            "its thread had {} runs; the limit `thread_runs` is {}",
-            counted.in_thread, settings.thread_runs
-        ));
+        let (had, limit) = (counted.in_thread, settings.thread_runs);
+        return Some(Refusal::Park(format!("its thread had {had} runs; the limit `thread_runs` is {limit}")));
     }
-    if counted.in_hour >= settings.hour_runs {
-        return Some(format!(
-            "its agent had {} runs within an hour; the limit `hour_runs` is {}",
-            counted.in_hour, settings.hour_runs
-        ));
+    delay(settings, counted, now).map(|(until, why)| Refusal::Wait(until, why))
+}
+
+/// Until when an agent has to wait because it had too many runs in an hour, or spent too much in a day.
+pub fn delay(
+    settings: &DispatchSettings,
+    counted: &RunCounts,
+    now: Timestamp,
+) -> Option<(Timestamp, String)> {
+    let runs = counted.runs.len();
+    if runs >= settings.hour_runs {
+        // When so many have become old that one more fits.
+        let oldest = counted.runs.get(runs - settings.hour_runs.min(runs)).copied();
+        let limit = settings.hour_runs;
+        let why = format!("its agent had {runs} runs within an hour; the limit `hour_runs` is {limit}");
+        return Some((oldest.unwrap_or(now).plus(HOUR), why));
     }
-    match settings.day_cost {
-        Some(limit) if counted.spent >= limit => Some(format!(
-            "its agent spent {:.2} dollars within a day; the limit `day_cost` is {limit:.2}",
-            counted.spent
-        )),
-        _ => None,
+    let (limit, spent) = (settings.day_cost?, counted.spent());
+    if spent < limit {
+        return None;
+    }
+    let mut left = spent;
+    let oldest = counted.costs.iter().find(|(_, dollars)| {
+        left -= dollars;
+        left < limit
+    });
+    let why = format!("its agent spent {spent:.2} dollars within a day; the limit `day_cost` is {limit:.2}");
+    Some((oldest.map_or(now, |(time, _)| *time).plus(DAY), why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(runs: &[i64], costs: &[(i64, f64)]) -> RunCounts {
+        let at = |second: &i64| Timestamp::from_parts(*second, 0);
+        RunCounts {
+            runs: runs.iter().map(at).collect(),
+            in_thread: 0,
+            costs: costs.iter().map(|(time, dollars)| (at(time), *dollars)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_limit_says_when_it_is_over() {
+        let limits = |hour_runs, day_cost| DispatchSettings { hour_runs, day_cost, ..Default::default() };
+        let now = Timestamp::from_parts(5000, 0);
+        let until = |settings: &DispatchSettings, counted: &RunCounts| {
+            delay(settings, counted, now).map(|(until, _)| until.seconds())
+        };
+        let three = counted(&[2000, 3000, 4000], &[]);
+        assert_eq!(until(&limits(4, None), &three), None);
+        assert_eq!(until(&limits(3, None), &three), Some(2000 + 3600));
+        assert_eq!(until(&limits(2, None), &three), Some(3000 + 3600));
+        assert_eq!(until(&limits(0, None), &counted(&[], &[])), Some(5000 + 3600));
+        let spent = counted(&[], &[(100, 0.5), (200, 0.25), (300, 0.5)]);
+        assert_eq!(until(&limits(9, Some(2.0)), &spent), None);
+        assert_eq!(until(&limits(9, Some(1.0)), &spent), Some(100 + 86_400));
+        assert_eq!(until(&limits(9, Some(0.5)), &spent), Some(300 + 86_400));
+        assert_eq!(until(&limits(9, Some(0.0)), &counted(&[], &[])), Some(5000 + 86_400));
     }
 }

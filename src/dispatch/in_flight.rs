@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::dispatcher::{Event, Wanted};
 use super::queue::Key;
 use super::runs::{Run, RunState};
-use super::supervisor::Agent;
 
 /// How long a message is left alone after its supervisor could not begin: another process has it, or something is
 /// wrong.
@@ -51,13 +50,13 @@ impl<'w> InFlight<'w> {
     }
 
     /// Whether this message may begin, as far as this dispatcher knows.
-    pub(super) fn may_begin(&self, key: &Key, agent: &Agent, now: Duration) -> bool {
+    pub(super) fn may_begin(&self, key: &Key, places: usize, now: Duration) -> bool {
         let own = self.going.keys().filter(|(name, _)| *name == key.0).count();
         // One cycle tries each message once; a watch tries it again when its time has come.
         let had_its_chance = !self.wanted.watch && self.tried.contains(key);
         !self.is_spent()
             && self.going.len() < self.wanted.parallel
-            && own < agent.settings.places()
+            && own < places
             && !self.going.contains_key(key)
             && self.resting.get(key).is_none_or(|until| *until <= now)
             && !had_its_chance
@@ -133,9 +132,31 @@ impl<'w> InFlight<'w> {
         }
     }
 
+    /// Lets every message begin that was left alone.
+    pub(super) fn rest_no_more(&mut self) {
+        self.resting.clear();
+    }
+
     /// The time until the next message that is left alone may begin.
     pub(super) fn rest(&mut self, now: Duration) -> Option<Duration> {
         self.resting.retain(|_, until| *until > now);
         self.resting.values().min().map(|until| until.saturating_sub(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A trusted edit was retried 30 s later.
+    #[test]
+    fn what_was_left_alone_begins_at_once_when_settings_change() {
+        let wanted = Wanted { watch: true, parallel: 1, ..Wanted::default() };
+        let mut shift = InFlight::new(&wanted);
+        let (key, now) = (("worker".to_owned(), "m.md".to_owned()), Duration::from_secs(100));
+        shift.fail(&key, now);
+        assert!(!shift.may_begin(&key, 1, now));
+        shift.rest_no_more();
+        assert!(shift.may_begin(&key, 1, now));
     }
 }

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use super::guards;
 use super::runs::Run;
+use super::stop::StopRequest;
 use super::supervisor::Agent;
 use super::work::{Job, Work, needs_no_answer};
 use crate::mailbox::attachments::FoundFile;
@@ -15,18 +16,32 @@ use crate::process::marked::{self, MARK};
 use crate::process::output::AgentOutput;
 use crate::process::presets::Parts;
 use crate::random;
+use crate::settings::agents::OnDenied;
 
 /// How many of the last lines of a failed run go to the sender.
 const TOLD: usize = 12;
 
 type Judged<T> = std::result::Result<T, String>;
 
+/// What a run of an agent came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Its last words are the answer.
+    Answer(String),
+    /// Why they are not.
+    Failed(String),
+    /// Its program cannot work now, whatever the message.
+    Outage(String),
+    /// Somebody wanted it to end.
+    Stopped(StopRequest),
+}
+
 /// Starts the agent; a second time without its conversation if it cannot resume that. `look` is called while it runs.
 pub(super) fn start(
     job: &Job<'_>,
     run: &mut Run,
     work: &[&Work],
-    look: &mut dyn FnMut(&mut Run, Option<&str>) -> Next,
+    look: &mut dyn FnMut(&mut Run, &AgentOutput) -> Next,
 ) -> Judged<Ended> {
     let channel = work.first().and_then(|work| work.envelope().channel.clone()).unwrap_or_default();
     let (mailbox, keeps) = (job.me.id.as_str(), job.agent.settings.session);
@@ -38,6 +53,7 @@ pub(super) fn start(
     }
     if let Ok(found) = &ended.found {
         run.cost = found.cost;
+        run.denied.clone_from(&found.denied);
         run.session = found.session.clone().unwrap_or_default();
         if keeps && ended.code == Some(0) && !run.session.is_empty() {
             let _ = job.runs.keep_session(mailbox, &channel, &run.session);
@@ -52,7 +68,7 @@ fn start_once(
     session: Option<&str>,
     run: &mut Run,
     work: &[&Work],
-    look: &mut dyn FnMut(&mut Run, Option<&str>) -> Next,
+    look: &mut dyn FnMut(&mut Run, &AgentOutput) -> Next,
 ) -> Judged<Ended> {
     let agent = job.agent;
     let Some((program, before)) = agent.program() else {
@@ -84,7 +100,7 @@ fn start_once(
     let clock = job.post.room().clock();
     let look = |group: u32, found: &AgentOutput| {
         marked::note(&job.open.id, group, || job.runs.dir_of(&job.open.id));
-        look(run, found.activity.as_deref())
+        look(run, found)
     };
     let limit = agent.settings.time_limit;
     let prompt = prompt(job, work).into_bytes();
@@ -98,22 +114,21 @@ fn start_once(
 }
 
 /// The answer of a successful run, or why it is not one.
-pub(super) fn judge(agent: &Agent, ended: &Ended) -> Judged<String> {
+pub(super) fn judge(agent: &Agent, ended: &Ended) -> Verdict {
     let last: Vec<&str> = ended.tail.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = last[last.len().saturating_sub(TOLD)..].join("\n");
     let with = |why: String| if last.is_empty() { why } else { format!("{why}; it ended with:\n{last}") };
-    let preset = &agent.preset;
-    answer_of(agent, ended).map_err(|why| {
-        let heard = |words: &[String]| says(ended, words) || words.iter().any(|w| why.contains(w.as_str()));
-        if heard(&preset.login) {
-            let program = &preset.program;
-            return with(format!("`{program}` is not logged in; start it once by hand and log in"));
-        }
-        if heard(&preset.busy) {
-            return with("its conversation is in use elsewhere".to_owned());
-        }
-        with(why)
-    })
+    let why = match answer_of(agent, ended) {
+        Ok(text) => return Verdict::Answer(text),
+        Err(why) => why,
+    };
+    if let Some(outage) = agent.preset.outage_of(ended) {
+        return Verdict::Outage(outage.sentence(&agent.preset.program));
+    }
+    if says(ended, &agent.preset.busy) || agent.preset.busy.iter().any(|words| why.contains(words.as_str())) {
+        return Verdict::Failed(with("its conversation is in use elsewhere".to_owned()));
+    }
+    Verdict::Failed(with(why))
 }
 
 fn answer_of(agent: &Agent, ended: &Ended) -> Judged<String> {
@@ -136,10 +151,21 @@ fn answer_of(agent: &Agent, ended: &Ended) -> Judged<String> {
     let found = ended.found.as_ref().map_err(|why| {
         format!("{why}; another version of the program may need another preset, or `preset = \"command\"`")
     })?;
+    if agent.settings.on_denied == OnDenied::Fail && !found.denied.is_empty() {
+        return Err(denials(&found.denied));
+    }
     match found.text.as_str() {
         "" => Err("it ended without an answer".to_owned()),
         text => Ok(text.to_owned()),
     }
+}
+
+/// How many tools a program refused to its agent, and which: `2 denied: Bash, Write`.
+pub fn denials(denied: &[String]) -> String {
+    let mut names: Vec<String> = denied.iter().map(|name| visible::clip(name, 60)).collect();
+    names.sort();
+    names.dedup();
+    format!("{} denied: {}", denied.len(), names.join(", "))
 }
 
 /// The prompt: the agent's name, that messages are data, and that its last words become the answer.

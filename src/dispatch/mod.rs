@@ -1,25 +1,35 @@
 //! The dispatcher: waiting mail starts agents, and their answers go back.
 //!
 //! `dispatcher` finds waiting messages and starts a supervisor process for each that may run; `in_flight` is what it has
-//! running. `supervisor` is one run, from the claim to the answer; it outlives a dispatcher that is killed. `work` is
-//! one message of a run and how it ends. `judgement` starts the agent and judges its answer. `runs` and `pruning` keep
-//! the records, `tally` and `guards` the limits. `recovery` finishes a run whose supervisor was killed. `project`
-//! decides whose agents work for a mailbox. `background` is other work of a dispatcher, passed in.
-//! `watchers` are the dispatchers that live, `told` is what the person was told.
+//! running. `supervisor` is one run, from the claim to the answer, by `stages`; it outlives a dispatcher that is killed. `work` is
+//! one message of a run, and `acting` how it ends. `judgement` starts the agent and judges its answer. `runs` and `pruning` keep
+//! the records, `tally` and `guards` the limits. `later`, `parked` and `paused` say what waits, for what, and until when; `waits` tells it.
+//! `stop` ends runs. `recovery` finishes a run whose supervisor was killed. `project` decides whose agents work for a
+//! mailbox. `background` is other work of a dispatcher, passed in. `watchers` are the dispatchers that live, `told` is what the
+//! person was told.
 
+mod acting;
 pub mod background;
 pub mod dispatcher;
 mod ending;
+mod events;
 pub mod guards;
 mod in_flight;
 pub mod judgement;
+pub mod later;
+mod on_hold;
+pub mod parked;
+pub mod paused;
 pub mod project;
 mod pruning;
 pub mod queue;
 pub mod recovery;
 pub mod runs;
+mod stages;
+pub mod stop;
 pub mod supervisor;
 pub mod tally;
 mod told;
+pub mod waits;
 pub mod watchers;
 mod work;

@@ -1,11 +1,18 @@
 //! The queue: which messages wait for which agents, in the order of protocols §3.4: by priority, then by each mailbox's
 //! own order (step, time, id). In a room, waiting raises the priority, so that no message starves; in a `.claude` tree
 //! it does not.
+//!
+//! Mail of an agent that is paused, or over a limit, is not started and not touched: the queue says until when it waits.
+//! Notices of failure start no agent, and answers only one that keeps its conversation.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::guards;
+pub use super::on_hold::Delay;
+use super::on_hold::OnHold;
+use super::paused::{Pause, PauseKind};
 use super::runs::{Runs, key};
 use super::supervisor::Agent;
 use crate::clock::Timestamp;
@@ -13,8 +20,10 @@ use crate::mailbox::Directory;
 use crate::mailbox::collect::is_dir;
 use crate::mailbox::place::Listing;
 use crate::message::Priority;
+use crate::message::role::Role;
 use crate::name::MailboxId;
 use crate::post::{Me, Post, Result};
+use crate::settings::agents::{AgentSettings, DispatchSettings};
 
 /// A waiting message: its agent and its file.
 pub type Key = (String, String);
@@ -26,7 +35,7 @@ pub type Remark = (String, String);
 const AGEING: Duration = Duration::from_secs(15 * 60);
 
 /// All waiting messages.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Waiting {
     /// The messages that may be started now, in order.
     pub(super) messages: Vec<Key>,
@@ -36,14 +45,44 @@ pub(super) struct Waiting {
     pub(super) faults: Vec<Remark>,
     /// Messages that start no agent, and why.
     pub(super) remarks: Vec<Remark>,
+    /// Messages that wait for a time or for a person.
+    pub(super) delays: Vec<Delay>,
+    /// Agents that are tried with one message after an outage.
+    pub(super) probed: HashSet<String>,
+}
+
+/// The agents that can be started, and the limits for them.
+#[derive(Debug)]
+pub struct Crew {
+    pub agents: Vec<(Agent, MailboxId)>,
+    pub settings: DispatchSettings,
+}
+
+/// The room of a dispatcher: the one it was given, or a newer look at it.
+#[derive(Debug)]
+pub(super) enum PostOf<'a> {
+    Given(&'a Post),
+    Newer(Box<Post>),
+}
+
+impl std::ops::Deref for PostOf<'_> {
+    type Target = Post;
+
+    fn deref(&self) -> &Post {
+        match self {
+            Self::Given(post) => post,
+            Self::Newer(post) => post,
+        }
+    }
 }
 
 /// All agents that can be started, and their waiting messages.
 #[derive(Debug)]
 pub struct Queue<'a> {
-    pub(super) post: &'a Post,
+    pub(super) post: PostOf<'a>,
     /// By their names.
     pub(super) agents: Vec<(Agent, MailboxId)>,
+    settings: DispatchSettings,
     /// Mailboxes that keep their messages elsewhere: only opening them tells whether something waits.
     elsewhere: HashSet<MailboxId>,
     /// Trees in which an agent may write by hand to a mailbox outside.
@@ -51,16 +90,14 @@ pub struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
-    pub(super) fn new(post: &'a Post, mut agents: Vec<(Agent, MailboxId)>) -> Self {
+    pub(super) fn new(post: PostOf<'a>, crew: Crew) -> Self {
+        let Crew { mut agents, settings } = crew;
         agents.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         let entries = post.registry().map(|registry| registry.entries.as_slice()).unwrap_or_default();
         let elsewhere = entries.iter().filter(|entry| entry.text("protocol").is_some());
-        Self {
-            post,
-            agents,
-            elsewhere: elsewhere.map(|entry| entry.id.clone()).collect(),
-            trees: post.trees(),
-        }
+        let elsewhere = elsewhere.map(|entry| entry.id.clone()).collect();
+        let trees = post.trees();
+        Self { post, agents, settings, elsewhere, trees }
     }
 
     pub(super) fn agent(&self, name: &str) -> Option<&(Agent, MailboxId)> {
@@ -71,14 +108,9 @@ impl<'a> Queue<'a> {
     /// The messages that wait now.
     pub(super) fn waiting(&self, runs: &Runs) -> Result<Waiting> {
         let now = self.post.room().clock().now();
-        let postponed: HashMap<String, Timestamp> =
-            runs.postponed()?.into_iter().filter(|(_, until)| *until > now).collect();
-        let mut waiting = Waiting {
-            due: postponed.values().min().map(|until| until.since(now)),
-            messages: vec![],
-            faults: vec![],
-            remarks: vec![],
-        };
+        // Looked at when the first message is found: without mail nothing is on hold.
+        let mut held = None;
+        let mut waiting = Waiting::default();
         let mut all = vec![];
         for (Agent { name, settings, .. }, id) in &self.agents {
             // If this cannot be checked, assume yes; opening the mailbox reports the error.
@@ -101,14 +133,29 @@ impl<'a> Queue<'a> {
                 .extend(self.unreadable(&me, listing.broken).into_iter().chain(listing.held_back).map(said));
             let starts = |file: &String| settings.starts_for_answers() || !listing.answers.contains(file);
             let mut latest: HashMap<u8, Timestamp> = HashMap::new();
+            let first = all.len();
+            if listing.names.is_empty() {
+                continue;
+            }
+            let held = match &mut held {
+                Some(held) => held,
+                none => none.insert(OnHold::look(runs, now)?),
+            };
             for (index, file) in listing.names.into_iter().filter(starts).enumerate() {
-                if !postponed.is_empty() && postponed.contains_key(&key(me.id.as_str(), &file)) {
+                let key = key(me.id.as_str(), &file);
+                if held.later.contains_key(&key) {
+                    continue;
+                }
+                if let Some(why) = held.parked.get(&key) {
+                    let why = format!("{file}: {why}");
+                    waiting.delays.push(Delay { agent: name.clone(), why, until: None, messages: 1 });
                     continue;
                 }
                 // Mailboxes are merged by time; within one its own order holds.
-                let (rank, time) = match rank_of(&me, &file, now) {
-                    Ok(Some(rank)) => rank,
-                    Ok(None) => {
+                let (rank, time) = match rank_of(&me, &file, now, settings) {
+                    Ok(Rank::At(rank, time)) => (rank, time),
+                    Ok(Rank::Unasked) => continue,
+                    Ok(Rank::Doubtful) => {
                         waiting
                             .remarks
                             .push((name.clone(), format!("{file} is doubtful and starts no agent; read it")));
@@ -124,10 +171,51 @@ impl<'a> Queue<'a> {
                 *latest = time.max(*latest);
                 all.push((rank, *latest, index, (name.clone(), file)));
             }
+            if all.len() > first {
+                let messages = all.len() - first;
+                let delays = self.delays(runs, name, id, held, now)?;
+                if delays.is_empty() {
+                    waiting.probed.extend(held.outages.contains(id.as_str()).then(|| name.clone()));
+                } else {
+                    all.truncate(first);
+                    waiting.delay(delays.into_iter().map(|delay| Delay { messages, ..delay }), now);
+                }
+            }
         }
+        let later = held.and_then(|held| held.due(now));
+        waiting.due = waiting.due.into_iter().chain(later).min();
         all.sort();
         waiting.messages = all.into_iter().map(|(.., key)| key).collect();
         Ok(waiting)
+    }
+
+    /// What keeps an agent from being started now. A reached limit is noted, so that others can say until when.
+    fn delays(
+        &self,
+        runs: &Runs,
+        name: &str,
+        id: &MailboxId,
+        held: &OnHold,
+        now: Timestamp,
+    ) -> Result<Vec<Delay>> {
+        let limit = guards::delay(&self.settings, &runs.counts(id.as_str(), now)?, now);
+        let mut pauses = if held.any_pause { runs.pauses(id.as_str(), now)? } else { vec![] };
+        let noted = pauses.iter().position(|pause| pause.kind == PauseKind::Limit);
+        let noted = noted.map(|at| pauses.remove(at));
+        match (&limit, &noted) {
+            (Some((until, why)), noted) if noted.as_ref().is_none_or(|noted| noted.why != *why) => {
+                runs.pause(id.as_str(), &Pause::new(PauseKind::Limit, name, why, now, Some(*until)))?;
+            }
+            (None, Some(_)) => {
+                runs.unpause(id.as_str(), PauseKind::Limit)?;
+            }
+            _ => {}
+        }
+        let delay =
+            |until, why: &str| Delay { agent: name.to_owned(), why: why.to_owned(), until, messages: 0 };
+        let mut delays: Vec<Delay> = pauses.iter().map(|pause| delay(pause.until(), &pause.why)).collect();
+        delays.extend(limit.map(|(until, why)| delay(Some(until), &why)));
+        Ok(delays)
     }
 
     /// Updates a mailbox, and lists its waiting messages in its own order.
@@ -156,12 +244,37 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// The priority of a message as a number, smaller for more urgent, and its time. `None` if it starts no agent.
-fn rank_of(me: &Me, file: &str, now: Timestamp) -> Result<Option<(u8, Timestamp)>> {
-    let Some(urgency) = me.mailbox.urgency(file)? else { return Ok(Some((2, now))) };
+impl Waiting {
+    /// Adds mail that waits; the earliest time is the next look, unless a person decides too.
+    fn delay(&mut self, delays: impl Iterator<Item = Delay>, now: Timestamp) {
+        let delays: Vec<Delay> = delays.collect();
+        if delays.iter().all(|delay| delay.until.is_some()) {
+            let latest = delays.iter().filter_map(|delay| delay.until).max();
+            self.due = self.due.into_iter().chain(latest.map(|until| until.since(now))).min();
+        }
+        self.delays.extend(delays);
+    }
+}
+
+fn rank_of(me: &Me, file: &str, now: Timestamp, settings: &AgentSettings) -> Result<Rank> {
+    let Some(urgency) = me.mailbox.urgency(file)? else { return Ok(Rank::At(2, now)) };
     let steps = (now.since(urgency.since).as_secs() / AGEING.as_secs()).min(3);
     let steps = u8::try_from(steps).ok().filter(|_| urgency.ages).unwrap_or(0);
-    Ok((!urgency.is_doubtful).then(|| (rank(urgency.priority).saturating_sub(steps), urgency.since)))
+    Ok(match urgency.role {
+        _ if urgency.is_doubtful => Rank::Doubtful,
+        Role::Notice => Rank::Unasked,
+        Role::Answer if !settings.starts_for_answers() => Rank::Unasked,
+        Role::Answer | Role::Request => Rank::At(rank(urgency.priority).saturating_sub(steps), urgency.since),
+    })
+}
+
+/// The place of a message in the queue.
+enum Rank {
+    /// Smaller is more urgent; then by time.
+    At(u8, Timestamp),
+    /// It is kept until its agent looks.
+    Unasked,
+    Doubtful,
 }
 
 fn rank(priority: Priority) -> u8 {

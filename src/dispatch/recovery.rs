@@ -2,12 +2,15 @@
 //!
 //! The lock of the run in `open/` is free although its record says that it runs, so nobody waits for its agent. First
 //! every process of that run is ended, so that no second copy ever runs beside it. If its message was answered, it is
-//! done. Otherwise it goes back at once with its attempt counted, or is given up after the last attempt. Only a claim
+//! done. If somebody wanted the run to end, it is ended as that request says. Otherwise it goes back at once with its
+//! attempt counted, or is given up after the last attempt. Only a claim
 //! whose terms name the run is touched, never one that somebody made by hand. If a recovery is killed, the next one
 //! repeats it.
 
 use super::ending::Ending;
+use super::guards;
 use super::runs::{Run, RunState, Runs};
+use super::stop::{StopRequest, Then};
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Hold;
 use crate::os::Supervisor;
@@ -54,11 +57,14 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
             continue;
         }
         if run.state == RunState::Running {
+            if run.why.is_empty() {
+                run.why = runs.noted_reason(&id).unwrap_or_default();
+            }
             if !marked::end(&id, Supervisor::Dead, || runs.dir_of(&id)) {
                 recovered.stuck = true;
                 continue;
             }
-            match finish(post, &run) {
+            match finish(post, runs, &run) {
                 Ok(ending) => (run.state, run.why) = (ending.state, ending.why),
                 Err(e) => {
                     recovered.faults.push((run.agent, e.to_string()));
@@ -76,16 +82,17 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
 }
 
 /// Moves the messages of a dead run to the state they belong in.
-fn finish(post: &Post, run: &Run) -> Result<Ending> {
+fn finish(post: &Post, runs: &Runs, run: &Run) -> Result<Ending> {
     let me = match post.act_as(&run.mailbox) {
         Err(Error::UnknownName { .. } | Error::NoMailbox { .. } | Error::NoPlace { .. }) => {
             return Ok(Ending::failed(format!("{}, and its mailbox is gone", reason(run))));
         }
         other => other?,
     };
+    let stop = StopRequest::of(&runs.dir_of(&run.id)?)?;
     let mut ends = vec![];
     for held in claims_of(post, &me, &run.id)? {
-        ends.push(finish_one(post, &me, &held, run)?);
+        ends.push(finish_one(post, runs, &me, &held, run, stop.as_ref())?);
     }
     if ends.is_empty() {
         // It was killed after its message got its final state, or its lease had ended before.
@@ -94,12 +101,22 @@ fn finish(post: &Post, run: &Run) -> Result<Ending> {
     Ok(Ending::of_run(ends))
 }
 
-fn finish_one(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<Ending> {
+fn finish_one(
+    post: &Post,
+    runs: &Runs,
+    me: &Me,
+    held: &Held,
+    run: &Run,
+    stop: Option<&StopRequest>,
+) -> Result<Ending> {
     let ended = match post.envelope_of(held) {
         Ok(asked) => match post.is_answered(me, &asked, run.began(post.room().clock()).minus(SET_BACK))? {
             Answered::Yes => post.done(me, held, None).map(|_| Ending::done("")),
             Answered::Failed(why) => post.fail(me, held, &why).map(|_| Ending::failed(why)),
-            Answered::No => again(post, me, held, run),
+            Answered::No => match stop {
+                Some(stop) => stopped(post, runs, me, held, &guards::thread(&asked), stop),
+                None => again(post, me, held, run),
+            },
         },
         Err(e @ Error::Failing { .. }) => return Err(e),
         Err(_) => again(post, me, held, run),
@@ -132,6 +149,26 @@ fn again(post: &Post, me: &Me, held: &Held, run: &Run) -> Result<Ending> {
     }
     post.fail(me, held, reason(run))?;
     Ok(Ending::failed(reason(run)))
+}
+
+/// Ends a message of a run that somebody stopped.
+fn stopped(
+    post: &Post,
+    runs: &Runs,
+    me: &Me,
+    held: &Held,
+    thread: &str,
+    stop: &StopRequest,
+) -> Result<Ending> {
+    let why = format!("stopped: {}", stop.why);
+    match stop.then {
+        Then::Park => {
+            runs.park(me.id.as_str(), &held.terms.file, thread, &why, post.room().clock().now())?;
+            post.release(me, held, &why)?;
+            Ok(Ending::parked(why))
+        }
+        Then::GiveUp => post.give_up(me, held, &why).map(|()| Ending::failed(why)),
+    }
 }
 
 /// The claims of a run that are still held.

@@ -3,12 +3,13 @@
 //! ```text
 //! <root>/.dispatch/runs/<run>/run.json    what is known of it
 //!                            /out /err    what it printed
-//!                 /open/<run>             flocked by the supervisor while it lives; gone when the run has ended
+//!                 /open/<run>             flocked by the supervisor while it lives; gone when the run has ended. Blanks,
+//!                                         or why its supervisor could not go on
 //!                 /slots/<mailbox>.<n>    flocked by a supervisor: limits the runs of an agent at once
 //!                 /messages/<name>        flocked by a supervisor: one message has one run
-//!                 /later/<name>           when a message that failed may be tried again
-//!                 /answers/<name>         an agent's answer that could not be delivered yet
 //!                 /sessions/<name>        the conversation of an agent in a channel
+//!                 /later/, /answers/      messages that wait for a time, answers that wait for delivery (later.rs)
+//!                 /parked/, /paused/      messages that wait for a person, agents that do (parked.rs, paused.rs)
 //!                 /tally/, /threads/      number and cost of runs (tally.rs)
 //! ```
 //!
@@ -39,8 +40,10 @@ const LIMIT: u64 = 1024 * 1024;
 pub enum RunState {
     Running,
     Done,
-    /// It failed, and its message will be retried.
+    /// Its message will be tried again.
     Again,
+    /// Its message waits for a person.
+    Parked,
     Failed,
 }
 
@@ -50,6 +53,7 @@ impl RunState {
             Self::Running => "running",
             Self::Done => "done",
             Self::Again => "again",
+            Self::Parked => "parked",
             Self::Failed => "failed",
         }
     }
@@ -93,6 +97,9 @@ pub struct Run {
     pub session: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// The tools that its program refused to the agent, one name for each refusal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
 }
 
 impl Run {
@@ -140,6 +147,8 @@ impl Runs {
             let id = format!("{time}-{}", random::hex());
             // A recovery may lock the new file before its owner; then the owner makes another one.
             let Some(lock) = open.try_lock(&id, Hold::Alone)? else { continue };
+            // Only a full disk needs it, and there it is too late.
+            let _ = lock.reserve();
             let dir = self.dir.create_dir_synced("runs")?.make_new(&id)?;
             return Ok(Open { id, dir, lock });
         }
@@ -149,6 +158,17 @@ impl Runs {
     pub fn close(&self, open: Open) {
         self.forget_open(&open.id);
         drop(open.lock);
+    }
+
+    /// Notes why a run could not go on, where no record can be written any more.
+    pub(super) fn note_reason(&self, open: &Open, why: &str) {
+        let _ = open.lock.note(why);
+    }
+
+    /// The reason that was noted for a run whose supervisor is gone.
+    pub(super) fn noted_reason(&self, id: &str) -> Option<String> {
+        let bytes = self.dir.sub("open").and_then(|dir| dir.read(id, 4096)).ok()??;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|why| !why.is_empty())
     }
 
     pub(super) fn forget_open(&self, id: &str) {
@@ -254,42 +274,6 @@ impl Runs {
     pub fn forget_message(&self, mailbox: &str, file: &str) {
         let _ = self.dir.sub("messages").and_then(|dir| dir.remove(&key(mailbox, file)));
         self.forget_later(mailbox, file);
-    }
-
-    /// Postpones a message until this time.
-    pub fn postpone(&self, mailbox: &str, file: &str, until: Timestamp) -> Result<()> {
-        self.dir.create_dir_synced("later")?.replace(&key(mailbox, file), until.precise().as_bytes())
-    }
-
-    fn forget_later(&self, mailbox: &str, file: &str) {
-        for folder in ["later", "answers"] {
-            let _ = self.dir.sub(folder).and_then(|dir| dir.remove(&key(mailbox, file)));
-        }
-    }
-
-    /// Keeps an agent's answer until it can be delivered.
-    pub fn keep_answer(&self, mailbox: &str, file: &str, text: &str) -> Result<()> {
-        self.dir.create_dir_synced("answers")?.replace(&key(mailbox, file), text.as_bytes())
-    }
-
-    pub fn kept_answer(&self, mailbox: &str, file: &str) -> Result<Option<String>> {
-        let read = |dir: Dir| dir.read(&key(mailbox, file), u64::MAX / 2);
-        let bytes = self.dir.sub("answers").and_then(read).if_any()?.flatten();
-        Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
-    }
-
-    /// The postponed messages, by key, each with the time of its next attempt.
-    pub fn postponed(&self) -> Result<Vec<(String, Timestamp)>> {
-        let names = self.names("later")?;
-        if names.is_empty() {
-            return Ok(vec![]);
-        }
-        let later = self.dir.sub("later")?;
-        let until = |name: String| {
-            let bytes = later.read(&name, 64).ok()??;
-            Some((name, Timestamp::parse(str::from_utf8(&bytes).ok()?)?))
-        };
-        Ok(names.into_iter().filter_map(until).collect())
     }
 
     /// The conversation id of an agent in a channel.

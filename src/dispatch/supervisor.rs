@@ -12,25 +12,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ending::Ending;
 use super::guards;
-use super::judgement;
 use super::project::ProjectOf;
 use super::recovery::recover;
 use super::runs::{Run, RunState, Runs, key};
+use super::stages::Stages;
 use super::work::{Job, Work, needs_no_answer};
 use crate::mailbox::Folder;
 use crate::message::Envelope;
-use crate::os;
 use crate::post::{Error, Me, Post, Result};
-use crate::process::child::Next;
 use crate::process::marked;
 use crate::process::presets::Preset;
 use crate::settings::agents::{AgentSettings, DispatchSettings};
 
-/// The duration of a lease, and how often it is renewed while the agent lives.
-const LEASE: Duration = Duration::from_secs(60);
-const RENEWAL: Duration = Duration::from_secs(20);
+/// The duration of a lease; it is renewed while the agent lives.
+pub(super) const LEASE: Duration = Duration::from_secs(60);
 
 /// An agent that can be started.
 #[derive(Debug, Clone)]
@@ -107,6 +103,7 @@ pub fn supervise(
         activity: String::new(),
         session: String::new(),
         cost: None,
+        denied: vec![],
     };
     // Before the claim, which names the run: from then on any process can finish it.
     runs.record(&open.dir, &run)?;
@@ -130,13 +127,20 @@ pub fn supervise(
     let mut work = vec![first];
     take_more(&job, &mut work)?;
     run.also = work[1..].iter().map(|work| work.file().to_owned()).collect();
-    let supervisor = Supervisor { job: &job, work: &work, tell };
-    match supervisor.see_through(&mut run) {
-        Ok(ending) => (run.state, run.why) = (ending.state, ending.why),
+    let stages = Stages { job: &job, work: &work, tell };
+    match stages.see_through(&mut run) {
+        Ok(Some(ending)) => (run.state, run.why) = (ending.state, ending.why),
+        Ok(None) => {
+            drop(work);
+            runs.discard(open);
+            return Ok(Outcome::NotNow);
+        }
         Err(e) => {
             // So that recovery knows why it has to finish this run.
             run.why = format!("its supervisor stopped: {e}");
-            let _ = runs.record(&open.dir, &run);
+            if runs.record(&open.dir, &run).is_err() {
+                runs.note_reason(&open, &run.why);
+            }
             return Err(e);
         }
     }
@@ -155,14 +159,15 @@ fn take_more(job: &Job<'_>, work: &mut Vec<Work>) -> Result<()> {
     if most < 2 {
         return Ok(());
     }
-    let postponed = job.runs.postponed()?;
+    let (postponed, parked) = (job.runs.postponed()?, job.runs.parked()?);
     let mailbox = job.me.id.as_str();
     for file in job.me.mailbox.next(usize::MAX)?.names {
         if work.len() >= most {
             break;
         }
         let name = key(mailbox, &file);
-        if postponed.iter().any(|(other, until)| *other == name && *until > job.now())
+        if postponed.iter().any(|(other, later)| *other == name && later.until > job.now())
+            || parked.iter().any(|parked| parked.mailbox == mailbox && parked.file == file)
             || !belongs(job, work[0].envelope(), &file)
         {
             continue;
@@ -183,108 +188,4 @@ fn belongs(job: &Job<'_>, one: &Envelope, file: &str) -> bool {
     let Ok(Some(header)) = job.me.mailbox.header(Folder::Inbox, file, limit) else { return false };
     let other = &header.envelope;
     one.from == other.from && one.channel == other.channel && needs_no_answer(one) == needs_no_answer(other)
-}
-
-/// The stage of a run. Messages go from each stage to the next, and each ends on its own.
-enum Stage<'w> {
-    /// Its messages are claimed. Those that need no agent are ended.
-    Claimed,
-    /// The agent works on these.
-    Working(Vec<&'w Work>),
-    /// The agent has ended, with or without an answer. Each message is ended.
-    Worked(Vec<&'w Work>, std::result::Result<String, String>),
-    /// Every message has ended.
-    Over,
-}
-
-/// One run, through all its stages.
-struct Supervisor<'a> {
-    job: &'a Job<'a>,
-    /// The message of the run, and those handled together with it.
-    work: &'a [Work],
-    tell: &'a dyn Fn(&Run),
-}
-
-impl<'a> Supervisor<'a> {
-    fn see_through(&self, run: &mut Run) -> Result<Ending> {
-        let (mut stage, mut endings) = (Stage::Claimed, vec![]);
-        loop {
-            stage = match stage {
-                Stage::Claimed => self.begin(&mut endings)?,
-                Stage::Working(left) => self.work(run, left)?,
-                Stage::Worked(left, verdict) => self.end(run, left, &verdict, &mut endings)?,
-                Stage::Over => return Ok(Ending::of_run(endings)),
-            };
-        }
-    }
-
-    fn begin(&self, endings: &mut Vec<Ending>) -> Result<Stage<'a>> {
-        let mut left = vec![];
-        for work in self.work {
-            match work.before(self.job)? {
-                Some(step) => endings.push(work.perform(self.job, step)?),
-                None => left.push(work),
-            }
-        }
-        Ok(if left.is_empty() { Stage::Over } else { Stage::Working(left) })
-    }
-
-    fn work(&self, run: &mut Run, left: Vec<&'a Work>) -> Result<Stage<'a>> {
-        let job = self.job;
-        job.runs.record(&job.open.dir, run)?;
-        (self.tell)(run);
-        let mut renewed = job.post.room().clock().boot();
-        let mut look = |run: &mut Run, activity: Option<&str>| self.keep_up(run, activity, &mut renewed);
-        let ended = judgement::start(job, run, &left, &mut look);
-        // Processes that the agent left behind must not reach into the next run.
-        marked::end(&job.open.id, os::Supervisor::Me, || job.runs.dir_of(&job.open.id));
-        if let Some(cost) = run.cost {
-            let _ = job.runs.count_cost(job.me.id.as_str(), job.now(), cost);
-        }
-        Ok(Stage::Worked(left, ended.and_then(|ended| judgement::judge(job.agent, &ended))))
-    }
-
-    fn end(
-        &self,
-        run: &Run,
-        left: Vec<&'a Work>,
-        verdict: &std::result::Result<String, String>,
-        endings: &mut Vec<Ending>,
-    ) -> Result<Stage<'a>> {
-        let since = run.began(self.job.post.room().clock());
-        let mut answered: Option<&Work> = None;
-        for work in left {
-            let step = work.after(self.job, since, verdict, answered)?;
-            let ending = work.perform(self.job, step)?;
-            answered = answered.or((ending.state == RunState::Done && verdict.is_ok()).then_some(work));
-            endings.push(ending);
-        }
-        Ok(Stage::Over)
-    }
-
-    /// Called while the agent lives: updates the record and the lease, and stops the agent once it has lost every
-    /// message.
-    fn keep_up(&self, run: &mut Run, activity: Option<&str>, renewed: &mut Duration) -> Next {
-        let job = self.job;
-        if let Some(activity) = activity {
-            let activity = crate::message::visible::clip(activity, 200);
-            if activity != run.activity {
-                run.activity = activity;
-                let _ = job.runs.record(&job.open.dir, run);
-                (self.tell)(run);
-            }
-        }
-        if self.work.iter().all(|work| work.is_given_up(job)) {
-            return Next::Stop;
-        }
-        let now = job.post.room().clock().boot();
-        if now.saturating_sub(*renewed) < RENEWAL {
-            return Next::GoOn;
-        }
-        *renewed = now;
-        let is_lost = |work: &Work| matches!(job.post.renew(&work.held, LEASE), Err(Error::NoClaim { .. }));
-        // Renew each of them, even if the one before failed.
-        let lost = self.work.iter().filter(|work| is_lost(work)).count();
-        if lost < self.work.len() { Next::GoOn } else { Next::Stop }
-    }
 }

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,7 +23,24 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A held lock. Child processes do not inherit it.
 #[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "open, it is the lock")] File);
+pub struct Lock(File);
+
+/// The bytes that [`Lock::reserve`] keeps.
+const RESERVED: usize = 400;
+
+impl Lock {
+    /// Fills the file of the lock, so that [`Lock::note`] needs no further space of the disk.
+    pub fn reserve(&self) -> std::io::Result<()> {
+        self.0.write_all_at(&[b' '; RESERVED], 0)
+    }
+
+    /// Writes a short text into the reserved space: it also works on a full disk.
+    pub fn note(&self, text: &str) -> std::io::Result<()> {
+        let mut bytes = text.as_bytes()[..text.floor_char_boundary(RESERVED)].to_vec();
+        bytes.resize(RESERVED, b' ');
+        self.0.write_all_at(&bytes, 0)
+    }
+}
 
 /// Whether a lock is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -40,6 +40,16 @@ pub enum Answers {
     Keep,
 }
 
+/// What becomes of a run whose program refused a tool to the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnDenied {
+    /// Its answer counts, and the refusal is shown.
+    #[default]
+    Show,
+    Fail,
+}
+
 /// `[agents.NAME]`: the program that works for the mailbox of that name.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -72,6 +82,7 @@ pub struct AgentSettings {
     pub batch: usize,
     /// Other rooms whose mail also starts it.
     pub from: Vec<String>,
+    pub on_denied: OnDenied,
 }
 
 impl Default for AgentSettings {
@@ -92,6 +103,7 @@ impl Default for AgentSettings {
             answers: None,
             batch: 1,
             from: vec![],
+            on_denied: OnDenied::default(),
         }
     }
 }
@@ -123,6 +135,9 @@ pub struct DispatchSettings {
     /// The delay after a message's first failure; doubled after each further one.
     #[serde(deserialize_with = "span_of")]
     pub back_off: Duration,
+    /// The delay before a paused agent is probed after an outage; doubled after each further one.
+    #[serde(deserialize_with = "span_of")]
+    pub probe: Duration,
     /// The most that one agent may spend in a day, in dollars, if its program reports the cost.
     pub day_cost: Option<f64>,
 }
@@ -135,6 +150,7 @@ impl Default for DispatchSettings {
             thread_runs: 30,
             hour_runs: 60,
             back_off: Duration::from_secs(10),
+            probe: Duration::from_secs(60),
             day_cost: None,
         }
     }

@@ -1,8 +1,9 @@
 //! The staff of a room: which program may work for which mailbox, from the room's settings, the project's, and the
 //! files in `.claude/agents/`. A repository's settings are used only if the person trusts their current version.
 //!
-//! `gather` finds the agents; `equip` sets the environment of one before its start.
+//! `gather` finds the agents; `changes` says when to do it again; `equip` sets the environment of one before its start.
 
+mod changes;
 mod equip;
 mod gather;
 
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error as ThisError;
 
+pub use changes::stamp;
 pub use equip::{equip, gate_environment};
 pub use gather::gather;
 

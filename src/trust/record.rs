@@ -39,6 +39,11 @@ impl Store {
         Self { path: config.join("trusted") }
     }
 
+    /// Where the records are.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The record of a project; empty if there is none.
     pub fn record(&self, project: &Path) -> Result<Record> {
         Ok(Record { entries: lines(&self.text(project)?).collect() })

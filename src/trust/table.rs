@@ -14,7 +14,7 @@ use crate::settings::agents::{AgentSettings, Answers, DispatchSettings};
 
 /// The values of `[dispatch]` that are not defaults. Every field is named, so that a new one cannot be forgotten here.
 pub(super) fn of_limits(limits: &DispatchSettings) -> Vec<String> {
-    let DispatchSettings { parallel, hops, thread_runs, hour_runs, back_off, day_cost } = limits;
+    let DispatchSettings { parallel, hops, thread_runs, hour_runs, back_off, probe, day_cost } = limits;
     let usual = DispatchSettings::default();
     let mut lines = Lines(vec![]);
     lines.unless(*parallel == usual.parallel, "parallel", || parallel.to_string());
@@ -22,6 +22,7 @@ pub(super) fn of_limits(limits: &DispatchSettings) -> Vec<String> {
     lines.unless(*thread_runs == usual.thread_runs, "thread_runs", || thread_runs.to_string());
     lines.unless(*hour_runs == usual.hour_runs, "hour_runs", || hour_runs.to_string());
     lines.unless(*back_off == usual.back_off, "back_off", || seconds(*back_off));
+    lines.unless(*probe == usual.probe, "probe", || seconds(*probe));
     lines.given("day_cost", day_cost.map(|cost| cost.to_string()));
     lines.0
 }
@@ -45,6 +46,7 @@ pub(super) fn of_agent(settings: &AgentSettings, directory: &str) -> Vec<String>
         answers,
         batch,
         from,
+        on_denied,
     } = settings;
     let usual = AgentSettings::default();
     let mut lines = Lines(vec![]);
@@ -63,6 +65,7 @@ pub(super) fn of_agent(settings: &AgentSettings, directory: &str) -> Vec<String>
     lines.unless(*retries == usual.retries, "retries", || retries.to_string());
     lines.unless(*concurrency == usual.concurrency, "concurrency", || concurrency.to_string());
     lines.unless(*batch == usual.batch, "batch", || batch.to_string());
+    lines.unless(*on_denied == usual.on_denied, "on_denied", || "fail".to_owned());
     lines.given("about", about.as_deref().map(plain));
     lines.0
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::stop::Pause;
 use crate::dispatch::supervisor;
 use crate::name::MailboxId;
 
@@ -40,6 +41,9 @@ pub struct Agent<'a> {
     /// What it can do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<&'a str>,
+    /// What keeps it from being started now; left out if nothing does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paused: Vec<Pause>,
 }
 
 impl<'a> Agent<'a> {
@@ -65,6 +69,7 @@ impl<'a> Agent<'a> {
             retries: settings.retries,
             concurrency: settings.concurrency,
             about: settings.about.as_deref(),
+            paused: vec![],
         }
     }
 }

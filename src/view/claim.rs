@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Versioned;
 use super::message::Message;
+use crate::dispatch::parked::Parked;
 use crate::mailbox::claim;
 use crate::post::{Claimed, DeadLetter, Me, Opened, Post};
 
@@ -120,6 +121,24 @@ impl<'a> FailedMessage<'a> {
     }
 }
 
+/// An unread message that starts no agent until a person releases it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ParkedMessage<'a> {
+    /// The name of its file.
+    pub file: &'a str,
+    /// Why it waits.
+    pub reason: &'a str,
+    /// Since when.
+    pub since: &'a str,
+}
+
+impl<'a> ParkedMessage<'a> {
+    fn of(parked: &'a Parked) -> Self {
+        Self { file: &parked.file, reason: &parked.why, since: &parked.since }
+    }
+}
+
 /// The dead letters of a mailbox, printed by `failed list`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -128,11 +147,15 @@ pub struct FailedList<'a> {
     pub mailbox: &'a str,
     /// The dead letters.
     pub failed: Vec<FailedMessage<'a>>,
+    /// Unread messages that wait for a person; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parked: Vec<ParkedMessage<'a>>,
 }
 
 impl<'a> FailedList<'a> {
-    pub fn of(me: &'a Me, letters: &'a [DeadLetter]) -> Self {
-        Self { mailbox: me.id.as_str(), failed: letters.iter().map(FailedMessage::of).collect() }
+    pub fn of(me: &'a Me, letters: &'a [DeadLetter], parked: &'a [Parked]) -> Self {
+        let failed = letters.iter().map(FailedMessage::of).collect();
+        Self { mailbox: me.id.as_str(), failed, parked: parked.iter().map(ParkedMessage::of).collect() }
     }
 }
 

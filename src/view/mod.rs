@@ -21,6 +21,7 @@ pub mod run;
 #[cfg(test)]
 mod schema;
 pub mod send;
+pub mod stop;
 pub mod trace;
 pub mod tree;
 pub mod trust;
@@ -95,6 +96,7 @@ documents! { Document, printed, Versioned:
     "names" names::Names<'_>,
     "names-all" names::NamesAll<'_>,
     "notify" notify::Notice<'_>,
+    "pause" stop::Paused<'_>,
     "prune" prune::Prune<'_>,
     "read" check::Read<'_>,
     "receipts" send::Receipts<'_>,
@@ -110,6 +112,7 @@ documents! { Document, printed, Versioned:
     "setup" names::Setup<'_>,
     "spawn" send::Spawn<'_>,
     "stats" rooms::Stats<'_>,
+    "stop" stop::Stopped<'_>,
     "takeover" names::Takeover<'_>,
     "text" answer::Text<'_>,
     "thread" trace::Thread<'_>,

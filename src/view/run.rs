@@ -40,8 +40,8 @@ pub struct Run<'a> {
     pub boot: &'a str,
     /// When it ended; empty while it runs.
     pub ended: &'a str,
-    /// `running`; `done`; `again`: it failed and the message will be retried; or `failed`.
-    #[cfg_attr(test, schemars(extend("enum" = ["running", "done", "again", "failed"])))]
+    /// `running`; `done`; `again`: the message will be tried again; `parked`: it waits for a person; or `failed`.
+    #[cfg_attr(test, schemars(extend("enum" = ["running", "done", "again", "parked", "failed"])))]
     pub state: &'static str,
     /// Why it failed.
     pub why: &'a str,
@@ -52,6 +52,9 @@ pub struct Run<'a> {
     /// Its cost in dollars; left out if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// The tools that its program refused to the agent, one for each refusal; left out if there are none.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub denied: &'a [String],
 }
 
 impl<'a> From<&'a runs::Run> for Run<'a> {
@@ -76,6 +79,7 @@ impl<'a> From<&'a runs::Run> for Run<'a> {
             activity: &run.activity,
             session: &run.session,
             cost: run.cost,
+            denied: &run.denied,
         }
     }
 }
@@ -182,12 +186,24 @@ pub enum Happened<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<&'a str>,
     },
-    /// A message starts no agent, because it is doubtful, cannot be read, or waits for an earlier step.
+    /// A message starts no agent, because it is doubtful, cannot be read, or waits for an earlier step. With
+    /// `messages`, so many wait because the agent is paused, a limit is reached, or a person has to decide.
     Waits {
         /// The agent.
         agent: &'a str,
         /// The reason.
         why: &'a str,
+        /// Until when they wait; left out if a person decides.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until: Option<String>,
+        /// How many messages wait.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        messages: Option<usize>,
+    },
+    /// The settings changed and were read again.
+    Reread {
+        /// How many agents can be started now.
+        agents: usize,
     },
     /// A workflow run was carried.
     Carried(Carried<'a>),
@@ -209,7 +225,14 @@ impl<'a> Dispatch<'a> {
         let happened = match *event {
             Event::Started { agent, file, waiting } => Happened::Started { agent, file, waiting },
             Event::Nothing { agent, why } => Happened::Nothing { agent, why },
-            Event::Waits { agent, why } => Happened::Waits { agent, why },
+            Event::Waits { agent, why } => Happened::Waits { agent, why, until: None, messages: None },
+            Event::Delayed { delay } => Happened::Waits {
+                agent: &delay.agent,
+                why: &delay.why,
+                until: delay.until.map(|until| until.to_string()),
+                messages: Some(delay.messages),
+            },
+            Event::Reread { agents } => Happened::Reread { agents },
             Event::Background { news } => return Some(Self::carried(news)),
             Event::Ended { run } => {
                 return Some(Self::Ended(Box::new(Ended { run: run.into(), event: EndedWord::Ended })));

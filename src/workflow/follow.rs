@@ -84,6 +84,8 @@ impl LiveRun {
             Event::Background { .. }
             | Event::Started { .. }
             | Event::Waits { .. }
+            | Event::Delayed { .. }
+            | Event::Reread { .. }
             | Event::Nothing { .. } => {
                 return None;
             }

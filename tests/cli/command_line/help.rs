@@ -31,7 +31,7 @@ fn the_overview_is_the_contract() {
     Work    claim      Take a message to work on; others leave it to you meanwhile
             done       Finish a claimed message; with a text, answer it first
             fail       Give up a claimed message and tell its sender
-            failed     Show dead letters, and retry them
+            failed     Show dead letters and parked messages, and retry them
     Agents  dispatch   Give waiting mail to agents, and carry their answers back
             workflow   Run many agents in many steps, each a message
             agents     Show the agents: for which mailbox, with which program
@@ -64,7 +64,7 @@ fn the_overview_is_the_contract() {
     Work    claim      Take a message to work on; others leave it to you meanwhile
             done       Finish a claimed message; with a text, answer it first
             fail       Give up a claimed message and tell its sender
-            failed     Show dead letters, and retry them
+            failed     Show dead letters and parked messages, and retry them
             release    Give a claimed message back; it is unread again at once
             handback   Answer the message that began your work, and archive it
             tree       Show a .claude tree, clean it up, change its shared files
@@ -73,6 +73,9 @@ fn the_overview_is_the_contract() {
             agents     Show the agents: for which mailbox, with which program
             runs       Show the runs of agents, or the output of one run
             trust      Show what a repository, or a room, would run, and let it
+            stop       Stop what an agent is doing
+            pause      Keep an agent from being started
+            resume     Let a paused agent be started again
             approve    Let a workflow run pass the gate at which it waits for you
             reject     Refuse the result at which a workflow run waits for you
             spawn      Open a new agent with a mailbox, a name and a first message

@@ -87,8 +87,10 @@ const WORK: [&str; 16] = [
     "agents",
     "approve",
     "dispatch",
+    "pause",
     "runs",
     "runs-one",
+    "stop",
     "trust",
     "trust-export",
     "trust-said",
@@ -247,6 +249,8 @@ fn dispatch_workflows_and_trust() {
     std::fs::remove_dir_all(room.root().join(&lost)).unwrap();
     seen.run(workflow(&room, ["cancel", &lost]));
     seen.run(dispatch(&room, ["--unit"]));
+    seen.run(room.run(["pause", "one"]));
+    seen.run(room.run(["stop", &room.send("alice", "one", "x")]));
     seen.run(with_path(&room, room.run(["agents"])));
     let runs = seen.run(room.run(["runs"]));
     seen.run(room.run(["runs", runs["runs"][0]["id"].as_str().unwrap()]));

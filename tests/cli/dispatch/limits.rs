@@ -67,7 +67,7 @@ fn automatic_steps_in_a_row_are_limited() {
 
 #[test]
 fn a_person_in_between_is_no_automatic_step() {
-    let settings = format!("{}hops = 2\n", shell("worker", "echo x", ""));
+    let settings = format!("{}hops = 2\n", shell("worker", "echo x", "answers = \"start\""));
     let room = staffed(&["worker"], &settings);
     room.send("alice", "worker", "x");
     dispatch(&room, []).succeeds();
@@ -100,32 +100,97 @@ fn two_agents_that_write_to_each_other_come_to_an_end() {
 }
 
 #[test]
-fn runs_of_a_thread_and_of_an_hour_are_limited() {
-    for (limit, wanted) in [
-        ("thread_runs = 2", "its thread had 2 runs; the limit `thread_runs` is 2"),
-        ("hour_runs = 2", "its agent had 2 runs within an hour; the limit `hour_runs` is 2"),
-    ] {
-        let room = staffed(&["worker"], &format!("{}{limit}\n", shell("worker", "exit 1", "retries = 9")));
-        room.send("alice", "worker", "x");
-        for _ in 0..3 {
-            dispatch(&room, []).exits(5);
-        }
-        assert_eq!(reason(&room), wanted);
-        assert_eq!(states(&room), ["again", "again", "failed"]);
-        assert!(inbox(&room, "alice")[0].contains(wanted));
+fn a_thread_with_too_many_runs_waits_for_a_person_who_gives_it_as_many_again() {
+    let settings = format!("{}thread_runs = 2\n", shell("worker", "exit 1", "retries = 9"));
+    let room = staffed(&["worker"], &settings);
+    room.send("alice", "worker", "x");
+    for _ in 0..3 {
+        dispatch(&room, []).exits(5);
     }
+    assert_eq!(reason(&room), "its thread had 2 runs; the limit `thread_runs` is 2");
+    assert_eq!(states(&room), ["again", "again", "parked"]);
+    assert!(inbox(&room, "alice").is_empty(), "nothing failed");
+    dispatch(&room, []).exits(1);
+    assert_eq!(states(&room).len(), 3, "nobody starts it again");
+    let check = room.by("worker", ["check"]).succeeds().out;
+    assert!(check.contains("parked for a person: its thread had 2"), "{check}");
+    room.run(["failed", "retry", "--all"]).exits(4);
+    room.run(["failed", "retry", "--all"]).by_person().with(0);
+    for _ in 0..3 {
+        dispatch(&room, []).exits(5);
+    }
+    assert_eq!(states(&room)[3..], ["again", "again", "parked"]);
+    assert_eq!(runs(&room)[4]["attempt"], 4, "its attempts are counted on");
+}
+
+/// 200 messages to one agent gave 140 dead letters in 3 s.
+#[test]
+fn messages_beyond_the_runs_of_an_hour_wait_and_none_is_lost() {
+    let settings = format!("{}hour_runs = 5\n", shell("worker", "echo fine", "concurrency = 4"));
+    let room = staffed(&["worker"], &settings);
+    for n in 0..40 {
+        room.send("alice", "worker", &format!("message {n}"));
+    }
+    let ran = dispatch(&room, []).succeeds();
+    let wanted = "its agent had 5 runs within an hour; the limit `hour_runs` is 5";
+    assert!(ran.err.contains(" messages wait until 20"), "{}", ran.err);
+    assert!(ran.err.contains(wanted), "{}", ran.err);
+    assert_eq!(inbox(&room, "alice"), ["fine\n"; 5]);
+    assert_eq!((room.files("worker", "inbox").len(), room.files("worker", "failed").len()), (35, 0));
+    assert_eq!(states(&room), ["done"; 5], "the others cost no process");
+    // Everybody who looks is told until when.
+    let again = dispatch(&room, ["--dry-run", "--json"]).exits(1);
+    let event: serde_json::Value = serde_json::from_str(again.out.lines().next().unwrap()).unwrap();
+    assert_eq!((&event["event"], &event["messages"]), (&"waits".into(), &35.into()), "{event}");
+    assert!(event["until"].as_str().unwrap().starts_with("20"), "{event}");
+    assert!(room.by("worker", ["check"]).succeeds().out.contains("waits until 20"));
+    assert!(room.run(["agents"]).ends().out.contains(wanted));
+    let paused = &room.run(["agents", "--json"]).json()["agents"][0]["paused"][0];
+    assert_eq!((&paused["kind"], &paused["why"]), (&"limit".into(), &wanted.into()));
+    // A higher limit lets them go on.
+    settle(&room, &settings.replace("hour_runs = 5", "hour_runs = 1000"));
+    dispatch(&room, []).succeeds();
+    assert_eq!(inbox(&room, "alice").len(), 40);
+    assert!(!room.run(["agents"]).ends().out.contains("waits until"));
 }
 
 #[test]
-fn what_an_agent_may_spend_is_limited() {
+fn what_an_agent_may_spend_in_a_day_delays_the_rest() {
     let settings = "[agents.worker]\npreset = \"claude\"\n[dispatch]\nday_cost = 0.7\n";
     let room = staffed(&["worker"], settings);
     program(&room, "claude", r#"echo '{"type":"result","result":"x","total_cost_usd":0.4}'"#);
-    for code in [0, 0, 5] {
+    for code in [0, 0, 1] {
         room.send("alice", "worker", "x");
         dispatch(&room, []).exits(code);
     }
-    assert_eq!(reason(&room), "its agent spent 0.80 dollars within a day; the limit `day_cost` is 0.70");
+    let waits = dispatch(&room, []).exits(1).err;
+    let wanted = "its agent spent 0.80 dollars within a day; the limit `day_cost` is 0.70";
+    assert!(waits.contains("worker: 1 message waits until 20") && waits.contains(wanted), "{waits}");
+    assert_eq!((states(&room).len(), room.files("worker", "inbox").len()), (2, 1));
+}
+
+#[test]
+fn dead_letters_are_retried_by_agent_and_by_reason() {
+    let both = format!(
+        "{}{}",
+        shell("one", "exit 7", "retries = 0").replace(AT_ONCE, ""),
+        shell("two", "exit 8", "retries = 0")
+    );
+    let room = staffed(&["one", "two"], &both);
+    room.send("alice", "one", "x");
+    room.send("alice", "two", "y");
+    dispatch(&room, []).exits(5);
+    let left = || (room.files("one", "failed").len(), room.files("two", "failed").len());
+    assert_eq!(left(), (1, 1));
+    room.run(["failed", "retry", "--reason", "exited with 9"]).exits(1);
+    room.run(["failed", "retry", "--reason", "exited with 7"]).succeeds();
+    assert_eq!(left(), (0, 1));
+    room.run(["failed", "retry", "--agent", "two"]).succeeds();
+    assert_eq!(left(), (0, 0));
+    dispatch(&room, []).exits(5);
+    let again = room.run(["failed", "retry", "--all", "--json"]).json();
+    assert_eq!((again["retried"].as_array().unwrap().len(), left()), (2, (0, 0)));
+    room.run(["failed", "retry"]).exits(2);
 }
 
 #[test]

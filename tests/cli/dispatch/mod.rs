@@ -2,13 +2,17 @@
 
 pub(crate) mod bad;
 pub(crate) mod batch;
+pub(crate) mod dead_ends;
+pub(crate) mod denied;
 pub(crate) mod hostile;
 pub(crate) mod limits;
+pub(crate) mod outage;
 pub(crate) mod presets;
 pub(crate) mod real;
 pub(crate) mod recovery;
 pub(crate) mod roles;
 pub(crate) mod started;
+pub(crate) mod stop;
 pub(crate) mod told;
 pub(crate) mod trust;
 pub(crate) mod trust_items;

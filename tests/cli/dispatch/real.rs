@@ -1,12 +1,12 @@
 //! The dispatcher starts the real programs: a message reaches the model, its words come back as the answer, and the next
-//! message goes on with the same conversation.
+//! message goes on with the same conversation. An outage pauses the agent, a refused tool is seen, and a stop ends them.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
 use crate::support::room::TestRoom;
 use crate::support::staffed::{AT_ONCE, inbox, runs, staffed};
-use crate::support::until::skip;
+use crate::support::until::{skip, until_at_last};
 
 fn plays(test: &str, real: Option<Program>, settings: &str) {
     let Some(real) = real else { return skip(test, MISSING) };
@@ -53,4 +53,80 @@ fn opencode_answers() {
 #[test]
 fn copilot_answers() {
     plays("copilot_answers", copilot(), "");
+}
+
+/// An outage, then a run that is denied a tool, then one that is stopped. `denied`: the turn that the program refuses,
+/// and how it says so; `None` if it does not.
+fn endures(test: &str, real: Option<Program>, settings: &str, denied: Option<(Value, &str)>) {
+    let Some(real) = real else { return skip(test, MISSING) };
+    let settings = format!(
+        "[agents.worker]\npreset = \"{}\"\nretries = 0\n{settings}\n[dispatch]\nback_off = \"0s\"\nprobe = \"1h\"\n",
+        real.name
+    );
+    let room = staffed(&["worker"], &settings);
+    let stage = Stage::set(&room, real);
+    let root = room.root().display().to_string();
+    let dispatch = [env!("CARGO_BIN_EXE_postroom"), "--root", &root, "dispatch"];
+
+    let message = room.send("alice", "worker", "This is marker-1.");
+    let script = json!([{"status": 401, "repeat": true}]);
+    assert_eq!(stage.command(&script, dispatch).output().unwrap().status.code(), Some(5));
+    let told = runs(&room);
+    assert_eq!((told.len(), &told[0]["state"]), (1, &"again".into()), "{told:?}");
+    assert!(told[0]["why"].as_str().unwrap().contains("is not logged in"), "{told:?}");
+    assert_eq!((room.files("worker", "inbox").len(), room.files("worker", "failed").len()), (1, 0));
+
+    room.run(["resume", "worker"]).succeeds();
+    let (turn, wanted) = denied.unwrap_or((json!({"text": "all done"}), "done "));
+    let ran = stage.command(&json!([turn, {"text": "all done"}]), dispatch).output().unwrap();
+    let table = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(table.contains(wanted), "{table}: {:?}", runs(&room));
+    assert_eq!(runs(&room)[1]["attempt"], 1, "{message} was not charged for the outage");
+
+    room.send("alice", "worker", "This is marker-3.");
+    let never = room.around().join("never").display().to_string();
+    let playing = stage.starts(&json!([{"text": "too late", "after": never}]), dispatch);
+    until_at_last("the model is asked", || {
+        stage.turns().iter().any(|request| request["body"].to_string().contains("marker-3"))
+    });
+    let stopped = room.run(["stop", "worker"]).succeeds().out;
+    assert!(stopped.contains("is parked"), "{stopped}");
+    assert_eq!(runs(&room)[2]["state"], "parked");
+    playing.ends();
+    assert_eq!(room.files("worker", "inbox").len(), 1);
+}
+
+/// A command that needs more than the agent may do.
+fn forbidden() -> Value {
+    json!({"shell": "touch /var/tmp/postroom-may-not"})
+}
+
+#[test]
+fn claude_endures() {
+    endures("claude_endures", claude(), "", Some((forbidden(), "done, 1 denied: Bash ")));
+}
+
+#[test]
+fn codex_endures() {
+    // Its sandbox refuses, and its events do not tell.
+    endures("codex_endures", codex(), "env = [\"MOCK_API_KEY\"]", None);
+}
+
+#[test]
+fn gemini_endures() {
+    let turn = json!({"tool": "run_shell_command", "input": {"command": "touch /var/tmp/postroom-may-not"}});
+    let wanted = "done, 1 denied: run_shell_command ";
+    endures("gemini_endures", gemini(), "model = \"gemini-2.5-flash\"", Some((turn, wanted)));
+}
+
+#[test]
+fn opencode_endures() {
+    // It ends without a word after a refusal.
+    let wanted = "failed, 1 denied: bash ";
+    endures("opencode_endures", opencode(), "model = \"mock/m\"", Some((forbidden(), wanted)));
+}
+
+#[test]
+fn copilot_endures() {
+    endures("copilot_endures", copilot(), "", Some((forbidden(), "done, 1 denied: bash ")));
 }

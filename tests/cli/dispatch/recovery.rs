@@ -1,9 +1,8 @@
 //! Recovery: a supervisor that was killed leaves nothing that blocks, nothing that runs on, and nothing that is done twice.
 
-use std::path::Path;
-
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::support::at_work::{lives, parent_of, pid_of_agent};
 use crate::support::room::TestRoom;
 use crate::support::staffed::{dispatch, inbox, runs, settle, shell, staffed};
 use crate::support::taken::{claim, end_lease};
@@ -13,9 +12,7 @@ use crate::support::until::until;
 fn killed(room: &TestRoom) -> String {
     room.send("alice", "worker", "x");
     let mut dispatcher = dispatch(room, []).start();
-    let pid = room.around().join("pid");
-    until("the agent runs", || std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
-    let pid = std::fs::read_to_string(pid).unwrap().trim().to_owned();
+    let pid = pid_of_agent(room);
     let parent = parent_of(&pid);
     dispatcher.kill().unwrap();
     dispatcher.wait().unwrap();
@@ -24,16 +21,6 @@ fn killed(room: &TestRoom) -> String {
     // A signal is sent before it has done its work; its child is given away after its locks are free.
     until("the supervisor is dead", || !lives(&pid) || parent_of(&pid) != parent);
     pid
-}
-
-fn parent_of(pid: &str) -> i32 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    status.lines().find_map(|line| line.strip_prefix("PPid:\t")).unwrap().parse().unwrap()
-}
-
-fn lives(pid: &str) -> bool {
-    let environment = std::fs::read(Path::new("/proc").join(pid).join("environ")).unwrap_or_default();
-    environment.windows(12).any(|part| part == b"POSTROOM_RUN")
 }
 
 const ENDLESS: &str = "trap '' PIPE; echo $$ > pid.new; mv pid.new pid; while :; do sleep 1; done";

@@ -152,7 +152,8 @@ fn who_comes_back_to_an_answer_is_answered_again_in_the_same_thread() {
 
 #[test]
 fn an_answer_starts_its_agent_and_is_not_answered() {
-    let room = staffed(&["worker"], &shell("worker", "cat > seen; echo thanks", "cwd = \"..\""));
+    let more = "cwd = \"..\"\nanswers = \"start\"";
+    let room = staffed(&["worker"], &shell("worker", "cat > seen; echo thanks", more));
     room.by("worker", ["send", "alice", "-m", "question"]).succeeds();
     room.by("alice", ["reply", &room.files("alice", "inbox")[0], "-m", "the answer"]).succeeds();
     dispatch(&room, []).succeeds();

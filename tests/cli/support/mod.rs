@@ -1,5 +1,6 @@
 //! What the tests stand on: a throw-away room, files by hand, a person's seat, agents that are scripts, the real programs.
 
+pub(crate) mod at_work;
 pub(crate) mod closure;
 pub(crate) mod crew;
 pub(crate) mod drawn;

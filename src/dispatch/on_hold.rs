@@ -1,0 +1,57 @@
+//! What is on hold: messages that wait for a time or for a person, and agents that are paused. Read once for each look.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use super::paused::PauseKind;
+use super::runs::{Runs, key};
+use crate::clock::Timestamp;
+use crate::post::Result;
+
+/// Mail that waits for a time or for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delay {
+    pub agent: String,
+    pub why: String,
+    /// Absent: a person decides.
+    pub until: Option<Timestamp>,
+    pub messages: usize,
+}
+
+impl Delay {
+    /// Whether both say the same; how many messages wait changes all the time.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (&self.agent, &self.why, self.until) == (&other.agent, &other.why, other.until)
+    }
+}
+
+/// What the records say about waiting: read once for all agents.
+pub(super) struct OnHold {
+    /// Until when single messages wait, by key.
+    pub(super) later: HashMap<String, Timestamp>,
+    /// Why messages wait for a person, by key.
+    pub(super) parked: HashMap<String, String>,
+    /// Mailboxes whose agents met an outage.
+    pub(super) outages: HashSet<String>,
+    pub(super) any_pause: bool,
+}
+
+impl OnHold {
+    pub(super) fn look(runs: &Runs, now: Timestamp) -> Result<Self> {
+        let later = runs.postponed()?.into_iter().map(|(key, later)| (key, later.until));
+        let parked =
+            runs.parked()?.into_iter().map(|parked| (key(&parked.mailbox, &parked.file), parked.why));
+        let (any_pause, outages) = runs.paused_mailboxes(PauseKind::Outage)?;
+        Ok(Self {
+            later: later.filter(|(_, until)| *until > now).collect(),
+            parked: parked.collect(),
+            outages: outages.into_iter().collect(),
+            any_pause,
+        })
+    }
+
+    /// The time until the next postponed message may be started.
+    pub(super) fn due(&self, now: Timestamp) -> Option<Duration> {
+        self.later.values().min().map(|until| until.since(now))
+    }
+}

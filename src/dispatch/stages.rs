@@ -1,0 +1,211 @@
+//! The stages of a run: its messages are claimed, its agent works on them, and each is ended on its own.
+//!
+//! While the agent works, its record and its leases are kept up, and it is stopped when somebody wants that, when every
+//! message is lost, or when its program goes on trying in an outage. An outage pauses the agent and tells the person once;
+//! the first run after it that meets none lets the agent go on.
+
+use std::time::Duration;
+
+use super::ending::Ending;
+use super::guards;
+use super::judgement::{self, Verdict};
+use super::paused::PauseKind;
+use super::runs::{Run, RunState};
+use super::stop::StopRequest;
+use super::work::{Job, Step, Work};
+use crate::os;
+use crate::post::{Letter, Result, USER};
+use crate::process::child::Next;
+use crate::process::marked;
+use crate::process::output::AgentOutput;
+
+/// How often a lease is renewed while the agent lives.
+const RENEWAL: Duration = Duration::from_secs(20);
+
+/// How long a program may go on trying in an outage, in probes.
+const PATIENCE: u32 = 5;
+
+/// The stage of a run. Messages go from each stage to the next, and each ends on its own.
+enum Stage<'w> {
+    /// Its messages are claimed. Those that need no agent are ended.
+    Claimed,
+    /// The agent works on these.
+    Working(Vec<&'w Work>),
+    /// The agent has ended, with or without an answer. Each message is ended.
+    Worked(Vec<&'w Work>, Verdict),
+    /// Every message waits for its agent to be free again.
+    Delayed,
+    /// Every message has ended.
+    Over,
+}
+
+/// One run, through all its stages.
+pub(super) struct Stages<'a> {
+    pub(super) job: &'a Job<'a>,
+    /// The message of the run, and those handled together with it.
+    pub(super) work: &'a [Work],
+    pub(super) tell: &'a dyn Fn(&Run),
+}
+
+impl<'a> Stages<'a> {
+    /// Returns how the run ended. `None`: nothing began, because its agent has to wait.
+    pub(super) fn see_through(&self, run: &mut Run) -> Result<Option<Ending>> {
+        let (mut stage, mut endings) = (Stage::Claimed, vec![]);
+        loop {
+            stage = match stage {
+                Stage::Claimed => self.begin(&mut endings)?,
+                Stage::Working(left) => self.work(run, left)?,
+                Stage::Worked(left, verdict) => self.end(run, left, &verdict, &mut endings)?,
+                Stage::Delayed => return Ok(None),
+                Stage::Over => return Ok(Some(Ending::of_run(endings))),
+            };
+        }
+    }
+
+    fn begin(&self, endings: &mut Vec<Ending>) -> Result<Stage<'a>> {
+        let (mut left, mut delayed) = (vec![], 0);
+        for work in self.work {
+            match work.before(self.job)? {
+                Some(step) => {
+                    delayed += usize::from(matches!(step, Step::Wait(_)));
+                    endings.push(work.perform(self.job, step)?);
+                }
+                None => left.push(work),
+            }
+        }
+        Ok(match left.is_empty() {
+            true if delayed == self.work.len() => Stage::Delayed,
+            true => Stage::Over,
+            false => Stage::Working(left),
+        })
+    }
+
+    fn work(&self, run: &mut Run, left: Vec<&'a Work>) -> Result<Stage<'a>> {
+        let job = self.job;
+        job.runs.record(&job.open.dir, run)?;
+        (self.tell)(run);
+        let mut pulse = Pulse { renewed: job.post.room().clock().boot(), troubled: None };
+        let mut look = |run: &mut Run, found: &AgentOutput| self.keep_up(run, found, &mut pulse);
+        let ended = judgement::start(job, run, &left, &mut look);
+        // Processes that the agent left behind must not reach into the next run.
+        marked::end(&job.open.id, os::Supervisor::Me, || job.runs.dir_of(&job.open.id));
+        if let Some(cost) = run.cost {
+            let _ = job.runs.count_cost(job.me.id.as_str(), job.now(), cost);
+        }
+        let verdict = ended.map_or_else(Verdict::Failed, |ended| judgement::judge(job.agent, &ended));
+        let verdict = match (verdict, self.stop_request()) {
+            (verdict @ Verdict::Answer(_), _) | (verdict, None) => verdict,
+            (_, Some(request)) => Verdict::Stopped(request),
+        };
+        self.mind_outage(run, &left, &verdict)?;
+        Ok(Stage::Worked(left, verdict))
+    }
+
+    /// Pauses the agent if its program cannot work, and lets it go on if it can again.
+    fn mind_outage(&self, run: &Run, left: &[&Work], verdict: &Verdict) -> Result<()> {
+        let job = self.job;
+        let mailbox = job.me.id.as_str();
+        match verdict {
+            Verdict::Outage(why) => {
+                let began = run.began(job.post.room().clock());
+                let agent = (mailbox, job.agent.name.as_str());
+                let begun = job.runs.note_outage(agent, why, began, job.now(), job.settings.probe)?;
+                for work in left {
+                    job.runs.uncount_thread(&guards::thread(work.envelope()))?;
+                }
+                if begun.is_some() {
+                    self.tell_person(why, &run.id);
+                }
+            }
+            Verdict::Answer(_) | Verdict::Failed(_) => {
+                job.runs.unpause(mailbox, PauseKind::Outage)?;
+            }
+            Verdict::Stopped(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Writes to the person that the agent is paused. A room without a person's mailbox has nobody to tell; `agents`
+    /// and `dispatch` say it in any case.
+    fn tell_person(&self, why: &str, run: &str) {
+        let name = &self.job.agent.name;
+        let body = format!(
+            "The agent {name} is paused: {why}.\n\nIts mail waits, and nothing is lost. One message is tried from \
+             time to time, and the agent goes on when that works. `postroom resume {name}` tries at once; \
+             `postroom runs {run}` shows what the program said.\n"
+        );
+        let subject = Some(format!("{name} is paused: {why}"));
+        let letter =
+            Letter { to: vec![USER.to_owned()], subject, body, allow_secrets: true, ..Letter::default() };
+        let _ = self.job.post.send(self.job.me, &letter);
+    }
+
+    /// Somebody wants this run to end. If that cannot be seen now, the next look tells.
+    fn stop_request(&self) -> Option<StopRequest> {
+        StopRequest::of(&self.job.open.dir).ok().flatten()
+    }
+
+    fn end(
+        &self,
+        run: &Run,
+        left: Vec<&'a Work>,
+        verdict: &Verdict,
+        endings: &mut Vec<Ending>,
+    ) -> Result<Stage<'a>> {
+        let since = run.began(self.job.post.room().clock());
+        let mut answered: Option<&Work> = None;
+        for work in left {
+            let step = work.after(self.job, since, verdict, answered)?;
+            let ending = work.perform(self.job, step)?;
+            let has_text = ending.state == RunState::Done && matches!(verdict, Verdict::Answer(_));
+            answered = answered.or(has_text.then_some(work));
+            endings.push(ending);
+        }
+        Ok(Stage::Over)
+    }
+
+    /// Called while the agent lives: updates the record and the lease, and says whether the agent may go on.
+    fn keep_up(&self, run: &mut Run, found: &AgentOutput, pulse: &mut Pulse) -> Next {
+        let job = self.job;
+        if let Some(activity) = &found.activity {
+            let activity = crate::message::visible::clip(activity, 200);
+            if activity != run.activity {
+                run.activity = activity;
+                let _ = job.runs.record(&job.open.dir, run);
+                (self.tell)(run);
+            }
+        }
+        if self.stop_request().is_some() || self.work.iter().all(|work| work.is_given_up(job)) {
+            return Next::Stop;
+        }
+        let now = job.post.room().clock().boot();
+        if self.is_hopeless(found, pulse, now) {
+            return Next::Stop;
+        }
+        if now.saturating_sub(pulse.renewed) < RENEWAL {
+            return Next::GoOn;
+        }
+        pulse.renewed = now;
+        // Renew each of them, even if the one before failed.
+        let lost = self.work.iter().filter(|work| !work.renew(job)).count();
+        if lost < self.work.len() { Next::GoOn } else { Next::Stop }
+    }
+
+    /// Whether its program tries in vain: for long, or against what time alone does not change.
+    fn is_hopeless(&self, found: &AgentOutput, pulse: &mut Pulse, now: Duration) -> bool {
+        let Some(outage) = found.outage else {
+            pulse.troubled = None;
+            return false;
+        };
+        let since = *pulse.troubled.get_or_insert(now);
+        !outage.passes() || now.saturating_sub(since) >= self.job.settings.probe.saturating_mul(PATIENCE)
+    }
+}
+
+/// What is remembered from one look at a working agent to the next.
+struct Pulse {
+    /// When the leases were renewed.
+    renewed: Duration,
+    /// Since when its program reports an outage.
+    troubled: Option<Duration>,
+}

@@ -1,0 +1,112 @@
+//! Stopping, pausing and resuming: what ends, what becomes of the mail, and who may let it go on.
+
+use crate::support::at_work::{lives, parent_of, pid_of_agent};
+use crate::support::room::TestRoom;
+use crate::support::staffed::{dispatch, inbox, runs, settle, shell, staffed};
+
+/// An agent that goes on for ever, with a process in a session of its own that does not listen.
+const ENDLESS: &str = "setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' & echo $! > other; echo $$ > pid.new; \
+                       mv pid.new pid; while :; do sleep 1; done";
+
+/// Starts an endless agent for a message, and gives its dispatcher and its two processes.
+fn at_work(room: &TestRoom) -> (std::process::Child, [String; 2]) {
+    let dispatcher = dispatch(room, []).start();
+    let pid = pid_of_agent(room);
+    let other = std::fs::read_to_string(room.around().join("other")).unwrap().trim().to_owned();
+    (dispatcher, [pid, other])
+}
+
+#[test]
+fn a_stopped_run_ends_with_all_its_processes_and_its_message_waits_for_a_person() {
+    for how in ["run", "message", "agent"] {
+        let room = staffed(&["worker"], &shell("worker", ENDLESS, "cwd = \"..\""));
+        let message = room.send("alice", "worker", "x");
+        let (mut dispatcher, pids) = at_work(&room);
+        let run = runs(&room)[0]["id"].as_str().unwrap().to_owned();
+        let what = match how {
+            "run" => &run,
+            "message" => &message,
+            _ => "worker",
+        };
+        let stopped = room.run(["stop", what, "-m", "wrong branch"]).succeeds().out;
+        assert!(stopped.contains(&run) && stopped.contains("is parked"), "{stopped}");
+        assert!(!pids.iter().any(|pid| lives(pid)), "{how}: something of it lives on");
+        assert_eq!(dispatcher.wait().unwrap().code(), Some(5));
+        assert_eq!(runs(&room)[0]["state"], "parked");
+        assert_eq!(runs(&room)[0]["why"], "stopped: wrong branch");
+        // It is unread, and nobody starts it; its sender is not told that it failed.
+        assert_eq!((room.files("worker", "inbox").len(), inbox(&room, "alice").len()), (1, 0));
+        let waits = dispatch(&room, []).exits(1);
+        assert!(
+            waits.err.contains("waits for a person: ") && waits.err.contains(": stopped: wrong branch"),
+            "{}",
+            waits.err
+        );
+        let listed = room.by("worker", ["failed", "list"]).succeeds().out;
+        assert!(listed.contains("parked stopped: wrong branch"), "{listed}");
+        // An agent does not lift it, a person does.
+        settle(&room, &shell("worker", "echo fine", ""));
+        room.run(["failed", "retry", "--agent", "worker"]).exits(4);
+        room.run(["failed", "retry", "--agent", "worker"]).by_person().with(0);
+        dispatch(&room, []).succeeds();
+        assert_eq!(inbox(&room, "alice"), ["fine\n"]);
+        assert_eq!(runs(&room)[1]["attempt"], 1, "a stopped attempt does not count");
+    }
+}
+
+#[test]
+fn a_message_that_was_not_started_yet_is_parked() {
+    let room = staffed(&["worker"], &shell("worker", "echo fine", ""));
+    let message = room.send("alice", "worker", "x");
+    room.run(["stop", &message]).succeeds();
+    dispatch(&room, []).exits(1);
+    assert!(runs(&room).is_empty());
+    assert!(
+        room.by("worker", ["failed", "list", "--json"]).json()["parked"][0]["reason"] == "stopped: by hand"
+    );
+    room.by("worker", ["failed", "retry", &message]).by_person().with(0);
+    dispatch(&room, []).succeeds();
+    room.run(["stop", "worker"]).exits(1);
+    room.run(["stop", "nobody"]).exits(3);
+}
+
+#[test]
+fn the_supervisor_may_be_dead_when_its_run_is_stopped() {
+    let room = staffed(&["worker"], &shell("worker", ENDLESS, "cwd = \"..\""));
+    room.send("alice", "worker", "x");
+    let (mut dispatcher, pids) = at_work(&room);
+    let parent = parent_of(&pids[0]);
+    dispatcher.kill().unwrap();
+    dispatcher.wait().unwrap();
+    let parent = rustix::process::Pid::from_raw(parent).unwrap();
+    rustix::process::kill_process(parent, rustix::process::Signal::KILL).unwrap();
+    let stopped = room.run(["stop", "worker"]).succeeds().out;
+    assert!(stopped.contains("is parked"), "{stopped}");
+    assert!(!pids.iter().any(|pid| lives(pid)));
+    assert_eq!(runs(&room)[0]["state"], "parked");
+}
+
+#[test]
+fn a_paused_agent_is_not_started_until_a_person_resumes_it() {
+    let room = staffed(&["worker", "other"], &{
+        shell("worker", "echo fine", "").replace("[dispatch]\nback_off = \"0s\"\n", "")
+            + &shell("other", "echo too", "")
+    });
+    room.run(["pause", "worker", "-m", "night"]).succeeds();
+    room.send("alice", "worker", "x");
+    room.send("alice", "other", "y");
+    let ran = dispatch(&room, []).succeeds();
+    assert!(ran.err.contains("worker: 1 message waits for a person: night"), "{}", ran.err);
+    assert_eq!(inbox(&room, "alice"), ["too\n"]);
+    let agents = room.run(["agents"]).ends().out;
+    assert!(agents.contains("paused: night"), "{agents}");
+    let paused = &room.run(["agents", "--json"]).json()["agents"];
+    assert!(paused.to_string().contains(r#""paused":[{"kind":"person","why":"night""#), "{paused}");
+    let check = room.by("worker", ["check"]).succeeds().out;
+    assert!(check.contains("paused: night"), "{check}");
+    room.run(["resume", "worker"]).exits(4);
+    room.run(["resume", "worker"]).by_person().with(0);
+    dispatch(&room, []).succeeds();
+    assert_eq!(inbox(&room, "alice").len(), 2);
+    assert!(room.run(["resume", "worker"]).succeeds().out.contains("was not paused"));
+}
