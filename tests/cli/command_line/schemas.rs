@@ -83,7 +83,7 @@ const ROOMS: [&str; 20] = [
 ];
 const TREE: [&str; 5] =
     ["tree-cleanup", "tree-shared-done", "tree-shared-files", "tree-shared-text", "tree-status"];
-const WORK: [&str; 16] = [
+const WORK: [&str; 18] = [
     "agents",
     "approve",
     "dispatch",
