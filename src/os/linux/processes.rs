@@ -143,9 +143,13 @@ fn field<T: FromStr>(number: &str, at: usize) -> io::Result<T> {
         .ok_or(io::ErrorKind::InvalidData.into())
 }
 
-/// When a process began, which tells it from a later one with the same number; `None`: there is none.
+/// When a process began, which tells it from a later one with the same number; `None`: there is none, or it has ended and
+/// nobody has asked for its exit code yet, which in a container may last.
 pub fn started(pid: u64) -> Option<u64> {
-    field(&pid.to_string(), 19).ok()
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next().filter(|state| !matches!(*state, "Z" | "X"));
+    state.and_then(|_| fields.nth(18)?.parse().ok())
 }
 
 /// Every process above this one, the nearest first; `mark` is a variable to look for. What cannot be seen is an error.
