@@ -1,11 +1,12 @@
 //! Processes: other programs that are started, heard and ended, and what the kernel says of those that run.
 //!
 //! `presets` says how each agent program is started and how its output is read (data), `child` is one that runs, `output` what it
-//! says, `outage` what keeps it from working. `marked` finds and ends all processes of a run; `unit` is the text that has systemd start one.
+//! says, `outage` what keeps it from working. `marked` finds and ends all processes of a run; `unit` is the text that has systemd start one; `opener` shows a command in a pane or a window.
 //! Nothing here knows mail: `dispatch`, `workflow` and `person` stand on it.
 
 pub mod child;
 pub mod marked;
+pub mod opener;
 pub mod outage;
 pub mod output;
 pub mod presets;
