@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::mailbox::disk::glimpse;
+use crate::mailbox::reading::mtime;
 use crate::mailbox::{Dir, Error, IfAny};
 use crate::name::MailboxId;
 use crate::process::Process;
@@ -141,6 +142,16 @@ pub fn all(room: &Room, program: &str) -> Result<Vec<Bound>, Error> {
     let mut all = recorded(room, |_| true)?;
     all.retain(|bound| bound.session.program == program);
     Ok(all)
+}
+
+/// The session of a program that was bound to a mailbox last.
+pub fn latest(room: &Room, program: &str, mailbox: &MailboxId) -> Result<Option<Session>, Error> {
+    let Some(folder) = folder(room)? else { return Ok(None) };
+    let mut all = all(room, program)?;
+    all.retain(|bound| bound.mailbox == *mailbox);
+    let written = |bound: &Bound| folder.stat(&bound.session.file()).ok().map(|stat| mtime(&stat));
+    all.sort_by_key(written);
+    Ok(all.pop().map(|bound| bound.session))
 }
 
 /// The sessions of a room whose process exists.

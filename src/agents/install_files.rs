@@ -1,8 +1,9 @@
 //! Pieces: the files that a program gets in one place, with their content. Pure; built from the table.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::change::{Change, Language, What};
 use super::programs::{Content, Entry, Event, File, Hook, Program, Wake};
@@ -30,6 +31,8 @@ pub struct Site {
     pub wakes: bool,
     /// Whether the person allowed typing into its terminal to wake it.
     pub types: bool,
+    /// The directory of one start, if these files are for that alone.
+    pub start: Option<PathBuf>,
 }
 
 /// One file.
@@ -51,6 +54,16 @@ impl Site {
     /// All files of a program here.
     pub fn install_files(&self, program: &Program) -> Vec<Piece> {
         let files = if self.project.is_some() { program.project } else { program.user };
+        self.pieces(program, files)
+    }
+
+    /// Whether the user's skill for this program is there, by this installation or by that of another program.
+    pub fn has_skill(&self, program: &Program) -> bool {
+        let skills = program.user.iter().filter(|file| matches!(file.content, Content::Skill));
+        skills.flat_map(|file| self.piece(program, file)).next().is_some_and(|page| page.path.is_file())
+    }
+
+    pub(super) fn pieces(&self, program: &Program, files: &[File]) -> Vec<Piece> {
         files.iter().flat_map(|file| self.piece(program, file)).collect()
     }
 
@@ -80,12 +93,13 @@ impl Site {
             // Claude Code keeps one file beside its directory, unless that was moved.
             "{beside}" if self.moved => &self.config,
             "{project}" => self.project.as_deref().unwrap_or(&self.home),
+            "{start}" => self.start.as_deref().unwrap_or(&self.home),
             _ => &self.home,
         };
         base.join(rest)
     }
 
-    fn changes(&self, program: &Program, entry: &Entry) -> Vec<Change> {
+    pub(super) fn changes(&self, program: &Program, entry: &Entry) -> Vec<Change> {
         let project = self.project.as_deref().unwrap_or(&self.home).display().to_string();
         let keys = |at: &[&str]| at.iter().map(|key| key.replace("{project}", &project)).collect::<Vec<_>>();
         match entry {
@@ -121,12 +135,12 @@ impl Site {
         }
     }
 
-    fn hooks(&self, program: &Program) -> impl Iterator<Item = &'static Hook> {
+    pub(super) fn hooks(&self, program: &Program) -> impl Iterator<Item = &'static Hook> {
         let wakes = self.wakes;
         program.hooks.iter().filter(move |hook| wakes || !matches!(hook.event, Event::Mail | Event::Watch))
     }
 
-    fn hook(&self, program: &Program, hook: &Hook) -> Value {
+    pub(super) fn hook(&self, program: &Program, hook: &Hook) -> Value {
         let command = self.command(program, hook.event);
         serde_json::from_str(&hook.entry.replace("{command}", &quoted(&command))).unwrap_or(Value::Null)
     }
@@ -140,7 +154,9 @@ impl Site {
         };
         let options: String =
             self.options(program).iter().map(|option| format!(" {}", word(option))).collect();
-        format!("{there} || exit 0; exec {postroom} hook {} {}{options}", program.word, event.as_str())
+        // Files of one start may be where other sessions read them too.
+        let only = self.start.as_ref().map_or("", |_| "test -n \"$POSTROOM_START\" || exit 0; ");
+        format!("{only}{there} || exit 0; exec {postroom} hook {} {}{options}", program.word, event.as_str())
     }
 
     /// The options of every hook of a program.
@@ -162,8 +178,10 @@ impl Site {
         serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
     }
 
-    fn value(&self, template: &str, root: &str) -> Value {
+    pub(super) fn value(&self, template: &str, root: &str) -> Value {
+        let start = self.start.as_deref().map(in_address).unwrap_or_default();
         let filled = template.replace("{postroom}", &quoted(&self.postroom)).replace("{root}", &quoted(root));
+        let filled = filled.replace("{start}", &start);
         serde_json::from_str(&filled).unwrap_or(Value::Null)
     }
 
@@ -175,6 +193,13 @@ impl Site {
         text.replace("\"{postroom}\"", &quoted(&self.postroom))
             .replace("{name}", &options.join(", "))
             .replace("{skill}", &self.skill())
+            .replace("\"{start}\"", &self.brought())
+    }
+
+    /// What a plugin itself adds to the settings, as JSON: nothing, unless it is for one start.
+    fn brought(&self) -> String {
+        let brought = |start: &PathBuf| json!({"skills": start.join("skills"), "roots": self.roots});
+        self.start.as_ref().map_or(Value::Null, brought).to_string()
     }
 
     /// The directory of the skill that most programs read. In a project it is named from there.
@@ -188,6 +213,13 @@ impl Site {
 /// Text as a JSON string.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
+}
+
+/// A path within an address that begins with `file://`.
+fn in_address(path: &Path) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte);
+    let step = |byte: &u8| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") };
+    path.as_os_str().as_bytes().iter().map(step).collect()
 }
 
 /// Text as one shell word.
@@ -216,6 +248,7 @@ mod tests {
             bodies: None,
             wakes: true,
             types: false,
+            start: None,
         }
     }
 

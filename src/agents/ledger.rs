@@ -10,6 +10,7 @@
 //! again. If the file is still as we left it, uninstalling restores its former bytes, or removes it. If somebody
 //! changed it since, only our part is removed, and what was in its place is restored.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
@@ -250,11 +251,33 @@ impl Ledger {
         Ok(())
     }
 
+    /// Everything in whose name files were put in place: programs, and starts of programs.
+    pub fn programs(&self) -> Result<BTreeSet<String>> {
+        Ok(self.all()?.into_iter().flat_map(|record| record.programs.into_keys()).collect())
+    }
+
     /// The options that a program was installed with.
     pub fn installed_with(&self, program: &str, project: Option<&Path>) -> Result<Option<InstallOptions>> {
         let all = self.all()?;
         let mut here = all.into_iter().filter(|record| record.project.as_deref() == project);
         Ok(here.find_map(|mut record| record.programs.remove(program)))
+    }
+
+    /// Whether a program was installed for the user, and all that was put in is still there.
+    pub fn is_in_place(&self, program: &str) -> Result<bool> {
+        let all = self.all()?;
+        let mut own =
+            all.iter().filter(|r| r.project.is_none() && r.programs.contains_key(program)).peekable();
+        if own.peek().is_none() {
+            return Ok(false);
+        }
+        for record in own {
+            let found = FileOnDisk::look(&record.path)?;
+            if !found.text().is_some_and(|text| record.is_in(text)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The file that keeps the former text of a path.

@@ -5,12 +5,14 @@
 //! settings without touching the rest. `install_files` lists what a program gets; `ledger` installs and removes
 //! them, with a `record` of each file as it was (`file_on_disk`). `texts` are the skill and the commands. `probe` asks a
 //! program what it sees of all that. `shown` finds the process that shows a session, and `tmux` types into one.
+//! `launch` is one start with a mailbox and without an installation; `starts` keeps its files while it runs.
 
 pub mod answer;
 pub mod change;
 mod file_on_disk;
 pub mod install_files;
 pub mod jsonc;
+pub mod launch;
 pub mod ledger;
 pub mod notice;
 pub mod probe;
@@ -18,6 +20,7 @@ mod program;
 pub mod programs;
 mod record;
 pub mod shown;
+pub mod starts;
 pub mod tables;
 pub mod texts;
 pub mod tmux;

@@ -116,7 +116,7 @@ pub fn server(spec: &Program, program: &Path, place: &Path) -> Said {
 
 /// Whether Codex trusts our hooks, according to its own server.
 pub fn trust(program: &Path, place: &Path) -> Trust {
-    let hooks = match ask_codex(program, place) {
+    let hooks = match hooks(program, &[], place) {
         Ok(hooks) => hooks,
         Err(why) => return Trust::Unknown(why),
     };
@@ -132,8 +132,10 @@ pub fn trust(program: &Path, place: &Path) -> Trust {
     }
 }
 
-fn ask_codex(program: &Path, place: &Path) -> Result<Vec<Value>, String> {
-    let mut child = question(program, &["app-server"], place)
+/// The hooks that Codex sees with these settings on its command line.
+pub fn hooks(program: &Path, settings: &[&str], place: &Path) -> Result<Vec<Value>, String> {
+    let words: Vec<&str> = ["app-server"].iter().chain(settings).copied().collect();
+    let mut child = question(program, &words, place)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

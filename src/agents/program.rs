@@ -104,11 +104,78 @@ pub enum Entry {
     },
 }
 
-/// A file that a program gets; its path begins with `{config}`, `{home}`, `{beside}` or `{project}`.
+/// A file that a program gets; its path begins with `{config}`, `{home}`, `{beside}`, `{project}` or, for one start,
+/// `{start}`.
 #[derive(Debug, Clone, Copy)]
 pub struct File {
     pub path: &'static str,
     pub content: Content,
+}
+
+/// How a program gets all this for one start, without an installation (`postroom claude`). Words may have the
+/// placeholders `{start}` (the directory of this start), `{config}`, `{postroom}` and `{root}` (then they are repeated
+/// for each root).
+#[derive(Debug, Clone, Copy)]
+pub struct Launch {
+    /// What the program reads in this start. A file below `{start}` is ours; any other lies in the directories of the
+    /// program, and the ledger takes it out when the last start that uses it is over.
+    pub files: &'static [File],
+    pub arguments: &'static [Argument],
+    pub position: Position,
+    pub variables: &'static [Variable],
+    /// First words that are commands of the program and open no session.
+    pub commands: &'static [&'static str],
+    /// First words that open a session without a terminal.
+    pub headless: &'static [&'static str],
+    pub resume: Resume,
+    /// Words by which a person goes on with an earlier session.
+    pub resumes: &'static [&'static str],
+}
+
+/// Words on the command line of a start.
+#[derive(Debug, Clone, Copy)]
+pub enum Argument {
+    /// In every start.
+    Always(&'static [&'static str]),
+    /// Unless `postroom install` has brought it.
+    Kit(&'static [&'static str]),
+    /// As `Kit`, if the files of this start hold the skill.
+    Skill(&'static [&'static str]),
+    /// As `Kit`, unless the person gave this option too.
+    Unless(&'static str, &'static [&'static str]),
+    /// In a terminal.
+    Attended(&'static [&'static str]),
+    /// `-c KEY=VALUE`, the value in JSON. As `Kit`.
+    Setting(&'static str, &'static str),
+    /// The hooks as settings on the command line, with the trust in them, unless the installed ones are trusted.
+    Hooks,
+}
+
+/// Where our words stand among those of the person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// At the front, behind a first word of `headless`.
+    Front,
+    /// At the end, before a `--`: an option of the program would swallow the words behind it.
+    End,
+}
+
+/// A variable of one start, which keeps what the person set.
+#[derive(Debug, Clone, Copy)]
+pub enum Variable {
+    /// Settings in JSON, with these changes. As `Argument::Kit`.
+    Settings(&'static str, &'static [Entry]),
+    /// A list with commas, with one more item.
+    Listed(&'static str, &'static str),
+}
+
+/// How a session is resumed by its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// By an option with the id.
+    Option(&'static str),
+    /// By a word and the id, in front or behind a first word of `headless`.
+    Word(&'static str),
 }
 
 /// One agent program.
@@ -134,7 +201,8 @@ pub struct Program {
     pub attended: Option<&'static str>,
     /// How to allow a write to `{root}` that its sandbox forbade.
     pub forbidden: &'static str,
-    /// Whether each session has its own process, so that its end is the end of the session.
+    /// Whether each session has its own process, so that its end is the end of the session. If not, only those that no
+    /// daemon runs have one.
     pub own_process: bool,
     pub user: &'static [File],
     pub project: &'static [File],
@@ -143,6 +211,7 @@ pub struct Program {
     pub reads: &'static [&'static str],
     /// Arguments that open it in a terminal; `{prompt}` is its first prompt.
     pub open: &'static [&'static str],
+    pub launch: Launch,
     /// Arguments that make it list what it knows of our server.
     pub probe: &'static [&'static str],
     /// What the person still has to do after the installation.

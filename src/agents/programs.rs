@@ -9,7 +9,10 @@ mod copilot;
 mod gemini;
 mod opencode;
 
-pub use super::program::{Content, Context, Entry, Event, File, Hold, Hook, Program, Wake};
+pub use super::program::{
+    Argument, Content, Context, Entry, Event, File, Hold, Hook, Launch, Position, Program, Resume, Variable,
+    Wake,
+};
 
 pub fn find(word: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.word == word)
@@ -25,6 +28,10 @@ const fn file(path: &'static str, content: Content) -> File {
 
 const GROUP: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":10}]}"#;
 const SERVER: &str = r#"{"command":{postroom},"args":["mcp"]}"#;
+
+/// The server of a plugin.
+const PLUGIN_SERVER: Content =
+    Content::Json(&[Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER }]);
 
 pub const PROGRAMS: [Program; 5] =
     [claude::PROGRAM, codex::PROGRAM, gemini::PROGRAM, opencode::PROGRAM, copilot::PROGRAM];

@@ -33,7 +33,7 @@ pub(super) struct Record {
 }
 
 /// The options that a later check needs to expect the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstallOptions {
     pub roots: Vec<PathBuf>,
     pub name: Option<String>,
@@ -69,6 +69,16 @@ impl Record {
     /// Whether we write a text with this digest: ours, or the former one.
     pub(super) fn wrote(&self, found: &str) -> bool {
         self.is_ours(found) || self.before.as_deref().map(digest).as_deref() == Some(found)
+    }
+
+    /// Whether all that was put into the file is in this text.
+    pub(super) fn is_in(&self, now: &str) -> bool {
+        match &self.form {
+            Kept::Whole => true,
+            Kept::Settings(language, changes) => language.value(now).is_ok_and(|value| {
+                changes.iter().all(|change| change.state(&value) != change::FileState::Missing)
+            }),
+        }
     }
 
     /// A text that somebody has changed, with our part removed.

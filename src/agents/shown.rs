@@ -35,6 +35,11 @@ pub fn process(program: &Program, input: &Input, now: i64) -> Option<Process> {
     shows(program, first.pid, &first.words).then(|| Process::of(first.pid)).flatten()
 }
 
+/// Whether a process runs the sessions of several terminals. `None` if it cannot be seen.
+pub fn is_daemon(pid: u64) -> Option<bool> {
+    os::words_of(pid).ok().map(|words| words.iter().any(|word| word == DAEMON))
+}
+
 /// Whether a process of a program has a terminal and a person.
 fn shows(program: &Program, pid: u64, words: &[String]) -> bool {
     let alone: &[&str] = match program.wake {

@@ -115,6 +115,11 @@ fn item(value: &Value) -> Item {
     Item::Table(table)
 }
 
+/// A value as TOML in one line.
+pub fn line(value: &Value) -> String {
+    plain(value).to_string()
+}
+
 fn plain(value: &Value) -> toml_edit::Value {
     match value {
         Value::Bool(b) => (*b).into(),

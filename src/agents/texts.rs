@@ -1,6 +1,8 @@
 //! The skill, its pages and the commands, as written into a program's directories. Plugins and installations use the
 //! same source files in `texts/`.
 
+use serde_json::Value;
+
 /// The pages of the skill `mailbox`: path below its directory, and text.
 pub const SKILL: [(&str, &str); 8] = [
     ("SKILL.md", include_str!("texts/SKILL.md")),
@@ -29,8 +31,29 @@ pub fn whole(word: &str) -> String {
         "gemini-policy.toml" => include_str!("texts/gemini-policy.toml").to_owned(),
         "gemini-mailbox.toml" => include_str!("texts/gemini-mailbox.toml").to_owned(),
         "gemini-workflow-dispatch.toml" => dispatch_for_gemini(),
+        "plugin.json" => plugin_of("{}"),
+        "codex-plugin.json" => plugin_of(r#"{"skills":"./skills/"}"#),
+        "gemini-extension.json" => {
+            plugin_of(r#"{"mcpServers":{"postroom":{"command":"{postroom}","args":["mcp"]}}}"#)
+        }
+        "copilot-plugin.json" => plugin_of(
+            r#"{"skills":"skills/","hooks":"hooks.json","mcpServers":".mcp.json","extensions":"extensions/"}"#,
+        ),
         _ => String::new(),
     }
+}
+
+/// The description of the plugin of one start, with these members.
+fn plugin_of(members: &str) -> String {
+    let mut all = serde_json::json!({
+        "name": "postroom",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Mail between agent sessions, for one start of this program",
+    });
+    if let (Some(all), Ok(Value::Object(more))) = (all.as_object_mut(), serde_json::from_str(members)) {
+        all.extend(more);
+    }
+    format!("{all:#}\n")
 }
 
 /// A plugin: its first comment, how it asks, and the rest.
@@ -78,7 +101,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_table_has_its_text() {
-        for file in PROGRAMS.iter().flat_map(|program| program.user.iter().chain(program.project)) {
+        for file in PROGRAMS.iter().flat_map(|p| p.user.iter().chain(p.project).chain(p.launch.files)) {
             if let Content::Whole(word) = file.content {
                 assert!(!whole(word).is_empty(), "{word}");
             }

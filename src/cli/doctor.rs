@@ -5,6 +5,7 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
+use super::keeper;
 use super::output::{GREEN, MAGENTA, PLAIN, RED, note};
 use crate::doctor::{self, Finding, Grade};
 use crate::hint::Hint;
@@ -16,7 +17,8 @@ use crate::view;
 /// Check every rule of the format on this room; --fix repairs
 ///
 /// Exits 0 when nothing is wrong or all was fixed, 4 when faults are left. --fix removes staging files older than 36
-/// hours, quarantines unreadable files, tightens modes, and rebuilds a lost registry.
+/// hours, quarantines unreadable files, tightens modes, rebuilds a lost registry, and clears away what a killed `postroom
+/// claude` left.
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
     /// Repair what can be repaired
@@ -34,6 +36,7 @@ impl Verb for Doctor {
         let room = if self.fix { Room::open(&root, clock)? } else { Room::look(&root, clock)? };
         if self.fix {
             room.may_write()?;
+            keeper::clear_away()?;
         }
         let clock = context.clock();
         let (start, mut told) = (clock.boot(), clock.boot());

@@ -20,6 +20,7 @@ use super::waker;
 use crate::agents::answer::{self, Input};
 use crate::agents::notice;
 use crate::agents::programs::{self, Event, Program, Wake};
+use crate::agents::shown;
 use crate::mailbox::Folder;
 use crate::mailbox::reading::Header;
 use crate::post::{Attached, Failure, Me, News, Opened, Post};
@@ -122,8 +123,15 @@ impl Hook {
         let call = Call { program, event, input: &input, bytes: &bytes };
         let session = input.session_id.clone().map(|id| Session { program: program.word.to_owned(), id });
         context.here = input.cwd.as_deref().map(Path::new).and_then(|path| path.canonicalize().ok());
-        let is_own = program.own_process && matches!(event, Event::Start | Event::End);
-        let process = is_own.then(|| agent_process(&ThisProcess, surroundings::parent())).flatten();
+        let parent = surroundings::parent();
+        let is_daemon = if program.own_process { Some(false) } else { shown::is_daemon(parent) };
+        let is_own = is_daemon == Some(false);
+        if is_daemon == Some(true) {
+            // It is that of the terminal which started the daemon.
+            context.surroundings.mailbox_id = None;
+        }
+        let is_edge = matches!(event, Event::Start | Event::End);
+        let process = (is_own && is_edge).then(|| agent_process(&ThisProcess, parent)).flatten();
         if event == Event::Start
             && let (Some(session), Some(process)) = (&session, process)
         {

@@ -28,6 +28,8 @@ mod header;
 mod hook;
 mod install;
 mod installed;
+mod keeper;
+mod launch;
 mod log;
 mod man;
 mod mb;
@@ -35,6 +37,7 @@ mod mb;
 mod mcp;
 mod names;
 mod notify;
+mod opened;
 mod output;
 mod own_program;
 mod progress;
@@ -190,6 +193,9 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     match find_verb(&arguments) {
         FirstWord::Verb(at) => {
+            if let Some(code) = launch::run_several(&arguments, at) {
+                return code;
+            }
             let name = arguments.remove(at).to_string_lossy().into_owned();
             if name == "help" {
                 return help(&arguments);

@@ -31,6 +31,11 @@ pub(super) fn lasting_path() -> Result<PathBuf, Fail> {
     Err(Fail::not_done(why, "run it again, or put postroom on the search path"))
 }
 
+/// Whether `postroom` can be called by its name.
+pub(super) fn is_on_path() -> bool {
+    !programs_on_path(&ThisProcess, NAME).is_empty()
+}
+
 /// The binaries on the search path, in its order.
 fn on_path() -> Vec<PathBuf> {
     let found = programs_on_path(&ThisProcess, NAME).into_iter();

@@ -183,7 +183,7 @@ impl Prune {
 }
 
 /// Ends a prune. One that only showed what it would do says how to do it.
-pub(super) fn end(context: &Context, is_done: bool) -> Result<(), Fail> {
+fn end(context: &Context, is_done: bool) -> Result<(), Fail> {
     match (is_done, context.output.json) {
         (true, _) => Ok(()),
         (false, true) => Err(Fail::Code(Failure::Refused)),

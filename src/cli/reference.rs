@@ -36,7 +36,8 @@ fn everywhere(command: Command) -> String {
 
 /// Adds the section of a command, and those of its subcommands.
 fn add(page: &mut String, command: &Command, name: &str) {
-    let own = help(command.clone(), &format!("postroom {name}"));
+    // Verbs that share a parser share a section.
+    let own = help(command.clone(), &format!("postroom {}", name.split(", ").next().unwrap_or(name)));
     page.push_str(&format!("\n## {name}\n{}", block(&own)));
     for inside in command.get_subcommands().filter(|inside| inside.get_name() != "help") {
         add(page, inside, &format!("{name} {}", inside.get_name()));
@@ -44,13 +45,14 @@ fn add(page: &mut String, command: &Command, name: &str) {
 }
 
 fn page() -> String {
-    let mut shown: Vec<_> = verbs::VERBS.iter().filter(|e| e.group != verbs::Group::Hidden).collect();
+    let mut shown: Vec<_> =
+        verbs::VERBS.iter().filter(|e| e.group != verbs::Group::Hidden && verbs::is_first(e)).collect();
     shown.sort_by_key(|entry| entry.name);
     let everywhere = everywhere((shown[0].command)());
     let [first, all] = [verbs::overview(), verbs::everything()].map(|text| block(&text));
     let mut page = format!("{OPENING}{first}\n## All\n{all}\n## Everywhere\n{}", block(&everywhere));
     for entry in shown {
-        add(&mut page, &(entry.command)(), entry.name);
+        add(&mut page, &(entry.command)(), &verbs::names(entry));
     }
     page
 }

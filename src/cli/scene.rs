@@ -30,13 +30,7 @@ impl Scene {
         name: Option<String>,
     ) -> Result<Self, Fail> {
         let home = home(&ThisProcess)?;
-        let (variable, usual) = spec.config;
-        let moved =
-            Some(variable).filter(|v| !v.is_empty()).and_then(|variable| ThisProcess.directory(variable));
-        let xdg = usual
-            .strip_prefix(".config/")
-            .and_then(|rest| Some(ThisProcess.directory("XDG_CONFIG_HOME")?.join(rest)));
-        let config = moved.clone().or(xdg).unwrap_or_else(|| home.join(usual));
+        let (config, moved) = config_of(spec, &home);
         let file = surroundings::on_path(spec.word);
         let version = file.as_deref().and_then(probe::version);
         let postroom = match &project {
@@ -48,7 +42,7 @@ impl Scene {
         let site = Site {
             home,
             config,
-            moved: moved.is_some(),
+            moved,
             project,
             postroom,
             roots: roots(context)?,
@@ -56,6 +50,7 @@ impl Scene {
             bodies: None,
             wakes,
             types: false,
+            start: None,
         };
         Ok(Self { spec, file, version, site })
     }
@@ -96,6 +91,38 @@ impl Scene {
     pub(super) fn is_older(&self) -> bool {
         self.version.is_some_and(|version| version < self.spec.tested)
     }
+}
+
+/// The settings directory of a program, and whether it is not in the default place.
+fn config_of(spec: &Program, home: &Path) -> (PathBuf, bool) {
+    let (variable, usual) = spec.config;
+    let moved = Some(variable).filter(|v| !v.is_empty()).and_then(|variable| ThisProcess.directory(variable));
+    let xdg = usual
+        .strip_prefix(".config/")
+        .and_then(|rest| Some(ThisProcess.directory("XDG_CONFIG_HOME")?.join(rest)));
+    let is_moved = moved.is_some();
+    (moved.or(xdg).unwrap_or_else(|| home.join(usual)), is_moved)
+}
+
+/// Where a program is started with a mailbox, without an installation. Its version is asked for only if that matters.
+pub(super) fn site_of_start(context: &Context, spec: &'static Program, file: &Path) -> Result<Site, Fail> {
+    let home = home(&ThisProcess)?;
+    let (config, moved) = config_of(spec, &home);
+    let wakes =
+        spec.wake != Wake::Rewake || probe::version(file).is_some_and(|version| version >= spec.tested);
+    Ok(Site {
+        home,
+        config,
+        moved,
+        project: None,
+        postroom: own_program::lasting_path()?.display().to_string(),
+        roots: roots(context)?,
+        name: None,
+        bodies: None,
+        wakes,
+        types: false,
+        start: None,
+    })
 }
 
 /// The directories that an agent program must be able to write: all rooms, the sessions, and a room outside them.

@@ -62,8 +62,14 @@ impl Verb for Setup {
         }
         let post = context.post_or_new()?;
         let workspace = self.workspace.map(|dir| whole_path(&dir)).transpose()?;
-        let wanted =
-            NewMailbox { name, aliases: self.alias, about: self.about, child: self.child, workspace };
+        let wanted = NewMailbox {
+            name,
+            aliases: self.alias,
+            about: self.about,
+            child: self.child,
+            workspace,
+            program: None,
+        };
         let setup = post.setup(&wanted)?;
         context.done = true;
         if let Some(kind) =

@@ -1,25 +1,24 @@
 //! `postroom spawn` and `postroom handback`: a new agent with its task, and its result back.
 
-use std::process::Command;
-
 use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
+use super::output::note;
 use super::send::{Writing, tell};
-use super::surroundings::ThisProcess;
-use super::{Verb, header, surroundings};
+use super::{Verb, header, opened, surroundings};
 use crate::agents::programs;
-use crate::hint::{Hint, quoted};
+use crate::hint::Hint;
 use crate::message::visible;
-use crate::post::{Failure, Letter, NewMailbox, SPAWN};
-use crate::surroundings::Environment;
+use crate::post::{self, Failure, Letter, NewMailbox, SPAWN};
+use crate::process::opener::Extent;
 use crate::view;
 
 /// Open a new agent with a mailbox, a name and a first message
 ///
-/// In tmux it opens a window; elsewhere it prints the command to run. The text is the task. Its subject begins with
-/// `spawn:`, and the new agent returns its result with `postroom handback`.
+/// In tmux or zellij it opens a window or pane, elsewhere a window of the terminal that is there; where none can be opened
+/// it says why and prints the command to run. The text is the task. Its subject begins with `spawn:`, and the new agent
+/// returns its result with `postroom handback`.
 #[derive(Debug, Args)]
 pub(super) struct Spawn {
     /// The name of the new agent
@@ -43,78 +42,73 @@ impl Verb for Spawn {
         let subject = letter.subject.clone().unwrap_or_else(|| visible::clip(first.trim(), 60));
         let subject = Some(format!("{SPAWN} {}", subject.trim_start_matches(SPAWN).trim()));
         let letter = Letter { subject, ..letter };
-        let in_window = !self.print && ThisProcess.text("TMUX").is_some();
+        let opener = match self.print {
+            true => None,
+            false => Some(opened::opener()),
+        };
         // Do not create an agent that would have no task, or could not start it.
         post.check_letter(&letter)?;
-        if in_window && surroundings::on_path(program.word).is_none() {
+        if matches!(opener, Some(Ok(_))) && surroundings::on_path(program.word).is_none() {
             let why = format!("{} is not installed: no `{}` on the search path", program.title, program.word);
             return Err(Fail::unknown(why, "install it first; --print only prints the command"));
         }
-        let child =
-            post.setup(&NewMailbox { name: Some(self.name), child: true, ..NewMailbox::default() })?;
+        let wanted = NewMailbox {
+            name: Some(self.name.clone()),
+            child: true,
+            program: Some(program.word.to_owned()),
+            ..NewMailbox::default()
+        };
+        let child = post.setup(&wanted).map_err(|e| taken(e, &self.name))?;
         // Only a room that is opened now knows the new name.
         let post = context.post()?;
         let letter = Letter { to: vec![child.id.to_string()], ..letter };
         let receipts = post.send(&me, &letter)?;
-        let root = context.root.display().to_string();
-        let variables = [
-            ("AGENT_MAILBOX_ID", child.id.to_string()),
-            ("POSTROOM_ROOT", root),
-            ("AGENT_HARNESS", program.word.to_owned()),
-        ];
-        let prompt = prompt(&child.name, &variables[..2]);
-        let words: Vec<String> = std::iter::once(program.word.to_owned())
-            .chain(program.open.iter().map(|word| word.replace("{prompt}", &prompt)))
-            .collect();
-        let opened = in_window && window(&child.name, &variables, &words);
-        let set: Vec<String> =
-            variables.iter().map(|(key, value)| format!("{key}={}", quoted(value))).collect();
-        let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        let line = format!("{} {}", set.join(" "), line.join(" "));
+        let prompt = prompt(&child.name);
+        let words: Vec<String> = program.open.iter().map(|word| word.replace("{prompt}", &prompt)).collect();
+        let line = opened::line_of(context, program, &child.name, &words);
+        let opened = opener
+            .map(|opener| opener.and_then(|opener| opened::open(opener, Extent::Window, &child.name, &line)));
+        let why = opened.as_ref().and_then(|opened| opened.as_ref().err());
+        let line = opened::pasted(&line);
         if context.output.json {
             context.done = true;
-            let (name, id, message) =
-                (&child.name, child.id.as_str(), receipts.first().map(|r| r.id.as_str()));
-            context.output.json(&view::send::Spawn { name, id, message, opened, command: &line });
+            let document = view::send::Spawn {
+                name: &child.name,
+                id: child.id.as_str(),
+                message: receipts.first().map(|r| r.id.as_str()),
+                opened: matches!(opened, Some(Ok(_))),
+                why: why.map(String::as_str),
+                command: &line,
+            };
+            context.output.json(&document);
             return Ok(());
         }
         let told = tell(context, &receipts);
-        match opened {
-            true if context.output.quiet => {}
-            true => context.output.line(&format!("opened the window {}", visible::line(&child.name))),
-            false => context.output.line(&line),
+        if let Some(why) = why {
+            note(&format!("postroom: nothing was opened: {why}; this command starts the agent:"));
+        }
+        match &opened {
+            Some(Ok(_)) if context.output.quiet => {}
+            Some(Ok(noun)) => context.output.line(&format!("opened {noun} {}", visible::line(&child.name))),
+            Some(Err(_)) | None => context.output.line(&line),
         }
         told
     }
 }
 
-/// The new agent's first prompt: a fixed text with its name, its id and the room. Some programs run commands in a shell
-/// without this environment, so the text says what to use then.
-fn prompt(name: &str, variables: &[(&str, String)]) -> String {
-    let set: Vec<String> = variables.iter().map(|(key, value)| format!("{key}={}", quoted(value))).collect();
+/// A taken name: this command again with a free one.
+fn taken(e: post::Error, given: &str) -> Fail {
+    let post::Error::Taken { suggestions, .. } = &e else { return e.into() };
+    let hints = suggestions.iter().map(|free| Hint::again_instead(given, free).into()).collect();
+    Fail::Told(e.code(), e.to_string(), hints)
+}
+
+/// The new agent's first prompt: a fixed text with its name.
+fn prompt(name: &str) -> String {
     format!(
         "You are the agent {name}. Run your mailbox skill's check flow: your first mail, whose subject begins with `spawn:`, holds your task. \
-         If a command does not know who you are, set {} for it, or use `postroom --as {name}`.",
-        set.join(" ")
+         If a command does not know who you are, use `postroom --as {name}`."
     )
-}
-
-fn window(name: &str, variables: &[(&str, String)], words: &[String]) -> bool {
-    let mut tmux = Command::new("tmux");
-    tmux.args(["new-window", "-d", "-n", name]);
-    for (key, value) in variables {
-        tmux.args(["-e", &argument(&format!("{key}={value}"))]);
-    }
-    tmux.arg("--").args(words.iter().map(|word| argument(word)));
-    tmux.stdin(std::process::Stdio::null()).output().is_ok_and(|output| output.status.success())
-}
-
-/// A word for tmux, which reads a semicolon at the end of a word as the end of a command.
-fn argument(word: &str) -> String {
-    match word.strip_suffix(';') {
-        Some(start) => format!("{start}\\;"),
-        None => word.to_owned(),
-    }
 }
 
 /// Answer the message that began your work, and archive it

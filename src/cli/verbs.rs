@@ -42,6 +42,11 @@ const fn rare<V: Verb>(name: &'static str, group: Group) -> Entry {
 }
 
 pub(super) const VERBS: &[Entry] = &[
+    super::launch::entry("claude"),
+    super::launch::entry("codex"),
+    super::launch::entry("gemini"),
+    super::launch::entry("opencode"),
+    super::launch::entry("copilot"),
     common::<super::setup::Setup>("setup", Group::Start),
     common::<super::names::Names>("names", Group::Start),
     common::<super::install::Install>("install", Group::Start),
@@ -95,6 +100,7 @@ pub(super) const VERBS: &[Entry] = &[
     rare::<super::mb::Mb>("mb", Group::Hidden),
     super::hook::ENTRY,
     rare::<super::waker::Waker>("waker", Group::Hidden),
+    rare::<super::keeper::Keeper>("keeper", Group::Hidden),
     rare::<super::dispatch::Supervise>("supervise", Group::Hidden),
     rare::<super::workflow::WorkflowGate>("workflow-gate", Group::Hidden),
     rare::<super::notify::TellPerson>("tell-person", Group::Hidden),
@@ -119,6 +125,10 @@ const GUESSES: &[(&[&str], &[&str])] = &[
     (&["config", "settings"], &["rooms", "agents"]),
     (&["completions", "completion"], &["tools completions bash"]),
     (&["man"], &["tools man"]),
+    (
+        &["aider", "amp", "cursor", "cursor-agent", "crush", "droid", "goose", "kiro", "qwen"],
+        &["help claude", "setup NAME"],
+    ),
     (&["compose", "verify", "shell-init"], &["help tools"]),
 ];
 
@@ -177,7 +187,7 @@ pub(super) fn tree() -> Command {
 /// The text of `postroom --help`: one screen.
 pub(super) fn overview() -> String {
     format!(
-        "Mail for coding agents, on plain files. Begin with: postroom setup NAME\n{}\n\
+        "Mail for coding agents, on plain files. Begin with: postroom claude\n{}\n\
          postroom help COMMAND explains one; postroom help all shows the others.\n",
         lines(|entry| entry.is_common)
     )
@@ -201,14 +211,30 @@ pub(super) fn everything() -> String {
     )
 }
 
-/// A line for each wanted verb, each group behind its title.
+/// A line for each wanted verb, each group behind its title. Verbs with one parser share a line.
 fn lines(wanted: impl Fn(&Entry) -> bool) -> String {
     let (mut text, mut last) = (String::new(), None);
-    for entry in shown().filter(|entry| wanted(entry)) {
+    for entry in shown().filter(|entry| wanted(entry) && is_first(entry)) {
         let title = if last == Some(entry.group) { String::new() } else { format!("{:?}", entry.group) };
         let about = (entry.command)().get_about().map(ToString::to_string).unwrap_or_default();
-        text.push_str(&format!("{title:<8}{:<10} {about}\n", entry.name));
+        text.push_str(&format!("{title:<8}{:<10} {about}\n", names(entry)));
         last = Some(entry.group);
     }
     text
+}
+
+/// The verbs with the parser of this one.
+fn alike(entry: &Entry) -> impl Iterator<Item = &'static Entry> {
+    let command = entry.command;
+    shown().filter(move |other| std::ptr::fn_addr_eq(other.command, command))
+}
+
+/// Whether it is the first of the verbs with its parser.
+pub(super) fn is_first(entry: &Entry) -> bool {
+    alike(entry).next().is_some_and(|first| first.name == entry.name)
+}
+
+/// The names of all verbs with its parser.
+pub(super) fn names(entry: &Entry) -> String {
+    alike(entry).map(|entry| entry.name).collect::<Vec<_>>().join(", ")
 }

@@ -52,6 +52,10 @@ pub enum Error {
     BadPattern { why: String },
     #[error("`{name}` is alive: its process exists, or it was here within the last ten minutes")]
     HolderAlive { name: String },
+    #[error("`{name}` is in session already")]
+    InSession { name: String, suggestions: Vec<String> },
+    #[error("`{name}` had no conversation with {program} yet")]
+    NoConversation { name: String, program: String },
     #[error("the mailbox of `{name}` was taken over by {by} at {since}; this session no longer holds it")]
     TakenOver { name: String, by: String, since: String },
     #[error("`{name}` is your own mailbox")]
@@ -196,6 +200,7 @@ impl Error {
             | Self::NotInTrash { .. }
             | Self::UnknownRoom { .. }
             | Self::NotAMember { .. }
+            | Self::NoConversation { .. }
             | Self::NoMessage { .. } => Failure::Unknown,
             Self::Room(room::Error::NoRoom { .. }) => Failure::Unknown,
             Self::ShortReference { .. } | Self::AskOne | Self::BadPattern { .. } => Failure::Usage,
@@ -212,6 +217,7 @@ impl Error {
             Self::TwoProjects { .. }
             | Self::AmbiguousMessage { .. }
             | Self::HolderAlive { .. }
+            | Self::InSession { .. }
             | Self::TakenOver { .. }
             | Self::OwnMailbox { .. }
             | Self::NotOver { .. }

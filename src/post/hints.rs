@@ -40,6 +40,11 @@ impl Error {
             }
             Self::BadPattern { .. } => vec!["leave --regex out to search for the words as they stand".into()],
             Self::HolderAlive { name } => vec![Hint::run(&["takeover", name, "--force"]).into()],
+            Self::InSession { name, suggestions } => {
+                let other = suggestions.first().map(|free| Hint::again_as(free).to("another mailbox").into());
+                other.into_iter().chain([Hint::run(&["names", name]).to("where it is").into()]).collect()
+            }
+            Self::NoConversation { .. } => vec!["leave out --resume to begin one".into()],
             Self::TakenOver { name, .. } => vec![
                 Hint::run(&["setup", "NAME"]).to("makes another mailbox for this session").into(),
                 Hint::run(&["takeover", name, "--force"]).to("takes it back").into(),

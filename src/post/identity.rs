@@ -62,21 +62,15 @@ impl Me {
 impl Post {
     /// The mailbox this command acts as; updates its last-seen time.
     pub fn me(&self) -> Result<Me> {
-        let (id, why) = self.my_id()?.ok_or_else(|| Error::WhoAmI {
+        self.maybe_me()?.ok_or_else(|| Error::WhoAmI {
             names: self.last_used(),
             by_agent: self.caller.by_agent || self.caller.session.is_some(),
-        })?;
-        self.me_as(&id, why)
+        })
     }
 
-    /// The mailbox this command acts as, if it has an identity. A binding outlives its mailbox, and `undo` has to work in the
-    /// terminal of a pruned one.
+    /// The mailbox this command acts as, if it has an identity.
     pub fn maybe_me(&self) -> Result<Option<Me>> {
-        let Some((id, why)) = self.my_id()? else { return Ok(None) };
-        match self.me_as(&id, why) {
-            Err(Error::NoMailbox { .. }) if matches!(why, Why::Session | Why::Terminal) => Ok(None),
-            me => me.map(Some),
-        }
+        self.my_id()?.map(|(id, why)| self.me_as(&id, why)).transpose()
     }
 
     /// A few names of this room, the most recently used first. Only a person is `user`.

@@ -31,6 +31,8 @@ pub struct NewMailbox {
     pub child: bool,
     /// The workspace of the mailbox, if it is for one.
     pub workspace: Option<PathBuf>,
+    /// The program of another agent, if it is known.
+    pub program: Option<String>,
 }
 
 /// The result of a setup.
@@ -221,7 +223,7 @@ impl Post {
             entry.harness.clone_from(&self.caller.harness);
             entry.pid = self.caller.pid;
         } else if entry.harness.is_empty() {
-            entry.harness = "unknown".to_owned();
+            entry.harness = wanted.program.clone().unwrap_or_else(|| "unknown".to_owned());
         }
         let mut all: Vec<String> = entry.aliases().map(str::to_owned).collect();
         for alias in aliases {

@@ -120,8 +120,11 @@ pub struct Spawn<'a> {
     /// The id of the message that holds its task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<&'a str>,
-    /// Whether a window was opened for it.
+    /// Whether a window or a pane was opened for it.
     pub opened: bool,
+    /// Why none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<&'a str>,
     /// The command that starts it.
     pub command: &'a str,
 }

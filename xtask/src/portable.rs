@@ -47,6 +47,7 @@ const TESTS: [(&str, &[&str]); 9] = [
         &[
             "agents::idle::a_codex_of_the_daemon_is_woken_while_its_terminal_is_open_and_not_after",
             "agents::idle::an_idle_codex_is_woken",
+            "agents::launch_real::a_started_codex_is_woken",
             "agents::idle::an_idle_gemini_is_woken_by_typing_where_that_was_allowed",
             "agents::waker::a_push_that_fails_is_not_counted_as_one",
             "agents::waker::a_session_is_woken_once_for_a_message_while_its_terminal_is_open",

@@ -23,18 +23,12 @@ use film::Film;
 use stage::{PROJECT, SAMPLE, Stage, appears};
 use svg::Words;
 
-/// Who takes part, from left to right. `prepare` runs before the recording, `start` is typed.
+/// Who takes part, from left to right. `start` is typed.
 const AGENTS: [Agent; 2] = [
-    Agent {
-        who: "alice · Claude Code",
-        prepare: "postroom install claude --name alice && postroom setup --child alice --about 'writes the parser'",
-        start: "claude",
-        ready: "? for shortcuts",
-    },
+    Agent { who: "alice · Claude Code", start: "postroom claude --as alice", ready: "? for shortcuts" },
     Agent {
         who: "bob · Codex",
-        prepare: "postroom install codex --name bob && postroom setup --child bob --about 'reviews code'",
-        start: "codex 'You are the reviewer.'",
+        start: "postroom codex --as bob 'You are the reviewer.'",
         ready: "Worked for",
     },
 ];
@@ -43,7 +37,6 @@ const PROMPT: &str = "ask bob to review src/parse.rs";
 
 struct Agent {
     who: &'static str,
-    prepare: &'static str,
     start: &'static str,
     /// What is on its screen once it waits for a prompt.
     ready: &'static str,
@@ -92,11 +85,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let repo = Repo::open()?;
     let mut stage = Stage::set(&repo, FILE, &script())?;
     stage.prepare("git init --quiet")?;
-    for agent in &AGENTS {
-        stage.prepare(agent.prepare)?;
-    }
     stage.open()?;
-    trust_hooks(&stage)?;
     let film = play(&stage)?;
     stage.clear()?;
 
@@ -118,15 +107,6 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 fn sides() -> [std::ops::Range<usize>; 2] {
     let half = COLUMNS / 2;
     [0..half, half + 1..COLUMNS]
-}
-
-/// Codex asks once whether its hooks may run. A person answers; it is no part of the story.
-fn trust_hooks(stage: &Stage) -> Result<(), String> {
-    stage.tmux(&["new-session", "-d", "-c", PROJECT, "-s", "trust", "-x", "100", "-y", "40", "codex"])?;
-    stage.until("trust", "Hooks need review", None)?;
-    stage.until("trust", "› 2. Trust all", Some("2"))?;
-    stage.until("trust", "Ask Codex", Some("Enter"))?;
-    stage.tmux(&["kill-session", "-t", "trust"]).map(drop)
 }
 
 /// The story.

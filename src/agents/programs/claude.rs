@@ -1,7 +1,9 @@
 //! Claude Code.
 
-use super::{GROUP, SERVER, file, hook};
-use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake};
+use super::{GROUP, PLUGIN_SERVER, SERVER, file, hook};
+use crate::agents::program::{
+    Argument, Content, Context, Entry, Event, Hold, Launch, Position, Program, Resume, Wake,
+};
 
 // It waits while the session works, so that its other hooks can tell it first (`Post::news_when_idle`).
 const REWAKE: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":700,"asyncRewake":true}]}"#;
@@ -10,6 +12,49 @@ const HOOKS: Entry = Entry::Hooks("hooks");
 const COMMAND: Entry = Entry::Add { at: &["permissions", "allow"], value: r#""Bash(postroom *)""# };
 const TOOLS: Entry = Entry::Add { at: &["permissions", "allow"], value: r#""mcp__postroom""# };
 const ROOMS: Entry = Entry::Add { at: &["permissions", "additionalDirectories"], value: "{root}" };
+
+const LAUNCH: Launch = Launch {
+    files: &[
+        file("{start}/.claude-plugin/plugin.json", Content::Whole("plugin.json")),
+        file("{start}/hooks/hooks.json", Content::Hooks(r#"{"hooks":{hooks}}"#)),
+        file("{start}/.mcp.json", PLUGIN_SERVER),
+        file("{start}/skills/mailbox", Content::Skill),
+    ],
+    // With `=`, because these options take every word that follows.
+    arguments: &[
+        Argument::Kit(&["--plugin-dir", "{start}"]),
+        Argument::Kit(&["--allowedTools=Bash(postroom *),mcp__plugin_postroom_postroom"]),
+        Argument::Kit(&["--add-dir={root}"]),
+    ],
+    position: Position::Front,
+    variables: &[],
+    commands: &[
+        "agents",
+        "attach",
+        "auth",
+        "auto-mode",
+        "doctor",
+        "gateway",
+        "import",
+        "install",
+        "kill",
+        "logs",
+        "mcp",
+        "plugin",
+        "plugins",
+        "purge",
+        "respawn",
+        "rm",
+        "setup-token",
+        "stop",
+        "ultrareview",
+        "update",
+        "upgrade",
+    ],
+    headless: &[],
+    resume: Resume::Option("--resume"),
+    resumes: &["-c", "--continue", "-r", "--resume", "--from-pr", "--teleport"],
+};
 
 pub(super) const PROGRAM: Program = Program {
     word: "claude",
@@ -73,6 +118,7 @@ pub(super) const PROGRAM: Program = Program {
         ".claude/skills/",
     ],
     open: &["{prompt}"],
+    launch: LAUNCH,
     probe: &["mcp", "get", "postroom"],
     then: "",
 };

@@ -1,7 +1,9 @@
 //! Codex.
 
 use super::{GROUP, file, hook};
-use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake};
+use crate::agents::program::{
+    Argument, Content, Context, Entry, Event, Hold, Launch, Position, Program, Resume, Wake,
+};
 
 // Codex passes its servers only the variables listed here; without them they would use another room, without an
 // identity.
@@ -13,6 +15,58 @@ const CONFIG: Content = Content::Toml(&[
     Entry::Add { at: &["sandbox_workspace_write", "writable_roots"], value: "{root}" },
     Entry::Put { at: &["mcp_servers"], key: "postroom", value: CODEX_SERVER },
 ]);
+
+// The skill is a plugin that nothing but these arguments enables. With `-c` and `--no-daemon` the session runs in this
+// process, so that its environment is that of this start.
+const LAUNCH: Launch = Launch {
+    files: &[
+        file(
+            "{config}/plugins/cache/postroom-local/postroom/1.0.0/.codex-plugin/plugin.json",
+            Content::Whole("codex-plugin.json"),
+        ),
+        file("{config}/plugins/cache/postroom-local/postroom/1.0.0/skills/mailbox", Content::Skill),
+    ],
+    arguments: &[
+        Argument::Hooks,
+        Argument::Skill(&["-c", r#"plugins={"postroom@postroom-local"={enabled=true}}"#]),
+        Argument::Setting("mcp_servers.postroom", CODEX_SERVER),
+        // Its shell would take the search path of a login.
+        Argument::Kit(&["-c", "allow_login_shell=false"]),
+        Argument::Kit(&["--add-dir", "{root}"]),
+        Argument::Attended(&["--no-daemon"]),
+    ],
+    position: Position::Front,
+    variables: &[],
+    commands: &[
+        "a",
+        "agents",
+        "app-server",
+        "apply",
+        "archive",
+        "cloud",
+        "completion",
+        "debug",
+        "delete",
+        "doctor",
+        "exec-server",
+        "features",
+        "help",
+        "login",
+        "logout",
+        "mcp",
+        "migrate-nfs-db",
+        "migrate-rollouts",
+        "plugin",
+        "queue",
+        "remote-control",
+        "sandbox",
+        "unarchive",
+        "update",
+    ],
+    headless: &["exec", "e", "review"],
+    resume: Resume::Word("resume"),
+    resumes: &["resume", "fork"],
+};
 
 pub(super) const PROGRAM: Program = Program {
     word: "codex",
@@ -62,6 +116,7 @@ pub(super) const PROGRAM: Program = Program {
         ".agents/skills/",
     ],
     open: &["{prompt}"],
+    launch: LAUNCH,
     probe: &["mcp", "get", "postroom"],
     then: "codex skips hooks until you trust them: start codex once and choose to trust the hooks of postroom (/hooks shows them)",
 };

@@ -1,7 +1,9 @@
 //! Copilot CLI.
 
 use super::{file, hook};
-use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake};
+use crate::agents::program::{
+    Argument, Content, Context, Entry, Event, Hold, Launch, Position, Program, Resume, Variable, Wake,
+};
 
 const SINGLE: &str = r#"{"type":"command","command":{command},"timeoutSec":10}"#;
 
@@ -22,6 +24,46 @@ const PERMISSIONS: Content = Content::Json(&[
         value: r#"{"kind":"mcp","serverName":"postroom","toolName":null}"#,
     },
 ]);
+
+const LAUNCH: Launch = Launch {
+    files: &[
+        file("{start}/plugin.json", Content::Whole("copilot-plugin.json")),
+        file("{start}/hooks.json", Content::Hooks(r#"{"version":1,"hooks":{hooks}}"#)),
+        file("{start}/.mcp.json", SERVER),
+        file("{start}/extensions/postroom/extension.mjs", Content::Whole("copilot.mjs")),
+        file("{start}/skills/mailbox", Content::Skill),
+    ],
+    // An installation for the user brings no permission.
+    arguments: &[
+        Argument::Kit(&["--plugin-dir={start}"]),
+        Argument::Always(&["--allow-tool=shell(postroom:*)", "--allow-tool=postroom"]),
+    ],
+    position: Position::Front,
+    // `--experimental` would stay switched on in the person's settings.
+    variables: &[Variable::Listed("COPILOT_CLI_ENABLED_FEATURE_FLAGS", "EXTENSIONS")],
+    commands: &[
+        "app",
+        "completion",
+        "config",
+        "help",
+        "init",
+        "instruction",
+        "login",
+        "lsp",
+        "mcp",
+        "memories",
+        "plugin",
+        "sandbox",
+        "sessions",
+        "skill",
+        "update",
+        "version",
+        "workflow",
+    ],
+    headless: &[],
+    resume: Resume::Option("--resume"),
+    resumes: &["-r", "--resume", "--continue", "--connect"],
+};
 
 pub(super) const PROGRAM: Program = Program {
     word: "copilot",
@@ -77,6 +119,7 @@ pub(super) const PROGRAM: Program = Program {
         ".agents/skills/",
     ],
     open: &["-i", "{prompt}"],
+    launch: LAUNCH,
     probe: &["mcp", "list"],
     then: "copilot wakes an idle session only if it is started with --experimental. It keeps its rules by repository: \
         `postroom install copilot --project` there allows `postroom`, or start it with --allow-tool 'shell(postroom:*)' \

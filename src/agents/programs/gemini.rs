@@ -1,7 +1,9 @@
 //! Gemini CLI.
 
 use super::{SERVER, file, hook};
-use crate::agents::program::{Content, Context, Entry, Event, Hold, Program, Wake};
+use crate::agents::program::{
+    Argument, Content, Context, Entry, Event, Hold, Launch, Position, Program, Resume, Wake,
+};
 
 const MILLISECONDS: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":10000}]}"#;
 
@@ -9,6 +11,28 @@ const SETTINGS: Content = Content::Json(&[
     Entry::Hooks("hooks"),
     Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER },
 ]);
+
+// Extensions are read from the home alone; its settings for a whole machine must belong to root. The hooks of this one do
+// nothing in other sessions.
+const LAUNCH: Launch = Launch {
+    files: &[
+        file("{start}/policy.toml", Content::Whole("gemini-policy.toml")),
+        file("{config}/extensions/postroom/gemini-extension.json", Content::Whole("gemini-extension.json")),
+        file("{config}/extensions/postroom/hooks/hooks.json", Content::Hooks(r#"{"hooks":{hooks}}"#)),
+        file("{config}/extensions/postroom/skills/mailbox", Content::Skill),
+    ],
+    // The first one alone would take the place of the person's own policies.
+    arguments: &[
+        Argument::Kit(&["--policy={start}/policy.toml"]),
+        Argument::Unless("--policy", &["--policy={config}/policies"]),
+    ],
+    position: Position::End,
+    variables: &[],
+    commands: &["extension", "extensions", "gemma", "hook", "hooks", "mcp", "skill", "skills"],
+    headless: &[],
+    resume: Resume::Option("--resume"),
+    resumes: &["-r", "--resume", "--session-file"],
+};
 
 pub(super) const PROGRAM: Program = Program {
     word: "gemini",
@@ -63,6 +87,7 @@ pub(super) const PROGRAM: Program = Program {
         ".agents/skills/",
     ],
     open: &["-i", "{prompt}"],
+    launch: LAUNCH,
     probe: &["mcp", "list"],
     then: "gemini has no way to be woken when it is idle: it hears of mail at its next prompt. In tmux, `postroom install gemini \
         --type-into-tmux` allows one fixed line to be typed for it",

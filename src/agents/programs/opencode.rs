@@ -1,7 +1,9 @@
 //! OpenCode.
 
 use super::file;
-use crate::agents::program::{Content, Context, Entry, Hold, Program, Wake};
+use crate::agents::program::{
+    Content, Context, Entry, Hold, Launch, Position, Program, Resume, Variable, Wake,
+};
 
 const COMMAND: Entry = Entry::Put { at: &["permission", "bash"], key: "postroom *", value: r#""allow""# };
 const ROOMS: Entry =
@@ -13,6 +15,46 @@ const SERVER: Entry = Entry::Put {
     at: &["mcp"],
     key: "postroom",
     value: r#"{"type":"local","command":[{postroom},"mcp"],"enabled":true}"#,
+};
+
+const LAUNCH: Launch = Launch {
+    files: &[
+        file("{start}/postroom.js", Content::Whole("opencode.js")),
+        file("{start}/skills/mailbox", Content::Skill),
+    ],
+    arguments: &[],
+    position: Position::Front,
+    // The plugin adds the rest: a permission here would take the place of the person's own.
+    variables: &[Variable::Settings(
+        "OPENCODE_CONFIG_CONTENT",
+        &[Entry::Add { at: &["plugin"], value: r#""file://{start}/postroom.js""# }],
+    )],
+    commands: &[
+        "acp",
+        "agent",
+        "attach",
+        "auth",
+        "completion",
+        "db",
+        "debug",
+        "export",
+        "github",
+        "import",
+        "mcp",
+        "models",
+        "plug",
+        "plugin",
+        "providers",
+        "serve",
+        "session",
+        "stats",
+        "uninstall",
+        "upgrade",
+        "web",
+    ],
+    headless: &["run"],
+    resume: Resume::Option("--session"),
+    resumes: &["-c", "--continue", "-s", "--session"],
 };
 
 pub(super) const PROGRAM: Program = Program {
@@ -68,6 +110,7 @@ pub(super) const PROGRAM: Program = Program {
         ".agents/skills/",
     ],
     open: &["--prompt", "{prompt}"],
+    launch: LAUNCH,
     probe: &["mcp", "list"],
     then: "",
 };

@@ -1,7 +1,28 @@
 // Written by `postroom install opencode`: tells sessions of their mail and wakes the idle ones.
 // It only carries texts of `postroom hook opencode EVENT`; what is told when is decided there.
 import { randomUUID } from "node:crypto"
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
+
+// What this plugin adds to the settings in a start by `postroom opencode`. An installation has written it there.
+const START = "{start}"
+
+// Rules for a permission: one that a person gave for everything stays, and what we need is added.
+const rules = (given, more) => ({ ...(typeof given === "string" ? { "*": given } : given), ...more })
+
+function bring(config) {
+  config.mcp = { postroom: { type: "local", command: [POSTROOM, "mcp"], enabled: true }, ...config.mcp }
+  const dirs = [...START.roots]
+  if (existsSync(START.skills)) {
+    config.skills = { ...config.skills, paths: [...(config.skills?.paths ?? []), START.skills] }
+    dirs.push(START.skills)
+  }
+  const permission = rules(config.permission)
+  const everything = typeof permission["*"] === "string" ? permission["*"] : undefined
+  permission.bash = rules(permission.bash ?? everything, { "postroom *": "allow" })
+  const outside = Object.fromEntries(dirs.map((dir) => [`${dir}/*`, "allow"]))
+  permission.external_directory = rules(permission.external_directory ?? everything, outside)
+  config.permission = permission
+}
 
 // The words behind `opencode`. A terminal has this plugin in a worker, which is not told them.
 function typed() {
@@ -84,6 +105,7 @@ export const Postroom = async ({ client, directory }) => {
 
   return {
     config: async (config) => {
+      if (START) bring(config)
       const server = config.mcp?.postroom
       if (server?.type === "local") server.environment = { ...server.environment, POSTROOM_OPENCODE_KEY: key }
     },

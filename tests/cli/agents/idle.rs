@@ -11,7 +11,7 @@ use crate::agents::waker::wakers;
 use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
 use crate::support::room::TestRoom;
 use crate::support::staffed::program;
-use crate::support::until::{skip, until};
+use crate::support::until::{skip, until, until_at_last};
 
 /// A program in a terminal, beside its models. It ends with this value.
 pub(crate) struct Terminal<'a> {
@@ -21,7 +21,7 @@ pub(crate) struct Terminal<'a> {
 
 impl<'a> Terminal<'a> {
     /// Opens it.
-    fn open(room: &'a TestRoom, stage: &Stage<'_>, line: &str) -> Self {
+    pub(crate) fn open(room: &'a TestRoom, stage: &Stage<'_>, line: &str) -> Self {
         let script =
             json!([{"text": "first answer"}, {"shell": "postroom check"}, {"text": "second answer"}]);
         Self::play(room, stage, &script, line)
@@ -77,16 +77,21 @@ impl Drop for Terminal<'_> {
 }
 
 /// Mail comes while it is idle, which the screen shows by this text; the requests show what became of it.
-fn is_woken(room: &TestRoom, stage: &Stage<'_>, terminal: &Terminal<'_>, idle: &str) -> Vec<Value> {
+pub(crate) fn is_woken(
+    room: &TestRoom,
+    stage: &Stage<'_>,
+    terminal: &Terminal<'_>,
+    idle: &str,
+) -> Vec<Value> {
     let rests = |screen: String| screen.contains("first answer") && screen.contains(idle);
-    until("the rest after the first answer", || rests(terminal.screen()));
+    until_at_last("the rest after the first answer", || rests(terminal.screen()));
     assert_eq!(stage.turns().len(), 1);
     room.by("alice", ["send", "bob", "-s", "marker-one", "-m", "BODY-OF-MAIL"]).succeeds();
-    until("the turn for the mail", || stage.turns().len() >= 3);
+    until_at_last("the turn for the mail", || stage.turns().len() >= 3);
     let turns = stage.turns();
     assert!(turns[1]["body"].to_string().contains("marker-one"), "{}", turns[1]);
     assert!(turns.iter().all(|turn| !turn["body"].to_string().contains("BODY-OF-MAIL")));
-    until("the second answer on the screen", || terminal.screen().contains("second answer"));
+    until_at_last("the second answer on the screen", || terminal.screen().contains("second answer"));
     turns
 }
 
@@ -119,6 +124,12 @@ fn an_idle_claude_is_woken() {
 /// Codex as a person has it who trusts this directory.
 fn codex_at_home<'a>(room: &'a TestRoom, real: Program) -> Stage<'a> {
     let stage = at_home(room, real);
+    settle_codex(room);
+    stage
+}
+
+/// Answers what Codex asks a new person.
+pub(crate) fn settle_codex(room: &TestRoom) {
     let config = room.around().join("home/.codex/config.toml");
     let text = std::fs::read_to_string(&config).unwrap();
     let here = room.around().canonicalize().unwrap();
@@ -128,7 +139,6 @@ fn codex_at_home<'a>(room: &'a TestRoom, real: Program) -> Stage<'a> {
         here.display()
     );
     std::fs::write(&config, text + &more).unwrap();
-    stage
 }
 
 /// The person trusts the hooks.
@@ -167,7 +177,7 @@ fn window(room: &TestRoom) -> (rustix::process::Pid, String) {
 }
 
 /// The daemon of Codex, which outlives its terminals.
-struct Daemon<'a>(&'a TestRoom);
+pub(crate) struct Daemon<'a>(pub(crate) &'a TestRoom);
 
 impl Drop for Daemon<'_> {
     fn drop(&mut self) {
@@ -236,15 +246,20 @@ fn an_idle_opencode_is_woken() {
     assert!(stage.turns()[before]["body"].to_string().contains("marker-two"));
 }
 
+/// Answers what Copilot CLI asks a new person.
+pub(crate) fn settle_copilot(room: &TestRoom) {
+    let here = room.around().canonicalize().unwrap();
+    std::fs::create_dir_all(room.around().join("home/.copilot")).unwrap();
+    let known = json!({"trustedFolders": [here]});
+    std::fs::write(room.around().join("home/.copilot/config.json"), known.to_string()).unwrap();
+}
+
 #[test]
 fn an_idle_copilot_is_woken_by_its_extension() {
     let test = "an_idle_copilot_is_woken_by_its_extension";
     let (Some(real), true) = (copilot(), has_tmux()) else { return skip(test, MISSING) };
     let room = TestRoom::with(&["alice", "bob"]);
-    let here = room.around().canonicalize().unwrap();
-    std::fs::create_dir_all(room.around().join("home/.copilot")).unwrap();
-    let known = json!({"trustedFolders": [here]});
-    std::fs::write(room.around().join("home/.copilot/config.json"), known.to_string()).unwrap();
+    settle_copilot(&room);
     let stage = at_home(&room, real);
     let line = "copilot --experimental --allow-tool='shell(postroom:*)' -i 'hello there'";
     let terminal = Terminal::open(&room, &stage, line);

@@ -10,6 +10,8 @@ pub(crate) mod install;
 pub(crate) mod install_again;
 pub(crate) mod install_path;
 pub(crate) mod install_struck;
+pub(crate) mod launch;
+pub(crate) mod launch_real;
 pub(crate) mod models_real;
 pub(crate) mod plugins;
 pub(crate) mod real;

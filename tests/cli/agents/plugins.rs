@@ -39,6 +39,7 @@ fn command(program: &Program, event: Event) -> String {
         bodies: None,
         wakes: true,
         types: false,
+        start: None,
     };
     site.command(program, event)
 }

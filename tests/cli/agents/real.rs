@@ -295,7 +295,7 @@ pub(crate) fn opencode_at_home<'a>(room: &'a TestRoom, real: Program) -> Option<
 }
 
 /// OpenCode loads a package for its plugins from the registry, which a test without network must have beforehand.
-fn has_plugins(room: &TestRoom, below: &str) -> bool {
+pub(crate) fn has_plugins(room: &TestRoom, below: &str) -> bool {
     let package = crate::support::models::installed().with_file_name("opencode");
     if !package.join("node_modules/@opencode-ai/plugin").is_dir() {
         return false;

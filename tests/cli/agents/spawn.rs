@@ -13,8 +13,10 @@ fn a_task_is_given_and_handed_back() {
     let id = room.id("worker");
     assert!(ran.out.contains("for worker: spawn: parser tests"), "{}", ran.out);
     let line = ran.out.lines().last().unwrap();
-    assert!(line.starts_with(&format!("AGENT_MAILBOX_ID={id} POSTROOM_ROOT=")), "{line}");
-    assert!(line.contains(" gemini -i 'You are the agent worker.") && !line.contains("Write them"), "{line}");
+    assert!(line.starts_with("postroom --root "), "{line}");
+    assert!(line.contains(" gemini --as worker -i 'You are the agent worker."), "{line}");
+    assert!(!line.contains("Write them"), "{line}");
+    assert!(ran.err.contains("no tmux or zellij around, and no display"), "it says why: {}", ran.err);
     let worker =
         |arguments: &[&'static str]| room.run(arguments.iter().copied()).env("AGENT_MAILBOX_ID", &id);
     assert!(worker(&["read"]).succeeds().out.contains("Write them."));
@@ -59,20 +61,21 @@ fn a_task_that_is_open_comes_before_those_that_were_answered() {
 }
 
 #[test]
-fn the_prompt_says_who_the_agent_is() {
-    // Some programs run commands in a shell without the environment they were started with.
+fn the_printed_command_starts_the_agent_with_its_mailbox() {
     let room = TestRoom::with(&["alice"]);
     let ran =
         room.by("alice", ["spawn", "worker", "--preset", "codex", "-m", "Do it.", "--print"]).succeeds();
-    let id = room.id("worker");
-    let root = room.root().display().to_string();
-    let told = room
-        .bash(&format!("{} ", ran.out.lines().last().unwrap().replace(" codex ", " printf '%s\\n' ")))
-        .succeeds()
-        .out;
-    for part in [&format!("AGENT_MAILBOX_ID={id}"), "--as worker", &format!("POSTROOM_ROOT={root}")] {
-        assert!(told.contains(part), "{part}: {told}");
-    }
+    assert_eq!(ran.err, "", "nothing was to be opened");
+    program(
+        &room,
+        "codex",
+        "test \"$1\" = app-server && exit 1; echo \"$AGENT_MAILBOX_ID\"; printf '%s\\n' \"$@\"",
+    );
+    let path = format!("PATH='{}':$PATH; ", room.around().join("bin").display());
+    let told = room.bash(&format!("{path}{}", ran.out.lines().last().unwrap())).succeeds().out;
+    // Its sessions run in this process and not in a daemon, whose environment would be another's.
+    assert!(told.starts_with(&room.id("worker")) && told.contains("\n--no-daemon\n"), "{told}");
+    assert!(told.contains("You are the agent worker.") && told.contains("--as worker"), "{told}");
     assert!(!told.contains("Do it."), "{told}");
 }
 
@@ -100,17 +103,21 @@ fn in_tmux_a_window_opens() {
     let ran = with_path(&room, run).env("TMUX", "/x,1,0").succeeds();
     assert!(ran.out.contains("opened the window worker"), "{}", ran.out);
     let words = std::fs::read_to_string(log).unwrap();
-    assert!(
-        words.starts_with("new-window\n")
-            && words.contains(&format!("AGENT_MAILBOX_ID={}", room.id("worker")))
-    );
-    assert!(words.contains("\n--\nclaude\n") && !words.contains("rm -rf"), "no byte of a message: {words}");
+    assert!(words.starts_with("new-window\n") && words.contains("\n-n\nworker\n"));
+    assert!(words.contains("\nclaude\n--as\nworker\nYou are the agent worker."), "{words}");
+    assert!(!words.contains("rm -rf"), "no byte of a message: {words}");
+    // An agent that spawns leaves no mark of its session in the window.
+    let run = room.by("alice", ["spawn", "other", "--preset", "claude", "-m", "x"]);
+    with_path(&room, run).env("TMUX", "/x,1,0").env("CLAUDECODE", "1").succeeds();
+    let words = std::fs::read_to_string(room.around().join("tmux.log")).unwrap();
+    assert!(words.contains("\n-e\nCLAUDECODE=\n"), "{words}");
 }
 
 #[test]
 fn a_taken_name_or_an_unknown_program_opens_nothing() {
     let room = TestRoom::with(&["alice", "bob"]);
-    room.by("alice", ["spawn", "bob", "--preset", "claude", "-m", "x"]).exits(4);
+    let ran = room.by("alice", ["spawn", "bob", "--preset", "claude", "-m", "x"]).exits(4);
+    assert!(ran.err.contains(" spawn bob-2 --preset claude -m x\n"), "{}", ran.err);
     room.by("alice", ["spawn", "carol", "--preset", "vim", "-m", "x"]).exits(2);
     assert!(room.files("bob", "inbox").is_empty());
     room.run(["names", "carol"]).exits(1);
@@ -135,7 +142,7 @@ fn a_task_that_is_refused_makes_nobody() {
         spawn(&["-m", "x", "-s", "$(id) `x` 'q'"])
             .succeeds()
             .out
-            .contains("claude 'You are the agent worker.")
+            .contains("claude --as worker 'You are the agent worker.")
     );
 }
 
@@ -155,10 +162,11 @@ fn no_name_or_path_ends_a_command_early() {
     at(room.bare(["setup", "alice"])).succeeds();
     at(room.bare(["--as", "alice", "spawn", "worker", "--preset", "claude", "-m", "x"])).succeeds();
     let words = std::fs::read_to_string(&log).unwrap();
-    assert!(words.contains(&format!("POSTROOM_ROOT={}/it's; odd\\;\n", room.around().display())), "{words}");
+    assert!(words.contains(&format!("\n--root\n{}/it's; odd\\;\n", room.around().display())), "{words}");
     let ran = at(room.bare(["--as", "alice", "spawn", "other", "--preset", "claude", "-m", "x", "--print"]))
         .succeeds();
-    let line = ran.out.lines().last().unwrap().rsplit_once(" claude ").unwrap().0.to_owned();
-    let told = room.bash(&format!("{line} printenv POSTROOM_ROOT")).succeeds().out;
+    program(&room, "claude", "echo \"$POSTROOM_ROOT\"");
+    let path = format!("PATH='{}':$PATH; ", room.around().join("bin").display());
+    let told = room.bash(&format!("{path}{}", ran.out.lines().last().unwrap())).succeeds().out;
     assert_eq!(told.trim_end(), odd.to_str().unwrap());
 }
