@@ -6,8 +6,9 @@
 
 pub mod agents;
 pub mod personal;
+pub mod worktree;
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -56,6 +57,19 @@ impl Project {
         let room = room.map_err(|why| Error::Room { path: path.to_owned(), why })?;
         Ok(Self { room, agents: raw.agents, dispatch: raw.dispatch })
     }
+}
+
+/// A path without `.` and `..`, for a path that may not exist.
+pub fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// The limits of a room.

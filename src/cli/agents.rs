@@ -1,4 +1,4 @@
-//! `postroom agents` and `postroom runs`.
+//! `postroom agents`.
 
 use std::fs::File;
 use std::process::Command;
@@ -10,11 +10,10 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, GREEN, PLAIN, RED};
 use super::surroundings::ThisProcess;
-use super::{Verb, dispatch, staff};
+use super::{Verb, staff};
 use crate::clock::SystemClock;
 use crate::dispatch::paused::Pause;
 use crate::dispatch::runs::Runs;
-use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::Failure;
 use crate::process::child::{self, Next};
@@ -104,53 +103,4 @@ fn version(path: &std::path::Path) -> Option<String> {
     let text = ended.ok()?.found.ok()?.text;
     let line = text.lines().find(|line| line.chars().any(|c| c.is_ascii_digit()))?.trim().to_owned();
     Some(visible::clip(&line, 60))
-}
-
-/// Show the runs of agents, or the output of one run
-#[derive(Debug, Args)]
-pub(super) struct RunsOf {
-    /// A run, by the beginning of its id
-    id: Option<String>,
-    /// At most this many, the newest
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    limit: usize,
-}
-
-impl Verb for RunsOf {
-    fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let post = context.project_post()?;
-        let runs = Runs::open(post.room())?;
-        let ids = runs.ids()?;
-        let Some(wanted) = &self.id else {
-            let newest = ids[ids.len().saturating_sub(self.limit)..].iter();
-            let newest: Vec<_> = newest.filter_map(|id| runs.get(id).ok().flatten()).collect();
-            let document = view::run::Runs::of(&newest);
-            context.output.list(&document, &newest, dispatch::show);
-            return if newest.is_empty() { Err(context.nothing("no agent was started")) } else { Ok(()) };
-        };
-        let fits = |id: &&String| id.starts_with(wanted.as_str()) || id.ends_with(wanted.as_str());
-        let fitting: Vec<_> = ids.iter().filter(fits).filter_map(|id| runs.get(id).ok().flatten()).collect();
-        let [run] = fitting.as_slice() else {
-            let why = format!("{} runs are called `{}`", fitting.len(), visible::clip(wanted, 60));
-            return Err(Fail::unknown(why, Hint::run(&["runs"]).to("lists them")));
-        };
-        let (out, err) = runs.output(&run.id, 64 * 1024 * 1024)?;
-        let (out, err) =
-            (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned());
-        if context.output.json {
-            context.output.json(&view::run::RunOutput { run: run.into(), out: &out, err: &err });
-            return Ok(());
-        }
-        dispatch::show(&mut context.output, run);
-        if !run.why.is_empty() {
-            context.output.line(&visible::text(&run.why));
-        }
-        for (title, text) in [("output", out), ("errors", err)] {
-            if !text.is_empty() {
-                context.output.line(&format!("--- {title}"));
-                context.output.text_of_others(&text);
-            }
-        }
-        Ok(())
-    }
 }

@@ -15,7 +15,9 @@ use crate::post::{Caller, Error, Failure, Me, Post};
 use crate::room::Room;
 use crate::rooms::Located;
 use crate::session::{Session, running};
-use crate::surroundings::{Surroundings, Wanted, bound_root, config, nearest_tree, room, rooms, sessions};
+use crate::surroundings::{
+    Surroundings, Wanted, bound_root, config, nearest_tree, room, rooms, sessions, worktrees,
+};
 use crate::view::check::RoomPlace;
 
 /// The context that every verb gets.
@@ -198,6 +200,7 @@ impl Context {
             typed: Some(terminal::typed),
             step_sent: Some(crate::workflow::runs::Runs::note_by_agent),
             approvals: config(&ThisProcess).ok().map(|config| config.join("approvals")),
+            worktrees: worktrees(&ThisProcess),
         }
     }
 

@@ -10,17 +10,15 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::context::{Context, for_good};
 use super::fail::Fail;
 use super::notify::Teller;
-use super::output::{BOLD, CYAN, GREEN, Output, PLAIN, RED, note};
+use super::output::note;
 use super::progress::Progress;
 use super::staff;
 use super::surroundings::ThisProcess;
-use super::{Verb, notify, surroundings, unit};
-use crate::clock::Timestamp;
+use super::{Verb, notify, runs, surroundings, unit};
 use crate::dispatch::dispatcher::{Dispatcher, Event, Sources, StopHandle, Wanted};
-use crate::dispatch::judgement::denials;
 use crate::dispatch::queue::{Crew, Delay};
 use crate::dispatch::runs::{Run, RunState, Runs};
-use crate::dispatch::supervisor::{self, Agent, Outcome};
+use crate::dispatch::supervisor::{self, Agent, Checks, Outcome};
 use crate::dispatch::watchers::Watching;
 use crate::hint::{Hint, Present};
 use crate::message::visible;
@@ -95,7 +93,7 @@ impl Verb for Dispatch {
         let mut progress = Progress::new(context.output.terminal && !context.output.quiet);
         let (watch, limit) = (self.watch, self.limit);
         let wanted = Wanted { watch, limit, parallel, progress: progress.wanted, followed: false };
-        let mut runs: Vec<Run> = vec![];
+        let mut ran: Vec<Run> = vec![];
         let starter = supervisor_starter(&context.root);
         let start = |agent: &Agent, id: &MailboxId, file: &str| {
             // Until a run begins, a signal ends this process as usual, and a poll without mail needs only one thread.
@@ -131,7 +129,7 @@ impl Verb for Dispatch {
                     failed |= run.state != RunState::Done;
                     ended += 1;
                     if !live {
-                        runs.push(run.clone());
+                        ran.push(run.clone());
                     }
                 }
                 Event::Nothing { why, .. } => failed |= why.is_some(),
@@ -149,7 +147,7 @@ impl Verb for Dispatch {
             context.warn(&what, Hint::run(&["runs"]).to("shows them"));
         }
         if !live {
-            runs.iter().for_each(|run| show(&mut context.output, run));
+            ran.iter().for_each(|run| runs::show_now(context, run));
         }
         match (failed, ended == 0) {
             (true, _) => Err(Fail::Code(Failure::NotDone)),
@@ -294,7 +292,7 @@ fn tell(context: &mut Context, event: &Event<'_, Carried>) {
         Event::Started { agent, file, .. } => {
             context.output.line(&format!("started {} for {}", visible::line(agent), visible::line(file)))
         }
-        Event::Ended { run } => show(&mut context.output, run),
+        Event::Ended { run } => runs::show_now(context, run),
         Event::Background { news } if super::follow::is_news(news) => {
             context.output.line(&super::follow::line(news))
         }
@@ -350,38 +348,6 @@ impl Sources for Settings {
     }
 }
 
-/// One run: `FROM → AGENT STATE DURATION RUN[ (with N more)][: WHY]`, or a row for people.
-pub(super) fn show(output: &mut Output, run: &Run) {
-    let took = match (Timestamp::parse(&run.started), Timestamp::parse(&run.ended)) {
-        (Some(start), Some(end)) => format!("{}s", end.since(start).as_secs()),
-        _ => "-".to_owned(),
-    };
-    let why = run.why.lines().next().unwrap_or_default().trim_end_matches("; it ended with:");
-    let also = match run.also.len() {
-        0 => String::new(),
-        more => format!("(with {more} more)"),
-    };
-    let way = format!("{} → {}", run.from, run.agent);
-    let state = match run.denied.is_empty() {
-        true => run.state.as_str().to_owned(),
-        false => visible::line(&format!("{}, {}", run.state.as_str(), denials(&run.denied))),
-    };
-    let mut line = format!("{} {state} {took} {}", visible::line(&way), run.id);
-    if !also.is_empty() {
-        line.push_str(&format!(" {also}"));
-    }
-    if !why.is_empty() {
-        line.push_str(&format!(": {}", visible::line(why)));
-    }
-    let style = match run.state {
-        RunState::Done => GREEN,
-        RunState::Failed => RED,
-        RunState::Running | RunState::Again | RunState::Parked => PLAIN,
-    };
-    let rest = format!("{why} {also}").trim().to_owned();
-    output.entry(&[(CYAN, run.id.clone()), (style, state), (PLAIN, took), (BOLD, way), (PLAIN, rest)], &line);
-}
-
 /// Work on one message with its agent, to the end (started by `dispatch`)
 #[derive(Debug, Args)]
 pub(super) struct Supervise {
@@ -398,7 +364,7 @@ impl Verb for Supervise {
         let now = post.name_of(self.mailbox.as_str());
         let mut staff = staff::gather_some(post, |name| name == self.agent || name == now)?;
         staff.agents.sort_by_key(|(agent, _)| agent.name != self.agent);
-        let Some((mut agent, _)) = staff.agents.into_iter().next() else {
+        let Some((mut agent, _)) = staff.agents.first().cloned() else {
             let why = match left_out(&staff.untrusted).pop() {
                 // The dispatcher reports only the sentence.
                 Some((what, command)) => format!("{what}: {}", context.hint(command)),
@@ -413,7 +379,11 @@ impl Verb for Supervise {
         let tell = |run: &Run| {
             let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string(run).unwrap_or_default());
         };
-        match supervisor::supervise(post, &me, &agent, &staff.settings, project_of, &self.file, &tell)? {
+        let store = staff::store()?;
+        let is_trusted =
+            |cwd: &Path, worktree: Option<(&Path, &Path)>| staff.is_trusted_in(&store, &agent, cwd, worktree);
+        let checks = Checks { project_of, is_trusted: &is_trusted };
+        match supervisor::supervise(post, &me, &agent, &staff.settings, checks, &self.file, &tell)? {
             Outcome::NotNow => Err(Fail::Code(Failure::Nothing)),
             Outcome::Ran(run) => {
                 tell(&run);

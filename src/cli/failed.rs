@@ -5,10 +5,11 @@ use clap::{Args, Subcommand};
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{CYAN, Output, PLAIN, RED};
+use super::output::{BOLD, CYAN, Output, PLAIN, RED};
 use super::shown::Shown;
 use crate::dispatch::parked::Parked;
 use crate::dispatch::runs::Runs;
+use crate::hint::Hint;
 use crate::mailbox::Folder;
 use crate::message::{file_name, visible};
 use crate::post::{DeadLetter, Me, Post};
@@ -25,11 +26,16 @@ pub(super) struct Failed {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// One line each: ID, attempts or `parked`, reason, subject
+    /// One line each: ID, attempts or `parked`, reason, subject; of the whole room with the mailbox first
+    ///
+    /// A command without an identity shows the whole room.
     List {
         /// Those of this agent
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
+        /// Those of every mailbox of the room
+        #[arg(long, conflicts_with = "agent")]
+        all: bool,
     },
     /// A dead letter with all its attempts
     Show {
@@ -67,6 +73,21 @@ impl Retriable {
         let letters = post.dead_letters(&me)?;
         let parked = parked_of(post, &me)?;
         Ok(Self { me, letters, parked })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.letters.is_empty() && self.parked.is_empty()
+    }
+
+    /// One line each, with the name of the mailbox if several are shown.
+    fn show(&self, context: &mut Context, post: &Post, mailbox: Option<&str>) -> Result<(), Fail> {
+        self.letters.iter().for_each(|letter| show(&mut context.output, mailbox, letter));
+        for parked in &self.parked {
+            let subject = post.open_in(&self.me, &parked.file, Folder::Inbox)?.message.envelope.subject;
+            let words = ["parked".to_owned(), "parked".to_owned()];
+            entry(&mut context.output, mailbox, called(&parked.file), words, (&parked.why, &subject));
+        }
+        Ok(())
     }
 }
 
@@ -182,14 +203,17 @@ fn called(name: &str) -> String {
 impl Verb for Failed {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         match self.what {
-            What::List { agent: Some(name) } => {
+            What::List { agent: Some(name), .. } => {
                 let post = context.post()?;
                 let me = post.other(&post.addressee(&name)?)?;
                 list(context, post, me)
             }
-            What::List { agent: None } => {
-                let (post, me) = context.post_and_me()?;
-                list(context, post, me)
+            What::List { agent: None, all } => {
+                let (post, me) = context.post_and_maybe_me()?;
+                match me.filter(|_| !all) {
+                    Some(me) => list(context, post, me),
+                    None => list_all(context, post),
+                }
             }
             What::Show { id } => {
                 let (post, me) = context.post_and_me()?;
@@ -227,29 +251,66 @@ impl Verb for Failed {
 
 fn list(context: &mut Context, post: &Post, me: Me) -> Result<(), Fail> {
     let all = Retriable::of(post, me)?;
-    let document = view::FailedList::of(&all.me, &all.letters, &all.parked);
-    context.output.list(&document, &all.letters, show);
-    if !context.output.json {
-        for parked in &all.parked {
-            let subject = post.open_in(&all.me, &parked.file, Folder::Inbox)?.message.envelope.subject;
-            let (id, why) = (called(&parked.file), parked.why.clone());
-            let line = format!("{id} parked {}: {}", visible::line(&why), visible::line(&subject));
-            let cells = [(CYAN, id), (PLAIN, "parked".to_owned()), (RED, why), (PLAIN, subject)];
-            context.output.entry(&cells, &line);
+    if context.output.json {
+        context.output.json(&view::FailedList::of(&all.me, &all.letters, &all.parked));
+    } else {
+        all.show(context, post, None)?;
+    }
+    if all.is_empty() { Err(context.nothing("no dead letters")) } else { Ok(()) }
+}
+
+/// Those of every mailbox. One that cannot be read does not hide the others.
+fn list_all(context: &mut Context, post: &Post) -> Result<(), Fail> {
+    let (mut found, mut failed) = (vec![], None);
+    for entry in &post.registry()?.entries {
+        match post.other(&entry.id).map_err(Fail::from).and_then(|me| Retriable::of(post, me)) {
+            Ok(all) => found.push(all),
+            Err(e) => {
+                let what = format!("what {} gave up cannot be read", visible::line(&entry.name));
+                context.warn(&what, Hint::run(&["doctor"]));
+                failed.get_or_insert(e);
+            }
         }
     }
-    match all.letters.is_empty() && all.parked.is_empty() {
-        true => Err(context.nothing("no dead letters")),
-        false => Ok(()),
+    found.retain(|all| !all.is_empty());
+    if context.output.json {
+        let documents = found.iter().map(|all| {
+            let list = view::FailedList::of(&all.me, &all.letters, &all.parked);
+            view::FailedIn { name: all.me.shown(), list }
+        });
+        context.output.json(&view::FailedListAll { mailboxes: documents.collect() });
+    } else {
+        for all in &found {
+            all.show(context, post, Some(all.me.shown()))?;
+        }
+    }
+    match (failed, found.is_empty()) {
+        (Some(e), _) => Err(e),
+        (None, true) => Err(context.nothing("no dead letters")),
+        (None, false) => Ok(()),
     }
 }
 
-fn show(output: &mut Output, letter: &DeadLetter) {
-    let id = visible::line(file_name::short(&letter.name).unwrap_or(&letter.name));
-    let (tries, why) = (letter.tries, letter.reason());
+/// A dead letter, with the name of its mailbox if several are shown.
+fn show(output: &mut Output, mailbox: Option<&str>, letter: &DeadLetter) {
     let unreadable = |why: &String| format!("(unreadable: {why})");
     let subject = letter.envelope.as_ref().map_or_else(unreadable, |e| e.subject.clone());
-    let line = format!("{id} attempts={tries} {}: {}", visible::line(why), visible::line(&subject));
-    let tries = format!("{tries} attempts");
-    output.entry(&[(CYAN, id), (PLAIN, tries), (RED, why.to_owned()), (PLAIN, subject)], &line);
+    let (tries, why) = (letter.tries, letter.reason());
+    let words = [format!("attempts={tries}"), format!("{tries} attempts")];
+    entry(output, mailbox, called(&letter.name), words, (why, &subject));
+}
+
+/// One line: the mailbox if several are shown, id, state for programs and for people, reason and subject.
+fn entry(
+    output: &mut Output,
+    mailbox: Option<&str>,
+    id: String,
+    [word, words]: [String; 2],
+    (why, subject): (&str, &str),
+) {
+    let name = mailbox.map(|name| format!("{} ", visible::word(name))).unwrap_or_default();
+    let line = format!("{name}{id} {word} {}: {}", visible::line(why), visible::line(subject));
+    let own = [(CYAN, id), (PLAIN, words), (RED, why.to_owned()), (PLAIN, subject.to_owned())];
+    let cells: Vec<_> = mailbox.map(|name| (BOLD, name.to_owned())).into_iter().chain(own).collect();
+    output.entry(&cells, &line);
 }

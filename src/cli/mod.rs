@@ -48,6 +48,7 @@ mod reference;
 mod rename;
 mod reply;
 mod rooms;
+mod runs;
 mod scene;
 mod search;
 mod send;

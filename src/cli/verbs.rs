@@ -73,7 +73,7 @@ pub(super) const VERBS: &[Entry] = &[
     common::<super::dispatch::Dispatch>("dispatch", Group::Agents),
     common::<super::workflow::Workflow>("workflow", Group::Agents),
     common::<super::agents::Agents>("agents", Group::Agents),
-    common::<super::agents::RunsOf>("runs", Group::Agents),
+    common::<super::runs::RunsOf>("runs", Group::Agents),
     common::<super::trust::Trust>("trust", Group::Agents),
     rare::<super::stop::Stop>("stop", Group::Agents),
     rare::<super::stop::Pause>("pause", Group::Agents),

@@ -4,6 +4,7 @@
 use super::ending::Ending;
 use super::guards;
 use super::work::{Job, Step, Work};
+use super::worktree::RunWorktree;
 use crate::name::MessageId;
 use crate::post::{Error, HOPS, Letter, Outcome, Receipt, Result};
 use crate::random;
@@ -96,10 +97,11 @@ impl Work {
             body.truncate(body.floor_char_boundary(limit.saturating_sub(cut.len())));
             body.push_str(&cut);
         }
-        let extra = vec![
+        let mut extra = vec![
             (HOPS.to_owned(), (guards::hops(envelope) + 1).to_string()),
             (guards::THREAD.to_owned(), guards::thread(envelope)),
         ];
+        extra.extend(job.worktree.map(RunWorktree::fields).into_iter().flatten());
         // A message gets one answer from its agent, whichever attempt sends it.
         let id = MessageId::derived(format!("answer of {} to {}", job.me.id, envelope.id).as_bytes());
         // A workflow run sends each request once and counts one answer to it. So its archive, which grows with every

@@ -5,7 +5,7 @@
 //! one message of a run, and `acting` how it ends. `judgement` starts the agent and judges its answer. `runs` and `pruning` keep
 //! the records, `tally` and `guards` the limits. `later`, `parked` and `paused` say what waits, for what, and until when; `waits` tells it.
 //! `stop` ends runs. `recovery` finishes a run whose supervisor was killed. `project` decides whose agents work for a
-//! mailbox. `background` is other work of a dispatcher, passed in. `watchers` are the dispatchers that live, `told` is what the
+//! mailbox. `workplace` decides in which directory a run works, and `worktree` makes one for it. `background` is other work of a dispatcher, passed in. `watchers` are the dispatchers that live, `told` is what the
 //! person was told.
 
 mod acting;
@@ -33,3 +33,5 @@ mod told;
 pub mod waits;
 pub mod watchers;
 mod work;
+pub mod workplace;
+pub mod worktree;

@@ -11,6 +11,7 @@ use super::ending::Ending;
 use super::guards;
 use super::runs::{Run, RunState, Runs};
 use super::stop::{StopRequest, Then};
+use super::worktree;
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Hold;
 use crate::os::Supervisor;
@@ -71,6 +72,7 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
                     continue;
                 }
             }
+            settle(post, &mut run);
             run.ended = post.room().clock().now().precise();
             runs.record(&runs.dir_of(&id)?, &run)?;
             recovered.runs.push(run);
@@ -79,6 +81,15 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
         drop(lock);
     }
     Ok(recovered)
+}
+
+/// Commits what the agent of a dead run left in its worktree, or removes it. It is never a reason not to finish the run.
+fn settle(post: &Post, run: &mut Run) {
+    let (Some(state), clock) = (post.worktrees(), post.room().clock()) else { return };
+    if let Some(left) = &run.worktree {
+        run.worktree = worktree::settle_left(state, left, &run.id, clock).or_else(|| run.worktree.clone());
+    }
+    worktree::sweep_all(state, clock);
 }
 
 /// Moves the messages of a dead run to the state they belong in.

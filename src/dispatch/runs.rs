@@ -21,12 +21,14 @@ use std::time::Duration;
 use crate::hex;
 use serde::{Deserialize, Serialize};
 
+use super::worktree::RunWorktree;
 use crate::clock::{Clock, Timestamp};
 use crate::mailbox::fault::Result;
 use crate::mailbox::lock::{Hold, Lock};
 use crate::mailbox::{Dir, IfAny, pause};
 use crate::name::MailboxId;
 use crate::process::output::is_session;
+use crate::process::transcript::Tokens;
 use crate::random;
 use crate::room::Room;
 
@@ -100,9 +102,23 @@ pub struct Run {
     /// The tools that its program refused to the agent, one name for each refusal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
+    /// How its program was started, and so how its output is read.
+    #[serde(default)]
+    pub preset: String,
+    /// What its program reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<RunWorktree>,
 }
 
 impl Run {
+    /// How long it took, or has taken until now while it goes on. `None` if its record is odd.
+    pub fn took(&self, now: Timestamp) -> Option<Duration> {
+        let end = if self.ended.is_empty() { Some(now) } else { Timestamp::parse(&self.ended) };
+        Some(end?.since(Timestamp::parse(&self.started)?))
+    }
+
     /// When it began, by the current clock: earlier than recorded if the clock was set back meanwhile. A run before the
     /// last boot may have begun at any time.
     pub(super) fn began(&self, clock: &dyn Clock) -> Timestamp {

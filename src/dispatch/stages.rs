@@ -4,6 +4,7 @@
 //! message is lost, or when its program goes on trying in an outage. An outage pauses the agent and tells the person once;
 //! the first run after it that meets none lets the agent go on.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use super::ending::Ending;
@@ -13,6 +14,8 @@ use super::paused::PauseKind;
 use super::runs::{Run, RunState};
 use super::stop::StopRequest;
 use super::work::{Job, Step, Work};
+use super::workplace::Workplace;
+use super::worktree::RunWorktree;
 use crate::os;
 use crate::post::{Letter, Result, USER};
 use crate::process::child::Next;
@@ -82,15 +85,41 @@ impl<'a> Stages<'a> {
 
     fn work(&self, run: &mut Run, left: Vec<&'a Work>) -> Result<Stage<'a>> {
         let job = self.job;
+        let beaten = Cell::new(job.post.room().clock().boot());
+        // Git may work for longer than a lease lasts.
+        let beat = || {
+            let now = job.post.room().clock().boot();
+            if now.saturating_sub(beaten.get()) >= RENEWAL {
+                beaten.set(now);
+                // One that is lost is noticed at its end.
+                self.work.iter().for_each(|work| _ = work.renew(job));
+            }
+        };
+        let mut place = match Workplace::prepare(job, &left, &beat) {
+            Ok(place) => place,
+            Err(why) => return Ok(Stage::Worked(left, Verdict::Failed(why))),
+        };
+        run.worktree = place.as_ref().and_then(Workplace::worktree);
         job.runs.record(&job.open.dir, run)?;
         (self.tell)(run);
         let mut pulse = Pulse { renewed: job.post.room().clock().boot(), troubled: None };
         let mut look = |run: &mut Run, found: &AgentOutput| self.keep_up(run, found, &mut pulse);
-        let ended = judgement::start(job, run, &left, &mut look);
+        let ended = match &place {
+            None => judgement::start(job, run, &left, &mut look),
+            Some(place) => {
+                let worktree = place.worktree();
+                let job = Job { agent: &place.agent, worktree: worktree.as_ref(), ..*job };
+                judgement::start(&job, run, &left, &mut look)
+            }
+        };
         // Processes that the agent left behind must not reach into the next run.
         marked::end(&job.open.id, os::Supervisor::Me, || job.runs.dir_of(&job.open.id));
         if let Some(cost) = run.cost {
             let _ = job.runs.count_cost(job.me.id.as_str(), job.now(), cost);
+        }
+        if let Some(settled) = place.as_mut().and_then(Workplace::settle) {
+            run.worktree = Some(settled);
+            job.runs.record(&job.open.dir, run)?;
         }
         let verdict = ended.map_or_else(Verdict::Failed, |ended| judgement::judge(job.agent, &ended));
         let verdict = match (verdict, self.stop_request()) {
@@ -98,7 +127,18 @@ impl<'a> Stages<'a> {
             (_, Some(request)) => Verdict::Stopped(request),
         };
         self.mind_outage(run, &left, &verdict)?;
-        Ok(Stage::Worked(left, verdict))
+        if matches!(verdict, Verdict::Answer(_)) {
+            // Nobody else says so for an agent whose answer is sent for it.
+            job.me.mailbox.home().mark_seen();
+        }
+        let remark = run.worktree.as_ref().and_then(RunWorktree::remark);
+        Ok(Stage::Worked(
+            left,
+            match (verdict, remark) {
+                (Verdict::Failed(why), Some(remark)) => Verdict::Failed(format!("{why}\n{remark}")),
+                (verdict, _) => verdict,
+            },
+        ))
     }
 
     /// Pauses the agent if its program cannot work, and lets it go on if it can again.
@@ -153,10 +193,11 @@ impl<'a> Stages<'a> {
         endings: &mut Vec<Ending>,
     ) -> Result<Stage<'a>> {
         let since = run.began(self.job.post.room().clock());
+        let job = &Job { worktree: run.worktree.as_ref(), ..*self.job };
         let mut answered: Option<&Work> = None;
         for work in left {
-            let step = work.after(self.job, since, verdict, answered)?;
-            let ending = work.perform(self.job, step)?;
+            let step = work.after(job, since, verdict, answered)?;
+            let ending = work.perform(job, step)?;
             let has_text = ending.state == RunState::Done && matches!(verdict, Verdict::Answer(_));
             answered = answered.or(has_text.then_some(work));
             endings.push(ending);

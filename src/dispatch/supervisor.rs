@@ -18,6 +18,7 @@ use super::recovery::recover;
 use super::runs::{Run, RunState, Runs, key};
 use super::stages::Stages;
 use super::work::{Job, Work, needs_no_answer};
+use super::workplace::StillTrusted;
 use crate::mailbox::Folder;
 use crate::message::Envelope;
 use crate::post::{Error, Me, Post, Result};
@@ -39,6 +40,14 @@ pub struct Agent {
     pub project: Option<Arc<Path>>,
     /// The whole environment of the process.
     pub environment: Vec<(OsString, OsString)>,
+}
+
+/// What a supervisor asks of its caller, because it knows neither workflows nor trust.
+#[derive(Clone, Copy)]
+#[allow(missing_debug_implementations, reason = "functions have no text")]
+pub struct Checks<'a> {
+    pub project_of: ProjectOf,
+    pub is_trusted: StillTrusted<'a>,
 }
 
 /// The outcome of a message.
@@ -66,7 +75,7 @@ pub fn supervise(
     me: &Me,
     agent: &Agent,
     settings: &DispatchSettings,
-    project_of: ProjectOf,
+    checks: Checks<'_>,
     file: &str,
     tell: &dyn Fn(&Run),
 ) -> Result<Outcome> {
@@ -104,6 +113,9 @@ pub fn supervise(
         session: String::new(),
         cost: None,
         denied: vec![],
+        preset: agent.settings.preset.clone(),
+        tokens: None,
+        worktree: None,
     };
     // Before the claim, which names the run: from then on any process can finish it.
     runs.record(&open.dir, &run)?;
@@ -123,7 +135,9 @@ pub fn supervise(
     run.from = post.sender_shown(envelope);
     run.thread = guards::thread(envelope);
     run.attempt = first.claimed.terms.attempt;
-    let job = Job { post, me, agent, settings, project_of, runs: &runs, open: &open };
+    let Checks { project_of, is_trusted } = checks;
+    let job =
+        Job { post, me, agent, settings, project_of, is_trusted, runs: &runs, open: &open, worktree: None };
     let mut work = vec![first];
     take_more(&job, &mut work)?;
     run.also = work[1..].iter().map(|work| work.file().to_owned()).collect();

@@ -19,6 +19,8 @@ use super::recovery::state_of;
 use super::runs::{Open, RunState, Runs};
 use super::stop::Then;
 use super::supervisor::{Agent, LEASE};
+use super::workplace::StillTrusted;
+use super::worktree::RunWorktree;
 use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Lock;
@@ -28,14 +30,18 @@ use crate::post::{Answered, Claimed, Error, Held, Me, Post, Result};
 use crate::settings::agents::DispatchSettings;
 
 /// The context of a run: the room, the mailbox it works for, the agent, and its records.
+#[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) post: &'a Post,
     pub(super) me: &'a Me,
     pub(super) agent: &'a Agent,
     pub(super) settings: &'a DispatchSettings,
     pub(super) project_of: ProjectOf,
+    pub(super) is_trusted: StillTrusted<'a>,
     pub(super) runs: &'a Runs,
     pub(super) open: &'a Open,
+    /// Where the run works, if it is a worktree of its own.
+    pub(super) worktree: Option<&'a RunWorktree>,
 }
 
 impl Job<'_> {

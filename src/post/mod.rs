@@ -48,6 +48,7 @@ mod undo;
 mod wait;
 mod walk;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -135,6 +136,17 @@ pub struct Caller {
     pub step_sent: Option<fn(&Room, &str, &SentStep)>,
     /// The directory that records the person's decisions about requests.
     pub approvals: Option<PathBuf>,
+    /// Where runs of agents have their git worktrees.
+    pub worktrees: Option<Worktrees>,
+}
+
+/// Where runs of agents have their git worktrees, and where git is found.
+#[derive(Debug, Clone)]
+pub struct Worktrees {
+    /// A directory of this user, outside of every room and project.
+    pub dir: PathBuf,
+    /// The search path for programs.
+    pub search: Option<OsString>,
 }
 
 /// A room as one caller sees it.
@@ -183,6 +195,11 @@ impl Post {
     /// This room and caller, with the current registry.
     pub fn again(&self) -> Result<Self> {
         Self::open(self.room.path(), self.caller.clone(), self.room.shared_clock())
+    }
+
+    /// Where runs of agents have their git worktrees.
+    pub fn worktrees(&self) -> Option<&Worktrees> {
+        self.caller.worktrees.as_ref()
     }
 
     /// The number of automatic steps that led to the messages of this command.

@@ -2,14 +2,17 @@
 //!
 //! `presets` says how each agent program is started and how its output is read (data), `child` is one that runs, `output` what it
 //! says, `outage` what keeps it from working. `marked` finds and ends all processes of a run; `unit` is the text that has systemd start one; `opener` shows a command in a pane or a window.
+//! `transcript` reads what an agent did out of what it printed, and `git` runs git.
 //! Nothing here knows mail: `dispatch`, `workflow` and `person` stand on it.
 
 pub mod child;
+pub mod git;
 pub mod marked;
 pub mod opener;
 pub mod outage;
 pub mod output;
 pub mod presets;
+pub mod transcript;
 pub mod unit;
 
 /// A process by its number. What a hook saw means something later, because hooks run outside sandboxes.

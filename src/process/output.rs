@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::outage::Outage;
 use super::presets::{Preset, Rule, fits};
+use super::transcript::{Event, Tokens, Transcript};
 
 /// The longest line that is read as JSON; of a longer one nothing is taken.
 const LINE: usize = 8 * 1024 * 1024;
@@ -32,6 +33,8 @@ pub struct Reading {
     found: AgentOutput,
     /// The tools of the latest calls, by the ids of the calls.
     calls: VecDeque<(String, String)>,
+    transcript: Transcript,
+    last_text: Option<String>,
 }
 
 /// What an output says.
@@ -41,6 +44,7 @@ pub struct AgentOutput {
     pub session: Option<String>,
     pub cost: Option<f64>,
     pub failure: Option<String>,
+    /// The tool call in progress, else the last text.
     pub activity: Option<String>,
     /// The outage that it reported last, unless it went on since.
     pub outage: Option<Outage>,
@@ -49,13 +53,24 @@ pub struct AgentOutput {
     /// How many events were read, and how many of them say that the model works on it.
     pub lines: usize,
     pub progress: usize,
+    pub tokens: Option<Tokens>,
 }
 
 impl Reading {
     pub fn new(preset: &Preset) -> Self {
         let preset = preset.clone();
         let found = AgentOutput::default();
-        Self { preset, line: vec![], skipping: false, tail: vec![], found, calls: VecDeque::new() }
+        let transcript = Transcript::of(&preset.program);
+        Self {
+            preset,
+            line: vec![],
+            skipping: false,
+            tail: vec![],
+            found,
+            calls: VecDeque::new(),
+            transcript,
+            last_text: None,
+        }
     }
 
     /// Takes the next bytes of standard output.
@@ -124,9 +139,16 @@ impl Reading {
         }
         let last = |rules: &[Rule]| rules.iter().find_map(|rule| rule.find(&value));
         found.session = last(&self.preset.session).filter(|s| is_session(s)).or(found.session.take());
-        found.cost = last(&self.preset.cost).and_then(|cost| cost.parse().ok()).or(found.cost);
         found.failure = last(&self.preset.failure).or(found.failure.take());
-        found.activity = last(&self.preset.activity).or(found.activity.take());
+        let text = self.transcript.see(&value).into_iter().rev().find_map(|event| match event {
+            Event::Said { text } => Some(text),
+            _ => None,
+        });
+        self.last_text = text.or(self.last_text.take());
+        found.activity =
+            self.transcript.in_progress().or_else(|| self.last_text.clone()).or(Some(String::new()));
+        found.tokens = self.transcript.tokens();
+        found.cost = self.transcript.cost();
         match self.preset.outage.iter().find_map(|rule| rule.find(&value, found.outage)) {
             Some(outage) => found.outage = outage,
             None if last(&self.preset.progress).is_some() => {

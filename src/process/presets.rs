@@ -34,9 +34,7 @@ pub struct Preset {
     pub plain: bool,
     pub text: Vec<Rule>,
     pub session: Vec<Rule>,
-    pub cost: Vec<Rule>,
     pub failure: Vec<Rule>,
-    pub activity: Vec<Rule>,
     /// What the program says of a conversation that it cannot go on with.
     pub lost_session: Vec<String>,
     /// What it says when somebody else is in that conversation.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 
+use super::worktree::Worktree;
 use crate::span;
 
 /// What a program may do besides writing mail.
@@ -57,7 +58,7 @@ pub struct AgentSettings {
     pub preset: String,
     /// The program and its arguments, for the preset `command`; for other presets, the program to use instead.
     pub command: Vec<String>,
-    /// Relative to the file that contains it.
+    /// Relative to the file that contains it. May contain words that stand for the run.
     pub cwd: Option<PathBuf>,
     pub access: Access,
     pub model: Option<String>,
@@ -83,6 +84,8 @@ pub struct AgentSettings {
     /// Other rooms whose mail also starts it.
     pub from: Vec<String>,
     pub on_denied: OnDenied,
+    /// Whether each run works in a git worktree of its own.
+    pub worktree: Worktree,
 }
 
 impl Default for AgentSettings {
@@ -104,6 +107,7 @@ impl Default for AgentSettings {
             batch: 1,
             from: vec![],
             on_denied: OnDenied::default(),
+            worktree: Worktree::No,
         }
     }
 }

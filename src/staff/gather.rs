@@ -13,6 +13,7 @@ use crate::process::presets::{self, Preset};
 use crate::registry::Entry;
 use crate::settings::Project;
 use crate::settings::agents::{AgentSettings, DispatchSettings};
+use crate::settings::worktree::Worktree;
 use crate::surroundings::{self, Environment, project_file};
 use crate::trust::{Key, Store, Trusted, described_agent};
 
@@ -63,13 +64,14 @@ pub fn gather(
     found.extend(room.agents.iter().map(|(name, agent)| Table::own(name.clone(), agent.clone(), &base)));
     spread(&mut found, post);
     let mut presets = BTreeMap::new();
-    let mut agents = vec![];
+    let (mut agents, mut tables) = (vec![], BTreeMap::new());
     let ids = registry.by_names();
     let vacant =
         registry.entries.iter().filter(|entry| is_of_tree(entry) && !found.contains_key(&entry.name));
     let vacant = vacant.map(|entry| (entry.name.clone(), entry.id.clone())).collect();
     for (name, table) in found.into_iter().filter(|(name, _)| wanted(name)) {
-        let known = ids.get(name.as_str()).map(|entry| entry.id.clone());
+        let entry = ids.get(name.as_str());
+        let known = entry.map(|entry| entry.id.clone());
         // Only after the table is chosen: an edited table must not be replaced by another one.
         if !sources.of(&table.base).trusts(&table) {
             untrusted.push(LeftOut { key: table.key, dir: table.base.to_path_buf(), name, id: known });
@@ -80,6 +82,14 @@ pub fn gather(
         let project = is_own.then(|| Arc::clone(&base));
         let wrong = |why: String| Error::Table { name: name.clone(), why };
         let preset = checked(&settings, &mut presets).map_err(wrong)?;
+        let protocol = entry.and_then(|entry| entry.text("protocol"));
+        if let (Worktree::OnBranch(_), Some(protocol)) = (&settings.worktree, protocol) {
+            return Err(wrong(format!(
+                "`worktree` is not possible for a mailbox of the protocol {protocol}: its messages are files of the \
+                 project, and a worktree would have copies of them"
+            )));
+        }
+        tables.insert(name.clone(), (key, base.to_path_buf()));
         let cwd = settings.cwd.as_ref().map_or_else(|| Arc::clone(&base), |cwd| base.join(cwd).into());
         let id = match known {
             Some(id) => Some(id),
@@ -90,7 +100,7 @@ pub fn gather(
         };
         agents.push((Agent { name, preset, settings, cwd, project, environment: vec![] }, id));
     }
-    Ok(Staff { agents, settings: settings.unwrap_or_default(), untrusted, vacant })
+    Ok(Staff { agents, settings: settings.unwrap_or_default(), untrusted, vacant, tables })
 }
 
 /// The projects and rooms that define tables.

@@ -23,7 +23,7 @@ use crate::name::MailboxId;
 use crate::post;
 use crate::settings::agents::DispatchSettings;
 use crate::surroundings;
-use crate::trust::Key;
+use crate::trust::{Key, Store, Trusted};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -45,6 +45,8 @@ pub struct Staff {
     pub untrusted: Vec<LeftOut>,
     /// Agents of trees without a configured program.
     pub vacant: Vec<(String, MailboxId)>,
+    /// The table of each agent, and the directory that it belongs to.
+    tables: BTreeMap<String, (Key, PathBuf)>,
 }
 
 /// An item that is skipped until the person has reviewed it.
@@ -59,6 +61,19 @@ pub struct LeftOut {
 }
 
 impl Staff {
+    /// Whether an agent may work in the directory of one run, which stands for its own ([`Trusted::agent_in`]).
+    pub fn is_trusted_in(
+        &self,
+        store: &Store,
+        agent: &Agent,
+        cwd: &Path,
+        worktree: Option<(&Path, &Path)>,
+    ) -> bool {
+        self.tables
+            .get(&agent.name)
+            .is_some_and(|(key, base)| Trusted::of(store, base).agent_in(key, &agent.settings, cwd, worktree))
+    }
+
     /// The untrusted item because of which a mailbox is skipped.
     pub fn untrusted_for(&self, id: &MailboxId) -> Option<&LeftOut> {
         self.untrusted.iter().find(|left| left.id.as_ref() == Some(id))
@@ -110,7 +125,7 @@ mod tests {
     use crate::clock::SystemClock;
     use crate::post::{Caller, Post};
     use crate::surroundings::tests::Given;
-    use crate::trust::{Look, Store};
+    use crate::trust::Look;
 
     const TABLES: &str = "[agents.coder]\npreset = \"command\"\ncommand = [\"cat\"]\nenv = [\"TOKEN\"]\n\
                           [agents.\"test.*\"]\npreset = \"command\"\ncommand = [\"true\"]\n";

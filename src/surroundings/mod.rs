@@ -22,7 +22,7 @@ pub use room::{ROOT, Wanted, bound_root, room, rooms, sessions};
 
 use crate::hint::Hint;
 use crate::name::BadName;
-use crate::post::Failure;
+use crate::post::{Failure, Worktrees};
 use crate::{repository, settings};
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -143,6 +143,12 @@ pub fn state(environment: &dyn Environment) -> Result<PathBuf> {
     let state = environment.directory("XDG_STATE_HOME");
     let state = state.or_else(|| home(environment).ok().map(|home| home.join(".local/state")));
     Ok(state.ok_or(Error::NoState)?.join("postroom"))
+}
+
+/// Where runs of agents have their git worktrees.
+pub fn worktrees(environment: &dyn Environment) -> Option<Worktrees> {
+    let dir = state(environment).ok()?.join("worktrees");
+    Some(Worktrees { dir, search: environment.variable("PATH") })
 }
 
 /// The directory of this person's settings: what is trusted, and what was approved.

@@ -31,6 +31,8 @@ pub(super) struct Covered {
     seen: HashMap<(PathBuf, &'static str), Vec<String>>,
     /// The whole result of a program in a directory; a command has none.
     read: HashMap<(Option<&'static str>, PathBuf), Vec<String>>,
+    /// Directories that a run has in the place of others: the one that is meant, and its own. The first that fits counts.
+    pub(super) moved: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Covered {
@@ -38,11 +40,21 @@ impl Covered {
         // A missing project has nothing to read.
         let project = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
         let top = top(&project).unwrap_or(&project).to_owned();
-        Self { project, top, files: 0, seen: HashMap::new(), read: HashMap::new() }
+        Self { project, top, files: 0, seen: HashMap::new(), read: HashMap::new(), moved: vec![] }
+    }
+
+    /// The path that is meant by a path of a run.
+    pub(super) fn meant(&self, path: &Path) -> PathBuf {
+        let meant = |(meant, own): &(PathBuf, PathBuf)| {
+            let rest = path.strip_prefix(own).ok()?;
+            Some(meant.join(rest).components().collect())
+        };
+        self.moved.iter().find_map(meant).unwrap_or_else(|| path.to_owned())
     }
 
     /// A path relative to the project if it is in the same repository, so that it is the same in every worktree.
     pub(super) fn shown(&self, path: &Path) -> String {
+        let path = &self.meant(path);
         let above = self.project.ancestors().take_while(|dir| dir.starts_with(&self.top)).enumerate();
         let relative = above.into_iter().find_map(|(up, dir)| {
             let rest = path.strip_prefix(dir).ok()?;

@@ -115,9 +115,31 @@ impl Look {
     /// The description of an agent alone, which every look of a dispatcher asks for.
     pub(super) fn agent_described(&mut self, settings: &AgentSettings) -> Result<Vec<String>> {
         let cwd = self.cwd(settings)?;
+        self.described_in(settings, &cwd)
+    }
+
+    /// The description of an agent in the directory of one run, which stands for its own: it is the same if the files
+    /// that its program reads are. `worktree`: the top of the repository that a worktree stands for, and the worktree.
+    pub(super) fn agent_described_in(
+        &mut self,
+        settings: &AgentSettings,
+        cwd: &Path,
+        worktree: Option<(&Path, &Path)>,
+    ) -> Result<Vec<String>> {
+        let own = self.cwd(settings)?;
+        self.covered.moved = [(own.as_path(), cwd)]
+            .into_iter()
+            .chain(worktree)
+            .map(|(meant, own)| (meant.to_owned(), own.to_owned()))
+            .collect();
+        self.described_in(settings, cwd)
+    }
+
+    fn described_in(&mut self, settings: &AgentSettings, cwd: &Path) -> Result<Vec<String>> {
+        let cwd = cwd.to_owned();
         let mut description = table::of_agent(settings, &plain(&self.covered.shown(&cwd)));
         let above = self.covered.above(&cwd);
-        if above != self.project() {
+        if self.covered.meant(above) != self.project() {
             description.push(format!("repository: {}", plain(&self.covered.shown(above))));
         }
         description.extend(self.covered.read_by(&settings.preset, &cwd)?);
@@ -129,7 +151,7 @@ impl Look {
         let cwd = match &settings.cwd {
             None => self.project().to_owned(),
             Some(cwd) => {
-                let cwd = lexical(&self.project().join(cwd));
+                let cwd = settings::lexical(&self.project().join(cwd));
                 // A missing directory has nothing to read; once it exists, its files count.
                 std::fs::canonicalize(&cwd).unwrap_or(cwd)
             }
@@ -159,20 +181,6 @@ impl Look {
         let what = What::Workflow { commands, agents: agents.into_iter().collect(), faults };
         Item { key, what, description: text.split('\n').map(str::to_owned).collect() }
     }
-}
-
-/// A path without `.` and `..`, for a path that may not exist.
-fn lexical(path: &Path) -> PathBuf {
-    use std::path::Component;
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 /// The plain files in a folder with one of these endings. None unless the folder `beside` exists too.
@@ -249,6 +257,7 @@ mod tests {
             "answers = \"keep\"",
             "batch = 2",
             "from = [\"other\"]",
+            "worktree = true",
         ] {
             let changed = place.changed(|place| place.write(settings::FILE, &format!("{TWO}{line}\n")));
             assert_eq!(changed, ["agent b"], "{line}");

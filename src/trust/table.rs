@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::item::{plain, words};
 use crate::process::presets::{self, Parts};
 use crate::settings::agents::{AgentSettings, Answers, DispatchSettings};
+use crate::settings::worktree::Worktree;
 
 /// The values of `[dispatch]` that are not defaults. Every field is named, so that a new one cannot be forgotten here.
 pub(super) fn of_limits(limits: &DispatchSettings) -> Vec<String> {
@@ -47,6 +48,7 @@ pub(super) fn of_agent(settings: &AgentSettings, directory: &str) -> Vec<String>
         batch,
         from,
         on_denied,
+        worktree,
     } = settings;
     let usual = AgentSettings::default();
     let mut lines = Lines(vec![]);
@@ -66,8 +68,16 @@ pub(super) fn of_agent(settings: &AgentSettings, directory: &str) -> Vec<String>
     lines.unless(*concurrency == usual.concurrency, "concurrency", || concurrency.to_string());
     lines.unless(*batch == usual.batch, "batch", || batch.to_string());
     lines.unless(*on_denied == usual.on_denied, "on_denied", || "fail".to_owned());
+    lines.given("worktree", on_branch(worktree));
     lines.given("about", about.as_deref().map(plain));
     lines.0
+}
+
+fn on_branch(worktree: &Worktree) -> Option<String> {
+    match worktree {
+        Worktree::No => None,
+        Worktree::OnBranch(name) => Some(plain(name)),
+    }
 }
 
 struct Lines(Vec<String>);

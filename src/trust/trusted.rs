@@ -47,6 +47,19 @@ impl Trusted {
         is_trusted
     }
 
+    /// Whether an agent may be started in the directory of one run, which stands for its own ([`Look`]). `worktree`: the
+    /// top of the repository that a worktree stands for, and the worktree.
+    pub fn agent_in(
+        &mut self,
+        key: &Key,
+        settings: &AgentSettings,
+        cwd: &Path,
+        worktree: Option<(&Path, &Path)>,
+    ) -> bool {
+        let description = self.look.agent_described_in(settings, cwd, worktree);
+        description.is_ok_and(|description| self.trusts(key, &description))
+    }
+
     /// Whether this text of a workflow may be run.
     pub fn workflow(&self, file: &str, text: &str) -> bool {
         let item = self.look.workflow(file, text);

@@ -159,6 +159,24 @@ impl<'a> FailedList<'a> {
     }
 }
 
+/// What one mailbox of the room gave up or parked.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailedIn<'a> {
+    /// The name of the mailbox.
+    pub name: &'a str,
+    #[serde(flatten)]
+    pub list: FailedList<'a>,
+}
+
+/// What the mailboxes of a room gave up or parked, printed by `failed list` for the whole room.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailedListAll<'a> {
+    /// The mailboxes that have any.
+    pub mailboxes: Vec<FailedIn<'a>>,
+}
+
 /// A dead letter with its body, printed by `failed show`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

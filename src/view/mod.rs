@@ -23,6 +23,7 @@ mod schema;
 pub mod send;
 pub mod stop;
 pub mod trace;
+pub mod transcript;
 pub mod tree;
 pub mod trust;
 pub mod workflow;
@@ -86,6 +87,7 @@ documents! { Document, printed, Versioned:
     "doctor" rooms::Doctor<'_>,
     "error" answer::Error<'_>,
     "failed-list" claim::FailedList<'_>,
+    "failed-list-all" claim::FailedListAll<'_>,
     "failed-retry" claim::FailedRetry,
     "failed-show" claim::FailedShow<'_>,
     "group" names::Groups<'_>,
@@ -105,7 +107,9 @@ documents! { Document, printed, Versioned:
     "rooms-prune" rooms::RoomsPrune<'_>,
     "rooms-relink" rooms::Relink<'_>,
     "runs" run::Runs<'_>,
-    "runs-one" run::RunOutput<'_>,
+    "runs-event" transcript::Followed<'_>,
+    "runs-one" transcript::RunTranscript<'_>,
+    "runs-output" run::RunOutput<'_>,
     "search" trace::Search<'_>,
     "send-wait-for" send::Fate<'_>,
     "sent" trace::Sent<'_>,

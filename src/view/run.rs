@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::Versioned;
+use crate::clock::Timestamp;
 use crate::dispatch::dispatcher;
 use crate::dispatch::runs;
+use crate::dispatch::worktree::RunWorktree;
 use crate::workflow::carrier;
 
 /// One start of an agent. Unknown texts are empty.
@@ -55,6 +57,70 @@ pub struct Run<'a> {
     /// The tools that its program refused to the agent, one for each refusal; left out if there are none.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub denied: &'a [String],
+    /// The preset that its program was started with.
+    pub preset: &'a str,
+    /// How many seconds it took, or has taken so far; left out if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+    /// The tokens that its program reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    /// The git worktree that it works in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree<'a>>,
+}
+
+/// Tokens that a program reported.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Tokens {
+    /// Tokens that the model read, cached ones included.
+    pub input: u64,
+    /// How many of these were cached.
+    pub cached: u64,
+    /// Tokens that the model wrote.
+    pub output: u64,
+}
+
+/// The git worktree of a run.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Worktree<'a> {
+    /// The branch of the run.
+    pub branch: &'a str,
+    /// The directory of the worktree.
+    pub path: &'a str,
+    /// The commit where the run began.
+    pub base: &'a str,
+    /// The last commit of the branch; left out while the run goes on.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub head: &'a str,
+    /// How many files differ between the two.
+    pub files: u64,
+    /// How many lines were added.
+    pub added: u64,
+    /// How many lines were removed.
+    pub removed: u64,
+    /// Whether the worktree was removed, because nothing was changed.
+    pub gone: bool,
+    /// Why what the agent left could not be committed; left out if it was.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub fault: &'a str,
+}
+
+impl<'a> From<&'a RunWorktree> for Worktree<'a> {
+    fn from(of: &'a RunWorktree) -> Self {
+        let RunWorktree { branch, path, base, head, files, added, removed, gone, fault } = of;
+        let (files, added, removed, gone) = (*files, *added, *removed, *gone);
+        Self { branch, path, base, head, files, added, removed, gone, fault }
+    }
+}
+
+impl<'a> Run<'a> {
+    /// A run at this time, which counts while it goes on.
+    pub fn at(run: &'a runs::Run, now: Timestamp) -> Self {
+        Self { seconds: run.took(now).map(|took| took.as_secs()), ..run.into() }
+    }
 }
 
 impl<'a> From<&'a runs::Run> for Run<'a> {
@@ -80,6 +146,14 @@ impl<'a> From<&'a runs::Run> for Run<'a> {
             session: &run.session,
             cost: run.cost,
             denied: &run.denied,
+            preset: &run.preset,
+            seconds: Timestamp::parse(&run.ended).and_then(|end| run.took(end)).map(|took| took.as_secs()),
+            tokens: run.tokens.map(|tokens| Tokens {
+                input: tokens.input,
+                cached: tokens.cached,
+                output: tokens.output,
+            }),
+            worktree: run.worktree.as_ref().map(Worktree::from),
         }
     }
 }
@@ -93,12 +167,12 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    pub fn of(runs: &'a [runs::Run]) -> Self {
-        Self { runs: runs.iter().map(|run| Versioned::of(run.into())).collect() }
+    pub fn of(runs: &'a [runs::Run], now: Timestamp) -> Self {
+        Self { runs: runs.iter().map(|run| Versioned::of(Run::at(run, now))).collect() }
     }
 }
 
-/// One run with its whole output, printed by `runs` with an id.
+/// One run with its whole output, printed by `runs --raw`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunOutput<'a> {

@@ -77,6 +77,7 @@ impl Turn {
             ("step".to_owned(), step.level.to_string()),
             ("step_name".to_owned(), step.name.clone()),
         ];
+        extra.extend(step.foreach.as_ref().map(|_| ("item".to_owned(), (ask.item + 1).to_string())));
         extra.extend(self.record.hops.map(|hops| (HOPS.to_owned(), hops.saturating_add(1).to_string())));
         Letter {
             subject: Some(subject.clone()),

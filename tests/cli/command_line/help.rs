@@ -36,7 +36,7 @@ fn the_overview_is_the_contract() {
     Agents  dispatch   Give waiting mail to agents, and carry their answers back
             workflow   Run many agents in many steps, each a message
             agents     Show the agents: for which mailbox, with which program
-            runs       Show the runs of agents, or the output of one run
+            runs       Show the runs of agents, or what one agent did
             trust      Show what a repository, or a room, would run, and let it
     Look    trace      Show where a message is and what happened to it
             doctor     Check every rule of the format on this room; --fix repairs
@@ -73,7 +73,7 @@ fn the_overview_is_the_contract() {
     Agents  dispatch   Give waiting mail to agents, and carry their answers back
             workflow   Run many agents in many steps, each a message
             agents     Show the agents: for which mailbox, with which program
-            runs       Show the runs of agents, or the output of one run
+            runs       Show the runs of agents, or what one agent did
             trust      Show what a repository, or a room, would run, and let it
             stop       Stop what an agent is doing
             pause      Keep an agent from being started

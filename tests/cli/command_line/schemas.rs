@@ -39,13 +39,14 @@ impl Seen {
 }
 
 /// The documents of each test below, in order; together all there are.
-const MAIL: [&str; 18] = [
+const MAIL: [&str; 19] = [
     "archive",
     "ask",
     "check",
     "claim",
     "claim-state",
     "failed-list",
+    "failed-list-all",
     "failed-retry",
     "failed-show",
     "read",
@@ -83,13 +84,15 @@ const ROOMS: [&str; 20] = [
 ];
 const TREE: [&str; 5] =
     ["tree-cleanup", "tree-shared-done", "tree-shared-files", "tree-shared-text", "tree-status"];
-const WORK: [&str; 18] = [
+const WORK: [&str; 20] = [
     "agents",
     "approve",
     "dispatch",
     "pause",
     "runs",
+    "runs-event",
     "runs-one",
+    "runs-output",
     "stop",
     "trust",
     "trust-export",
@@ -147,6 +150,7 @@ fn mail_and_queues() {
     seen.run(room.by("bob", ["claim", "--renew", &token]));
     seen.run(room.by("bob", ["fail", &token, "--reason", "no"]));
     let list = seen.run(room.by("bob", ["failed", "list"]));
+    seen.run(room.by("bob", ["failed", "list", "--all"]));
     let dead = list["failed"][0]["id"].as_str().unwrap();
     seen.run(room.by("bob", ["failed", "show", dead]));
     seen.run(room.by("bob", ["failed", "retry", dead]));
@@ -253,7 +257,10 @@ fn dispatch_workflows_and_trust() {
     seen.run(room.run(["stop", &room.send("alice", "one", "x")]));
     seen.run(with_path(&room, room.run(["agents"])));
     let runs = seen.run(room.run(["runs"]));
-    seen.run(room.run(["runs", runs["runs"][0]["id"].as_str().unwrap()]));
+    let id = runs["runs"][0]["id"].as_str().unwrap();
+    seen.run(room.run(["runs", id]));
+    seen.run(room.run(["runs", id, "--raw"]));
+    seen.run(room.run(["runs", id, "--follow"]));
     for option in ["--yes", "--export", "--revoke"] {
         seen.note(room.run(["trust", option, "--json"]).arg(project(&room)).by_person().with(0));
     }

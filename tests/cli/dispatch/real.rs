@@ -25,6 +25,31 @@ fn plays(test: &str, real: Option<Program>, settings: &str) {
     assert_eq!(runs(&room)[1]["session"].as_str(), Some(session.as_str()), "the conversation went on");
 }
 
+/// The model calls a tool and says something: both are in the transcript, and no line is left over.
+fn is_told(test: &str, real: Option<Program>, settings: &str) {
+    let Some(real) = real else { return skip(test, MISSING) };
+    let settings = format!("[agents.worker]\npreset = \"{}\"\n{settings}\n{AT_ONCE}", real.name);
+    let room = staffed(&["worker"], &settings);
+    let stage = Stage::set(&room, real);
+    room.send("alice", "worker", "Who is there?");
+    let root = room.root().display().to_string();
+    let script = json!([{"shell": "postroom names"}, {"text": "Two are there."}]);
+    stage.plays(&script, [env!("CARGO_BIN_EXE_postroom"), "--root", &root, "dispatch"]);
+    let run = &runs(&room)[0];
+    let told = room.run(["runs", run["id"].as_str().unwrap(), "--json"]).json();
+    let events = told["events"].as_array().unwrap();
+    let has = |kind: &str, key: &str, word: &str| {
+        events.iter().any(|e| e["event"] == kind && e[key].as_str().is_some_and(|text| text.contains(word)))
+    };
+    assert!(has("called", "about", "postroom names"), "{told}");
+    assert!(has("returned", "outcome", "done") && has("returned", "output", "worker maildir"), "{told}");
+    assert!(has("said", "text", "Two are there."), "{told}");
+    assert_eq!(told["skipped"], 0, "{told}");
+    if run["preset"] != "copilot" {
+        assert!(run["tokens"]["output"].as_u64().is_some_and(|tokens| tokens > 0), "{run}");
+    }
+}
+
 fn dispatched(room: &TestRoom, stage: &Stage<'_>) {
     let root = room.root().display().to_string();
     stage.plays(&json!([]), [env!("CARGO_BIN_EXE_postroom"), "--root", &root, "dispatch"]);
@@ -129,4 +154,29 @@ fn opencode_endures() {
 #[test]
 fn copilot_endures() {
     endures("copilot_endures", copilot(), "", Some((forbidden(), "done, 1 denied: bash ")));
+}
+
+#[test]
+fn claude_is_told_in_a_transcript() {
+    is_told("claude_is_told_in_a_transcript", claude(), "");
+}
+
+#[test]
+fn codex_is_told_in_a_transcript() {
+    is_told("codex_is_told_in_a_transcript", codex(), "env = [\"MOCK_API_KEY\"]");
+}
+
+#[test]
+fn gemini_is_told_in_a_transcript() {
+    is_told("gemini_is_told_in_a_transcript", gemini(), "model = \"gemini-2.5-flash\"");
+}
+
+#[test]
+fn opencode_is_told_in_a_transcript() {
+    is_told("opencode_is_told_in_a_transcript", opencode(), "model = \"mock/m\"");
+}
+
+#[test]
+fn copilot_is_told_in_a_transcript() {
+    is_told("copilot_is_told_in_a_transcript", copilot(), "");
 }

@@ -239,8 +239,8 @@ fn runs_show_what_was_printed() {
     dispatch(&room, []).succeeds();
     let id = runs(&room)[0]["id"].as_str().unwrap().to_owned();
     let shown = room.run(["runs", &id[id.len() - 8..]]).succeeds().out;
-    assert!(shown.ends_with("--- output\nto out\n--- errors\nto err\n"), "{shown}");
-    let told = room.run(["runs", &id, "--json"]).json();
+    assert!(shown.ends_with("\nto out\n--- errors\nto err\n"), "{shown}");
+    let told = room.run(["runs", &id, "--raw", "--json"]).json();
     assert_eq!((told["out"].as_str(), told["state"].as_str()), (Some("to out\n"), Some("done")));
     assert!(room.run(["runs", "nonsense"]).exits(3).err.contains(" runs  # lists them"));
 }

@@ -28,6 +28,24 @@ fn what_is_given_up_is_a_dead_letter() {
 }
 
 #[test]
+fn the_dead_letters_of_the_whole_room_are_listed() {
+    let room = TestRoom::with(&["alice", "bob", "carol"]);
+    room.run(["failed", "list"]).exits(1);
+    let first = given_up(&room, "job one", "no such file");
+    let (second, token) = taken(&room, "alice", "carol", "job two");
+    room.by("carol", ["fail", &token, "--reason", "no time"]).succeeds();
+    let all =
+        format!("bob {first} attempts=1 no such file: job one\ncarol {second} attempts=1 no time: job two\n");
+    assert_eq!(room.run(["failed", "list"]).succeeds().out, all, "without an identity");
+    assert_eq!(room.by("bob", ["failed", "list", "--all"]).succeeds().out, all);
+    assert!(!room.by("bob", ["failed", "list"]).succeeds().out.contains("carol"));
+    let told = room.run(["failed", "list", "--json"]).json();
+    assert_eq!(told["mailboxes"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(told["mailboxes"][1]["name"], "carol");
+    assert_eq!(told["mailboxes"][1]["failed"][0]["reason"], "no time");
+}
+
+#[test]
 fn dead_letters_are_listed_with_their_reasons() {
     let room = TestRoom::with(&["alice", "bob"]);
     let ran = room.by("bob", ["failed", "list"]).exits(1);

@@ -23,3 +23,4 @@ pub(crate) mod seat;
 pub(crate) mod staffed;
 pub(crate) mod taken;
 pub(crate) mod until;
+pub(crate) mod yard;

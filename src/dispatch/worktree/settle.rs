@@ -1,0 +1,177 @@
+//! The end of a run in its worktree: what the agent left is committed, and a worktree without changes is removed.
+//!
+//! The agent may have written anything into the worktree: another `.git`, repositories inside of it with settings of their
+//! own, links. Only plumbing is used, which reads the files and never enters such a repository: it is left out of the
+//! commit. A branch on which the agent worked besides its own is left alone.
+
+use std::path::Path;
+
+use rustix::fs::FileType;
+
+use super::{
+    Held, Record, Result, RunWorktree, git_of, home, place, read, registered, said, tip, with, write,
+};
+use crate::clock::Clock;
+use crate::mailbox::{Dir, IfAny};
+use crate::post::Worktrees;
+use crate::process::git::{self, Git};
+
+/// Commits what the agent left, and removes the worktree if the run changed nothing.
+pub(in crate::dispatch) fn settle(held: &mut Held<'_>) -> Result<RunWorktree> {
+    let mut shown = held.shown();
+    let own = registered(&held.record.repository, &held.path())?;
+    // Somebody removed it, or it was never finished, so no agent worked in it. What is on its branch counts.
+    if own.is_none() || !held.record.ready || !held.path().is_dir() {
+        shown.head = tip(&held.git, &held.record.branch)?.unwrap_or_else(|| held.record.base.clone());
+        shown.gone = shown.head == held.record.base;
+        (shown.files, shown.added, shown.removed) = difference(&held.git, &held.record.base, &shown.head)?;
+        remove(held, shown.gone, own.is_some())?;
+        return Ok(shown);
+    }
+    let within = held.within()?;
+    let Record { base, branch, .. } = &held.record;
+    let name = format!("refs/heads/{branch}");
+    let head = commit(held, &within)?;
+    // The agent may have gone to another branch, or deleted its own.
+    let own = tip(&held.git, branch)?;
+    if own.as_ref().is_none_or(|own| own == base) && head != *base {
+        held.git.call(&["update-ref", &name, &head], b"")?;
+    }
+    shown.head = tip(&held.git, branch)?.unwrap_or_else(|| base.clone());
+    if shown.head == *base {
+        shown.gone = true;
+        remove(held, true, true)?;
+        return Ok(shown);
+    }
+    (shown.files, shown.added, shown.removed) = difference(&held.git, base, &shown.head)?;
+    let path = held.path();
+    match held.git.call_with(&with(&["worktree", "unlock"], &path), b"") {
+        // Somebody has unlocked it before.
+        Err(git::Error::Failed { .. }) | Ok(_) => {}
+        Err(e) => return Err(e.into()),
+    }
+    held.record.run.clear();
+    write(&held.dir, &held.slug, &held.record)?;
+    Ok(shown)
+}
+
+/// Commits all files of the worktree on top of what is checked out there. Returns that commit, or the one before if
+/// nothing differs.
+fn commit(held: &Held<'_>, within: &Git<'_>) -> Result<String> {
+    let head = within.line(&["rev-parse", "--verify", "HEAD^{commit}"])?;
+    let listed =
+        within.call(&["ls-files", "-z", "--others", "--modified", "--deleted", "--exclude-standard"], b"")?;
+    let mut files = vec![];
+    // A name with a slash at its end is a repository of its own.
+    for file in listed.split(|byte| *byte == 0).filter(|file| !file.is_empty() && !file.ends_with(b"/")) {
+        files.extend_from_slice(file);
+        files.push(0);
+    }
+    if !files.is_empty() {
+        within.call(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], &files)?;
+    }
+    let tree = within.line(&["write-tree"])?;
+    if tree == within.line(&["rev-parse", "--verify", "HEAD^{tree}"])? {
+        return Ok(head);
+    }
+    let Record { agent, run, branch, .. } = &held.record;
+    let by = within.clone().by(&format!("{agent} (postroom)"), "agent@postroom.invalid");
+    let text = format!("{agent}: changes of a run\n\nPostroom-Run: {run}\n");
+    let made = by.call(&["commit-tree", &tree, "-p", &head, "-F", "-"], text.as_bytes())?;
+    let made = String::from_utf8_lossy(&made).trim_end().to_owned();
+    let name = format!("refs/heads/{branch}");
+    match within.line(&["symbolic-ref", "-q", "HEAD"]) {
+        Ok(checked_out) if checked_out == name => within.call(&["update-ref", &name, &made, &head], b"")?,
+        _ => within.call(&["update-ref", "--no-deref", "HEAD", &made, &head], b"")?,
+    };
+    Ok(made)
+}
+
+/// The number of changed files, and of added and removed lines.
+fn difference(git: &Git<'_>, base: &str, head: &str) -> Result<(u64, u64, u64)> {
+    let words =
+        ["diff-tree", "-r", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", base, head];
+    let out = git.call(&words, b"")?;
+    let mut sum = (0, 0, 0);
+    for line in String::from_utf8_lossy(&out).lines() {
+        let mut parts = line.split('\t');
+        // A binary file has `-` in the place of numbers.
+        let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).unwrap_or(0);
+        sum = (sum.0 + 1, sum.1 + number(), sum.2 + number());
+    }
+    Ok(sum)
+}
+
+/// Removes the worktree, its branch if this run made it and nothing is on it, and its record.
+fn remove(held: &Held<'_>, is_unchanged: bool, is_registered: bool) -> Result<()> {
+    held.clear(is_registered)?;
+    if held.record.created && is_unchanged && tip(&held.git, &held.record.branch)?.is_some() {
+        let name = format!("refs/heads/{}", held.record.branch);
+        held.git.call(&["update-ref", "-d", &name, &held.record.base], b"")?;
+    }
+    held.dir.remove(&format!("{}.json", held.slug)).if_any()?;
+    held.dir.remove(&format!("{}.lock", held.slug)).if_any()?;
+    Ok(())
+}
+
+/// Settles the worktree of a run whose supervisor was killed. `None` if there is none, or somebody works in it.
+pub(in crate::dispatch) fn settle_left(
+    state: &Worktrees,
+    worktree: &RunWorktree,
+    run: &str,
+    clock: &dyn Clock,
+) -> Option<RunWorktree> {
+    let (dir, slug) = place(state, Path::new(&worktree.path))?;
+    let is_its = |record: &Record| record.run == run;
+    let settled = left(&dir, slug, is_its, state, clock).and_then(|held| {
+        let settled = held.map(|mut held| settle(&mut held));
+        settled.transpose()
+    });
+    match settled {
+        Ok(shown) => shown,
+        Err(e) => Some(RunWorktree { fault: said(&e), ..worktree.clone() }),
+    }
+}
+
+/// Settles every worktree whose supervisor was killed, also before the record of its run named it.
+pub(in crate::dispatch) fn sweep_all(state: &Worktrees, clock: &dyn Clock) {
+    let Ok(home) = Dir::open(&home(state)) else { return };
+    for name in home.names(|_, kind| kind == FileType::Directory).unwrap_or_default() {
+        if let Ok(dir) = home.sub(&name) {
+            sweep(&dir, state, clock);
+        }
+    }
+}
+
+/// Settles all worktrees of a repository whose supervisors were killed. What fails now is tried again later.
+pub(super) fn sweep(dir: &Dir, state: &Worktrees, clock: &dyn Clock) {
+    let records = dir.names(|name, _| name.ends_with(".json")).unwrap_or_default();
+    for slug in records.iter().filter_map(|name| name.strip_suffix(".json")) {
+        if let Ok(Some(mut held)) = left(dir, slug, |_| true, state, clock) {
+            let _ = settle(&mut held);
+        }
+    }
+}
+
+/// A worktree whose record names a run, and in which nobody works.
+fn left<'c>(
+    dir: &Dir,
+    slug: &str,
+    wanted: impl Fn(&Record) -> bool,
+    state: &Worktrees,
+    clock: &'c dyn Clock,
+) -> Result<Option<Held<'c>>> {
+    let found =
+        || -> Result<_> { Ok(read(dir, slug)?.filter(|record| !record.run.is_empty() && wanted(record))) };
+    // Without the lock at first: a run that wants this branch must not find it taken by a mere look.
+    let Some(_) = found()? else { return Ok(None) };
+    let Some(lock) = dir.try_left_lock(&format!("{slug}.lock"))? else { return Ok(None) };
+    let Some(record) = found()? else { return Ok(None) };
+    let git = git_of(state, &record, clock)?;
+    let dir = Dir::open(dir.path())?;
+    // A process that was killed while git worked left its locks behind.
+    if let Some(own) = registered(&record.repository, &dir.path().join(slug))? {
+        Dir::outside(&own)?.remove("index.lock").if_any()?;
+    }
+    Ok(Some(Held { dir, slug: slug.to_owned(), record, git, _lock: lock }))
+}
