@@ -4,6 +4,7 @@
 //! <state>/worktrees/<repository>/<branch>/       the worktree; `/` in the branch is `+` here
 //!                               /<branch>.json   its record: the run that works there, if any, and where it began
 //!                               /<branch>.lock   flocked by the supervisor that works there
+//!                               /.turn           flocked while git changes its list of worktrees
 //! ```
 //!
 //! The record is written before git is called, and removed after the worktree. So a worktree with a run in its record and
@@ -34,6 +35,9 @@ pub(super) use settle::{settle, settle_left, sweep_all};
 /// How many runs may have a branch of one name at once.
 const SAME: usize = 1000;
 const RECORD: u64 = 64 * 1024;
+
+/// Held while git changes its list of worktrees: it fails if it meets one that another process is making.
+const TURN: &str = ".turn";
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -215,6 +219,7 @@ pub(super) fn make<'c>(
     if let Some(tip) = &tip {
         (record.base, record.created) = (tip.clone(), false);
     }
+    let turn = dir.lock(TURN)?;
     let own = registered(common, &path)?;
     let mut held = Held { dir, slug, record, git, _lock: lock };
     let is_kept = left.is_some_and(|left| left.ready) && path.join(".git").exists();
@@ -231,6 +236,7 @@ pub(super) fn make<'c>(
     let mut words = with(&words, &path);
     words.push(OsStr::new(if tip.is_none() { &held.record.base } else { &held.record.branch }));
     held.git.call_with(&words, b"")?;
+    drop(turn);
     // Plumbing: it runs no hook, and enters no submodule.
     held.within()?.call(&["read-tree", "--reset", "-u", "HEAD"], b"")?;
     held.record.ready = true;

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::FileType;
 
 use super::{
-    Held, Record, Result, RunWorktree, git_of, home, place, read, registered, said, tip, with, write,
+    Held, Record, Result, RunWorktree, TURN, git_of, home, place, read, registered, said, tip, with, write,
 };
 use crate::clock::Clock;
 use crate::mailbox::{Dir, IfAny};
@@ -45,6 +45,7 @@ pub(in crate::dispatch) fn settle(held: &mut Held<'_>) -> Result<RunWorktree> {
     }
     (shown.files, shown.added, shown.removed) = difference(&held.git, base, &shown.head)?;
     let path = held.path();
+    let _turn = held.dir.lock(TURN)?;
     match held.git.call_with(&with(&["worktree", "unlock"], &path), b"") {
         // Somebody has unlocked it before.
         Err(git::Error::Failed { .. }) | Ok(_) => {}
@@ -104,6 +105,7 @@ fn difference(git: &Git<'_>, base: &str, head: &str) -> Result<(u64, u64, u64)> 
 
 /// Removes the worktree, its branch if this run made it and nothing is on it, and its record.
 fn remove(held: &Held<'_>, is_unchanged: bool, is_registered: bool) -> Result<()> {
+    let _turn = held.dir.lock(TURN)?;
     held.clear(is_registered)?;
     if held.record.created && is_unchanged && tip(&held.git, &held.record.branch)?.is_some() {
         let name = format!("refs/heads/{}", held.record.branch);

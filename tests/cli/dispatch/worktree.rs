@@ -13,6 +13,16 @@ fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
 
+fn parent_of(pid: &str) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:\t"))?.parse().ok()
+}
+
+/// Returns once a supervisor that was killed is dead: its child is given away after its locks are free.
+fn orphaned(child: &str, supervisor: i32) {
+    until("the supervisor is dead", || parent_of(child) != Some(supervisor));
+}
+
 #[test]
 fn a_run_works_in_a_worktree_of_its_own_and_what_it_left_is_committed() {
     let script = "grep -o 'on the branch [^.]*' | head -1; cd sub; echo two >> ../a.txt; rm s.txt; echo new > b.txt; echo x > ../ignored; pwd";
@@ -205,14 +215,13 @@ fn a_killed_supervisor_leaves_nothing_that_is_not_settled() {
         let pid = yard.room.around().join("home/pid");
         until("the agent runs", || std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
         let pid = std::fs::read_to_string(pid).unwrap().trim().to_owned();
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:\t")).unwrap().parse().unwrap();
+        let parent = parent_of(&pid).unwrap();
         dispatcher.kill().unwrap();
         dispatcher.wait().unwrap();
         let (tree, list) = (yard.worktree(), yard.git("worktree list --porcelain"));
         assert!(list.contains("locked postroom run "), "{list}");
         kill_process(Pid::from_raw(parent).unwrap(), Signal::KILL).unwrap();
-        until("the supervisor is dead", || !Path::new(&format!("/proc/{parent}/fd/0")).exists());
+        orphaned(&pid, parent);
         yard.dispatch().with(5);
         let settled = yard.worktree();
         assert_eq!((&settled["branch"], settled["gone"].as_bool()), (&tree["branch"], Some(!changes)));
@@ -232,7 +241,7 @@ fn a_supervisor_that_is_killed_while_it_makes_a_worktree_leaves_no_commit() {
     // Its git waits for ever in the middle of the checkout.
     let bin = yard.room.around().canonicalize().unwrap().join("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    let script = "#!/bin/sh\ncase \"$*\" in *read-tree*) [ -e \"$0.stop\" ] && { echo $PPID > \"$0.pid.new\"; mv \"$0.pid.new\" \"$0.pid\"; while :; do sleep 1; done; };; esac\nexec /usr/bin/git \"$@\"\n";
+    let script = "#!/bin/sh\ncase \"$*\" in *read-tree*) [ -e \"$0.stop\" ] && { echo $$ > \"$0.pid.new\"; mv \"$0.pid.new\" \"$0.pid\"; while :; do sleep 1; done; };; esac\nexec /usr/bin/git \"$@\"\n";
     std::fs::write(bin.join("git"), script).unwrap();
     std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::write(bin.join("git.stop"), "").unwrap();
@@ -241,11 +250,12 @@ fn a_supervisor_that_is_killed_while_it_makes_a_worktree_leaves_no_commit() {
     let mut dispatcher = yard.command(["dispatch"]).env("PATH", &path).start();
     let pid = bin.join("git.pid");
     until("git waits", || std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
-    let parent = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+    let text = std::fs::read_to_string(pid).unwrap();
+    let (child, parent) = (text.trim(), parent_of(text.trim()).unwrap());
     dispatcher.kill().unwrap();
     dispatcher.wait().unwrap();
     kill_process(Pid::from_raw(parent).unwrap(), Signal::KILL).unwrap();
-    until("the supervisor is dead", || !Path::new(&format!("/proc/{parent}/fd/0")).exists());
+    orphaned(child, parent);
     std::fs::remove_file(bin.join("git.stop")).unwrap();
     let told = yard.command(["dispatch"]).env("PATH", &path).ends();
     assert_eq!(inbox(&yard.room, "alice"), ["ran\n"], "{told:?}");

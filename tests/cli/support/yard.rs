@@ -95,6 +95,7 @@ impl Yard {
         let home = self.room.around().join("home/.local/state/postroom/worktrees");
         let Ok(repositories) = std::fs::read_dir(home) else { return vec![] };
         let inside = repositories.flat_map(|entry| std::fs::read_dir(entry.unwrap().path()).unwrap());
-        inside.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        let names = inside.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name != ".turn").collect()
     }
 }
