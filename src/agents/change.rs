@@ -32,14 +32,23 @@ impl Error {
 pub enum Language {
     /// With comments and trailing commas.
     Json,
+    /// With comments, without trailing commas.
+    Commented,
+    /// Without either.
+    Strict,
     Toml,
 }
 
 impl Language {
-    /// The text with these changes made. Existing ones are left as they are.
+    /// The text with these changes made. Existing ones are left as they are. A text that its program would not load is an
+    /// error.
     pub fn apply(self, text: &str, changes: &[Change]) -> Result<String, Error> {
         match self {
-            Self::Json => jsonc::apply(if text.is_empty() { "{}\n" } else { text }, changes),
+            Self::Json | Self::Commented | Self::Strict => {
+                let text = if text.is_empty() { "{}\n" } else { text };
+                jsonc::check(text, self != Self::Strict, self == Self::Json)?;
+                jsonc::apply(text, changes)
+            }
             Self::Toml => tables::apply(text, changes),
         }
     }
@@ -47,7 +56,7 @@ impl Language {
     /// The parsed value of the text.
     pub fn value(self, text: &str) -> Result<Value, Error> {
         match self {
-            Self::Json => jsonc::value(text),
+            Self::Json | Self::Commented | Self::Strict => jsonc::value(text),
             Self::Toml => tables::value(text),
         }
     }
@@ -60,12 +69,24 @@ impl Language {
         if made.is_empty() {
             return Ok(text.to_owned());
         }
-        let left = match self {
-            Self::Json => jsonc::remove(text, &made),
-            Self::Toml => tables::remove(text, &made),
-        }?;
-        let back: Vec<Change> = made.iter().flat_map(|change| change.back(&before)).collect();
-        if back.is_empty() { Ok(left) } else { self.apply(&left, &back) }
+        let left = self.remove(text, &made)?;
+        let value = self.value(&left)?;
+        let back = made.iter().flat_map(|change| change.back(&before));
+        let back: Vec<Change> =
+            back.chain(made.iter().flat_map(|change| change.narrowed(&value, &before))).collect();
+        match self {
+            _ if back.is_empty() => Ok(left),
+            Self::Json | Self::Commented | Self::Strict => jsonc::apply(&left, &back),
+            Self::Toml => tables::apply(&left, &back),
+        }
+    }
+
+    /// The text without these changes.
+    pub fn remove(self, text: &str, changes: &[Change]) -> Result<String, Error> {
+        match self {
+            Self::Json | Self::Commented | Self::Strict => jsonc::remove(text, changes),
+            Self::Toml => tables::remove(text, changes),
+        }
     }
 
     /// Whether the text holds no settings.
@@ -151,6 +172,22 @@ impl Change {
             What::Add { .. } => What::Add { value: value.clone(), mark: None },
         };
         self.found(before).into_iter().map(|value| Self { at: self.at.clone(), what: what(value) }).collect()
+    }
+
+    /// The changes that make a single string again of an object on its path that was one before, and has only that left.
+    fn narrowed(&self, now: &Value, before: &Value) -> Vec<Self> {
+        let at = |settings: &Value, way: &[String]| {
+            way.iter().try_fold(settings, |value, key| value.get(key)).cloned()
+        };
+        let was = |way: &[String]| at(before, way).filter(Value::is_string);
+        let alone = |word: &Value| serde_json::json!({"*": word});
+        let ways = (1..=self.at.len()).map(|length| &self.at[..length]);
+        let narrow = ways.filter_map(|way| {
+            let word = was(way).filter(|word| at(now, way).as_ref() == Some(&alone(word)))?;
+            let (key, above) = way.split_last()?;
+            Some(Self { at: above.to_vec(), what: What::Put { key: key.clone(), value: word } })
+        });
+        narrow.collect()
     }
 
     /// The state of this change in parsed settings.

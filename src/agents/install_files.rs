@@ -33,6 +33,10 @@ pub struct Site {
     pub types: bool,
     /// The directory of one start, if these files are for that alone.
     pub start: Option<PathBuf>,
+    /// Whether the MCP server is registered.
+    pub mcp: bool,
+    /// The path by which its shell calls postroom, if it does not find it by name.
+    pub called: Option<String>,
 }
 
 /// One file.
@@ -72,6 +76,8 @@ impl Site {
         let changes = |entries: &[Entry]| entries.iter().flat_map(|e| self.changes(program, e)).collect();
         let form = match file.content {
             Content::Json(entries) => Form::Settings(Language::Json, changes(entries)),
+            Content::Strict(entries) => Form::Settings(Language::Strict, changes(entries)),
+            Content::Commented(entries) => Form::Settings(Language::Commented, changes(entries)),
             Content::Toml(entries) => Form::Settings(Language::Toml, changes(entries)),
             Content::Whole(word) => Form::Whole(self.filled(&texts::whole(word))),
             Content::Hooks(frame) => Form::Whole(self.hook_file(program, frame)),
@@ -83,7 +89,10 @@ impl Site {
                 return texts::SKILL.iter().map(page).collect();
             }
         };
-        vec![Piece { path, form }]
+        match &form {
+            Form::Settings(_, changes) if changes.is_empty() => vec![],
+            _ => vec![Piece { path, form }],
+        }
     }
 
     fn path(&self, template: &str) -> PathBuf {
@@ -113,6 +122,8 @@ impl Site {
                 };
                 self.hooks(program).map(hook).collect()
             }
+            Entry::WithServer(entry) if self.mcp => self.changes(program, entry),
+            Entry::WithServer(_) => vec![],
             Entry::Put { at, key, value } => self.for_roots(key, |root| Change {
                 at: keys(at),
                 what: What::Put {
@@ -164,7 +175,8 @@ impl Site {
         let name = self.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]);
         let bodies = self.bodies.iter().flat_map(|bytes| ["--bodies".to_owned(), bytes.to_string()]);
         let types = (self.types && program.wake == Wake::Typed).then(|| "--type-into-tmux".to_owned());
-        name.chain(bodies).chain(types).collect()
+        let called = self.called.iter().flat_map(|path| ["--called".to_owned(), path.clone()]);
+        name.chain(bodies).chain(types).chain(called).collect()
     }
 
     fn hook_file(&self, program: &Program, frame: &str) -> String {
@@ -190,7 +202,9 @@ impl Site {
         let name = self.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]);
         let bodies = self.bodies.iter().flat_map(|bytes| ["--bodies".to_owned(), bytes.to_string()]);
         let options: Vec<String> = name.chain(bodies).map(|option| quoted(&option)).collect();
+        let called = self.called.as_deref().unwrap_or("postroom");
         text.replace("\"{postroom}\"", &quoted(&self.postroom))
+            .replace("{called}", &quoted(called))
             .replace("{name}", &options.join(", "))
             .replace("{skill}", &self.skill())
             .replace("\"{start}\"", &self.brought())
@@ -249,6 +263,8 @@ mod tests {
             wakes: true,
             types: false,
             start: None,
+            mcp: true,
+            called: None,
         }
     }
 
@@ -288,6 +304,30 @@ mod tests {
             site.command(&PROGRAMS[0], Event::Stop).ends_with(" hook claude stop --name bob --bodies 500")
         );
         assert_eq!(site.filled("[{name}]"), r#"["--name", "bob", "--bodies", "500"]"#);
+    }
+
+    #[test]
+    fn without_the_server_no_file_speaks_of_it() {
+        for program in &PROGRAMS {
+            for project in [None, Some("/p")] {
+                let pieces = Site { mcp: false, ..site(project) }.install_files(program);
+                for Piece { path, form } in &pieces {
+                    let Form::Settings(_, changes) = form else { continue };
+                    let text = serde_json::to_string(changes).unwrap();
+                    assert!(!changes.is_empty() && !text.contains("mcp"), "{}: {text}", path.display());
+                }
+                assert!(pieces.len() <= site(project).install_files(program).len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_shell_that_does_not_find_postroom_is_given_its_path() {
+        let there = Site { called: Some("/opt/p".to_owned()), ..site(None) };
+        assert!(there.command(&PROGRAMS[1], Event::Start).ends_with(" --called /opt/p"));
+        let rules = there.install_files(&PROGRAMS[1]);
+        let rules = rules.iter().find(|piece| piece.path.ends_with("postroom.rules")).unwrap();
+        assert!(matches!(&rules.form, Form::Whole(text) if text.contains("[\"/opt/p\"]")), "{rules:?}");
     }
 
     #[test]

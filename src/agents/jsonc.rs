@@ -1,7 +1,7 @@
 //! Settings in JSON with comments and trailing commas. Everything that is not changed keeps its bytes.
 
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Value;
 
 use super::change::{Change, Error, What};
@@ -28,6 +28,20 @@ pub fn remove(text: &str, changes: &[Change]) -> Result<String, Error> {
     })
 }
 
+/// Whether a program loads the text that allows `comments`, or trailing `commas`.
+pub fn check(text: &str, comments: bool, commas: bool) -> Result<(), Error> {
+    let text = text.trim_start_matches(MARK);
+    let options = ParseOptions { allow_comments: comments, allow_trailing_commas: commas, ..LIBERAL };
+    match parse_to_ast(text, &CollectOptions::default(), &options) {
+        // What is wrong in any case is told in the usual way.
+        Err(e) if parse(text).is_ok() => {
+            let why = format!("{}; the program does not load the file with that", e.kind());
+            Err(Error::Syntax { line: e.line_display(), column: e.column_display(), why })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The parsed value of the text.
 pub fn value(text: &str) -> Result<Value, Error> {
     let root = parse(text.trim_start_matches(MARK))?;
@@ -44,21 +58,22 @@ fn edit(text: &str, change: impl FnOnce(&CstRootNode) -> Result<(), Error>) -> R
     Ok(format!("{mark}{root}"))
 }
 
+/// What agent programs accept at most: comments and trailing commas, nothing looser.
+const LIBERAL: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
 fn parse(text: &str) -> Result<CstRootNode, Error> {
-    // What agent programs accept: comments and trailing commas, nothing looser.
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    CstRootNode::parse(text, &options).map_err(|e| Error::Syntax {
+    CstRootNode::parse(text, &LIBERAL).map_err(|e| Error::Syntax {
         line: e.line_display(),
         column: e.column_display(),
         why: e.kind().to_string(),
@@ -234,6 +249,28 @@ mod tests {
             read("{\"permission\": \"ask\"}"),
             json!({"permission": {"*": "ask", "bash": {"postroom *": "allow"}}})
         );
+    }
+
+    #[test]
+    fn a_text_is_checked_as_its_program_reads_it() {
+        let line = |text: &str, comments, commas| match check(text, comments, commas) {
+            Ok(()) => 0,
+            Err(Error::Syntax { line, why, .. }) => {
+                assert!(why.contains("does not load"), "{why}");
+                line
+            }
+            Err(e) => panic!("{e}"),
+        };
+        let (comment, comma) = ("{\n  // mine\n  \"a\": 1\n}\n", "\u{feff}{\n  \"a\": [\n    1,\n  ]\n}\n");
+        assert_eq!(
+            [line(comment, true, true), line(comment, true, false), line(comment, false, false)],
+            [0, 0, 2]
+        );
+        assert_eq!(line(comma, true, true), 0);
+        assert!(
+            [line(comma, true, false), line(comma, false, false)].iter().all(|line| [3, 4].contains(line))
+        );
+        assert_eq!(line("\u{feff}{\"a\": 1}", false, false), 0);
     }
 
     #[test]

@@ -21,6 +21,8 @@ fn site() -> Site {
         wakes: true,
         types: false,
         start: Some("/s/starts/1/kit".into()),
+        mcp: true,
+        called: None,
     }
 }
 

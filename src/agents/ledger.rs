@@ -13,7 +13,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
 use thiserror::Error as ThisError;
 
 use super::change::{self, FileState};
@@ -61,7 +60,9 @@ pub struct Cause<'a> {
 pub enum Done {
     Written,
     AsItWas,
-    /// It is as it was before the installation, byte for byte, or gone.
+    /// It is gone: there was none before the installation.
+    Removed,
+    /// It is as it was before the installation, byte for byte.
     Restored,
     /// Our part was removed; somebody had changed the rest.
     TakenOut,
@@ -76,25 +77,51 @@ impl Done {
         match self {
             Self::Written => "written",
             Self::AsItWas => "in place",
+            Self::Removed => "removed",
             Self::Restored => "restored",
-            Self::TakenOut => "taken out",
+            Self::TakenOut => "removed from",
             Self::Kept => "kept",
             Self::Left => "left, changed by hand:",
         }
     }
 }
 
+/// A file as it is, and as a command would leave it. `None`: no file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    pub path: PathBuf,
+    pub now: Option<String>,
+    pub then: Option<String>,
+}
+
 /// The records of one user.
 #[derive(Debug)]
 pub struct Ledger {
-    dir: Dir,
+    pub(super) dir: Dir,
 }
 
 /// A file before and after a change.
 struct Outlook {
     before: Option<String>,
     after: String,
-    known: Option<Record>,
+}
+
+fn outlook(known: Option<&Record>, piece: &Piece, found: &FileOnDisk, replace: bool) -> Result<Outlook> {
+    let settings = |source| Error::Settings { path: found.path.clone(), source };
+    let before = match (found.text(), known, &piece.form) {
+        (None, ..) => None,
+        (Some(now), Some(record), _) if record.is_ours(&digest(now)) => record.before.clone(),
+        (Some(now), Some(record), Form::Settings(..)) => Some(record.taken_out(now).map_err(settings)?),
+        (Some(now), None, Form::Settings(..)) => Some(now.to_owned()),
+        (Some(now), Some(record), Form::Whole(wanted)) if now == wanted => record.before.clone(),
+        (Some(now), _, Form::Whole(wanted)) if now == wanted || replace => Some(now.to_owned()),
+        (Some(_), _, Form::Whole(_)) => return Err(Error::NotOurs { path: found.path.clone() }),
+    };
+    let after = match &piece.form {
+        Form::Settings(language, changes) => language.apply(before.as_deref().unwrap_or_default(), changes),
+        Form::Whole(text) => Ok(text.clone()),
+    };
+    Ok(Outlook { after: after.map_err(settings)?, before })
 }
 
 impl Ledger {
@@ -118,13 +145,18 @@ impl Ledger {
     /// Puts a piece in its place. `replace`: also over something that is not ours; uninstalling restores it.
     pub fn put(&self, piece: &Piece, cause: Cause<'_>, replace: bool) -> Result<Done> {
         let found = FileOnDisk::look(&piece.path)?;
-        let Outlook { before, after, known } = self.outlook(piece, &found, cause.project, replace)?;
+        let known = self.record(&found.path, cause.project)?;
+        let Outlook { before, after } = outlook(known.as_ref(), piece, &found, replace)?;
         let is_there = found.text() == Some(after.as_str());
         if !is_there {
             found.is_writable()?;
         }
         let now = found.text().map(digest);
-        let earlier = known.as_ref().and_then(|record| now.clone().filter(|now| record.is_ours(now)));
+        let earlier = match &known {
+            Some(record) if is_there => record.earlier.clone(),
+            Some(record) => now.filter(|now| record.is_ours(now)),
+            None => None,
+        };
         let (mut programs, mut made) =
             known.as_ref().map(|r| (r.programs.clone(), r.made.clone())).unwrap_or_default();
         programs.insert(cause.program.to_owned(), cause.with.clone());
@@ -142,7 +174,9 @@ impl Ledger {
             made,
             form: piece.form.kept(),
         };
-        self.write(&record)?;
+        if known.as_ref() != Some(&record) {
+            self.write(&record)?;
+        }
         if !is_there {
             found.write(Some(&after))?;
         }
@@ -153,102 +187,24 @@ impl Ledger {
 
     /// Checks whether a piece could be put in its place. Changes nothing.
     pub fn examine(&self, piece: &Piece, project: Option<&Path>, replace: bool) -> Result<()> {
-        let found = FileOnDisk::look(&piece.path)?;
-        let outlook = self.outlook(piece, &found, project, replace)?;
-        if found.text() == Some(outlook.after.as_str()) { Ok(()) } else { found.is_writable() }
+        Self::plan(Some(self), piece, project, replace).map(drop)
     }
 
-    fn outlook(
-        &self,
+    /// What installing a piece would do. Fails if it could not be done. Changes nothing.
+    pub fn plan(
+        ledger: Option<&Self>,
         piece: &Piece,
-        found: &FileOnDisk,
         project: Option<&Path>,
         replace: bool,
-    ) -> Result<Outlook> {
-        let known = self.record(&found.path, project)?;
-        let settings = |source| Error::Settings { path: found.path.clone(), source };
-        let before = match (found.text(), &known, &piece.form) {
-            (None, ..) => None,
-            (Some(now), Some(record), _) if record.is_ours(&digest(now)) => record.before.clone(),
-            (Some(now), Some(record), Form::Settings(..)) => Some(record.taken_out(now).map_err(settings)?),
-            (Some(now), None, Form::Settings(..)) => Some(now.to_owned()),
-            (Some(now), Some(record), Form::Whole(wanted)) if now == wanted => record.before.clone(),
-            (Some(now), _, Form::Whole(wanted)) if now == wanted || replace => Some(now.to_owned()),
-            (Some(_), _, Form::Whole(_)) => return Err(Error::NotOurs { path: found.path.clone() }),
-        };
-        let after = match &piece.form {
-            Form::Settings(language, changes) => {
-                language.apply(before.as_deref().unwrap_or_default(), changes)
-            }
-            Form::Whole(text) => Ok(text.clone()),
-        };
-        Ok(Outlook { after: after.map_err(settings)?, before, known })
-    }
-
-    /// Removes everything of a program, in one place.
-    pub fn take_out(&self, program: &str, project: Option<&Path>) -> Result<Vec<(PathBuf, Done)>> {
-        let is_meant = |r: &Record| r.project.as_deref() == project && r.programs.contains_key(program);
-        let (meant, others): (Vec<_>, Vec<_>) = self.all()?.into_iter().partition(is_meant);
-        let (last, shared): (Vec<_>, Vec<_>) = meant.into_iter().partition(|r| r.programs.len() == 1);
-        // All are checked before one is changed.
-        let mut plans = vec![];
-        for record in last {
-            let found = FileOnDisk::look(&record.path)?;
-            let settings = |source| Error::Settings { path: record.path.clone(), source };
-            let (left, done) = record.restored(found.text()).map_err(settings)?;
-            if left.as_deref() != found.text() {
-                found.is_writable()?;
-            }
-            plans.push((record, found, left, done));
+    ) -> Result<Planned> {
+        let found = FileOnDisk::look(&piece.path)?;
+        let known = ledger.map(|ledger| ledger.record(&found.path, project)).transpose()?.flatten();
+        let then = outlook(known.as_ref(), piece, &found, replace)?.after;
+        let now = found.text().map(str::to_owned);
+        if now.as_ref() != Some(&then) {
+            found.is_writable()?;
         }
-        let key = |record: &Record| (record.path.clone(), record.project.clone());
-        let staying: Vec<(PathBuf, Option<PathBuf>)> = others.iter().chain(&shared).map(key).collect();
-        let mut done = vec![];
-        for mut record in shared {
-            record.programs.remove(program);
-            self.write(&record)?;
-            done.push((record.path, Done::Kept));
-        }
-        for (record, found, left, what) in &plans {
-            if left.as_deref() != found.text() {
-                found.write(left.as_deref())?;
-            }
-            found.tidy(|text| record.wrote(text))?;
-            done.push((record.path.clone(), *what));
-        }
-        self.sweep(plans.iter().flat_map(|(record, ..)| record.made.clone()).collect(), &staying)?;
-        for (record, ..) in plans {
-            self.dir.remove(&name(&record.path, record.project.as_deref())).if_any()?;
-        }
-        self.dir.sync()?;
-        done.sort_by(|(one, _), (other, _)| one.cmp(other));
-        Ok(done)
-    }
-
-    /// Removes directories that we made and that are empty again. Those in use pass to the records that still need
-    /// them.
-    fn sweep(&self, mut made: Vec<PathBuf>, staying: &[(PathBuf, Option<PathBuf>)]) -> Result<()> {
-        made.sort();
-        made.dedup();
-        let mut left = vec![];
-        for dir in made.into_iter().rev() {
-            if !remove_empty(&dir)? {
-                left.push(dir);
-            }
-        }
-        let mut made = left;
-        for (path, project) in staying {
-            let known = self.record(path, project.as_deref())?;
-            let Some(mut record) = known.filter(|_| !made.is_empty()) else { continue };
-            let inside: Vec<PathBuf> =
-                made.iter().filter(|dir| record.path.starts_with(dir)).cloned().collect();
-            if !inside.is_empty() {
-                made.retain(|dir| !inside.contains(dir));
-                record.made.extend(inside);
-                self.write(&record)?;
-            }
-        }
-        Ok(())
+        Ok(Planned { path: found.path, now, then: Some(then) })
     }
 
     /// Everything in whose name files were put in place: programs, and starts of programs.
@@ -287,7 +243,7 @@ impl Ledger {
         record.before.map(|_| self.dir.path().join(name(&real, project)))
     }
 
-    fn record(&self, path: &Path, project: Option<&Path>) -> Result<Option<Record>> {
+    pub(super) fn record(&self, path: &Path, project: Option<&Path>) -> Result<Option<Record>> {
         Ok(self.read(&name(path, project))?.filter(|record| record.path == path))
     }
 
@@ -298,35 +254,34 @@ impl Ledger {
         serde_json::from_slice(&bytes).map(Some).map_err(bad)
     }
 
-    fn write(&self, record: &Record) -> Result<()> {
+    pub(super) fn write(&self, record: &Record) -> Result<()> {
         // JSON fails only for a path that is not text.
         let bytes = serde_json::to_vec(record).map_err(|_| Error::NotText { path: record.path.clone() })?;
         Ok(self.dir.replace_synced(&name(&record.path, record.project.as_deref()), &bytes)?)
     }
 
-    fn all(&self) -> Result<Vec<Record>> {
+    pub(super) fn all(&self) -> Result<Vec<Record>> {
         let names = self.dir.names(|name, _| name.ends_with(".json") && !name.starts_with('.'))?;
         names.iter().filter_map(|name| self.read(name).transpose()).collect()
     }
 }
 
-/// Removes a directory unless it is not empty or belongs to another user. Returns whether it is gone.
-fn remove_empty(dir: &Path) -> Result<bool> {
-    let (Some(above), Some(name)) = (dir.parent(), dir.file_name().and_then(|name| name.to_str())) else {
-        return Ok(false);
+/// The settings of these pieces that somebody else has written since they were last installed. Their program may not
+/// load them.
+pub fn unknown_settings<'p>(
+    ledger: Option<&Ledger>,
+    pieces: &'p [Piece],
+    project: Option<&Path>,
+) -> Result<Vec<&'p Piece>> {
+    let is_unknown = |piece: &Piece| {
+        let found = FileOnDisk::look(&piece.path)?;
+        let Some(now) = found.text().filter(|_| matches!(piece.form, Form::Settings(..))) else {
+            return Ok(false);
+        };
+        let known = ledger.map(|ledger| ledger.record(&found.path, project)).transpose()?.flatten();
+        Ok(!known.is_some_and(|record| record.is_ours(&digest(now))))
     };
-    let removed = Dir::outside(above).and_then(|above| {
-        above.remove_dir(name)?;
-        above.sync()
-    });
-    match removed {
-        Ok(()) => Ok(true),
-        Err(e) if e.is_missing() => Ok(true),
-        Err(e) => match e.errno() {
-            None | Some(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => Ok(false),
-            Some(_) => Err(e.into()),
-        },
-    }
+    pieces.iter().filter_map(|piece| is_unknown(piece).map(|is| is.then_some(piece)).transpose()).collect()
 }
 
 /// The state of a piece in its file now.

@@ -23,7 +23,7 @@ fn desk() -> Desk {
 
 fn cause(program: &str) -> Cause<'_> {
     static WITH: InstallOptions =
-        InstallOptions { roots: Vec::new(), name: None, bodies: None, types: false };
+        InstallOptions { roots: Vec::new(), name: None, bodies: None, types: false, mcp: true, called: None };
     Cause { program, project: None, with: &WITH }
 }
 
@@ -100,7 +100,7 @@ fn a_file_of_several_programs_goes_with_the_last() {
     desk.ledger.put(&page, cause("gemini"), false).unwrap();
     assert_eq!(desk.ledger.take_out("codex", None).unwrap()[0].1, Done::Kept);
     assert!(page.path.exists());
-    assert_eq!(desk.ledger.take_out("gemini", None).unwrap()[0].1, Done::Restored);
+    assert_eq!(desk.ledger.take_out("gemini", None).unwrap()[0].1, Done::Removed);
     assert!(!desk.home.join("skills").exists());
 }
 

@@ -38,6 +38,11 @@ pub fn beginning(name: &str, known: usize, needs_name: bool) -> String {
 /// The notice for a session without a mailbox.
 pub const NOBODY: &str = "postroom: no mailbox yet. `postroom setup NAME` gives this session one.";
 
+/// How postroom is called where a shell does not find it by its name.
+pub fn called(path: &str) -> String {
+    format!("Its shell finds postroom only by the path {}", shortened(path, 200))
+}
+
 /// The notice for a session whose name another one holds.
 pub fn held(name: &str) -> String {
     let name = shortened(name, 80);

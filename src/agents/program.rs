@@ -79,7 +79,12 @@ pub struct Hook {
 /// The content of a file.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
+    /// Comments and trailing commas are allowed.
     Json(&'static [Entry]),
+    /// Comments are allowed.
+    Commented(&'static [Entry]),
+    /// JSON as the standard has it: a program does not load anything else here.
+    Strict(&'static [Entry]),
     Toml(&'static [Entry]),
     Whole(&'static str),
     /// All hooks as one file, in this frame with `{hooks}`.
@@ -102,6 +107,8 @@ pub enum Entry {
         at: &'static [&'static str],
         value: &'static str,
     },
+    /// Only where the MCP server is registered.
+    WithServer(&'static Entry),
 }
 
 /// A file that a program gets; its path begins with `{config}`, `{home}`, `{beside}`, `{project}` or, for one start,
@@ -201,6 +208,8 @@ pub struct Program {
     pub attended: Option<&'static str>,
     /// How to allow a write to `{root}` that its sandbox forbade.
     pub forbidden: &'static str,
+    /// Whether it runs commands in a login shell, which has its own search path.
+    pub login_shell: bool,
     /// Whether each session has its own process, so that its end is the end of the session. If not, only those that no
     /// daemon runs have one.
     pub own_process: bool,
@@ -212,8 +221,6 @@ pub struct Program {
     /// Arguments that open it in a terminal; `{prompt}` is its first prompt.
     pub open: &'static [&'static str],
     pub launch: Launch,
-    /// Arguments that make it list what it knows of our server.
-    pub probe: &'static [&'static str],
     /// What the person still has to do after the installation.
     pub then: &'static str,
 }

@@ -12,7 +12,7 @@ use super::install_files::Form;
 use super::ledger::Done;
 
 /// The record of one file.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) v: u32,
     pub(super) path: PathBuf,
@@ -41,6 +41,15 @@ pub struct InstallOptions {
     pub bodies: Option<usize>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub types: bool,
+    /// Whether the MCP server is registered; an earlier version always did that.
+    #[serde(default = "always")]
+    pub mcp: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
+}
+
+fn always() -> bool {
+    true
 }
 
 /// The part of a form that a record keeps.
@@ -93,14 +102,17 @@ impl Record {
 
     /// What the file has to hold after the removal, and the outcome.
     pub(super) fn restored(&self, now: Option<&str>) -> Result<(Option<String>, Done), change::Error> {
-        let Some(now) = now else { return Ok((None, Done::Restored)) };
+        let Some(now) = now else { return Ok((None, Done::Removed)) };
         if self.is_ours(&digest(now)) || self.before.as_deref() == Some(now) {
-            return Ok((self.before.clone(), Done::Restored));
+            let done = if self.before.is_some() { Done::Restored } else { Done::Removed };
+            return Ok((self.before.clone(), done));
         }
         let Kept::Settings(language, _) = &self.form else { return Ok((Some(now.to_owned()), Done::Left)) };
         let left = self.taken_out(now)?;
-        let is_empty = self.before.is_none() && language.is_empty(&left);
-        Ok((Some(left).filter(|_| !is_empty), Done::TakenOut))
+        match self.before.is_none() && language.is_empty(&left) {
+            true => Ok((None, Done::Removed)),
+            false => Ok((Some(left), Done::TakenOut)),
+        }
     }
 }
 

@@ -29,7 +29,6 @@ pub fn whole(word: &str) -> String {
         "copilot.mjs" => plugin(include_str!("texts/copilot.mjs"), "copilot"),
         "codex.rules" => include_str!("texts/codex.rules").to_owned(),
         "gemini-policy.toml" => include_str!("texts/gemini-policy.toml").to_owned(),
-        "gemini-mailbox.toml" => include_str!("texts/gemini-mailbox.toml").to_owned(),
         "gemini-workflow-dispatch.toml" => dispatch_for_gemini(),
         "plugin.json" => plugin_of("{}"),
         "codex-plugin.json" => plugin_of(r#"{"skills":"./skills/"}"#),

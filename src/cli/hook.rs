@@ -21,15 +21,18 @@ use crate::agents::answer::{self, Input};
 use crate::agents::notice;
 use crate::agents::programs::{self, Event, Program, Wake};
 use crate::agents::shown;
+use crate::agents::verify::PROBE;
 use crate::mailbox::Folder;
 use crate::mailbox::reading::Header;
-use crate::post::{Attached, Failure, Me, News, Opened, Post};
+use crate::message::visible;
+use crate::post::{Attached, Error, Failure, Me, News, Opened, Post};
 use crate::process::Process;
+use crate::room;
 use crate::session::Session;
 use crate::session::running::{self, Work};
 use crate::session::told::Mark;
 use crate::span;
-use crate::surroundings::{agent_process, is_attended, sessions};
+use crate::surroundings::{Environment, agent_process, is_attended, sessions};
 
 /// How much of the input is parsed. The rest is read and dropped, so that no program finds its pipe closed.
 const LIMIT: u64 = 32 * 1024 * 1024;
@@ -64,6 +67,9 @@ pub(super) struct Hook {
     /// Allows typing into tmux to wake it
     #[arg(long, hide = true)]
     type_into_tmux: bool,
+    /// The path by which the shell of the session calls postroom
+    #[arg(long, value_name = "PATH", hide = true)]
+    called: Option<String>,
 }
 
 /// The table row of this verb, which ends in its own way.
@@ -120,6 +126,13 @@ impl Hook {
                 crate::mailbox::pause(SETTLED);
             }
         }
+        if let Some(nonce) = ThisProcess.text(PROBE) {
+            // `install` asks whether its hooks are called. This session is nobody's.
+            if event == Event::Start {
+                context.output.text(&answer::shaped(program, event, &input, &visible::line(&nonce), &[]));
+            }
+            return Ok(false);
+        }
         let call = Call { program, event, input: &input, bytes: &bytes };
         let session = input.session_id.clone().map(|id| Session { program: program.word.to_owned(), id });
         context.here = input.cwd.as_deref().map(Path::new).and_then(|path| path.canonicalize().ok());
@@ -137,7 +150,13 @@ impl Hook {
         {
             begin(context, program, session, process, &input)?;
         }
-        let post = context.post_of(session)?;
+        let post = match context.post_of(session.clone()) {
+            Err(Fail::Post(Error::Room(room::Error::NoRoom { .. }))) if event == Event::Start => {
+                self.begin_without_room(context, &call, session.as_ref())?;
+                return Ok(false);
+            }
+            other => other?,
+        };
         match event {
             Event::End => {
                 waker::leave(program, &input)?;
@@ -154,8 +173,27 @@ impl Hook {
             _ => return Ok(false),
         };
         let watch = call.watched(post, None)?;
+        let text = self.with_path(text);
         context.output.text(&answer::shaped(program, event, &input, &text, &watch));
         Ok(false)
+    }
+
+    /// A session begins where no room is: a setup inside makes one, and its program is to hear of that.
+    fn begin_without_room(
+        &self,
+        context: &mut Context,
+        call: &Call<'_>,
+        session: Option<&Session>,
+    ) -> Result<(), Fail> {
+        let watches = call.program.wake == Wake::Rewake && is_attended(&ThisProcess);
+        let own = match (session, sessions(&ThisProcess).filter(|_| watches)) {
+            (Some(session), Some(sessions)) => Some(session.watched_in(&sessions).map_err(Error::from)?),
+            _ => None,
+        };
+        let watch: Vec<String> = own.iter().map(|dir| dir.display().to_string()).collect();
+        let text = self.with_path(notice::NOBODY.to_owned());
+        context.output.text(&answer::shaped(call.program, call.event, call.input, &text, &watch));
+        Ok(())
     }
 
     fn tell(&self, context: &mut Context, post: &Post, call: &Call<'_>, me: &Me) -> Result<bool, Fail> {
@@ -171,6 +209,7 @@ impl Hook {
                 let watch = call.watched(post, Some(me))?;
                 let needs_name = program.session.is_none() && !program.own_process;
                 let text = notice::beginning(me.shown(), post.known_count(me)?, needs_name);
+                let text = self.with_path(text);
                 context.output.text(&answer::shaped(program, event, input, &text, &watch));
                 return Ok(false);
             }
@@ -219,6 +258,14 @@ impl Hook {
             self.show(context, post, call, me, &news)?;
         }
         Ok(false)
+    }
+
+    /// The notice at the start, with how to call postroom where the shell does not find it.
+    fn with_path(&self, text: String) -> String {
+        match &self.called {
+            Some(path) => format!("{text} {}", notice::called(path)),
+            None => text,
+        }
     }
 
     /// Wakes the session, if there is mail that it does not know of.
@@ -330,7 +377,7 @@ fn begin(
     if let Some(before) = before.filter(|_| input.is_cleared()) {
         context.post_of(Some(before))?.hand_on(session, process)?;
     }
-    Ok(running::note(&sessions, session, process).map_err(crate::post::Error::from)?)
+    Ok(running::note(&sessions, session, process).map_err(Error::from)?)
 }
 
 /// Whether a prompt is the line that wakes. A program may put words of its own around the line of a hook.

@@ -1,4 +1,4 @@
-//! `postroom install` and `postroom uninstall`: connect an agent program to the room.
+//! `postroom install`: connects an agent program to the room.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -8,39 +8,48 @@ use rustix::io::Errno;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::scene::{Scene, said_shown};
+use super::scene::Scene;
 use super::spawn::known;
 use super::surroundings::ThisProcess;
-use super::{Verb, installed, own_program};
-use crate::agents::ledger::{self, Cause, Done, Ledger};
+use super::{Verb, install_plan, installed, own_program, terminal};
+use crate::agents::install_files::Piece;
+use crate::agents::ledger::{self, Cause, Done, InstallOptions, Ledger};
 use crate::agents::probe::Trust;
 use crate::agents::programs::{self, PROGRAMS, Program, Wake};
+use crate::agents::verify::Report;
 use crate::hint::Hint;
 use crate::mailbox::{self, Dir};
 use crate::message::visible;
 use crate::name::Name;
-use crate::post::{self, Error, Failure, Post};
+use crate::post::{self, Error, Failure, NewMailbox};
 use crate::surroundings::{home, project_dir, state};
 use crate::view::install as view;
 
 /// Give an agent program its skill, hooks and MCP server
 ///
-/// Settings keep their comments and their form; replaced text is kept, and `uninstall` puts it back. Then the program
-/// itself is asked what it sees. --check only looks, at all programs if none is named, and exits 1 if one is not as it
-/// should be.
+/// Settings keep their form, and `uninstall` puts all back. The program itself is asked what it sees. Without PROGRAM it
+/// lists those that are here, and asks. --check exits 1 if what is installed is not current.
 #[derive(Debug, Args)]
 pub(super) struct Install {
     /// claude, codex, gemini, opencode or copilot
-    #[arg(required_unless_present = "check")]
     program: Option<String>,
     #[command(flatten)]
     place: InstallScope,
-    /// Show what is installed, and change nothing
+    /// Show what is installed
     #[arg(long)]
     check: bool,
-    /// The mailbox of the program's sessions, unless they have another
+    /// Show the difference in every file
+    #[arg(long, conflicts_with = "check")]
+    dry_run: bool,
+    /// The mailbox of sessions that have no other; made if it is missing
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Also register the MCP server: 170 to 1,700 more tokens per request
+    #[arg(long, overrides_with = "no_mcp")]
+    mcp: bool,
+    /// Without the MCP server (the default)
+    #[arg(long)]
+    no_mcp: bool,
     /// Bring bodies of up to so many bytes along with the notice of a message, which is then archived as by `read`
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=4000))]
     bodies: Option<u64>,
@@ -52,18 +61,9 @@ pub(super) struct Install {
     replace: bool,
 }
 
-/// Remove what `install` put in
-#[derive(Debug, Args)]
-pub(super) struct Uninstall {
-    /// claude, codex, gemini, opencode or copilot
-    program: String,
-    #[command(flatten)]
-    place: InstallScope,
-}
-
 /// The scope.
 #[derive(Debug, Args)]
-struct InstallScope {
+pub(super) struct InstallScope {
     /// For all of this user's work (the default)
     #[arg(long, conflicts_with = "project")]
     user: bool,
@@ -73,7 +73,7 @@ struct InstallScope {
 }
 
 impl InstallScope {
-    fn project(&self) -> Result<Option<PathBuf>, Fail> {
+    pub(super) fn project(&self) -> Result<Option<PathBuf>, Fail> {
         let Some(project) = self.project.then(|| project_dir(&ThisProcess)).transpose()? else {
             return Ok(None);
         };
@@ -94,10 +94,6 @@ fn is_home(project: &Path) -> Result<bool, Fail> {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
         Err(source) => Err(ledger::Error::Path { path: home, source }.into()),
     }
-}
-
-fn is_there(path: &Path) -> Result<bool, Fail> {
-    path.try_exists().map_err(|source| ledger::Error::Path { path: path.to_owned(), source }.into())
 }
 
 /// Finds a program by its word.
@@ -141,8 +137,8 @@ impl From<ledger::Error> for Fail {
 
 impl Verb for Install {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        if cfg!(not(feature = "mcp")) {
-            let why = "this build has no MCP server, and that is a part of what is installed";
+        if cfg!(not(feature = "mcp")) && self.mcp {
+            let why = "this build has no MCP server";
             return Err(Fail::refused(why, "build it with the feature `mcp`, which is on by default"));
         }
         let project = self.place.project()?;
@@ -151,26 +147,74 @@ impl Verb for Install {
                 Some(word) => vec![program(word)?],
                 None => PROGRAMS.iter().collect(),
             };
-            return installed::look(context, programs, project, self.name);
+            return installed::look(context, &programs, project, self.name.clone(), self.program.is_some());
         }
-        let spec = program(self.program.as_deref().unwrap_or_default())?;
+        if !self.dry_run {
+            context.must_not_be_in_session("install")?;
+        }
+        match &self.program {
+            Some(word) => self.one(context, program(word)?, project),
+            None => self.chosen(context, project),
+        }
+    }
+}
+
+impl Install {
+    /// Lists the programs that are here, and installs for those that the person wants.
+    fn chosen(&self, context: &mut Context, project: Option<PathBuf>) -> Result<(), Fail> {
+        context.locate()?;
+        let mut found = vec![];
+        for spec in &PROGRAMS {
+            let scene = Scene::look(context, spec, project.clone(), self.name.clone())?;
+            if scene.is_here()? {
+                found.push((spec, format!("{} {}", spec.title, scene.version_shown())));
+            }
+        }
+        if found.is_empty() {
+            return Err(Fail::unknown("no agent program is installed here", format!("one of {}", known())));
+        }
+        if !context.output.json {
+            for (spec, shown) in &found {
+                context.output.line(&format!("{}: {shown}", spec.word));
+            }
+        }
+        context.output.flush().map_err(Fail::Output)?;
+        let wanted: Vec<_> = found
+            .iter()
+            .filter(|(_, shown)| terminal::agrees(&format!("Install for {shown}?")))
+            .map(|(spec, _)| *spec)
+            .collect();
+        if wanted.is_empty() {
+            let hint = found.iter().map(|(spec, _)| Hint::from(Hint::run(&["install", spec.word]))).collect();
+            return Err(Fail::Told(Failure::Usage, "name the program to install for".to_owned(), hint));
+        }
+        wanted.into_iter().try_for_each(|spec| self.one(context, spec, project.clone()))
+    }
+
+    fn one(
+        &self,
+        context: &mut Context,
+        spec: &'static Program,
+        project: Option<PathBuf>,
+    ) -> Result<(), Fail> {
         if self.type_into_tmux && spec.wake != Wake::Typed {
             return Err(Fail::usage(
                 format!("{} is woken without typing", spec.title),
                 "leave out --type-into-tmux",
             ));
         }
-        let post = context.post_or_new()?;
         if let Some(name) = &self.name {
-            standing_name(context, post, name)?;
+            Name::parse(name).map_err(|why| Error::BadName { what: "--name", text: name.to_owned(), why })?;
         }
+        context.locate()?;
         let mut scene = Scene::look(context, spec, project, self.name.clone())?;
-        scene.site.bodies = self.bodies.and_then(|bytes| usize::try_from(bytes).ok());
-        scene.site.types = self.type_into_tmux;
-        for root in &scene.site.roots {
-            Dir::make(root)?;
-        }
-        if scene.file.is_none() && scene.site.project.is_none() && !is_there(&scene.site.config)? {
+        let known = Ledger::look(&state(&ThisProcess)?)?;
+        let before = match &known {
+            Some(ledger) => ledger.installed_with(spec.word, scene.site.project.as_deref())?,
+            None => None,
+        };
+        self.settle(&mut scene, before.as_ref());
+        if !scene.is_here()? {
             let config = scene.site.config.display();
             let why = format!(
                 "{} is not installed: no `{}` on the search path and no {config}",
@@ -178,17 +222,44 @@ impl Verb for Install {
             );
             return Err(Fail::unknown(why, "install it first"));
         }
-        let ledger = Ledger::open(&state(&ThisProcess)?)?;
-        let _lock = ledger.lock()?;
-        let (pieces, with) = (scene.site.install_files(spec), scene.with());
-        let cause = Cause { program: spec.word, project: scene.site.project.as_deref(), with: &with };
+        let pieces = scene.site.install_files(spec);
+        let project = scene.site.project.clone();
         // Check all before changing one.
-        pieces.iter().try_for_each(|piece| ledger.examine(piece, cause.project, self.replace))?;
+        let plan = |piece: &Piece| Ledger::plan(known.as_ref(), piece, project.as_deref(), self.replace);
+        let mut plans = pieces.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
+        let paths: Vec<PathBuf> = pieces.iter().map(|piece| piece.path.clone()).collect();
+        if let Some(ledger) = &known {
+            plans.extend(ledger.plan_removal(spec.word, project.as_deref(), &paths)?);
+        }
+        scene.must_load(known.as_ref(), &pieces)?;
+        if self.dry_run {
+            return install_plan::tell(context, spec.word, scene.scope(), &plans);
+        }
+        let post = context.post_or_new()?;
+        if let Some(name) = &self.name
+            && let Err(Error::UnknownName { .. }) = post.addressee(name)
+        {
+            let wanted = NewMailbox { name: Some(name.clone()), child: true, ..NewMailbox::default() };
+            let made = post.setup(&wanted)?;
+            if !context.output.json && !context.output.quiet {
+                let (name, room) = (visible::line(&made.name), context.room_shown());
+                context.output.line(&format!("made the mailbox {name} in the room {room}"));
+            }
+        }
+        for root in &scene.site.roots {
+            Dir::make(root)?;
+        }
+        let ledger = Ledger::open(&state(&ThisProcess)?)?;
+        let lock = ledger.lock()?;
+        let with = scene.with();
+        let cause = Cause { program: spec.word, project: project.as_deref(), with: &with };
         let mut files = vec![];
         for piece in &pieces {
             let done = ledger.put(piece, cause, self.replace)?;
             files.push((piece.path.clone(), done));
         }
+        files.extend(ledger.retire(spec.word, project.as_deref(), &paths)?);
+        drop(lock);
         context.done = true;
         self.tell(context, &scene, &ledger, &files);
         if scene.site.project.is_none() {
@@ -196,79 +267,66 @@ impl Verb for Install {
         }
         if context.output.json || context.output.quiet { Ok(()) } else { own_program::offer_link(context) }
     }
-}
 
-/// Checks the name for sessions, which each get it in their own room. It may be free here.
-fn standing_name(context: &Context, post: &Post, name: &str) -> Result<(), Fail> {
-    Name::parse(name).map_err(|why| Error::BadName { what: "--name", text: name.to_owned(), why })?;
-    if let Err(Error::UnknownName { .. }) = post.addressee(name) {
-        let what = format!("nobody is called `{name}` in this room yet");
-        context.warn(&what, Hint::run(&["setup", name]));
+    /// The options of this installation: as given, else those of the one before.
+    fn settle(&self, scene: &mut Scene, before: Option<&InstallOptions>) {
+        let site = &mut scene.site;
+        site.bodies = self.bodies.and_then(|bytes| usize::try_from(bytes).ok());
+        site.types = self.type_into_tmux;
+        site.mcp = self.mcp || !self.no_mcp && before.is_some_and(|before| before.mcp);
+        let finds = !scene.spec.login_shell || own_program::is_in_login_shell();
+        // A project is shared with others, who have it at another path.
+        site.called = (!finds && site.project.is_none()).then(|| site.postroom.clone());
+        scene.finds = finds;
     }
-    Ok(())
-}
 
-impl Install {
     fn tell(&self, context: &mut Context, scene: &Scene, ledger: &Ledger, files: &[(PathBuf, Done)]) {
-        let probe = scene.probe();
+        let report = scene.report();
         if context.output.json {
             let (which, version) = ((scene.spec.word, scene.scope(), scene.spec.then), scene.version_shown());
-            return context.output.json(&view::Install::of(which, version, files, &probe));
+            return context.output.json(&view::Install::of(which, version, files, &report));
         }
-        let (said, trust) = probe;
-        let project = scene.site.project.as_deref();
         if context.output.quiet {
             return;
         }
-        for (path, done) in files.iter().filter(|(_, done)| *done == Done::Written) {
-            let backup = ledger
-                .backup(path, project)
-                .map(|at| format!(" (as it was: {})", at.display()))
-                .unwrap_or_default();
+        for (path, done) in files.iter().filter(|(_, done)| *done != Done::AsItWas) {
+            let project = scene.site.project.as_deref();
+            let backup = ledger.backup(path, project).filter(|_| *done == Done::Written);
+            let backup = backup.map(|at| format!(" (as it was: {})", at.display())).unwrap_or_default();
             context.output.line(&format!("{} {}{backup}", done.as_str(), path.display()));
         }
         if files.iter().all(|(_, done)| *done == Done::AsItWas) {
             context.output.line("everything was in its place already");
         }
-        context.output.line(&format!(
-            "{} {}: {}",
-            scene.spec.title,
-            scene.version_shown(),
-            said_shown(&said)
-        ));
+        scene.lines(&report).iter().for_each(|line| context.output.line(line));
+        self.advise(context, scene, &report);
+    }
+
+    /// What else the person should know.
+    fn advise(&self, context: &mut Context, scene: &Scene, report: &Report) {
         if scene.is_older() {
             let [a, b, c] = scene.spec.tested;
             context.output.line(&format!(
                 "tested with {a}.{b}.{c}; what this older version does not know is left out or has no effect"
             ));
         }
-        match &trust {
+        let (title, then) = (scene.spec.title, scene.spec.then);
+        match (&scene.site.called, scene.finds) {
+            (Some(path), _) => context.output.line(&format!(
+                "{title} runs commands in a login shell, which finds no `postroom`: its rules allow {path}, and its \
+                 sessions are told to call that"
+            )),
+            (None, false) => context.output.line(&format!(
+                "{title} runs commands in a login shell, which finds no `postroom`: put it on the search path there"
+            )),
+            (None, true) => {}
+        }
+        scene.missing().iter().for_each(|line| context.output.line(line));
+        match &report.trust {
             Some(Trust::Trusted) => context.output.line("its hooks are trusted"),
-            Some(trust) => context.output.line(&format!("{trust}; {}", scene.spec.then)),
-            None if !scene.spec.then.is_empty() => context.output.line(scene.spec.then),
+            Some(trust) => context.output.line(&format!("{trust}; {then}")),
+            None if !then.is_empty() => context.output.line(then),
             None => {}
         }
-    }
-}
-
-impl Verb for Uninstall {
-    fn run(self, context: &mut Context) -> Result<(), Fail> {
-        let spec = program(&self.program)?;
-        let project = self.place.project()?;
-        let done = match Ledger::look(&state(&ThisProcess)?)? {
-            None => vec![],
-            Some(ledger) => {
-                let _lock = ledger.lock()?;
-                ledger.take_out(spec.word, project.as_deref())?
-            }
-        };
-        if done.is_empty() {
-            context.output.remark(&format!("nothing of postroom is installed for {}", spec.title));
-            return Err(Fail::Code(Failure::Nothing));
-        }
-        context.done = true;
-        let lines = done.iter().map(|(path, done)| format!("{} {}", done.as_str(), path.display()));
-        context.output.receipt(&view::Uninstall::of(spec.word, &done), lines);
-        Ok(())
     }
 }

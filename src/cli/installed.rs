@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::scene::{Scene, said_shown};
+use super::scene::Scene;
 use super::surroundings::ThisProcess;
 use crate::agents::change::FileState;
 use crate::agents::install_files::Piece;
 use crate::agents::ledger::{self, Ledger};
-use crate::agents::probe::{Said, Trust};
+use crate::agents::probe::Trust;
 use crate::agents::programs::Program;
+use crate::agents::verify::Report;
 use crate::message::visible;
 use crate::post::Failure;
 use crate::surroundings::state;
@@ -21,31 +22,31 @@ struct Looked {
     scene: Scene,
     states: Vec<(Piece, String, FileState)>,
     whole: FileState,
-    said: Said,
-    trust: Option<Trust>,
+    report: Report,
 }
 
-/// Checks these programs; exits 1 if one is not as it should be.
+/// Checks these programs. Exits 1 if one that is installed, or was `named`, is not as it should be, and if nothing is
+/// installed.
 pub(super) fn look(
     context: &mut Context,
-    programs: Vec<&'static Program>,
+    programs: &[&'static Program],
     project: Option<PathBuf>,
     name: Option<String>,
+    named: bool,
 ) -> Result<(), Fail> {
     context.locate()?;
     let ledger = Ledger::look(&state(&ThisProcess)?)?;
-    let (mut list, mut good) = (vec![], true);
+    let (mut list, mut good, mut some) = (vec![], true, false);
     for spec in programs {
         let mut scene = Scene::look(context, spec, project.clone(), name.clone())?;
         let with = ledger.as_ref().map(|ledger| ledger.installed_with(spec.word, project.as_deref()));
-        if let Some(with) = with.transpose()?.flatten() {
-            scene.site.roots = with.roots;
-            scene.site.name = name.clone().or(with.name);
-            scene.site.bodies = with.bodies;
-            scene.site.types = with.types;
-        }
-        let looked = Looked::at(scene);
-        good &= looked.is_good();
+        let with = with.transpose()?.flatten();
+        let is_known = with.is_some();
+        with.into_iter().for_each(|with| scene.expect(with));
+        let looked = Looked::at(scene, is_known);
+        let counts = named || looked.whole != FileState::Missing;
+        good &= looked.is_good() || !counts;
+        some |= counts;
         if context.output.json {
             list.push(looked.view());
         } else {
@@ -55,11 +56,12 @@ pub(super) fn look(
     if context.output.json {
         context.output.json(&view::InstallCheck { programs: list });
     }
-    if good { Ok(()) } else { Err(Fail::Code(Failure::Nothing)) }
+    if good && some { Ok(()) } else { Err(Fail::Code(Failure::Nothing)) }
 }
 
 impl Looked {
-    fn at(scene: Scene) -> Self {
+    /// `is_known`: it was installed here. Without that, a part of it belongs to another program.
+    fn at(scene: Scene, is_known: bool) -> Self {
         let files = scene.site.install_files(scene.spec).into_iter();
         let states: Vec<(Piece, String, FileState)> = files
             .map(|piece| match ledger::state(&piece) {
@@ -70,15 +72,18 @@ impl Looked {
         let all = |wanted: FileState| states.iter().all(|(_, _, state)| *state == wanted);
         let whole = match () {
             () if all(FileState::Current) => FileState::Current,
-            () if all(FileState::Missing) => FileState::Missing,
+            () if all(FileState::Missing) || !is_known => FileState::Missing,
             () => FileState::Drifted,
         };
-        let (said, trust) = if whole == FileState::Missing { (Said::Nothing, None) } else { scene.probe() };
-        Self { scene, states, whole, said, trust }
+        let report = if whole == FileState::Missing { Report::NOTHING } else { scene.report() };
+        Self { scene, states, whole, report }
     }
 
     fn is_good(&self) -> bool {
-        self.whole == FileState::Current && self.trust.as_ref().is_none_or(|trust| *trust == Trust::Trusted)
+        let Report { hooks, skill, server, trust } = &self.report;
+        let is_seen = [hooks, skill, server].iter().all(|said| said.known() != Some(false));
+        let is_trusted = trust.as_ref().is_none_or(|trust| *trust == Trust::Trusted);
+        self.whole == FileState::Current && is_seen && is_trusted
     }
 
     fn view(&self) -> view::CheckedProgram {
@@ -88,23 +93,22 @@ impl Looked {
         };
         let (which, version) = ((self.scene.spec.word, self.scene.scope()), self.scene.version_shown());
         let files = self.states.iter().map(file).collect();
-        view::CheckedProgram::of(which, self.whole, version, files, (&self.said, self.trust.as_ref()))
+        view::CheckedProgram::of(which, self.whole, version, files, &self.report)
     }
 
     fn lines(&self) -> Vec<String> {
         let (spec, state, version) = (self.scene.spec, self.whole.as_str(), self.scene.version_shown());
-        let more = match self.whole {
-            FileState::Missing => String::new(),
-            _ => format!(": {}", said_shown(&self.said)),
-        };
-        let mut lines = vec![format!("{} {} {state} ({version}){more}", spec.word, self.scene.scope())];
+        let mut lines = vec![format!("{} {} {state} ({version})", spec.word, self.scene.scope())];
+        if self.whole != FileState::Missing {
+            lines.extend(self.scene.lines(&self.report).iter().map(|line| format!("  {line}")));
+        }
         let odd = |(_, _, state): &&(Piece, String, FileState)| {
             self.whole == FileState::Drifted && *state != FileState::Current
         };
         for (piece, word, _) in self.states.iter().filter(odd) {
             lines.push(format!("  {} {}", visible::line(word), piece.path.display()));
         }
-        lines.extend(self.trust.as_ref().map(|trust| format!("  {trust}")));
+        lines.extend(self.report.trust.as_ref().map(|trust| format!("  {trust}")));
         lines
     }
 }

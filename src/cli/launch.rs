@@ -16,9 +16,10 @@ use super::output::note;
 use super::surroundings::{self, ThisProcess};
 use super::verbs::{Entry, Group};
 use super::{FirstWord, Globals, find_verb, keeper, opened, own_program, scene};
+use crate::agents::codex_hooks;
 use crate::agents::launch::{Kit, START, Typed};
 use crate::agents::ledger::Ledger;
-use crate::agents::probe::{self, Trust};
+use crate::agents::probe::Trust;
 use crate::agents::programs::{self, Program};
 use crate::agents::starts::{Start, Starts};
 use crate::hint::Hint;
@@ -212,13 +213,13 @@ fn is_installed(program: &Program) -> Result<bool, Fail> {
 /// trusted, or if the program does not say how it sees ours.
 fn trusted_hooks(context: &Context, kit: &Kit<'_>, file: &Path) -> Vec<String> {
     let here = ThisProcess.here().unwrap_or_else(|_| "/".into());
-    if kit.installed && probe::trust(file, &here) == Trust::Trusted {
+    if kit.installed && codex_hooks::trust(file, &here) == Trust::Trusted {
         return vec![];
     }
     let words = kit.hook_words();
     let settings: Vec<&str> = words.iter().map(String::as_str).collect();
     let title = kit.program.title;
-    let seen = match probe::hooks(file, &settings, &here) {
+    let seen = match codex_hooks::seen(file, &settings, &here) {
         Ok(seen) => seen,
         Err(why) => {
             note(&format!(

@@ -63,6 +63,9 @@ impl Verb for Mcp {
             ];
             return Err(Fail::Told(Failure::Usage, "--http needs a room: --room NAME".into(), hints));
         }
+        // Programs start it as the person has registered it. An agent that starts it has to feed it, which is no plain
+        // call that would run outside of a sandbox.
+        context.by_settings = true;
         context.must_stay_in_place()?;
         if self.unit {
             return self.print_unit(context);

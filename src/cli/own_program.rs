@@ -6,6 +6,7 @@
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use super::context::Context;
 use super::fail::Fail;
@@ -40,6 +41,17 @@ pub(super) fn is_on_path() -> bool {
 fn on_path() -> Vec<PathBuf> {
     let found = programs_on_path(&ThisProcess, NAME).into_iter();
     found.filter(|path| path.is_absolute() && !is_script(path).unwrap_or(true)).collect()
+}
+
+/// Whether a login shell of this person finds postroom by its name. A shell that gives no answer is not held against it.
+pub(super) fn is_in_login_shell() -> bool {
+    let given = ThisProcess.variable("SHELL").map(PathBuf::from).filter(|shell| shell.is_absolute());
+    let usual = ["/bin/bash", "/bin/sh"].map(PathBuf::from);
+    let Some(shell) = given.into_iter().chain(usual).find(|shell| shell.is_file()) else { return true };
+    let mut command = Command::new("timeout");
+    command.args(["-k", "2", "10"]).arg(shell).args(["-lc", &format!("command -v {NAME}")]);
+    let ended = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
+    !ended.is_ok_and(|ended| ended.status.code() == Some(1) || ended.status.code() == Some(127))
 }
 
 fn is_script(path: &Path) -> io::Result<bool> {

@@ -50,7 +50,7 @@ pub(super) const VERBS: &[Entry] = &[
     common::<super::setup::Setup>("setup", Group::Start),
     common::<super::names::Names>("names", Group::Start),
     common::<super::install::Install>("install", Group::Start),
-    rare::<super::install::Uninstall>("uninstall", Group::Start),
+    rare::<super::uninstall::Uninstall>("uninstall", Group::Start),
     rare::<super::whoami::Whoami>("whoami", Group::Start),
     rare::<super::takeover::Takeover>("takeover", Group::Start),
     rare::<super::demo::Demo>("demo", Group::Start),

@@ -14,10 +14,10 @@ use std::time::Duration;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -30,8 +30,9 @@ use super::evidence::{AfterSend, BodyThenActions, WriteLock};
 use super::server::Server;
 use super::strangers::{Connection, Connections};
 
-/// The path of the protocol.
+/// The path of the protocol, and the header that names a session.
 const PATH: &str = "/mcp";
+const SESSION: &str = "mcp-session-id";
 
 /// The number of simultaneous connections with the token, and how long a request may take to arrive: its headers, then
 /// its body.
@@ -139,11 +140,25 @@ impl Host {
                 "too many sessions; end one (DELETE), or wait until one that is not used ends by itself\n";
             return Ok(refusal(StatusCode::SERVICE_UNAVAILABLE, text));
         }
+        let ends = head.method == Method::DELETE;
+        if ends && !self.is_open(&head.headers).await {
+            return Ok(refusal(StatusCode::NOT_FOUND, "there is no such session\n"));
+        }
         let mut request = Request::from_parts(head, Full::new(body));
         let deeds = AfterSend::default();
         request.extensions_mut().insert(deeds.clone());
-        let reply = self.service.handle(request).await;
+        let mut reply = self.service.handle(request).await;
+        // The session has ended by now. Clients take `accepted` for a failure.
+        if ends && reply.status() == StatusCode::ACCEPTED {
+            *reply.status_mut() = StatusCode::OK;
+        }
         Ok(reply.map(|inner| BodyThenActions::new(inner, deeds).boxed()))
+    }
+
+    /// Whether a request names a session that is there. One that names none is left to the service.
+    async fn is_open(&self, headers: &HeaderMap) -> bool {
+        let Some(named) = headers.get(SESSION).and_then(|value| value.to_str().ok()) else { return true };
+        self.sessions.sessions.read().await.keys().any(|known| **known == *named)
     }
 
     /// Why a request is refused. `None` if it is not. A refusal ends the connection.

@@ -90,6 +90,7 @@ fn framed(post: &Post, me: &Me, wanted: &Read, opened: &Opened) -> String {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Send {
+    #[serde(deserialize_with = "one_or_more")]
     to: Vec<String>,
     text: String,
     subject: Option<String>,
@@ -142,6 +143,20 @@ fn letter(post: &Post, text: String, subject: Option<String>, priority: Priority
     Ok(Letter { body: text, subject, priority, ..Letter::default() })
 }
 
+/// A list, or a single text: models write `to: "bob"` for one name.
+fn one_or_more<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a text or a list of texts")]
+    enum Given {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match Given::deserialize(from)? {
+        Given::One(text) => vec![text],
+        Given::More(list) => list,
+    })
+}
+
 fn priority<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Priority, D::Error> {
     let text = String::deserialize(from)?;
     Priority::parse(&text)
@@ -166,6 +181,7 @@ fn receipts(receipts: &[Receipt]) -> Answer {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Archive {
+    #[serde(deserialize_with = "one_or_more")]
     ids: Vec<String>,
 }
 

@@ -8,6 +8,7 @@ use super::identity::TERMINAL;
 use super::takeover::holder;
 use super::{Error, Me, Post, Result, Why};
 use crate::mailbox::Maildir;
+use crate::name::MailboxId;
 use crate::process::Process;
 use crate::session::running::{self, Work};
 use crate::session::told::Told;
@@ -41,8 +42,8 @@ impl Post {
             Ok(Some((id, _))) => id,
             // A session that lost its mailbox to another does not get it back through a hook.
             Err(Error::TakenOver { name, .. }) => return Ok(Attached::Held { name }),
-            Ok(None) => match name {
-                Some(name) => self.addressee(name)?,
+            Ok(None) => match name.map(|name| self.standing(name)).transpose()?.flatten() {
+                Some(id) => id,
                 None => return Ok(Attached::Nobody),
             },
             Err(e) => return Err(e),
@@ -74,12 +75,20 @@ impl Post {
     }
 
     fn attach_without_session(&self, name: Option<&str>) -> Result<Attached> {
-        let id = match (self.my_id()?, name) {
-            (Some((id, _)), _) => id,
-            (None, Some(name)) => self.addressee(name)?,
-            (None, None) => return Ok(Attached::Nobody),
+        let id = match self.my_id()? {
+            Some((id, _)) => Some(id),
+            None => name.map(|name| self.standing(name)).transpose()?.flatten(),
         };
+        let Some(id) = id else { return Ok(Attached::Nobody) };
         Ok(Attached::Mailbox(Box::new(self.me_as(&id, Why::Id)?)))
+    }
+
+    /// The mailbox with the standing name of a program, which may be in other rooms only.
+    fn standing(&self, name: &str) -> Result<Option<MailboxId>> {
+        match self.addressee(name) {
+            Err(Error::UnknownName { .. }) => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// Completes a binding: one made by a command has no process yet, and a session that continues has not ended.

@@ -126,6 +126,11 @@ impl Session {
         Ok(made(room)?.create_dir(&self.here())?.path().to_owned())
     }
 
+    /// That directory, where the session has no room yet.
+    pub fn watched_in(&self, sessions: &Path) -> Result<PathBuf, Error> {
+        Ok(Dir::make(sessions)?.create_dir(&self.here())?.path().to_owned())
+    }
+
     /// Tells its program that it has another mailbox, if the program watches for that.
     pub fn changed(&self, room: &Room) -> Result<(), Error> {
         let Some(here) = folder(room)?.map(|folder| folder.sub_if_any(&self.here())).transpose()? else {

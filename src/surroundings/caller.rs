@@ -118,7 +118,8 @@ mod tests {
     #[test]
     fn a_forbidden_write_is_explained_for_the_program_around() {
         let root = Path::new("/r");
-        assert!(sandbox_hint("codex", root).ends_with("start codex with --add-dir /r"));
+        assert!(sandbox_hint("codex", root).contains("-m 'TEXT'"));
+        assert!(sandbox_hint("copilot", root).ends_with("start copilot with --add-dir /r"));
         assert!(sandbox_hint("opencode", root).contains("{\"/r/*\": \"allow\"}"));
         assert_eq!(sandbox_hint("shell", root), "see who may write to /r");
     }

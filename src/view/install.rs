@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::agents::change;
 use crate::agents::ledger::Done;
-use crate::agents::probe::{Said, Trust};
+use crate::agents::probe::Trust;
+use crate::agents::verify::Report;
 
 /// A file of an installation, and the action on it.
 #[derive(Debug, Serialize)]
@@ -14,7 +15,7 @@ use crate::agents::probe::{Said, Trust};
 pub struct InstalledFile {
     /// Its path.
     pub path: String,
-    /// `written`, `in place`, `restored`, `taken out`, `kept`, or `left, changed by hand:`.
+    /// `written`, `in place`, `removed`, `restored`, `removed from`, `kept`, or `left, changed by hand:`.
     pub done: &'static str,
 }
 
@@ -40,7 +41,13 @@ pub struct Install<'a> {
     pub version: String,
     /// The files.
     pub files: Vec<InstalledFile>,
-    /// Whether the program sees the server of Postroom; left out if it could not be asked.
+    /// Whether the program sees the hooks of Postroom; left out if it could not be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<bool>,
+    /// Whether it sees the skill; left out if it could not be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill: Option<bool>,
+    /// Whether it sees the MCP server; left out if that is not registered, or it could not be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<bool>,
     /// Whether the program trusts the hooks, in words; left out if it has no such trust.
@@ -55,18 +62,11 @@ impl<'a> Install<'a> {
         (program, scope, then): (&'a str, &'a str, &'a str),
         version: String,
         files: &[(PathBuf, Done)],
-        (said, trust): &(Said, Option<Trust>),
+        report: &Report,
     ) -> Self {
-        let (files, server) = (InstalledFile::all(files), sees_server(said));
-        Self { program, scope, version, files, server, trust: trust.as_ref().map(Trust::to_string), then }
-    }
-}
-
-fn sees_server(said: &Said) -> Option<bool> {
-    match said {
-        Said::Yes => Some(true),
-        Said::No(_) => Some(false),
-        Said::Nothing => None,
+        let (hooks, skill) = (report.hooks.known(), report.skill.known());
+        let (server, trust) = (report.server.known(), report.trust.as_ref().map(Trust::to_string));
+        Self { program, scope, version, files: InstalledFile::all(files), hooks, skill, server, trust, then }
     }
 }
 
@@ -96,7 +96,13 @@ pub struct CheckedProgram {
     pub version: String,
     /// The files.
     pub files: Vec<CheckedFile>,
-    /// Whether the program sees the server of Postroom; left out if it could not be asked.
+    /// Whether the program sees the hooks of Postroom; left out if it could not be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<bool>,
+    /// Whether it sees the skill; left out if it could not be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill: Option<bool>,
+    /// Whether it sees the MCP server; left out if that is not registered, or it could not be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<bool>,
     /// Whether the program trusts the hooks, in words; left out if it has no such trust.
@@ -110,10 +116,11 @@ impl CheckedProgram {
         state: change::FileState,
         version: String,
         files: Vec<CheckedFile>,
-        (said, trust): (&Said, Option<&Trust>),
+        report: &Report,
     ) -> Self {
-        let (state, server) = (state.as_str(), sees_server(said));
-        Self { program, scope, state, version, files, server, trust: trust.map(Trust::to_string) }
+        let (hooks, skill) = (report.hooks.known(), report.skill.known());
+        let (server, trust) = (report.server.known(), report.trust.as_ref().map(Trust::to_string));
+        Self { program, scope, state: state.as_str(), version, files, hooks, skill, server, trust }
     }
 }
 
@@ -123,6 +130,32 @@ impl CheckedProgram {
 pub struct InstallCheck {
     /// The programs.
     pub programs: Vec<CheckedProgram>,
+}
+
+/// A file that would change.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlannedFile {
+    /// Its path.
+    pub path: String,
+    /// `write` a new file, `change` it or `remove` it.
+    #[cfg_attr(test, schemars(extend("enum" = ["write", "change", "remove"])))]
+    pub action: &'static str,
+    /// Its lines: removed ones begin with `- `, added ones with `+ `, others with two spaces; `…` stands for skipped ones.
+    pub difference: Vec<String>,
+}
+
+/// What would change, printed by `install --dry-run` and `uninstall --dry-run`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InstallPlan {
+    /// The program.
+    pub program: &'static str,
+    /// For all of the user's work, or for a project: `user` or `project`.
+    #[cfg_attr(test, schemars(extend("enum" = ["user", "project"])))]
+    pub scope: &'static str,
+    /// The files that would change.
+    pub files: Vec<PlannedFile>,
 }
 
 /// The removed installation, printed by `uninstall`.

@@ -93,6 +93,7 @@ documents! { Document, printed, Versioned:
     "group" names::Groups<'_>,
     "install" install::Install<'_>,
     "install-check" install::InstallCheck,
+    "install-plan" install::InstallPlan,
     "log" trace::Event<'_>,
     "mcp-http" answer::Listening<'_>,
     "names" names::Names<'_>,

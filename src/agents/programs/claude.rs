@@ -10,7 +10,8 @@ const REWAKE: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout
 
 const HOOKS: Entry = Entry::Hooks("hooks");
 const COMMAND: Entry = Entry::Add { at: &["permissions", "allow"], value: r#""Bash(postroom *)""# };
-const TOOLS: Entry = Entry::Add { at: &["permissions", "allow"], value: r#""mcp__postroom""# };
+const TOOLS: Entry =
+    Entry::WithServer(&Entry::Add { at: &["permissions", "allow"], value: r#""mcp__postroom""# });
 const ROOMS: Entry = Entry::Add { at: &["permissions", "additionalDirectories"], value: "{root}" };
 
 const LAUNCH: Launch = Launch {
@@ -80,25 +81,30 @@ pub(super) const PROGRAM: Program = Program {
     process: Some("CLAUDE_PID"),
     attended: Some("CLAUDE_CODE_SESSION_ATTENDED"),
     forbidden: "if a sandbox is set, allow writing to {root} in it (claude --add-dir {root})",
+    login_shell: false,
     own_process: true,
     user: &[
-        file("{config}/settings.json", Content::Json(&[HOOKS, COMMAND, TOOLS, ROOMS])),
+        file("{config}/settings.json", Content::Strict(&[HOOKS, COMMAND, TOOLS, ROOMS])),
         file(
             "{beside}/.claude.json",
-            Content::Json(&[Entry::Put {
+            Content::Strict(&[Entry::WithServer(&Entry::Put {
                 at: &["mcpServers"],
                 key: "postroom",
                 value: r#"{"type":"stdio","command":{postroom},"args":["mcp"],"env":{}}"#,
-            }]),
+            })]),
         ),
         file("{config}/skills/mailbox", Content::Skill),
         file("{config}/commands/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
     ],
     project: &[
-        file("{project}/.claude/settings.json", Content::Json(&[HOOKS, COMMAND, TOOLS])),
+        file("{project}/.claude/settings.json", Content::Strict(&[HOOKS, COMMAND, TOOLS])),
         file(
             "{project}/.mcp.json",
-            Content::Json(&[Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER }]),
+            Content::Strict(&[Entry::WithServer(&Entry::Put {
+                at: &["mcpServers"],
+                key: "postroom",
+                value: SERVER,
+            })]),
         ),
         file("{project}/.claude/skills/mailbox", Content::Skill),
         file("{project}/.claude/commands/workflow-dispatch.md", Content::Whole("workflow-dispatch.md")),
@@ -119,6 +125,5 @@ pub(super) const PROGRAM: Program = Program {
     ],
     open: &["{prompt}"],
     launch: LAUNCH,
-    probe: &["mcp", "get", "postroom"],
     then: "",
 };

@@ -9,11 +9,11 @@ use crate::agents::program::{
 // identity.
 const CODEX_SERVER: &str = r#"{"command":{postroom},"args":["mcp"],"env_vars":["POSTROOM_ROOT","XDG_STATE_HOME","AGENT_MAILBOX_ID"]}"#;
 
-const HOOKS: Content = Content::Json(&[Entry::Hooks("hooks")]);
+const HOOKS: Content = Content::Strict(&[Entry::Hooks("hooks")]);
 
 const CONFIG: Content = Content::Toml(&[
     Entry::Add { at: &["sandbox_workspace_write", "writable_roots"], value: "{root}" },
-    Entry::Put { at: &["mcp_servers"], key: "postroom", value: CODEX_SERVER },
+    Entry::WithServer(&Entry::Put { at: &["mcp_servers"], key: "postroom", value: CODEX_SERVER }),
 ]);
 
 // The skill is a plugin that nothing but these arguments enables. With `-c` and `--no-daemon` the session runs in this
@@ -87,7 +87,10 @@ pub(super) const PROGRAM: Program = Program {
     mark: None,
     process: None,
     attended: None,
-    forbidden: "the sandbox of codex forbids it; start codex with --add-dir {root}",
+    // Seen in its read-only sandbox, where `--add-dir` does not help.
+    forbidden: "write it as one plain command, `postroom … -m 'TEXT'`, which codex runs outside of its sandbox by the rule of \
+        `postroom install codex`; a heredoc or a pipe stays inside",
+    login_shell: true,
     // Its terminal sessions share one daemon.
     own_process: false,
     user: &[
@@ -117,6 +120,5 @@ pub(super) const PROGRAM: Program = Program {
     ],
     open: &["{prompt}"],
     launch: LAUNCH,
-    probe: &["mcp", "get", "postroom"],
     then: "codex skips hooks until you trust them: start codex once and choose to trust the hooks of postroom (/hooks shows them)",
 };

@@ -7,11 +7,11 @@ use crate::agents::program::{
 
 const SINGLE: &str = r#"{"type":"command","command":{command},"timeoutSec":10}"#;
 
-const SERVER: Content = Content::Json(&[Entry::Put {
+const SERVER: Content = Content::Json(&[Entry::WithServer(&Entry::Put {
     at: &["mcpServers"],
     key: "postroom",
     value: r#"{"type":"local","command":{postroom},"args":["mcp"],"tools":["*"]}"#,
-}]);
+})]);
 
 // It keeps its rules by repository, in the home of the user.
 const PERMISSIONS: Content = Content::Json(&[
@@ -19,10 +19,10 @@ const PERMISSIONS: Content = Content::Json(&[
         at: &["locations", "{project}", "tool_approvals"],
         value: r#"{"kind":"commands","commandIdentifiers":["postroom"]}"#,
     },
-    Entry::Add {
+    Entry::WithServer(&Entry::Add {
         at: &["locations", "{project}", "tool_approvals"],
         value: r#"{"kind":"mcp","serverName":"postroom","toolName":null}"#,
-    },
+    }),
 ]);
 
 const LAUNCH: Launch = Launch {
@@ -86,6 +86,7 @@ pub(super) const PROGRAM: Program = Program {
     process: None,
     attended: None,
     forbidden: "the sandbox of copilot forbids it; start copilot with --add-dir {root}",
+    login_shell: false,
     own_process: true,
     user: &[
         file("{config}/hooks/postroom.json", Content::Hooks(r#"{"version":1,"hooks":{hooks}}"#)),
@@ -120,7 +121,6 @@ pub(super) const PROGRAM: Program = Program {
     ],
     open: &["-i", "{prompt}"],
     launch: LAUNCH,
-    probe: &["mcp", "list"],
     then: "copilot wakes an idle session only if it is started with --experimental. It keeps its rules by repository: \
         `postroom install copilot --project` there allows `postroom`, or start it with --allow-tool 'shell(postroom:*)' \
         --allow-tool postroom",

@@ -7,9 +7,9 @@ use crate::agents::program::{
 
 const MILLISECONDS: &str = r#"{"hooks":[{"type":"command","command":{command},"timeout":10000}]}"#;
 
-const SETTINGS: Content = Content::Json(&[
+const SETTINGS: Content = Content::Commented(&[
     Entry::Hooks("hooks"),
-    Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER },
+    Entry::WithServer(&Entry::Put { at: &["mcpServers"], key: "postroom", value: SERVER }),
 ]);
 
 // Extensions are read from the home alone; its settings for a whole machine must belong to root. The hooks of this one do
@@ -54,18 +54,17 @@ pub(super) const PROGRAM: Program = Program {
     process: None,
     attended: None,
     forbidden: "if a sandbox is set, allow writing to {root} in it",
+    login_shell: false,
     own_process: true,
     user: &[
         file("{config}/settings.json", SETTINGS),
         file("{config}/policies/postroom.toml", Content::Whole("gemini-policy.toml")),
         file("{home}/.agents/skills/mailbox", Content::Skill),
-        file("{config}/commands/mailbox.toml", Content::Whole("gemini-mailbox.toml")),
         file("{config}/commands/workflow-dispatch.toml", Content::Whole("gemini-workflow-dispatch.toml")),
     ],
     project: &[
         file("{project}/.gemini/settings.json", SETTINGS),
         file("{project}/.agents/skills/mailbox", Content::Skill),
-        file("{project}/.gemini/commands/mailbox.toml", Content::Whole("gemini-mailbox.toml")),
         file(
             "{project}/.gemini/commands/workflow-dispatch.toml",
             Content::Whole("gemini-workflow-dispatch.toml"),
@@ -88,7 +87,6 @@ pub(super) const PROGRAM: Program = Program {
     ],
     open: &["-i", "{prompt}"],
     launch: LAUNCH,
-    probe: &["mcp", "list"],
     then: "gemini has no way to be woken when it is idle: it hears of mail at its next prompt. In tmux, `postroom install gemini \
         --type-into-tmux` allows one fixed line to be typed for it",
 };

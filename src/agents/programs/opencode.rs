@@ -11,11 +11,11 @@ const ROOMS: Entry =
 // Its own tool for skills fails where ripgrep is missing; then the model reads the file.
 const SKILL: Entry =
     Entry::Put { at: &["permission", "external_directory"], key: "{skill}/*", value: r#""allow""# };
-const SERVER: Entry = Entry::Put {
+const SERVER: Entry = Entry::WithServer(&Entry::Put {
     at: &["mcp"],
     key: "postroom",
     value: r#"{"type":"local","command":[{postroom},"mcp"],"enabled":true}"#,
-};
+});
 
 const LAUNCH: Launch = Launch {
     files: &[
@@ -72,6 +72,7 @@ pub(super) const PROGRAM: Program = Program {
     process: None,
     attended: None,
     forbidden: "opencode forbids it; allow \"external_directory\": {\"{root}/*\": \"allow\"} in its settings",
+    login_shell: false,
     own_process: true,
     user: &[
         file("{config}/opencode.json", Content::Json(&[COMMAND, ROOMS, SKILL, SERVER])),
@@ -111,6 +112,5 @@ pub(super) const PROGRAM: Program = Program {
     ],
     open: &["--prompt", "{prompt}"],
     launch: LAUNCH,
-    probe: &["mcp", "list"],
     then: "",
 };

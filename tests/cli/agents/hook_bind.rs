@@ -107,3 +107,46 @@ fn sessions_that_are_long_over_are_forgotten() {
     let out = room.run(["whoami", "--json"]).env("CODEX_THREAD_ID", "s5").json();
     assert_eq!(out["name"], "bob", "{out}");
 }
+
+#[test]
+fn a_session_where_no_room_is_hears_how_to_set_up_and_when_it_did() {
+    let room = TestRoom::empty();
+    let repository = room.around().canonicalize().unwrap().join("web");
+    room.bash(&format!("git init -q '{}'", repository.display())).succeeds();
+    let input = serde_json::json!({"session_id": "s1", "cwd": repository, "hook_event_name": "SessionStart"});
+    let start = |attended: &str| {
+        let run = room.bare(["hook", "claude", "session-start"]).input(input.to_string()).within(&repository);
+        run.env("CLAUDE_CODE_SESSION_ATTENDED", attended).succeeds()
+    };
+    let told = start("0");
+    assert_eq!(text(&told), "postroom: no mailbox yet. `postroom setup NAME` gives this session one.");
+    let answer: serde_json::Value = serde_json::from_str(&start("1").out).unwrap();
+    let watched = answer["hookSpecificOutput"]["watchPaths"][0].as_str().unwrap().to_owned();
+    assert!(std::fs::read_dir(&watched).unwrap().next().is_none());
+    let setup = room.bare(["setup", "dora"]).env("CLAUDE_CODE_SESSION_ID", "s1").within(&repository);
+    assert!(setup.succeeds().out.contains("name: dora"));
+    assert!(std::fs::read_dir(&watched).unwrap().next().is_some(), "its program hears of the mailbox");
+}
+
+#[test]
+fn a_standing_name_of_another_room_is_no_mailbox_here() {
+    let room = TestRoom::with(&["alice"]);
+    let told = text(&hook(&room, "claude", "session-start", "s1").arg("--name").arg("dora").ends());
+    assert!(told.starts_with("postroom: no mailbox yet."), "{told}");
+}
+
+#[test]
+fn a_hook_that_install_asks_answers_and_does_nothing_else() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.send("alice", "bob", "hello");
+    let before = room.tree();
+    for event in ["session-start", "prompt", "tool-end", "stop", "session-end"] {
+        let ran = hook(&room, "claude", event, "s1").arg("--name").arg("bob").env("POSTROOM_PROBE", "0a1b");
+        let ran = ran.succeeds();
+        assert_eq!(
+            if ran.out.is_empty() { String::new() } else { text(&ran) },
+            if event == "session-start" { "0a1b" } else { "" }
+        );
+    }
+    room.is_still(&before, "the hooks of nobody's session");
+}

@@ -30,7 +30,7 @@ fn claude_set_up_inside_keeps_its_mailbox_and_is_woken_there() {
     let room = TestRoom::with(&["alice"]);
     settle_claude(&room);
     let stage = Stage::set(&room, real);
-    stage.plays(&json!([]), ["postroom", "install", "claude", "--user"]);
+    stage.plays(&json!([]), ["postroom", "install", "claude", "--mcp", "--user"]);
     let script = json!([
         {"shell": "postroom setup dora"}, {"text": "answer-1."},
         {"text": "answer-2."},
@@ -96,7 +96,7 @@ fn gemini_set_up_inside_acts_as_itself_without_being_named() {
     let Some(real) = gemini() else { return skip(test, MISSING) };
     let room = TestRoom::with(&["alice"]);
     let stage = Stage::set(&room, real);
-    stage.plays(&json!([]), ["postroom", "install", "gemini", "--user"]);
+    stage.plays(&json!([]), ["postroom", "install", "gemini", "--mcp", "--user"]);
     let go = room.around().join("go");
     let script = json!([
         {"shell": "postroom setup dora"},

@@ -163,6 +163,10 @@ fn an_idle_codex_is_woken() {
     until("the end of the waker with the terminal", || wakers(&room).is_empty());
     let check = stage.plays(&json!([]), ["postroom", "install", "codex", "--check"]);
     assert!(check.contains("its hooks are trusted"), "by the person, in the program: {check}");
+    let config = || std::fs::read_to_string(stage.home().join(".codex/config.toml")).unwrap();
+    assert!(config().contains("trusted_hash"), "{}", config());
+    stage.plays(&json!([]), ["postroom", "uninstall", "codex"]);
+    assert!(!config().contains("trusted_hash") && !config().contains("[hooks"), "{}", config());
 }
 
 /// The process with the only window, and the session in it.

@@ -9,11 +9,11 @@ use crate::support::staffed::{program, with_path};
 
 const PROGRAMS: [&str; 5] = ["claude", "codex", "gemini", "opencode", "copilot"];
 
-/// Settings with comments, trailing commas, unknown keys and hooks of other tools.
+/// Settings with unknown keys and hooks of other tools, and with comments and trailing commas where the program allows it.
 const NASTY: [(&str, &str); 8] = [
     (
         ".claude/settings.json",
-        "// mine\n{\n\t\"hooks\": { // others'\n\t\t\"Stop\": [ {\"hooks\": [{\"type\":\"command\",\"command\":\"beep\"}]}, ],\n\t\t\"Future\": {\"x\": 1},\n\t},\n\t\"permissions\": {\"allow\": [\"Bash(ls)\",], \"deny\": []}, /* odd */ \"unknown\" : [1,2\n] }",
+        "{\n\t\"hooks\": {\n\t\t\"Stop\": [ {\"hooks\": [{\"type\":\"command\",\"command\":\"beep\"}]} ],\n\t\t\"Future\": {\"x\": 1}\n\t},\n\t\"permissions\": {\"allow\": [\"Bash(ls)\"], \"deny\": []},  \"unknown\" : [1,2\n] }",
     ),
     (
         ".claude.json",
@@ -80,7 +80,7 @@ fn what_was_there_comes_back_to_the_byte() {
     let room = settled();
     let before = tree(&home(&room));
     for name in PROGRAMS {
-        let ran = postroom(&room, ["install", name]).succeeds();
+        let ran = postroom(&room, ["install", name, "--mcp"]).succeeds();
         assert!(ran.out.contains("written ") && ran.out.contains("9.9.999"), "{}", ran.out);
         let again = postroom(&room, ["install", name]).succeeds();
         assert!(again.out.contains("in its place already"), "{}", again.out);
@@ -94,9 +94,15 @@ fn what_was_there_comes_back_to_the_byte() {
     {
         let now = std::fs::read_to_string(home(&room).join(path)).unwrap();
         assert!(now.contains("postroom") && now != *text, "{path}");
-        for kept in
-            ["// mine", "// others'", "/* odd */", "\"Future\"", "# why", "# one", "/* c */", "// all"]
-        {
+        for kept in [
+            "\"command\":\"beep\"",
+            "\"unknown\" : [1,2\n]",
+            "\"Future\"",
+            "# why",
+            "# one",
+            "/* c */",
+            "// all",
+        ] {
             assert_eq!(text.contains(kept), now.contains(kept), "{path}: {now}");
         }
     }
@@ -119,7 +125,7 @@ fn a_project_gets_its_own_and_gives_it_back() {
     std::fs::create_dir_all(project.join(".git")).unwrap();
     std::fs::create_dir_all(project.join("src")).unwrap();
     std::fs::create_dir_all(project.join(".claude")).unwrap();
-    std::fs::write(project.join(".claude/settings.json"), "{ } // nothing\n").unwrap();
+    std::fs::write(project.join(".claude/settings.json"), "{ }  \n").unwrap();
     let before = tree(&project);
     for name in PROGRAMS {
         postroom(&room, ["install", name, "--project"]).within(&project.join("src")).succeeds();
@@ -142,7 +148,7 @@ fn settings_that_do_not_parse_are_refused_with_the_line_and_nothing_is_changed()
     let bad = home(&room).join(".claude.json");
     std::fs::write(&bad, "{\n  \"a\": 1,\n  \"b\" 2\n}\n").unwrap();
     let before = tree(&home(&room));
-    let ran = postroom(&room, ["install", "claude"]).exits(4);
+    let ran = postroom(&room, ["install", "claude", "--mcp"]).exits(4);
     assert!(ran.err.contains(".claude.json: line 3") && ran.err.contains("correct the file"), "{}", ran.err);
     let mut after = tree(&home(&room));
     after.retain(|path, _| !path.contains(".local"));
@@ -155,7 +161,6 @@ fn what_is_not_installed_or_not_writable_is_told() {
     let ran = room.run(["install", "gemini"]).exits(3);
     assert!(ran.err.contains("Gemini CLI is not installed"), "{}", ran.err);
     room.run(["install", "vim"]).exits(2);
-    room.run(["install"]).exits(2);
     let room = settled();
     let path = home(&room).join(".gemini/settings.json");
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o444)).unwrap();
@@ -171,9 +176,12 @@ fn what_is_not_installed_or_not_writable_is_told() {
         std::fs::read_to_string(home(&room).join(".claude/skills/mailbox/SKILL.md")).unwrap(),
         "theirs"
     );
-    // A name is one in the room of each session; that nobody has it here is told.
-    let ran = postroom(&room, ["install", "claude", "--replace", "--name", "nobody"]).succeeds();
-    assert!(ran.err.contains("nobody is called `nobody`"), "{}", ran.err);
+    // A name is one in the room of each session, and here it is made.
+    let ran = postroom(&room, ["install", "claude", "--replace", "--name", "dora"]).succeeds();
+    assert!(ran.out.contains("made the mailbox dora"), "{}", ran.out);
+    assert!(room.run(["names"]).succeeds().out.contains("dora"));
+    let ran = postroom(&room, ["install", "claude", "--name", "dora"]).succeeds();
+    assert!(!ran.out.contains("made the mailbox"), "{}", ran.out);
     postroom(&room, ["install", "claude", "--name", "../x"]).exits(4);
 }
 
@@ -212,7 +220,7 @@ fn a_change_by_hand_is_seen_and_kept() {
     let document = postroom(&room, ["install", "claude", "--check", "--json"]).json();
     assert_eq!(document["programs"][0]["state"], "drifted", "{document}");
     let ran = postroom(&room, ["uninstall", "claude"]).succeeds();
-    assert!(ran.out.contains("taken out "), "{}", ran.out);
+    assert!(ran.out.contains("removed from ") && ran.out.contains("removed /"), "{}", ran.out);
     let left = std::fs::read_to_string(&path).unwrap();
     assert!(left.contains("Bash(pwd)") && !left.contains("postroom") && left.contains("beep"), "{left}");
 }
@@ -246,7 +254,7 @@ fn settings_in_every_dress_come_back() {
     let dresses: [(&str, &str, &str); 6] = [
         ("gemini", ".gemini/settings.json", ""),
         ("gemini", ".gemini/settings.json", "\n// only a comment\n"),
-        ("gemini", ".gemini/settings.json", "\u{feff}{\r\n  // c\r\n  \"a\": [1,\r\n  ],\r\n}\r\n"),
+        ("gemini", ".gemini/settings.json", "\u{feff}{\r\n  // c\r\n  \"a\": [1\r\n  ]\r\n}\r\n"),
         ("codex", ".codex/config.toml", ""),
         (
             "codex",
@@ -262,7 +270,7 @@ fn settings_in_every_dress_come_back() {
     for (name, path, text) in dresses {
         let room = settled();
         write(&room, path, text);
-        postroom(&room, ["install", name]).succeeds();
+        postroom(&room, ["install", name, "--mcp"]).succeeds();
         let now = read(&room, path);
         assert!(now.contains("postroom") && text.contains("// c") == now.contains("// c"), "{now}");
         assert_eq!(text.contains("# d"), now.contains("# d"), "{now}");
@@ -286,5 +294,9 @@ fn settings_in_every_dress_come_back() {
     assert_eq!(mode & 0o777, 0o640);
     program(&room, "claude", "exit 3");
     let ran = postroom(&room, ["install", "claude"]).succeeds();
-    assert!(ran.out.contains("of an unknown version") && ran.out.contains("does not see"), "{}", ran.out);
+    assert!(
+        ran.out.contains("of an unknown version could not be asked about: hooks, skill\n"),
+        "{}",
+        ran.out
+    );
 }

@@ -9,7 +9,7 @@ use crate::support::picture::tree;
 use crate::support::until::skip;
 
 /// Every path with the times of its last changes.
-fn times(root: &Path) -> Vec<(PathBuf, i64, i64, i64, i64)> {
+pub(crate) fn times(root: &Path) -> Vec<(PathBuf, i64, i64, i64, i64)> {
     let mut found = vec![];
     let mut open = vec![root.to_owned()];
     while let Some(path) = open.pop() {
@@ -43,7 +43,7 @@ fn what_the_person_had_of_the_same_comes_back() {
     let server = "{\"mcpServers\":{\"postroom\":{\"command\":\"mine\",\"args\":[\"--as\",\"me\",\"mcp\"]}}}";
     write(&room, ".claude/settings.json", rules);
     write(&room, ".claude.json", server);
-    postroom(&room, ["install", "claude"]).succeeds();
+    postroom(&room, ["install", "claude", "--mcp"]).succeeds();
     assert_eq!(read(&room, ".claude/settings.json").matches("Bash(postroom *)").count(), 1);
     postroom(&room, ["uninstall", "claude"]).succeeds();
     assert_eq!(
@@ -51,11 +51,11 @@ fn what_the_person_had_of_the_same_comes_back() {
         (rules.into(), server.into())
     );
     // Also where somebody has written into the files since.
-    postroom(&room, ["install", "claude"]).succeeds();
+    postroom(&room, ["install", "claude", "--mcp"]).succeeds();
     for path in [".claude/settings.json", ".claude.json"] {
         write(&room, path, &read(&room, path).replacen('{', "{\"new\": 1, ", 1));
     }
-    assert!(postroom(&room, ["uninstall", "claude"]).succeeds().out.contains("taken out"));
+    assert!(postroom(&room, ["uninstall", "claude"]).succeeds().out.contains("removed from "));
     let (rules, server) = (read(&room, ".claude/settings.json"), read(&room, ".claude.json"));
     assert!(rules.contains("\"new\": 1") && rules.contains("Bash(postroom *)"), "{rules}");
     assert!(!rules.contains("hook claude") && !rules.contains("mcp__postroom"), "{rules}");
@@ -197,7 +197,7 @@ fn what_belongs_to_somebody_else_is_left_alone() {
         }
         std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
         let before = picture(&room);
-        let ran = postroom(&room, ["install", "claude"]).exits(4);
+        let ran = postroom(&room, ["install", "claude", "--mcp"]).exits(4);
         assert!(ran.err.contains(path.to_str().unwrap()), "{}", ran.err);
         assert_eq!(picture(&room), before, "nothing was begun");
         std::os::unix::fs::chown(&path, Some(0), None).unwrap();

@@ -18,7 +18,7 @@ fn placed(room: &TestRoom, path: &str) -> PathBuf {
 /// `postroom install claude` by that binary, with these directories on the search path.
 fn install(room: &TestRoom, binary: &Path, path: &[&Path]) -> Run {
     let path = std::env::join_paths(path.iter().copied().chain([Path::new("/usr/bin"), Path::new("/bin")]));
-    room.bash("exec \"$BINARY\" install claude").env("BINARY", binary).env("PATH", path.unwrap())
+    room.bash("exec \"$BINARY\" install claude --mcp").env("BINARY", binary).env("PATH", path.unwrap())
 }
 
 fn registered(room: &TestRoom) -> String {
@@ -101,8 +101,8 @@ fn a_person_is_asked_before_a_link_is_made() {
     let ran = install(&room, &own, &[]).by_person().with(0);
     assert!(ran.err.contains("was not made"), "{ran:?}");
     assert_eq!(std::fs::read_to_string(&link).unwrap(), "theirs");
-    // In the session of an agent nobody is asked, even at a terminal.
+    // In the session of an agent nothing is done, even at a terminal.
     std::fs::remove_file(&link).unwrap();
-    let ran = install(&room, &own, &[]).env("CLAUDECODE", "1").by_person().with(0);
-    assert!(ran.out.contains("ln -s ") && !link.is_symlink(), "{ran:?}");
+    let ran = install(&room, &own, &[]).env("CLAUDECODE", "1").by_person().with(4);
+    assert!(ran.err.contains("session of an agent") && !link.is_symlink(), "{ran:?}");
 }

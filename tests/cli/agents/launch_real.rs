@@ -36,6 +36,8 @@ fn settings(stage: &Stage<'_>, word: &str) -> Vec<(PathBuf, Option<String>)> {
         wakes: true,
         types: false,
         start: None,
+        mcp: true,
+        called: None,
     };
     let plain = |text: String| {
         let mut value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);

@@ -40,6 +40,8 @@ fn command(program: &Program, event: Event) -> String {
         wakes: true,
         types: false,
         start: None,
+        mcp: true,
+        called: None,
     };
     site.command(program, event)
 }
@@ -110,7 +112,6 @@ fn wanted() -> Files {
         pretty(&json!({"name": "postroom", "version": version, "description": ABOUT, "mcpServers": server})),
     );
     put("gemini/hooks/hooks.json", pretty(&hooks(find("gemini").unwrap(), |line| line)));
-    put("gemini/commands/mailbox.toml", texts::whole("gemini-mailbox.toml"));
     put("gemini/commands/workflow-dispatch.toml", texts::whole("gemini-workflow-dispatch.toml"));
     put("gemini/README.md", README.to_owned());
     skill(&mut files, "plugin");

@@ -41,7 +41,7 @@ pub(crate) fn equipped<'a>(room: &'a TestRoom, real: Program, place: &str) -> St
     let own = std::path::Path::new(env!("CARGO_BIN_EXE_postroom")).parent().unwrap();
     std::fs::write(stage.home().join(".profile"), format!("export PATH='{}':$PATH\n", own.display()))
         .unwrap();
-    stage.plays(&json!([]), ["postroom", "install", name, "--name", "bob", place]);
+    stage.plays(&json!([]), ["postroom", "install", name, "--name", "bob", "--mcp", place]);
     stage
 }
 
@@ -137,7 +137,7 @@ fn claude_with_hooks_of_the_user_and_of_the_project_hears_it_once() {
     let Some(real) = claude() else { return skip(test, MISSING) };
     let room = TestRoom::with(&["alice", "bob"]);
     let stage = in_project(&room, real);
-    stage.plays(&json!([]), ["postroom", "install", "claude", "--name", "bob", "--user"]);
+    stage.plays(&json!([]), ["postroom", "install", "claude", "--name", "bob", "--mcp", "--user"]);
     check(&works(&room, &stage, &["claude", "-p", "go"], "postroom"), true);
 }
 
@@ -147,7 +147,7 @@ fn codex_with_hooks_of_the_user_and_of_the_project_hears_it_once() {
     let Some(real) = codex() else { return skip(test, MISSING) };
     let room = TestRoom::with(&["alice", "bob"]);
     let stage = in_project(&room, real);
-    stage.plays(&json!([]), ["postroom", "install", "codex", "--name", "bob", "--user"]);
+    stage.plays(&json!([]), ["postroom", "install", "codex", "--name", "bob", "--mcp", "--user"]);
     check(&works(&room, &stage, &CODEX, "postroom"), true);
 }
 

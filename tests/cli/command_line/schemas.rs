@@ -106,7 +106,7 @@ const WORK: [&str; 20] = [
     "workflow-step",
     "workflow-unreadable",
 ];
-const HOME: [&str; 4] = ["install", "install-check", "mcp-http", "uninstall"];
+const HOME: [&str; 5] = ["install", "install-check", "install-plan", "mcp-http", "uninstall"];
 
 #[test]
 fn every_schema_is_of_a_document_that_is_printed() {
@@ -287,8 +287,8 @@ fn programs_at_home() {
         program(&room, name, says);
     }
     std::fs::create_dir_all(room.around().join("home")).unwrap();
-    for arguments in [["install", "claude"], ["install", "--check"], ["uninstall", "claude"]] {
-        seen.run(with_path(&room, room.run(arguments)));
+    for arguments in ["install claude --dry-run", "install claude", "install --check", "uninstall claude"] {
+        seen.run(with_path(&room, room.run(arguments.split(' '))));
     }
     seen.0.extend(served(&room, &room.root()));
     seen.are(&HOME);

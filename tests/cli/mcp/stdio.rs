@@ -126,7 +126,14 @@ fn mail_goes_there_and_back() {
     assert!(alice.calls("read", json!({"keep": true})).0.contains("It is."));
     assert_eq!(alice.calls("check", json!({})).1["unread"], 1, "kept");
     let answer = value["messages"][0]["id"].as_str().unwrap();
-    assert_eq!(alice.calls("archive", json!({"ids": [answer]})).1, json!({"archived": [answer]}));
+    // A single text is a list of one.
+    assert_eq!(alice.calls("archive", json!({"ids": answer})).1, json!({"archived": [answer]}));
+    let (_, value) = alice.calls("send", json!({"to": "bob", "text": "one name"}));
+    assert_eq!(
+        (value["receipts"].as_array().map(Vec::len), &value["receipts"][0]["to"]),
+        (Some(1), &json!("bob"))
+    );
+    assert!(bob.calls("read", json!({})).0.contains("one name"));
     let (text, value) = alice.calls("read", json!({}));
     assert_eq!(
         (text.as_str(), value),
@@ -162,7 +169,7 @@ fn each_error_says_what_to_do_next() {
         ("send", json!({"to": ["bob"], "text": "x", "priority": "now"}), "one of low, normal, high, urgent"),
         ("send", json!({"to": ["bob"], "text": ""}), "the message has no text"),
         ("send", json!({"to": ["bob"], "text": "x", "id": "../x"}), "--id `../x`"),
-        ("send", json!({"to": "bob", "text": "x"}), "expected a sequence"),
+        ("send", json!({"to": 3, "text": "x"}), "a text or a list of texts"),
         ("send", json!({"to": ["bob"], "text": format!("{}{}", "AKIA", "IOSFODNN7EXAMPLE")}), "looks like"),
         ("read", json!({"id": "abcd1234"}), "no message begins with `abcd1234`\n  the tool check"),
         ("read", json!({"id": "ab"}), "is too short"),

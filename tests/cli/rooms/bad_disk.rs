@@ -145,9 +145,9 @@ fn what_a_sandbox_forbids_names_the_flag_that_allows_it() {
     let room = TestRoom::empty();
     let script = "mkdir -p sealed && unshare --user --map-root-user --mount bash -c '
         mount -t tmpfs none sealed && mount -o remount,ro sealed || exit 99
-        postroom --root sealed/room setup bob'";
+        POSTROOM_ROOT=$PWD/sealed/room postroom setup bob'";
     for (variable, said) in [
-        ("CODEX_THREAD_ID", "start codex with --add-dir"),
+        ("CODEX_THREAD_ID", "postroom … -m 'TEXT'"),
         ("COPILOT_AGENT_SESSION_ID", "start copilot with --add-dir"),
         ("CLAUDE_CODE_SESSION_ID", "claude --add-dir"),
         ("OPENCODE", "external_directory"),

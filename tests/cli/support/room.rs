@@ -156,7 +156,8 @@ impl TestRoom {
     pub(crate) fn run<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Run {
         let root = self.root();
         let mut run = self.bare([]);
-        run.command.arg("--root").arg(root).args(arguments);
+        // An agent may make this room too, because the person started it so.
+        run.command.env("POSTROOM_ROOT", &root).arg("--root").arg(root).args(arguments);
         run
     }
 

@@ -52,7 +52,7 @@ fn passes_on_exit_codes(apart: &Apart, place: &Path, path: &str) -> Result<(), S
 fn registers_the_binary(apart: &Apart, prefix: &Path, path: &str) -> Result<(), String> {
     let home = place()?;
     make(&home.path().join("home/.claude"))?;
-    run::quietly(apart.command("postroom", home.path(), path).args(["install", "claude"]))?;
+    run::quietly(apart.command("postroom", home.path(), path).args(["install", "claude", "--mcp"]))?;
     let settings =
         std::fs::read_to_string(home.path().join("home/.claude.json")).map_err(|e| e.to_string())?;
     let settings: serde_json::Value = serde_json::from_str(&settings).map_err(|e| e.to_string())?;
