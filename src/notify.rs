@@ -9,10 +9,11 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use crate::dispatch::background::{Background, Progress};
+use crate::dispatch::paused::PauseKind;
 use crate::dispatch::runs::{Run, RunState, Runs};
 use crate::mailbox::Folder;
 use crate::message::Envelope;
-use crate::post::{Me, Post, Result, USER};
+use crate::post::{Error, Me, Post, Result, USER};
 use crate::settings::personal::NotifyEvent;
 
 /// Something that happened.
@@ -99,7 +100,7 @@ impl Notifier {
     }
 
     fn mail(&mut self, post: &Post) -> Result<Vec<News>> {
-        let Some(me) = person(post) else { return Ok(vec![]) };
+        let Some(me) = person(post)? else { return Ok(vec![]) };
         let (mut mail, mut gates) = (vec![], vec![]);
         let runs = Runs::open(post.room())?;
         let unread = me.mailbox.list(Folder::Inbox, usize::MAX)?.names;
@@ -132,17 +133,16 @@ impl Notifier {
     /// Agents that something else than a person pauses.
     fn paused(&mut self, runs: &Runs) -> Result<Option<News>> {
         let mut facts = vec![];
-        for (file, pause) in runs.pause_files()? {
-            let text = |key: &str| pause[key].as_str().map(str::to_owned);
-            let key = format!("paused {file} {}", text("since").unwrap_or_default());
-            if text("kind").as_deref() == Some("person") || !self.is_new(runs, &key)? {
+        for (mailbox, pause) in runs.all_pauses()? {
+            let key = format!("paused {mailbox} {} {}", pause.kind.as_str(), pause.since);
+            if pause.kind == PauseKind::Person || !self.is_new(runs, &key)? {
                 continue;
             }
             facts.push(Fact {
-                about: text("agent"),
-                why: text("why"),
-                since: text("since"),
-                until: text("until"),
+                about: Some(pause.agent),
+                why: Some(pause.why),
+                since: Some(pause.since),
+                until: pause.until,
                 ..Fact::default()
             });
         }
@@ -160,8 +160,11 @@ impl Notifier {
 }
 
 /// The mailbox of the person, if this room has one.
-fn person(post: &Post) -> Option<Me> {
-    post.addressee(USER).and_then(|id| post.other(&id)).ok()
+fn person(post: &Post) -> Result<Option<Me>> {
+    match post.addressee(USER) {
+        Err(Error::UnknownName { .. }) => Ok(None),
+        id => post.other(&id?).map(Some),
+    }
 }
 
 /// Whether a message is the question of a run.
@@ -200,7 +203,8 @@ impl<B: Background> Background for Noticing<'_, B> {
 
     fn arrivals(&self, post: &Post) -> Result<Box<dyn Fn() -> Vec<PathBuf> + Send>> {
         let work = self.work.arrivals(post)?;
-        let inbox = self.notifier.as_ref().and_then(|_| person(post)).map(|me| me.mailbox.inbox());
+        let person = self.notifier.as_ref().map_or(Ok(None), |_| person(post))?;
+        let inbox = person.map(|me| me.mailbox.inbox());
         Ok(Box::new(move || work().into_iter().chain(inbox.clone()).collect()))
     }
 }

@@ -137,6 +137,20 @@ impl Runs {
         Ok(found)
     }
 
+    /// All pauses of the room, each with its mailbox, also if their time is over.
+    pub fn all_pauses(&self) -> Result<Vec<(String, Pause)>> {
+        let mut found = vec![];
+        for name in self.names(FOLDER)? {
+            let split = name.rsplit_once('.');
+            let known = split.and_then(|(mailbox, word)| {
+                Some((mailbox, *PauseKind::ALL.iter().find(|kind| kind.as_str() == word)?))
+            });
+            let Some((mailbox, kind)) = known else { continue };
+            found.extend(self.pause_of(mailbox, kind)?.map(|pause| (mailbox.to_owned(), pause)));
+        }
+        Ok(found)
+    }
+
     /// Whether any agent of the room is paused in any way, and the mailboxes of those paused in this way: one look at a
     /// directory that is usually not there.
     pub fn paused_mailboxes(&self, kind: PauseKind) -> Result<(bool, Vec<String>)> {

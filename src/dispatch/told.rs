@@ -4,8 +4,6 @@
 //! .dispatch/told/<name>   an event that some process has told
 //! ```
 
-use serde_json::Value as Json;
-
 use super::runs::Runs;
 use crate::clock::Timestamp;
 use crate::hex;
@@ -30,20 +28,6 @@ impl Runs {
             Err(_) if dir.stat(&name).is_ok() => Ok(false),
             other => other.map(|()| true),
         }
-    }
-
-    /// The pauses of agents, each with the name of its file.
-    pub fn pause_files(&self) -> Result<Vec<(String, Json)>> {
-        let names = self.names("paused")?;
-        if names.is_empty() {
-            return Ok(vec![]);
-        }
-        let dir = self.dir.sub("paused")?;
-        let read = |name: String| {
-            let bytes = dir.read(&name, 64 * 1024).ok()??;
-            Some((name, serde_json::from_slice(&bytes).ok()?))
-        };
-        Ok(names.into_iter().filter_map(read).collect())
     }
 
     /// Forgets what was told long ago, when there is much of it.
