@@ -36,6 +36,11 @@ impl Input {
         self.source.as_deref() == Some("clear")
     }
 
+    /// Whether the session has no past.
+    pub fn is_new(&self) -> bool {
+        matches!(self.source.as_deref(), Some("startup" | "new"))
+    }
+
     /// Whether the session goes on with less of its past, in the middle of its work.
     pub fn is_compacted(&self) -> bool {
         self.source.as_deref() == Some("compact")

@@ -224,3 +224,16 @@ pub struct Program {
     /// What the person still has to do after the installation.
     pub then: &'static str,
 }
+
+impl Program {
+    /// Whether a session is known by its process, or by the one with its terminal. Sessions of a plugin share theirs.
+    pub fn is_known_by_process(&self) -> bool {
+        self.context != Context::Plugin
+    }
+
+    /// Whether the person may go on with a new session in the same process without the program saying so: Codex and
+    /// Copilot CLI name it like one that begins with the program.
+    pub fn begins_silently(&self) -> bool {
+        self.wake == Wake::Queue || self.context == Context::Top
+    }
+}

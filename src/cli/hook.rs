@@ -138,17 +138,26 @@ impl Hook {
         context.here = input.cwd.as_deref().map(Path::new).and_then(|path| path.canonicalize().ok());
         let parent = surroundings::parent();
         let is_daemon = if program.own_process { Some(false) } else { shown::is_daemon(parent) };
-        let is_own = is_daemon == Some(false);
         if is_daemon == Some(true) {
             // It is that of the terminal which started the daemon.
             context.surroundings.mailbox_id = None;
         }
-        let is_edge = matches!(event, Event::Start | Event::End);
-        let process = (is_own && is_edge).then(|| agent_process(&ThisProcess, parent)).flatten();
-        if event == Event::Start
+        let process = match event {
+            Event::Start | Event::End if is_daemon == Some(false) => agent_process(&ThisProcess, parent),
+            // Its sessions may share a process, but a terminal shows one of them at a time.
+            Event::Start | Event::Prompt | Event::Stop if program.wake == Wake::Queue => {
+                shown::process(program, &input, context.clock().now().seconds())
+            }
+            // An extension asks for a session that has not started: its process is known from the one before.
+            Event::Mail if program.begins_silently() => {
+                sessions(&ThisProcess).and_then(|sessions| running::process_above(&sessions))
+            }
+            _ => None,
+        };
+        if matches!(event, Event::Start | Event::Mail)
             && let (Some(session), Some(process)) = (&session, process)
         {
-            begin(context, program, session, process, &input)?;
+            begin(context, &call, session, process)?;
         }
         let post = match context.post_of(session.clone()) {
             Err(Fail::Post(Error::Room(room::Error::NoRoom { .. }))) if event == Event::Start => {
@@ -160,7 +169,7 @@ impl Hook {
         match event {
             Event::End => {
                 waker::leave(program, &input)?;
-                post.detach(process, input.is_cleared())?;
+                post.detach(process, input.is_cleared() || program.begins_silently())?;
                 return Ok(false);
             }
             Event::Start if post.is_twin(event.as_str(), &bytes)? => return Ok(false),
@@ -361,20 +370,24 @@ impl Call<'_> {
     }
 }
 
-/// A session begins in a process: one that was cleared there hands its mailbox on.
+/// A session begins in a process: the one that it takes the place of hands its mailbox on.
 fn begin(
     context: &mut Context,
-    program: &Program,
+    call: &Call<'_>,
     session: &Session,
     process: Process,
-    input: &Input,
 ) -> Result<(), Fail> {
-    // Sessions of a plugin share their process.
-    let Some(sessions) = sessions(&ThisProcess).filter(|_| program.wake != Wake::Plugin) else {
+    let Call { program, event, input, .. } = *call;
+    let Some(sessions) = sessions(&ThisProcess).filter(|_| program.is_known_by_process()) else {
         return Ok(());
     };
-    let before = running::in_process(&sessions, process.pid).filter(|before| before != session);
-    if let Some(before) = before.filter(|_| input.is_cleared()) {
+    let before = running::in_process(&sessions, process.pid);
+    if before.as_ref() == Some(session) {
+        return Ok(());
+    }
+    let is_anew = event == Event::Mail || input.is_new();
+    let replaces = input.is_cleared() || program.begins_silently() && is_anew;
+    if let Some(before) = before.filter(|_| replaces) {
         context.post_of(Some(before))?.hand_on(session, process)?;
     }
     Ok(running::note(&sessions, session, process).map_err(Error::from)?)

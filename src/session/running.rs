@@ -80,7 +80,12 @@ pub fn above(sessions: &Path) -> Option<Session> {
     Process::above().into_iter().find_map(|pid| in_process(sessions, pid))
 }
 
-/// The process above this command that runs a session.
+/// The nearest process above this command that runs a session.
+pub fn process_above(sessions: &Path) -> Option<Process> {
+    Process::above().into_iter().find(|pid| in_process(sessions, *pid).is_some()).and_then(Process::of)
+}
+
+/// The process above this command that runs this session.
 pub(super) fn process(sessions: &Path, session: &Session) -> Option<Process> {
     let is_it = |pid: &u64| in_process(sessions, *pid).is_some_and(|running| running == *session);
     Process::above().into_iter().find(is_it).and_then(Process::of)

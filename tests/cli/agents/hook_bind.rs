@@ -150,3 +150,21 @@ fn a_hook_that_install_asks_answers_and_does_nothing_else() {
     }
     room.is_still(&before, "the hooks of nobody's session");
 }
+
+#[test]
+fn copilot_keeps_its_mailbox_when_the_person_begins_anew() {
+    let room = TestRoom::with(&["alice"]);
+    let start = |session: &str| {
+        let input = serde_json::json!({"session_id": session, "cwd": "/", "source": "new"});
+        text(&room.run(["hook", "copilot", "session-start"]).input(input.to_string()).ends())
+    };
+    assert!(start("s1").contains("no mailbox yet"));
+    room.run(["setup", "bob"]).env("COPILOT_AGENT_SESSION_ID", "s1").succeeds();
+    hook(&room, "copilot", "session-end", "s1").succeeds();
+    room.send("alice", "bob", "hello");
+    // The extension asks for a new session before its first prompt.
+    assert!(text(&hook(&room, "copilot", "mail", "s2").ends()).contains("mail has arrived"));
+    assert!(start("s2").contains("this session has the mailbox bob"));
+    hook(&room, "copilot", "session-end", "s2").succeeds();
+    assert!(start("s3").contains("this session has the mailbox bob"));
+}

@@ -17,9 +17,14 @@ const PUSH: &str = "postroom: mail has arrived for this session's mailbox. `post
 
 /// The input of a hook.
 fn asks(prompt: &str) -> String {
+    asks_in("thread-7", prompt)
+}
+
+fn asks_in(thread: &str, prompt: &str) -> String {
     static TURNS: AtomicU32 = AtomicU32::new(0);
     let turn = TURNS.fetch_add(1, Ordering::Relaxed);
-    serde_json::json!({"session_id": "thread-7", "cwd": "/", "prompt": prompt, "turn_id": turn}).to_string()
+    let input = serde_json::json!({"session_id": thread, "cwd": "/", "prompt": prompt, "turn_id": turn, "source": "startup"});
+    input.to_string()
 }
 
 /// A room in which bob is a session of Codex. What it is asked to queue is noted; `code` is its answer.
@@ -79,15 +84,23 @@ impl<'a> Seat<'a> {
     fn hook(&mut self, event: &str) -> String {
         let answer = self.room.around().join("answer");
         let (event, prompt) = if event == "push" { ("prompt", PUSH) } else { (event, "go") };
-        let line = format!("{} >'{}' 2>&1", self.call(event, prompt), answer.display());
+        let line = format!("{} >'{}' 2>&1", self.call(event, &asks(prompt)), answer.display());
         self.types(&line);
         std::fs::read_to_string(answer).unwrap()
     }
 
-    fn call(&self, event: &str, prompt: &str) -> String {
+    fn call(&self, event: &str, asks: &str) -> String {
         let input = self.room.around().join("input");
-        std::fs::write(&input, asks(prompt)).unwrap();
+        std::fs::write(&input, asks).unwrap();
         format!("postroom hook codex {event} <'{}'", input.display())
+    }
+
+    /// The person begins anew in the same terminal: what the new session is told first.
+    fn begins_anew(&mut self, thread: &str) -> String {
+        let answer = self.room.around().join("answer");
+        let call = self.call("session-start", &asks_in(thread, "go"));
+        self.types(&format!("{call} >'{}' 2>&1", answer.display()));
+        std::fs::read_to_string(answer).unwrap()
     }
 
     fn kill(&mut self) {
@@ -164,7 +177,7 @@ fn a_session_is_woken_once_for_a_message_while_its_terminal_is_open() {
 fn one_waker_comes_and_goes_with_the_session() {
     let room = room(0);
     let mut seat = Seat::take(&room, &[]);
-    let line = seat.call("prompt", "go");
+    let line = seat.call("prompt", &asks("go"));
     seat.types(&format!("{line} & {line} & {line} & {line} & wait"));
     let waker = until_waker(&room);
     let stat = std::fs::read_to_string(format!("/proc/{waker}/stat")).unwrap();
@@ -215,4 +228,20 @@ fn a_push_that_fails_is_not_counted_as_one() {
     until("the end with the session", || wakers(&room).is_empty());
     seat.hook("session-start");
     until("another push for the same mail", || asked(&room).matches("thread-7").count() == 2);
+}
+
+#[test]
+fn a_session_that_takes_the_place_of_another_has_its_mailbox() {
+    let room = room(0);
+    let is_there = || room.run(["names"]).succeeds().out.lines().any(|l| l.starts_with("bob ") && l.ends_with("in session"));
+    let mut seat = Seat::take(&room, &[]);
+    assert!(seat.hook("session-start").contains("has the mailbox bob"));
+    assert!(is_there(), "its terminal is open");
+    assert!(seat.begins_anew("thread-8").contains("has the mailbox bob"));
+    room.send("alice", "bob", "hello");
+    until("the push", || asked(&room).contains("thread-8"));
+    assert!(!asked(&room).contains("thread-7"), "the terminal shows it no more");
+    seat.kill();
+    assert!(!is_there(), "its terminal is gone");
+    room.run(["takeover", "bob"]).env("CODEX_THREAD_ID", "thread-9").succeeds();
 }
