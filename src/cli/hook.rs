@@ -37,7 +37,8 @@ use crate::surroundings::{Environment, agent_process, is_attended, sessions};
 /// How much of the input is parsed. The rest is read and dropped, so that no program finds its pipe closed.
 const LIMIT: u64 = 32 * 1024 * 1024;
 
-/// How long a program may take at the start until it sees arriving files. Mail of that time is looked for afterwards.
+/// How long a program may take until it sees arriving files, at the start or after a setup. Mail of that time is looked
+/// for afterwards.
 const SETTLED: Duration = Duration::from_secs(5);
 
 /// The most text of messages in one notice, in bytes. Programs cut longer answers of hooks.
@@ -122,7 +123,8 @@ impl Hook {
             if !is_attended(&ThisProcess) {
                 return Ok(false);
             }
-            if input.hook_event_name.as_deref() == Some("SessionStart") {
+            let is_set_up = input.file_path.as_deref().is_some_and(running::is_own);
+            if is_set_up || input.hook_event_name.as_deref() == Some("SessionStart") {
                 crate::mailbox::pause(SETTLED);
             }
         }
@@ -169,10 +171,13 @@ impl Hook {
         match event {
             Event::End => {
                 waker::leave(program, &input)?;
-                post.detach(process, input.is_cleared() || program.begins_silently())?;
+                // Copilot CLI says the same whether the person leaves or begins anew.
+                post.detach(process, input.is_cleared() || program.wake == Wake::Plugin)?;
                 return Ok(false);
             }
             Event::Start if post.is_twin(event.as_str(), &bytes)? => return Ok(false),
+            // Its extension outlives it for a moment, and must not take the mail of the next session.
+            Event::Mail if post.is_left_behind()? => return Ok(false),
             _ => {}
         }
         let text = match post.attach(self.name.as_deref(), process)? {
@@ -371,18 +376,14 @@ impl Call<'_> {
 }
 
 /// A session begins in a process: the one that it takes the place of hands its mailbox on.
-fn begin(
-    context: &mut Context,
-    call: &Call<'_>,
-    session: &Session,
-    process: Process,
-) -> Result<(), Fail> {
+fn begin(context: &mut Context, call: &Call<'_>, session: &Session, process: Process) -> Result<(), Fail> {
     let Call { program, event, input, .. } = *call;
     let Some(sessions) = sessions(&ThisProcess).filter(|_| program.is_known_by_process()) else {
         return Ok(());
     };
     let before = running::in_process(&sessions, process.pid);
-    if before.as_ref() == Some(session) {
+    let is_known = || session.binding(&sessions).map_err(crate::post::Error::from);
+    if before.as_ref() == Some(session) || event == Event::Mail && is_known()?.is_some() {
         return Ok(());
     }
     let is_anew = event == Event::Mail || input.is_new();

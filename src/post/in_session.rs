@@ -160,6 +160,12 @@ impl Post {
         Ok(session.leave(&self.room, process.unwrap_or_default(), stays)?)
     }
 
+    /// Whether the caller's session has ended in a process that goes on.
+    pub fn is_left_behind(&self) -> Result<bool> {
+        let Some(session) = &self.caller.session else { return Ok(false) };
+        Ok(session.bound(&self.room)?.is_some_and(|bound| bound.ended && bound.process.is_running()))
+    }
+
     /// Records what the caller's session does, for those who would wake it.
     pub fn works(&self, work: Work) -> Result<()> {
         match &self.caller.session {

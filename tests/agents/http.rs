@@ -1,12 +1,13 @@
 //! Just enough of HTTP/1.1: a request is read whole, one answer is written, as JSON or as a stream of events. The log
 //! has one line of JSON for each request: `kind` (`turn`: offers tools and takes a turn; `aside`: titles, probes;
-//! `other`), `api`, `path`, `session` (a header that names it), `tools` (the names of those offered), `turn` (what was
+//! `other`), `at` (seconds since 1970), `api`, `path`, `session` (a header that names it), `tools` (the names of those offered), `turn` (what was
 //! played), `body`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -48,7 +49,8 @@ impl Server {
         let path = request.path.split('?').next().unwrap_or_default();
         let text = String::from_utf8_lossy(&request.body);
         let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        let mut entry = json!({"kind": "other", "path": request.path, "session": request.session});
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        let mut entry = json!({"kind": "other", "at": at, "path": request.path, "session": request.session});
         let api = if request.method == "POST" { Api::of(path) } else { None };
         let Some(api) = api else {
             entry["body"] = body;

@@ -13,6 +13,7 @@ mod agents;
 mod bench;
 mod dist;
 mod figures;
+mod matrix;
 mod portable;
 mod record;
 mod repo;
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 type Task = fn(&[String]) -> Result<(), String>;
 
 /// Name, what it does, and the function: help and dispatch are the same table.
-const TASKS: [(&str, &str, Task); 6] = [
+const TASKS: [(&str, &str, Task); 7] = [
     (
         "test",
         "[--portable]: everything that continuous integration runs; or the suite on the portable layer",
@@ -41,6 +42,11 @@ const TASKS: [(&str, &str, Task); 6] = [
         "torture",
         "[ID…] [--tier 0|1|2 [--write]] [--soak MINUTES]: kill, errno, power cut, races on the release binary",
         torture::run,
+    ),
+    (
+        "matrix",
+        "the table of docs/guides/programs.md: the real programs, told once, woken, with their mailbox",
+        matrix::run,
     ),
     ("bench", "each figure as a ratio against a floor measured in the same run", bench::run),
     (

@@ -8,6 +8,7 @@ mod files;
 mod graph;
 mod links;
 mod markdown;
+mod matrix;
 mod pages;
 mod platform;
 mod source;
@@ -71,6 +72,7 @@ fn findings(files: &[File], private: &[String]) -> Vec<Finding> {
     findings.extend(pages::findings(files));
     findings.extend(graph::findings(files));
     findings.extend(platform::findings(files));
+    findings.extend(matrix::findings(files));
     findings.sort();
     findings
 }

@@ -162,6 +162,7 @@ fn copilot_keeps_its_mailbox_when_the_person_begins_anew() {
     room.run(["setup", "bob"]).env("COPILOT_AGENT_SESSION_ID", "s1").succeeds();
     hook(&room, "copilot", "session-end", "s1").succeeds();
     room.send("alice", "bob", "hello");
+    assert_eq!(hook(&room, "copilot", "mail", "s1").succeeds().out, "", "it is over");
     // The extension asks for a new session before its first prompt.
     assert!(text(&hook(&room, "copilot", "mail", "s2").ends()).contains("mail has arrived"));
     assert!(start("s2").contains("this session has the mailbox bob"));

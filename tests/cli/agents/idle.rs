@@ -1,14 +1,14 @@
-//! Idle sessions of the real programs in a terminal (tmux) are woken by mail, each in its own way and without a key being
-//! pressed for it. Gemini CLI has no way; it hears of mail at its next prompt. In a terminal it knows its commands.
+//! Idle sessions of the real programs in a terminal (tmux) are woken by mail: what is special in Codex and Gemini CLI. What
+//! all programs have in common is in `matrix/`.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::agents::real::{at_home, opencode_at_home};
+use crate::agents::real::at_home;
 use crate::agents::waker::wakers;
-use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
+use crate::support::models::{MISSING, Program, Stage, codex, gemini};
 use crate::support::room::TestRoom;
 use crate::support::staffed::program;
 use crate::support::until::{skip, until, until_at_last};
@@ -49,20 +49,48 @@ impl<'a> Terminal<'a> {
     }
 
     pub(crate) fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p", "-t", "t"])
+        self.screen_of("t:0")
+    }
+
+    /// The screen of a window.
+    pub(crate) fn screen_of(&self, window: &str) -> String {
+        self.tmux(&["capture-pane", "-p", "-t", window])
     }
 
     /// Presses a key, as the person would, until the screen shows that it was taken.
     pub(crate) fn press(&self, key: &str, what: &str, is_so: impl Fn(&str) -> bool) {
+        self.press_in("t:0", key, what, is_so);
+    }
+
+    pub(crate) fn press_in(&self, window: &str, key: &str, what: &str, is_so: impl Fn(&str) -> bool) {
         let mut last: Option<Instant> = None;
-        until(what, || {
-            let so = is_so(&self.screen());
+        until_at_last(what, || {
+            let so = is_so(&self.screen_of(window));
             if !so && last.is_none_or(|last| last.elapsed().as_secs() >= 3) {
-                self.tmux(&["send-keys", "-t", "t", key]);
+                self.tmux(&["send-keys", "-t", window, key]);
                 last = Some(Instant::now());
             }
             so
         });
+    }
+
+    /// Opens a second window with this line.
+    pub(crate) fn opens(&self, stage: &Stage<'_>, line: &str) {
+        let around = self.room.around();
+        let mut tmux = Command::new("tmux");
+        tmux.arg("-S")
+            .arg(around.join("tmux.sock"))
+            .args(["new-window", "-d", "-t", "t:1", "-c"])
+            .arg(around)
+            .arg(line);
+        // A new window has the search path of the command that opens it.
+        assert!(tmux.env("PATH", stage.path()).status().unwrap().success());
+    }
+
+    /// Kills every process of a window, as when the machine runs out of memory.
+    pub(crate) fn kills(&self, window: &str) {
+        let leader = self.tmux(&["display-message", "-p", "-t", window, "#{pane_pid}"]);
+        self.room.bash(&format!("kill -9 $(ps -s {} -o pid=)", leader.trim())).succeeds();
     }
 }
 
@@ -105,20 +133,9 @@ pub(crate) fn settle_claude(room: &TestRoom) {
     let here = room.around().canonicalize().unwrap();
     let known = json!({
         "hasCompletedOnboarding": true, "theme": "dark", "customApiKeyResponses": {"approved": ["none"], "rejected": []},
-        "projects": {here.to_str().unwrap(): {"hasTrustDialogAccepted": true}},
+        "projects": {here.to_str().unwrap(): {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["postroom"]}},
     });
     std::fs::write(room.around().join("home/.claude.json"), known.to_string()).unwrap();
-}
-
-#[test]
-fn an_idle_claude_is_woken() {
-    let (Some(real), true) = (claude(), has_tmux()) else { return skip("an_idle_claude_is_woken", MISSING) };
-    let room = TestRoom::with(&["alice", "bob"]);
-    settle_claude(&room);
-    let stage = at_home(&room, real);
-    let terminal = Terminal::open(&room, &stage, "claude 'hello there'");
-    let turns = is_woken(&room, &stage, &terminal, " · done ");
-    assert!(turns[1]["body"].to_string().contains("mail has arrived for this session"), "{}", turns[1]);
 }
 
 /// Codex as a person has it who trusts this directory.
@@ -128,7 +145,7 @@ fn codex_at_home<'a>(room: &'a TestRoom, real: Program) -> Stage<'a> {
     stage
 }
 
-/// Answers what Codex asks a new person.
+/// Answers what Codex asks a new person, but for the trust in hooks.
 pub(crate) fn settle_codex(room: &TestRoom) {
     let config = room.around().join("home/.codex/config.toml");
     let text = std::fs::read_to_string(&config).unwrap();
@@ -142,9 +159,9 @@ pub(crate) fn settle_codex(room: &TestRoom) {
 }
 
 /// The person trusts the hooks.
-fn trusts(terminal: &Terminal<'_>) {
+pub(crate) fn trusts(terminal: &Terminal<'_>) {
     let question = "Hooks need review";
-    until(question, || terminal.screen().contains(question));
+    until_at_last(question, || terminal.screen().contains(question));
     terminal.press("2", "the choice", |screen| screen.contains("› 2. Trust all"));
     terminal.press("Enter", "the answer", |screen| !screen.contains(question));
 }
@@ -229,46 +246,12 @@ fn a_codex_of_the_daemon_is_woken_while_its_terminal_is_open_and_not_after() {
     assert_eq!(after.matches("mail has arrived for this session").count(), 1, "the one of before: {after}");
 }
 
-#[test]
-fn an_idle_opencode_is_woken() {
-    let (Some(real), true) = (opencode(), has_tmux()) else {
-        return skip("an_idle_opencode_is_woken", MISSING);
-    };
-    let room = TestRoom::with(&["alice", "bob"]);
-    let Some(stage) = opencode_at_home(&room, real) else {
-        return skip("an_idle_opencode_is_woken", "its package for plugins is not installed");
-    };
-    let terminal = Terminal::open(&room, &stage, "opencode --prompt 'hello there'");
-    is_woken(&room, &stage, &terminal, "Build · m");
-    drop(terminal);
-    // It goes on with the session, and no prompt comes.
-    let terminal = Terminal::open(&room, &stage, "opencode --continue");
-    until("the session of before", || terminal.screen().contains("second answer"));
-    let before = stage.turns().len();
-    room.by("alice", ["send", "bob", "-s", "marker-two", "-m", "x"]).succeeds();
-    until("the turn for the mail", || stage.turns().len() > before);
-    assert!(stage.turns()[before]["body"].to_string().contains("marker-two"));
-}
-
 /// Answers what Copilot CLI asks a new person.
 pub(crate) fn settle_copilot(room: &TestRoom) {
     let here = room.around().canonicalize().unwrap();
     std::fs::create_dir_all(room.around().join("home/.copilot")).unwrap();
     let known = json!({"trustedFolders": [here]});
     std::fs::write(room.around().join("home/.copilot/config.json"), known.to_string()).unwrap();
-}
-
-#[test]
-fn an_idle_copilot_is_woken_by_its_extension() {
-    let test = "an_idle_copilot_is_woken_by_its_extension";
-    let (Some(real), true) = (copilot(), has_tmux()) else { return skip(test, MISSING) };
-    let room = TestRoom::with(&["alice", "bob"]);
-    settle_copilot(&room);
-    let stage = at_home(&room, real);
-    let line = "copilot --experimental --allow-tool='shell(postroom:*)' -i 'hello there'";
-    let terminal = Terminal::open(&room, &stage, line);
-    let turns = is_woken(&room, &stage, &terminal, "❯");
-    assert!(turns[1]["body"].to_string().contains("mail has arrived for this session"), "{}", turns[1]);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::agents::told_real::added;
+use crate::agents::matrix::seen::added;
 use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
 use crate::support::room::TestRoom;
 use crate::support::staffed::inbox;
@@ -129,26 +129,6 @@ fn claude_hears_of_its_mail_in_a_project() {
     let room = TestRoom::with(&["alice", "bob"]);
     let stage = in_project(&room, real);
     check(&works(&room, &stage, &["claude", "-p", "go"], "postroom"), true);
-}
-
-#[test]
-fn claude_with_hooks_of_the_user_and_of_the_project_hears_it_once() {
-    let test = "claude_with_hooks_of_the_user_and_of_the_project_hears_it_once";
-    let Some(real) = claude() else { return skip(test, MISSING) };
-    let room = TestRoom::with(&["alice", "bob"]);
-    let stage = in_project(&room, real);
-    stage.plays(&json!([]), ["postroom", "install", "claude", "--name", "bob", "--mcp", "--user"]);
-    check(&works(&room, &stage, &["claude", "-p", "go"], "postroom"), true);
-}
-
-#[test]
-fn codex_with_hooks_of_the_user_and_of_the_project_hears_it_once() {
-    let test = "codex_with_hooks_of_the_user_and_of_the_project_hears_it_once";
-    let Some(real) = codex() else { return skip(test, MISSING) };
-    let room = TestRoom::with(&["alice", "bob"]);
-    let stage = in_project(&room, real);
-    stage.plays(&json!([]), ["postroom", "install", "codex", "--name", "bob", "--mcp", "--user"]);
-    check(&works(&room, &stage, &CODEX, "postroom"), true);
 }
 
 #[test]

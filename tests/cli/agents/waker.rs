@@ -233,7 +233,9 @@ fn a_push_that_fails_is_not_counted_as_one() {
 #[test]
 fn a_session_that_takes_the_place_of_another_has_its_mailbox() {
     let room = room(0);
-    let is_there = || room.run(["names"]).succeeds().out.lines().any(|l| l.starts_with("bob ") && l.ends_with("in session"));
+    let is_there = || {
+        room.run(["names"]).succeeds().out.lines().any(|l| l.starts_with("bob ") && l.ends_with("in session"))
+    };
     let mut seat = Seat::take(&room, &[]);
     assert!(seat.hook("session-start").contains("has the mailbox bob"));
     assert!(is_there(), "its terminal is open");

@@ -71,6 +71,13 @@ impl<'a> Stage<'a> {
         self.room.around().join("home")
     }
 
+    /// The search path of the program.
+    pub(crate) fn path(&self) -> String {
+        let own = Path::new(env!("CARGO_BIN_EXE_postroom")).parent().unwrap();
+        let usual = std::env::var("PATH").unwrap_or_default();
+        format!("{}:{}:{usual}", self.room.around().join("bin").display(), own.display())
+    }
+
     /// A command that runs beside the models, which play this script (see tests/agents/script.rs).
     pub(crate) fn command<'w>(&self, script: &Value, words: impl IntoIterator<Item = &'w str>) -> Command {
         let around = self.room.around();
@@ -82,13 +89,11 @@ impl<'a> Stage<'a> {
             command.arg("--fill").arg(self.home().join(name));
         }
         command.args(words);
-        let own = Path::new(env!("CARGO_BIN_EXE_postroom")).parent().unwrap();
-        let usual = std::env::var("PATH").unwrap_or_default();
         command
             .env_clear()
             .envs(self.program.environment.iter().copied())
             .env("HOME", self.home())
-            .env("PATH", format!("{}:{}:{usual}", around.join("bin").display(), own.display()))
+            .env("PATH", self.path())
             .env("POSTROOM_ROOT", self.room.root())
             .current_dir(around)
             .stdin(Stdio::null());

@@ -57,7 +57,7 @@ pub(crate) fn machine(repo: &Repo, profile: &str) -> Result<String, String> {
     ))
 }
 
-fn said(command: &mut Command) -> Result<String, String> {
+pub(crate) fn said(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|e| format!("cannot run {:?}: {e}", command.get_program()))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
