@@ -2,7 +2,7 @@
 //! The one exception is exit code 2, which wakes an idle session of a program that asks for it.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
+use super::hook_call::{Call, begin, is_push, read};
 use super::output::note;
 use super::shown::Shown;
 use super::surroundings;
@@ -19,23 +20,19 @@ use super::verbs::{Entry, Group};
 use super::waker;
 use crate::agents::answer::{self, Input};
 use crate::agents::notice;
-use crate::agents::programs::{self, Event, Program, Wake};
+use crate::agents::programs::{self, Event, Wake};
 use crate::agents::shown;
 use crate::agents::verify::PROBE;
 use crate::mailbox::Folder;
 use crate::mailbox::reading::Header;
 use crate::message::visible;
 use crate::post::{Attached, Error, Failure, Me, News, Opened, Post};
-use crate::process::Process;
 use crate::room;
 use crate::session::Session;
 use crate::session::running::{self, Work};
 use crate::session::told::Mark;
 use crate::span;
 use crate::surroundings::{Environment, agent_process, is_attended, sessions};
-
-/// How much of the input is parsed. The rest is read and dropped, so that no program finds its pipe closed.
-const LIMIT: u64 = 32 * 1024 * 1024;
 
 /// How long a program may take until it sees arriving files, at the start or after a setup. Mail of that time is looked
 /// for afterwards.
@@ -343,75 +340,4 @@ impl Hook {
         opened.iter().try_for_each(|opened| post.shown(me, opened))?;
         Ok(())
     }
-}
-
-/// One call of a hook.
-#[derive(Clone, Copy)]
-struct Call<'a> {
-    program: &'static Program,
-    event: Event,
-    input: &'a Input,
-    bytes: &'a [u8],
-}
-
-impl Call<'_> {
-    /// News for a hook that did not bring the line that wakes. Only a queued line can be dropped when it comes.
-    fn news(&self, post: &Post, me: &Me) -> Result<Option<News>, Fail> {
-        Ok(match self.program.wake {
-            Wake::Rewake => post.news_unless_woken(me)?,
-            Wake::Queue | Wake::Plugin | Wake::Typed => post.news(me, Mark::Told)?,
-        })
-    }
-
-    /// What the program is to watch: the directory of the session itself, and those in which its mail arrives.
-    fn watched(&self, post: &Post, me: Option<&Me>) -> Result<Vec<String>, Fail> {
-        let own = match self.program.wake {
-            Wake::Rewake if is_attended(&ThisProcess) => post.own_dir()?,
-            Wake::Plugin => None,
-            Wake::Rewake | Wake::Queue | Wake::Typed => return Ok(vec![]),
-        };
-        let mail = me.map(|me| post.watched(me)).transpose()?.unwrap_or_default();
-        Ok(mail.iter().chain(&own).map(|dir| dir.display().to_string()).collect())
-    }
-}
-
-/// A session begins in a process: the one that it takes the place of hands its mailbox on.
-fn begin(context: &mut Context, call: &Call<'_>, session: &Session, process: Process) -> Result<(), Fail> {
-    let Call { program, event, input, .. } = *call;
-    let Some(sessions) = sessions(&ThisProcess).filter(|_| program.is_known_by_process()) else {
-        return Ok(());
-    };
-    let before = running::in_process(&sessions, process.pid);
-    let is_known = || session.binding(&sessions).map_err(crate::post::Error::from);
-    if before.as_ref() == Some(session) || event == Event::Mail && is_known()?.is_some() {
-        return Ok(());
-    }
-    let is_anew = event == Event::Mail || input.is_new();
-    let replaces = input.is_cleared() || program.begins_silently() && is_anew;
-    if let Some(before) = before.filter(|_| replaces) {
-        context.post_of(Some(before))?.hand_on(session, process)?;
-    }
-    Ok(running::note(&sessions, session, process).map_err(Error::from)?)
-}
-
-/// Whether a prompt is the line that wakes. A program may put words of its own around the line of a hook.
-fn is_push(program: &Program, input: &Input) -> bool {
-    let text = input.prompt.as_deref().unwrap_or_default();
-    match program.wake {
-        Wake::Queue => text.trim() == notice::WAKE,
-        Wake::Rewake => text.contains(notice::WAKE),
-        Wake::Plugin | Wake::Typed => false,
-    }
-}
-
-/// Reads all input, so that the program can finish writing.
-fn read() -> Vec<u8> {
-    let mut bytes = vec![];
-    let mut stdin = io::stdin().lock();
-    if io::IsTerminal::is_terminal(&stdin) {
-        return bytes;
-    }
-    let _ = stdin.by_ref().take(LIMIT).read_to_end(&mut bytes);
-    let _ = io::copy(&mut stdin, &mut io::sink());
-    bytes
 }

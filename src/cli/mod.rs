@@ -26,6 +26,7 @@ mod follow;
 mod group;
 mod header;
 mod hook;
+mod hook_call;
 mod install;
 mod install_plan;
 mod installed;
