@@ -4,6 +4,7 @@ pub(crate) mod hook;
 pub(crate) mod hook_bind;
 pub(crate) mod hook_bodies;
 pub(crate) mod hook_odd;
+pub(crate) mod identity_real;
 pub(crate) mod idle;
 pub(crate) mod install;
 pub(crate) mod install_again;
