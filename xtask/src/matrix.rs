@@ -47,8 +47,9 @@ pub(crate) const EVENTS: [&str; 15] = [
 ];
 
 /// The tables, and what a cell of each says.
-pub(crate) const TABLES: [(&str, fn(&Value) -> Option<String>); 3] =
-    [("told once", told), ("woken", woken), ("mailbox", identity)];
+pub(crate) const TABLES: [(&str, Shown); 3] = [("told once", told), ("woken", woken), ("mailbox", identity)];
+
+type Shown = fn(&Value) -> Option<String>;
 
 type Cells = BTreeMap<(String, String), Value>;
 
