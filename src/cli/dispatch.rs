@@ -1,7 +1,7 @@
 //! `postroom dispatch` and the supervisor it starts.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use clap::Args;
@@ -15,19 +15,18 @@ use super::progress::Progress;
 use super::staff;
 use super::surroundings::ThisProcess;
 use super::{Verb, notify, runs, surroundings, unit};
-use crate::dispatch::dispatcher::{Dispatcher, Event, Sources, StopHandle, Wanted};
+use crate::dispatch::dispatcher::{Dispatcher, Event, StopHandle, Wanted};
 use crate::dispatch::queue::{Crew, Delay};
 use crate::dispatch::runs::{Run, RunState, Runs};
 use crate::dispatch::supervisor::{self, Agent, Checks, Outcome};
 use crate::dispatch::watchers::Watching;
-use crate::hint::{Hint, Present};
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::notify::{News, Noticing};
 use crate::post::{Failure, HOPS_VARIABLE, Post, THREAD_VARIABLE};
 use crate::process::marked::MARK;
-use crate::staff::{Staff, equip, left_out, stamp};
-use crate::trust::Store;
+use crate::staff::{Staff, equip, left_out};
 use crate::view::run as view;
 use crate::workflow::carrier::{Carried, Carrier, Carrying};
 use crate::workflow::runs::project_of;
@@ -69,7 +68,7 @@ impl Verb for Dispatch {
             return unit::print(context, "dispatch", "dispatcher", &arguments);
         }
         post.adopt_new_inboxes()?;
-        let sources = Settings {
+        let sources = staff::Settings {
             only: self.only.clone(),
             store: staff::store()?,
             room: context.root.clone(),
@@ -80,7 +79,7 @@ impl Verb for Dispatch {
         tell_vacant(post, &staff);
         let settings = staff.settings.clone();
         let agents = self.chosen(context, staff)?;
-        let dispatcher = for_good(Dispatcher::new(post, Crew { agents, settings })?);
+        let dispatcher = for_good(Dispatcher::new(post, Crew { agents, vacant: vec![], settings })?);
         if self.dry_run {
             return dry_run(context, dispatcher);
         }
@@ -315,36 +314,6 @@ fn said(delay: &Delay) -> String {
     match delay.until {
         Some(until) => format!("{agent}: {count} until {until}: {why}"),
         None => format!("{agent}: {count} for a person: {why}"),
-    }
-}
-
-/// The settings of the agents, read again when they change.
-struct Settings {
-    only: Vec<String>,
-    store: Store,
-    room: PathBuf,
-    present: Present,
-}
-
-impl Sources for Settings {
-    fn stamp(&self) -> u64 {
-        stamp(&ThisProcess, &self.store, &self.room)
-    }
-
-    fn read(&mut self, post: &Post) -> Result<Crew, String> {
-        let staff = crate::staff::gather(&ThisProcess, self.store.clone(), post, |name| {
-            self.only.is_empty() || self.only.iter().any(|only| only == name)
-        });
-        let staff = staff.map_err(|e| e.to_string())?;
-        for (what, command) in left_out(&staff.untrusted) {
-            note(&format!("postroom: {what}: {}", visible::text(&command.line(&self.present))));
-        }
-        let agents = staff.agents.into_iter().filter_map(|(agent, id)| Some((agent, id?))).collect();
-        Ok(Crew { agents, settings: staff.settings })
-    }
-
-    fn directories(&self) -> Vec<PathBuf> {
-        vec![self.store.path().to_owned(), self.room.clone()]
     }
 }
 

@@ -20,8 +20,9 @@ use crate::view::claim as view;
 /// A dead letter was given up. A parked message waits for a person: it was stopped, or its thread reached a limit.
 #[derive(Debug, Args)]
 pub(super) struct Failed {
+    /// Without one: list
     #[command(subcommand)]
-    what: What,
+    what: Option<What>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -202,7 +203,7 @@ fn called(name: &str) -> String {
 
 impl Verb for Failed {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        match self.what {
+        match self.what.unwrap_or(What::List { agent: None, all: false }) {
             What::List { agent: Some(name), .. } => {
                 let post = context.post()?;
                 let me = post.other(&post.addressee(&name)?)?;

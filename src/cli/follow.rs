@@ -60,7 +60,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     left_to_themselves(post, run, &staff)?;
     let parallel = staff.settings.parallel.max(1);
     let agents = staff.agents.into_iter().filter_map(|(agent, me)| Some((agent, me?))).collect();
-    let dispatcher = Dispatcher::new(post, Crew { agents, settings: staff.settings })?;
+    let dispatcher = Dispatcher::new(post, Crew { agents, vacant: vec![], settings: staff.settings })?;
     let (stop, own) = (dispatcher.stop_handle(), dispatcher.stop_handle());
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
         .map_err(|e| Fail::not_done(e.to_string(), "try again"))?;

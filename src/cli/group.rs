@@ -13,8 +13,9 @@ use crate::view;
 /// A group may contain others. `@all` is everyone, and always there.
 #[derive(Debug, Args)]
 pub(super) struct Group {
+    /// Without one: list
     #[command(subcommand)]
-    what: What,
+    what: Option<What>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -39,11 +40,11 @@ impl Verb for Group {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
         let groups = match &self.what {
-            What::Add { group, members } => post.group_add(group, members)?,
-            What::Remove { group, members } => post.group_remove(group, members)?,
-            What::List => post.groups()?,
+            Some(What::Add { group, members }) => post.group_add(group, members)?,
+            Some(What::Remove { group, members }) => post.group_remove(group, members)?,
+            Some(What::List) | None => post.groups()?,
         };
-        let changed = !matches!(self.what, What::List);
+        let changed = !matches!(self.what, Some(What::List) | None);
         context.done = changed;
         let lines = groups
             .iter()

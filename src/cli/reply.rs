@@ -12,7 +12,7 @@ use crate::post::{Me, Outcome, Post};
 
 /// Answer a message, then archive it
 ///
-/// Goes to the sender, in its protocol, thread and channel; run again, it is not delivered twice. In a workspace,
+/// Goes to the sender, in its protocol, thread and channel. A reply that was interrupted can be run again. In a workspace,
 /// --channel without an ID answers a whole channel: the newest request gets the text, each older one a reply that says
 /// it was superseded.
 #[derive(Debug, Args)]

@@ -1,8 +1,15 @@
 //! The staff of a room, gathered for this process.
 
+use std::path::PathBuf;
+
 use super::context::Context;
 use super::fail::Fail;
+use super::output::note;
 use super::surroundings::ThisProcess;
+use crate::dispatch::dispatcher::Sources;
+use crate::dispatch::queue::Crew;
+use crate::hint::Present;
+use crate::message::visible;
 use crate::post::Post;
 use crate::staff::{self, Staff, left_out};
 use crate::surroundings::config;
@@ -27,5 +34,41 @@ pub(super) fn gather_some(post: &Post, wanted: impl Fn(&str) -> bool) -> Result<
 pub(super) fn tell_untrusted(context: &Context, staff: &Staff) {
     for (what, command) in left_out(&staff.untrusted) {
         context.warn(&what, command);
+    }
+}
+
+/// The settings of the agents, read again when they change.
+pub(super) struct Settings {
+    pub(super) only: Vec<String>,
+    pub(super) store: Store,
+    pub(super) room: PathBuf,
+    pub(super) present: Present,
+}
+
+impl Sources for Settings {
+    fn stamp(&self) -> u64 {
+        staff::stamp(&ThisProcess, &self.store, &self.room)
+    }
+
+    fn read(&mut self, post: &Post) -> Result<Crew, String> {
+        let staff = staff::gather(&ThisProcess, self.store.clone(), post, |name| {
+            self.only.is_empty() || self.only.iter().any(|only| only == name)
+        });
+        let staff = staff.map_err(|e| e.to_string())?;
+        for (what, command) in left_out(&staff.untrusted) {
+            note(&format!("postroom: {what}: {}", visible::text(&command.line(&self.present))));
+        }
+        let (mut agents, mut vacant) = (vec![], vec![]);
+        for (agent, id) in staff.agents {
+            match id {
+                Some(id) => agents.push((agent, id)),
+                None => vacant.push(agent),
+            }
+        }
+        Ok(Crew { agents, vacant, settings: staff.settings })
+    }
+
+    fn directories(&self) -> Vec<PathBuf> {
+        vec![self.store.path().to_owned(), self.room.clone()]
     }
 }

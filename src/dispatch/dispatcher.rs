@@ -178,9 +178,12 @@ impl<'a> Dispatcher<'a> {
                 return Ok(());
             }
         };
-        let read = sources.read(&post).and_then(|crew| match project::note(&post, &crew.agents) {
-            Ok(()) => Ok(crew),
-            Err(e) => Err(e.to_string()),
+        let read = sources.read(&post).and_then(|mut crew| {
+            crew.goes_on(&self.queue.borrow().agents, &post);
+            match project::note(&post, &crew.agents) {
+                Ok(()) => Ok(crew),
+                Err(e) => Err(e.to_string()),
+            }
         });
         match read {
             Ok(crew) => {

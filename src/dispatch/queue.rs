@@ -55,7 +55,27 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub struct Crew {
     pub agents: Vec<(Agent, MailboxId)>,
+    /// Agents whose name no mailbox has.
+    pub vacant: Vec<Agent>,
     pub settings: DispatchSettings,
+}
+
+impl Crew {
+    /// Lets vacant agents go on with the mailbox that they worked for before, if that still exists: it was renamed, and the
+    /// table of its agent was not yet.
+    pub(super) fn goes_on(&mut self, before: &[(Agent, MailboxId)], post: &Post) {
+        for agent in std::mem::take(&mut self.vacant) {
+            let former = before.iter().find(|(former, _)| former.name == agent.name);
+            // A registry that cannot be read says nothing about the mailbox.
+            let is_gone = |id: &MailboxId| post.registry().is_ok_and(|registry| registry.by_id(id).is_none());
+            match former.filter(|(_, id)| !is_gone(id)) {
+                Some((_, id)) if !self.agents.iter().any(|(_, taken)| taken == id) => {
+                    self.agents.push((agent, id.clone()));
+                }
+                _ => self.vacant.push(agent),
+            }
+        }
+    }
 }
 
 /// The room of a dispatcher: the one it was given, or a newer look at it.
@@ -91,7 +111,7 @@ pub struct Queue<'a> {
 
 impl<'a> Queue<'a> {
     pub(super) fn new(post: PostOf<'a>, crew: Crew) -> Self {
-        let Crew { mut agents, settings } = crew;
+        let Crew { mut agents, settings, .. } = crew;
         agents.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         let entries = post.registry().map(|registry| registry.entries.as_slice()).unwrap_or_default();
         let elsewhere = entries.iter().filter(|entry| entry.text("protocol").is_some());

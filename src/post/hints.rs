@@ -124,7 +124,8 @@ impl Error {
             Self::FileTooLarge { .. } => vec!["send its path instead".into()],
             Self::TooManyFiles { .. } => vec!["put them into one archive".into()],
             Self::NoHome { .. } => vec!["leave --attach out, and send the path of the file".into()],
-            Self::Secret { .. } => vec![Hint::again_with("--allow-secrets").to("sends it anyway").into()],
+            // Not as a command to paste, which would repeat the secret.
+            Self::Secret { .. } => vec!["the same with --allow-secrets sends it anyway".into()],
             Self::Full { name, .. } => {
                 vec![format!("`{name}` must read or archive mail first; nothing was sent").into()]
             }
@@ -166,14 +167,14 @@ fn who_am_i(names: &[String], by_agent: bool) -> Vec<Hint> {
     let setup =
         Hint::run(&["setup", "NAME"]).to("makes your mailbox and binds it to this session or terminal");
     let Some(first) = names.first() else { return vec![setup.into()] };
-    let mut hints = vec![Hint::again_as(first).into()];
-    if names.len() > 1 {
-        hints.push(format!("names here: {}", names.join(", ")).into());
-    }
-    if by_agent {
-        hints.push(setup.to("if you are none of them").into());
-    }
-    hints
+    let known = (names.len() > 1).then(|| format!("names here: {}", names.join(", ")).into());
+    let acting = Hint::again_as(first);
+    // An agent types the first line: it must not take the mail of another.
+    let (one, other) = match by_agent {
+        true => (setup, Some(acting.to(format!("only if you are {first}")))),
+        false => (acting, None),
+    };
+    [one.into()].into_iter().chain(known).chain(other.map(Hint::from)).collect()
 }
 
 fn disk_hints(e: &fault::Error) -> Vec<Hint> {

@@ -160,6 +160,7 @@ impl Post {
         (id, retry): (&MessageId, bool),
     ) -> Result<Receipt> {
         let mut letter = letter.clone();
+        letter.extra.retain(|(key, _)| key != VIA);
         letter
             .extra
             .extend(self.is_persons(&me.id).then(|| self.via()).flatten().map(|name| (VIA.to_owned(), name)));
@@ -361,9 +362,10 @@ impl Post {
         // Set only here: no sender can claim another room, or hide that it sends for the person.
         envelope.extra.retain(|(key, _)| key != FROM_ROOM);
         envelope.extra.extend(from.room.clone().map(|room| (FROM_ROOM.to_owned(), room)));
-        if from.room.is_none() && self.is_persons(from.id) {
+        if from.room.is_none() {
+            let via = self.is_persons(from.id).then(|| self.via()).flatten();
             envelope.extra.retain(|(key, _)| key != VIA);
-            envelope.extra.extend(self.via().map(|name| (VIA.to_owned(), name)));
+            envelope.extra.extend(via.map(|name| (VIA.to_owned(), name)));
         }
         if let Some(hops) = self.caller.hops {
             // A message that an agent sends in a run of the dispatcher is one hop further, whatever it answers.

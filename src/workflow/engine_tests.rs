@@ -146,6 +146,11 @@ fn a_failure_is_mended_round_by_round_and_then_final() {
         say(&mut run, step, 0, Ok(said));
     }
     assert_eq!((asks(&run).len(), run.status()), (0, Status::Failed));
+    let mut smooth = engine(text);
+    for (step, said) in [("a", "one"), ("b", "ok"), ("c", "two")] {
+        say(&mut smooth, step, 0, Ok(said));
+    }
+    assert_eq!((smooth.status(), smooth.settled()), (Status::Completed, 4), "the handler was not needed");
 }
 
 #[test]

@@ -160,8 +160,11 @@ fn other_refusals() {
     let room = TestRoom::with(&["alice", "bob"]);
     let key = format!("AKIA{}", "ABCDEFGHIJKLMNOP");
     let ran = room.by("alice", ["send", "bob", "-m", &key]).exits(4);
-    let again = format!("postroom --root ROOM --as alice send --allow-secrets bob -m {key}");
-    pasted(&room, &ran, &[(&again, 0)]);
+    assert!(
+        ran.err.contains("--allow-secrets") && !ran.err.contains(&key),
+        "the secret is not repeated: {ran:?}"
+    );
+    room.by("alice", ["send", "bob", "-m", &key, "--allow-secrets"]).succeeds();
     room.send("alice", "bob", "one more");
     let ran = room.by("bob", ["check", "--limit", "1"]).succeeds();
     pasted(&room, &ran, &[("postroom --root ROOM --as bob check --limit 2", 0)]);
@@ -169,6 +172,18 @@ fn other_refusals() {
     pasted(&room, &ran, &[("postroom --root ROOM takeover alice --force", 0)]);
     let ran = room.bare(["--as", "zoe", "check", "--all"]).exits(3);
     assert_eq!(commands(&ran.err).collect::<Vec<_>>(), ["postroom names --all"]);
+}
+
+/// The first line told a new agent to act as somebody else, and it would have taken that one's mail.
+#[test]
+fn an_agent_without_a_mailbox_is_told_to_make_one_first() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let ran = room.run(["read"]).env("CLAUDE_CODE_SESSION_ID", "s9").exits(3);
+    let first = commands(&ran.err).next().unwrap_or_default().to_owned();
+    assert!(first.ends_with("setup NAME"), "{first}: {}", ran.err);
+    assert!(ran.err.contains("only if you are "), "{}", ran.err);
+    let ran = room.run(["read"]).exits(3);
+    assert!(commands(&ran.err).next().unwrap_or_default().contains("--as "), "{}", ran.err);
 }
 
 #[test]

@@ -244,6 +244,11 @@ fn what_an_agent_sends_for_the_person_says_so() {
     room.by("user", ["send", "alice", "-s", "zz", "-m", "two"]).by_person().with(0);
     let all: Vec<String> = (0..2).map(text).collect();
     assert!(all.iter().any(|text| text.contains("two") && !text.contains("via:")), "{all:?}");
+    // Nobody else can write the field, so that it is evidence where it stands.
+    room.by("alice", ["send", "user", "-m", "three", "--field", "via=user"]).succeeds();
+    let name = &room.files("user", "inbox")[0];
+    let text = std::fs::read_to_string(room.folder("user", "inbox").join(name)).unwrap();
+    assert!(text.contains("three") && !text.contains("via:"), "{text}");
 }
 
 #[test]
