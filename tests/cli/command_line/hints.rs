@@ -26,10 +26,10 @@ fn without_identity_the_command_comes_back_with_a_name_that_is_here() {
     assert!(ran.err.contains("names here: bob, alice"), "{ran:?}");
     let document = room.run(["--json", "check"]).exits(3);
     pasted(&room, &document, &[("postroom --as bob --root ROOM --json check", 1)]);
-    // An agent may be somebody new.
+    // An agent is rather somebody new.
     let ran = room.run(["check"]).env("CLAUDECODE", "1").exits(3);
     let new = ("postroom --root ROOM setup NAME", 0);
-    pasted(&room, &ran, &[("postroom --as bob --root ROOM check", 1), new]);
+    pasted(&room, &ran, &[new, ("postroom --as bob --root ROOM check", 1)]);
 }
 
 #[test]

@@ -124,7 +124,8 @@ fn an_unknown_name_is_refused_and_nothing_is_written() {
         assert!(ran.err.contains(says) && !ran.err.contains('\u{1b}'), "{arguments:?}: {}", ran.err);
         room.is_still(&before, &format!("{arguments:?}"));
     }
-    for arguments in [vec!["group"], vec!["group", "add", "x"], vec!["group", "frobnicate"]] {
+    assert_eq!(room.run(["group"]).succeeds().out, "@team bob\n", "alone it lists");
+    for arguments in [vec!["group", "add", "x"], vec!["group", "frobnicate"]] {
         room.run(arguments).exits(2);
     }
     let ran = room.by("alice", ["send", "@nobody", "-m", "x"]).exits(3);
