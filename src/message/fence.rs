@@ -82,7 +82,7 @@ pub fn render(
         }
     };
     out.push_str(&shown);
-    close(&mut out, nonce);
+    close(&mut out, &shown, nonce);
     out.push('\n');
     out
 }
@@ -92,12 +92,13 @@ pub fn enclosed(text: &str, nonce: &str) -> String {
     let shown = visible::piped(text);
     let changed = if shown == text { "" } else { ", with controls as text" };
     let mut out = format!("[{nonce}: {} bytes{changed}]\n{shown}", shown.len());
-    close(&mut out, nonce);
+    close(&mut out, &shown, nonce);
     out
 }
 
-fn close(out: &mut String, nonce: &str) {
-    if !out.ends_with('\n') {
+/// Ends a fence. An empty text is an empty line, so that every text ends with a line break.
+fn close(out: &mut String, shown: &str, nonce: &str) {
+    if !shown.ends_with('\n') {
         out.push('\n');
     }
     let _ = write!(out, "[{nonce} end]");

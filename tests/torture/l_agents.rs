@@ -58,8 +58,8 @@ fn answers(lab: &Lab, findings: &Findings) -> String {
     place.ok(&["--as", "two", "send", "one", "-m", "hello"]);
     until_quiet(&place, findings);
     let count = runs(&place).len();
-    findings.check(count == 4, || {
-        format!("two greetings made {count} runs, not one each and one for each answer")
+    findings.check(count == 2, || {
+        format!("two greetings made {count} runs, not one each: an answer starts nobody")
     });
     findings.extend("two that answer", place.doctor());
     format!("2 that answer: {count} runs")
@@ -109,13 +109,13 @@ fn forwarders(lab: &Lab, findings: &Findings) -> String {
         let worked = all.iter().filter(|run| run["agent"] == name && run["state"] == "done").count();
         findings.check(worked <= MOST, || format!("{name} worked {worked} times within an hour"));
     }
-    let stopped =
-        all.iter().filter(|run| run["why"].as_str().is_some_and(|why| why.contains("hour_runs"))).count();
-    findings.check(stopped > 0, || "nothing was stopped".to_owned());
-    let waiting: usize = names.iter().map(|name| place.messages(name, "inbox").len()).sum();
-    findings.check(waiting == 0, || format!("{waiting} messages still wait"));
+    // Over the limit, mail waits; nothing of it is lost.
+    let count = |folder: &str| names.iter().map(|name| place.messages(name, folder).len()).sum::<usize>();
+    let (waiting, failed) = (count("inbox"), count("failed"));
+    findings.check(waiting > 0, || "nothing was delayed".to_owned());
+    findings.check(failed == 0, || format!("{failed} messages failed"));
     findings.extend("three that forward", place.doctor());
-    format!("3 that forward: {} done, {stopped} stopped", all.len() - stopped)
+    format!("3 that forward: {} runs, {waiting} messages wait", all.len())
 }
 
 /// L4: the spy writes down its arguments, its environment and its directory, and all must be what the settings make of

@@ -33,7 +33,7 @@ pub(crate) enum Writer {
     ByRename,
 }
 
-const SETTINGS: &str = "// mine\n{\n\t\"hooks\": {\"AfterTool\": [ ], },  /* odd */\n  \"x\" : [1,\n2] }\n\n";
+const SETTINGS: &str = "// mine\n{\n\t\"hooks\": {\"AfterTool\": [ ] },  /* odd */\n  \"x\" : [1,\n2] }\n\n";
 const KEPT: [&str; 3] = ["home", "project", "room"];
 
 impl Deed {
@@ -153,7 +153,7 @@ impl Scene {
             Deed::Trust | Deed::Distrust => format!("# {mark}\n[agents.worker]\npreset = \"codex\"\n"),
             Deed::Shared => format!("---\nby: {mark}\n---\n\n# Notes\n"),
             Deed::Ignore => format!("/{mark}\n"),
-            _ => format!("{{ // another program\n  \"{mark}\": [1, 2,],\n}}\n"),
+            _ => format!("{{ // another program\n  \"{mark}\": [1, 2]\n}}\n"),
         }
     }
 

@@ -66,7 +66,9 @@ impl Place {
     /// A command in this room.
     pub(crate) fn command(&self, arguments: &[&str]) -> Run {
         let root = [OsString::from("--root"), self.root.clone().into_os_string()];
+        // The room that the person started it with, which an agent's session may make.
         self.bare(root.into_iter().chain(arguments.iter().map(OsString::from)))
+            .env("POSTROOM_ROOT", &self.root)
     }
 
     /// A command without a room.
