@@ -8,7 +8,7 @@
 //!
 //! A start is a process: the command becomes the program, so its number stays. What a program has to find in its own
 //! directories is put there by the ledger, in the name of the start, and stays while a start that uses it runs. When the
-//! process is gone, whoever comes next clears both away: the keeper that waited for it, the next start, or `doctor`.
+//! process is gone, the next process clears both away: the keeper that waited for it, the next start, or `doctor`.
 
 use std::path::{Path, PathBuf};
 

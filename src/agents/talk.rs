@@ -21,7 +21,7 @@ impl Talk {
     }
 
     pub(super) fn say(&mut self, value: &Value) {
-        // A program that has ended is noticed by whoever listens to it.
+        // The reader notices a program that has ended.
         if let Some(stdin) = &mut self.child.stdin {
             let _ = writeln!(stdin, "{value}");
         }

@@ -159,7 +159,7 @@ impl Verb for Dispatch {
     }
 }
 
-/// Marks this process as a dispatcher that stays. If nobody is told of dead ones, their marks are removed.
+/// Marks this process as a dispatcher that stays. If nobody wants to hear about dead ones, their marks are removed.
 fn watch_begins(post: &Post, teller: Option<&Teller>) -> Result<(Runs, Watching), Fail> {
     let runs = Runs::open(post.room())?;
     if teller.is_none() {

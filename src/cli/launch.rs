@@ -209,7 +209,7 @@ fn is_installed(program: &Program) -> Result<bool, Fail> {
     Ok(ledger.map_or(Ok(false), |ledger| ledger.is_in_place(program.word))?)
 }
 
-/// The hooks for a command line, with the trust in them, which the person is told of. None if the installed ones are
+/// The hooks for a command line, with the trust in them; the person hears about it. None if the installed ones are
 /// trusted, or if the program does not say how it sees ours.
 fn trusted_hooks(context: &Context, kit: &Kit<'_>, file: &Path) -> Vec<String> {
     let here = ThisProcess.here().unwrap_or_else(|_| "/".into());

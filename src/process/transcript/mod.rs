@@ -2,7 +2,7 @@
 //!
 //! Each program has a parser of its own, which is pure and knows one line. Here its finds become [`Event`]s: parts of a text
 //! are joined, a result is put to its call. Reading is liberal: a line that is not understood is skipped and counted, and
-//! memory is bounded. Texts are as the program printed them; whoever shows them makes them harmless (`message::visible`).
+//! memory is bounded. Texts are as the program printed them; the caller makes them harmless (`message::visible`).
 
 mod claude;
 mod codex;

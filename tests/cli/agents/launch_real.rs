@@ -232,7 +232,7 @@ fn a_spawned_codex_is_itself_beside_a_daemon() {
         {"has": "You are the agent worker", "turns": [{"shell": "postroom whoami"}, {"text": "It is me."}]},
         {"has": "hello there", "turns": [{"text": "first answer"}]},
     ]);
-    // Its threads run in a daemon, with the environment of whoever started that.
+    // Its threads run in a daemon, with the environment of the process that started it.
     let terminal = Terminal::play(&room, &stage, &script, "AGENT_MAILBOX_ID=leaked codex 'hello there'");
     until_at_last("the first answer", || terminal.screen().contains("first answer"));
     // A window has the search path and the directory of the tmux that opens it, which here are those of the test.

@@ -1,5 +1,5 @@
 //! Two sessions of a program at the same time, with hooks for the user and for the project: one has its mailbox by the
-//! name of the installation, one from its environment. Each is told of its own mail alone. One is killed.
+//! name of the installation, one from its environment. Each hears only about its own mail. One is killed.
 
 use serde_json::json;
 
