@@ -92,7 +92,16 @@ pub fn text(bytes: &[u8]) -> Result<&str, ParseError> {
 
 /// Finds the frontmatter and the body.
 pub fn split(text: &str) -> Result<Split<'_>, ParseError> {
-    let start = text.strip_prefix('\u{feff}').unwrap_or(text);
+    split_unmarked(without_mark(text))
+}
+
+/// The text after a byte order mark. A mark counts only at the start of a file, and once.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// [`split`] for text whose byte order mark was taken off.
+fn split_unmarked(start: &str) -> Result<Split<'_>, ParseError> {
     if start.is_empty() {
         return Err(ParseError::Empty);
     }
@@ -122,12 +131,12 @@ pub fn split_message(text: &str) -> Result<(Split<'_>, usize), ParseError> {
         return Err(ParseError::Empty);
     }
     let above = text[..text.len() - start.len()].matches('\n').count();
-    split(start).map(|split| (split, above))
+    split_unmarked(start).map(|split| (split, above))
 }
 
 /// The text from its first non-blank line.
 pub(super) fn without_blank_lines(text: &str) -> &str {
-    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut rest = without_mark(text);
     while let Some((line, below)) = rest.split_once('\n') {
         if !line.trim().is_empty() {
             break;
@@ -238,6 +247,13 @@ mod tests {
         assert_eq!((split.header, split.body, above), ("a: 1\n", "body", 2));
         assert_eq!(split_message("\n\n"), Err(ParseError::Empty));
         assert_eq!(split_message("\nhello\n---\n"), Err(ParseError::NoFrontmatter));
+    }
+
+    #[test]
+    fn a_byte_order_mark_counts_at_the_start_of_the_file_and_once() {
+        for text in ["\n\u{feff}---\na: 1\n---\nbody", "\u{feff}\u{feff}---\na: 1\n---\nbody"] {
+            assert_eq!(split_message(text), Err(ParseError::NoFrontmatter), "{text:?}");
+        }
     }
 
     #[test]
