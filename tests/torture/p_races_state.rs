@@ -100,6 +100,8 @@ pub(crate) fn masked(base: &Path, text: &str) -> String {
             r"\b\d{4}-\d\d-\d\d\b",
             r#"\\?"(?:pid|until_ms|ms|time_ms)\\?":\d+"#,
             r"duration_seconds: \d+",
+            // An age.
+            r"\b\d+[smh]\b",
         ];
         Regex::new(&parts.join("|")).expect("a pattern")
     });
@@ -108,7 +110,7 @@ pub(crate) fn masked(base: &Path, text: &str) -> String {
         .replace_all(&text, |found: &Captures<'_>| {
             let found = &found[0];
             match found.split_once(':') {
-                _ if found.starts_with('.') => "*".to_owned(),
+                _ if found.starts_with('.') || found.ends_with(['s', 'm', 'h']) => "*".to_owned(),
                 _ if CHOSEN.iter().any(|id| found.starts_with(id)) => found.to_owned(),
                 Some((key, _)) if !found.ends_with('Z') => format!("{key}: *"),
                 _ => format!("*{}", found.len()),
