@@ -28,6 +28,7 @@ pub mod message;
 pub mod name;
 pub mod notify;
 pub mod os;
+pub mod overview;
 pub mod person;
 pub mod post;
 pub mod process;

@@ -13,7 +13,7 @@ use crate::name::MessageId;
 use crate::post::{Failure, Letter, Post, USER};
 use crate::view::workflow::Approval;
 use crate::workflow::carrier::look_at;
-use crate::workflow::engine::{Ask, AskKind, Engine};
+use crate::workflow::engine::{Ask, AskKind};
 use crate::workflow::runs::Runs;
 use crate::workflow::start;
 
@@ -98,11 +98,12 @@ fn gate(post: &Post, wanted: &str) -> Result<(String, Ask), Fail> {
         };
         for run in open {
             let engine = look_at(post, runs, &run)?;
-            let is_meant = |ask: &Ask| match &named {
+            let is_meant = |ask: &&Ask| match &named {
                 Some(_) => step.is_none_or(|step| engine.definition().steps[ask.step].name == step),
                 None => wanted.len() >= 4 && ask.id.as_str().starts_with(wanted),
             };
-            found.extend(waiting(&engine).into_iter().filter(is_meant).map(|ask| (run.clone(), ask)));
+            let asks = engine.questions().into_iter().filter(is_meant);
+            found.extend(asks.map(|ask| (run.clone(), ask.clone())));
         }
     }
     let wanted = visible::clip(wanted, 80);
@@ -130,17 +131,6 @@ fn shown(ask: &Ask) -> String {
     }
 }
 
-/// The run's open questions to the person.
-fn waiting(engine: &Engine) -> Vec<Ask> {
-    let asks_person = |ask: &&Ask| match &ask.kind {
-        AskKind::Approval { by, .. } => engine.facts().persons.contains(by),
-        AskKind::Work { .. } | AskKind::Command { .. } => false,
-    };
-    let mut asks: Vec<Ask> = engine.open().values().filter(asks_person).cloned().collect();
-    asks.sort_by_key(|ask| (ask.step, ask.item));
-    asks
-}
-
 /// Records the person's answer by mail, if it answers a gate. The mail must show what the run asks, because anybody can
 /// write its file.
 pub(super) fn answers(
@@ -154,8 +144,8 @@ pub(super) fn answers(
     if !runs.ids()?.iter().any(|id| id == run) {
         return Ok(());
     }
-    let asked = waiting(&look_at(post, &runs, run)?);
-    let Some(ask) = asked.into_iter().find(|ask| ask.id == *request) else { return Ok(()) };
+    let engine = look_at(post, &runs, run)?;
+    let Some(ask) = engine.questions().into_iter().find(|ask| ask.id == *request) else { return Ok(()) };
     match &ask.kind {
         AskKind::Approval { body, .. } if body.trim() == shown.trim() => Ok(post.say(&ask.id, run, answer)?),
         _ => Err(Fail::refused(

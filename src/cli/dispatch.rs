@@ -16,7 +16,7 @@ use super::staff;
 use super::surroundings::ThisProcess;
 use super::{Verb, notify, runs, surroundings, unit};
 use crate::dispatch::dispatcher::{Dispatcher, Event, StopHandle, Wanted};
-use crate::dispatch::queue::{Crew, Delay};
+use crate::dispatch::queue::{Crew, Delay, Waiting};
 use crate::dispatch::runs::{Run, RunState, Runs};
 use crate::dispatch::supervisor::{self, Agent, Checks, Outcome};
 use crate::dispatch::watchers::Watching;
@@ -107,7 +107,7 @@ impl Verb for Dispatch {
         let work = Carrying { carrier: Carrier::default(), start: &gate };
         let notifier = teller.as_ref().map(Teller::notifier);
         let background = Noticing { work, notifier, tell: &tell_person };
-        let watching = self.watch.then(|| watch_begins(post, teller.as_ref())).transpose()?;
+        let watching = self.watch.then(|| watch_begins(post, teller.as_ref(), &self.only)).transpose()?;
         let left = dispatcher.run(&wanted, start, background, sources, |event| {
             progress.clear();
             if let Event::Background { news } = &event {
@@ -160,12 +160,12 @@ impl Verb for Dispatch {
 }
 
 /// Marks this process as a dispatcher that stays. If nobody wants to hear about dead ones, their marks are removed.
-fn watch_begins(post: &Post, teller: Option<&Teller>) -> Result<(Runs, Watching), Fail> {
+fn watch_begins(post: &Post, teller: Option<&Teller>, only: &[String]) -> Result<(Runs, Watching), Fail> {
     let runs = Runs::open(post.room())?;
     if teller.is_none() {
         runs.take_dead_watchers()?;
     }
-    let watching = runs.begin_watching(&notify::here(), post.room().clock().now())?;
+    let watching = runs.begin_watching(&notify::here(), only, post.room().clock().now())?;
     Ok((runs, watching))
 }
 
@@ -265,7 +265,7 @@ fn obey_signals(bell: StopHandle) {
 }
 
 fn dry_run(context: &mut Context, dispatcher: &Dispatcher<'_>) -> Result<(), Fail> {
-    let (waiting, remarks, delays) = dispatcher.waiting()?;
+    let Waiting { messages: waiting, remarks, delays, .. } = dispatcher.waiting()?;
     for (agent, why) in &remarks {
         tell(context, &Event::Waits { agent, why });
     }

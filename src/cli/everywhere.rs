@@ -16,7 +16,7 @@ use crate::surroundings::rooms;
 use crate::view::check::{CheckAll, WaitAll};
 use crate::view::names::NamesAll;
 
-fn everywhere(context: &Context) -> Result<Everywhere, Fail> {
+pub(super) fn everywhere(context: &Context) -> Result<Everywhere, Fail> {
     // The mailbox of an agent's session, or of a variable, is in one room only.
     let caller = Caller { session: None, environment: None, ..context.caller() };
     Ok(Everywhere { rooms: rooms(&ThisProcess)?, caller, clock: context.clock() })
@@ -89,11 +89,16 @@ fn show(context: &mut Context, looked: &Looked<Unread>) {
     }
 }
 
-/// Ends a look. An unreadable room is reported, and then "nothing found" elsewhere is not an answer.
-fn end(context: &mut Context, failed: &[There<Error>], any: bool, nothing: &str) -> Result<(), Fail> {
+/// Reports rooms that cannot be read.
+pub(super) fn tell_failed(failed: &[There<Error>]) {
     for There { room, what } in failed {
         note(&format!("postroom: the room {room} could not be read: {}", visible::line(&what.to_string())));
     }
+}
+
+/// Ends a look. An unreadable room is reported, and then "nothing found" elsewhere is not an answer.
+fn end(context: &mut Context, failed: &[There<Error>], any: bool, nothing: &str) -> Result<(), Fail> {
+    tell_failed(failed);
     if any {
         return Ok(());
     }

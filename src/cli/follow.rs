@@ -3,13 +3,12 @@
 //! On a terminal the tree is redrawn at each change, and every second while something runs. Otherwise there is one line
 //! per change, or with `--json` one document.
 
-use std::io::{self, Write};
-
 use anstyle::Style;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::context::Context;
 use super::dispatch::{gate_starter, supervisor_starter};
+use super::drawing::Drawing;
 use super::fail::Fail;
 use super::output::{CYAN, GREEN, PLAIN, RED, can_redraw, note};
 use super::staff;
@@ -97,12 +96,12 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
             None => return,
         }
         if is_drawn {
-            drawing.draw(&live, context);
+            draw(&mut drawing, &live, context);
         }
     })?;
     if is_drawn {
         live.at_work.clear();
-        drawing.draw(&live, context);
+        draw(&mut drawing, &live, context);
     }
     // The run may have ended after this dispatcher was stopped by hand.
     let now = LiveRun::look(post, run)?;
@@ -139,37 +138,11 @@ fn left_to_themselves(post: &Post, run: &str, staff: &Staff) -> Result<(), Fail>
     Ok(())
 }
 
-/// The steps of a run, redrawn in place.
-#[derive(Debug, Default)]
-struct Drawing {
-    /// The lines on the terminal now.
-    last: Vec<(Style, String)>,
-    drawn: usize,
-}
-
-impl Drawing {
-    fn clear(&mut self) {
-        if self.drawn > 0 {
-            let _ = write!(io::stdout(), "\x1b[{}A\x1b[J", self.drawn);
-            self.drawn = 0;
-        }
-    }
-
-    /// Draws the tree over the last one. Lines beyond the terminal's height cannot be redrawn, so a tree that is too
-    /// long shows only what runs and what failed.
-    fn draw(&mut self, live: &LiveRun, context: &mut Context) {
-        let output = &context.output;
-        let lines = lines(live, output.height().saturating_sub(1), output.width());
-        if self.drawn == lines.len() && self.last == lines {
-            return;
-        }
-        self.clear();
-        self.drawn = lines.len();
-        self.last.clone_from(&lines);
-        let painted: Vec<String> = lines.iter().map(|(style, text)| output.paint(*style, text)).collect();
-        let _ = writeln!(io::stdout(), "{}", painted.join("\n"));
-        let _ = io::stdout().flush();
-    }
+/// Draws the tree over the last one. A tree that is too long for the terminal shows only what runs and what failed.
+fn draw(drawing: &mut Drawing, live: &LiveRun, context: &Context) {
+    let output = &context.output;
+    let lines = lines(live, output.height().saturating_sub(1), output.width());
+    drawing.draw(lines.iter().map(|(style, text)| output.paint(*style, text)).collect());
 }
 
 /// At most `most` lines, none wider than a terminal.

@@ -141,11 +141,20 @@ impl Output {
         if self.rows.is_empty() {
             return;
         }
-        for row in fitted(std::mem::take(&mut self.rows), self.width()) {
-            let painted: Vec<String> = row.iter().map(|(style, text)| self.paint(*style, text)).collect();
-            self.buffer.push_str(painted.join("  ").trim_end());
+        let rows = std::mem::take(&mut self.rows);
+        for line in self.table(rows, self.width()) {
+            self.buffer.push_str(&line);
             self.buffer.push('\n');
         }
+    }
+
+    /// The lines of a table.
+    pub(super) fn table(&self, rows: Vec<Vec<Cell>>, width: usize) -> Vec<String> {
+        let line = |row: Vec<Cell>| {
+            let painted: Vec<String> = row.iter().map(|(style, text)| self.paint(*style, text)).collect();
+            painted.join("  ").trim_end().to_owned()
+        };
+        fitted(rows, width).into_iter().map(line).collect()
     }
 
     pub(super) fn paint(&self, style: Style, text: &str) -> String {

@@ -91,9 +91,8 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// A dry run: every waiting message that may run now, why others may not, and until when they wait.
-    pub fn waiting(&self) -> Result<(Vec<Key>, Vec<Remark>, Vec<Delay>)> {
-        let waiting = self.queue.borrow().waiting(&self.runs)?;
-        Ok((waiting.messages, waiting.remarks, waiting.delays))
+    pub fn waiting(&self) -> Result<Waiting> {
+        self.queue.borrow().waiting(&self.runs)
     }
 
     /// Runs waiting messages, and in a watch also new ones, until stopped. `start` starts the supervisor of a message.
@@ -130,7 +129,7 @@ impl<'a> Dispatcher<'a> {
             // Before the look for mail, so that what it sends is started at once.
             let progress = background.look(&queue.post)?;
             progress.news.iter().for_each(|news| tell(Event::Background { news }));
-            let Waiting { messages: waiting, due, mut faults, remarks, delays, probed } =
+            let Waiting { messages: waiting, due, mut faults, remarks, delays, probed, .. } =
                 queue.waiting(&self.runs)?;
             faults.extend(recovered.faults.into_iter().chain(progress.faults));
             for (agent, why) in faults.iter().filter(|fault| !faulty.contains(fault)) {

@@ -3,15 +3,26 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use super::later::Later;
 use super::paused::PauseKind;
 use super::runs::{Runs, key};
 use crate::clock::Timestamp;
 use crate::post::Result;
 
+/// What mail waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// The message itself is parked for a person.
+    Parked,
+    /// The agent is paused.
+    Paused(PauseKind),
+}
+
 /// Mail that waits for a time or for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delay {
     pub agent: String,
+    pub hold: Hold,
     pub why: String,
     /// Absent: a person decides.
     pub until: Option<Timestamp>,
@@ -26,9 +37,10 @@ impl Delay {
 }
 
 /// What the records say about waiting: read once for all agents.
+#[derive(Default)]
 pub(super) struct OnHold {
-    /// Until when single messages wait, by key.
-    pub(super) later: HashMap<String, Timestamp>,
+    /// Until when single messages wait, and why, by key.
+    pub(super) later: HashMap<String, Later>,
     /// Why messages wait for a person, by key.
     pub(super) parked: HashMap<String, String>,
     /// Mailboxes whose agents met an outage.
@@ -38,12 +50,12 @@ pub(super) struct OnHold {
 
 impl OnHold {
     pub(super) fn look(runs: &Runs, now: Timestamp) -> Result<Self> {
-        let later = runs.postponed()?.into_iter().map(|(key, later)| (key, later.until));
+        let later = runs.postponed()?.into_iter().filter(|(_, later)| later.until > now);
         let parked =
             runs.parked()?.into_iter().map(|parked| (key(&parked.mailbox, &parked.file), parked.why));
         let (any_pause, outages) = runs.paused_mailboxes(PauseKind::Outage)?;
         Ok(Self {
-            later: later.filter(|(_, until)| *until > now).collect(),
+            later: later.collect(),
             parked: parked.collect(),
             outages: outages.into_iter().collect(),
             any_pause,
@@ -52,6 +64,6 @@ impl OnHold {
 
     /// The time until the next postponed message may be started.
     pub(super) fn due(&self, now: Timestamp) -> Option<Duration> {
-        self.later.values().min().map(|until| until.since(now))
+        self.later.values().map(|later| later.until).min().map(|until| until.since(now))
     }
 }

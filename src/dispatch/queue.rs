@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::guards;
-pub use super::on_hold::Delay;
+use super::later::Later;
 use super::on_hold::OnHold;
+pub use super::on_hold::{Delay, Hold};
 use super::paused::{Pause, PauseKind};
 use super::runs::{Runs, key};
 use super::supervisor::Agent;
@@ -34,21 +35,43 @@ pub type Remark = (String, String);
 /// In a room, the waiting time that raises a message to the next priority.
 const AGEING: Duration = Duration::from_secs(15 * 60);
 
+/// Why a message starts no agent at any time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// An answer, or a notice of failure: it is there when its agent looks.
+    Unasked,
+    /// Its sender is not certain.
+    Doubtful,
+    /// An earlier step comes first.
+    Step,
+}
+
 /// All waiting messages.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub struct Waiting {
     /// The messages that may be started now, in order.
-    pub(super) messages: Vec<Key>,
+    pub messages: Vec<Key>,
+    /// Messages that are tried again later, by agent.
+    pub postponed: Vec<(String, Later)>,
+    /// Messages that start no agent, by agent.
+    pub kept: Vec<(String, Kept)>,
     /// The time until the next postponed message may be started.
     pub(super) due: Option<Duration>,
     /// Agents whose mailbox cannot be read, and why.
-    pub(super) faults: Vec<Remark>,
-    /// Messages that start no agent, and why.
-    pub(super) remarks: Vec<Remark>,
+    pub faults: Vec<Remark>,
+    /// Messages that start no agent, and why, in words.
+    pub remarks: Vec<Remark>,
     /// Messages that wait for a time or for a person.
-    pub(super) delays: Vec<Delay>,
+    pub delays: Vec<Delay>,
     /// Agents that are tried with one message after an outage.
     pub(super) probed: HashSet<String>,
+    /// Reached limits to note, and notes that are not true any more.
+    limits: Vec<(MailboxId, Option<Pause>)>,
+}
+
+/// A look at the waiting messages of these agents, which changes no record.
+pub fn look(post: &Post, crew: Crew) -> Result<Waiting> {
+    Queue::new(PostOf::Given(post), crew).look(Runs::existing(post.room())?.as_ref())
 }
 
 /// The agents that can be started, and the limits for them.
@@ -125,8 +148,20 @@ impl<'a> Queue<'a> {
         self.agents.get(at)
     }
 
-    /// The messages that wait now.
+    /// The messages that wait now. A reached limit is noted, so that others can say until when mail waits.
     pub(super) fn waiting(&self, runs: &Runs) -> Result<Waiting> {
+        let mut waiting = self.look(Some(runs))?;
+        for (id, limit) in waiting.limits.drain(..) {
+            match limit {
+                Some(pause) => runs.pause(id.as_str(), &pause)?,
+                None => drop(runs.unpause(id.as_str(), PauseKind::Limit)?),
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// The messages that wait now; `runs`: the records, if there are any.
+    fn look(&self, runs: Option<&Runs>) -> Result<Waiting> {
         let now = self.post.room().clock().now();
         // Looked at when the first message is found: without mail nothing is on hold.
         let mut held = None;
@@ -148,6 +183,8 @@ impl<'a> Queue<'a> {
                 }
             };
             let said = |(file, why): (String, String)| (name.clone(), format!("{file} {why}"));
+            let keep = |why: Kept| (name.clone(), why);
+            waiting.kept.extend(listing.held_back.iter().map(|_| keep(Kept::Step)));
             waiting
                 .remarks
                 .extend(self.unreadable(&me, listing.broken).into_iter().chain(listing.held_back).map(said));
@@ -159,23 +196,35 @@ impl<'a> Queue<'a> {
             }
             let held = match &mut held {
                 Some(held) => held,
-                none => none.insert(OnHold::look(runs, now)?),
+                none => {
+                    none.insert(runs.map(|runs| OnHold::look(runs, now)).transpose()?.unwrap_or_default())
+                }
             };
-            for (index, file) in listing.names.into_iter().filter(starts).enumerate() {
+            for (index, file) in listing.names.into_iter().enumerate() {
+                if !starts(&file) {
+                    waiting.kept.push(keep(Kept::Unasked));
+                    continue;
+                }
                 let key = key(me.id.as_str(), &file);
-                if held.later.contains_key(&key) {
+                if let Some(later) = held.later.get(&key) {
+                    waiting.postponed.push((name.clone(), later.clone()));
                     continue;
                 }
                 if let Some(why) = held.parked.get(&key) {
                     let why = format!("{file}: {why}");
-                    waiting.delays.push(Delay { agent: name.clone(), why, until: None, messages: 1 });
+                    let hold = Hold::Parked;
+                    waiting.delays.push(Delay { agent: name.clone(), hold, why, until: None, messages: 1 });
                     continue;
                 }
                 // Mailboxes are merged by time; within one its own order holds.
                 let (rank, time) = match rank_of(&me, &file, now, settings) {
                     Ok(Rank::At(rank, time)) => (rank, time),
-                    Ok(Rank::Unasked) => continue,
+                    Ok(Rank::Unasked) => {
+                        waiting.kept.push(keep(Kept::Unasked));
+                        continue;
+                    }
                     Ok(Rank::Doubtful) => {
+                        waiting.kept.push(keep(Kept::Doubtful));
                         waiting
                             .remarks
                             .push((name.clone(), format!("{file} is doubtful and starts no agent; read it")));
@@ -193,7 +242,11 @@ impl<'a> Queue<'a> {
             }
             if all.len() > first {
                 let messages = all.len() - first;
-                let delays = self.delays(runs, name, id, held, now)?;
+                let (delays, note) = match runs {
+                    Some(runs) => self.delays(runs, name, id, held, now)?,
+                    None => (vec![], None),
+                };
+                waiting.limits.extend(note.map(|note| (id.clone(), note)));
                 if delays.is_empty() {
                     waiting.probed.extend(held.outages.contains(id.as_str()).then(|| name.clone()));
                 } else {
@@ -209,7 +262,7 @@ impl<'a> Queue<'a> {
         Ok(waiting)
     }
 
-    /// What keeps an agent from being started now. A reached limit is noted, so that others can say until when.
+    /// What keeps an agent from being started now, and how the note about its limit has to change.
     fn delays(
         &self,
         runs: &Runs,
@@ -217,25 +270,26 @@ impl<'a> Queue<'a> {
         id: &MailboxId,
         held: &OnHold,
         now: Timestamp,
-    ) -> Result<Vec<Delay>> {
+    ) -> Result<(Vec<Delay>, Option<Option<Pause>>)> {
         let limit = guards::delay(&self.settings, &runs.counts(id.as_str(), now)?, now);
         let mut pauses = if held.any_pause { runs.pauses(id.as_str(), now)? } else { vec![] };
         let noted = pauses.iter().position(|pause| pause.kind == PauseKind::Limit);
         let noted = noted.map(|at| pauses.remove(at));
-        match (&limit, &noted) {
+        let note = match (&limit, &noted) {
             (Some((until, why)), noted) if noted.as_ref().is_none_or(|noted| noted.why != *why) => {
-                runs.pause(id.as_str(), &Pause::new(PauseKind::Limit, name, why, now, Some(*until)))?;
+                Some(Some(Pause::new(PauseKind::Limit, name, why, now, Some(*until))))
             }
-            (None, Some(_)) => {
-                runs.unpause(id.as_str(), PauseKind::Limit)?;
-            }
-            _ => {}
-        }
-        let delay =
-            |until, why: &str| Delay { agent: name.to_owned(), why: why.to_owned(), until, messages: 0 };
-        let mut delays: Vec<Delay> = pauses.iter().map(|pause| delay(pause.until(), &pause.why)).collect();
-        delays.extend(limit.map(|(until, why)| delay(Some(until), &why)));
-        Ok(delays)
+            (None, Some(_)) => Some(None),
+            _ => None,
+        };
+        let delay = |kind, until, why: &str| {
+            let (agent, why) = (name.to_owned(), why.to_owned());
+            Delay { agent, hold: Hold::Paused(kind), why, until, messages: 0 }
+        };
+        let mut delays: Vec<Delay> =
+            pauses.iter().map(|pause| delay(pause.kind, pause.until(), &pause.why)).collect();
+        delays.extend(limit.map(|(until, why)| delay(PauseKind::Limit, Some(until), &why)));
+        Ok((delays, note))
     }
 
     /// Updates a mailbox, and lists its waiting messages in its own order.

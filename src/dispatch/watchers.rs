@@ -1,7 +1,7 @@
 //! Watchers: the dispatchers that stay, so that others see that one has died.
 //!
 //! ```text
-//! .dispatch/watchers/<id>   {"v":1,"pid":…,"since":…,"project":…}, flocked by the dispatcher while it lives
+//! .dispatch/watchers/<id>   {"v":1,"pid":…,"since":…,"project":…,"only":[…]}, flocked by the dispatcher while it lives
 //! ```
 //!
 //! A dispatcher that is stopped removes its file. A file without a lock holder is left by one that was killed, or went
@@ -27,6 +27,24 @@ pub struct Watcher {
     pub since: String,
     /// Where it works.
     pub project: String,
+    /// The agents it works for; empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+}
+
+impl Watcher {
+    /// Whether it starts this agent.
+    pub fn serves(&self, agent: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == agent)
+    }
+}
+
+/// The dispatchers of a room that stay.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Watchers {
+    pub alive: Vec<Watcher>,
+    /// Those that were killed, and that nobody was told of.
+    pub dead: Vec<Watcher>,
 }
 
 /// A dispatcher that stays, as long as this is held.
@@ -38,14 +56,17 @@ pub struct Watching {
 
 impl Runs {
     /// Says that this process is a dispatcher that stays.
-    pub fn begin_watching(&self, project: &str, now: Timestamp) -> Result<Watching> {
+    pub fn begin_watching(&self, project: &str, only: &[String], now: Timestamp) -> Result<Watching> {
         let dir = self.dir.create_dir_synced(FOLDER)?;
         loop {
             let id = random::hex();
             // Another process may look at the new file before it is locked; then it is made again.
-            let Some(lock) = dir.try_lock(&id, Hold::Alone)? else { continue };
-            let watcher =
-                Watcher { v: 1, pid: std::process::id(), since: now.precise(), project: project.to_owned() };
+            let Some(lock) = dir.try_lock(&id, Hold::Alone)? else {
+                let _ = dir.remove(&id);
+                continue;
+            };
+            let (pid, since) = (std::process::id(), now.precise());
+            let watcher = Watcher { v: 1, pid, since, project: project.to_owned(), only: only.to_vec() };
             dir.append(&id, &serde_json::to_vec(&watcher).unwrap_or_default())?;
             return Ok(Watching { id, _lock: lock });
         }
@@ -54,6 +75,21 @@ impl Runs {
     /// This dispatcher was stopped.
     pub fn end_watching(&self, watching: Watching) {
         let _ = self.dir.sub(FOLDER).and_then(|dir| dir.remove(&watching.id));
+    }
+
+    /// The dispatchers that stay. Changes nothing.
+    pub fn watchers(&self) -> Result<Watchers> {
+        let mut found = Watchers::default();
+        for id in self.names(FOLDER)? {
+            let dir = self.dir.sub(FOLDER)?;
+            let left = dir.try_left_lock(&id)?;
+            let bytes = dir.read(&id, LIMIT).if_any()?.flatten().unwrap_or_default();
+            // One that is just beginning or ending is in neither list.
+            let Ok(watcher) = serde_json::from_slice(&bytes) else { continue };
+            if left.is_some() { found.dead.push(watcher) } else { found.alive.push(watcher) }
+        }
+        found.alive.sort_by(|one, other| one.since.cmp(&other.since));
+        Ok(found)
     }
 
     /// Dispatchers that died since somebody last looked. Each is returned once, whichever process looks.
@@ -84,13 +120,19 @@ mod tests {
         let path = temp.path().canonicalize().unwrap().join("room");
         let room = Room::open_or_make(&path, std::sync::Arc::new(SystemClock)).unwrap();
         let (runs, others) = (Runs::open(&room).unwrap(), Runs::open(&room).unwrap());
-        let now = SystemClock.now();
+        let (now, only) = (SystemClock.now(), ["bob".to_owned()]);
         assert!(others.take_dead_watchers().unwrap().is_empty());
-        let (one, other) =
-            (runs.begin_watching("/srv", now).unwrap(), runs.begin_watching("/srv", now).unwrap());
+        let (one, other) = (
+            runs.begin_watching("/srv", &[], now).unwrap(),
+            runs.begin_watching("/srv", &only, now).unwrap(),
+        );
         assert!(others.take_dead_watchers().unwrap().is_empty(), "both live");
+        let alive = others.watchers().unwrap().alive;
+        assert_eq!(alive.iter().filter(|one| one.serves("alice")).count(), 1, "the other has only bob");
         runs.end_watching(one);
         drop(other);
+        let found = others.watchers().unwrap();
+        assert_eq!((found.alive.len(), found.dead.len()), (0, 1), "a look takes nothing");
         let dead = others.take_dead_watchers().unwrap();
         assert_eq!((dead.len(), dead[0].project.as_str()), (1, "/srv"));
         assert!(runs.take_dead_watchers().unwrap().is_empty());

@@ -38,7 +38,7 @@ pub enum Error {
 }
 
 /// The agents that can be started, and their limits.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Staff {
     pub agents: Vec<(Agent, Option<MailboxId>)>,
     pub settings: DispatchSettings,

@@ -21,6 +21,7 @@ pub mod run;
 #[cfg(test)]
 mod schema;
 pub mod send;
+pub mod status;
 pub mod stop;
 pub mod trace;
 pub mod transcript;
@@ -117,6 +118,8 @@ documents! { Document, printed, Versioned:
     "setup" names::Setup<'_>,
     "spawn" send::Spawn<'_>,
     "stats" rooms::Stats<'_>,
+    "status" status::Status<'_>,
+    "status-all" status::StatusAll<'_>,
     "stop" stop::Stopped<'_>,
     "takeover" names::Takeover<'_>,
     "text" answer::Text<'_>,

@@ -18,6 +18,17 @@ enum Word {
 }
 
 impl Engine {
+    /// The open questions to the person, by step and item.
+    pub fn questions(&self) -> Vec<&Ask> {
+        let asks_person = |ask: &&Ask| match &ask.kind {
+            AskKind::Approval { by, .. } => self.facts.persons.contains(by),
+            AskKind::Work { .. } | AskKind::Command { .. } => false,
+        };
+        let mut asks: Vec<&Ask> = self.open().values().filter(asks_person).collect();
+        asks.sort_by_key(|ask| (ask.step, ask.item));
+        asks
+    }
+
     pub(super) fn approval(
         &mut self,
         step: usize,

@@ -37,8 +37,8 @@ fn the_overview_is_the_contract() {
             workflow   Run many agents in many steps, each a message
             agents     Show the agents: for which mailbox, with which program
             runs       Show the runs of agents, or what one agent did
-            trust      Show what a repository, or a room, would run, and let it
-    Look    trace      Show where a message is and what happened to it
+    Look    status     Show what runs, what waits and for what, and what needs you
+            trace      Show where a message is and what happened to it
             doctor     Check every rule of the format on this room; --fix repairs
 
     postroom help COMMAND explains one; postroom help all shows the others.
@@ -82,7 +82,8 @@ fn the_overview_is_the_contract() {
             reject     Refuse the result at which a workflow run waits for you
             spawn      Open a new agent with a mailbox, a name and a first message
             mcp        Serve the room over the Model Context Protocol
-    Look    trace      Show where a message is and what happened to it
+    Look    status     Show what runs, what waits and for what, and what needs you
+            trace      Show where a message is and what happened to it
             doctor     Check every rule of the format on this room; --fix repairs
             thread     Show a whole conversation, across all mailboxes, as a tree
             sent       Show what you sent, and where each message is now

@@ -60,7 +60,7 @@ const MAIL: [&str; 19] = [
     "trace",
     "wait",
 ];
-const ROOMS: [&str; 20] = [
+const ROOMS: [&str; 21] = [
     "adopt",
     "check-all",
     "doctor",
@@ -75,6 +75,7 @@ const ROOMS: [&str; 20] = [
     "rooms-relink",
     "setup",
     "stats",
+    "status-all",
     "takeover",
     "trash",
     "undo",
@@ -84,7 +85,7 @@ const ROOMS: [&str; 20] = [
 ];
 const TREE: [&str; 5] =
     ["tree-cleanup", "tree-shared-done", "tree-shared-files", "tree-shared-text", "tree-status"];
-const WORK: [&str; 20] = [
+const WORK: [&str; 21] = [
     "agents",
     "approve",
     "dispatch",
@@ -93,6 +94,7 @@ const WORK: [&str; 20] = [
     "runs-event",
     "runs-one",
     "runs-output",
+    "status",
     "stop",
     "trust",
     "trust-export",
@@ -199,8 +201,13 @@ fn everywhere(room: &TestRoom, seen: &mut Seen) {
     room.bash("git init -q web && git init -q new").succeeds();
     room.bare(["setup", "carol"]).within(&around.join("web")).succeeds();
     room.bare(["--as", "carol", "send", "carol", "-m", "x"]).within(&around.join("web")).succeeds();
-    for arguments in [vec!["names", "--all"], vec!["check", "--all"], vec!["wait", "--all", "--timeout", "0"]]
-    {
+    let looks = [
+        vec!["names", "--all"],
+        vec!["status", "--all"],
+        vec!["check", "--all"],
+        vec!["wait", "--all", "--timeout", "0"],
+    ];
+    for arguments in looks {
         seen.run(room.bare(["--as", "carol"].into_iter().chain(arguments)));
     }
     seen.run(room.bare(["rooms"]));
@@ -256,6 +263,7 @@ fn dispatch_workflows_and_trust() {
     seen.run(room.run(["pause", "one"]));
     seen.run(room.run(["stop", &room.send("alice", "one", "x")]));
     seen.run(with_path(&room, room.run(["agents"])));
+    seen.run(room.run(["status"]));
     let runs = seen.run(room.run(["runs"]));
     let id = runs["runs"][0]["id"].as_str().unwrap();
     seen.run(room.run(["runs", id]));

@@ -38,8 +38,18 @@ fn busy_room() -> (TestRoom, String) {
 fn looks(id: &str) -> Vec<String> {
     let own =
         ["check", "read --keep", "failed list", "sent", "whoami"].map(|verb| format!("--as bob {verb}"));
-    let all =
-        ["help", "help send", "help read", "help workflow", "help tree", "names", "stats", "log", "doctor"];
+    let all = [
+        "help",
+        "help send",
+        "help read",
+        "help workflow",
+        "help tree",
+        "names",
+        "stats",
+        "status",
+        "log",
+        "doctor",
+    ];
     let of_id = ["thread", "trace"].map(|verb| format!("{verb} {id}"));
     let wrong = ["workflow list", "search parser", "rooms", "frobnicate", "check", "--as nobody check"];
     let all = all.into_iter().chain(wrong).map(str::to_owned);

@@ -13,6 +13,7 @@ pub(crate) mod recovery;
 pub(crate) mod roles;
 pub(crate) mod runs;
 pub(crate) mod started;
+pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod told;
 pub(crate) mod trust;

@@ -1,0 +1,227 @@
+//! The overview of a room: what runs, what waits and for what, what a person has to decide, and what it costs.
+//!
+//! It is read from the records of the dispatcher, the workflows and the mailboxes, and changes none of them. *Running* is
+//! said only of a run whose supervisor lives. One part that cannot be read does not hide the others: it is among the
+//! faults. `mail` finds what unread mail waits for.
+
+mod mail;
+
+use std::path::PathBuf;
+
+use crate::clock::Timestamp;
+use crate::dispatch::paused::Pause;
+use crate::dispatch::runs::{Run, Runs};
+use crate::dispatch::watchers::Watchers;
+use crate::mailbox::fault;
+use crate::name::MessageId;
+use crate::post::{Listed, Names, Post, Result};
+use crate::staff::{self, Staff};
+use crate::workflow;
+use crate::workflow::carrier::{look_at, shown_at, step_status};
+use crate::workflow::engine::AskKind;
+use crate::workflow::request::at_work;
+
+pub use mail::{WaitingMail, WaitsFor};
+
+/// A gate at which a workflow run waits for the person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gate {
+    pub run: String,
+    pub step: String,
+    pub request: MessageId,
+    pub subject: String,
+    pub since: Option<Timestamp>,
+}
+
+/// A step of a workflow run that has begun and is not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenStep {
+    pub name: String,
+    pub status: &'static str,
+    /// Its state, in words.
+    pub how: String,
+}
+
+/// A workflow run in progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenFlow {
+    pub run: String,
+    pub workflow: String,
+    pub started: Option<String>,
+    pub settled: usize,
+    pub total: usize,
+    pub steps: Vec<OpenStep>,
+}
+
+/// The dead letters of one mailbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetters {
+    pub name: String,
+    pub messages: usize,
+    /// The reason of the last one.
+    pub why: String,
+}
+
+/// The state of a room at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overview {
+    pub at: Timestamp,
+    pub dispatchers: Watchers,
+    pub running: Vec<Run>,
+    /// Runs whose supervisor was killed. The next dispatch finishes them.
+    pub interrupted: Vec<Run>,
+    pub waiting: Vec<WaitingMail>,
+    pub gates: Vec<Gate>,
+    pub flows: Vec<OpenFlow>,
+    pub failed: Vec<DeadLetters>,
+    /// Paused agents.
+    pub paused: Vec<Pause>,
+    /// Unread mail of the person.
+    pub unread: usize,
+    /// Dollars that agents spent within a day, as far as their programs say.
+    pub cost: f64,
+    /// What could not be read.
+    pub faults: Vec<String>,
+}
+
+impl Overview {
+    /// Looks at a room, whose agents are these, as far as their settings can be read.
+    pub fn look(post: &Post, staff: staff::Result<Staff>) -> Result<Self> {
+        let now = post.room().clock().now();
+        let runs = Runs::existing(post.room())?;
+        let names = post.names(&Names::default())?;
+        let mut overview = Self {
+            at: now,
+            dispatchers: Watchers::default(),
+            running: vec![],
+            interrupted: vec![],
+            waiting: vec![],
+            gates: vec![],
+            flows: vec![],
+            failed: vec![],
+            paused: vec![],
+            unread: 0,
+            cost: 0.0,
+            faults: vec![],
+        };
+        if let Some(runs) = &runs {
+            overview.dispatchers = runs.watchers()?;
+            overview.look_at_runs(runs)?;
+            overview.look_at_agents(runs, &names)?;
+        }
+        overview.look_at_flows(post)?;
+        overview.look_at_letters(post, &names);
+        let staff = staff.unwrap_or_else(|e| {
+            overview.faults.push(format!("the agents: {e}"));
+            Staff::default()
+        });
+        mail::look(&mut overview, post, &staff, &names)?;
+        Ok(overview)
+    }
+
+    /// Whether nothing differs but the time.
+    pub fn is_like(&self, other: &Self) -> bool {
+        *self == Self { at: self.at, ..other.clone() }
+    }
+
+    fn look_at_runs(&mut self, runs: &Runs) -> fault::Result<()> {
+        for id in runs.open_ids()? {
+            let is_alive = runs.is_alive(&id)?;
+            // One that begins or ends just now has no record, or no mark any more.
+            let Some(run) = runs.get(&id)? else { continue };
+            if is_alive { self.running.push(run) } else { self.interrupted.push(run) }
+        }
+        for list in [&mut self.running, &mut self.interrupted] {
+            list.sort_by(|one, other| one.id.cmp(&other.id));
+        }
+        Ok(())
+    }
+
+    fn look_at_agents(&mut self, runs: &Runs, names: &[Listed]) -> fault::Result<()> {
+        for (_, pause) in runs.all_pauses()? {
+            self.paused.extend(pause.holds(self.at).then_some(pause));
+        }
+        self.paused.sort_by(|one, other| (&one.agent, one.kind).cmp(&(&other.agent, other.kind)));
+        for listed in names {
+            self.cost += runs.counts(listed.id.as_str(), self.at)?.spent();
+        }
+        Ok(())
+    }
+
+    fn look_at_flows(&mut self, post: &Post) -> Result<()> {
+        let Some(runs) = workflow::runs::Runs::existing(post.room())? else { return Ok(()) };
+        for run in runs.open_ids()? {
+            let looked = look_at(post, &runs, &run).and_then(|engine| {
+                let at_work = at_work(post, &engine)?;
+                Ok((engine, at_work, runs.sent(&run)?))
+            });
+            let (engine, at_work, sent) = match looked {
+                Ok(looked) => looked,
+                Err(e) => {
+                    self.faults.push(format!("the workflow run {run}: {e}"));
+                    continue;
+                }
+            };
+            let steps = engine.definition().steps.iter().enumerate().filter_map(|(index, step)| {
+                let status = step_status(&engine, index, &at_work);
+                let how = shown_at(&engine, index, &at_work);
+                matches!(status, "asked" | "running").then(|| OpenStep {
+                    name: step.name.clone(),
+                    status,
+                    how,
+                })
+            });
+            self.flows.push(OpenFlow {
+                workflow: engine.definition().name.clone(),
+                started: runs.record(&run).map(|record| record.started),
+                settled: engine.settled(),
+                total: engine.steps().len(),
+                steps: steps.collect(),
+                run: run.clone(),
+            });
+            self.gates.extend(engine.questions().into_iter().map(|ask| {
+                let subject = match &ask.kind {
+                    AskKind::Approval { subject, .. } => subject.clone(),
+                    AskKind::Work { .. } | AskKind::Command { .. } => String::new(),
+                };
+                let step = engine.definition().steps[ask.step].name.clone();
+                let (request, since) = (ask.id.clone(), sent.get(&ask.id).copied());
+                Gate { run: run.clone(), step, request, subject, since }
+            }));
+        }
+        Ok(())
+    }
+
+    fn look_at_letters(&mut self, post: &Post, names: &[Listed]) {
+        for listed in names {
+            match post.other(&listed.id).and_then(|me| post.dead_letters(&me)) {
+                Ok(letters) => self.failed.extend(letters.last().map(|last| DeadLetters {
+                    name: listed.name.clone(),
+                    messages: letters.len(),
+                    why: last.reason().to_owned(),
+                })),
+                Err(e) => self.faults.push(format!("the dead letters of {}: {e}", listed.name)),
+            }
+        }
+    }
+}
+
+/// The directories in which a room changes: where mail arrives, and the records.
+pub fn directories(post: &Post) -> Vec<PathBuf> {
+    let root = post.room().path();
+    let dispatch = root.join(crate::dispatch::runs::FOLDER);
+    let records = ["open", "later", "parked", "paused", "watchers"].map(|folder| dispatch.join(folder));
+    let entries = post.registry().map(|registry| registry.entries.as_slice()).unwrap_or_default();
+    let watched = |id| post.other(id).and_then(|me| post.watched(&me)).unwrap_or_default();
+    let mail = entries.iter().flat_map(|entry| watched(&entry.id));
+    records
+        .into_iter()
+        .chain(workflow::runs::arrival_dirs(root))
+        .chain(mail)
+        .filter(|dir| dir.is_dir())
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
