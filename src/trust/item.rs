@@ -107,7 +107,11 @@ pub(super) fn fingerprint(key: &str, description: &[String]) -> String {
 
 /// A word unchanged, or quoted if it could be read in another way.
 pub fn plain(word: &str) -> String {
-    let harmless = |c: char| c.is_alphanumeric() || "._-/@+=:,~*?%{}".contains(c);
+    // A dispatcher asks this for every word of every table at each look.
+    let mark = |c: char| {
+        matches!(c, '.' | '_' | '-' | '/' | '@' | '+' | '=' | ':' | ',' | '~' | '*' | '?' | '%' | '{' | '}')
+    };
+    let harmless = |c: char| c.is_ascii_alphanumeric() || mark(c) || c.is_alphanumeric();
     match !word.is_empty() && word.chars().all(harmless) {
         true => word.to_owned(),
         false => serde_json::Value::from(word).to_string(),

@@ -4,7 +4,7 @@
 //! description of an agent is its table and the files that its program reads in its working directory; that of a
 //! workflow is its text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
@@ -36,12 +36,22 @@ pub fn described_agent(name: &str) -> AgentSettings {
 #[derive(Debug)]
 pub struct Look {
     covered: Covered,
+    /// The lines about a working directory, which many agents share.
+    places: HashMap<PathBuf, PlaceLines>,
+}
+
+/// What the description of an agent says about its working directory.
+#[derive(Debug, Clone)]
+struct PlaceLines {
+    directory: String,
+    /// The repository, if it is another one than the project.
+    repository: Option<String>,
 }
 
 impl Look {
     /// Looks at a project, or at a worktree in which its agents work.
     pub fn at(project: &Path) -> Self {
-        Self { covered: Covered::new(project) }
+        Self { covered: Covered::new(project), places: HashMap::new() }
     }
 
     pub fn project(&self) -> &Path {
@@ -127,6 +137,7 @@ impl Look {
         worktree: Option<(&Path, &Path)>,
     ) -> Result<Vec<String>> {
         let own = self.cwd(settings)?;
+        self.places.clear();
         self.covered.moved = [(own.as_path(), cwd)]
             .into_iter()
             .chain(worktree)
@@ -136,14 +147,24 @@ impl Look {
     }
 
     fn described_in(&mut self, settings: &AgentSettings, cwd: &Path) -> Result<Vec<String>> {
-        let cwd = cwd.to_owned();
-        let mut description = table::of_agent(settings, &plain(&self.covered.shown(&cwd)));
-        let above = self.covered.above(&cwd);
-        if self.covered.meant(above) != self.project() {
-            description.push(format!("repository: {}", plain(&self.covered.shown(above))));
+        if !self.places.contains_key(cwd) {
+            let lines = self.lines_about(cwd);
+            self.places.insert(cwd.to_owned(), lines);
         }
-        description.extend(self.covered.read_by(&settings.preset, &cwd)?);
+        let place = &self.places[cwd];
+        let mut description = table::of_agent(settings, &place.directory);
+        description.extend(place.repository.clone());
+        description.extend(self.covered.read_by(&settings.preset, cwd)?);
         Ok(description)
+    }
+
+    fn lines_about(&self, cwd: &Path) -> PlaceLines {
+        let above = self.covered.above(cwd);
+        let is_other = self.covered.meant(above) != self.project();
+        PlaceLines {
+            directory: plain(&self.covered.shown(cwd)),
+            repository: is_other.then(|| format!("repository: {}", plain(&self.covered.shown(above)))),
+        }
     }
 
     /// The directory in which an agent works.
