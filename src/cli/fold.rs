@@ -3,6 +3,8 @@
 //! What goes on is indented: below the second column if the line has one (`NAME   what it is`), else a little. A word that
 //! is wider than the terminal is left to it. A line with a command stays one line for the shell that it is pasted into:
 //! it is filled with spaces up to the edge instead of being broken.
+//!
+//! Only this program's own lines are folded. A text of others is shown line by line, so that it can be copied.
 
 use std::borrow::Cow;
 
@@ -41,22 +43,9 @@ pub(super) fn fold(line: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text of several lines for reading. Lines that are code are left to the terminal: those that are indented, and those
-/// between ``` and ```.
-pub(super) fn fold_prose(text: &str, width: usize) -> String {
-    let mut is_code = false;
-    let mut out = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        let (bare, end) = line.strip_suffix('\n').map_or((line, ""), |bare| (bare, "\n"));
-        let is_fence = bare.starts_with("```");
-        is_code ^= is_fence;
-        match is_code || is_fence || bare.starts_with(' ') {
-            true => out.push_str(bare),
-            false => out.push_str(&fold(bare, width)),
-        }
-        out.push_str(end);
-    }
-    out
+/// Several lines, each folded.
+pub(super) fn fold_lines(text: &str, width: usize) -> String {
+    text.split('\n').map(|line| fold(line, width)).collect::<Vec<_>>().join("\n")
 }
 
 /// The columns of a painted line.
@@ -129,10 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_left_to_the_terminal() {
-        let text = "one two three\n    one two three\n```\none two three\n```\none two three";
-        let folded = "one two\n  three\n    one two three\n```\none two three\n```\none two\n  three";
-        assert_eq!(fold_prose(text, 9), folded);
-        assert_eq!(fold_prose("a\n\nb\n", 9), "a\n\nb\n");
+    fn each_line_is_folded_and_none_is_lost() {
+        assert_eq!(fold_lines("one two three\n\none\n", 9), "one two\n  three\n\none\n");
     }
 }

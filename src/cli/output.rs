@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::fail::Fail;
-use super::fold::{fold, fold_prose};
+use super::fold::{fold, fold_lines};
 use super::surroundings::ThisProcess;
 use super::table::{Cell, fitted};
 use crate::hint::Hint;
@@ -56,19 +56,16 @@ impl Output {
         self.buffer.push_str(text);
     }
 
-    /// A text to read, so that a terminal does not break it within words.
+    /// Lines of our own, which a terminal does not break within words.
     pub(super) fn folded(&self, text: String) -> String {
-        if self.terminal { fold_prose(&text, self.width()) } else { text }
+        if self.terminal { fold_lines(&text, self.width()) } else { text }
     }
 
     pub(super) fn line(&mut self, line: &str) {
         self.end_table();
-        if self.terminal {
-            let width = self.width();
-            let folded: Vec<_> = line.split('\n').map(|line| fold(line, width)).collect();
-            self.buffer.push_str(&folded.join("\n"));
-        } else {
-            self.buffer.push_str(line);
+        match self.terminal {
+            true => self.buffer.push_str(&fold_lines(line, self.width())),
+            false => self.buffer.push_str(line),
         }
         self.buffer.push('\n');
     }
@@ -124,7 +121,6 @@ impl Output {
     /// Text that others wrote, with a newline at its end and harmless controls ([`visible`]).
     pub(super) fn text_of_others(&mut self, text: &str) {
         let shown = if self.terminal { visible::text(text) } else { visible::piped(text).into_owned() };
-        let shown = self.folded(shown);
         self.text(&shown);
         if !shown.ends_with('\n') {
             self.text("\n");

@@ -212,8 +212,7 @@ fn show_event(output: &mut Output, event: &Event, last: &mut String) {
         }
         Event::Said { text } => {
             text.clone_into(last);
-            let shown = output.folded(visible::text(text.trim_end()));
-            output.text(&format!("{shown}\n"));
+            output.text(&format!("{}\n", visible::text(text.trim_end())));
         }
         Event::Thought { text } => indented(output, "(thinks) ", text, LINES),
         Event::Called { tool, input, .. } => {

@@ -74,7 +74,9 @@ impl Shown {
             Extent::Whole
         };
         let nonce = fence::nonce(body, random::number);
-        context.output.folded(fence::render(&facts, body, &nonce, extent, context.output.terminal))
+        // Only the head is folded: a command in the body can be copied, and its fence counts its bytes.
+        let head = context.output.folded(fence::head(&facts));
+        head + &fence::fenced(body, &nonce, extent, context.output.terminal)
     }
 }
 

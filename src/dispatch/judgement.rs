@@ -185,7 +185,7 @@ fn prompt(job: &Job<'_>, work: &[&Work]) -> String {
             attachments: &attachments,
             next: Some(("attempt", &one.claimed.terms.attempt.to_string())),
         };
-        shown += &fence::render(&facts, body, &fence::nonce(body, random::number), Extent::Whole, false);
+        shown += &fence::render(&facts, body, &fence::nonce(body, random::number), Extent::Whole);
     }
     // They all have one sender and are answered in one way.
     let first = work.first().map(|work| work.envelope());

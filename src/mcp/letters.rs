@@ -84,7 +84,7 @@ fn framed(post: &Post, me: &Me, wanted: &Read, opened: &Opened) -> String {
         true => Extent::Head { bytes: LONG, path: &path },
         false => Extent::Whole,
     };
-    fence::render(&facts, body, &fence::nonce(body, random::number), extent, false)
+    fence::render(&facts, body, &fence::nonce(body, random::number), extent)
 }
 
 #[derive(Debug, Deserialize)]

@@ -52,15 +52,14 @@ pub fn nonce(body: &str, mut draw: impl FnMut() -> u64) -> String {
     }
 }
 
-/// The message as text for an agent, or for a person's terminal if `for_terminal`.
-pub fn render(
-    facts: &ShownMessage<'_>,
-    body: &str,
-    nonce: &str,
-    extent: Extent<'_>,
-    for_terminal: bool,
-) -> String {
-    let mut out = head(facts);
+/// The message as text for an agent.
+pub fn render(facts: &ShownMessage<'_>, body: &str, nonce: &str, extent: Extent<'_>) -> String {
+    head(facts) + &fenced(body, nonce, extent, false)
+}
+
+/// A body between its fences, for an agent, or for a person's terminal if `for_terminal`. Each of its lines is one line.
+pub fn fenced(body: &str, nonce: &str, extent: Extent<'_>, for_terminal: bool) -> String {
+    let mut out = String::with_capacity(body.len() + 64);
     let (part, whole) = match extent {
         Extent::Whole => (body, None),
         Extent::Head { bytes, path } => (&body[..body.floor_char_boundary(bytes)], Some(path)),
@@ -104,7 +103,8 @@ fn close(out: &mut String, shown: &str, nonce: &str) {
     let _ = write!(out, "[{nonce} end]");
 }
 
-fn head(facts: &ShownMessage<'_>) -> String {
+/// The lines before the body.
+pub fn head(facts: &ShownMessage<'_>) -> String {
     let envelope = facts.envelope;
     let mut out = String::with_capacity(512);
     let (called, age) = (visible::line(facts.called), facts.age);
@@ -182,7 +182,7 @@ mod tests {
             attachments: &[],
             next: None,
         };
-        render(&facts, body, nonce, Extent::Whole, false)
+        render(&facts, body, nonce, Extent::Whole)
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn rendered(subject: &str, body: &str, nonce: &str) -> String {
         attachments: &[],
         next: None,
     };
-    fence::render(&facts, body, nonce, Extent::Whole, false)
+    fence::render(&facts, body, nonce, Extent::Whole)
 }
 
 /// Takes a shown message apart as a careful reader does: how many lines come before the fence, and what is in it.

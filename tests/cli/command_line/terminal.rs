@@ -242,3 +242,30 @@ fn a_long_body_is_whole_on_a_terminal() {
     assert!(shown.contains(&text), "{} of {} bytes", shown.len(), text.len());
     assert_eq!(room.files("bob", "archive").len(), 1);
 }
+
+/// A folded line could not be copied as a command, and its body had more bytes than its fence said.
+#[test]
+fn a_body_is_shown_line_by_line_as_it_is() {
+    if !lent("a_body_is_shown_line_by_line_as_it_is") {
+        return;
+    }
+    let room = TestRoom::with(&["alice", "bob"]);
+    let line =
+        "cargo nextest run --profile ci -E 'test(parser) and not test(slow)' && git push origin HEAD:main";
+    let body = format!("{line}\n  {line}\n\n{line} # a remark of two\n");
+    room.by("alice", ["send", "bob", "-s", line, "-m", &body]).succeeds();
+    let fenced = format!(": {} bytes]\n{body}[", body.len());
+    for arguments in ["read --keep", "read", "claim"] {
+        if arguments == "claim" {
+            room.by("alice", ["send", "bob", "-m", &body]).succeeds();
+        }
+        let shown = on_terminal(&room, 40, &format!("--as bob {arguments}"), &PLAIN);
+        assert!(shown.contains(&fenced), "{arguments}: {shown}");
+        let head = shown.split("bytes]").next().unwrap();
+        assert!(
+            head.lines().count() > 2
+                && head.lines().all(|line| columns(line) <= 40 || line.contains("postroom")),
+            "{head}"
+        );
+    }
+}
