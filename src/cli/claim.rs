@@ -13,7 +13,7 @@ use super::send::{Writing, tell};
 use super::shown::{self, Shown};
 use crate::mailbox::claim::Terms;
 use crate::message::visible;
-use crate::post::{Me, Outcome, Post, Told};
+use crate::post::{Held, Me, Outcome, Post, Told};
 use crate::span;
 use crate::view::claim as view;
 
@@ -23,7 +23,7 @@ const DEFAULT_LEASE: &str = "30m";
 /// Take a message to work on; others leave it to you meanwhile
 ///
 /// Until the lease ends, only you can finish it. Many agents may claim from one mailbox: that is a work queue. Shows the
-/// message and its token; then `postroom done TOKEN`, `release TOKEN` or `fail TOKEN --reason TEXT`. When the lease ends
+/// message and its token; then `postroom done TOKEN`, `release TOKEN` or `fail TOKEN -m TEXT`. When the lease ends
 /// first, the message is unread again and its attempt is counted. Nothing to take: exits 1.
 #[derive(Debug, Args)]
 pub(super) struct Claim {
@@ -37,7 +37,7 @@ pub(super) struct Claim {
     #[arg(long, value_name = "SPAN", default_value = DEFAULT_LEASE, value_parser = span::parse)]
     lease: Duration,
     /// Extend the lease of a claim you hold
-    #[arg(long, value_name = "TOKEN")]
+    #[arg(long, value_name = "TOKEN|ID")]
     renew: Option<String>,
     /// Show all of a long body
     #[arg(long)]
@@ -53,7 +53,7 @@ impl Verb for Claim {
             let held = post.held(&me, token)?;
             let terms = post.renew(&held, self.lease)?;
             context.done = true;
-            return told(context, "renewed", token, Some(&terms));
+            return told(context, "renewed", token, &held, Some(&terms));
         }
         context.output.must_be_seen("a claim whose token nobody sees would only block its message")?;
         let filter = self.which.filter(post)?;
@@ -95,7 +95,8 @@ impl Verb for Claim {
 /// Finish a claimed message; with a text, answer it first
 #[derive(Debug, Args)]
 pub(super) struct Done {
-    /// The token that `claim` showed
+    /// The token that `claim` showed, or the id of a message that you hold now
+    #[arg(value_name = "TOKEN|ID")]
     token: String,
     #[command(flatten)]
     answer: Writing,
@@ -112,7 +113,7 @@ impl Verb for Done {
         let letter = if self.answer.has_text() { Some(self.answer.letter(post)?) } else { None };
         let receipt = post.done(&me, &held, letter)?;
         context.done = true;
-        let Some(receipt) = receipt else { return told(context, "done", &self.token, None) };
+        let Some(receipt) = receipt else { return told(context, "done", &self.token, &held, None) };
         let is_open = matches!(receipt.outcome, Outcome::Failed(_) | Outcome::Unproven(_));
         let ended = tell(context, &[receipt]);
         if is_open {
@@ -125,7 +126,8 @@ impl Verb for Done {
 /// Give a claimed message back; it is unread again at once
 #[derive(Debug, Args)]
 pub(super) struct Release {
-    /// The token that `claim` showed
+    /// The token that `claim` showed, or the id of a message that you hold now
+    #[arg(value_name = "TOKEN|ID")]
     token: String,
     /// The reason, recorded with this attempt
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
@@ -134,9 +136,7 @@ pub(super) struct Release {
 
 impl Verb for Release {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        end(context, &self.token, "released", |post, me| {
-            post.release(me, &post.held(me, &self.token)?, &self.reason)
-        })
+        end(context, &self.token, "released", |post, me, held| post.release(me, held, &self.reason))
     }
 }
 
@@ -145,7 +145,8 @@ impl Verb for Release {
 /// It becomes a dead letter: `postroom failed` shows it, and retries it.
 #[derive(Debug, Args)]
 pub(super) struct GiveUp {
-    /// The token that `claim` showed
+    /// The token that `claim` showed, or the id of a message that you hold now
+    #[arg(value_name = "TOKEN|ID")]
     token: String,
     /// The reason; the sender reads it
     #[arg(long, value_name = "TEXT")]
@@ -158,8 +159,8 @@ impl Verb for GiveUp {
         if reason.is_empty() {
             return Err(Fail::usage("the reason is empty", "--reason TEXT; the sender reads it"));
         }
-        end(context, &self.token, "failed", |post, me| {
-            let told = post.fail(me, &post.held(me, &self.token)?, &reason)?;
+        end(context, &self.token, "failed", |post, me, held| {
+            let told = post.fail(me, held, &reason)?;
             // It is given up, but a failed notification must not be silent.
             if let Told::CannotBe(e) = told {
                 note(&format!("postroom: the sender could not be told: {e}"));
@@ -171,21 +172,29 @@ impl Verb for GiveUp {
 
 fn end(
     context: &mut Context,
-    token: &str,
+    reference: &str,
     word: &str,
-    deed: impl FnOnce(&Post, &Me) -> crate::post::Result<()>,
+    deed: impl FnOnce(&Post, &Me, &Held) -> crate::post::Result<()>,
 ) -> Result<(), Fail> {
     let (post, me) = context.post_and_me()?;
-    deed(post, &me)?;
+    let held = post.held(&me, reference)?;
+    deed(post, &me, &held)?;
     context.done = true;
-    told(context, word, token, None)
+    told(context, word, reference, &held, None)
 }
 
-fn told(context: &mut Context, word: &str, token: &str, terms: Option<&Terms>) -> Result<(), Fail> {
+/// The end of a command about a claim. People see the word that they typed for it, programs its token.
+fn told(
+    context: &mut Context,
+    word: &str,
+    reference: &str,
+    held: &Held,
+    terms: Option<&Terms>,
+) -> Result<(), Fail> {
     let until = terms.map(|t| t.ends.as_str());
     let shown = until.map(|until| format!(" until {until}")).unwrap_or_default();
-    let line = format!("{word} {token}{shown}");
-    context.output.receipt(&view::ClaimState { token, state: word, until }, [line]);
+    let line = format!("{word} {}{shown}", visible::line(reference));
+    context.output.receipt(&view::ClaimState { token: &held.token.to_string(), state: word, until }, [line]);
     Ok(())
 }
 

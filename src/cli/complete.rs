@@ -219,7 +219,7 @@ impl Line {
             ("read" | "archive" | "claim", "ids" | "id", _) | (_, "id_of_message", _) => {
                 messages(context, &[Folder::Inbox])
             }
-            (_, _, "TOKEN") => here(context, Post::offered_claims),
+            (_, _, "TOKEN|ID") => here(context, Post::offered_claims),
             (_, _, "TO" | "MEMBER") => {
                 [here(context, Post::offered_names), here(context, Post::offered_groups)].concat()
             }

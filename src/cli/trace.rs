@@ -6,8 +6,9 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::BOLD;
 use super::{Verb, log};
+use crate::hint::Hint;
 use crate::message::visible;
-use crate::post::{GivenAnswer, line};
+use crate::post::{GivenAnswer, Located, Me, MessageState, line};
 use crate::view;
 
 /// Show where a message is and what happened to it
@@ -34,9 +35,12 @@ impl Verb for Trace {
         output.line(&format!("from: {from}"));
         output.line(&format!("subject: {subject}"));
         for located in &trace.copies {
+            let finish = to_finish(context, me.as_ref(), located);
+            let output = &mut context.output;
             let name = output.paint(BOLD, &visible::line(post.name_of(located.copy.mailbox.as_str())));
             let state = line::of_state(post, &located.state);
             output.line(&format!("at {name}: {state}"));
+            finish.iter().for_each(|line| output.line(line));
             for attempt in &located.attempts {
                 let line = format!(
                     "  attempt {} {} {}",
@@ -47,6 +51,7 @@ impl Verb for Trace {
                 output.line(line.trim_end());
             }
         }
+        let output = &mut context.output;
         if trace.copies.is_empty() {
             output.line("in no mailbox; the journal remembers it");
         }
@@ -59,4 +64,13 @@ impl Verb for Trace {
         trace.events.iter().for_each(|event| log::show(output, post, event));
         Ok(())
     }
+}
+
+/// The command that finishes the message, if the caller has claimed it.
+fn to_finish(context: &Context, me: Option<&Me>, located: &Located) -> Option<String> {
+    let MessageState::Claimed(terms) = &located.state else { return None };
+    let is_own = terms.run.is_empty() && me.is_some_and(|me| terms.owner == me.id.as_str());
+    let header = &located.copy.header;
+    let done = Hint::run(&["done", &header.envelope.called(&header.name)]).to("-m TEXT answers it");
+    is_own.then(|| format!("to finish: {}", context.hint(done)))
 }

@@ -1,10 +1,11 @@
-//! Claims: take a message with a lease. How a claim ends is in finish_claim.rs.
+//! Claims: take a message with a lease. A claim is found again in held.rs, and ends in finish_claim.rs.
 //!
 //! Many agents may claim from one mailbox, which makes it a work queue. The token of a claim is its fence: a stale
 //! owner finds nothing under it. Every look at a mailbox returns expired claims ([`Post::return_expired`]).
 
 use std::time::Duration;
 
+use super::held::Held;
 use super::walk::Walk;
 use super::{Error, Filter, Me, Opened, Post, Result};
 use crate::journal::Event;
@@ -30,14 +31,6 @@ pub struct Claimed {
     /// The mailbox it was claimed from.
     pub queue: MailboxId,
     pub opened: Opened,
-}
-
-/// A claim that is still held.
-#[derive(Debug)]
-pub struct Held {
-    pub token: Token,
-    pub terms: Terms,
-    pub mailbox: Mailbox,
 }
 
 /// A message that was given up.
@@ -178,42 +171,6 @@ impl Post {
         let opened =
             Opened { folder: Folder::Claimed(token), name: name.to_owned(), message, time, path, files };
         Ok(Some(Claimed { token, terms, queue: from.id.clone(), opened }))
-    }
-
-    /// The claim with this token, anywhere in the room: the caller's own mailbox first.
-    pub fn held(&self, me: &Me, token: &str) -> Result<Held> {
-        let lost =
-            |why: Option<String>| Error::NoClaim { token: crate::message::visible::clip(token, 40), why };
-        let token = Token::parse(token).ok_or_else(|| lost(None))?;
-        // Nearly always it is the caller's own; then no other mailbox is searched.
-        if let Some(terms) = me.mailbox.terms(token)? {
-            return self.own_claim(me, self.mailbox(&me.id)?, token, terms);
-        }
-        for mailbox in self.all_mailboxes(Some(me))? {
-            let mailbox = mailbox?;
-            if let Some(terms) = mailbox.terms(token)? {
-                return self.own_claim(me, mailbox, token, terms);
-            }
-        }
-        // Only a caller that lost its claim pays for this search.
-        for mailbox in self.all_mailboxes(Some(me))? {
-            if let Some(end) = mailbox?.end_of(token)? {
-                return Err(lost(Some(format!("it ended at {}: {}", end.time, end.how))));
-            }
-        }
-        Err(lost(None))
-    }
-
-    fn own_claim(&self, me: &Me, mailbox: Mailbox, token: Token, terms: Terms) -> Result<Held> {
-        if terms.owner != me.id.as_str() {
-            let owner = self.name_of(&terms.owner).to_owned();
-            return Err(Error::ForeignClaim { token: token.to_string(), owner });
-        }
-        // A run of the dispatcher works for the person, by settings that the person trusts.
-        if terms.run.is_empty() {
-            self.may_open(mailbox.id())?;
-        }
-        Ok(Held { token, terms, mailbox })
     }
 
     /// Extends a lease.

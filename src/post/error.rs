@@ -84,6 +84,15 @@ pub enum Error {
     NoClaim { token: String, why: Option<String> },
     #[error("the claim {token} belongs to `{owner}`")]
     ForeignClaim { token: String, owner: String },
+    /// `run`: the run of the dispatcher that works on it; empty for a claim made by hand.
+    #[error("`{reference}` is claimed by {} until {until}", holder(.owner, .run))]
+    ClaimedBy { reference: String, owner: String, run: String, until: String },
+    #[error("`{reference}` is not claimed any more: its lease ended at {until}")]
+    LeaseEnded { reference: String, until: String },
+    #[error("`{reference}` is not claimed: it is in {folder}")]
+    NotClaimed { reference: String, folder: &'static str },
+    #[error("`{reference}` fits several claims: {}", .tokens.join(", "))]
+    AmbiguousClaim { reference: String, tokens: Vec<String> },
     #[error("the messages of `{name}` are missing: {path} is not a mailbox")]
     NoPlace { name: String, path: String },
     #[error("there is no mailbox of any protocol at {path}")]
@@ -196,6 +205,7 @@ impl Error {
             | Self::NothingToAdopt { .. }
             | Self::NoSender { .. }
             | Self::NoClaim { .. }
+            | Self::LeaseEnded { .. }
             | Self::UnknownGroup { .. }
             | Self::NotInTrash { .. }
             | Self::UnknownRoom { .. }
@@ -228,6 +238,9 @@ impl Error {
             | Self::EmptyGroup { .. }
             | Self::NotUnread { .. }
             | Self::ForeignClaim { .. }
+            | Self::ClaimedBy { .. }
+            | Self::NotClaimed { .. }
+            | Self::AmbiguousClaim { .. }
             | Self::ManySenders { .. }
             | Self::NoReplyWanted
             | Self::Field { .. }
@@ -256,6 +269,11 @@ impl Error {
             | Self::NoSettings => Failure::Refused,
         }
     }
+}
+
+/// Who has a claim.
+fn holder(owner: &str, run: &str) -> String {
+    if run.is_empty() { format!("`{owner}`") } else { format!("the run {run} of `{owner}`") }
 }
 
 fn disk_code(e: &fault::Error) -> Failure {

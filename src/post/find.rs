@@ -2,7 +2,7 @@
 //! digits, or its file name. Searches the caller's own mailbox, unread mail first.
 
 use super::{Error, Me, Post, Result};
-use crate::mailbox::Folder;
+use crate::mailbox::{Folder, Mailbox};
 use crate::message::file_name;
 
 /// The location of a message.
@@ -68,7 +68,7 @@ impl Post {
 
     /// The one message of one folder that `reference` names.
     pub(super) fn find_in(&self, me: &Me, reference: &str, folder: Folder) -> Result<FoundMessage> {
-        let mut found = self.matches(me, folder, reference)?;
+        let mut found = self.matches(&me.mailbox, folder, reference)?;
         match found.len() {
             0 => Err(no_match(reference)),
             1 => Ok(FoundMessage { folder, name: found.swap_remove(0) }),
@@ -79,13 +79,14 @@ impl Post {
         }
     }
 
-    fn matches(&self, me: &Me, folder: Folder, reference: &str) -> Result<Vec<String>> {
+    /// Every message of one folder that `reference` names.
+    pub(super) fn matches(&self, mailbox: &Mailbox, folder: Folder, reference: &str) -> Result<Vec<String>> {
         let hex = digits(reference);
         let plain = reference.bytes().all(|b| b.is_ascii_hexdigit());
         // Short digits, as `check` shows them, are compared with the file name; anything else needs the envelope.
         let by_name = plain && (4..=8).contains(&hex.len());
         let (mut sure, mut maybe) = (vec![], vec![]);
-        for name in me.mailbox.list(folder, usize::MAX)?.names {
+        for name in mailbox.list(folder, usize::MAX)?.names {
             // A whole id is not a prefix of another one: 100 is not 1000.
             if name.strip_suffix(".md") == Some(reference) {
                 return Ok(vec![name]);
@@ -103,7 +104,7 @@ impl Post {
         }
         if sure.is_empty() {
             for name in maybe {
-                let Some(header) = self.header_if_message(&me.mailbox, folder, &name)? else { continue };
+                let Some(header) = self.header_if_message(mailbox, folder, &name)? else { continue };
                 let id = &header.envelope.id;
                 if id.as_str().eq_ignore_ascii_case(reference) {
                     return Ok(vec![name]);

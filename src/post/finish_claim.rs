@@ -1,6 +1,7 @@
 //! The end of a claim: the message is done, returned, or given up, and its sender gets the result.
 
-use super::claim::{BOUNCE, Held, is_bounce};
+use super::claim::{BOUNCE, is_bounce};
+use super::held::Held;
 use super::reply::answered_before;
 use super::{Error, FoundMessage, HOPS, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::journal::Event;

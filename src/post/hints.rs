@@ -82,6 +82,17 @@ impl Error {
             }
             Self::NoClaim { .. } => vec![Hint::run(&["claim"]).to("takes the next message").into(), log()],
             Self::ForeignClaim { owner, .. } => vec![Hint::again_as(owner).to("if that is you").into()],
+            Self::ClaimedBy { owner, run, .. } if run.is_empty() => {
+                vec![Hint::again_as(owner).to("if that is you").into()]
+            }
+            Self::ClaimedBy { run, .. } => vec![Hint::run(&["runs", run]).to("what it does").into()],
+            Self::LeaseEnded { reference, .. } | Self::NotClaimed { reference, folder: "inbox" } => {
+                vec![Hint::run(&["claim", reference]).to("takes it").into()]
+            }
+            Self::NotClaimed { reference, .. } => {
+                vec![Hint::run(&["trace", reference]).to("what happened to it").into()]
+            }
+            Self::AmbiguousClaim { .. } => vec!["name it by its token".into()],
             Self::NotUnread { reference, .. } => {
                 vec![Hint::run(&["trace", reference]).to("who has it").into(), check()]
             }

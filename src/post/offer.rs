@@ -46,16 +46,25 @@ impl Post {
         offers
     }
 
-    /// The tokens of the caller's claims in its own mailbox, with the subjects of the messages.
+    /// The messages that the caller's mailbox has claimed, in any mailbox, with their subjects.
     pub fn offered_claims(&self) -> Vec<Offer> {
         let Some(me) = self.looked_at() else { return vec![] };
-        let offer = |folder: Folder| {
-            let Folder::Claimed(token) = folder else { return None };
-            let terms = me.mailbox.terms(token).ok()?.filter(|terms| terms.owner == me.id.as_str())?;
-            let header = self.header(&me.mailbox, folder, &terms.file).ok()??;
-            Some((token.to_string(), header.envelope.subject))
-        };
-        me.mailbox.folders().unwrap_or_default().into_iter().filter_map(offer).collect()
+        let mut offers = vec![];
+        for id in self.mailbox_ids().unwrap_or_default() {
+            let Some(mailbox) =
+                Maildir::open(self.room.root(), &id).ok().and_then(|home| self.placed(home).ok())
+            else {
+                continue;
+            };
+            let offer = |token| {
+                let terms = mailbox.terms(token).ok()?.filter(|terms| terms.owner == me.id.as_str())?;
+                let header = self.header(&mailbox, Folder::Claimed(token), &terms.file).ok()??;
+                let by_hand = terms.run.is_empty() && !terms.is_over(self.room.clock()).ok()?;
+                by_hand.then(|| (header.envelope.called(&header.name), header.envelope.subject))
+            };
+            offers.extend(mailbox.tokens().unwrap_or_default().into_iter().filter_map(offer));
+        }
+        offers
     }
 
     /// The caller's mailbox, as it is. The person's only for a person.

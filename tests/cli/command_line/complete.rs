@@ -73,7 +73,7 @@ fn every_kind_of_word_is_known() {
 }
 
 #[test]
-fn messages_are_offered_with_their_subjects_and_claims_by_token() {
+fn messages_are_offered_with_their_subjects_and_claims_by_the_id_of_their_message() {
     let room = furnished();
     let mail = offers(&room, &["--as", "bob", "read", ""]);
     let [(second, plain), (first, evil)] = mail.as_slice() else { panic!("{mail:?}") };
@@ -92,9 +92,12 @@ fn messages_are_offered_with_their_subjects_and_claims_by_token() {
     let token =
         room.by("bob", ["claim", "bbbb2222", "--json"]).json()["claim"]["token"].as_str().unwrap().to_owned();
     for verb in ["done", "fail", "release"] {
-        assert_eq!(offers(&room, &["--as", "bob", verb, ""]), [(token.clone(), "plain".to_owned())]);
+        assert_eq!(offers(&room, &["--as", "bob", verb, ""]), [("bbbb2222".to_owned(), "plain".to_owned())]);
     }
     assert!(values(&room, &["--as", "alice", "done", ""]).is_empty(), "a claim of another");
+    room.by("alice", ["claim", "aaaa1111", "--queue", "bob"]).succeeds();
+    assert_eq!(values(&room, &["--as", "alice", "done", ""]), ["aaaa1111"], "claimed from another mailbox");
+    room.by("alice", ["release", "aaaa1111"]).succeeds();
     room.by("bob", ["fail", &token, "--reason", "no"]).succeeds();
     assert_eq!(values(&room, &["--as", "bob", "failed", "retry", ""]), ["bbbb2222"]);
     room.by("bob", ["archive", "aaaa1111"]).succeeds();

@@ -10,6 +10,7 @@ pub(crate) mod broken;
 pub(crate) mod channels;
 pub(crate) mod check;
 pub(crate) mod claim;
+pub(crate) mod claim_by_id;
 pub(crate) mod claim_races;
 pub(crate) mod failed;
 pub(crate) mod lease;
