@@ -6,9 +6,9 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, Output, PLAIN, RED};
+use super::retriable::{Found, Mailboxes, Retriable};
+use super::retry::Retry;
 use super::shown::Shown;
-use crate::dispatch::parked::Parked;
-use crate::dispatch::runs::Runs;
 use crate::hint::Hint;
 use crate::mailbox::Folder;
 use crate::message::{file_name, visible};
@@ -38,166 +38,19 @@ enum What {
         #[arg(long, conflicts_with = "agent")]
         all: bool,
     },
-    /// A dead letter with all its attempts
+    /// One with all its attempts, from any mailbox of the room
     Show {
         #[arg(value_name = "ID")]
         id: String,
+        /// That of this agent
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
     },
     /// Make them unread again, with a new count of attempts; only a person releases parked messages
     Retry(Retry),
 }
 
-#[derive(Debug, Args)]
-struct Retry {
-    #[arg(required_unless_present_any = ["all", "agent", "reason"], conflicts_with_all = ["all", "reason"], value_name = "ID")]
-    ids: Vec<String>,
-    /// Those of every mailbox of the room
-    #[arg(long, conflicts_with = "agent")]
-    all: bool,
-    /// Those of this agent
-    #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
-    /// Those whose reason contains this text; in every mailbox, unless an agent is named
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-}
-
-/// What a mailbox has that can be retried.
-struct Retriable {
-    me: Me,
-    letters: Vec<DeadLetter>,
-    parked: Vec<Parked>,
-}
-
-impl Retriable {
-    fn of(post: &Post, me: Me) -> Result<Self, Fail> {
-        let letters = post.dead_letters(&me)?;
-        let parked = parked_of(post, &me)?;
-        Ok(Self { me, letters, parked })
-    }
-
-    fn is_empty(&self) -> bool {
-        self.letters.is_empty() && self.parked.is_empty()
-    }
-
-    /// One line each, with the name of the mailbox if several are shown.
-    fn show(&self, context: &mut Context, post: &Post, mailbox: Option<&str>) -> Result<(), Fail> {
-        self.letters.iter().for_each(|letter| show(&mut context.output, mailbox, letter));
-        for parked in &self.parked {
-            let subject = post.open_in(&self.me, &parked.file, Folder::Inbox)?.message.envelope.subject;
-            let words = ["parked".to_owned(), "parked".to_owned()];
-            entry(&mut context.output, mailbox, called(&parked.file), words, (&parked.why, &subject));
-        }
-        Ok(())
-    }
-}
-
-/// The parked messages of a mailbox. One that is no longer unread is forgotten.
-fn parked_of(post: &Post, me: &Me) -> Result<Vec<Parked>, Fail> {
-    let Some(runs) = Runs::existing(post.room())? else { return Ok(vec![]) };
-    let mut parked = runs.parked()?;
-    parked.retain(|parked| parked.mailbox == me.id.as_str());
-    if parked.is_empty() {
-        return Ok(parked);
-    }
-    let unread = post.unread_files(me)?;
-    let (parked, gone): (Vec<_>, Vec<_>) = parked.into_iter().partition(|one| unread.contains(&one.file));
-    for one in gone {
-        // A run may hold it just now.
-        if !matches!(post.lies_in(me, &one.file)?, Some(Folder::Claimed(_))) {
-            runs.forget_parked(&one.mailbox, &one.file)?;
-        }
-    }
-    Ok(parked)
-}
-
-impl Retry {
-    /// The mailboxes that are meant, and what is meant there.
-    fn chosen(&self, context: &mut Context) -> Result<(&'static Post, Vec<Retriable>), Fail> {
-        let has = |why: &str| self.reason.as_deref().is_none_or(|text| why.contains(text));
-        let (post, mailboxes) = match &self.agent {
-            Some(name) => {
-                let post = context.post()?;
-                (post, vec![post.other(&post.addressee(name)?)?])
-            }
-            None if self.ids.is_empty() => {
-                let post = context.post()?;
-                let ids = post.registry()?.entries.iter().map(|entry| &entry.id);
-                let mut mailboxes = vec![];
-                for id in ids.filter(|id| !post.is_persons(id)) {
-                    mailboxes.push(post.other(id)?);
-                }
-                (post, mailboxes)
-            }
-            None => {
-                let (post, me) = context.post_and_me()?;
-                (post, vec![me])
-            }
-        };
-        let mut chosen = vec![];
-        for me in mailboxes {
-            let mut all = Retriable::of(post, me)?;
-            if !self.ids.is_empty() {
-                self.choose_by_id(post, &mut all)?;
-            }
-            all.letters.retain(|letter| has(letter.reason()));
-            all.parked.retain(|parked| has(&parked.why));
-            chosen.push(all);
-        }
-        Ok((post, chosen))
-    }
-
-    /// Keeps what the ids name, and fails if one names nothing.
-    fn choose_by_id(&self, post: &Post, all: &mut Retriable) -> Result<(), Fail> {
-        let mut names = vec![];
-        for id in &self.ids {
-            let parked = match post.open_in(&all.me, id, Folder::Inbox) {
-                Ok(found) => all.parked.iter().any(|parked| parked.file == found.name).then_some(found.name),
-                Err(_) => None,
-            };
-            match parked {
-                Some(name) => names.push(name),
-                None => names.push(post.open_in(&all.me, id, Folder::Failed)?.name),
-            }
-        }
-        all.letters.retain(|letter| names.contains(&letter.name));
-        all.parked.retain(|parked| names.contains(&parked.file));
-        Ok(())
-    }
-
-    fn run(&self, context: &mut Context) -> Result<(), Fail> {
-        let (post, chosen) = self.chosen(context)?;
-        if chosen.iter().all(|one| one.letters.is_empty() && one.parked.is_empty()) {
-            return Err(context.nothing("nothing to retry"));
-        }
-        if chosen.iter().any(|one| !one.parked.is_empty()) {
-            // A limit that agents could lift would limit nobody.
-            post.person("retry")?;
-        }
-        let (mut again, mut lines) = (vec![], vec![]);
-        let runs = Runs::existing(post.room())?;
-        for Retriable { me, letters, parked } in &chosen {
-            for letter in letters {
-                again.push(post.retry(me, &letter.name)?);
-                lines.push(format!("unread again {}", called(&letter.name)));
-                context.done = true;
-            }
-            for one in parked {
-                if let Some(runs) = &runs {
-                    runs.unpark(one)?;
-                    runs.hurry(&one.mailbox, &one.file);
-                }
-                again.push(post.open_in(me, &one.file, Folder::Inbox)?.message.envelope.id.to_string());
-                lines.push(format!("released {}", called(&one.file)));
-                context.done = true;
-            }
-        }
-        context.output.receipt(&view::FailedRetry { retried: again }, lines);
-        Ok(())
-    }
-}
-
-fn called(name: &str) -> String {
+pub(super) fn called(name: &str) -> String {
     visible::line(file_name::short(name).unwrap_or(name))
 }
 
@@ -216,38 +69,34 @@ impl Verb for Failed {
                     None => list_all(context, post),
                 }
             }
-            What::Show { id } => {
-                let (post, me) = context.post_and_me()?;
-                let opened = post.open_in(&me, &id, Folder::Failed)?;
-                let attempts =
-                    post.dead_letters(&me)?.into_iter().find(|l| l.name == opened.name).map(|l| l.attempts);
-                let attempts = attempts.unwrap_or_default();
-                if context.output.json {
-                    context.output.json(&view::FailedShow::of(post, &opened, &attempts));
-                    return Ok(());
-                }
-                let shown = Shown {
-                    remark: Some("it is a dead letter".into()),
-                    path: me.mailbox.path(Folder::Failed, &opened.name),
-                    ..Shown::default()
-                };
-                let text = shown.text(context, post, &me.id, &opened);
-                context.output.text(&text);
-                for a in &attempts {
-                    let owner = visible::line(post.name_of(&a.owner));
-                    let line = format!(
-                        "{} {owner} {} {}",
-                        visible::line(&a.time),
-                        visible::line(&a.how),
-                        visible::line(&a.why)
-                    );
-                    context.output.line(line.trim_end());
-                }
-                Ok(())
-            }
+            What::Show { id, agent } => show_one(context, &id, agent.as_deref()),
             What::Retry(retry) => retry.run(context),
         }
     }
+}
+
+fn show_one(context: &mut Context, id: &str, agent: Option<&str>) -> Result<(), Fail> {
+    let (post, mut mailboxes) = Mailboxes::of(context, agent)?;
+    let (at, Found { name, parked }) = mailboxes.find(post, id, "show")?;
+    let Retriable { me, letters, .. } = &mailboxes.looked_at[at];
+    let folder = if parked.is_some() { Folder::Inbox } else { Folder::Failed };
+    let opened = post.open_in(me, &name, folder)?;
+    let letter = letters.iter().find(|letter| letter.name == opened.name);
+    let attempts = letter.map(|letter| letter.attempts.as_slice()).unwrap_or_default();
+    if context.output.json {
+        context.output.json(&view::FailedShow::of(post, &opened, attempts));
+        return Ok(());
+    }
+    let remark = parked.map_or("it is a dead letter".to_owned(), |why| format!("it is parked: {why}"));
+    let shown = Shown { remark: Some(remark), path: opened.path.clone(), ..Shown::default() };
+    let text = shown.text(context, post, &me.id, &opened);
+    context.output.text(&text);
+    for a in attempts {
+        let (time, owner) = (visible::line(&a.time), visible::line(post.name_of(&a.owner)));
+        let line = format!("{time} {owner} {} {}", visible::line(&a.how), visible::line(&a.why));
+        context.output.line(line.trim_end());
+    }
+    Ok(())
 }
 
 fn list(context: &mut Context, post: &Post, me: Me) -> Result<(), Fail> {
@@ -293,7 +142,7 @@ fn list_all(context: &mut Context, post: &Post) -> Result<(), Fail> {
 }
 
 /// A dead letter, with the name of its mailbox if several are shown.
-fn show(output: &mut Output, mailbox: Option<&str>, letter: &DeadLetter) {
+pub(super) fn show(output: &mut Output, mailbox: Option<&str>, letter: &DeadLetter) {
     let unreadable = |why: &String| format!("(unreadable: {why})");
     let subject = letter.envelope.as_ref().map_or_else(unreadable, |e| e.subject.clone());
     let (tries, why) = (letter.tries, letter.reason());
@@ -302,7 +151,7 @@ fn show(output: &mut Output, mailbox: Option<&str>, letter: &DeadLetter) {
 }
 
 /// One line: the mailbox if several are shown, id, state for programs and for people, reason and subject.
-fn entry(
+pub(super) fn entry(
     output: &mut Output,
     mailbox: Option<&str>,
     id: String,

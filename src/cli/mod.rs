@@ -50,6 +50,8 @@ mod read;
 mod reference;
 mod rename;
 mod reply;
+mod retriable;
+mod retry;
 mod rooms;
 mod runs;
 mod scene;

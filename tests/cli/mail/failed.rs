@@ -1,6 +1,7 @@
 //! `fail` and `failed`: what is given up is a dead letter with a reason, can be looked at and tried again.
 
 use crate::support::mask::mask;
+use crate::support::pasted::commands;
 use crate::support::room::TestRoom;
 use crate::support::taken::{claim, claim_json, end_lease, ends, taken};
 
@@ -43,6 +44,44 @@ fn the_dead_letters_of_the_whole_room_are_listed() {
     assert_eq!(told["mailboxes"].as_array().unwrap().len(), 2, "{told}");
     assert_eq!(told["mailboxes"][1]["name"], "carol");
     assert_eq!(told["mailboxes"][1]["failed"][0]["reason"], "no time");
+}
+
+#[test]
+fn a_dead_letter_of_any_mailbox_is_shown_and_tried_again_by_its_id() {
+    let room = TestRoom::with(&["alice", "bob", "carol"]);
+    let first = given_up(&room, "job one", "no such file");
+    let second = given_up(&room, "job two", "no time");
+    for by in [room.by("alice", ["failed", "show", &first]), room.run(["failed", "show", &first])] {
+        let shown = by.succeeds().out;
+        assert!(shown.contains("job one") && shown.ends_with(" bob failed no such file\n"), "{shown}");
+    }
+    room.by("alice", ["failed", "show", &first, "--agent", "carol"]).exits(3);
+    let ran = room.by("alice", ["failed", "retry", &first, "0000dead"]).exits(3);
+    assert!(ran.err.contains("failed list --all"), "{}", ran.err);
+    assert_eq!(room.files("bob", "failed").len(), 2, "one id is wrong, so nothing is done");
+    let ran = room.by("alice", ["failed", "retry", &first]).succeeds();
+    assert_eq!(ran.out, format!("unread again {first}\n"));
+    room.run(["failed", "retry", &second]).succeeds();
+    assert_eq!(room.files("bob", "inbox").len(), 2);
+    assert_eq!(ends(&room, "bob").iter().filter(|end| *end == "retried").count(), 2);
+}
+
+#[test]
+fn an_id_in_several_mailboxes_is_that_of_the_caller_or_of_a_named_agent() {
+    let room = TestRoom::with(&["alice", "bob", "carol"]);
+    let id = "3f2a9c1d-one";
+    for name in ["bob", "carol"] {
+        room.by("alice", ["send", name, "-m", "job", "--id", id]).succeeds();
+        let token = claim(&room, name, &[]);
+        room.by(name, ["fail", &token, "--reason", "no time"]).succeeds();
+    }
+    let ran = room.by("alice", ["failed", "retry", "3f2a9c1d"]).exits(4);
+    assert!(ran.err.contains("several mailboxes have `3f2a9c1d`: bob, carol"), "{}", ran.err);
+    let hints: Vec<String> = commands(&ran.err).collect();
+    assert_eq!(hints.len(), 2, "{}", ran.err);
+    room.paste(&hints[1]).succeeds();
+    assert_eq!((room.files("bob", "failed").len(), room.files("carol", "failed").len()), (1, 0));
+    room.by("bob", ["failed", "retry", "3f2a9c1d"]).succeeds();
 }
 
 #[test]
