@@ -11,6 +11,7 @@ use super::fail::Fail;
 use super::output::note;
 use super::send::{Writing, tell};
 use super::shown::{self, Shown};
+use super::text::no_other_text;
 use crate::mailbox::claim::Terms;
 use crate::message::visible;
 use crate::post::{Held, Me, Outcome, Post, Told};
@@ -110,7 +111,13 @@ impl Verb for Done {
         if self.answer.has_files() && !self.answer.has_text() {
             return Err(Fail::usage("a file is sent along with an answer", "-m TEXT or --file FILE"));
         }
-        let letter = if self.answer.has_text() { Some(self.answer.letter(post)?) } else { None };
+        let letter = match self.answer.has_text() {
+            true => Some(self.answer.letter(post)?),
+            false => {
+                no_other_text("no answer is given")?;
+                None
+            }
+        };
         let receipt = post.done(&me, &held, letter)?;
         context.done = true;
         let Some(receipt) = receipt else { return told(context, "done", &self.token, &held, None) };

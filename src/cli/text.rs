@@ -28,6 +28,9 @@ impl Text {
 
     /// The text, read up to the room's limit.
     pub(super) fn read(&self, limit: u64) -> Result<String, Fail> {
+        if self.is_given() && self.file.as_deref() != Some(Path::new("-")) {
+            no_other_text("the text is given by an option")?;
+        }
         if let Some(text) = &self.message {
             return Ok(text.clone());
         }
@@ -35,6 +38,27 @@ impl Text {
             Some(path) => from_path(path, limit),
             None => from_stdin(limit),
         }
+    }
+}
+
+/// Refuses a text on standard input that nobody would read, as far as it can be seen without waiting. A file that nobody
+/// has read from was meant. Bytes in a pipe may be the rest of a list or of a script that the shell is working through,
+/// so they get a remark.
+pub(super) fn no_other_text(why: &str) -> Result<(), Fail> {
+    let stdin = io::stdin();
+    let Ok(stat) = rustix::fs::fstat(&stdin) else { return Ok(()) };
+    match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
+        rustix::fs::FileType::RegularFile if stat.st_size > 0 && rustix::fs::tell(&stdin) == Ok(0) => {
+            let what = format!("{why}, but there is a text on standard input");
+            Err(Fail::usage(what, "--file - sends standard input; `</dev/null` leaves it out"))
+        }
+        rustix::fs::FileType::Fifo | rustix::fs::FileType::Socket
+            if rustix::io::ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0) =>
+        {
+            note(&format!("postroom: {why}; standard input is not sent (--file - sends it)"));
+            Ok(())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) mod rounds;
 pub(crate) mod search;
 pub(crate) mod send;
 pub(crate) mod sent;
+pub(crate) mod standard_input;
 pub(crate) mod thread;
 pub(crate) mod trace;
 pub(crate) mod wait;
