@@ -233,6 +233,7 @@ impl Context {
             session: self.surroundings.session.clone(),
             sessions: sessions(&ThisProcess),
             rooms: rooms(&ThisProcess).ok(),
+            words: self.present.typed.iter().skip(self.present.verb + 1).cloned().collect(),
             harness: self.surroundings.harness.clone(),
             pid: surroundings::parent(),
             hops: self.surroundings.hops,

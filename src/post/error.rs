@@ -31,9 +31,10 @@ pub enum Error {
     TwoProjects { name: String, one: String, other: String },
     #[error("nobody in any room is called `{name}`")]
     NobodyAnywhere { name: String },
-    /// `names`: the names here, the most recently used first. `by_agent`: an agent program has run this command.
+    /// `names`: the names here, the most recently used first. `likely`: the first that the command itself does not name.
+    /// `by_agent`: an agent program has run this command.
     #[error("this command has no identity")]
-    WhoAmI { names: Vec<String>, by_agent: bool },
+    WhoAmI { names: Vec<String>, likely: Option<String>, by_agent: bool },
     #[error("{source_of_name} says `{name}`, but nobody here is called that")]
     NotMe { source_of_name: &'static str, name: String, nearest: Vec<String> },
     #[error("the mailbox of `{name}` ({id}) is not in the room")]

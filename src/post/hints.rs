@@ -12,7 +12,7 @@ impl Error {
         match self {
             Self::UnknownName { name, nearest, all, is_group } => unknown_name(name, nearest, all, *is_group),
             Self::NobodyAnywhere { .. } => vec![Hint::run(&["names", "--all"]).into()],
-            Self::WhoAmI { names, by_agent } => who_am_i(names, *by_agent),
+            Self::WhoAmI { names, likely, by_agent } => who_am_i(names, likely.as_deref(), *by_agent),
             Self::NotMe { name, nearest, .. } => {
                 let near = nearest.iter().map(|near| Hint::again_as(near).to("if you are that").into());
                 let words: &[&str] = match name.eq_ignore_ascii_case(USER) {
@@ -174,16 +174,15 @@ fn log() -> Hint {
 }
 
 /// The command again, as one that is here. An agent is not one of them just because it has no identity.
-fn who_am_i(names: &[String], by_agent: bool) -> Vec<Hint> {
+fn who_am_i(names: &[String], likely: Option<&str>, by_agent: bool) -> Vec<Hint> {
     let setup =
         Hint::run(&["setup", "NAME"]).to("makes your mailbox and binds it to this session or terminal");
-    let Some(first) = names.first() else { return vec![setup.into()] };
     let known = (names.len() > 1).then(|| format!("names here: {}", names.join(", ")).into());
-    let acting = Hint::again_as(first);
+    let acting = likely.map(Hint::again_as);
     // An agent types the first line: it must not take the mail of another.
-    let (one, other) = match by_agent {
-        true => (setup, Some(acting.to(format!("only if you are {first}")))),
-        false => (acting, None),
+    let (one, other) = match (acting, likely) {
+        (Some(acting), _) if !by_agent => (acting, None),
+        (acting, name) => (setup, acting.zip(name).map(|(acting, name)| acting.to(format!("only if you are {name}")))),
     };
     [one.into()].into_iter().chain(known).chain(other.map(Hint::from)).collect()
 }

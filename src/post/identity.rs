@@ -62,9 +62,11 @@ impl Me {
 impl Post {
     /// The mailbox this command acts as; updates its last-seen time.
     pub fn me(&self) -> Result<Me> {
-        self.maybe_me()?.ok_or_else(|| Error::WhoAmI {
-            names: self.last_used(),
-            by_agent: self.caller.by_agent || self.caller.session.is_some(),
+        self.maybe_me()?.ok_or_else(|| {
+            let names = self.last_used();
+            let likely = names.iter().find(|name| !self.is_named(name)).cloned();
+            let by_agent = self.caller.by_agent || self.caller.session.is_some();
+            Error::WhoAmI { names, likely, by_agent }
         })
     }
 
@@ -84,6 +86,16 @@ impl Post {
         let mut known: Vec<&Entry> = known.take(LOOKED_AT).collect();
         known.sort_by_key(seen);
         known.iter().take(NAMED).map(|entry| entry.name.clone()).collect()
+    }
+
+    /// Whether the command names this mailbox, as a recipient for example: then nobody is advised to act as it.
+    fn is_named(&self, name: &str) -> bool {
+        let Ok(registry) = self.registered() else { return false };
+        let id = |name: &str| registry.lookup(name).ok().flatten().map(|entry| &entry.id);
+        self.caller
+            .words
+            .iter()
+            .any(|word| word == name || id(word).is_some_and(|named| Some(named) == id(name)))
     }
 
     pub(super) fn me_as(&self, id: &MailboxId, why: Why) -> Result<Me> {
@@ -210,7 +222,8 @@ impl Post {
         if let (Err(bad), Err(_)) = (Name::parse(name), MailboxId::parse(name)) {
             return Error::BadName { what: why.as_str(), text: name.to_owned(), why: bad };
         }
-        let nearest = self.registered().map(|r| r.nearest(name)).unwrap_or_default();
+        let mut nearest = self.registered().map(|r| r.nearest(name)).unwrap_or_default();
+        nearest.retain(|near| !self.is_named(near));
         Error::NotMe { source_of_name: why.as_str(), name: crate::message::visible::clip(name, 80), nearest }
     }
 }

@@ -118,6 +118,8 @@ pub struct Caller {
     pub sessions: Option<PathBuf>,
     /// The rooms of this user.
     pub rooms: Option<Rooms>,
+    /// The words of the command: whom it names is not the one who gives it.
+    pub words: Vec<String>,
     /// The agent program's short name, for the registry.
     pub harness: String,
     /// The process to record as the agent; a note for people, never evidence.

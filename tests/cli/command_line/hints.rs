@@ -33,6 +33,25 @@ fn without_identity_the_command_comes_back_with_a_name_that_is_here() {
 }
 
 #[test]
+fn nobody_is_advised_to_write_to_themselves() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    room.by("bob", ["setup", "--alias", "bobby"]).succeeds();
+    for to in ["bob", "BOB", "bobby"] {
+        room.by("bob", ["check"]).ends();
+        let ran = room.run(["send", to, "-m", "hi"]).exits(3);
+        let again = format!("postroom --as alice --root ROOM send {to} -m hi");
+        pasted(&room, &ran, &[(&again, 0)]);
+        assert!(ran.err.contains("names here: bob, alice"), "{ran:?}");
+    }
+    let new = ("postroom --root ROOM setup NAME", 0);
+    pasted(&room, &room.run(["send", "bob", "alice", "-m", "hi"]).exits(3), &[new]);
+    let ran = room.by("alcie", ["send", "alice", "-m", "hi"]).exits(3);
+    pasted(&room, &ran, &[("postroom --root ROOM setup alcie", 0)]);
+    let alone = TestRoom::with(&["bob"]);
+    pasted(&alone, &alone.run(["send", "bob", "-m", "hi"]).exits(3), &[new]);
+}
+
+#[test]
 fn without_a_room_setup_is_what_comes_first() {
     let room = TestRoom::empty();
     let ran = room.run(["check"]).exits(3);
@@ -216,8 +235,8 @@ fn a_mailbox_that_was_taken_over() {
 
 #[test]
 fn a_long_text_is_not_repeated() {
-    let room = TestRoom::with(&["alice"]);
-    let ran = room.run(["send", "alice", "-m", &"long ".repeat(60)]).exits(3);
+    let room = TestRoom::with(&["bob", "alice"]);
+    let ran = room.run(["send", "bob", "-m", &"long ".repeat(60)]).exits(3);
     assert_eq!(commands(&ran.err).count(), 0);
     assert!(ran.err.contains("the same with --as alice"), "{ran:?}");
 }
