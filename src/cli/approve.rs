@@ -20,7 +20,7 @@ use crate::workflow::start;
 /// Let a workflow run pass the gate at which it waits for you
 ///
 /// Shows the question of the run, and asks you. The approval is recorded in your settings with name, time and terminal.
-/// Only a person at a terminal can do this (docs/why/security.md).
+/// Only a person at a terminal that no agent has started can do this.
 #[derive(Debug, Args)]
 pub(super) struct Approve {
     /// A run, RUN/STEP, or the first digits of the id of the request

@@ -33,9 +33,16 @@ use crate::workflow::runs::project_of;
 
 /// Give waiting mail to agents, and carry their answers back
 ///
-/// One poll: gives every waiting message to its agent of `postroom agents`, and prints a table of the results. Starts
-/// no program just to find that there is no mail. Exits 1 if nothing waited, 5 if a run failed.
+/// One poll: gives every waiting message to its agent of `postroom agents`, and
+/// prints a table of the results. Starts no program just to find that there is
+/// no mail. Exits 1 if nothing waited, 5 if a run failed. An agent is a mailbox
+/// with a table in postroom.toml, once you said `postroom trust`:
+///
+///   [agents.coder]
+///   preset = "claude"  # or codex, gemini, opencode, copilot, or "command" with
+///   # command = ["program"]  # which reads a prompt and prints its answer
 #[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Dispatch {
     /// Go on: give mail to agents as it comes
     #[arg(long)]
@@ -214,7 +221,7 @@ impl Dispatch {
                     format!("no agent is configured for `{}`", visible::clip(name, 60)),
                     vec![
                         Hint::run(&["agents"]).to("lists those that are configured").into(),
-                        "docs/guides/dispatcher.md shows how".into(),
+                        Hint::run(&["help", "dispatch"]).to("how to configure one").into(),
                     ],
                 ));
             }
@@ -234,8 +241,7 @@ impl Dispatch {
             }
         }
         if chosen.is_empty() {
-            let how =
-                "write [agents.NAME] with a `preset` into postroom.toml; docs/guides/dispatcher.md shows how";
+            let how = Hint::run(&["help", "dispatch"]).to("how to configure one");
             let hint = left_out.map_or(how.into(), |(_, command)| command);
             return Err(Fail::unknown("no agent can be started", hint));
         }
@@ -251,7 +257,7 @@ fn tell_vacant(post: &Post, staff: &Staff) {
             let name = visible::line(name);
             note(&format!(
                 "postroom: mail waits for {name}, for which no program is configured: write [agents.{name}] into postroom.toml, \
-                 or .claude/agents/{name}.md; docs/guides/dispatcher.md shows how"
+                 or .claude/agents/{name}.md (`postroom help dispatch` shows how)"
             ));
         }
     }

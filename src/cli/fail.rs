@@ -49,7 +49,7 @@ impl From<staff::Error> for Fail {
             staff::Error::Surroundings(e) => e.into(),
             staff::Error::Post(e) => Self::Post(e),
             e @ staff::Error::Table { .. } => {
-                Self::refused(e.to_string(), "docs/guides/dispatcher.md explains what an agent needs")
+                Self::refused(e.to_string(), Hint::run(&["help", "dispatch"]).to("what an agent needs"))
             }
         }
     }

@@ -126,9 +126,7 @@ impl From<ledger::Error> for Fail {
                 _ => return Self::not_done(why, AGAIN),
             },
             ledger::Error::NotText { .. } => "it was left as it is",
-            ledger::Error::ReadOnly { .. } => {
-                "make it writable, or add the settings by hand (docs/guides/programs.md)"
-            }
+            ledger::Error::ReadOnly { .. } => "make it writable, and run this again",
             ledger::Error::NotOurs { .. } => "--replace takes its place; `uninstall` puts it back",
         };
         Self::refused(why, hint)

@@ -27,7 +27,7 @@ const TOKEN: &str = "token";
 ///
 /// Uses standard input and output, until the input ends: an agent program starts this itself. With --http it listens on
 /// loopback for the room that --room names, and serves clients that have the token; its first line says where, the
-/// second names the file with the token (docs/reference/mcp.md).
+/// second names the file with the token.
 #[derive(Debug, Args)]
 pub(super) struct Mcp {
     /// Listen for HTTP instead, on a free port of loopback if no address is given

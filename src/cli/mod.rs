@@ -115,7 +115,7 @@ struct Globals {
     /// Act as this mailbox (else that of this agent session, AGENT_MAILBOX_ID, that of this terminal)
     #[arg(long = "as", value_name = "NAME", global = true)]
     acting: Option<String>,
-    /// One JSON document instead of text (docs/reference/json.md)
+    /// One JSON document instead of text
     #[arg(long, global = true)]
     json: bool,
     /// No receipts and no remarks

@@ -1,4 +1,4 @@
-# The mailbox functions of the maildir protocol, on postroom (docs/reference/format.md §8).
+# The mailbox functions of the maildir protocol, on postroom.
 # AGENT_MAILBOX_DIR or MB_TEST_ROOT moves the root; AGENT_MAILBOX_ID says who you are; AGENT_HARNESS is recorded with a name.
 # MB_NO_FLOCK is accepted: the lock is the kernel's and always there.
 # MB_NO_FSWATCH polls every MB_POLL_INTERVAL seconds (5) instead of watching.

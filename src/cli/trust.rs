@@ -214,7 +214,7 @@ fn fail(e: trust::Error) -> Fail {
             let hint = "agent programs read it: leave plain files with plain names there, not too many and not too deep";
             (Failure::Refused, hint)
         }
-        trust::Error::Settings { .. } => (Failure::Refused, "docs/reference/settings.md lists the keys"),
+        trust::Error::Settings { .. } => (Failure::Refused, "correct that file"),
         trust::Error::Unknown { .. } => (Failure::Unknown, "without a name, `trust` shows everything"),
     };
     Fail::told(code, e.to_string(), hint)

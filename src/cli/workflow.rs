@@ -28,8 +28,8 @@ use crate::workflow::{gate, inputs, start};
 ///   postroom workflow show RUN
 ///
 /// A workflow is a file .postroom/workflows/NAME.yaml; four ship with Postroom.
-/// Any `postroom dispatch --watch` carries a run on, and nothing is lost if none
-/// runs. docs/guides/workflows.md teaches it.
+/// `postroom workflow graph NAME --yaml` prints one to copy and edit. Any
+/// `postroom dispatch --watch` carries a run on, and nothing is lost if none runs.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Workflow {

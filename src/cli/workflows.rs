@@ -57,7 +57,10 @@ impl FoundWorkflow {
 
     pub(super) fn wrong(&self, problems: &[Problem], code: Failure) -> Fail {
         let lines: Vec<String> = problems.iter().map(|problem| self.line(problem)).collect();
-        Fail::Told(code, lines.join("\n"), vec!["docs/guides/workflows.md tells what may stand there".into()])
+        let example = SHIPPED.iter().map(|(name, _)| *name).find(|name| *name != self.name);
+        let compare =
+            |name| Hint::run(&["workflow", "graph", name, "--yaml"]).to("one to compare it with").into();
+        Fail::Told(code, lines.join("\n"), example.map(compare).into_iter().collect())
     }
 
     /// `FILE:LINE:COLUMN: what is wrong`, as editors expect it.

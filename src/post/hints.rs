@@ -27,9 +27,7 @@ impl Error {
             Self::NoMailbox { .. } | Self::Registry(_) => vec![Hint::run(&["doctor", "--fix"]).into()],
             Self::NoMessage { .. } => vec![check(), log()],
             Self::NoPerson(_) => {
-                vec![
-                    "type it yourself, in a terminal that no agent has started (docs/why/security.md)".into(),
-                ]
+                vec!["type it yourself, in a terminal that no agent has started".into()]
             }
             Self::SaidBefore { run, .. } => {
                 vec![Hint::run(&["workflow", "cancel", run]).to("ends the run").into()]
@@ -182,7 +180,9 @@ fn who_am_i(names: &[String], likely: Option<&str>, by_agent: bool) -> Vec<Hint>
     // An agent types the first line: it must not take the mail of another.
     let (one, other) = match (acting, likely) {
         (Some(acting), _) if !by_agent => (acting, None),
-        (acting, name) => (setup, acting.zip(name).map(|(acting, name)| acting.to(format!("only if you are {name}")))),
+        (acting, name) => {
+            (setup, acting.zip(name).map(|(acting, name)| acting.to(format!("only if you are {name}"))))
+        }
     };
     [one.into()].into_iter().chain(known).chain(other.map(Hint::from)).collect()
 }

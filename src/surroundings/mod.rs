@@ -109,7 +109,7 @@ impl Error {
                 "ASCII letters and digits, `.`, `-`, `_`, beginning with a letter or digit"
             }
             Self::Repository(_) => "correct it, or name a room: --room NAME",
-            Self::Settings(_) => "docs/reference/settings.md lists the keys",
+            Self::Settings(_) => "correct that file, or name a room: --room NAME",
             Self::Unreadable { .. } => "--root DIR works without it",
             Self::Odd { .. } => "move it away",
             Self::NoTree { at } => {

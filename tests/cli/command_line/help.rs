@@ -163,6 +163,37 @@ fn every_verb_has_help() {
     }
 }
 
+/// An installed binary has no docs/.
+#[test]
+fn no_text_for_people_names_a_page_that_is_not_installed() {
+    let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![src.clone()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let shown = path.strip_prefix(&src).unwrap().display().to_string();
+            let text = std::fs::read_to_string(&path).unwrap();
+            seen += 1;
+            // Tests come last in a file, and compare what is in the repository.
+            let text = text.split("#[cfg(test)]").next().unwrap();
+            // In `cli`, a doc comment is help.
+            let is_comment = |line: &str| {
+                line.starts_with("//!") || line.starts_with("// ") || line.starts_with("///") && !shown.starts_with("cli")
+            };
+            for line in text.lines().map(str::trim_start).filter(|line| !is_comment(line)) {
+                let is_own_test = shown.ends_with("_tests.rs") || line.contains("CARGO_MANIFEST_DIR") || shown == "cli/reference.rs" || shown == "view/schema.rs";
+                assert!(is_own_test || !line.contains("docs/"), "{shown}: {line}");
+            }
+        }
+    }
+    assert!(seen > 300, "{seen}");
+}
+
 #[test]
 fn help_and_man_go_down_to_sub_verbs() {
     let room = TestRoom::empty();
