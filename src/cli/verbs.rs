@@ -72,7 +72,7 @@ pub(super) const VERBS: &[Entry] = &[
     rare::<super::tree::Tree>("tree", Group::Work),
     common::<super::dispatch::Dispatch>("dispatch", Group::Agents),
     common::<super::workflow::Workflow>("workflow", Group::Agents),
-    common::<super::agents::Agents>("agents", Group::Agents),
+    rare::<super::agents::Agents>("agents", Group::Agents),
     common::<super::runs::RunsOf>("runs", Group::Agents),
     rare::<super::trust::Trust>("trust", Group::Agents),
     rare::<super::stop::Stop>("stop", Group::Agents),
@@ -192,10 +192,10 @@ pub(super) fn tree() -> Command {
         .subcommands(shown().map(|e| (e.command)().name(e.name)))
 }
 
-/// The text of `postroom --help`: one screen.
+/// The text of `postroom --help`: one screen of 24 lines, with the command above it and the next prompt below it.
 pub(super) fn overview() -> String {
     format!(
-        "Mail for coding agents, on plain files. Begin with: postroom claude\n{}\n\
+        "Mail for coding agents, on plain files. Begin with: postroom claude\n{}\
          postroom help COMMAND explains one; postroom help all shows the others.\n",
         lines(|entry| entry.is_common)
     )
