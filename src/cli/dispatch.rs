@@ -8,15 +8,16 @@ use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::context::{Context, for_good};
+use super::dispatch_shown::{dry_run, tell, watch_begun};
 use super::fail::Fail;
 use super::notify::Teller;
 use super::output::note;
 use super::progress::Progress;
 use super::staff;
 use super::surroundings::ThisProcess;
-use super::{Verb, notify, runs, surroundings, unit};
+use super::{Verb, follow, notify, runs, surroundings, unit};
 use crate::dispatch::dispatcher::{Dispatcher, Event, StopHandle, Wanted};
-use crate::dispatch::queue::{Crew, Delay, Waiting};
+use crate::dispatch::queue::Crew;
 use crate::dispatch::runs::{Run, RunState, Runs};
 use crate::dispatch::supervisor::{self, Agent, Checks, Outcome};
 use crate::dispatch::watchers::Watching;
@@ -27,8 +28,7 @@ use crate::notify::{News, Noticing};
 use crate::post::{Failure, HOPS_VARIABLE, Post, THREAD_VARIABLE};
 use crate::process::marked::MARK;
 use crate::staff::{Staff, equip, left_out};
-use crate::view::run as view;
-use crate::workflow::carrier::{Carried, Carrier, Carrying};
+use crate::workflow::carrier::{Carrier, Carrying};
 use crate::workflow::runs::project_of;
 
 /// Give waiting mail to agents, and carry their answers back
@@ -86,6 +86,7 @@ impl Verb for Dispatch {
         tell_vacant(post, &staff);
         let settings = staff.settings.clone();
         let agents = self.chosen(context, staff)?;
+        let names: Vec<String> = agents.iter().map(|(agent, _)| agent.name.clone()).collect();
         let dispatcher = for_good(Dispatcher::new(post, Crew { agents, vacant: vec![], settings })?);
         if self.dry_run {
             return dry_run(context, dispatcher);
@@ -115,10 +116,13 @@ impl Verb for Dispatch {
         let notifier = teller.as_ref().map(Teller::notifier);
         let background = Noticing { work, notifier, tell: &tell_person };
         let watching = self.watch.then(|| watch_begins(post, teller.as_ref(), &self.only)).transpose()?;
+        if self.watch {
+            watch_begun(context, dispatcher, &names)?;
+        }
         let left = dispatcher.run(&wanted, start, background, sources, |event| {
             progress.clear();
             if let Event::Background { news } = &event {
-                super::follow::remarks(news);
+                follow::remarks(news);
             }
             let is_remark = matches!(
                 event,
@@ -267,59 +271,6 @@ fn tell_vacant(post: &Post, staff: &Staff) {
 fn obey_signals(bell: StopHandle) {
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
         std::thread::spawn(move || signals.forever().for_each(|_| bell.stop()));
-    }
-}
-
-fn dry_run(context: &mut Context, dispatcher: &Dispatcher<'_>) -> Result<(), Fail> {
-    let Waiting { messages: waiting, remarks, delays, .. } = dispatcher.waiting()?;
-    for (agent, why) in &remarks {
-        tell(context, &Event::Waits { agent, why });
-    }
-    for delay in &delays {
-        tell(context, &Event::Delayed { delay });
-    }
-    for (agent, file) in &waiting {
-        if context.output.json {
-            context.output.json(&view::Dispatch::would_start(agent, file));
-        } else {
-            context.output.line(&format!("would start {} for {}", visible::line(agent), visible::line(file)));
-        }
-    }
-    if waiting.is_empty() { Err(context.nothing("no mail waits for an agent")) } else { Ok(()) }
-}
-
-fn tell(context: &mut Context, event: &Event<'_, Carried>) {
-    if context.output.json {
-        view::Dispatch::of(event).iter().for_each(|document| context.output.json(document));
-        return;
-    }
-    match event {
-        Event::Started { agent, file, .. } => {
-            context.output.line(&format!("started {} for {}", visible::line(agent), visible::line(file)))
-        }
-        Event::Ended { run } => runs::show_now(context, run),
-        Event::Background { news } if super::follow::is_news(news) => {
-            context.output.line(&super::follow::line(news))
-        }
-        Event::Nothing { agent, why: Some(why) } | Event::Waits { agent, why } => {
-            note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
-        }
-        Event::Delayed { delay } => note(&format!("postroom: {}", said(delay))),
-        Event::Reread { agents } => context.output.line(&format!("settings read again: {agents} agents")),
-        Event::Background { .. } | Event::Nothing { .. } | Event::Going { .. } => {}
-    }
-}
-
-/// Mail that waits, in words: `worker: 140 messages wait until 2026-11-18T01:00:00Z: …`.
-fn said(delay: &Delay) -> String {
-    let (agent, why) = (visible::line(&delay.agent), visible::line(&delay.why));
-    let count = match delay.messages {
-        1 => "1 message waits".to_owned(),
-        more => format!("{more} messages wait"),
-    };
-    match delay.until {
-        Some(until) => format!("{agent}: {count} until {until}: {why}"),
-        None => format!("{agent}: {count} for a person: {why}"),
     }
 }
 

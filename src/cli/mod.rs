@@ -17,6 +17,7 @@ mod compose;
 mod context;
 mod demo;
 mod dispatch;
+mod dispatch_shown;
 mod doctor;
 mod drawing;
 mod everywhere;

@@ -39,7 +39,7 @@ fn no_agent_and_no_mailbox() {
     let room = staffed(&["worker"], "");
     let told = dispatch(&room, []).exits(3);
     assert!(
-        told.err.contains("no agent can be started") && told.err.contains("[agents.NAME]"),
+        told.err.contains("no agent can be started") && told.err.contains("postroom help dispatch  # how"),
         "{}",
         told.err
     );

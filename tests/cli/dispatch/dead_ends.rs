@@ -3,6 +3,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::command_line::terminal::{PLAIN, lent, on_terminal};
 use crate::support::at_work::{SAYS_PID, parent_of, pid_of_agent};
 use crate::support::staffed::{AT_ONCE, dispatch, inbox, runs, settle, shell, staffed, write_settings};
 use crate::support::taken::end_lease;
@@ -134,4 +135,21 @@ fn a_watch_reads_settings_again_and_takes_a_new_agent() {
     until("the third agent", || inbox(&room, "alice").contains(&"third\n".to_owned()));
     watch.kill().unwrap();
     watch.wait().unwrap();
+}
+
+/// A watch without mail looked as if it hung.
+#[test]
+fn a_watch_tells_a_person_what_it_watches_and_how_it_ends() {
+    if !lent("a_watch_tells_a_person_what_it_watches_and_how_it_ends") {
+        return;
+    }
+    let room = staffed(&["worker"], &shell("worker", "echo fine", ""));
+    room.send("alice", "worker", "one");
+    room.send("alice", "worker", "two");
+    let shown = on_terminal(&room, 400, "dispatch --watch --limit 1", &PLAIN);
+    let root = room.root().display().to_string();
+    let wanted = format!("watching for worker in the room {root}: 2 messages wait. Ctrl-C stops the watch, ");
+    assert!(shown.starts_with(&wanted), "{shown}");
+    let piped = dispatch(&room, ["--watch", "--limit", "1"]).succeeds();
+    assert!(piped.out.starts_with("started worker"), "{}", piped.out);
 }
