@@ -168,7 +168,7 @@ fn person(post: &Post) -> Result<Option<Me>> {
 }
 
 /// Whether a message is the question of a run.
-fn is_gate(envelope: &Envelope) -> bool {
+pub fn is_gate(envelope: &Envelope) -> bool {
     envelope.extra("workflow") == Some(envelope.from.as_str()) && envelope.subject.starts_with("approve? ")
 }
 

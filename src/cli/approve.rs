@@ -102,8 +102,13 @@ fn gate(post: &Post, wanted: &str) -> Result<(String, Ask), Fail> {
                 Some(_) => step.is_none_or(|step| engine.definition().steps[ask.step].name == step),
                 None => wanted.len() >= 4 && ask.id.as_str().starts_with(wanted),
             };
-            let asks = engine.questions().into_iter().filter(is_meant);
-            found.extend(asks.map(|ask| (run.clone(), ask.clone())));
+            found.extend(
+                engine
+                    .asks_of_person()
+                    .into_iter()
+                    .filter(|ask| is_meant(ask))
+                    .map(|ask| (run.clone(), ask.clone())),
+            );
         }
     }
     let wanted = visible::clip(wanted, 80);
@@ -131,6 +136,11 @@ fn shown(ask: &Ask) -> String {
     }
 }
 
+/// The command that answers a question of a run; `word` names it.
+pub(super) fn command(word: &str) -> Hint {
+    Hint::run(&["approve", word]).to(format!("or reject {word} -m WHY")).into()
+}
+
 /// Records the person's answer by mail, if it answers a gate. The mail must show what the run asks, because anybody can
 /// write its file.
 pub(super) fn answers(
@@ -145,7 +155,7 @@ pub(super) fn answers(
         return Ok(());
     }
     let engine = look_at(post, &runs, run)?;
-    let Some(ask) = engine.questions().into_iter().find(|ask| ask.id == *request) else { return Ok(()) };
+    let Some(ask) = engine.asks_of_person().into_iter().find(|ask| ask.id == *request) else { return Ok(()) };
     match &ask.kind {
         AskKind::Approval { body, .. } if body.trim() == shown.trim() => Ok(post.say(&ask.id, run, answer)?),
         _ => Err(Fail::refused(

@@ -6,6 +6,7 @@
 use anstyle::Style;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::approve;
 use super::context::Context;
 use super::dispatch::{gate_starter, supervisor_starter};
 use super::drawing::Drawing;
@@ -70,13 +71,14 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     if live.is_over() {
         own.stop();
     }
-    let mut drawing = Drawing::default();
+    let (mut drawing, mut told) = (Drawing::default(), Vec::<String>::new());
     let (start, gate) = (supervisor_starter(&context.root), gate_starter(&context.root));
     let background = Carrying { carrier: Carrier::following(run), start: &gate };
     dispatcher.run(&wanted, start, background, (), |event| {
         match live.take(&event, &own) {
             Some(News::Carried(carried)) => {
-                if !carried.remarks.is_empty() {
+                let asks: Vec<&String> = carried.asks.iter().filter(|ask| !told.contains(ask)).collect();
+                if !carried.remarks.is_empty() || !asks.is_empty() {
                     drawing.clear();
                     remarks(carried);
                 }
@@ -87,6 +89,13 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
                     }
                     let _ = context.output.flush();
                 }
+                // Above the drawing, where no width cuts it.
+                for ask in asks.into_iter().filter(|_| !context.output.json && !context.output.quiet) {
+                    let command = context.hint(approve::command(ask));
+                    context.output.line(&format!("waits for you: {command}"));
+                    let _ = context.output.flush();
+                }
+                told.clone_from(&carried.asks);
             }
             Some(News::Fault { agent, why }) => {
                 drawing.clear();

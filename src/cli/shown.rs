@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::approve;
 use super::context::Context;
 use super::output::note;
 use crate::hint::Hint;
@@ -11,6 +12,7 @@ use crate::mailbox::{Folder, Token};
 use crate::message::fence::{self, Extent, ShownMessage};
 use crate::message::visible;
 use crate::name::MailboxId;
+use crate::notify::is_gate;
 use crate::post::{Opened, Post};
 use crate::random;
 
@@ -54,6 +56,9 @@ impl Shown {
             }
             // An agent knows it from the help or the skill, and pays for the line each time.
             None if !context.output.terminal => None,
+            None if is_gate(envelope) && post.is_persons(id) => {
+                Some(("to answer", context.hint(approve::command(&short))))
+            }
             None => Some(("to answer", context.hint(Hint::run(&["reply", &short])))),
         };
         let sender = &post.sender_shown(envelope);

@@ -115,7 +115,7 @@ fn rows(overview: &Overview) -> Vec<Row> {
         rows.push(Row::new(DISPATCHER, PLAIN, Default::default(), format!("none{died}")));
     }
     for gate in &overview.gates {
-        let (place, since) = (format!("{}/{}", gate.run, gate.step), gate.since);
+        let (place, since) = (gate.word.clone(), gate.since);
         let asked = since.map_or(String::new(), |since| age(now, since));
         let line = format!("{place} {asked}: {}", gate.subject);
         rows.push(Row::new("gate", MAGENTA, [place, asked, gate.subject.clone()], line));
@@ -244,7 +244,7 @@ fn hints(rooms: &[(String, &Overview)]) -> Vec<Hint> {
     let [(_, overview)] = rooms else { return vec![] };
     let first = |kind: WaitsFor| overview.waiting.iter().find(|mail| mail.waits_for == kind);
     let gate = overview.gates.first().map(|gate| {
-        Hint::run(&["approve", &format!("{}/{}", gate.run, gate.step)]).to("shows what is asked")
+        Hint::run(&["approve", &gate.word]).to("shows what is asked")
     });
     let mail = (overview.unread > 0).then(|| Hint::run(&["check"]).by(USER).to("your mail"));
     let trust = first(WaitsFor::Trust).map(|mail| Hint::run(&["trust", &mail.why]));

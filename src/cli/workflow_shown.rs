@@ -1,5 +1,6 @@
 //! `postroom workflow list`, `show`, `graph`, `check`: workflows and their state. Changes nothing.
 
+use super::approve;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, PLAIN};
@@ -121,6 +122,10 @@ pub(super) fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> R
         if step.foreach.is_some() {
             open_items(state).for_each(|line| context.output.line(&format!("   {}", visible::line(&line))));
         }
+    }
+    for ask in engine.asks_of_person() {
+        let command = context.hint(approve::command(&engine.name_of_ask(ask.step, &ask.id)));
+        context.output.line(&format!("waits for you: {command}"));
     }
     Ok(())
 }

@@ -29,6 +29,8 @@ pub struct Gate {
     pub run: String,
     pub step: String,
     pub request: MessageId,
+    /// What `approve` takes for it.
+    pub word: String,
     pub subject: String,
     pub since: Option<Timestamp>,
 }
@@ -179,14 +181,15 @@ impl Overview {
                 steps: steps.collect(),
                 run: run.clone(),
             });
-            self.gates.extend(engine.questions().into_iter().map(|ask| {
+            self.gates.extend(engine.asks_of_person().into_iter().map(|ask| {
                 let subject = match &ask.kind {
                     AskKind::Approval { subject, .. } => subject.clone(),
                     AskKind::Work { .. } | AskKind::Command { .. } => String::new(),
                 };
                 let step = engine.definition().steps[ask.step].name.clone();
                 let (request, since) = (ask.id.clone(), sent.get(&ask.id).copied());
-                Gate { run: run.clone(), step, request, subject, since }
+                let word = engine.name_of_ask(ask.step, &ask.id);
+                Gate { run: run.clone(), step, request, word, subject, since }
             }));
         }
         Ok(())

@@ -134,7 +134,7 @@ pub struct Gate<'a> {
 
 impl<'a> Gate<'a> {
     fn of(gate: &'a overview::Gate) -> Self {
-        let overview::Gate { run, step, request, subject, since } = gate;
+        let overview::Gate { run, step, request, subject, since, .. } = gate;
         Self { run, step, request: request.as_str(), subject, since: since.map(|since| since.to_string()) }
     }
 }

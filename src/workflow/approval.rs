@@ -5,6 +5,7 @@ use super::engine::{Answer, Ask, AskKind, Engine};
 use super::item::Passed;
 use super::template::Template;
 use crate::message::visible;
+use crate::name::MessageId;
 
 /// How often the question is repeated after an answer that is neither yes nor no.
 const ASKED: usize = 20;
@@ -18,8 +19,8 @@ enum Word {
 }
 
 impl Engine {
-    /// The open questions to the person, by step and item.
-    pub fn questions(&self) -> Vec<&Ask> {
+    /// What the run asks a person now, in order.
+    pub fn asks_of_person(&self) -> Vec<&Ask> {
         let asks_person = |ask: &&Ask| match &ask.kind {
             AskKind::Approval { by, .. } => self.facts.persons.contains(by),
             AskKind::Work { .. } | AskKind::Command { .. } => false,
@@ -27,6 +28,15 @@ impl Engine {
         let mut asks: Vec<&Ask> = self.open().values().filter(asks_person).collect();
         asks.sort_by_key(|ask| (ask.step, ask.item));
         asks
+    }
+
+    /// The word that names a question to `approve`: `RUN/STEP`, or digits of its id if the step may ask several.
+    pub fn name_of_ask(&self, step: usize, id: &MessageId) -> String {
+        let step = &self.definition.steps[step];
+        match id.brief().filter(|_| step.foreach.is_some()) {
+            Some(digits) => digits,
+            None => format!("{}/{}", self.facts.run, step.name),
+        }
     }
 
     pub(super) fn approval(
@@ -49,14 +59,15 @@ impl Engine {
                     || !self.facts.persons.iter().any(|name| name == by)
             };
             let Some(answer) = self.answers.get(&id).filter(recorded) else {
-                let body = match self.question(step, item, ask, text, asked > 0) {
+                let is_person = self.facts.persons.iter().any(|name| name == by);
+                let command = is_person.then(|| self.name_of_ask(step, &id));
+                let body = match self.question(step, item, ask, text, command, asked > 0) {
                     Ok(body) => body,
                     Err(why) => return Passed::No(why),
                 };
                 let subject = self.subject("approve? ", step, item);
                 let kind = AskKind::Approval { by: by.to_owned(), subject, body };
                 // A person may take any time.
-                let is_person = self.facts.persons.iter().any(|name| name == by);
                 let timeout = self.definition.steps[step].timeout.filter(|_| !is_person);
                 return Passed::Asks(Box::new(Ask { id, step, item, attempt, kind, timeout }));
             };
@@ -81,13 +92,14 @@ impl Engine {
         Passed::No(format!("{by} was asked {ASKED} times and said neither approve nor reject"))
     }
 
-    /// The question to the person.
+    /// The question. `named`: the word for `approve`, if a person is asked.
     fn question(
         &mut self,
         step: usize,
         item: usize,
         ask: Option<&Template>,
         text: &str,
+        named: Option<String>,
         again: bool,
     ) -> Result<String, String> {
         let asked = match ask {
@@ -99,8 +111,11 @@ impl Engine {
         };
         let unclear = if again { "Your answer was neither `approve` nor `reject`.\n\n" } else { "" };
         let shown = self.quoted(&self.label(step, item), text, self.facts.body_bytes / 2);
+        let command = named.map_or(String::new(), |word| {
+            format!("In a terminal: `postroom approve {word}`, or `postroom reject {word} -m WHY`.\n")
+        });
         let body = format!(
-            "{unclear}{}\n\nAnswer this message with the line `approve`, or with `reject` and why.\n\n## Result\n\n{}\n",
+            "{unclear}{}\n\n{command}Answer this message with the line `approve`, or with `reject` and why.\n\n## Result\n\n{}\n",
             asked.trim_end(),
             shown
         );

@@ -34,6 +34,8 @@ pub struct Carried {
     pub changes: Vec<(String, String)>,
     /// What a person should know.
     pub remarks: Vec<String>,
+    /// The questions that wait for a person, each as `approve` takes it.
+    pub asks: Vec<String>,
     /// When something is due without any mail.
     pub due: Option<Duration>,
     /// Gates are running, so there will be news even without mail from others.
@@ -182,6 +184,7 @@ fn lost(run: &str, why: &str) -> Carried {
         moved: true,
         changes: vec![],
         remarks: vec![format!("{why}, so it was ended; `postroom prune {run}` removes the rest")],
+        asks: vec![],
         due: None,
         busy: false,
     }

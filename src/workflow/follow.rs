@@ -129,6 +129,7 @@ mod tests {
             moved: true,
             changes: vec![("build".into(), "done".into())],
             remarks: vec![],
+            asks: vec![],
             due: None,
             busy: false,
         };

@@ -182,6 +182,12 @@ impl Turn {
             moved: false,
             changes,
             remarks: vec![],
+            asks: self
+                .engine
+                .asks_of_person()
+                .iter()
+                .map(|ask| self.engine.name_of_ask(ask.step, &ask.id))
+                .collect(),
             due: None,
             busy: false,
         }

@@ -1,8 +1,11 @@
 //! `--follow`: it ends with the run, whoever brings that on, and says how it ended.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Output};
 
-use crate::support::crew::{begin, crew, settings, status, steps, workflow};
+use crate::command_line::terminal::{PLAIN, lent, on_terminal};
+use crate::support::crew::{begin, crew, received, settings, status, steps, workflow};
+use crate::support::pasted::commands;
 use crate::support::room::TestRoom;
 use crate::support::until::until_watching;
 
@@ -113,4 +116,54 @@ fn an_agent_that_takes_too_long_is_stopped_and_the_next_attempt_begins() {
     let whys: Vec<&str> = runs.iter().filter_map(|run| run["why"].as_str()).collect();
     assert!(whys.contains(&"no answer came within 2.0s of the start of its work"), "{runs:?}");
     assert_eq!((room.files("slow", "failed").len(), room.files("slow", "archive").len()), (1, 1));
+}
+
+/// A person had to find out how a gate is passed.
+#[test]
+fn a_gate_that_waits_says_by_which_command_it_is_passed() {
+    let text = "steps:\n  a: {agent: one, prompt: x, gate: {approval: user}}\n  \
+                b: {agent: one, needs: a, foreach: '[1, 2]', prompt: y, gate: {approval: user}}\n";
+    let room = crew(&[("one", "echo x"), ("user", "echo never")], &[("asks", text)]);
+    crate::support::staffed::settle(&room, &settings(&[("one", "echo x")]));
+    let run = begin(&room, "asks", &[]);
+    let mut follower = workflow(&room, ["resume", &run, "--follow"]).start();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut next = || {
+        let line = lines.find(|line| line.starts_with("waits for you: ")).unwrap();
+        commands(&line).next().unwrap_or_else(|| panic!("{line}"))
+    };
+    let command = next();
+    assert!(command.ends_with(&format!("approve {run}/a")), "{command}");
+    let shown = workflow(&room, ["show", &run]).succeeds().out;
+    assert_eq!(commands(&shown).collect::<Vec<_>>(), [command.as_str()]);
+    assert!(shown.contains(&format!("  # or reject {run}/a -m WHY\n")), "{shown}");
+    let asked = received(&room, "user").pop().unwrap();
+    assert!(asked.contains(&format!("`postroom approve {run}/a`")), "{asked}");
+    room.paste(&command).by_person().with(0);
+    // Two items of one step: the name of the step is not enough.
+    let each = [next(), next()];
+    assert!(each[0] != each[1] && !each[0].contains(&run), "{each:?}");
+    for command in each {
+        room.paste(&command).by_person().with(0);
+    }
+    assert_eq!(lines.last().as_deref().map(|line| line.contains("completed 2/2")), Some(true));
+    assert!(follower.wait().unwrap().success());
+}
+
+#[test]
+fn a_question_that_is_read_on_a_terminal_names_the_command() {
+    if !lent("a_question_that_is_read_on_a_terminal_names_the_command") {
+        return;
+    }
+    let text = "steps:\n  a: {agent: one, prompt: x, gate: {approval: user}}\n";
+    let room = crew(&[("one", "echo x"), ("user", "echo never")], &[("asks", text)]);
+    crate::support::staffed::settle(&room, &settings(&[("one", "echo x")]));
+    begin(&room, "asks", &[]);
+    crate::support::staffed::dispatch(&room, []).succeeds();
+    let id = room.by("user", ["check"]).succeeds().out[..8].to_owned();
+    let shown = on_terminal(&room, 200, "--as user read --keep", &PLAIN);
+    assert!(
+        shown.contains(&format!("to answer: postroom approve {id}  # or reject {id} -m WHY\n")),
+        "{shown}"
+    );
 }
