@@ -137,7 +137,15 @@ pub(super) struct Release {
     #[arg(value_name = "TOKEN|ID")]
     token: String,
     /// The reason, recorded with this attempt
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    #[arg(
+        short = 'm',
+        long,
+        alias = "message",
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
     reason: String,
 }
 
@@ -156,7 +164,7 @@ pub(super) struct GiveUp {
     #[arg(value_name = "TOKEN|ID")]
     token: String,
     /// The reason; the sender reads it
-    #[arg(long, value_name = "TEXT")]
+    #[arg(short = 'm', long, alias = "message", value_name = "TEXT", allow_hyphen_values = true)]
     reason: String,
 }
 
@@ -164,7 +172,7 @@ impl Verb for GiveUp {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let reason = visible::line(self.reason.trim());
         if reason.is_empty() {
-            return Err(Fail::usage("the reason is empty", "--reason TEXT; the sender reads it"));
+            return Err(Fail::usage("the reason is empty", "-m TEXT; the sender reads it"));
         }
         end(context, &self.token, "failed", |post, me, held| {
             let told = post.fail(me, held, &reason)?;

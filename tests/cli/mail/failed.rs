@@ -210,6 +210,18 @@ fn a_dead_letter_can_be_read_answered_and_filed_away() {
 }
 
 #[test]
+fn the_reason_is_a_text_like_any_other() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    for (option, reason) in [("-m", "no such file"), ("--message", "- not even a list"), ("--reason", "no time")] {
+        let (_, token) = taken(&room, "alice", "bob", "job");
+        room.by("bob", ["release", &token, option, reason]).succeeds();
+        let token = claim(&room, "bob", &[]);
+        room.by("bob", ["fail", &token, option, reason]).succeeds();
+        assert!(room.by("alice", ["read"]).succeeds().out.contains(&format!("Reason: {reason}\n")), "{option}");
+    }
+}
+
+#[test]
 fn giving_up_needs_a_reason() {
     let room = TestRoom::with(&["alice", "bob"]);
     let (_, token) = taken(&room, "alice", "bob", "job");
