@@ -11,7 +11,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
-use super::send::{Writing, tell};
+use super::send::{Writing, remark_own, tell};
 use super::shown::Shown;
 use crate::hint::Hint;
 use crate::message::visible;
@@ -56,6 +56,7 @@ impl Verb for Ask {
             return tell(context, [receipt]);
         }
         begun(context, &question, self.timeout);
+        remark_own(context, &me, std::slice::from_ref(receipt));
         let asked = post.await_asked(&me, receipt, self.timeout, &interrupt.stop)?;
         let id = &receipt.id;
         let (short, to) = (id.short().unwrap_or_default(), visible::line(&receipt.name));

@@ -25,6 +25,7 @@ use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::notify::{News, Noticing};
+use crate::post::line::counted;
 use crate::post::{Failure, HOPS_VARIABLE, Post, THREAD_VARIABLE};
 use crate::process::marked::MARK;
 use crate::staff::{Staff, equip, left_out};
@@ -153,7 +154,8 @@ impl Verb for Dispatch {
             runs.end_watching(watching);
         }
         if left > 0 {
-            let what = format!("{left} run(s) go on without this dispatcher");
+            let go = if left == 1 { "goes" } else { "go" };
+            let what = format!("{} {go} on without this dispatcher", counted(left, "run"));
             context.warn(&what, Hint::run(&["runs"]).to("shows them"));
         }
         if !live {

@@ -7,6 +7,7 @@ use super::{follow, runs};
 use crate::dispatch::dispatcher::{Dispatcher, Event};
 use crate::dispatch::queue::{Delay, Waiting};
 use crate::message::visible;
+use crate::post::line::counted;
 use crate::view::run as view;
 use crate::workflow::carrier::Carried;
 
@@ -74,14 +75,14 @@ pub(super) fn tell(context: &mut Context, event: &Event<'_, Carried>) {
             context.output.line(&format!("started {} for {}", visible::line(agent), visible::line(file)))
         }
         Event::Ended { run } => runs::show_now(context, run),
-        Event::Background { news } if follow::is_news(news) => {
-            context.output.line(&follow::line(news))
-        }
+        Event::Background { news } if follow::is_news(news) => context.output.line(&follow::line(news)),
         Event::Nothing { agent, why: Some(why) } | Event::Waits { agent, why } => {
             note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
         }
         Event::Delayed { delay } => note(&format!("postroom: {}", said(delay))),
-        Event::Reread { agents } => context.output.line(&format!("settings read again: {agents} agents")),
+        Event::Reread { agents } => {
+            context.output.line(&format!("settings read again: {}", counted(*agents, "agent")))
+        }
         Event::Background { .. } | Event::Nothing { .. } | Event::Going { .. } => {}
     }
 }

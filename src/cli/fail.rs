@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::error::ContextKind;
+use clap::error::{ContextKind, ErrorKind};
 
 use super::context::Context;
 use super::output::{Output, note};
-use super::{FirstWord, verbs};
+use super::{FirstWord, guessed, verbs};
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::{self, Failure};
@@ -139,7 +139,9 @@ pub(super) fn from_clap(e: &clap::Error, verb: &str, arguments: &[OsString], jso
     };
     let words = inner.iter().map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = std::iter::once(verb.to_owned()).chain(words).collect();
-    let meant = meant.map(|(_, words)| format!("did you mean `{words}`?"));
+    let guess = Some(e.kind()).filter(|kind| *kind == ErrorKind::UnknownArgument);
+    let guess = guess.and_then(|_| guessed::hint(verb, arguments));
+    let meant = guess.or_else(|| meant.map(|(_, words)| format!("did you mean `{words}`?")));
     let help = verbs::named(&words).ok().map(|(_, name)| name.replacen("postroom", "postroom help", 1));
     let hints: Vec<String> = meant.into_iter().chain(help).collect();
     say(Failure::Usage, said.trim_start_matches("error: "), &hints, json)

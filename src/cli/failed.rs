@@ -12,6 +12,7 @@ use super::shown::Shown;
 use crate::hint::Hint;
 use crate::mailbox::Folder;
 use crate::message::{file_name, visible};
+use crate::post::line::counted;
 use crate::post::{DeadLetter, Me, Post};
 use crate::view::claim as view;
 
@@ -88,7 +89,8 @@ fn show_one(context: &mut Context, id: &str, agent: Option<&str>) -> Result<(), 
         return Ok(());
     }
     let remark = parked.map_or("it is a dead letter".to_owned(), |why| format!("it is parked: {why}"));
-    let shown = Shown { remark: Some(remark), path: opened.path.clone(), ..Shown::default() };
+    let shown =
+        Shown { remark: Some(remark), path: me.mailbox.path(folder, &opened.name), ..Shown::default() };
     let text = shown.text(context, post, &me.id, &opened);
     context.output.text(&text);
     for a in attempts {
@@ -146,7 +148,7 @@ pub(super) fn show(output: &mut Output, mailbox: Option<&str>, letter: &DeadLett
     let unreadable = |why: &String| format!("(unreadable: {why})");
     let subject = letter.envelope.as_ref().map_or_else(unreadable, |e| e.subject.clone());
     let (tries, why) = (letter.tries, letter.reason());
-    let words = [format!("attempts={tries}"), format!("{tries} attempts")];
+    let words = [format!("attempts={tries}"), counted(tries as usize, "attempt")];
     entry(output, mailbox, called(&letter.name), words, (why, &subject));
 }
 

@@ -18,6 +18,7 @@ use crate::dispatch::queue::Crew;
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::post::Post;
+use crate::post::line::counted;
 use crate::staff::{Staff, left_out};
 use crate::view;
 use crate::workflow::carrier::{Carried, Carrier, Carrying, look_at};
@@ -90,7 +91,8 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
                     let _ = context.output.flush();
                 }
                 // Above the drawing, where no width cuts it.
-                for ask in asks.into_iter().filter(|_| !context.output.json && !context.output.quiet) {
+                let is_told = !context.output.json && !context.output.quiet;
+                for ask in asks.into_iter().filter(|_| is_told) {
                     let command = context.hint(approve::command(ask));
                     context.output.line(&format!("waits for you: {command}"));
                     let _ = context.output.flush();
@@ -181,7 +183,10 @@ fn lines(live: &LiveRun, most: usize, width: usize) -> Vec<(Style, String)> {
         steps.filter(|(mark, ..)| matters(mark)).map(|(_, style, text)| (style, text)).chain(going).collect();
     lines.truncate(place);
     lines.insert(0, (CYAN, clipped(&format!("{} {}", live.run, live.status.as_str()))));
-    lines.push((PLAIN, clipped(&format!("  {} of {} steps settled", live.settled, live.steps.len()))));
+    lines.push((
+        PLAIN,
+        clipped(&format!("  {} of {} settled", live.settled, counted(live.steps.len(), "step"))),
+    ));
     lines
 }
 

@@ -26,6 +26,7 @@ mod failed;
 mod fold;
 mod follow;
 mod group;
+mod guessed;
 mod header;
 mod hook;
 mod hook_call;

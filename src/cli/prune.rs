@@ -12,6 +12,7 @@ use super::output::note;
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::Name;
+use crate::post::line::counted;
 use crate::post::{Doomed, Error, Failure, Post, Trashed, Wanted};
 use crate::span;
 use crate::view::prune as view;
@@ -128,12 +129,8 @@ impl Verb for Undo {
 fn contents(bag: &Trashed) -> String {
     let mailboxes = bag.mailboxes.iter().map(|name| format!("the mailbox {}", visible::line(name)));
     let runs = bag.runs.iter().map(|run| format!("the run {run}"));
-    let messages = (bag.messages > 0).then(|| messages_of(bag.messages));
+    let messages = (bag.messages > 0).then(|| counted(bag.messages, "message"));
     mailboxes.chain(runs).chain(messages).collect::<Vec<_>>().join(", ")
-}
-
-fn messages_of(count: usize) -> String {
-    if count == 1 { "1 message".to_owned() } else { format!("{count} messages") }
 }
 
 impl Prune {
@@ -201,11 +198,11 @@ fn summary(post: &Post, plan: &[Doomed]) -> Vec<String> {
                 lines.push(format!(
                     "the mailbox {} ({id}) with {}, {unread} of them unread or claimed",
                     visible::line(name),
-                    messages_of(*messages)
+                    counted(*messages, "message")
                 ));
             }
             Doomed::Run { id, messages } => {
-                lines.push(format!("the run {id} of a workflow with {}", messages_of(*messages)));
+                lines.push(format!("the run {id} of a workflow with {}", counted(*messages, "message")));
             }
             Doomed::Message { id, folder, .. } => {
                 *counts.entry((id.to_string(), folder.as_str())).or_insert(0usize) += 1
@@ -213,7 +210,7 @@ fn summary(post: &Post, plan: &[Doomed]) -> Vec<String> {
         }
     }
     lines.extend(counts.into_iter().map(|((id, folder), count)| {
-        format!("{} from {}/{folder}", messages_of(count), visible::line(post.name_of(&id)))
+        format!("{} from {}/{folder}", counted(count, "message"), visible::line(post.name_of(&id)))
     }));
     lines
 }

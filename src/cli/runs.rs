@@ -14,6 +14,7 @@ use crate::dispatch::judgement::denials;
 use crate::dispatch::runs::{Run, RunState, Runs};
 use crate::hint::Hint;
 use crate::message::visible;
+use crate::post::line::counted;
 use crate::process::transcript::{CallOutcome, Event, Transcript, shown_call};
 use crate::span;
 use crate::view;
@@ -258,14 +259,16 @@ fn indented(output: &mut Output, word: &str, text: &str, lines: usize) {
     }
     let more = text.split('\n').count().saturating_sub(lines);
     if more > 0 {
-        output.line(&format!("  … {more} more lines"));
+        output.line(&format!("  … {}", counted(more, "more line")));
     }
 }
 
 fn foot(output: &mut Output, transcript: &Transcript) {
     let skipped = transcript.skipped();
     if skipped > 0 {
-        output.line(&format!("{skipped} lines of its output were not understood; --raw shows them"));
+        let were = if skipped == 1 { "was" } else { "were" };
+        let lines = counted(skipped, "line");
+        output.line(&format!("{lines} of its output {were} not understood; --raw shows them"));
     }
 }
 

@@ -18,8 +18,9 @@ use crate::view;
 
 /// Search the text of all mail in the room
 ///
-/// Searches for the literal words, or with --regex for a regular expression; without capitals, case does not matter.
-/// Newest mail of each mailbox first, with the matching lines. Nothing found: exits 1.
+/// Searches for the literal words, or with --regex for a regular expression. A query without capitals finds capitals and
+/// small letters; one with a capital finds exactly that. Newest mail of each mailbox first, with the matching lines.
+/// Nothing found: exits 1.
 #[derive(Debug, Args)]
 pub(super) struct Search {
     /// The text to find, in subjects and bodies

@@ -15,7 +15,7 @@ use crate::mailbox::disk::read_source;
 use crate::message::envelope::check_value;
 use crate::message::{Priority, visible};
 use crate::name::MessageId;
-use crate::post::{Error, Failure, Fate, Letter, Me, Outcome, Post, Receipt, Until, line};
+use crate::post::{Destination, Error, Failure, Fate, Letter, Me, Outcome, Post, Receipt, Until, line};
 use crate::settings::Limits;
 use crate::span;
 use crate::surroundings::sandbox_hint;
@@ -24,7 +24,7 @@ use crate::view::send as view;
 /// Send a message to one or several names
 ///
 /// Exit 0: it is in each mailbox and survives a power cut, seen or not. Give the
-/// text with -m, with --file, or on standard input:
+/// text by one of -m, --file and standard input:
 ///
 ///   postroom send bob -s 'parser review' <<'EOF'
 ///   The parser is done. Please review src/parse.rs.
@@ -175,11 +175,22 @@ impl Verb for Send {
         let reply_to = self.reply_to.as_deref().map(|id| given("--reply-to", id)).transpose()?;
         let letter = Letter { to, reply_to, ..self.writing.letter(post)? };
         let receipts = post.send(&me, &letter)?;
+        remark_own(context, &me, &receipts);
         tell(context, &receipts)?;
         match self.wait_for {
             Some(until) => await_fates(context, post, &me, &receipts, until, self.timeout),
             None => Ok(()),
         }
+    }
+}
+
+/// Remarks that a message went to its own sender, who may have meant another.
+pub(super) fn remark_own(context: &Context, me: &Me, receipts: &[Receipt]) {
+    let own = Destination::Here(me.id.clone());
+    let is_there = |receipt: &Receipt| !matches!(receipt.outcome, Outcome::Failed(_));
+    if !context.output.quiet && receipts.iter().any(|receipt| receipt.to == own && is_there(receipt)) {
+        let name = visible::line(me.shown());
+        note(&format!("postroom: {name} is you: this message is in your own mailbox"));
     }
 }
 

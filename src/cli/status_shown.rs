@@ -243,9 +243,8 @@ fn hints(rooms: &[(String, &Overview)]) -> Vec<Hint> {
     // In several rooms a command would need the name of one.
     let [(_, overview)] = rooms else { return vec![] };
     let first = |kind: WaitsFor| overview.waiting.iter().find(|mail| mail.waits_for == kind);
-    let gate = overview.gates.first().map(|gate| {
-        Hint::run(&["approve", &gate.word]).to("shows what is asked")
-    });
+    let gate =
+        overview.gates.first().map(|gate| Hint::run(&["approve", &gate.word]).to("shows what is asked"));
     let mail = (overview.unread > 0).then(|| Hint::run(&["check"]).by(USER).to("your mail"));
     let trust = first(WaitsFor::Trust).map(|mail| Hint::run(&["trust", &mail.why]));
     let parked = first(WaitsFor::Person).is_some() || !overview.failed.is_empty();

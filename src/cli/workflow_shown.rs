@@ -8,6 +8,7 @@ use super::workflow::meant;
 use super::workflows::{all, find};
 use crate::hint::Hint;
 use crate::message::visible;
+use crate::post::line::counted;
 use crate::post::{Failure, Post};
 use crate::view::{Versioned, workflow as view};
 use crate::workflow::carrier::{look_at, shown_at, step_status};
@@ -80,11 +81,6 @@ pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
         context.output.entry(&[(PLAIN, "run".to_owned()), (CYAN, (*id).clone()), (PLAIN, how)], &line);
     }
     Ok(())
-}
-
-/// `1 step`, `2 steps`.
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn summary(engine: &Engine) -> String {

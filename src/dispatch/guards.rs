@@ -10,7 +10,7 @@ use super::runs::key;
 use super::tally::RunCounts;
 use crate::clock::Timestamp;
 use crate::message::Envelope;
-use crate::post::{FROM_ROOM, HOPS};
+use crate::post::{FROM_ROOM, HOPS, line};
 use crate::settings::agents::DispatchSettings;
 
 pub use crate::post::THREAD;
@@ -61,12 +61,14 @@ pub fn refuse(
     }
     let hops = hops(envelope);
     if hops >= settings.hops {
-        let why = format!("{hops} automatic steps led to it; the limit `hops` is {}", settings.hops);
+        let steps = line::counted(hops as usize, "automatic step");
+        let why = format!("{steps} led to it; the limit `hops` is {}", settings.hops);
         return Some(Refusal::Fail(why));
     }
     if counted.in_thread >= settings.thread_runs {
         let (had, limit) = (counted.in_thread, settings.thread_runs);
-        return Some(Refusal::Park(format!("its thread had {had} runs; the limit `thread_runs` is {limit}")));
+        let had = line::counted(had, "run");
+        return Some(Refusal::Park(format!("its thread had {had}; the limit `thread_runs` is {limit}")));
     }
     delay(settings, counted, now).map(|(until, why)| Refusal::Wait(until, why))
 }
@@ -82,7 +84,8 @@ pub fn delay(
         // When so many have become old that one more fits.
         let oldest = counted.runs.get(runs - settings.hour_runs.min(runs)).copied();
         let limit = settings.hour_runs;
-        let why = format!("its agent had {runs} runs within an hour; the limit `hour_runs` is {limit}");
+        let had = line::counted(runs, "run");
+        let why = format!("its agent had {had} within an hour; the limit `hour_runs` is {limit}");
         return Some((oldest.unwrap_or(now).plus(HOUR), why));
     }
     let (limit, spent) = (settings.day_cost?, counted.spent());

@@ -2,6 +2,7 @@
 
 use thiserror::Error as ThisError;
 
+use super::line::counted;
 use crate::mailbox::{self, fault};
 use crate::message::envelope::BadValue;
 use crate::name::BadName;
@@ -63,7 +64,7 @@ pub enum Error {
     OwnMailbox { name: String },
     #[error("the run `{run}` cannot be removed: {why}")]
     NotOver { run: String, why: String },
-    #[error("`{name}` has {unread} unread or claimed messages")]
+    #[error("`{name}` has {}", counted(*.unread, "unread or claimed message"))]
     UnreadMail { name: String, unread: usize },
     #[error("nothing in the trash has the id `{id}`")]
     NotInTrash { id: String },
@@ -114,13 +115,13 @@ pub enum Error {
     BodyNotUtf8 { at: usize },
     #[error("{name} is over this room's limit of {limit} bytes for an attachment")]
     FileTooLarge { name: String, limit: u64 },
-    #[error("a message in this room has at most {limit} attachments")]
+    #[error("a message in this room has at most {}", counted(*.limit, "attachment"))]
     TooManyFiles { limit: usize },
     #[error("{path} belongs to no mailbox in this room, so no file can be sent along")]
     NoHome { path: String },
     #[error("{place} looks like {what}")]
     Secret { what: &'static str, place: String },
-    #[error("the mailbox of `{name}` is full: {count} unread messages, limit {limit}")]
+    #[error("the mailbox of `{name}` is full: {}, limit {limit}", counted(*.count, "unread message"))]
     Full { name: String, count: usize, limit: usize },
     #[error("{what} `{}`: {why}", crate::message::visible::clip(.text, 80))]
     BadName { what: &'static str, text: String, why: BadName },

@@ -2,6 +2,7 @@
 
 use super::claim::{BOUNCE, is_bounce};
 use super::held::Held;
+use super::line::counted;
 use super::reply::answered_before;
 use super::{Error, FoundMessage, HOPS, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::journal::Event;
@@ -140,10 +141,10 @@ impl Post {
         let letter = Letter {
             subject: Some(crate::message::envelope::subject_with("failed: ", &envelope.subject)),
             body: format!(
-                "Your message {} to {} was given up after {} attempt(s).\nReason: {why}\n",
+                "Your message {} to {} was given up after {}.\nReason: {why}\n",
                 envelope.id,
                 self.name_of(from.as_str()),
-                held.terms.attempt,
+                counted(held.terms.attempt as usize, "attempt"),
             ),
             allow_secrets: true,
             extra,

@@ -17,6 +17,11 @@ const LONGEST: usize = 200;
 /// The longest name, channel or id in such a line.
 const LONGEST_PART: usize = 40;
 
+/// `1 message`, `2 messages`.
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// `ID AGE FROM [MARKS]: SUBJECT`
 pub fn of_header(post: &Post, header: &Header) -> String {
     let marks = marks(header).map(|mark| format!(" {}", visible::cut(&mark, LONGEST_PART)));

@@ -128,7 +128,7 @@ mod tests {
     fn a_bounce_is_a_failure_with_its_reason() {
         let asked = MessageId::derived(b"ask");
         let bounce = vec![(BOUNCE.to_owned(), "1".to_owned())];
-        let text = "Your message x to y was given up after 3 attempt(s).\nReason: it exited with 1\n";
+        let text = "Your message x to y was given up after 3 attempts.\nReason: it exited with 1\n";
         let Arrived::Answer(id, answer) = arrived(message("y", bounce, Some(&asked), text), "f", "run-1")
         else {
             panic!("no answer");

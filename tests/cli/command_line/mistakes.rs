@@ -88,7 +88,7 @@ fn errors_of_the_parser_have_the_form_of_all_others() {
         (&["check", "--limit"], "--limit", &["postroom help check"]),
         (&["check", "more"], "more", &["postroom help check"]),
         (&["send"], "<TO>", &["postroom help send"]),
-        (&["done"], "<TOKEN>", &["postroom help done"]),
+        (&["done"], "<TOKEN|ID>", &["postroom help done"]),
         (&["send", "bob", "--priority", "soon"], "soon", &["postroom help send"]),
         (&["wait", "--timeout", "x"], "45s", &["postroom help wait"]),
         (&["workflow"], "workflow", &["postroom help workflow"]),
@@ -127,4 +127,36 @@ fn errors_of_the_parser_have_the_form_of_all_others() {
         let words: Vec<&str> = hints.last().unwrap().split(' ').skip(1).collect();
         room.bare(words).succeeds();
     }
+}
+
+/// People and models try the options of other mail programs.
+#[test]
+fn a_guessed_option_comes_back_as_the_right_form() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let root = room.root().display().to_string();
+    for (typed, right) in [
+        ("--as alice send --to bob --body 'a text'", "send --as alice bob -m 'a text'"),
+        ("send --from alice --to=bob --title hi --text=x", "send --as alice bob -s hi -m x"),
+        ("--as alice send bob --message x --title hi", "send --as alice bob --message x -s hi"),
+    ] {
+        let ran = room.paste(&format!("postroom {typed} --root {root}")).exits(2);
+        let hint = commands(&ran.err).next().unwrap_or_else(|| panic!("{typed}: {}", ran.err));
+        assert_eq!(hint.replace(&format!(" --root {root}"), ""), format!("postroom {right}"), "{typed}");
+        assert!([0, 1].contains(&room.paste(&hint).ends().code), "{hint}");
+    }
+    // Where the whole cannot be given back, its form is.
+    let long = "x".repeat(200);
+    for (words, form) in [
+        (&["send", "--to"][..], "send NAME -m TEXT"),
+        (&["send", "bob", "--body", &long], "-m TEXT"),
+        (&["send", "bob", "--title", "two\nlines", "-m", "x"], "-s SUBJECT"),
+        (&["send", "bob", "--from", &long, "-m", "x"], "--as NAME"),
+    ] {
+        let ran = room.run(words.iter().copied()).exits(2);
+        assert!(ran.err.contains(form) && !ran.err.contains(&long), "{words:?}: {}", ran.err);
+    }
+    let ran = room.run(["log", "--from", "alice"]).exits(2);
+    assert!(!ran.err.contains("--as"), "nobody else is guessed at: {}", ran.err);
+    let ran = room.by("bob", ["check", "--from", "alice"]).ends();
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "where it exists, it is no guess");
 }

@@ -16,7 +16,7 @@ fn a_message_is_tried_again_and_then_given_up_with_a_bounce() {
     assert_eq!(states(&room), ["again", "again", "failed"]);
     let bounce = inbox(&room, "alice");
     assert_eq!(bounce.len(), 1);
-    assert!(bounce[0].contains("was given up after 3 attempt(s)"), "{bounce:?}");
+    assert!(bounce[0].contains("was given up after 3 attempts"), "{bounce:?}");
     dispatch(&room, []).exits(1);
     // By hand it gets another chance, counted anew.
     let file = room.files("worker", "failed").pop().unwrap();

@@ -1,5 +1,6 @@
 //! `fail` and `failed`: what is given up is a dead letter with a reason, can be looked at and tried again.
 
+use crate::command_line::terminal::{PLAIN, lent, on_terminal};
 use crate::support::mask::mask;
 use crate::support::pasted::commands;
 use crate::support::room::TestRoom;
@@ -26,6 +27,12 @@ fn what_is_given_up_is_a_dead_letter() {
     assert!(ran.err.contains("it is in failed"), "{}", ran.err);
     room.by("bob", ["fail", &token, "--reason", "again"]).exits(3);
     assert_eq!(room.by("alice", ["check", "--count"]).succeeds().out, "1\n", "and its sender is told once");
+    let told = room.by("alice", ["read"]).succeeds().out;
+    assert!(told.contains(" to bob was given up after 1 attempt.\n"), "{told}");
+    if lent("what_is_given_up_is_a_dead_letter") {
+        let shown = on_terminal(&room, 100, "--as bob failed", &PLAIN);
+        assert!(shown.contains("  1 attempt  no such file"), "{shown}");
+    }
 }
 
 #[test]
@@ -110,7 +117,7 @@ fn only_what_was_tried_in_vain_counts_as_an_attempt() {
     assert_eq!(told["claim"]["attempt"], 2, "one expired, none for what was given back");
     room.by("bob", ["fail", told["claim"]["token"].as_str().unwrap(), "--reason", "hopeless"]).succeeds();
     let bounce = room.by("alice", ["read"]).succeeds().out;
-    assert!(bounce.contains("after 2 attempt(s)"), "{bounce}");
+    assert!(bounce.contains("after 2 attempts"), "{bounce}");
     let listed = room.by("bob", ["failed", "list"]).succeeds().out;
     assert_eq!(listed, format!("{id} attempts=2 hopeless: job\n"));
 }
@@ -212,12 +219,17 @@ fn a_dead_letter_can_be_read_answered_and_filed_away() {
 #[test]
 fn the_reason_is_a_text_like_any_other() {
     let room = TestRoom::with(&["alice", "bob"]);
-    for (option, reason) in [("-m", "no such file"), ("--message", "- not even a list"), ("--reason", "no time")] {
+    for (option, reason) in
+        [("-m", "no such file"), ("--message", "- not even a list"), ("--reason", "no time")]
+    {
         let (_, token) = taken(&room, "alice", "bob", "job");
         room.by("bob", ["release", &token, option, reason]).succeeds();
         let token = claim(&room, "bob", &[]);
         room.by("bob", ["fail", &token, option, reason]).succeeds();
-        assert!(room.by("alice", ["read"]).succeeds().out.contains(&format!("Reason: {reason}\n")), "{option}");
+        assert!(
+            room.by("alice", ["read"]).succeeds().out.contains(&format!("Reason: {reason}\n")),
+            "{option}"
+        );
     }
 }
 

@@ -233,6 +233,18 @@ fn one_that_cannot_get_it_does_not_stop_the_others() {
 }
 
 #[test]
+fn a_message_to_oneself_is_remarked() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let ran = room.by("bob", ["send", "alice", "bob", "-m", "hi"]).succeeds();
+    assert_eq!(ran.err, "postroom: bob is you: this message is in your own mailbox\n");
+    assert_eq!(ran.out.lines().count(), 2, "and it is sent");
+    assert_eq!(room.by("bob", ["send", "alice", "-m", "hi"]).succeeds().err, "");
+    assert_eq!(room.by("bob", ["send", "bob", "-m", "hi", "--quiet"]).succeeds().err, "");
+    let ran = room.by("bob", ["ask", "bob", "-m", "who?", "--timeout", "0"]).exits(1);
+    assert!(ran.err.contains("bob is you"), "{}", ran.err);
+}
+
+#[test]
 fn nothing_is_left_in_staging() {
     let room = TestRoom::with(&["alice", "bob"]);
     room.send("alice", "bob", "hi");

@@ -137,7 +137,7 @@ fn a_mailbox_over_its_quota() {
     room.send("alice", "bob", "fills it");
     let ran = refused(&room, "full", room.by("alice", ["send", "carol", "bob", "-m", "x"]), 4);
     insta::assert_snapshot!(ran.err, @"
-    postroom: the mailbox of `bob` is full: 1 unread messages, limit 1
+    postroom: the mailbox of `bob` is full: 1 unread message, limit 1
       `bob` must read or archive mail first; nothing was sent
     ");
     room.by("bob", ["read"]).succeeds();
