@@ -109,12 +109,11 @@ impl Stop {
 }
 
 /// What became of a run, in words.
-fn line(stopped: &Stopped) -> String {
+pub(super) fn line(stopped: &Stopped) -> String {
     let run = &stopped.run;
     let what = match run.state {
         _ if stopped.is_unanswered => {
-            "its agent is ended; its supervisor does not answer, and parks the message when it does"
-                .to_owned()
+            "its agent is ended; its supervisor does not answer, and ends the message when it does".to_owned()
         }
         RunState::Parked => {
             format!(

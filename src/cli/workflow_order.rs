@@ -2,11 +2,14 @@
 
 use super::context::Context;
 use super::fail::Fail;
+use super::output::note;
+use super::stop::line;
 use super::workflow::{carry_once, end_of, meant, meant_or_lost, tell};
 use crate::hint::Hint;
 use crate::message::visible;
-use crate::post::{Error, Post};
+use crate::post::{Error, Failure, Post};
 use crate::view::workflow::UnreadableRun;
+use crate::workflow::cancelling::stop_agents;
 use crate::workflow::carrier::{close_lost, look_at};
 use crate::workflow::engine::Status;
 use crate::workflow::start::{self, Order};
@@ -50,8 +53,16 @@ pub(super) fn give(context: &mut Context, wanted: &str, order: &Order, follows: 
     if follows && engine.status() == Status::InProgress {
         return end_of(context, post, &id);
     }
+    let stopped = match order {
+        Order::Cancel { let_finish: false } => stop_agents(post, &engine)?,
+        _ => vec![],
+    };
     tell(context, post, &engine, &id);
-    Ok(())
+    stopped.iter().for_each(|stopped| note(&format!("postroom: {}", line(stopped))));
+    match stopped.iter().any(|stopped| stopped.is_unanswered) {
+        true => Err(Fail::Code(Failure::NotDone)),
+        false => Ok(()),
+    }
 }
 
 /// Takes the mark from a run that cannot be computed any more. Returns its id, and why; `None` if it can.

@@ -66,6 +66,9 @@ impl<'a> Stages<'a> {
     }
 
     fn begin(&self, endings: &mut Vec<Ending>) -> Result<Stage<'a>> {
+        if let Some(request) = self.stop_request() {
+            return Ok(Stage::Worked(self.work.iter().collect(), Verdict::Stopped(request)));
+        }
         let (mut left, mut delayed) = (vec![], 0);
         for work in self.work {
             match work.before(self.job)? {

@@ -68,6 +68,13 @@ pub struct Stopped {
 
 /// Stops every run that is wanted, and waits until each has ended.
 pub fn stop(post: &Post, wanted: impl Fn(&Run) -> bool, request: &StopRequest) -> Result<Vec<Stopped>> {
+    let asked = ask(post, wanted, request)?;
+    let Some(runs) = Runs::existing(post.room())? else { return Ok(vec![]) };
+    asked.into_iter().map(|run| see_end(post, &runs, run)).collect()
+}
+
+/// Asks every run that is wanted to end, and does not wait: for a caller that has other work to do. Returns those runs.
+pub fn ask(post: &Post, wanted: impl Fn(&Run) -> bool, request: &StopRequest) -> Result<Vec<Run>> {
     post.room().may_write()?;
     let Some(runs) = Runs::existing(post.room())? else { return Ok(vec![]) };
     let mut asked = vec![];
@@ -78,7 +85,7 @@ pub fn stop(post: &Post, wanted: impl Fn(&Run) -> bool, request: &StopRequest) -
             asked.push(run);
         }
     }
-    asked.into_iter().map(|run| see_end(post, &runs, run)).collect()
+    Ok(asked)
 }
 
 fn see_end(post: &Post, runs: &Runs, mut run: Run) -> Result<Stopped> {

@@ -8,6 +8,7 @@
 
 mod approval;
 mod ask;
+pub mod cancelling;
 pub mod carrier;
 pub mod check;
 mod context;

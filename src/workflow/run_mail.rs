@@ -64,8 +64,8 @@ pub(super) fn withdraw(post: &Post, me: &Me, to: &MailboxId, id: &MessageId) -> 
     Ok(false)
 }
 
-/// Revokes a request that the dispatcher has begun, so that its agent is stopped. `false` if nobody has begun it, or
-/// not the dispatcher.
+/// Revokes a request that the dispatcher has begun. Its agent is stopped if it works on nothing else. `false` if nobody
+/// has begun it, or not the dispatcher.
 pub(super) fn revoke(post: &Post, me: &Me, to: &MailboxId, id: &MessageId, why: &str) -> Result<bool> {
     post.room().may_write()?;
     let mailbox = post.mailbox(to)?;

@@ -160,8 +160,8 @@ impl Turn {
     }
 
     /// Takes back a request that nobody waits for, begun by the dispatcher or not: its agent would work for nothing,
-    /// and block the next attempt.
-    pub(super) fn take_back(&self, post: &Post, ask: &Ask, why: &str) {
+    /// and block the next attempt. Other requests that the same agent run works on are not touched.
+    fn take_back(&self, post: &Post, ask: &Ask, why: &str) {
         self.withdraw(post, ask);
         if let AskKind::Work { to, .. } = &ask.kind
             && let Ok(to) = post.addressee(to)

@@ -13,7 +13,7 @@ use super::definition::{Definition, Gate};
 use super::engine::{Answer, Ask, AskKind, Control, Engine, Phase, RunFacts, Status};
 use super::mail::{self, Arrived};
 use super::runs::{Record, Runs};
-use super::{gate, reading, session, state};
+use super::{cancelling, gate, reading, session, state};
 use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::mailbox::claim::Attempt;
@@ -334,16 +334,18 @@ impl Turn {
 
     /// The run is over: withdraws requests that have not begun, and ends gates. If a person cancelled it, agents at
     /// work are stopped.
-    fn end(&self, post: &Post, runs: &Runs) -> Result<()> {
+    fn end(&mut self, post: &Post, runs: &Runs) -> Result<()> {
         let last = self.engine.controls().values().next_back();
         let stops = matches!(last, Some(Control::Cancel { let_finish: false }));
         for ask in self.engine.open().values() {
             match ask.kind {
                 AskKind::Command { .. } => gate::end(runs, &self.record.id, &ask.id),
-                // Also what was not noted as sent: a carrier may have been killed in between.
-                _ if stops => self.take_back(post, ask, "the run was cancelled"),
+                _ if stops => {}
                 _ => self.withdraw(post, ask),
             }
+        }
+        if stops && let Err(e) = cancelling::take_back(post, &self.me, &self.engine) {
+            self.remarks.push(format!("not all of its agents could be stopped: {e}"));
         }
         Ok(runs.set_open(&self.record.id, false)?)
     }

@@ -2,7 +2,7 @@
 
 use crate::support::crew::*;
 use crate::support::room::TestRoom;
-use crate::support::staffed::{dispatch, settle};
+use crate::support::staffed::{dispatch, runs, settle};
 use crate::support::until::until;
 
 /// Makes all requests of a run seem to be sent long ago.
@@ -102,7 +102,9 @@ fn work_that_takes_too_long_is_stopped() {
 #[test]
 fn a_cancelled_run_stops_its_agents_unless_they_may_finish() {
     let text = "steps:\n  a: {agent: one, prompt: x}\n";
-    let script = "echo $$ > pid; until [ -e go ]; do sleep 0.05; done; echo end > finished; echo done";
+    // With a process in a session of its own that does not listen.
+    let script = "setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' & echo $! > other; echo $$ > pid.new; mv pid.new pid; \
+                  until [ -e go ]; do sleep 0.05; done; echo end > finished; echo done";
     let room = crew(&[("one", script)], &[("long", text)]);
     let (pid, finished) = (room.around().join("pid"), room.around().join("finished"));
     let at_work = || {
@@ -113,9 +115,19 @@ fn a_cancelled_run_stops_its_agents_unless_they_may_finish() {
     let run = begin(&room, "long", &[]);
     let agent = at_work();
     until("what runs is told", || steps(&room, &run)[0].1 == "running");
-    assert_eq!(workflow(&room, ["cancel", &run]).succeeds().out, format!("run {run} cancelled 0/1\n"));
-    until("the end of the agent", || !lives(&agent));
+    let other = std::fs::read_to_string(room.around().join("other")).unwrap().trim().to_owned();
+    let cancelled = workflow(&room, ["cancel", &run]).succeeds();
+    assert_eq!(cancelled.out, format!("run {run} cancelled 0/1\n"));
+    assert!(![&agent, &other].into_iter().any(|pid| lives(pid)), "something of it lives on");
+    let failed = "(one): its message failed: stopped: the run was cancelled\n";
+    assert!(cancelled.err.contains(failed), "{}", cancelled.err);
     assert_eq!(steps(&room, &run)[0].1, "stopped");
+    let ended = &runs(&room)[0];
+    assert_eq!(
+        (&ended["state"], &ended["why"]),
+        (&"failed".into(), &"stopped: the run was cancelled".into())
+    );
+    assert_eq!((room.files("one", "failed").len(), room.files("one", "inbox").len()), (1, 0));
     std::fs::remove_file(&pid).unwrap();
     let run = begin(&room, "long", &[]);
     let agent = at_work();
