@@ -86,10 +86,8 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
 /// Commits what the agent of a dead run left in its worktree, or removes it. It is never a reason not to finish the run.
 fn settle(post: &Post, run: &mut Run) {
     let (Some(state), clock) = (post.worktrees(), post.room().clock()) else { return };
-    if let Some(left) = &run.worktree {
-        run.worktree = worktree::settle_left(state, left, &run.id, clock).or_else(|| run.worktree.clone());
-    }
-    worktree::sweep_all(state, clock);
+    let settled = worktree::settle_left(state, run.worktree.as_ref(), &run.id, clock);
+    run.worktree = settled.or_else(|| run.worktree.take());
 }
 
 /// Moves the messages of a dead run to the state they belong in.

@@ -59,6 +59,11 @@ pub fn end(run: &str, supervisor: Supervisor, dir: impl FnOnce() -> Result<Dir>)
     end_those(sure, || os::of_run((MARK, run), group, supervisor))
 }
 
+/// Whether a process of a run is known to live, by its mark.
+pub fn lives(run: &str) -> bool {
+    os::of_run((MARK, run), None, Supervisor::Dead).is_ok_and(|found| !found.is_empty())
+}
+
 fn end_those(sure: u32, those: impl Fn() -> std::io::Result<Vec<os::Handle>>) -> bool {
     let (step, mut waited, mut asked, mut empty) = (Duration::from_millis(5), Duration::ZERO, 0, 0);
     while waited < PATIENCE {

@@ -5,6 +5,7 @@
 //!                               /<branch>.json   its record: the run that works there, if any, and where it began
 //!                               /<branch>.lock   flocked by the supervisor that works there
 //!                               /.turn           flocked while git changes its list of worktrees
+//!                               /.sweep          flocked while what killed supervisors left is settled
 //! ```
 //!
 //! The record is written before git is called, and removed after the worktree. So a worktree with a run in its record and
@@ -30,7 +31,7 @@ use crate::post::{Post, Worktrees};
 use crate::process::git::{self, Git};
 use crate::repository::{self, Repository};
 
-pub(super) use settle::{settle, settle_left, sweep_all};
+pub(super) use settle::{settle, settle_left};
 
 /// How many runs may have a branch of one name at once.
 const SAME: usize = 1000;
@@ -38,6 +39,9 @@ const RECORD: u64 = 64 * 1024;
 
 /// Held while git changes its list of worktrees: it fails if it meets one that another process is making.
 const TURN: &str = ".turn";
+
+/// Held while worktrees of killed supervisors are settled: their branches seem to be taken meanwhile, and are not.
+const SWEEP: &str = ".sweep";
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -299,6 +303,11 @@ fn free(dir: &Dir, branch: &str) -> Result<(String, String, Lock)> {
         if let Some(lock) = dir.try_lock(&lock, Hold::Alone)? {
             return Ok((name, slug, lock));
         }
+        let sweep = dir.lock(SWEEP)?;
+        if let Some(lock) = dir.try_lock(&lock, Hold::Alone)? {
+            return Ok((name, slug, lock));
+        }
+        drop(sweep);
         if number == SAME {
             return Ok((name, slug, dir.lock(&lock)?));
         }

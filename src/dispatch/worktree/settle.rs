@@ -9,12 +9,15 @@ use std::path::Path;
 use rustix::fs::FileType;
 
 use super::{
-    Held, Record, Result, RunWorktree, TURN, git_of, home, place, read, registered, said, tip, with, write,
+    Held, Record, Result, RunWorktree, SWEEP, TURN, git_of, home, place, read, registered, said, tip, with,
+    write,
 };
 use crate::clock::Clock;
+use crate::mailbox::lock::Hold;
 use crate::mailbox::{Dir, IfAny};
 use crate::post::Worktrees;
 use crate::process::git::{self, Git};
+use crate::process::marked;
 
 /// Commits what the agent left, and removes the worktree if the run changed nothing.
 pub(in crate::dispatch) fn settle(held: &mut Held<'_>) -> Result<RunWorktree> {
@@ -27,6 +30,13 @@ pub(in crate::dispatch) fn settle(held: &mut Held<'_>) -> Result<RunWorktree> {
         (shown.files, shown.added, shown.removed) = difference(&held.git, &held.record.base, &shown.head)?;
         remove(held, shown.gone, own.is_some())?;
         return Ok(shown);
+    }
+    if let Some(own) = own {
+        // Every process of the run has ended, and one that was killed while git worked left its locks behind.
+        let own = Dir::outside(&own)?;
+        for lock in ["index.lock", "HEAD.lock"] {
+            own.remove(lock).if_any()?;
+        }
     }
     let within = held.within()?;
     let Record { base, branch, .. } = &held.record;
@@ -116,43 +126,79 @@ fn remove(held: &Held<'_>, is_unchanged: bool, is_registered: bool) -> Result<()
     Ok(())
 }
 
-/// Settles the worktree of a run whose supervisor was killed. `None` if there is none, or somebody works in it.
+/// Settles the worktree of a run whose supervisor was killed, also if the record of the run does not name it yet. `None` if
+/// there is none, or somebody works in it.
 pub(in crate::dispatch) fn settle_left(
     state: &Worktrees,
-    worktree: &RunWorktree,
+    worktree: Option<&RunWorktree>,
     run: &str,
     clock: &dyn Clock,
 ) -> Option<RunWorktree> {
-    let (dir, slug) = place(state, Path::new(&worktree.path))?;
     let is_its = |record: &Record| record.run == run;
-    let settled = left(&dir, slug, is_its, state, clock).and_then(|held| {
-        let settled = held.map(|mut held| settle(&mut held));
-        settled.transpose()
-    });
-    match settled {
-        Ok(shown) => shown,
-        Err(e) => Some(RunWorktree { fault: said(&e), ..worktree.clone() }),
-    }
+    let Some(worktree) = worktree else {
+        let home = Dir::open(&home(state)).ok()?;
+        let all = home.names(|_, kind| kind == FileType::Directory).unwrap_or_default();
+        let found = all.iter().filter_map(|name| {
+            let dir = home.sub(name).ok()?;
+            slugs(&dir).iter().find_map(|slug| settle_one(&dir, slug, is_its, state, clock).ok()?)
+        });
+        return found.last();
+    };
+    let (dir, slug) = place(state, Path::new(&worktree.path))?;
+    let settled = settle_one(&dir, slug, is_its, state, clock);
+    settled.unwrap_or_else(|e| Some(RunWorktree { fault: said(&e), ..worktree.clone() }))
 }
 
-/// Settles every worktree whose supervisor was killed, also before the record of its run named it.
-pub(in crate::dispatch) fn sweep_all(state: &Worktrees, clock: &dyn Clock) {
-    let Ok(home) = Dir::open(&home(state)) else { return };
-    for name in home.names(|_, kind| kind == FileType::Directory).unwrap_or_default() {
-        if let Ok(dir) = home.sub(&name) {
-            sweep(&dir, state, clock);
-        }
-    }
+fn settle_one(
+    dir: &Dir,
+    slug: &str,
+    wanted: impl Fn(&Record) -> bool,
+    state: &Worktrees,
+    clock: &dyn Clock,
+) -> Result<Option<RunWorktree>> {
+    let Some(_) = named(dir, slug, &wanted)? else { return Ok(None) };
+    let _sweep = dir.lock(SWEEP)?;
+    left(dir, slug, wanted, state, clock)?.map(|mut held| settle(&mut held)).transpose()
 }
 
-/// Settles all worktrees of a repository whose supervisors were killed. What fails now is tried again later.
-pub(super) fn sweep(dir: &Dir, state: &Worktrees, clock: &dyn Clock) {
+/// The worktrees of a repository that have a record.
+fn slugs(dir: &Dir) -> Vec<String> {
     let records = dir.names(|name, _| name.ends_with(".json")).unwrap_or_default();
-    for slug in records.iter().filter_map(|name| name.strip_suffix(".json")) {
-        if let Ok(Some(mut held)) = left(dir, slug, |_| true, state, clock) {
+    records.iter().filter_map(|name| name.strip_suffix(".json")).map(str::to_owned).collect()
+}
+
+/// Settles all worktrees of a repository whose supervisors were killed, and forgets those that somebody has removed. What
+/// fails now is tried again later.
+pub(super) fn sweep(dir: &Dir, state: &Worktrees, clock: &dyn Clock) {
+    // Another process that sweeps does the same.
+    let Ok(Some(_sweep)) = dir.try_lock(SWEEP, Hold::Alone) else { return };
+    for slug in slugs(dir) {
+        if let Ok(Some(mut held)) = left(dir, &slug, |_| true, state, clock) {
             let _ = settle(&mut held);
         }
+        let _ = forget_removed(dir, &slug);
     }
+}
+
+/// Removes the record of a worktree that somebody has removed after its run.
+fn forget_removed(dir: &Dir, slug: &str) -> Result<()> {
+    let is_removed = || -> Result<bool> {
+        let has_ended = read(dir, slug)?.is_some_and(|record| record.run.is_empty());
+        Ok(has_ended && dir.stat(slug).if_any()?.is_none())
+    };
+    if is_removed()?
+        && let Some(_lock) = dir.try_left_lock(&format!("{slug}.lock"))?
+        && is_removed()?
+    {
+        dir.remove(&format!("{slug}.json")).if_any()?;
+        dir.remove(&format!("{slug}.lock")).if_any()?;
+    }
+    Ok(())
+}
+
+/// The record of a worktree, if it names a run that is wanted.
+fn named(dir: &Dir, slug: &str, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>> {
+    Ok(read(dir, slug)?.filter(|record| !record.run.is_empty() && wanted(record)))
 }
 
 /// A worktree whose record names a run, and in which nobody works.
@@ -163,17 +209,15 @@ fn left<'c>(
     state: &Worktrees,
     clock: &'c dyn Clock,
 ) -> Result<Option<Held<'c>>> {
-    let found =
-        || -> Result<_> { Ok(read(dir, slug)?.filter(|record| !record.run.is_empty() && wanted(record))) };
     // Without the lock at first: a run that wants this branch must not find it taken by a mere look.
-    let Some(_) = found()? else { return Ok(None) };
+    let Some(_) = named(dir, slug, &wanted)? else { return Ok(None) };
     let Some(lock) = dir.try_left_lock(&format!("{slug}.lock"))? else { return Ok(None) };
-    let Some(record) = found()? else { return Ok(None) };
+    let Some(record) = named(dir, slug, &wanted)? else { return Ok(None) };
+    // Its agent has outlived its supervisor. The recovery of its own room ends it first.
+    if marked::lives(&record.run) {
+        return Ok(None);
+    }
     let git = git_of(state, &record, clock)?;
     let dir = Dir::open(dir.path())?;
-    // A process that was killed while git worked left its locks behind.
-    if let Some(own) = registered(&record.repository, &dir.path().join(slug))? {
-        Dir::outside(&own)?.remove("index.lock").if_any()?;
-    }
     Ok(Some(Held { dir, slug: slug.to_owned(), record, git, _lock: lock }))
 }

@@ -21,3 +21,4 @@ pub(crate) mod trust_items;
 pub(crate) mod two_projects;
 pub(crate) mod unit;
 pub(crate) mod worktree;
+pub(crate) mod worktree_left;

@@ -96,6 +96,6 @@ impl Yard {
         let Ok(repositories) = std::fs::read_dir(home) else { return vec![] };
         let inside = repositories.flat_map(|entry| std::fs::read_dir(entry.unwrap().path()).unwrap());
         let names = inside.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name != ".turn").collect()
+        names.filter(|name| name != ".turn" && name != ".sweep").collect()
     }
 }

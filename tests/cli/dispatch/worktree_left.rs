@@ -1,0 +1,86 @@
+//! What is left of a worktree: locks of a git that was killed, records of what somebody removed, and agents that outlive
+//! their supervisor.
+
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::at_work::{lives, parent_of};
+use crate::support::room::Run;
+use crate::support::until::until;
+use crate::support::yard::Yard;
+
+/// A git that was killed leaves its lock, and nothing could be committed any more.
+#[test]
+fn a_lock_that_git_left_behind_is_removed() {
+    let script =
+        "echo x > b.txt; own=$(git rev-parse --git-dir); : > $own/index.lock; : > $own/HEAD.lock; echo done";
+    let yard = Yard::new(script, "worktree = true");
+    yard.room.send("alice", "coder", "work");
+    yard.dispatch().with(0);
+    let tree = yard.worktree();
+    assert_eq!((tree["files"].as_u64(), tree.get("fault")), (Some(1), None), "{tree}");
+    assert_eq!(yard.git(&format!("show {}:b.txt", tree["branch"].as_str().unwrap())), "x");
+}
+
+/// Each left a record and a lock for ever.
+#[test]
+fn a_worktree_that_somebody_removed_is_forgotten() {
+    let yard = Yard::new("echo x > b.txt; echo done", "worktree = true");
+    yard.room.send("alice", "coder", "work");
+    yard.dispatch().with(0);
+    yard.git(&format!("worktree remove {}", yard.worktree()["path"].as_str().unwrap()));
+    yard.room.send("alice", "coder", "work");
+    yard.dispatch().with(0);
+    let other = yard.worktree()["branch"].as_str().unwrap().replace('/', "+");
+    let mut left = yard.left();
+    left.sort();
+    assert_eq!(left, [other.clone(), format!("{other}.json"), format!("{other}.lock")]);
+}
+
+/// Lets an agent begin, and kills its dispatcher and its supervisor. Returns the agent.
+fn orphan(dispatch: Run, pid: &Path) -> String {
+    let mut dispatcher = dispatch.start();
+    until("the agent runs", || std::fs::read_to_string(pid).is_ok_and(|text| text.ends_with('\n')));
+    let agent = std::fs::read_to_string(pid).unwrap().trim().to_owned();
+    let supervisor = parent_of(&agent);
+    dispatcher.kill().unwrap();
+    dispatcher.wait().unwrap();
+    kill_process(Pid::from_raw(supervisor).unwrap(), Signal::KILL).unwrap();
+    // Its child is given away after its locks are free.
+    until("the supervisor is dead", || parent_of(&agent) != supervisor);
+    agent
+}
+
+/// The recovery of one room committed what the agent of another room had done so far, or removed its worktree under it.
+#[test]
+fn a_worktree_is_left_to_its_own_room_while_its_agent_lives() {
+    let script = "repository=$(git rev-parse --git-common-dir); repository=${repository%/.git}; pid=$HOME/${repository##*/}.pid; \
+                  echo half > b.txt; echo $$ > $pid.new; mv $pid.new $pid; while :; do sleep 1; done";
+    let yard = Yard::new(script, "worktree = true\nretries = 0");
+    let around = yard.room.around().canonicalize().unwrap();
+    yard.room.bash("cp -r web api").succeeds();
+    // A second room, whose agent works in the second repository.
+    let (api, root) = (around.join("api"), around.join("other"));
+    let other = |words: &[&str]| {
+        let words = ["--root", root.to_str().unwrap()].into_iter().chain(words.iter().copied());
+        yard.room.bare(words).within(&api).env("PATH", "/usr/local/bin:/usr/bin:/bin")
+    };
+    other(&["setup", "alice"]).succeeds();
+    other(&["setup", "--child", "coder"]).succeeds();
+    other(&["trust", ".", "-q"]).by_person().with(0);
+    other(&["--as", "alice", "send", "coder", "-m", "work"]).succeeds();
+    yard.room.send("alice", "coder", "work");
+    let home = around.join("home");
+    let mine = orphan(yard.command(["dispatch"]), &home.join("web.pid"));
+    let others = orphan(other(&["dispatch"]), &home.join("api.pid"));
+    let place = yard.worktree()["path"].as_str().unwrap().to_owned();
+    other(&["dispatch"]).exits(5);
+    assert!(!lives(&others) && lives(&mine), "the second room ended its own agent and no other");
+    assert_eq!(yard.git_in(Path::new(&place), "status --porcelain"), "?? b.txt", "nothing was committed");
+    assert!(yard.git("worktree list --porcelain").contains("locked postroom run "));
+    yard.dispatch().with(5);
+    assert!(!lives(&mine));
+    let tree = yard.worktree();
+    assert_eq!((tree["files"].as_u64(), tree["path"].as_str()), (Some(1), Some(place.as_str())), "{tree}");
+}
