@@ -3,6 +3,7 @@
 pub(crate) mod again;
 pub(crate) mod check;
 pub(crate) mod check_words;
+pub(crate) mod fan_out;
 pub(crate) mod follow;
 pub(crate) mod gates;
 pub(crate) mod guarded;
