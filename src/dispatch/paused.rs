@@ -93,6 +93,11 @@ impl Pause {
         self.until().is_none_or(|until| until > now)
     }
 
+    /// Whether a run that began at this time can tell nothing new about the outage.
+    fn was_noted_after(&self, began: Timestamp) -> bool {
+        Timestamp::parse(&self.noted).is_some_and(|noted| began < noted)
+    }
+
     /// For people: the reason, and until when.
     pub fn line(&self) -> String {
         match self.until() {
@@ -173,7 +178,7 @@ impl Runs {
     }
 
     /// Notes that a run met an outage: the next probe is later after each. A run that began before the outage was
-    /// noted tells nothing new. Returns the pause if this outage has just begun.
+    /// noted tells nothing new. Returns the pause of this outage.
     pub fn note_outage(
         &self,
         (mailbox, agent): (&str, &str),
@@ -181,14 +186,13 @@ impl Runs {
         began: Timestamp,
         now: Timestamp,
         probe: Duration,
-    ) -> Result<Option<Pause>> {
+    ) -> Result<Pause> {
         let dir = self.dir.create_dir_synced(FOLDER)?;
         let _turn = dir.lock(".lock")?;
         let before = self.pause_of(mailbox, PauseKind::Outage)?;
-        let is_new = before.is_none();
         let mut pause = before.unwrap_or_else(|| Pause::new(PauseKind::Outage, agent, why, now, None));
-        if !is_new && Timestamp::parse(&pause.noted).is_some_and(|noted| began < noted) {
-            return Ok(None);
+        if pause.was_noted_after(began) {
+            return Ok(pause);
         }
         let probe = probe.max(SHORTEST);
         let wait = probe.saturating_mul(2u32.saturating_pow(pause.failures.min(16))).min(LONGEST.max(probe));
@@ -196,7 +200,22 @@ impl Runs {
         why.clone_into(&mut pause.why);
         (pause.noted, pause.until) = (now.precise(), Some(now.plus(wait).precise()));
         self.pause(mailbox, &pause)?;
-        Ok(is_new.then_some(pause))
+        Ok(pause)
+    }
+
+    /// Ends the outage of an agent, because a run met none. A run that began before the outage was noted tells nothing
+    /// about it.
+    pub fn end_outage(&self, mailbox: &str, began: Timestamp) -> Result<()> {
+        // Without the lock at first, which nearly every run does without.
+        let Some(_) = self.pause_of(mailbox, PauseKind::Outage)? else { return Ok(()) };
+        let dir = self.dir.create_dir_synced(FOLDER)?;
+        let _turn = dir.lock(".lock")?;
+        match self.pause_of(mailbox, PauseKind::Outage)? {
+            Some(pause) if !pause.was_noted_after(began) => {
+                self.unpause(mailbox, PauseKind::Outage).map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -221,12 +240,9 @@ mod tests {
             runs.note_outage(("m", "a"), "rate", at(began), at(now), Duration::from_secs(60)).unwrap()
         };
         let until = || runs.pause_of("m", PauseKind::Outage).unwrap().unwrap().until().unwrap().seconds();
-        assert!(note(1, 10).is_some(), "it is new");
-        assert_eq!(until(), 70);
-        assert!(note(2, 11).is_none(), "it began before the outage was noted");
-        assert_eq!(until(), 70);
-        assert!(note(70, 71).is_none());
-        assert_eq!(until(), 71 + 120);
+        assert_eq!((note(1, 10).failures, until()), (1, 70));
+        assert_eq!((note(2, 11).failures, until()), (1, 70), "it began before the outage was noted");
+        assert_eq!((note(70, 71).failures, until()), (2, 71 + 120));
         for probe in 1..20 {
             note(probe * 10_000, probe * 10_000 + 1);
         }
@@ -235,8 +251,12 @@ mod tests {
             runs.pauses("m", at(190_002)).unwrap().len() == 1
                 && runs.pauses("m", at(193_700)).unwrap().is_empty()
         );
-        assert!(
-            runs.unpause("m", PauseKind::Outage).unwrap() && !runs.unpause("m", PauseKind::Outage).unwrap()
-        );
+        let is_over = |began| {
+            runs.end_outage("m", at(began)).unwrap();
+            runs.pause_of("m", PauseKind::Outage).unwrap().is_none()
+        };
+        assert!(!is_over(190_000), "it began before the outage was noted");
+        assert!(is_over(190_001) && is_over(1));
+        assert!(!runs.unpause("m", PauseKind::Outage).unwrap());
     }
 }

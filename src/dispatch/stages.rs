@@ -10,12 +10,13 @@ use std::time::Duration;
 use super::ending::Ending;
 use super::guards;
 use super::judgement::{self, Verdict};
-use super::paused::PauseKind;
+use super::paused::Pause;
 use super::runs::{Run, RunState};
 use super::stop::StopRequest;
 use super::work::{Job, Step, Work};
 use super::workplace::Workplace;
 use super::worktree::RunWorktree;
+use crate::name::MessageId;
 use crate::os;
 use crate::post::{Letter, Result, USER};
 use crate::process::child::Next;
@@ -124,12 +125,13 @@ impl<'a> Stages<'a> {
             run.worktree = Some(settled);
             job.runs.record(&job.open.dir, run)?;
         }
+        let ended_itself = ended.as_ref().is_ok_and(|ended| ended.code.is_some() && !ended.timed_out);
         let verdict = ended.map_or_else(Verdict::Failed, |ended| judgement::judge(job.agent, &ended));
         let verdict = match (verdict, self.stop_request()) {
             (verdict @ Verdict::Answer(_), _) | (verdict, None) => verdict,
             (_, Some(request)) => Verdict::Stopped(request),
         };
-        self.mind_outage(run, &left, &verdict)?;
+        self.mind_outage(run, &left, &verdict, ended_itself)?;
         if matches!(verdict, Verdict::Answer(_)) {
             // Nobody else says so for an agent whose answer is sent for it.
             job.me.mailbox.home().mark_seen();
@@ -144,33 +146,32 @@ impl<'a> Stages<'a> {
         ))
     }
 
-    /// Pauses the agent if its program cannot work, and lets it go on if it can again.
-    fn mind_outage(&self, run: &Run, left: &[&Work], verdict: &Verdict) -> Result<()> {
+    /// Pauses the agent if its program cannot work, and lets it go on if it can again. A program that did not end by
+    /// itself says neither.
+    fn mind_outage(&self, run: &Run, left: &[&Work], verdict: &Verdict, ended_itself: bool) -> Result<()> {
         let job = self.job;
         let mailbox = job.me.id.as_str();
+        let began = run.began(job.post.room().clock());
         match verdict {
             Verdict::Outage(why) => {
-                let began = run.began(job.post.room().clock());
                 let agent = (mailbox, job.agent.name.as_str());
-                let begun = job.runs.note_outage(agent, why, began, job.now(), job.settings.probe)?;
+                let pause = job.runs.note_outage(agent, why, began, job.now(), job.settings.probe)?;
                 for work in left {
                     job.runs.uncount_thread(&guards::thread(work.envelope()))?;
                 }
-                if begun.is_some() {
-                    self.tell_person(why, &run.id);
-                }
+                self.tell_person(&pause, &run.id);
             }
-            Verdict::Answer(_) | Verdict::Failed(_) => {
-                job.runs.unpause(mailbox, PauseKind::Outage)?;
+            Verdict::Answer(_) | Verdict::Failed(_) if ended_itself => {
+                job.runs.end_outage(mailbox, began)?;
             }
-            Verdict::Stopped(_) => {}
+            Verdict::Answer(_) | Verdict::Failed(_) | Verdict::Stopped(_) => {}
         }
         Ok(())
     }
 
-    /// Writes to the person that the agent is paused. A room without a person's mailbox has nobody to tell; `agents`
-    /// and `dispatch` say it in any case.
-    fn tell_person(&self, why: &str, run: &str) {
+    /// Writes to the person that the agent is paused, once for each outage: a run after one that was killed at this point
+    /// writes it. A room without a person's mailbox has nobody to tell; `agents` and `dispatch` say it in any case.
+    fn tell_person(&self, Pause { why, since, .. }: &Pause, run: &str) {
         let name = &self.job.agent.name;
         let body = format!(
             "The agent {name} is paused: {why}.\n\nIts mail waits, and nothing is lost. One message is tried from \
@@ -178,8 +179,9 @@ impl<'a> Stages<'a> {
              `postroom runs {run}` shows what the program said.\n"
         );
         let subject = Some(format!("{name} is paused: {why}"));
+        let id = Some(MessageId::derived(format!("outage of {} since {since}", self.job.me.id).as_bytes()));
         let letter =
-            Letter { to: vec![USER.to_owned()], subject, body, allow_secrets: true, ..Letter::default() };
+            Letter { to: vec![USER.to_owned()], subject, body, id, allow_secrets: true, ..Letter::default() };
         let _ = self.job.post.send(self.job.me, &letter);
     }
 

@@ -124,6 +124,47 @@ fn the_words_of_an_answer_are_no_outage() {
     assert_eq!((room.files("worker", "failed").len(), room.files("worker", "inbox").len()), (1, 0));
 }
 
+/// A run that began before the outage ended well, and the outage was told anew.
+#[test]
+fn a_run_from_before_does_not_end_an_outage() {
+    let room = staffed(
+        &["worker"],
+        "[agents.worker]\npreset = \"opencode\"\nretries = 3\nconcurrency = 2\n[dispatch]\nback_off = \"0s\"\nprobe = \"1h\"\n",
+    );
+    room.run(["setup", "--child", "user"]).by_person();
+    let around = room.around().display().to_string();
+    let outage = r#"{"type":"error","error":{"name":"APIError","data":{"statusCode":429}}}"#;
+    program(
+        &room,
+        "opencode",
+        &format!(
+            "if grep -q slow; then : > {around}/begun; until [ -e {around}/go ]; do sleep 0.05; done; echo '{OPENCODE}'\n\
+             elif [ -e {around}/kill ]; then kill -9 $$; else echo '{outage}'; exit 1; fi"
+        ),
+    );
+    room.send("alice", "worker", "slow");
+    let mut watch = dispatch(&room, ["--watch"]).start();
+    crate::support::until::until("the slow one", || room.around().join("begun").exists());
+    room.send("alice", "worker", "fast");
+    let is_paused =
+        || room.run(["agents", "--json"]).json()["agents"].to_string().contains(r#""kind":"outage""#);
+    crate::support::until::until("the outage", is_paused);
+    std::fs::write(room.around().join("go"), "").unwrap();
+    crate::support::until::until("the slow answer", || inbox(&room, "alice").len() == 1);
+    crate::support::until::until("the end of its run", || runs(&room)[0]["ended"] != "");
+    assert!(is_paused(), "its success says nothing about the time after it began");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    // A program that somebody killed says nothing either.
+    std::fs::write(room.around().join("kill"), "").unwrap();
+    room.run(["resume", "worker"]).succeeds();
+    dispatch(&room, []).exits(5);
+    std::fs::remove_file(room.around().join("kill")).unwrap();
+    dispatch(&room, []).exits(5);
+    let outages = runs(&room).iter().filter(|run| run["why"].as_str().unwrap().contains(RATE)).count();
+    assert_eq!((outages, inbox(&room, "user").len()), (2, 1), "one outage is told once: {:?}", runs(&room));
+}
+
 /// Some programs try without a word until their time is over.
 #[test]
 fn a_program_that_never_came_to_its_model_met_an_outage() {
