@@ -57,6 +57,7 @@ mod e_types;
 mod f_content;
 mod f_fuzz;
 mod f_terminal;
+mod fire;
 mod g_forged;
 mod g_holder;
 mod g_lock;
@@ -106,12 +107,15 @@ mod q_claims;
 mod seat;
 mod strace;
 mod v_dispatch;
+mod v_morning;
+mod v_night;
 mod w_errno;
 mod w_killed;
 mod w_power;
 mod w_scene;
 mod w_tree;
 mod waiter;
+mod x_pipeline;
 mod x_workflow;
 
 use std::fs::OpenOptions;
@@ -206,12 +210,14 @@ const TABLE: &[Test] = &[
     test("P4", &[0, 1, 2], "codec closure", p_codec::codec_closure),
     test("Q1", &[0, 1], "questions and answers", q_ask::questions),
     test("V1", &[0, 1], "dispatchers and supervisors that are killed", v_dispatch::killed_dispatchers),
+    test("V2", &[0, 1], "a night without a person", v_night::night),
     test("W1", &[0, 1], "numbers of a tree", w_tree::numbers),
     test("W2", &[0, 1], "shared state of a tree", w_tree::shared_state),
     test("W3", &[0, 1, 2], "a tree and a workspace killed at every system call", w_killed::killed_at_every_call),
     test("W4", &[1, 2], "a tree and a workspace whose power is cut", w_power::cut_at_some_calls),
     test("W5", &[1, 2], "calls that fail in a tree and a workspace", w_errno::calls_fail),
     test("X1", &[0, 1], "a run of a workflow whose processes are killed", x_workflow::killed_runs),
+    test("X2", &[0, 1], "a feature in two repositories whose processes are killed", x_pipeline::killed_pipelines),
 ];
 
 /// How many findings of one test are printed.

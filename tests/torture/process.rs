@@ -72,6 +72,12 @@ impl Run {
         self
     }
 
+    /// In another directory.
+    pub(crate) fn within(mut self, directory: &Path) -> Self {
+        directory.clone_into(&mut self.directory);
+        self
+    }
+
     /// Standard input from a file; otherwise it is empty.
     pub(crate) fn stdin(mut self, path: &Path) -> Self {
         self.stdin = Some(path.to_owned());

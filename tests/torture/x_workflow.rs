@@ -47,7 +47,8 @@ pub(crate) fn killed_runs(lab: &Lab) -> Outcome {
         findings.check(ended == undisturbed, || {
             format!("{run} ended otherwise: {ended:?} instead of {undisturbed:?}")
         });
-        once(&rough, &run, &findings);
+        // Two of the steps have a gate, and each gate has a verdict.
+        once(&rough, &run, &["w0", "w1", "w2", "w3"], (REQUESTS, REQUESTS + 2), &findings);
     }
     findings.check(kills >= wanted, || format!("only {kills} kills in {runs} runs"));
     findings.extend("at the end", rough.doctor());
@@ -103,7 +104,7 @@ fn begun(place: &Place) -> String {
 }
 
 /// How a run ended: its status, and every step with its results.
-fn outcome(place: &Place, run: &str) -> (String, Vec<(String, String, Vec<String>)>) {
+pub(crate) fn outcome(place: &Place, run: &str) -> (String, Vec<(String, String, Vec<String>)>) {
     let ended = place.ok(&["workflow", "show", run, "--json"]);
     let told: Value = serde_json::from_slice(&ended.out).expect("a document");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -190,13 +191,19 @@ fn children(place: &Place) -> Vec<u32> {
     all.iter().filter(is_started).copied().collect()
 }
 
-fn parent(pid: u32) -> Option<u32> {
+pub(crate) fn parent(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
 }
 
-/// Every request of the run lies once with its agent, and every ask has one accepted answer.
-fn once(place: &Place, run: &str, findings: &Findings) {
+/// Every request of the run lies once with its agent, and every ask has one accepted answer: so many of each.
+pub(crate) fn once(
+    place: &Place,
+    run: &str,
+    names: &[&str],
+    (requests, answers): (usize, usize),
+    findings: &Findings,
+) {
     let field = |text: &str, key: &str| {
         let prefix = format!("{key}: ");
         text.lines()
@@ -204,7 +211,7 @@ fn once(place: &Place, run: &str, findings: &Findings) {
             .find_map(|line| line.strip_prefix(&prefix).map(str::to_owned))
     };
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
-    for name in ["w0", "w1", "w2", "w3"] {
+    for name in names {
         for folder in ["inbox", "archive", "failed"] {
             for (_, bytes) in place.messages(name, folder) {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -214,8 +221,7 @@ fn once(place: &Place, run: &str, findings: &Findings) {
             }
         }
     }
-    findings
-        .check(asked.len() == REQUESTS, || format!("{run}: {} requests instead of {REQUESTS}", asked.len()));
+    findings.check(asked.len() == requests, || format!("{run}: {} requests, not {requests}", asked.len()));
     for (id, count) in asked.iter().filter(|(_, count)| **count != 1) {
         findings.add(format!("{run}: the request {id} lies there {count} times"));
     }
@@ -225,9 +231,9 @@ fn once(place: &Place, run: &str, findings: &Findings) {
         let text = fs::read_to_string(archive.join(&file)).unwrap_or_default();
         *accepted.entry(field(&text, "reply_to").unwrap_or(file)).or_default() += 1;
     }
-    // Two of the steps have a gate, and each gate has a verdict.
-    findings
-        .check(accepted.len() == REQUESTS + 2, || format!("{run}: {} answers were accepted", accepted.len()));
+    findings.check(accepted.len() == answers, || {
+        format!("{run}: {} answers were accepted, not {answers}", accepted.len())
+    });
     for (id, count) in accepted.iter().filter(|(_, count)| **count != 1) {
         findings.add(format!("{run}: {count} answers to {id} were accepted"));
     }
