@@ -280,7 +280,8 @@ fn pass(lab: &Lab, place: &Place, letters: &[Letter], size: &Size, findings: &Fi
                 fire.kill_one(&[&place.root], &mut draws);
             }
             note_runs(place, &mut runs);
-            if Instant::now() > end || look % 8 == 0 && is_over() && is_morning(place, size) {
+            let is_late = look % 8 == 0 && is_over() && fire.kills() >= size.kills;
+            if Instant::now() > end || is_late && is_morning(place, size) {
                 break;
             }
         }
