@@ -5,6 +5,7 @@
 //! that is changed, moved, added or removed changes the description. Links count, and so do their targets.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
@@ -29,8 +30,8 @@ pub(super) struct Covered {
     files: usize,
     /// Results by directory and path, because many agents work in one directory.
     seen: HashMap<(PathBuf, &'static str), Vec<String>>,
-    /// The whole result of a program in a directory; a command has none.
-    read: HashMap<(Option<&'static str>, PathBuf), Vec<String>>,
+    /// The whole results by directory, one for each program there; a command has none.
+    read: HashMap<OsString, Vec<(Option<&'static str>, Vec<String>)>>,
     /// Directories that a run has in the place of others: the one that is meant, and its own. The first that fits counts.
     pub(super) moved: Vec<(PathBuf, PathBuf)>,
 }
@@ -78,8 +79,9 @@ impl Covered {
     /// The lines of all files that a program reads in a directory and above it.
     pub(super) fn read_by(&mut self, preset: &str, directory: &Path) -> Result<Vec<String>> {
         let program = programs::find(preset);
-        let whole = (program.map(|program| program.word), directory.to_owned());
-        if let Some(lines) = self.read.get(&whole) {
+        let word = program.map(|program| program.word);
+        let mut known = self.read.get(directory.as_os_str()).into_iter().flatten();
+        if let Some((_, lines)) = known.find(|(known, _)| *known == word) {
             return Ok(lines.clone());
         }
         let mut reads: Vec<&'static str> = match program {
@@ -111,7 +113,7 @@ impl Covered {
         }
         lines.sort();
         lines.dedup();
-        self.read.insert(whole, lines.clone());
+        self.read.entry(directory.as_os_str().to_owned()).or_default().push((word, lines.clone()));
         Ok(lines)
     }
 

@@ -4,7 +4,8 @@
 //! description of an agent is its table and the files that its program reads in its working directory; that of a
 //! workflow is its text.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
@@ -36,8 +37,8 @@ pub fn described_agent(name: &str) -> AgentSettings {
 #[derive(Debug)]
 pub struct Look {
     covered: Covered,
-    /// The lines about a working directory, which many agents share.
-    places: HashMap<PathBuf, PlaceLines>,
+    /// The lines about the last working directory, which many agents share.
+    place: Option<(OsString, PlaceLines)>,
 }
 
 /// What the description of an agent says about its working directory.
@@ -51,7 +52,7 @@ struct PlaceLines {
 impl Look {
     /// Looks at a project, or at a worktree in which its agents work.
     pub fn at(project: &Path) -> Self {
-        Self { covered: Covered::new(project), places: HashMap::new() }
+        Self { covered: Covered::new(project), place: None }
     }
 
     pub fn project(&self) -> &Path {
@@ -137,7 +138,7 @@ impl Look {
         worktree: Option<(&Path, &Path)>,
     ) -> Result<Vec<String>> {
         let own = self.cwd(settings)?;
-        self.places.clear();
+        self.place = None;
         self.covered.moved = [(own.as_path(), cwd)]
             .into_iter()
             .chain(worktree)
@@ -147,13 +148,13 @@ impl Look {
     }
 
     fn described_in(&mut self, settings: &AgentSettings, cwd: &Path) -> Result<Vec<String>> {
-        if !self.places.contains_key(cwd) {
-            let lines = self.lines_about(cwd);
-            self.places.insert(cwd.to_owned(), lines);
-        }
-        let place = &self.places[cwd];
+        let place = match self.place.take() {
+            Some((known, lines)) if known == cwd.as_os_str() => lines,
+            _ => self.lines_about(cwd),
+        };
         let mut description = table::of_agent(settings, &place.directory);
         description.extend(place.repository.clone());
+        self.place = Some((cwd.as_os_str().to_owned(), place));
         description.extend(self.covered.read_by(&settings.preset, cwd)?);
         Ok(description)
     }

@@ -84,7 +84,7 @@ struct Lines(Vec<String>);
 
 impl Lines {
     fn given(&mut self, key: &str, value: Option<String>) {
-        self.0.extend(value.map(|value| format!("{key}: {value}")));
+        self.0.extend(value.map(|value| [key, ": ", &value].concat()));
     }
 
     fn unless(&mut self, is_usual: bool, key: &str, value: impl FnOnce() -> String) {
