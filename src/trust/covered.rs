@@ -21,6 +21,14 @@ pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
 const FILES: usize = 10_000;
 const DEPTH: usize = 12;
 
+/// The lines of all files that one program reads in a directory.
+#[derive(Debug)]
+struct ReadBy {
+    /// The program's word; a command has none.
+    program: Option<&'static str>,
+    lines: Vec<String>,
+}
+
 /// The files of a project; paths inside it are relative to it.
 #[derive(Debug)]
 pub(super) struct Covered {
@@ -30,8 +38,8 @@ pub(super) struct Covered {
     files: usize,
     /// Results by directory and path, because many agents work in one directory.
     seen: HashMap<(PathBuf, &'static str), Vec<String>>,
-    /// The whole results by directory, one for each program there; a command has none.
-    read: HashMap<OsString, Vec<(Option<&'static str>, Vec<String>)>>,
+    /// The whole results, by directory.
+    read: HashMap<OsString, Vec<ReadBy>>,
     /// Directories that a run has in the place of others: the one that is meant, and its own. The first that fits counts.
     pub(super) moved: Vec<(PathBuf, PathBuf)>,
 }
@@ -81,8 +89,8 @@ impl Covered {
         let program = programs::find(preset);
         let word = program.map(|program| program.word);
         let mut known = self.read.get(directory.as_os_str()).into_iter().flatten();
-        if let Some((_, lines)) = known.find(|(known, _)| *known == word) {
-            return Ok(lines.clone());
+        if let Some(known) = known.find(|known| known.program == word) {
+            return Ok(known.lines.clone());
         }
         let mut reads: Vec<&'static str> = match program {
             Some(program) => program.reads.to_vec(),
@@ -113,7 +121,10 @@ impl Covered {
         }
         lines.sort();
         lines.dedup();
-        self.read.entry(directory.as_os_str().to_owned()).or_default().push((word, lines.clone()));
+        self.read
+            .entry(directory.as_os_str().to_owned())
+            .or_default()
+            .push(ReadBy { program: word, lines: lines.clone() });
         Ok(lines)
     }
 
