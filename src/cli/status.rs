@@ -67,7 +67,18 @@ impl Seen {
     fn is_like(&self, other: &Self) -> bool {
         let (mut own, mut theirs) = (self.overviews(), other.overviews());
         let same = own.by_ref().zip(theirs.by_ref()).all(|(one, other)| one.is_like(other));
-        same && self.overviews().count() == other.overviews().count()
+        let failed = |seen: &Self| -> Vec<String> {
+            seen.failed().iter().map(|there| format!("{} {}", there.room, there.what)).collect()
+        };
+        same && self.overviews().count() == other.overviews().count() && failed(self) == failed(other)
+    }
+
+    /// Reports what could not be read. `false` if all could.
+    fn tell_faults(&self) -> bool {
+        let faults: Vec<&String> = self.overviews().flat_map(|overview| &overview.faults).collect();
+        faults.iter().for_each(|fault| note(&format!("postroom: {}", visible::line(fault))));
+        tell_failed(self.failed());
+        faults.is_empty() && self.failed().is_empty()
     }
 }
 
@@ -78,11 +89,8 @@ impl Verb for StatusOf {
         }
         let (seen, _) = self.look(context)?;
         show(context, &seen, Shown::WithHints)?;
-        let mut faults = seen.overviews().flat_map(|overview| &overview.faults).peekable();
-        let is_whole = faults.peek().is_none() && seen.failed().is_empty();
-        faults.for_each(|fault| note(&format!("postroom: {}", visible::line(fault))));
-        tell_failed(seen.failed());
-        if is_whole { Ok(()) } else { Err(Fail::Code(Failure::NotDone)) }
+        context.output.flush().map_err(Fail::Output)?;
+        if seen.tell_faults() { Ok(()) } else { Err(Fail::Code(Failure::NotDone)) }
     }
 }
 
@@ -119,12 +127,17 @@ impl StatusOf {
         loop {
             let (seen, directories) = self.look(context)?;
             let mut watch = Watch::on_changes(directories);
+            let is_news = last.as_ref().is_none_or(|last| !last.is_like(&seen));
+            if is_news {
+                drawing.clear();
+                seen.tell_faults();
+            }
             if is_drawn {
                 let output = &context.output;
                 let lines =
                     status_shown::fitted(context, &rooms_of(context, &seen), output.height(), output.width());
                 drawing.draw(lines);
-            } else if last.as_ref().is_none_or(|last| !last.is_like(&seen)) {
+            } else if is_news {
                 if last.is_some() && !context.output.json {
                     context.output.line("");
                 }

@@ -65,8 +65,16 @@ pub struct Waiting {
     pub delays: Vec<Delay>,
     /// Agents that are tried with one message after an outage.
     pub(super) probed: HashSet<String>,
-    /// Reached limits to note, and notes that are not true any more.
-    limits: Vec<(MailboxId, Option<Pause>)>,
+    /// How the notes about limits have to change.
+    limits: Vec<(MailboxId, LimitNote)>,
+}
+
+/// A change of the note that an agent has reached a limit.
+#[derive(Debug)]
+enum LimitNote {
+    Write(Pause),
+    /// The limit is not reached any more.
+    Remove,
 }
 
 /// A look at the waiting messages of these agents, which changes no record.
@@ -151,10 +159,10 @@ impl<'a> Queue<'a> {
     /// The messages that wait now. A reached limit is noted, so that others can say until when mail waits.
     pub(super) fn waiting(&self, runs: &Runs) -> Result<Waiting> {
         let mut waiting = self.look(Some(runs))?;
-        for (id, limit) in waiting.limits.drain(..) {
-            match limit {
-                Some(pause) => runs.pause(id.as_str(), &pause)?,
-                None => drop(runs.unpause(id.as_str(), PauseKind::Limit)?),
+        for (id, note) in waiting.limits.drain(..) {
+            match note {
+                LimitNote::Write(pause) => runs.pause(id.as_str(), &pause)?,
+                LimitNote::Remove => drop(runs.unpause(id.as_str(), PauseKind::Limit)?),
             }
         }
         Ok(waiting)
@@ -270,16 +278,16 @@ impl<'a> Queue<'a> {
         id: &MailboxId,
         held: &OnHold,
         now: Timestamp,
-    ) -> Result<(Vec<Delay>, Option<Option<Pause>>)> {
+    ) -> Result<(Vec<Delay>, Option<LimitNote>)> {
         let limit = guards::delay(&self.settings, &runs.counts(id.as_str(), now)?, now);
         let mut pauses = if held.any_pause { runs.pauses(id.as_str(), now)? } else { vec![] };
         let noted = pauses.iter().position(|pause| pause.kind == PauseKind::Limit);
         let noted = noted.map(|at| pauses.remove(at));
         let note = match (&limit, &noted) {
             (Some((until, why)), noted) if noted.as_ref().is_none_or(|noted| noted.why != *why) => {
-                Some(Some(Pause::new(PauseKind::Limit, name, why, now, Some(*until))))
+                Some(LimitNote::Write(Pause::new(PauseKind::Limit, name, why, now, Some(*until))))
             }
-            (None, Some(_)) => Some(None),
+            (None, Some(_)) => Some(LimitNote::Remove),
             _ => None,
         };
         let delay = |kind, until, why: &str| {

@@ -43,7 +43,7 @@ impl Watcher {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Watchers {
     pub alive: Vec<Watcher>,
-    /// Those that were killed, and that nobody was told of.
+    /// Dispatchers that were killed. No command has reported them yet.
     pub dead: Vec<Watcher>,
 }
 

@@ -109,11 +109,13 @@ pub(super) fn look(overview: &mut Overview, post: &Post, staff: &Staff, names: &
     overview.faults.extend(waiting.faults.iter().map(|(agent, why)| format!("{agent}: {why}")));
     for (agent, _) in &waiting.messages {
         let own = overview.running.iter().filter(|run| run.agent == *agent).count();
-        let is_full = own >= places.get(agent).copied().unwrap_or(1) || overview.running.len() >= parallel;
+        let is_busy = own >= places.get(agent).copied().unwrap_or(1);
+        let is_full = is_busy || overview.running.len() >= parallel;
         let waits_for = if is_full { WaitsFor::Turn } else { WaitsFor::Dispatcher };
         let is_served = overview.dispatchers.alive.iter().any(|watcher| watcher.serves(agent));
         let why = match waits_for {
-            WaitsFor::Turn => "its agent is at work",
+            WaitsFor::Turn if is_busy => "its agent is at work",
+            WaitsFor::Turn => "as many agents as may run at once are at work",
             _ if is_served => "it starts soon",
             _ => "none runs",
         };

@@ -1,8 +1,8 @@
 //! A claim that is held: found by its token, or by the id of its message.
 //!
-//! The token is the fence, and whoever has it may end its claim. An id is no fence, so it stands only for a claim that
-//! the caller's mailbox made by hand and holds now: not for one of another mailbox, nor for one whose lease has ended,
-//! nor for one of a run. What looks like a token is never taken for an id.
+//! A token belongs to one claim, so a worker that lost its claim cannot end the next one. An id does not say which
+//! claim is meant. It is accepted only for a claim that the caller's mailbox made by hand and holds now: not for a claim
+//! of another mailbox or of a run, nor for one whose lease has ended. What looks like a token is never taken for an id.
 
 use super::find::clip;
 use super::{Error, Me, Post, Result};

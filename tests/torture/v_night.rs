@@ -240,7 +240,7 @@ pub(crate) struct Seen {
     pub(crate) runs: BTreeMap<String, Value>,
     kills: String,
     outage_runs: usize,
-    /// How many outages the person was told of.
+    /// How many outages were reported to the person.
     told: usize,
 }
 
@@ -299,7 +299,7 @@ fn pass(lab: &Lab, place: &Place, letters: &[Letter], size: &Size, findings: &Fi
     let outage_runs = runs.values().filter(met).count();
     let told = place.messages("user", "inbox").len();
     findings.check(told == size.outages, || {
-        format!("the person was told of {told} outages, not {}", size.outages)
+        format!("{told} outages were reported to the person, not {}", size.outages)
     });
     Seen { outage_runs, runs, kills: fire.told(), told }
 }

@@ -146,6 +146,19 @@ fn dead_letters_are_counted_by_mailbox() {
 }
 
 #[test]
+fn what_cannot_be_read_is_told_and_hides_nothing() {
+    let room = staffed(&["worker"], "");
+    room.send("alice", "worker", "x");
+    settle(&room, "[agents.worker]\npreset = \"nope\"\n");
+    let once = room.run(["status"]).exits(5);
+    assert!(once.out.contains("\nwaits worker 1 reader"), "{once:?}");
+    assert!(once.err.contains("the agents: [agents.worker]"), "{once:?}");
+    let watch = room.bash("timeout 2 postroom status --watch").ends();
+    assert!(watch.out.contains("\nwaits worker 1 reader"), "{watch:?}");
+    assert_eq!(watch.err.matches("the agents: [agents.worker]").count(), 1, "{watch:?}");
+}
+
+#[test]
 fn a_watch_shows_each_change_once() {
     use std::io::{BufRead, BufReader};
     let room = TestRoom::with(&["alice", "bob"]);

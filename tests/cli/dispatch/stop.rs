@@ -44,7 +44,7 @@ fn a_stopped_run_ends_with_all_its_processes_and_its_message_waits_for_a_person(
         );
         let listed = room.by("worker", ["failed", "list"]).succeeds().out;
         assert!(listed.contains("parked stopped: wrong branch"), "{listed}");
-        // Whoever asks sees it by its id.
+        // Its sender finds it by its id.
         let shown = room.by("alice", ["failed", "show", &message]).succeeds().out;
         assert!(shown.contains("note: it is parked: stopped: wrong branch\n"), "{shown}");
         room.by("alice", ["failed", "retry", &message]).exits(4);
