@@ -1,0 +1,263 @@
+//! The loop: waits for a key, a signal or news from the threads, and draws what changed. Between those it makes no system call.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::crew::Crew;
+use super::draw::draw;
+use super::event::Event;
+use super::input::Input;
+use super::memory::Memory;
+use super::screen::{self, Screen};
+use super::signals::{self, Signal, Signals};
+use super::state::{Mode, State};
+use super::theme::Theme;
+use super::update::{Effect, settle, update, wants};
+use crate::desk::Desk;
+
+/// How long the rest of a sequence may take. A lone escape is a key after it.
+const ESCAPE: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
+
+/// The longest text that is taken back from an editor.
+const TEXT: u64 = 16 * 1024 * 1024;
+
+/// How the client is started.
+#[derive(Debug)]
+pub struct Options {
+    /// Why nobody may act; `None`: the desk has a person.
+    pub looking_only: Option<String>,
+    /// Without colours.
+    pub is_plain: bool,
+    /// The background is light, as far as the environment says.
+    pub is_light: bool,
+    /// The command of the person's editor.
+    pub editor: String,
+    /// Where it is remembered where the person was.
+    pub memory: Option<PathBuf>,
+}
+
+/// How the client ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Quit,
+    /// By this signal.
+    Signal(i32),
+}
+
+struct Client {
+    state: State,
+    crew: Crew,
+    screen: Screen,
+    signals: Signals,
+    input: Input,
+    memory: Memory,
+    root: PathBuf,
+    editor: String,
+}
+
+/// Runs the client until the person ends it.
+pub fn run(desk: Desk, options: Options) -> io::Result<Ended> {
+    let (root, room) = (desk.root.clone(), desk.own().to_owned());
+    let theme = match options {
+        Options { is_plain: true, .. } => Theme::Plain,
+        Options { is_light: true, .. } => Theme::Light,
+        _ => Theme::Dark,
+    };
+    let mut state = State::new(&room, Screen::size(), desk.clock.now(), theme);
+    state.looking_only = options.looking_only;
+    let memory = Memory(options.memory);
+    memory.recall(&root, &mut state);
+    settle(&mut state);
+    let mut crew = Crew::start(desk)?;
+    crew.look(&root, wants(&state));
+    let signals = Signals::new()?;
+    screen::give_back_on_panic();
+    let screen = Screen::new()?;
+    crew.watch(&root)?;
+    let mut client = Client {
+        state,
+        crew,
+        screen,
+        signals,
+        input: Input::default(),
+        memory,
+        root,
+        editor: options.editor,
+    };
+    let ended = client.turn();
+    client.memory.keep(&client.root, &client.state);
+    ended
+}
+
+impl Client {
+    fn turn(&mut self) -> io::Result<Ended> {
+        self.paint()?;
+        loop {
+            let mut events = vec![];
+            let wait = self.input.is_open().then_some(&ESCAPE);
+            let (typed, woken, signalled) = self.wait(wait)?;
+            if signalled {
+                for signal in self.signals.take() {
+                    match signal {
+                        Signal::End(number) => return Ok(Ended::Signal(number)),
+                        Signal::Sleep => self.sleep()?,
+                        Signal::Awake => {
+                            self.screen.enter()?;
+                            events.push(Event::Resized(Screen::size().0, Screen::size().1));
+                        }
+                        Signal::Resized => events.push(Event::Resized(Screen::size().0, Screen::size().1)),
+                    }
+                }
+            }
+            if typed {
+                let mut bytes = [0; 4096];
+                match rustix::io::read(io::stdin(), &mut bytes) {
+                    // The terminal has gone.
+                    Ok(0) => return Ok(Ended::Signal(signal_hook::consts::SIGHUP)),
+                    Ok(count) => events.extend(self.input.take(&bytes[..count])),
+                    Err(Errno::INTR | Errno::AGAIN) => {}
+                    Err(Errno::IO) => return Ok(Ended::Signal(signal_hook::consts::SIGHUP)),
+                    Err(e) => return Err(e.into()),
+                }
+            } else if wait.is_some() && !woken && !signalled {
+                events.extend(self.input.end());
+            }
+            if woken {
+                let mut bytes = [0; 4096];
+                rustix::io::read(&self.crew.woken, &mut bytes)?;
+                events.extend(self.crew.events.try_iter());
+            }
+            for event in events {
+                for effect in update(&mut self.state, event) {
+                    if let Some(ended) = self.obey(effect)? {
+                        return Ok(ended);
+                    }
+                }
+            }
+            self.paint()?;
+        }
+    }
+
+    /// Waits for input, news and signals.
+    fn wait(&self, limit: Option<&Timespec>) -> io::Result<(bool, bool, bool)> {
+        let stdin = io::stdin();
+        let mut all = [stdin.as_fd(), self.crew.woken.as_fd(), self.signals.pipe.as_fd()]
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        match poll(&mut all, limit) {
+            Ok(_) => {
+                Ok((!all[0].revents().is_empty(), !all[1].revents().is_empty(), !all[2].revents().is_empty()))
+            }
+            Err(Errno::INTR) => Ok((false, false, true)),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn paint(&mut self) -> io::Result<()> {
+        let mut buffer = Screen::empty(self.state.size);
+        let cursor = draw(&self.state, &mut buffer);
+        self.screen.paint(buffer, cursor)
+    }
+
+    fn obey(&mut self, effect: Effect) -> io::Result<Option<Ended>> {
+        match effect {
+            Effect::Look => self.crew.look(&self.root, wants(&self.state)),
+            Effect::Do(deed) => self.crew.perform(&self.root, deed),
+            Effect::Edit(text) => {
+                let text = self.edit(&text)?;
+                let _ = update(&mut self.state, Event::Edited(text));
+            }
+            Effect::Enter(room) => self.enter(&room)?,
+            Effect::Redraw => self.screen.forget(),
+            Effect::Suspend => self.sleep()?,
+            Effect::Quit => return Ok(Some(Ended::Quit)),
+        }
+        Ok(None)
+    }
+
+    /// Serves another room.
+    fn enter(&mut self, room: &str) -> io::Result<()> {
+        let Some(root) = self.crew.desk().root_of(room) else {
+            let room = crate::message::visible::clip(room, 60);
+            self.state.complain(format!("there is no room {room}"));
+            return Ok(());
+        };
+        self.memory.keep(&self.root, &self.state);
+        let (size, now, theme) = (self.state.size, self.state.now, self.state.theme);
+        let (looking_only, draft) = (self.state.looking_only.take(), self.state.draft.take());
+        self.state = State { looking_only, draft, mode: Mode::Normal, ..State::new(room, size, now, theme) };
+        self.root = root;
+        self.memory.recall(&self.root, &mut self.state);
+        settle(&mut self.state);
+        self.crew.look(&self.root, wants(&self.state));
+        self.crew.watch(&self.root)
+    }
+
+    /// Back to the shell, until it brings this to the front again.
+    fn sleep(&mut self) -> io::Result<()> {
+        screen::give_back();
+        signals::sleep();
+        self.screen.enter()?;
+        let (width, height) = Screen::size();
+        self.signals.take();
+        update(&mut self.state, Event::Resized(width, height));
+        Ok(())
+    }
+
+    /// The person's editor has the terminal, until it ends.
+    fn edit(&mut self, text: &str) -> io::Result<Result<String, String>> {
+        let (dir, name) = match self.memory.write_draft(text) {
+            Ok(draft) => draft,
+            Err(why) => return Ok(Err(format!("no draft could be written: {why}"))),
+        };
+        screen::give_back();
+        let path = dir.path().join(&name);
+        // Only the person's own words and a path of ours are on this line.
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &format!("exec {} \"$1\"", self.editor), "sh"]).arg(&path);
+        let ended = self.attend(&mut command);
+        self.screen.enter()?;
+        let (width, height) = Screen::size();
+        update(&mut self.state, Event::Resized(width, height));
+        let edited = match ended {
+            Ok(status) if status.success() => {
+                dir.read(&name, TEXT).map_err(|e| e.to_string()).and_then(|bytes| {
+                    String::from_utf8(bytes.unwrap_or_default())
+                        .map_err(|_| "the text is not UTF-8".to_owned())
+                })
+            }
+            Ok(status) => Err(format!("the editor ended with {status}; the draft is as it was")),
+            Err(e) => Err(format!("{} could not be started: {e}", self.editor)),
+        };
+        let _ = dir.remove(&name);
+        Ok(edited)
+    }
+
+    /// Waits for a program that has the terminal. If it sleeps, so does this, and the shell has its turn.
+    fn attend(&mut self, command: &mut Command) -> io::Result<ExitStatus> {
+        let mut child = command.spawn()?;
+        let (ended, end) = io::pipe()?;
+        let waiting = std::thread::spawn(move || {
+            let status = child.wait();
+            drop(end);
+            status
+        });
+        loop {
+            let mut all = [ended.as_fd(), self.signals.pipe.as_fd()]
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            let _ = poll(&mut all, None);
+            let is_over = !all[0].revents().is_empty();
+            // What was meant for the editor is not for this.
+            if self.signals.take().contains(&Signal::Sleep) && !is_over {
+                signals::sleep();
+            }
+            if is_over {
+                return waiting.join().unwrap_or_else(|_| Err(io::Error::other("the wait for it failed")));
+            }
+        }
+    }
+}

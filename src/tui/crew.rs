@@ -1,0 +1,144 @@
+//! The threads behind the screen: one reads the room, one does deeds, one sleeps until the room changes. The loop of the
+//! screen is woken by a byte in a pipe, and so never waits for a disk.
+
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::deed::{Deed, Told};
+use super::doing;
+use super::event::Event;
+use super::load;
+use super::seen::{Lost, Seen, Want};
+use crate::desk::Desk;
+use crate::overview::RoomWatch;
+use crate::wait::Stop;
+
+/// Events for the loop, and the pipe that wakes it.
+#[derive(Debug)]
+struct Outlet {
+    events: Sender<Event>,
+    wake: PipeWriter,
+}
+
+impl Outlet {
+    /// `false` if nobody listens any more.
+    fn send(&self, event: Event) -> bool {
+        // A full pipe means that the loop is behind; then this thread waits for it.
+        self.events.send(event).is_ok() && (&self.wake).write(b"x").is_ok()
+    }
+
+    fn again(&self) -> io::Result<Self> {
+        Ok(Self { events: self.events.clone(), wake: self.wake.try_clone()? })
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Crew {
+    desk: Arc<Desk>,
+    outlet: Outlet,
+    looks: Sender<(PathBuf, Vec<Want>)>,
+    deeds: Sender<(PathBuf, Deed)>,
+    watch: Stop,
+    pub(super) events: Receiver<Event>,
+    pub(super) woken: PipeReader,
+}
+
+impl Crew {
+    pub(super) fn start(desk: Desk) -> io::Result<Self> {
+        let (woken, wake) = io::pipe()?;
+        let ((sender, events), (looks, to_look), (deeds, to_do)) = (channel(), channel(), channel());
+        let outlet = Outlet { events: sender, wake };
+        let desk = Arc::new(desk);
+        let (of_looks, its) = (Arc::clone(&desk), outlet.again()?);
+        std::thread::spawn(move || looking(&of_looks, &to_look, &its));
+        let (of_deeds, its) = (Arc::clone(&desk), outlet.again()?);
+        std::thread::spawn(move || acting(&of_deeds, &to_do, &its));
+        let watch = Stop::new()?;
+        let crew = Self { desk, outlet, looks, deeds, watch, events, woken };
+        Ok(crew)
+    }
+
+    pub(super) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// Watches a room instead of the one before.
+    pub(super) fn watch(&mut self, root: &Path) -> io::Result<()> {
+        self.watch.now();
+        self.watch = Stop::new()?;
+        let (desk, its, stop) = (Arc::clone(&self.desk), self.outlet.again()?, self.watch.clone());
+        let root = root.to_owned();
+        std::thread::spawn(move || watching(&desk, &root, &stop, &its));
+        Ok(())
+    }
+
+    pub(super) fn look(&self, root: &Path, wants: Vec<Want>) {
+        let _ = self.looks.send((root.to_owned(), wants));
+    }
+
+    pub(super) fn perform(&self, root: &Path, deed: Deed) {
+        let _ = self.deeds.send((root.to_owned(), deed));
+    }
+}
+
+/// Reads what was asked for last; what was asked before it is out of date.
+fn looking(desk: &Desk, jobs: &Receiver<(PathBuf, Vec<Want>)>, outlet: &Outlet) {
+    while let Ok(mut job) = jobs.recv() {
+        while let Ok(newer) = jobs.try_recv() {
+            job = newer;
+        }
+        let (root, wants) = job;
+        match desk.attended_post(&root) {
+            Ok(post) => {
+                for want in wants {
+                    let found = load::look(desk, &post, &want);
+                    let seen = Box::new(Seen { want, found });
+                    if !outlet.send(Event::Seen(seen, desk.clock.now())) {
+                        return;
+                    }
+                }
+            }
+            Err(e) => {
+                let seen = Box::new(Seen { want: Want::Room, found: Err(Lost::Room(e.to_string())) });
+                if !outlet.send(Event::Seen(seen, desk.clock.now())) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn acting(desk: &Desk, jobs: &Receiver<(PathBuf, Deed)>, outlet: &Outlet) {
+    while let Ok((root, deed)) = jobs.recv() {
+        let told = match desk.attended_post(&root) {
+            Ok(post) => doing::perform(desk, &post, deed),
+            Err(e) => Told { deed, said: Err(e.to_string()), flow: None },
+        };
+        if !outlet.send(Event::Told(told)) {
+            return;
+        }
+    }
+}
+
+/// Says when a room changes, and how time goes on.
+fn watching(desk: &Desk, root: &Path, stop: &Stop, outlet: &Outlet) {
+    let mut watch = RoomWatch::until(stop);
+    let mut is_first = true;
+    while !stop.is_now() {
+        let has_changed = match desk.post(root) {
+            Ok(post) => watch.has_changed(&post),
+            Err(_) => watch.is_newly_lost(),
+        };
+        // The loop itself looks at the start.
+        let event = match has_changed && !std::mem::take(&mut is_first) {
+            true => Event::Changed,
+            false => Event::Tick(desk.clock.now()),
+        };
+        if !outlet.send(event) {
+            return;
+        }
+        watch.sleep();
+    }
+}

@@ -1,0 +1,63 @@
+//! Tests of the input: keys of every kind, pastes, and any bytes.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn keys(bytes: &[u8]) -> Vec<String> {
+    let mut input = Input::default();
+    let events = input.take(bytes).into_iter().chain(input.end());
+    events
+        .map(|event| match event {
+            Event::Key(key) => key.shown(),
+            Event::Paste(text) => format!("paste {text:?}"),
+            Event::Mouse(mouse) => format!("{:?} {} {}", mouse.kind, mouse.x, mouse.y),
+            Event::Background { is_light } => format!("light {is_light}"),
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn keys_of_every_kind() {
+    assert_eq!(keys(b"aZ \r\t\x7f\x03\x1a"), ["a", "Z", "Space", "Enter", "Tab", "Backspace", "C-C", "C-Z"]);
+    assert_eq!(keys("é陳🦀".as_bytes()), ["é", "陳", "🦀"]);
+    assert_eq!(keys(b"\x1b[A\x1bOB\x1b[1;5C\x1b[Z\x1b[5~\x1b[4~"), ["↑", "↓", "C-→", "S-Tab", "PgUp", "End"]);
+    assert_eq!(keys(b"\x1b\r\x1bx\x1b"), ["M-Enter", "M-x", "Esc"]);
+    assert_eq!(
+        keys(b"\x1b[<0;3;4M\x1b[<0;3;4m\x1b[<64;1;1M\x1b[<65;1;1M"),
+        ["Press 2 3", "Up 0 0", "Down 0 0"]
+    );
+    assert_eq!(keys(b"\x1b]11;rgb:ffff/ffff/eeee\x07q"), ["light true", "q"]);
+    assert_eq!(keys(b"\x1b]11;rgb:1a1a/1b1b/2626\x1b\\"), ["light false"]);
+}
+
+#[test]
+fn a_paste_is_one_event_and_its_bytes_are_no_keys() {
+    assert_eq!(keys(b"\x1b[200~q\x1b[A\r\nx\x1b[201~y"), [r#"paste "q\u{1b}[A\nx""#, "y"]);
+}
+
+#[test]
+fn half_a_sequence_waits_and_is_dropped_at_the_end() {
+    let mut input = Input::default();
+    assert!(input.take(b"\x1b[1;").is_empty() && input.is_open());
+    assert_eq!(input.take(b"5A").len(), 1);
+    assert!(!input.is_open());
+    assert!(keys(b"\x1b[1;").is_empty());
+    assert!(keys(&[0xe9]).is_empty());
+}
+
+proptest! {
+    /// Any bytes, in any pieces, give the same events, and leave nothing behind.
+    #[test]
+    fn any_bytes_in_any_pieces(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..200) {
+        let at = at.min(bytes.len());
+        let whole = keys(&bytes);
+        let mut input = Input::default();
+        let mut found = input.take(&bytes[..at]);
+        found.extend(input.take(&bytes[at..]));
+        found.extend(input.end());
+        prop_assert_eq!(found.len(), whole.len());
+        prop_assert!(!input.is_open() || input.paste.is_some());
+    }
+}

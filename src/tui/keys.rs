@@ -1,0 +1,298 @@
+//! The keys of this moment: what each does with what is chosen. One table; the foot, the help and the keyboard use it, so a key
+//! that is shown works, and one that works is shown.
+
+use super::event::{Code, Key};
+use super::rows::{LetterState, Thing, thing};
+use super::state::{Panel, Place, State};
+
+/// What a key does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Act {
+    Go(Place),
+    Open,
+    Back,
+    NextPanel,
+    LastPanel,
+    NextTab,
+    LastTab,
+    Down,
+    Up,
+    PageDown,
+    PageUp,
+    First,
+    Last,
+    Filter,
+    Command,
+    Help,
+    Quit,
+    Redraw,
+    Suspend,
+    Compose,
+    Reply,
+    Archive,
+    Unarchive,
+    Approve,
+    Reject,
+    Stop,
+    Pause,
+    Resume,
+    Retry,
+    RetryAll,
+    Release,
+    Prune,
+    Undo,
+    Cancel,
+    ToRun,
+    ToFlow,
+    ToLetter,
+    ToDiff,
+    Start,
+}
+
+/// A key, its word at the foot, and its explanation.
+#[derive(Debug, Clone)]
+pub(super) struct Binding {
+    pub(super) key: Key,
+    pub(super) word: &'static str,
+    pub(super) about: &'static str,
+    pub(super) act: Act,
+}
+
+fn bind(key: char, word: &'static str, about: &'static str, act: Act) -> Binding {
+    Binding { key: Key::char(key), word, about, act }
+}
+
+fn key(code: Code, word: &'static str, about: &'static str, act: Act) -> Binding {
+    Binding { key: Key::plain(code), word, about, act }
+}
+
+/// The keys that belong to what is chosen, the most useful first.
+pub(super) fn own(state: &State) -> Vec<Binding> {
+    let mut keys = of_thing(&thing(state));
+    match state.place() {
+        Place::Mail if state.focus != Panel::Boxes => {
+            keys.push(bind(
+                ']',
+                "next part",
+                "the next part of the mailbox: unread, in work, archive, failed",
+                Act::NextTab,
+            ));
+            keys.push(bind('[', "last part", "the part of the mailbox before this one", Act::LastTab));
+        }
+        Place::Failed => keys.push(bind('A', "retry all", "try all of these again", Act::RetryAll)),
+        _ => {}
+    }
+    // A person's deeds are not offered where nobody is a person.
+    if state.looking_only.is_some() {
+        keys.retain(|binding| !is_deed(&binding.act));
+    }
+    keys
+}
+
+fn of_thing(thing: &Thing) -> Vec<Binding> {
+    let open = |about| key(Code::Enter, "open", about, Act::Open);
+    match thing {
+        Thing::Nothing => vec![],
+        Thing::Room { .. } => vec![open("go to this room")],
+        Thing::Link(_) => vec![open("go there")],
+        Thing::Workflow { .. } => vec![key(Code::Enter, "start", "start this workflow", Act::Start)],
+        Thing::Bag { .. } => {
+            vec![key(Code::Enter, "bring back", "bring this back from the trash", Act::Undo)]
+        }
+        Thing::Broken { .. } => vec![bind('x', "trash", "move it to the trash", Act::Prune)],
+        Thing::Mailbox { is_agent, is_paused, is_running, .. } => {
+            let mut keys =
+                vec![open("show its mail"), bind('c', "write", "write a message to it", Act::Compose)];
+            if *is_agent {
+                keys.push(match is_paused {
+                    true => bind('p', "resume", "let this agent be started again", Act::Resume),
+                    false => bind('p', "pause", "start this agent no more until you resume it", Act::Pause),
+                });
+                keys.push(bind('o', "runs", "the runs of this agent", Act::ToRun));
+            }
+            if *is_running {
+                keys.push(bind('s', "stop", "stop what this agent does now", Act::Stop));
+            }
+            keys.push(bind('x', "trash", "move this mailbox to the trash", Act::Prune));
+            keys
+        }
+        Thing::Letter { is_mine, state, .. } => {
+            let mut keys = vec![open("show it with its thread and history")];
+            if *is_mine {
+                keys.push(bind('r', "reply", "answer it", Act::Reply));
+            }
+            match state {
+                LetterState::Unread if *is_mine => {
+                    keys.push(bind('a', "archive", "take it out of the unread mail", Act::Archive));
+                }
+                LetterState::Unread => keys.push(bind('s', "stop", "start no agent for it", Act::Stop)),
+                LetterState::InWork => {
+                    keys.push(bind('s', "stop", "stop the agent that works on it", Act::Stop));
+                    keys.push(bind('L', "release", "give it back, if you hold it", Act::Release));
+                }
+                LetterState::Archived => {
+                    if *is_mine {
+                        keys.push(bind('a', "unread", "make it unread again", Act::Unarchive));
+                    }
+                    keys.push(bind('x', "trash", "move it to the trash", Act::Prune));
+                }
+                LetterState::Dead => {
+                    keys.push(bind(
+                        'R',
+                        "retry",
+                        "make it unread again, so that it is tried again",
+                        Act::Retry,
+                    ));
+                    keys.push(bind('x', "trash", "move it to the trash", Act::Prune));
+                }
+                LetterState::Parked => {
+                    keys.push(bind('R', "release", "let an agent be started for it", Act::Retry));
+                }
+            }
+            keys.push(bind('o', "run", "the last run for this message", Act::ToRun));
+            keys.push(bind('w', "workflow", "the workflow that it belongs to", Act::ToFlow));
+            keys.push(bind('d', "changes", "what its run changed", Act::ToDiff));
+            keys
+        }
+        Thing::Run { is_running, has_worktree, message, .. } => {
+            let mut keys = vec![open("show the transcript")];
+            if *is_running {
+                keys.push(bind('s', "stop", "stop it; its message is parked", Act::Stop));
+            } else if !message.is_empty() {
+                keys.push(bind('R', "retry", "try its message again", Act::Retry));
+            }
+            if !message.is_empty() {
+                keys.push(bind('m', "message", "the message that it works on", Act::ToLetter));
+                keys.push(bind('w', "workflow", "the workflow that it belongs to", Act::ToFlow));
+                keys.push(bind('p', "pause", "start this agent no more until you resume it", Act::Pause));
+            }
+            if *has_worktree {
+                keys.push(bind('d', "changes", "what it changed on its branch", Act::ToDiff));
+            }
+            keys
+        }
+        Thing::Flow { is_open, has_failed, .. } => {
+            let mut keys = vec![open("show its steps")];
+            if *is_open {
+                keys.push(bind('K', "cancel", "end this run and its agents", Act::Cancel));
+            }
+            if *has_failed {
+                keys.push(bind('R', "retry", "repeat what failed", Act::Retry));
+            }
+            keys
+        }
+        Thing::Gate { .. } => vec![
+            bind('y', "approve", "let the run go on, with a comment if you like", Act::Approve),
+            bind('n', "reject", "refuse the result, and say why", Act::Reject),
+            open("show what it asks"),
+        ],
+        Thing::Step { gate, .. } => {
+            let mut keys = vec![];
+            if gate.is_some() {
+                keys.push(bind(
+                    'y',
+                    "approve",
+                    "let the run go on, with a comment if you like",
+                    Act::Approve,
+                ));
+                keys.push(bind('n', "reject", "refuse the result, and say why", Act::Reject));
+            }
+            keys.push(bind('K', "cancel", "end this run and its agents", Act::Cancel));
+            keys.push(bind('R', "retry", "repeat what failed", Act::Retry));
+            keys
+        }
+    }
+}
+
+/// Whether it needs a person.
+pub(super) fn is_deed(act: &Act) -> bool {
+    matches!(
+        act,
+        Act::Compose
+            | Act::Reply
+            | Act::Archive
+            | Act::Unarchive
+            | Act::Approve
+            | Act::Reject
+            | Act::Stop
+            | Act::Pause
+            | Act::Resume
+            | Act::Retry
+            | Act::RetryAll
+            | Act::Release
+            | Act::Prune
+            | Act::Undo
+            | Act::Cancel
+            | Act::Start
+    )
+}
+
+/// The keys that work everywhere.
+pub(super) fn everywhere(state: &State) -> Vec<Binding> {
+    let mut keys = vec![
+        bind('/', "filter", "show only what has these words", Act::Filter),
+        bind(':', "command", "type a command; Tab completes it", Act::Command),
+        bind('?', "keys", "these keys", Act::Help),
+        key(Code::Tab, "panel", "the next panel", Act::NextPanel),
+        key(Code::BackTab, "panel", "the panel before this one", Act::LastPanel),
+        key(Code::Esc, "back", "back to where you came from", Act::Back),
+        bind('q', "quit", "end; you come back to the same place", Act::Quit),
+    ];
+    if state.looking_only.is_none() {
+        keys.push(bind('c', "write", "write a message", Act::Compose));
+        keys.push(bind('u', "undo", "bring back what you moved to the trash last", Act::Undo));
+    }
+    keys.push(bind('T', "trash", "what was pruned within 30 days", Act::Go(Place::Trash)));
+    keys.extend(Place::TABS.into_iter().zip(['1', '2', '3', '4', '5']).map(|(place, digit)| {
+        let about = match place {
+            Place::Now => "what goes on now",
+            Place::Mail => "rooms, mailboxes and messages",
+            Place::Runs => "runs of agents",
+            Place::Flows => "workflows and their runs",
+            _ => "dead letters and parked messages",
+        };
+        bind(digit, "go", about, Act::Go(place))
+    }));
+    keys.extend([
+        bind('j', "down", "down, also ↓ and the mouse", Act::Down),
+        bind('k', "up", "up, also ↑ and the mouse", Act::Up),
+        key(Code::PageDown, "page", "a page down, also Space", Act::PageDown),
+        key(Code::PageUp, "page", "a page up", Act::PageUp),
+        bind('g', "first", "to the beginning, also Home", Act::First),
+        bind('G', "last", "to the end, also End; a transcript is followed there", Act::Last),
+        Binding { key: Key::ctrl('l'), word: "draw", about: "draw the screen anew", act: Act::Redraw },
+        Binding {
+            key: Key::ctrl('z'),
+            word: "sleep",
+            about: "back to the shell; `fg` comes back here",
+            act: Act::Suspend,
+        },
+    ]);
+    keys
+}
+
+/// Other keys for the same.
+fn alias(key: Key) -> Option<Act> {
+    Some(match (key.code, key.ctrl) {
+        (Code::Down, _) => Act::Down,
+        (Code::Up, _) => Act::Up,
+        (Code::Char(' '), false) => Act::PageDown,
+        (Code::Char('f' | 'd'), true) => Act::PageDown,
+        (Code::Char('b' | 'u'), true) => Act::PageUp,
+        (Code::Home, _) => Act::First,
+        (Code::End, _) => Act::Last,
+        (Code::Right, _) => Act::NextPanel,
+        (Code::Left, _) => Act::LastPanel,
+        (Code::Backspace, _) => Act::Back,
+        (Code::Char('c'), true) => Act::Quit,
+        (Code::Char('l'), false) => Act::NextPanel,
+        (Code::Char('h'), false) => Act::LastPanel,
+        _ => return None,
+    })
+}
+
+/// What a key does now.
+pub(super) fn act(state: &State, key: Key) -> Option<Act> {
+    let all = own(state).into_iter().chain(everywhere(state));
+    all.into_iter().find(|binding| binding.key == key).map(|binding| binding.act).or_else(|| alias(key))
+}

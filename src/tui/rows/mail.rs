@@ -1,0 +1,173 @@
+//! Rooms and mailboxes, the messages of one, and a thread as a tree.
+
+use super::now::of_card;
+use super::{Cell, LetterState, Row, Thing};
+use crate::overview::{Card, CardKind, CardState};
+use crate::tui::seen::{Found, Tab};
+use crate::tui::state::{Panel, State};
+use crate::tui::theme::Tone;
+
+/// The mailboxes of this room, then the other rooms.
+pub(super) fn boxes(state: &State, width: usize) -> Vec<Row> {
+    let Some(room) = &state.room_seen else { return vec![] };
+    let mut cards: Vec<&Card> = room.overview.cards.iter().collect();
+    cards.sort_by_key(|card| {
+        (
+            card.kind != CardKind::Person,
+            card.unread.is_none_or(|unread| unread == 0),
+            card.name.to_lowercase(),
+        )
+    });
+    let mut rows: Vec<Row> =
+        cards.into_iter().filter(|card| card.id.is_some()).map(|card| of(state, card, width)).collect();
+    let others: Vec<&String> = room.rooms.iter().filter(|name| **name != state.room).collect();
+    if !others.is_empty() {
+        rows.push(state.heading("Other rooms", 0, width));
+        rows.extend(others.into_iter().map(|name| {
+            let cells = [Cell::Fixed(2, "⌂".into(), Tone::Dim), Cell::Rest(name.clone(), Tone::Plain)];
+            state.row(format!("room {name}"), Thing::Room { name: name.clone() }, width, &cells)
+        }));
+    }
+    rows
+}
+
+fn of(state: &State, card: &Card, width: usize) -> Row {
+    let (sign, tone) = match &card.state {
+        CardState::Running => ("●", Tone::Work),
+        CardState::Paused { .. } => ("‖", Tone::Warn),
+        CardState::Untrusted { .. } | CardState::NoProgram | CardState::NoMailbox => ("!", Tone::Warn),
+        CardState::InSession => ("◉", Tone::Good),
+        CardState::Waiting { .. } | CardState::Idle => match card.kind {
+            CardKind::Person => ("☺", Tone::Accent),
+            _ => (" ", Tone::Dim),
+        },
+    };
+    let unread = match card.unread {
+        None => "?".to_owned(),
+        Some(0) => String::new(),
+        Some(unread) => format!("{unread:>3}"),
+    };
+    let name = if unread.is_empty() { Tone::Plain } else { Tone::Strong };
+    let cells = [
+        Cell::Fixed(2, sign.into(), tone),
+        Cell::Rest(card.name.clone(), name),
+        Cell::Right(unread, Tone::Accent),
+        Cell::Right(state.age(card.oldest), Tone::Dim),
+    ];
+    let key = card.id.as_ref().map(ToString::to_string).unwrap_or_default();
+    state.row(key, of_card(card), width, &cells)
+}
+
+/// Whether the mailbox is the person's.
+fn is_mine(state: &State, mailbox: &str) -> bool {
+    let cards = state.room_seen.iter().flat_map(|room| &room.overview.cards);
+    cards.into_iter().any(|card| {
+        card.kind == CardKind::Person && card.id.as_ref().is_some_and(|id| id.as_str() == mailbox)
+    })
+}
+
+pub(super) fn letters(state: &State, width: usize) -> Vec<Row> {
+    let Some(Found::Mail(mail)) = state.found(Panel::Letters) else { return vec![] };
+    let mailbox = state.chosen.mailbox.clone().unwrap_or_default();
+    let is_mine = is_mine(state, &mailbox);
+    let letter_state = state_of(state.chosen.tab);
+    let mut rows: Vec<Row> = mail
+        .rows
+        .iter()
+        .map(|row| {
+            let thing = match &row.id {
+                Some(id) => Thing::Letter {
+                    id: id.clone(),
+                    mailbox: mailbox.clone(),
+                    file: row.file.clone(),
+                    is_mine,
+                    state: letter_state,
+                },
+                None => Thing::Broken { mailbox: mailbox.clone(), file: row.file.clone() },
+            };
+            let tone = match (&row.id, letter_state) {
+                (None, _) => Tone::Bad,
+                (_, LetterState::Unread) => Tone::Strong,
+                _ => Tone::Plain,
+            };
+            let marks = match row.marks.is_empty() {
+                true => String::new(),
+                false => format!("{} ", row.marks.join(" ")),
+            };
+            let cells = [
+                Cell::Fixed((width / 4).clamp(8, 18), row.from.clone(), Tone::Accent),
+                Cell::Rest(format!("{marks}{}", row.subject), tone),
+                Cell::Right(state.age(row.time), Tone::Dim),
+            ];
+            state.row(row.file.clone(), thing, width, &cells)
+        })
+        .collect();
+    if mail.has_more {
+        rows.push(state.remark(&format!("… {} older", mail.total.saturating_sub(mail.rows.len())), width));
+    }
+    rows
+}
+
+pub(super) fn state_of(tab: Tab) -> LetterState {
+    match tab {
+        Tab::Unread => LetterState::Unread,
+        Tab::InWork => LetterState::InWork,
+        Tab::Archive => LetterState::Archived,
+        Tab::Failed => LetterState::Dead,
+    }
+}
+
+/// The message that is open.
+pub(super) fn opened(state: &State) -> Option<Thing> {
+    let Some(Found::Letter(letter)) = state.found(Panel::Letter) else { return None };
+    if let Some(word) = &letter.gate {
+        return Some(Thing::Gate { word: word.clone(), run: letter.flow.clone().unwrap_or_default() });
+    }
+    Some(Thing::Letter {
+        id: letter.id.clone(),
+        mailbox: letter.mailbox.clone(),
+        file: letter.file.clone(),
+        is_mine: letter.is_mine,
+        state: state_of(letter.tab),
+    })
+}
+
+/// The conversation of the open message.
+pub(super) fn thread(state: &State, width: usize) -> Vec<Row> {
+    let Some(Found::Letter(letter)) = state.found(Panel::Thread) else { return vec![] };
+    let depths: Vec<usize> = letter.thread.iter().map(|row| row.depth).collect();
+    let rows = letter.thread.iter().enumerate().map(|(at, row)| {
+        let is_here = row.id == letter.id;
+        let cells = [
+            Cell::Fixed(2, if is_here { "▶".into() } else { String::new() }, Tone::Accent),
+            Cell::Rest(
+                format!("{}{}", branch(&depths, at), row.subject),
+                if is_here { Tone::Strong } else { Tone::Plain },
+            ),
+            Cell::Right(row.who.clone(), Tone::Accent),
+            Cell::Right(state.age(row.time), Tone::Dim),
+        ];
+        let link = Thing::Link(crate::tui::state::Place::Letter { id: row.id.clone() });
+        state.row(row.id.clone(), link, width, &cells)
+    });
+    rows.collect()
+}
+
+/// The lines of a tree before a node.
+fn branch(depths: &[usize], at: usize) -> String {
+    let depth = depths[at].min(12);
+    let goes_on = |level: usize| {
+        let later = depths[at + 1..].iter().take_while(|depth| **depth >= level);
+        later.clone().any(|depth| *depth == level)
+    };
+    let mut text = String::new();
+    for level in 1..=depth {
+        text.push_str(match (level == depth, goes_on(level)) {
+            (true, true) => "├ ",
+            (true, false) => "└ ",
+            (false, true) => "│ ",
+            (false, false) => "  ",
+        });
+    }
+    text
+}

@@ -1,0 +1,6 @@
+//! The terminal client at real terminals: a pseudo-terminal with a person, with nobody, and tmux.
+#![cfg(feature = "tui")]
+
+mod person;
+mod terminal;
+mod tmux;
