@@ -1,0 +1,222 @@
+//! Membership: what the person decided about a room and its network. It lies with the person's settings, where no sandboxed
+//! agent writes, and only this user can read it.
+//!
+//! ```text
+//! <config>/courier/<digest of the room's path>/member.json   the server, the network, the name of the room there
+//!                                             /key           the secret key of the room
+//!                                             /peers.json    the accepted rooms and their keys
+//!                                             /creds, nkey, user, ca.pem, cert.pem, key.pem   credentials, if there are any
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::keys::{PublicKey, RoomKey};
+use super::{Error, Result};
+use crate::mailbox::{Dir, IfAny};
+use crate::name::RoomName;
+use crate::network::{self, NetworkName};
+use crate::{hex, random};
+
+const FOLDER: &str = "courier";
+const MEMBER: &str = "member.json";
+const KEY: &str = "key";
+const PEERS: &str = "peers.json";
+const LIMIT: u64 = 1024 * 1024;
+
+/// A file of credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secret {
+    Creds,
+    Nkey,
+    User,
+    Ca,
+    Certificate,
+    PrivateKey,
+}
+
+impl Secret {
+    const ALL: [Self; 6] =
+        [Self::Creds, Self::Nkey, Self::User, Self::Ca, Self::Certificate, Self::PrivateKey];
+
+    fn file(self) -> &'static str {
+        match self {
+            Self::Creds => "creds",
+            Self::Nkey => "nkey",
+            Self::User => "user",
+            Self::Ca => "ca.pem",
+            Self::Certificate => "cert.pem",
+            Self::PrivateKey => "key.pem",
+        }
+    }
+}
+
+/// The credentials of a room, as bytes of files that the person named.
+pub type Credentials = Vec<(Secret, Vec<u8>)>;
+
+/// Where memberships are kept.
+#[derive(Debug, Clone)]
+pub struct Members {
+    dir: PathBuf,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Kept {
+    v: u32,
+    /// The root of the room, for people.
+    root: String,
+    network: NetworkName,
+    room: String,
+    url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    monitor: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Accepted {
+    key: PublicKey,
+    at: String,
+}
+
+/// One room's membership.
+#[derive(Debug)]
+pub struct Member {
+    dir: Dir,
+    pub network: NetworkName,
+    /// The name of this room on the network.
+    pub room: RoomName,
+    pub url: String,
+    /// Where the configuration of the server can be read.
+    pub monitor: Option<String>,
+    pub key: RoomKey,
+}
+
+impl Members {
+    /// `config` is the directory of the person's settings.
+    pub fn new(config: &Path) -> Self {
+        Self { dir: config.join(FOLDER) }
+    }
+
+    fn path(&self, root: &Path) -> PathBuf {
+        self.dir.join(hex::digest(root.as_os_str().as_encoded_bytes(), 8))
+    }
+
+    /// The membership of a room, if the person made one.
+    pub fn of(&self, root: &Path) -> Result<Option<Member>> {
+        let Some(dir) = Dir::open(&self.path(root)).if_any()? else { return Ok(None) };
+        let Some(bytes) = dir.read(MEMBER, LIMIT)? else { return Ok(None) };
+        let kept: Kept = read(&dir, MEMBER, &bytes)?;
+        let room = network::network_room(&kept.room).map_err(|e| wrong(&dir, MEMBER, &e.to_string()))?;
+        let key = key_of(&dir)?.ok_or_else(|| wrong(&dir, KEY, "the key of the room is missing"))?;
+        Ok(Some(Member { network: kept.network, room, url: kept.url, monitor: kept.monitor, key, dir }))
+    }
+
+    /// Makes or changes the membership of a room; durable on return. A room keeps its key.
+    pub fn keep(
+        &self,
+        root: &Path,
+        (network, room): (&NetworkName, &RoomName),
+        (url, monitor): (&str, Option<String>),
+        credentials: &Credentials,
+    ) -> Result<Member> {
+        let dir = Dir::make(&self.path(root))?;
+        if key_of(&dir)?.is_none() {
+            let seed = hex::of(&[random::bytes(), random::bytes()].concat());
+            dir.replace_synced(KEY, seed.as_bytes())?;
+        }
+        for secret in Secret::ALL {
+            match credentials.iter().find(|(kind, _)| *kind == secret) {
+                Some((_, bytes)) => dir.replace_synced(secret.file(), bytes)?,
+                None => dir.remove(secret.file()).if_any().map(drop)?,
+            }
+        }
+        let (network, room, url) = (network.clone(), room.to_string(), url.to_owned());
+        let kept = Kept { v: 1, root: root.display().to_string(), network, room, url, monitor };
+        dir.replace_synced(MEMBER, &serde_json::to_vec(&kept).unwrap_or_default())?;
+        dir.sync_parents()?;
+        self.of(root)?.ok_or(Error::NotJoined)
+    }
+
+    /// Forgets server and credentials. Key and accepted rooms stay, so that a later join is the same room.
+    pub fn forget(&self, root: &Path) -> Result<()> {
+        let Some(dir) = Dir::open(&self.path(root)).if_any()? else { return Ok(()) };
+        for secret in Secret::ALL {
+            dir.remove(secret.file()).if_any()?;
+        }
+        dir.remove(MEMBER).if_any()?;
+        Ok(dir.sync()?)
+    }
+}
+
+impl Member {
+    /// A file of credentials, if the person gave one.
+    pub fn secret(&self, secret: Secret) -> Result<Option<Vec<u8>>> {
+        Ok(self.dir.read(secret.file(), LIMIT)?)
+    }
+
+    fn accepted(&self) -> Result<BTreeMap<String, Accepted>> {
+        match self.dir.read(PEERS, LIMIT)? {
+            Some(bytes) => read(&self.dir, PEERS, &bytes),
+            None => Ok(BTreeMap::new()),
+        }
+    }
+
+    /// The accepted rooms and their keys.
+    pub fn peers(&self) -> Result<BTreeMap<String, PublicKey>> {
+        Ok(self.accepted()?.into_iter().map(|(room, accepted)| (room, accepted.key)).collect())
+    }
+
+    /// Accepts a room by its key; durable on return.
+    pub fn accept(&self, room: &RoomName, key: &PublicKey, at: String) -> Result<()> {
+        let mut peers = self.accepted()?;
+        peers.insert(room.to_string(), Accepted { key: key.clone(), at });
+        Ok(self.dir.replace_synced(PEERS, &serde_json::to_vec(&peers).unwrap_or_default())?)
+    }
+}
+
+fn key_of(dir: &Dir) -> Result<Option<RoomKey>> {
+    let Some(bytes) = dir.read(KEY, LIMIT)? else { return Ok(None) };
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let seed: Option<Vec<u8>> = (0..32)
+        .map(|at| text.get(2 * at..2 * at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok()))
+        .collect();
+    let key = seed.and_then(|seed| RoomKey::from_seed(&seed));
+    key.map(Some).ok_or_else(|| wrong(dir, KEY, "it is not a key"))
+}
+
+fn read<T: for<'a> Deserialize<'a>>(dir: &Dir, name: &str, bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|e| wrong(dir, name, &e.to_string()))
+}
+
+fn wrong(dir: &Dir, name: &str, why: &str) -> Error {
+    Error::Settings { path: dir.path().join(name).display().to_string(), why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_room_keeps_its_key_and_loses_its_credentials_when_it_leaves() {
+        let temp = tempfile::tempdir().unwrap();
+        let config = temp.path().canonicalize().unwrap().join("config");
+        let members = Members::new(&config);
+        let (network, room) = (NetworkName::parse("team").unwrap(), network::network_room("laptop").unwrap());
+        let root = Path::new("/some/room");
+        assert!(members.of(root).unwrap().is_none());
+        let credentials = vec![(Secret::User, b"me\nsecret\n".to_vec())];
+        let member = members.keep(root, (&network, &room), ("nats://h", None), &credentials).unwrap();
+        let file = members.path(root).join("user");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let key = member.key.public();
+        member.accept(&network::network_room("build").unwrap(), &key, "now".into()).unwrap();
+        members.forget(root).unwrap();
+        assert!(!file.exists() && members.of(root).unwrap().is_none());
+        let again = members.keep(root, (&network, &room), ("nats://h", None), &vec![]).unwrap();
+        assert_eq!((again.key.public(), again.peers().unwrap().len()), (key, 1));
+    }
+}

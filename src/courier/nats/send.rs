@@ -1,0 +1,360 @@
+//! Sending: what waits for other rooms goes to the server, in its order, and is moved on once the server has it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::message::PublishMessage;
+
+use super::super::outgoing::{LetterFile, Outgoing, Ready};
+use super::super::parcel::{Content, ObjectRef, SIGNATURE};
+use super::super::{Error, Result, subjects};
+use super::desk::{Desk, Sealed};
+use super::objects;
+use super::streams::refused;
+use crate::clock::Timestamp;
+use crate::hex;
+use crate::mailbox::Folder;
+use crate::name::RoomName;
+use crate::network::network_room;
+
+/// How many letters are read and sent at once.
+const WINDOW: usize = 128;
+/// How many letters of a mailbox are listed at once.
+const LISTED: usize = 5000;
+/// The longest body inside of a parcel.
+const BODY: usize = 256 * 1024;
+/// After this time without a receipt mail is sent again; twice as long after each time.
+const AGAIN: Duration = Duration::from_secs(600);
+
+/// A letter with its parcel.
+struct Packed {
+    ready: Ready,
+    key: String,
+    pair: (String, String, String),
+    sealed: Sealed,
+    objects: Vec<(ObjectRef, Vec<u8>)>,
+}
+
+/// How many letters went to the server.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) letters: usize,
+    /// A room could not be reached, so something still waits.
+    pub(super) is_incomplete: bool,
+}
+
+/// Runs disk work on a blocking thread.
+pub(super) async fn on_disk<T: Send + 'static>(
+    desk: &Arc<Desk>,
+    work: impl FnOnce(&Desk) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let desk = Arc::clone(desk);
+    match tokio::task::spawn_blocking(move || work(&desk)).await {
+        Ok(done) => done,
+        Err(e) => Err(Error::Server { what: "work on the disk".to_owned(), why: e.to_string() }),
+    }
+}
+
+/// Sends everything that waits for accepted rooms.
+pub(super) async fn carry(context: &Context, desk: &Arc<Desk>) -> Result<Sent> {
+    let mut sent = Sent::default();
+    let rooms = on_disk(desk, |desk| Ok(desk.peers()?.into_keys().collect::<Vec<_>>())).await?;
+    for room in rooms {
+        let listed = on_disk(desk, {
+            let room = room.clone();
+            move |desk| waiting(desk, &room)
+        })
+        .await?;
+        for window in listed.chunks(WINDOW) {
+            let part = send_window(context, desk, &room, window.to_vec()).await?;
+            sent.letters += part.letters;
+            if part.is_incomplete {
+                sent.is_incomplete = true;
+                break;
+            }
+        }
+        skip(context, desk, &room).await?;
+    }
+    Ok(sent)
+}
+
+fn with_room<T>(desk: &Desk, room: &str, work: impl FnOnce(&Outgoing<'_>) -> Result<T>) -> Result<Option<T>> {
+    let Ok(room) = network_room(room) else { return Ok(None) };
+    let post = desk.post()?;
+    let outgoing = Outgoing::of(&post, &desk.member.network, &room)?;
+    outgoing.as_ref().map(work).transpose()
+}
+
+/// The letters to send to a room: those that are to be sent again, then those that wait.
+fn waiting(desk: &Desk, room: &str) -> Result<Vec<LetterFile>> {
+    let found = with_room(desk, room, |outgoing| {
+        let again = desk.state().again.remove(room).unwrap_or_default();
+        let mut letters = vec![];
+        let mut gone = vec![];
+        if !again.is_empty() {
+            // Each comes after the one before it that has no receipt either: both may be missing there.
+            let (mut last, mut after) = (HashMap::new(), HashMap::new());
+            for letter in outgoing.letters(Folder::Carried, usize::MAX)? {
+                let Some((key, pair)) = outgoing.identify(&letter)? else { continue };
+                after.insert(key.clone(), last.insert(pair, key.clone()));
+                if again.contains(super::ALL) || again.contains(&key) {
+                    letters.push(letter);
+                }
+            }
+            for key in again.iter().filter(|key| *key != super::ALL && !after.contains_key(*key)) {
+                if outgoing.find(key)?.is_none() {
+                    gone.push(key.clone());
+                }
+            }
+            desk.state().after = after;
+        }
+        if !gone.is_empty() {
+            desk.state().skip.entry(room.to_owned()).or_default().extend(gone);
+        }
+        letters.extend(outgoing.letters(Folder::Inbox, LISTED)?);
+        Ok(letters)
+    })?;
+    Ok(found.unwrap_or_default())
+}
+
+/// Tells a room that some letters will not come.
+async fn skip(context: &Context, desk: &Arc<Desk>, room: &str) -> Result<()> {
+    let Some(keys) = desk.state().skip.remove(room) else { return Ok(()) };
+    let key = format!("skip/{}", crate::random::unique_hex());
+    let sealed = desk.seal(room, &key, Content::Skip(keys));
+    publish(context, &sealed, &key).await?.await.map(drop).map_err(|e| refused("a parcel")(&e))
+}
+
+/// Sends some letters; all of them are on their way before the first is acknowledged.
+async fn send_window(
+    context: &Context,
+    desk: &Arc<Desk>,
+    room: &str,
+    window: Vec<LetterFile>,
+) -> Result<Sent> {
+    let packed = on_disk(desk, {
+        let room = room.to_owned();
+        move |desk| pack(desk, &room, &window)
+    })
+    .await?;
+    let mut flying = vec![];
+    let mut failure = None;
+    for letter in packed {
+        let flown = async {
+            for (object, bytes) in &letter.objects {
+                objects::put(context, (&desk.member.network, room), &object.sha256, bytes).await?;
+            }
+            // Mail that is sent again has another id for the server: what it remembers may be all it has.
+            let id = match letter.ready.file.folder {
+                Folder::Inbox => letter.key.clone(),
+                _ => format!("{} {}", letter.key, crate::random::unique_hex()),
+            };
+            publish(context, &letter.sealed, &id).await
+        };
+        match flown.await {
+            Ok(acknowledged) => flying.push((letter, acknowledged)),
+            Err(e) => {
+                failure = Some(e);
+                break;
+            }
+        }
+    }
+    let (mut done, mut last) = (vec![], 0);
+    for (letter, acknowledged) in flying {
+        match acknowledged.await {
+            Ok(ack) => {
+                last = last.max(ack.sequence);
+                done.push(letter);
+            }
+            // The others are not waited for: each would take as long, and what is unknown is sent again.
+            Err(e) => {
+                failure.get_or_insert(refused(format!("mail for {room}"))(&e));
+                break;
+            }
+        }
+    }
+    let letters = done.len();
+    on_disk(desk, {
+        let room = room.to_owned();
+        move |desk| settle(desk, &room, done)
+    })
+    .await?;
+    noted(desk, room, last, failure.as_ref());
+    Ok(Sent { letters, is_incomplete: failure.is_some() })
+}
+
+/// Notes how far the stream of a room is. A number that is lower than before means another stream: then all is sent again.
+fn noted(desk: &Desk, room: &str, last: u64, failure: Option<&Error>) {
+    let now = desk.clock.now().to_string();
+    let mut is_younger = false;
+    desk.note(|contact| {
+        let peer = contact.peer(room);
+        if last > 0 {
+            is_younger = last < peer.last_number;
+            peer.last_number = last;
+        }
+        peer.trouble = failure.map(|e| match &peer.trouble {
+            Some(known) => known.clone(),
+            None => format!("since {now}: {e}"),
+        });
+    });
+    if is_younger {
+        send_all_again(desk, room);
+    }
+}
+
+/// Lets the next round send everything without a receipt again.
+pub(super) fn send_all_again(desk: &Desk, room: &str) {
+    desk.state().again.entry(room.to_owned()).or_default().insert(super::ALL.to_owned());
+    let now = desk.clock.now().to_string();
+    desk.note(|contact| {
+        let peer = contact.peer(room);
+        peer.sent_again.clone_from(&now);
+        peer.times = peer.times.saturating_add(1);
+    });
+}
+
+/// Reads and signs some letters, and says of each which one it comes after.
+fn pack(desk: &Desk, room: &str, window: &[LetterFile]) -> Result<Vec<Packed>> {
+    let packed = with_room(desk, room, |outgoing| {
+        let mut packed: Vec<Packed> = vec![];
+        // Within this window; what is already with the server is in the tails.
+        let mut last: HashMap<(String, String), String> = HashMap::new();
+        for file in window {
+            let Some(mut ready) = outgoing.read(file)? else { continue };
+            let (key, (from, to)) = (ready.key(), ready.pair());
+            let pair = (room.to_owned(), from.clone(), to.clone());
+            let before = last.get(&(from.clone(), to.clone())).cloned();
+            let tail = || desk.state().tails.get(&pair).cloned();
+            ready.content.after = match file.folder {
+                Folder::Inbox => before.or_else(tail).filter(|before| *before != key),
+                _ => desk.state().after.get(&key).cloned().flatten(),
+            };
+            last.insert((from, to), key.clone());
+            let mut objects: Vec<(ObjectRef, Vec<u8>)> = vec![];
+            if ready.body.len() > BODY {
+                let bytes = std::mem::take(&mut ready.body).into_bytes();
+                let object = ObjectRef { sha256: hex::digest(&bytes, 32), size: bytes.len() as u64 };
+                ready.content.large = Some(object.clone());
+                objects.push((object, bytes));
+            } else {
+                ready.content.body = std::mem::take(&mut ready.body);
+            }
+            for file in std::mem::take(&mut ready.files) {
+                let object = ObjectRef { sha256: file.attachment.sha256.clone(), size: file.attachment.size };
+                objects.push((object, file.bytes.to_vec()));
+            }
+            let sealed = desk.seal(room, &key, Content::Letter(Box::new(ready.content.clone())));
+            packed.push(Packed { ready, key, pair, sealed, objects });
+        }
+        Ok(packed)
+    })?;
+    Ok(packed.unwrap_or_default())
+}
+
+/// The server has these letters.
+fn settle(desk: &Desk, room: &str, done: Vec<Packed>) -> Result<()> {
+    {
+        let mut state = desk.state();
+        for letter in &done {
+            state.tails.insert(letter.pair.clone(), letter.key.clone());
+        }
+    }
+    let moved: Vec<(LetterFile, String)> =
+        done.into_iter().map(|letter| (letter.ready.file, letter.ready.content.id)).collect();
+    with_room(desk, room, |outgoing| outgoing.carried(&moved)).map(drop)
+}
+
+/// Publishes a parcel; the result is the acknowledgement to come.
+pub(super) async fn publish(
+    context: &Context,
+    sealed: &Sealed,
+    id: &str,
+) -> Result<async_nats::jetstream::context::PublishAckFuture> {
+    let message = PublishMessage::build()
+        .message_id(id)
+        .header(SIGNATURE, sealed.signature.as_str())
+        .payload(sealed.payload.clone().into());
+    let published = context.send_publish(sealed.subject.clone(), message).await;
+    published.map_err(|e| refused("a parcel")(&e))
+}
+
+/// Prepares a session: which letters are with the server, what expired, and what has to be sent again because the stream of its
+/// room is not the one that took it.
+pub(super) async fn prepare(context: &Context, desk: &Arc<Desk>, reconcile: bool) -> Result<()> {
+    let rooms = on_disk(desk, move |desk| {
+        let post = desk.post()?;
+        desk.state().tails.clear();
+        let mut rooms: Vec<(RoomName, usize)> = vec![];
+        for outgoing in desk.outgoing(&post)? {
+            outgoing.expire()?;
+            outgoing.forget_old()?;
+            let carried = outgoing.letters(Folder::Carried, usize::MAX)?;
+            for letter in &carried {
+                let Some(ready) = outgoing.read(letter)? else { continue };
+                let (from, to) = ready.pair();
+                let pair = (outgoing.room.to_string(), from, to);
+                desk.state().tails.insert(pair, ready.key());
+            }
+            rooms.push((outgoing.room.clone(), carried.len()));
+        }
+        Ok(rooms)
+    })
+    .await?;
+    for (room, carried) in rooms.iter().filter(|(_, carried)| *carried > 0) {
+        let is_other = is_other_stream(context, desk, room).await;
+        if reconcile || is_other {
+            desk.note(|contact| {
+                contact.remark(format!("{carried} without a receipt sent again to {room}"));
+            });
+            send_all_again(desk, room.as_str());
+        }
+    }
+    Ok(())
+}
+
+/// Whether the stream of a room is younger or shorter than the one that took its mail. A room that may not look keeps to the
+/// numbers of acknowledgements.
+async fn is_other_stream(context: &Context, desk: &Desk, room: &RoomName) -> bool {
+    let name = subjects::stream(&desk.member.network, room.as_str());
+    let Ok(stream) = context.get_stream(&name).await else { return false };
+    let info = stream.cached_info();
+    let made = info.created.to_string();
+    let last = info.state.last_sequence;
+    let mut is_other = false;
+    desk.note(|contact| {
+        let peer = contact.peer(room.as_str());
+        is_other = !peer.stream_made.is_empty() && peer.stream_made != made || last < peer.last_number;
+        peer.stream_made = made;
+        peer.last_number = last;
+    });
+    is_other
+}
+
+/// Sends again what had no receipt for long, and gives up what expired. Looks at the disk alone.
+pub(super) async fn look_after(desk: &Arc<Desk>) -> Result<()> {
+    on_disk(desk, |desk| {
+        let (post, now) = (desk.post()?, desk.clock.now());
+        for outgoing in desk.outgoing(&post)? {
+            outgoing.expire()?;
+            let room = outgoing.room.as_str();
+            let Some(oldest) = outgoing.letters(Folder::Carried, 1)?.first().map(|letter| letter.time) else {
+                continue;
+            };
+            let (last, times) = {
+                let mut state = desk.state();
+                let peer = state.contact.peer(room);
+                (Timestamp::parse(&peer.sent_again), peer.times)
+            };
+            let patience = AGAIN * 2_u32.saturating_pow(times.min(7));
+            let since = last.map_or(oldest, |last| last.max(oldest));
+            if now.since(since) > patience {
+                send_all_again(desk, room);
+            }
+        }
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,7 @@
+//! The courier, with real servers.
+
+mod carry;
+mod lost;
+mod objects;
+mod server;
+mod trust;
