@@ -1,0 +1,100 @@
+// What happens on the server: a stream of events while somebody sees the page, and the view again when something changed.
+import { $, base } from "./dom.js";
+import { ages } from "./ages.js";
+import { morph } from "./morph.js";
+
+let stream, waiting, place = document.body.dataset.place, wanted = false, loading = false, tries = 0;
+
+function follow() {
+  const after = place ? `?after=${encodeURIComponent(place)}` : "";
+  const here = (stream = new EventSource(`${base}/events${after}`));
+  const shown = $("#link");
+  here.onopen = () => {
+    tries = 0;
+    shown.className = "link";
+    shown.textContent = "live";
+  };
+  here.onerror = () => {
+    shown.className = "link lost";
+    shown.textContent = "reconnecting";
+    // The browser tries again by itself, unless the server refused: the view says why.
+    if (here.readyState !== EventSource.CLOSED || here !== stream) return;
+    load();
+    waiting = setTimeout(again, Math.min(10_000, 1000 * 2 ** tries++));
+  };
+  here.addEventListener("feed", (event) => {
+    place = event.lastEventId;
+    for (const line of JSON.parse(event.data)) show(line);
+  });
+  here.addEventListener("changed", refresh);
+  here.addEventListener("reload", (event) => {
+    place = event.lastEventId;
+    // The feed is not kept as it is: it misses too much.
+    delete $("#feed")?.dataset.kept;
+    refresh();
+  });
+}
+
+function leave() {
+  clearTimeout(waiting);
+  stream?.close();
+}
+
+function again() {
+  leave();
+  follow();
+}
+
+// A browser has six connections for all tabs of a server, and each stream takes one. So only tabs that are seen have a stream;
+// the server tells a tab that comes back what it missed, and that it has to look again.
+export function live() {
+  const look = () => (document.visibilityState === "hidden" ? leave() : again());
+  document.addEventListener("visibilitychange", look);
+  // A page that comes back from the browser's memory has no stream any more.
+  addEventListener("pageshow", (event) => event.persisted && look());
+  addEventListener("pagehide", leave);
+  look();
+}
+
+function show(line) {
+  const list = $("#feed");
+  if (list) {
+    list.insertAdjacentHTML("afterbegin", line.html);
+    list.firstElementChild.classList.add("fresh");
+    while (list.children.length > 60) list.lastElementChild.remove();
+    list.dataset.kept = "";
+    ages();
+  }
+  document.dispatchEvent(new CustomEvent("postroom:line", { detail: line }));
+}
+
+// Asks for the view again: at once, then not more often than every 250 ms, and never while the last answer is on its way.
+export function refresh() {
+  if (loading) wanted = true;
+  else load();
+}
+
+async function load() {
+  loading = true;
+  try {
+    const reply = await fetch(location.href, { headers: { accept: "text/html" } });
+    // The server was started again, or the session has ended: the same address asks for the code.
+    if (reply.status === 401) return location.reload();
+    const next = new DOMParser().parseFromString(await reply.text(), "text/html");
+    if ($("#main", next)) {
+      morph($("#main"), $("#main", next));
+      document.title = next.title;
+    }
+    ages();
+  } catch {
+    // The stream says that the connection is lost.
+  } finally {
+    setTimeout(() => {
+      loading = false;
+      if (wanted) {
+        wanted = false;
+        refresh();
+      }
+    }, 250);
+  }
+}

@@ -1,0 +1,106 @@
+//! Failed: dead letters, parked messages and what could not be read, with the reason of each.
+
+use askama::Template;
+
+use crate::dispatch::retriable::Retriable;
+use crate::mailbox::Folder;
+use crate::message::visible;
+use crate::post::line::counted;
+use crate::web::guard::Role;
+use crate::web::markup::Time;
+use crate::web::page::Page;
+use crate::web::routes::{Ask, Wrong};
+
+/// The most of each mailbox that are shown.
+const ROWS: usize = 100;
+
+#[derive(Template)]
+#[template(path = "failed.html")]
+struct Failed<'a> {
+    room: &'a str,
+    boxes: Vec<Box>,
+    broken: Vec<(String, String, String)>,
+    faults: Vec<String>,
+    total: usize,
+    is_person: bool,
+}
+
+/// What one mailbox gave up.
+struct Box {
+    name: String,
+    id: String,
+    rows: Vec<Row>,
+    /// How many there are, also if not all are shown.
+    total: usize,
+}
+
+struct Row {
+    file: String,
+    id: String,
+    subject: String,
+    why: String,
+    kind: &'static str,
+    word: String,
+    time: Option<Time>,
+}
+
+pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
+    let post = &ask.post;
+    let now = post.room().clock().now();
+    let (mut boxes, mut broken, mut faults) = (vec![], vec![], vec![]);
+    for entry in &post.registry()?.entries {
+        let name = visible::line(&entry.name);
+        let looked = post.other(&entry.id).and_then(|me| {
+            let put_away = post.browse(&me, |folder| folder == Folder::Quarantine, None, ROWS);
+            Ok((Retriable::of(post, me)?, put_away))
+        });
+        let (all, put_away) = match looked {
+            Ok(looked) => looked,
+            Err(e) => {
+                faults.push(format!("{name}: {}", visible::line(&e.to_string())));
+                continue;
+            }
+        };
+        for one in put_away.map(|found| found.messages).unwrap_or_default() {
+            let why = one.header.err().map_or_else(|| "it was put aside".to_owned(), |broken| broken.why);
+            broken.push((name.clone(), visible::line(&one.name), visible::line(&why)));
+        }
+        let letters = all.letters.iter().rev().map(|letter| Row {
+            file: letter.name.clone(),
+            id: letter.envelope.as_ref().map(|envelope| envelope.id.to_string()).unwrap_or_default(),
+            subject: match &letter.envelope {
+                Ok(envelope) => visible::clip(&envelope.subject, 200),
+                Err(why) => format!("unreadable: {}", visible::line(why)),
+            },
+            why: visible::clip(letter.reason(), 400),
+            kind: "bad",
+            word: counted(letter.tries as usize, "attempt"),
+            time: letter.attempts.last().and_then(|attempt| Time::read(&attempt.time, now)),
+        });
+        let parked = all.parked.iter().map(|parked| {
+            // One that cannot be read is named by its file.
+            let opened = post.open_in(&all.me, &parked.file, Folder::Inbox);
+            let envelope = opened.ok().map(|opened| opened.message.envelope);
+            Row {
+                file: parked.file.clone(),
+                id: envelope.as_ref().map(|envelope| envelope.id.to_string()).unwrap_or_default(),
+                subject: envelope.map_or_else(
+                    || visible::line(&parked.file),
+                    |envelope| visible::clip(&envelope.subject, 200),
+                ),
+                why: visible::clip(&parked.why, 400),
+                kind: "warn",
+                word: "parked".to_owned(),
+                time: Time::read(&parked.since, now),
+            }
+        });
+        let total = all.parked.len() + all.letters.len();
+        let rows: Vec<Row> = parked.chain(letters).take(ROWS).collect();
+        if !rows.is_empty() {
+            boxes.push(Box { name, id: entry.id.to_string(), rows, total });
+        }
+    }
+    let total = boxes.iter().map(|one| one.total).sum();
+    let is_person = ask.visitor.role == Role::Person;
+    Page::new("failed", "Failed", &Failed { room: &ask.room, boxes, broken, faults, total, is_person })
+}

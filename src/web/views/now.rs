@@ -1,0 +1,205 @@
+//! Now: what waits for the person, what every agent does, and what happens.
+
+use askama::Template;
+
+use crate::clock::Timestamp;
+use crate::journal;
+use crate::message::visible;
+use crate::overview::{Card, CardKind, CardState, Overview, WaitsFor};
+use crate::span;
+use crate::web::feed::Line;
+use crate::web::guard::Role;
+use crate::web::markup::Time;
+use crate::web::page::Page;
+use crate::web::routes::{Ask, Wrong};
+use crate::web::views::runs;
+
+/// The number of lines of the feed at the start.
+const LINES: usize = 40;
+
+#[derive(Template)]
+#[template(path = "now.html")]
+struct Now<'a> {
+    room: &'a str,
+    head: String,
+    cost: String,
+    gates: Vec<Gate<'a>>,
+    unread: usize,
+    parked: Vec<(String, usize, String)>,
+    untrusted: Vec<(String, String)>,
+    failed: usize,
+    cards: Vec<Shown>,
+    others: Vec<Shown>,
+    lines: Vec<String>,
+    /// Mail on its way to other machines.
+    network: Vec<String>,
+    faults: &'a [String],
+    is_person: bool,
+}
+
+struct Gate<'a> {
+    gate: &'a crate::overview::Gate,
+    since: Option<Time>,
+}
+
+/// A card, in words.
+struct Shown {
+    name: String,
+    is_agent: bool,
+    about: String,
+    program: String,
+    state: String,
+    kind: &'static str,
+    class: &'static str,
+    doing: Vec<Doing>,
+    why: String,
+    until: Option<Time>,
+    queue: usize,
+    unread: usize,
+    oldest: Option<Time>,
+    cost: String,
+    last: Option<runs::Row>,
+    is_paused: bool,
+}
+
+/// A run that goes on.
+struct Doing {
+    run: String,
+    subject: String,
+    activity: String,
+    since: Option<Time>,
+}
+
+pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
+    let post = &ask.post;
+    let overview = Overview::with_board(post, ask.desk.staff(post))?;
+    let now = overview.at;
+    let mut lines = vec![];
+    for event in journal::latest(post.room(), LINES)?.iter().rev() {
+        lines.push(Line::of(post, event).html(&ask.room)?);
+    }
+    let gates =
+        overview.gates.iter().map(|gate| Gate { gate, since: gate.since.map(|since| Time::new(since, now)) });
+    let waits = |wanted: WaitsFor| overview.waiting.iter().filter(move |mail| mail.waits_for == wanted);
+    let parked = waits(WaitsFor::Person)
+        .map(|mail| (visible::line(&mail.name), mail.messages, visible::clip(&mail.why, 200)));
+    let untrusted =
+        waits(WaitsFor::Trust).map(|mail| (visible::line(&mail.name), visible::clip(&mail.why, 200)));
+    let shown = overview.cards.iter().map(|card| Shown::of(card, now));
+    let (cards, others): (Vec<Shown>, Vec<Shown>) = shown.partition(|card| card.is_agent);
+    let view = Now {
+        room: &ask.room,
+        head: head(&overview),
+        cost: if overview.cost > 0.0 { format!("${:.2} in a day", overview.cost) } else { String::new() },
+        gates: gates.collect(),
+        unread: overview.unread,
+        parked: parked.collect(),
+        untrusted: untrusted.collect(),
+        failed: overview.failed.iter().map(|letters| letters.messages).sum(),
+        cards,
+        others,
+        lines,
+        network: overview
+            .network
+            .iter()
+            .filter(|way| way.waiting + way.carried > 0)
+            .map(|way| {
+                format!("for {}: {} waiting, {} without a receipt", way.room, way.waiting, way.carried)
+            })
+            .collect(),
+        faults: &overview.faults,
+        is_person: ask.visitor.role == Role::Person,
+    };
+    Page::new("now", "Now", &view)
+}
+
+/// What is said about the dispatcher.
+fn head(overview: &Overview) -> String {
+    let alive = &overview.dispatchers.alive;
+    let since = alive.first().and_then(|one| Timestamp::parse(&one.since));
+    match (alive.len(), overview.dispatchers.dead.is_empty()) {
+        (0, true) => "no dispatcher runs".to_owned(),
+        (0, false) => "the dispatcher has died".to_owned(),
+        (1, _) => format!(
+            "the dispatcher runs{}",
+            since.map_or(String::new(), |since| format!(" for {}", span::spoken(overview.at.since(since))))
+        ),
+        (count, _) => format!("{count} dispatchers run"),
+    }
+}
+
+impl Shown {
+    fn of(card: &Card, now: Timestamp) -> Self {
+        let (state, kind, class, why, until) = state(card, now);
+        let program = match &card.kind {
+            CardKind::Agent { preset, .. } => preset.clone(),
+            CardKind::AgentWithoutProgram => "no program".to_owned(),
+            CardKind::Person => "you".to_owned(),
+            CardKind::Session { harness } => harness.clone(),
+            CardKind::Plain => String::new(),
+        };
+        let doing = card.running.iter().map(|current| Doing {
+            run: current.run.id.clone(),
+            subject: visible::clip(current.subject.as_deref().unwrap_or("its message"), 120),
+            activity: visible::clip(&current.run.activity, 120),
+            since: Time::read(&current.run.started, now),
+        });
+        Self {
+            name: visible::line(&card.name),
+            is_agent: matches!(card.kind, CardKind::Agent { .. } | CardKind::AgentWithoutProgram),
+            about: visible::clip(card.about.as_deref().unwrap_or_default(), 120),
+            program: visible::line(&program),
+            state,
+            kind,
+            class,
+            doing: doing.collect(),
+            why,
+            until,
+            queue: card.queue,
+            unread: card.unread.unwrap_or(0),
+            oldest: card.oldest.map(|oldest| Time::new(oldest, now)),
+            cost: if card.cost > 0.0 { format!("${:.2}", card.cost) } else { String::new() },
+            last: card.last.as_ref().map(|run| runs::Row::of(run, String::new(), now)),
+            is_paused: matches!(card.state, CardState::Paused { .. }),
+        }
+    }
+}
+
+/// The state of a card: its word, its colour, the colour of the card, why, and until when.
+fn state(card: &Card, now: Timestamp) -> (String, &'static str, &'static str, String, Option<Time>) {
+    let quiet = |word: &str, kind| (word.to_owned(), kind, "", String::new(), None);
+    match &card.state {
+        CardState::Running => ("running".to_owned(), "work busy", "working", String::new(), None),
+        CardState::Paused { pause } => (
+            format!("paused: {}", pause.kind.as_str()),
+            "warn",
+            "stuck",
+            visible::clip(&pause.why, 200),
+            pause.until().map(|until| Time::new(until, now)),
+        ),
+        CardState::Waiting { waits_for, until, why } => (
+            match waits_for {
+                WaitsFor::Reader => "has mail".to_owned(),
+                _ => format!("waits for {}", waits_for.as_str()),
+            },
+            if matches!(waits_for, WaitsFor::Turn | WaitsFor::Reader) { "" } else { "warn" },
+            if matches!(waits_for, WaitsFor::Turn | WaitsFor::Reader) { "" } else { "stuck" },
+            match waits_for {
+                WaitsFor::Dispatcher if why == "none runs" => "no dispatcher runs that starts it".to_owned(),
+                // How its last run ended says more.
+                WaitsFor::Reader => String::new(),
+                _ => visible::clip(why, 200),
+            },
+            until.map(|until| Time::new(until, now)),
+        ),
+        CardState::Idle if card.unread.is_some_and(|unread| unread > 0) => quiet("has mail", ""),
+        CardState::Idle => quiet("idle", ""),
+        CardState::InSession => quiet("in session", "ok"),
+        CardState::NoProgram => quiet("no program", "warn"),
+        CardState::Untrusted { dir } => {
+            let why = format!("look at it, then: postroom trust {}", visible::line(dir));
+            ("not trusted".to_owned(), "warn", "stuck", why, None)
+        }
+        CardState::NoMailbox => quiet("no mailbox", "warn"),
+    }
+}

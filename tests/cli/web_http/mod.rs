@@ -1,0 +1,10 @@
+//! The web page over HTTP: who comes in, what nobody can do, what a message cannot do, and what is never missed.
+
+mod abuse;
+mod client;
+mod content;
+mod doors;
+mod looking;
+mod metrics;
+mod server;
+mod stream;
