@@ -202,13 +202,16 @@ struct Needs {
 
 impl Needs {
     fn of(words: &[String]) -> Self {
-        let everywhere = words.iter().any(|word| word == "--all");
-        let (room, name) = match words.first().map_or("", String::as_str) {
+        let verb = words.first().map_or("", String::as_str);
+        // Elsewhere `--all` means all of one room.
+        let is_about_rooms = ["check", "wait", "names", "status"].contains(&verb);
+        let everywhere = is_about_rooms && words.iter().any(|word| word == "--all");
+        let (room, name) = match verb {
             "help" | "--version" | "tools" | "rooms" | "trust" | "uninstall" => (false, false),
             "names" if everywhere => (false, false),
             "setup" | "names" | "takeover" | "group" | "adopt" | "prune" | "undo" | "doctor" | "log"
             | "trace" | "search" | "runs" | "agents" | "dispatch" | "workflow" | "approve" | "reject"
-            | "tree" | "install" | "mcp" | "rename" => (true, false),
+            | "tree" | "install" | "mcp" | "rename" | "stop" | "pause" | "resume" => (true, false),
             _ => (!everywhere, true),
         };
         Self { room, name }
@@ -246,6 +249,8 @@ mod tests {
         assert_eq!(line(Hint::run(&["setup", "bo"])), "postroom --root '/r r' setup bo");
         assert_eq!(line(Hint::run(&["names", "--all"])), "postroom names --all");
         assert_eq!(line(Hint::run(&["check", "--all"])), "postroom --as al check --all");
+        let failed = Hint::run(&["failed", "list", "--all"]);
+        assert_eq!(line(failed), "postroom --root '/r r' --as al failed list --all");
         assert_eq!(line(Hint::run(&["trust", "/a"]).to("shows it")), "postroom trust /a  # shows it");
         let tmp = Hint::run(&["check"]).in_room("tmp").by("user");
         assert_eq!(line(tmp), "postroom --room tmp --as user check");

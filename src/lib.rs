@@ -14,11 +14,17 @@
 pub mod agents;
 pub mod cli;
 pub mod clock;
+#[cfg(feature = "courier")]
+pub mod courier;
+#[cfg(any(feature = "tui", feature = "web"))]
+pub mod desk;
 pub mod dispatch;
 pub mod doctor;
 pub mod groups;
 pub mod hex;
 pub mod hint;
+#[cfg(any(feature = "mcp", feature = "web"))]
+mod http;
 pub mod invisible;
 pub mod journal;
 pub mod mailbox;
@@ -26,6 +32,7 @@ pub mod mailbox;
 pub mod mcp;
 pub mod message;
 pub mod name;
+pub mod network;
 pub mod notify;
 pub mod os;
 pub mod overview;
@@ -43,6 +50,10 @@ pub mod span;
 pub mod staff;
 pub mod surroundings;
 pub mod trust;
+#[cfg(feature = "tui")]
+pub mod tui;
 pub mod view;
 pub mod wait;
+#[cfg(feature = "web")]
+pub mod web;
 pub mod workflow;

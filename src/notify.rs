@@ -7,14 +7,20 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::dispatch::background::{Background, Progress};
 use crate::dispatch::paused::PauseKind;
 use crate::dispatch::runs::{Run, RunState, Runs};
 use crate::mailbox::Folder;
 use crate::message::Envelope;
+use crate::name::MailboxId;
 use crate::post::{Error, Me, Post, Result, USER};
 use crate::settings::personal::NotifyEvent;
+use crate::workflow;
+
+/// How long ago a workflow run may have failed to be told.
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Something that happened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,7 +56,8 @@ impl Notifier {
         Self { events: events.to_vec(), seen: HashSet::new(), has_looked: false }
     }
 
-    /// What a dispatcher finds: mail and gates for the person, paused agents, dead dispatchers.
+    /// What a dispatcher finds: mail and gates for the person, parked messages, failed workflow runs, paused agents, dead
+    /// dispatchers.
     pub fn look(&mut self, post: &Post) -> Result<Vec<News>> {
         let mut news = vec![];
         if self.wants(NotifyEvent::Mail) || self.wants(NotifyEvent::Gate) {
@@ -59,6 +66,12 @@ impl Notifier {
         let runs = Runs::open(post.room())?;
         if !std::mem::replace(&mut self.has_looked, true) {
             runs.forget_told(post.room().clock().now())?;
+        }
+        if self.wants(NotifyEvent::Parked) {
+            news.extend(self.parked(post, &runs)?);
+        }
+        if self.wants(NotifyEvent::Workflow) {
+            news.extend(self.workflows(post, &runs)?);
         }
         if self.wants(NotifyEvent::Paused) {
             news.extend(self.paused(&runs)?);
@@ -128,6 +141,47 @@ impl Notifier {
         let all = [(NotifyEvent::Mail, mail), (NotifyEvent::Gate, gates)];
         let all = all.into_iter().filter(|(_, facts)| !facts.is_empty());
         Ok(all.map(|(event, facts)| News { event, facts }).collect())
+    }
+
+    /// Messages that something else than a person parked.
+    fn parked(&mut self, post: &Post, runs: &Runs) -> Result<Option<News>> {
+        let mut facts = vec![];
+        for parked in runs.parked()?.into_iter().filter(|parked| !parked.is_by_person()) {
+            let key = format!("parked {} {} {}", parked.mailbox, parked.file, parked.since);
+            if self.seen.contains(&key) {
+                continue;
+            }
+            let Ok(id) = MailboxId::parse(&parked.mailbox) else { continue };
+            // A run may hold it just now, or it is gone; another look tells.
+            let header = post.mailbox(&id).map(|mailbox| post.header(&mailbox, Folder::Inbox, &parked.file));
+            let Ok(Ok(Some(header))) = header else { continue };
+            if !self.is_new(runs, &key)? {
+                continue;
+            }
+            facts.push(Fact {
+                about: Some(post.name_of(&parked.mailbox).to_owned()),
+                message: Some(header.envelope.id.to_string()),
+                from: Some(post.sender_shown(&header.envelope)),
+                subject: Some(header.envelope.subject.clone()),
+                why: Some(parked.why),
+                since: Some(parked.since),
+                ..Fact::default()
+            });
+        }
+        Ok((!facts.is_empty()).then_some(News { event: NotifyEvent::Parked, facts }))
+    }
+
+    /// Workflow runs that failed within a day.
+    fn workflows(&mut self, post: &Post, runs: &Runs) -> Result<Option<News>> {
+        let Some(flows) = workflow::runs::Runs::existing(post.room())? else { return Ok(None) };
+        let mut facts = vec![];
+        for flow in flows.failed_since(post.room().clock().now().minus(DAY))? {
+            if self.is_new(runs, &format!("workflow {} {}", flow.run, flow.at))? {
+                let (about, run) = (Some(flow.workflow), Some(flow.run));
+                facts.push(Fact { about, run, why: Some(flow.why), since: Some(flow.at), ..Fact::default() });
+            }
+        }
+        Ok((!facts.is_empty()).then_some(News { event: NotifyEvent::Workflow, facts }))
     }
 
     /// Agents that something else than a person pauses.

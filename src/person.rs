@@ -16,13 +16,22 @@ use crate::process::marked::MARK;
 /// Programs that run scripts: their first argument says what they are.
 const INTERPRETERS: [&str; 8] = ["node", "nodejs", "bun", "deno", "sh", "bash", "dash", "python3"];
 
-/// A person at a terminal.
+/// A person at a terminal. Only [`at_hand`] makes one, so a `Person` that is passed on is the proof of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
+    terminal: String,
+}
+
+impl Person {
     /// Such as `/dev/pts/3`.
-    pub terminal: String,
-    /// Not all parents can be seen.
-    nested: bool,
+    pub fn terminal(&self) -> &str {
+        &self.terminal
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_test() -> Self {
+        Self { terminal: "/dev/test".to_owned() }
+    }
 }
 
 /// Why this is not a person.
@@ -45,15 +54,20 @@ pub enum NoPerson {
 /// The person at this command. `by_agent`: the environment has the mark of an agent. `typed`: asks for a name at the terminal,
 /// where only that can tell.
 pub fn at_hand(by_agent: bool, name: &str, typed: impl FnOnce(&str) -> bool) -> Result<Person, NoPerson> {
-    let person = look(by_agent)?;
-    if person.nested && !typed(name) {
+    let (person, is_nested) = see(by_agent)?;
+    if is_nested && !typed(name) {
         return Err(NoPerson::NotTyped);
     }
     Ok(person)
 }
 
-/// Looks without a question: in a nested namespace this is not enough.
-pub fn look(by_agent: bool) -> Result<Person, NoPerson> {
+/// Looks without a question: in a nested namespace this is not enough, so it proves nothing.
+pub fn look(by_agent: bool) -> Result<(), NoPerson> {
+    see(by_agent).map(drop)
+}
+
+/// The person, as far as can be seen, and whether not all parents can be seen.
+fn see(by_agent: bool) -> Result<(Person, bool), NoPerson> {
     if by_agent {
         return Err(NoPerson::Session);
     }
@@ -62,7 +76,7 @@ pub fn look(by_agent: bool) -> Result<Person, NoPerson> {
     if !terminal.in_foreground {
         return Err(NoPerson::Background);
     }
-    Ok(Person { terminal: terminal.name, nested: !os::sees_all_ancestors().map_err(unseen)? })
+    Ok((Person { terminal: terminal.name }, !os::sees_all_ancestors().map_err(unseen)?))
 }
 
 /// Refuses a command that an agent program, or a part of a run, has started.

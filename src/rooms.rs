@@ -69,6 +69,11 @@ impl Located {
         Self { root, name: None, moved_from: None, waiting: None }
     }
 
+    /// Its name, or its directory if it has none.
+    pub fn shown(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.root.display().to_string())
+    }
+
     /// Gives the repository a room, if it has none.
     pub fn assign(&mut self) -> Result<()> {
         if let Some((rooms, repository)) = self.waiting.take() {

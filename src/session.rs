@@ -5,6 +5,7 @@
 //! a binding. Beside it, [`told::Told`] records which mail that session has seen, and `running` what is known while it
 //! runs.
 
+pub mod alive;
 pub mod running;
 pub mod told;
 pub mod window;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::hex;
 use serde::{Deserialize, Serialize};
 
+use self::alive::Life;
 use crate::clock::Timestamp;
 use crate::mailbox::disk::glimpse;
 use crate::mailbox::reading::mtime;
@@ -70,6 +72,11 @@ impl Bound {
     /// Whether the session has ended, or its process is seen to be gone.
     pub fn is_over(&self) -> bool {
         self.ended || self.process.is_gone()
+    }
+
+    /// What can be said of its process.
+    pub fn life(&self, room: &Room) -> Result<Life, Error> {
+        room.sessions().map_or(Ok(Life::Unknown), |sessions| alive::look(sessions, self.process))
     }
 }
 
@@ -157,7 +164,7 @@ pub fn latest(room: &Room, program: &str, mailbox: &MailboxId) -> Result<Option<
 /// The sessions of a room whose process exists.
 pub fn live(room: &Room) -> Result<Vec<Bound>, Error> {
     let mut all = recorded(room, |_| true)?;
-    all.retain(|bound| !bound.ended && bound.process.is_running());
+    all.retain(|bound| !bound.ended && matches!(bound.life(room), Ok(Life::Running)));
     Ok(all)
 }
 

@@ -55,12 +55,19 @@ pub fn spoken(span: Duration) -> String {
     }
 }
 
-/// A span for a table of measurements: `12ms`, `3.4s`, longer ones as in [`short`].
+/// A span for a table of measurements: `12ms`, `3.4s`, and longer ones in two units: `6m 40s`, `2h 5m`, `3d 4h`.
 pub fn measured(span: Duration) -> String {
-    match span.as_millis() {
-        ms @ 0..1000 => format!("{ms}ms"),
-        1000..60_000 => format!("{:.1}s", span.as_secs_f64()),
-        _ => short(span),
+    let seconds = span.as_secs();
+    let (one, size, other, part) = match span.as_millis() {
+        ms @ 0..1000 => return format!("{ms}ms"),
+        1000..60_000 => return format!("{:.1}s", span.as_secs_f64()),
+        60_000..3_600_000 => ("m", 60, "s", 1),
+        3_600_000..172_800_000 => ("h", 3600, "m", 60),
+        _ => ("d", 86_400, "h", 3600),
+    };
+    match seconds % size / part {
+        0 => format!("{}{one}", seconds / size),
+        rest => format!("{}{one} {rest}{other}", seconds / size),
     }
 }
 
@@ -94,5 +101,10 @@ mod tests {
         assert_eq!([12, 200, 7200, 172_800].map(spoken_of), ["12 s", "3 min", "2 h", "2 days"]);
         assert_eq!(measured(Duration::from_millis(12)), "12ms");
         assert_eq!(measured(Duration::from_millis(3440)), "3.4s");
+        let measured_of = |seconds| measured(Duration::from_secs(seconds));
+        assert_eq!(
+            [60, 400, 1800, 3960, 86_400, 273_600].map(measured_of),
+            ["1m", "6m 40s", "30m", "1h 6m", "24h", "3d 4h"]
+        );
     }
 }

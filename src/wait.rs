@@ -17,7 +17,7 @@ use crate::os::{Flag, Handle, News, Watcher, network};
 /// How long a watched sleep may last before the scan is repeated anyway.
 const RESCAN: Duration = Duration::from_secs(5);
 
-/// The same for a process that stays with an idle session.
+/// How long a process that stays with an idle session may sleep before the scan is repeated.
 const RARELY: Duration = Duration::from_secs(60);
 
 /// How long a sleep without a watch may last.
@@ -75,6 +75,12 @@ impl Watch {
     /// This watch, with sleeps that another thread can end.
     pub fn until(self, stop: &Stop) -> Self {
         Self { stop: Some(stop.clone()), ..self }
+    }
+
+    /// This watch for a process that is idle for long.
+    pub fn rarely(self) -> Self {
+        let longest = if self.longest == RESCAN { RARELY } else { self.longest };
+        Self { longest, ..self }
     }
 
     /// This watch for a process that stays as long as another one: its sleeps end with that, and are long.

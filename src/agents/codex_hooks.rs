@@ -1,4 +1,4 @@
-//! The hooks that Codex sees, and whether it trusts ours: its own server tells both.
+//! What Codex says of itself: the hooks that it sees, whether it trusts ours, and its settings. Its own server tells them.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,32 +18,45 @@ pub(super) fn begin(command: &mut Command) -> Option<Talk> {
     Some(talk)
 }
 
-/// The hooks that Codex sees with these settings on its command line.
-pub fn seen(program: &Path, settings: &[&str], place: &Path) -> Result<Vec<Value>, String> {
+/// What Codex sees in a directory.
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub hooks: Vec<Value>,
+    /// The settings of the person, of all layers together. `None` if this version does not tell them.
+    pub settings: Option<Value>,
+}
+
+/// What Codex sees with these settings on its command line.
+pub fn seen(program: &Path, settings: &[&str], place: &Path) -> Result<Seen, String> {
     let words: Vec<&str> = ["app-server"].iter().chain(settings).copied().collect();
     let silent = || "codex app-server did not answer".to_owned();
     let mut talk = begin(&mut question(program, &words, place)).ok_or_else(silent)?;
-    talk.say(&json!({"id": 2, "method": "hooks/list", "params": {"cwds": [place]}}));
-    loop {
+    talk.say(&json!({"id": 2, "method": "config/read", "params": {"cwd": place}}));
+    talk.say(&json!({"id": 3, "method": "hooks/list", "params": {"cwds": [place]}}));
+    let (mut hooks, mut config) = (None, None);
+    while hooks.is_none() || config.is_none() {
         let message = talk.hear().ok_or_else(silent)?;
-        if message["id"] != 2 {
-            continue;
+        match message["id"].as_u64() {
+            Some(2) => config = Some(message["result"].get("config").cloned()),
+            Some(3) => hooks = Some(message),
+            _ => {}
         }
-        if let Some(error) = message.get("error") {
-            return Err(visible::clip(&error.to_string(), 200));
-        }
-        let mut hooks = vec![];
-        gather(&message["result"], &mut hooks);
-        return Ok(hooks.into_iter().cloned().collect());
     }
+    let answer = hooks.unwrap_or_default();
+    if let Some(error) = answer.get("error") {
+        return Err(visible::clip(&error.to_string(), 200));
+    }
+    let mut hooks = vec![];
+    gather(&answer["result"], &mut hooks);
+    Ok(Seen { hooks: hooks.into_iter().cloned().collect(), settings: config.flatten() })
 }
 
 /// Whether Codex trusts our hooks.
 pub fn trust(program: &Path, place: &Path) -> Trust {
     match seen(program, &[], place) {
         Err(why) => Trust::Unknown(why),
-        Ok(hooks) => {
-            let (open, all) = counts(&Value::Array(hooks));
+        Ok(seen) => {
+            let (open, all) = counts(&Value::Array(seen.hooks));
             trust_of(open, all)
         }
     }

@@ -17,6 +17,12 @@ use super::tables;
 /// The variable that says that a process belongs to a start.
 pub const START: &str = "POSTROOM_START";
 
+/// The variable by which the person allows typing into tmux in a start: all starts of a program share the file of its hooks.
+pub const TYPES: &str = "POSTROOM_TYPE_INTO_TMUX";
+
+/// The option that allows it.
+pub const TYPE_INTO_TMUX: &str = "--type-into-tmux";
+
 /// Words with which every program only tells about itself.
 const ABOUT_ITSELF: [&str; 5] = ["-h", "--help", "-v", "-V", "--version"];
 
@@ -29,6 +35,8 @@ pub struct Typed {
     pub root: Option<String>,
     /// `--resume` without an id, for a name that was given: its last conversation.
     pub resumes: bool,
+    /// The person allows typing into tmux.
+    pub types: bool,
     /// The words of the program.
     pub words: Vec<OsString>,
 }
@@ -46,6 +54,10 @@ impl Typed {
                 "--about" => (&mut typed.about, "--about"),
                 "--room" => (&mut typed.room, "--room"),
                 "--root" => (&mut typed.root, "--root"),
+                TYPE_INTO_TMUX if value.is_none() => {
+                    typed.types = true;
+                    continue;
+                }
                 "--" => {
                     typed.words.push(word);
                     typed.words.extend(words);
@@ -92,10 +104,27 @@ impl Typed {
         before.any(|word| program.launch.resumes.contains(&word.as_str()))
     }
 
+    /// Whether the person gave this option to the program.
+    fn has_option(&self, option: &str) -> bool {
+        let is_it = |word: &OsString| {
+            word.to_str().is_some_and(|word| word == option || word.starts_with(&format!("{option}=")))
+        };
+        self.words.iter().take_while(|word| *word != "--").any(is_it)
+    }
+
     fn first_is_headless(&self, program: &Program) -> bool {
         let first = self.words.first().and_then(|word| word.to_str());
         first.is_some_and(|first| program.launch.headless.contains(&first))
     }
+}
+
+/// What the program said before its start.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// Those of `hook_words` and `trust`.
+    pub hooks: Vec<String>,
+    /// Its settings, if it tells them.
+    pub settings: Option<Value>,
 }
 
 /// What one start needs beyond what the program has already.
@@ -166,10 +195,10 @@ impl Kit<'_> {
         all.then(|| vec!["-c".to_owned(), format!("hooks.state={}", state.trim())])
     }
 
-    /// The whole command line behind the program's name. `hooks`: those of `hook_words` and `trust`.
-    pub fn words(&self, typed: &Typed, hooks: &[String], session: Option<&str>) -> Vec<OsString> {
+    /// The whole command line behind the program's name.
+    pub fn words(&self, typed: &Typed, asked: &Asked, session: Option<&str>) -> Vec<OsString> {
         let ours =
-            self.program.launch.arguments.iter().flat_map(|argument| self.argument(*argument, typed, hooks));
+            self.program.launch.arguments.iter().flat_map(|argument| self.argument(*argument, typed, asked));
         let ours: Vec<OsString> = ours.map(Into::into).collect();
         let resumed: Vec<OsString> = match (session, self.program.launch.resume) {
             (Some(id), Resume::Option(option) | Resume::Word(option)) => vec![option.into(), id.into()],
@@ -186,25 +215,20 @@ impl Kit<'_> {
         words
     }
 
-    fn argument(&self, argument: Argument, typed: &Typed, hooks: &[String]) -> Vec<String> {
-        let given = |option: &str| {
-            let is_it = |word: &OsString| {
-                word.to_str().is_some_and(|word| word == option || word.starts_with(&format!("{option}=")))
-            };
-            typed.words.iter().take_while(|word| *word != "--").any(is_it)
-        };
+    fn argument(&self, argument: Argument, typed: &Typed, asked: &Asked) -> Vec<String> {
         match argument {
             Argument::Always(words) => self.filled(words),
             Argument::Attended(words) if !typed.first_is_headless(self.program) => self.filled(words),
-            Argument::Hooks => hooks.to_vec(),
+            Argument::Hooks => asked.hooks.clone(),
             _ if self.installed => vec![],
             Argument::Kit(words) => self.filled(words),
             Argument::Skill(words) if !self.has_skill => self.filled(words),
-            Argument::Unless(option, words) if !given(option) => self.filled(words),
+            Argument::Unless(option, words) if !typed.has_option(option) => self.filled(words),
             Argument::Setting(key, value) => {
                 let value = tables::line(&self.site.value(value, ""));
                 vec!["-c".to_owned(), format!("{key}={}", value.trim())]
             }
+            Argument::Writable(option, path) => self.writable(option, path, typed, asked),
             Argument::Attended(_) | Argument::Skill(_) | Argument::Unless(..) => vec![],
         }
     }
@@ -220,6 +244,23 @@ impl Kit<'_> {
             false => vec![String::new()],
         };
         roots.iter().flat_map(|root| words.iter().map(|word| fill(word, root))).collect()
+    }
+
+    /// The rooms as directories that the sandbox leaves writable. A terminal of Codex does not start with the option where
+    /// its sandbox is read-only, as in a folder that the person has yet to trust; so they come as a setting, which
+    /// repeats the person's own list. Only where that list has no effect or is not known, the option is needed.
+    fn writable(&self, option: &str, [table, list]: [&str; 2], typed: &Typed, asked: &Asked) -> Vec<String> {
+        let has_profile = typed.has_option("-p") || typed.has_option("--profile");
+        let is_listed = |settings: &&Value| {
+            !has_profile && settings["default_permissions"].as_str().is_none_or(|name| name == ":read-only")
+        };
+        let Some(settings) = asked.settings.as_ref().filter(is_listed) else {
+            return self.filled(&[option, "{root}"]);
+        };
+        let mut roots = settings[table][list].as_array().cloned().unwrap_or_default();
+        let ours = self.filled(&["{root}"]).into_iter().map(Value::from);
+        roots.extend(ours.filter(|root| !roots.contains(root)).collect::<Vec<_>>());
+        vec!["-c".to_owned(), format!("{table}.{list}={}", tables::line(&Value::Array(roots)).trim())]
     }
 
     /// The variables that the kit changes. `present`: their values now.

@@ -30,11 +30,15 @@ fn typed(line: &str) -> Typed {
     Typed::split(line.split_whitespace().map(OsString::from)).unwrap()
 }
 
+fn asked(settings: Option<Value>) -> Asked {
+    Asked { hooks: vec!["-c".to_owned(), "HOOKS".to_owned()], settings }
+}
+
 /// The command line of a start, in one line.
 fn started(word: &str, line: &str, installed: bool, session: Option<&str>) -> String {
     let site = site();
     let kit = Kit { program: find(word).unwrap(), site: &site, installed, has_skill: installed };
-    let words = kit.words(&typed(line), &["-c".to_owned(), "HOOKS".to_owned()], session);
+    let words = kit.words(&typed(line), &asked(None), session);
     words.join(&OsString::from(" ")).into_string().unwrap()
 }
 
@@ -44,6 +48,8 @@ fn our_options_are_taken_out_and_everything_else_stays() {
     assert_eq!((split.acting.as_deref(), split.about.as_deref()), (Some("alice"), Some("docs")));
     assert_eq!(split.room.as_deref(), Some("web"));
     assert_eq!(split.words, ["--model", "x", "-p", "go", "--", "--as", "bob"]);
+    assert!(typed("-p go --type-into-tmux").types && !typed("-p go -- --type-into-tmux").types);
+    assert_eq!(typed("-p --type-into-tmux go").words, ["-p", "go"]);
     assert_eq!(Typed::split(["--as".into()]), Err("--as"));
     let odd = std::ffi::OsStr::from_bytes(b"\xff=x").to_owned();
     assert_eq!(Typed::split([odd.clone()]).unwrap().words, [odd]);
@@ -89,7 +95,9 @@ fn each_program_gets_its_words_and_those_of_the_person_in_their_order() {
         "-c HOOKS -c plugins={\"postroom@postroom-local\"={enabled=true}} -c mcp_servers.postroom={ "
     ));
     assert!(
-        codex.contains("env_vars = [\"POSTROOM_ROOT\", \"XDG_STATE_HOME\", \"AGENT_MAILBOX_ID\"]"),
+        codex.contains(
+            "env_vars = [\"POSTROOM_ROOT\", \"XDG_STATE_HOME\", \"CODEX_HOME\", \"AGENT_MAILBOX_ID\"]"
+        ),
         "{codex}"
     );
     assert!(
@@ -114,6 +122,29 @@ fn each_program_gets_its_words_and_those_of_the_person_in_their_order() {
         started("copilot", "-p go", false, None),
         "--plugin-dir=/s/starts/1/kit --allow-tool=shell(postroom:*) --allow-tool=postroom -p go"
     );
+}
+
+#[test]
+fn codex_starts_in_a_read_only_sandbox_and_keeps_the_writable_roots_of_the_person() {
+    let site = site();
+    let kit = Kit { program: find("codex").unwrap(), site: &site, installed: false, has_skill: true };
+    let words = |line: &str, settings: Value| {
+        let words = kit.words(&typed(line), &asked(Some(settings)), None);
+        words.join(&OsString::from(" ")).into_string().unwrap()
+    };
+    let roots = r#"-c sandbox_workspace_write.writable_roots=["/s/rooms", "/s/sessions"] --no-daemon"#;
+    for settings in [json!({}), json!({"default_permissions": ":read-only"})] {
+        let line = words("go", settings);
+        assert!(line.contains(roots) && !line.contains("--add-dir"), "{line}");
+    }
+    let own = json!({"sandbox_workspace_write": {"writable_roots": ["/mine", "/s/rooms"]}});
+    let line = words("go", own.clone());
+    assert!(line.contains(r#"writable_roots=["/mine", "/s/rooms", "/s/sessions"]"#), "{line}");
+    // There the list has no effect, or another one may count.
+    for (line, settings) in [("go", json!({"default_permissions": ":workspace"})), ("-p work go", own)] {
+        let line = words(line, settings);
+        assert!(line.contains("--add-dir /s/rooms") && !line.contains("writable_roots"), "{line}");
+    }
 }
 
 #[test]

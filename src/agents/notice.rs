@@ -17,6 +17,9 @@ pub const LATE: &str = "postroom: that mail was read meanwhile, so nobody is wok
 /// Why a session that nobody sees is not woken.
 pub const UNSEEN: &str = "postroom: no terminal shows this session, so it is not woken.";
 
+/// Why a session that lost its mailbox is not woken.
+pub const LOST: &str = "postroom: this session no longer has that mailbox, so it is not woken.";
+
 /// The notice at the beginning of a session. `known`: how many unread messages it was told of before, which it may have
 /// forgotten since; a later notice tells it the others.
 pub fn beginning(name: &str, known: usize, needs_name: bool) -> String {

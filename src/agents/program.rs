@@ -10,7 +10,7 @@ pub enum Event {
     Stop,
     /// A file arrived in a watched directory. The answer may wake the session.
     Mail,
-    /// The same, at once: the answer may only say what to watch from now on.
+    /// A file arrived, told at once. The answer may only say what to watch from now on.
     Watch,
     End,
 }
@@ -156,6 +156,8 @@ pub enum Argument {
     Setting(&'static str, &'static str),
     /// The hooks as settings on the command line, with the trust in them, unless the installed ones are trusted.
     Hooks,
+    /// The rooms, writable in the sandbox of Codex: the option, and the path of the list in its settings. As `Kit`.
+    Writable(&'static str, [&'static str; 2]),
 }
 
 /// Where our words stand among those of the person.

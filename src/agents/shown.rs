@@ -5,7 +5,7 @@
 //! the only one in the directory of the session, or else the only one in which somebody has just typed. `None` is the
 //! answer to everything that is not certain, and to runs without a person.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::answer::Input;
 use super::programs::{Program, Wake};
@@ -20,6 +20,9 @@ const ALONE_GEMINI: [&str; 4] = ["-p", "--prompt", "--acp", "--experimental-acp"
 /// The word of Codex's daemon.
 const DAEMON: &str = "app-server";
 
+/// The directory in the home of Codex with a file for each session, which the process that runs the session has open.
+const LOCKS: &str = "thread-writer-locks";
+
 /// A terminal in which somebody typed within so many seconds is in use: the kernel notes it every eight seconds.
 const JUST_NOW: i64 = 10;
 
@@ -33,6 +36,20 @@ pub fn process(program: &Program, input: &Input, now: i64) -> Option<Process> {
         return connected(program, input, now).and_then(Process::of);
     }
     shows(program, first.pid, &first.words).then(|| Process::of(first.pid)).flatten()
+}
+
+/// The session that a process has open and shows to a person, as far as that is seen without a hook: it is the only one.
+pub fn open_session(program: &Program, pid: u64) -> Option<String> {
+    let words = os::words_of(pid).ok()?;
+    if words.iter().any(|word| word == DAEMON) || !shows(program, pid, &words) {
+        return None;
+    }
+    let is_lock = |file: &PathBuf| file.parent().is_some_and(|dir| dir.ends_with(LOCKS));
+    let id = |file: PathBuf| Some(file.file_stem()?.to_str()?.to_owned());
+    let mut ids: Vec<String> = os::files_of(pid).into_iter().filter(is_lock).filter_map(id).collect();
+    ids.sort();
+    ids.dedup();
+    only(&ids).cloned()
 }
 
 /// Whether a process runs the sessions of several terminals. `None` if it cannot be seen.
@@ -61,7 +78,7 @@ fn connected(program: &Program, input: &Input, now: i64) -> Option<u64> {
         let files = os::files_of(*pid);
         let words = os::words_of(*pid).unwrap_or_default();
         // One that runs its own session, without the daemon, holds a lock for it.
-        let has_own = files.iter().any(|file| file.starts_with(home.join("thread-writer-locks")));
+        let has_own = files.iter().any(|file| file.starts_with(home.join(LOCKS)));
         let is_daemon = words.iter().any(|word| word == DAEMON);
         files.iter().any(|file| file.starts_with(home))
             && !has_own
@@ -79,12 +96,12 @@ fn connected(program: &Program, input: &Input, now: i64) -> Option<u64> {
     // Another directory may have been given on its command line.
     let all = if near.is_empty() { all } else { near };
     let in_use = |pid: &u64| os::typed_at(*pid).is_some_and(|then| now - then <= JUST_NOW);
-    only(&all).or_else(|| only(&all.into_iter().filter(in_use).collect::<Vec<_>>()))
+    only(&all).copied().or_else(|| only(&all.iter().copied().filter(in_use).collect::<Vec<_>>()).copied())
 }
 
-fn only(list: &[u64]) -> Option<u64> {
+fn only<T>(list: &[T]) -> Option<&T> {
     match list {
-        [one] => Some(*one),
+        [one] => Some(one),
         _ => None,
     }
 }

@@ -9,13 +9,9 @@ use super::send::tell;
 use super::terminal;
 use crate::hint::Hint;
 use crate::message::visible;
-use crate::name::MessageId;
-use crate::post::{Failure, Letter, Post, USER};
+use crate::post::{Failure, Post, USER};
 use crate::view::workflow::Approval;
-use crate::workflow::carrier::look_at;
-use crate::workflow::engine::{Ask, AskKind};
-use crate::workflow::runs::Runs;
-use crate::workflow::start;
+use crate::workflow::decision::{self, Decided, Decision, PendingGate};
 
 /// Let a workflow run pass the gate at which it waits for you
 ///
@@ -33,19 +29,20 @@ pub(super) struct Approve {
 impl Verb for Approve {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
-        let (run, ask) = gate(post, &self.id)?;
-        post.person(&run)?;
-        if let (AskKind::Approval { subject, body, .. }, false) = (&ask.kind, self.yes) {
-            let shown = format!("{}\n\n{}\n", visible::line(subject), visible::text(body).trim_end());
+        let gate = decision::find(post, &self.id)?;
+        post.person(&gate.run)?;
+        if !self.yes {
+            let (subject, body) = (visible::line(&gate.subject), visible::text(&gate.body));
+            let shown = format!("{subject}\n\n{}\n", body.trim_end());
             if !terminal::agrees(&format!("{shown}\nDo you approve?")) {
                 return Err(Fail::told(
                     Failure::Nothing,
                     "nothing was approved",
-                    Hint::run(&["reject", ask.id.as_str(), "-m", "WHY"]),
+                    Hint::run(&["reject", gate.request.as_str(), "-m", "WHY"]),
                 ));
             }
         }
-        say(context, post, &run, &ask, "approve\n")
+        say(context, post, &gate, Decision::Approve { comment: "" })
     }
 }
 
@@ -62,105 +59,53 @@ pub(super) struct Reject {
 impl Verb for Reject {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.post()?;
-        let (run, ask) = gate(post, &self.id)?;
-        post.person(&run)?;
-        say(context, post, &run, &ask, &format!("reject: {}\n", self.message.trim()))
+        let gate = decision::find(post, &self.id)?;
+        say(context, post, &gate, Decision::Reject { why: &self.message })
     }
 }
 
-/// Records the decision, then answers the request with it.
-fn say(context: &mut Context, post: &Post, run: &str, ask: &Ask, answer: &str) -> Result<(), Fail> {
-    let me = post.act_as(USER)?;
-    let letter = Letter { body: answer.to_owned(), allow_secrets: true, ..Letter::default() };
-    post.say(&ask.id, run, answer)?;
-    let told = post.reply(&me, ask.id.as_str(), letter)?;
+/// Decides, and reports it.
+fn say(context: &mut Context, post: &Post, gate: &PendingGate, decision: Decision<'_>) -> Result<(), Fail> {
+    let Decided { by, told, answer } = decision::decide(post, gate, decision)?;
     if context.output.json {
         context.done = true;
-        context.output.json(&Approval { run, request: ask.id.as_str(), answer: answer.trim_end() });
+        let (run, request) = (gate.run.as_str(), gate.request.as_str());
+        context.output.json(&Approval { run, request, answer: &answer });
         return Ok(());
     }
     let receipt = tell(context, [&told.receipt]);
     context.output.flush().map_err(Fail::Output)?;
-    post.answered(&me, &told);
+    post.answered(&by, &told);
     receipt
 }
 
-/// The one gate that waits for the person, found by its run or its request.
-fn gate(post: &Post, wanted: &str) -> Result<(String, Ask), Fail> {
-    let runs = Runs::existing(post.room())?;
-    let (run, step) = wanted.split_once('/').map_or((wanted, None), |(run, step)| (run, Some(step)));
-    let named = start::find(runs.as_ref(), run)?.ok();
-    let mut found = vec![];
-    if let Some(runs) = &runs {
-        let open = match &named {
-            Some(run) => vec![run.clone()],
-            None => runs.open_ids()?,
-        };
-        for run in open {
-            let engine = look_at(post, runs, &run)?;
-            let is_meant = |ask: &&Ask| match &named {
-                Some(_) => step.is_none_or(|step| engine.definition().steps[ask.step].name == step),
-                None => wanted.len() >= 4 && ask.id.as_str().starts_with(wanted),
-            };
-            found.extend(
-                engine
-                    .asks_of_person()
-                    .into_iter()
-                    .filter(|ask| is_meant(ask))
-                    .map(|ask| (run.clone(), ask.clone())),
-            );
+impl From<decision::Error> for Fail {
+    fn from(e: decision::Error) -> Self {
+        let what = e.to_string();
+        match e {
+            decision::Error::NoGate { .. } => Self::Told(
+                Failure::Unknown,
+                what,
+                vec![
+                    Hint::run(&["workflow", "list"]).to("the runs").into(),
+                    Hint::run(&["check"]).by(USER).to("the requests").into(),
+                ],
+            ),
+            decision::Error::Several { fitting, .. } => {
+                let each = |gate: &PendingGate| {
+                    format!("{} {} {}", gate.request, gate.run, visible::line(&gate.subject)).into()
+                };
+                Self::Told(Failure::Unknown, what, fitting.iter().map(each).collect())
+            }
+            decision::Error::NotAsked { request, .. } => {
+                Self::refused(what, Hint::run(&["approve", request.as_str()]).to("shows what it asks"))
+            }
+            decision::Error::Post(e) => Self::Post(e),
         }
-    }
-    let wanted = visible::clip(wanted, 80);
-    match found.len() {
-        1 => Ok(found.remove(0)),
-        0 => Err(Fail::Told(
-            Failure::Unknown,
-            format!("nothing called `{wanted}` waits for your approval"),
-            vec![
-                Hint::run(&["workflow", "list"]).to("the runs").into(),
-                Hint::run(&["check"]).by(USER).to("the requests").into(),
-            ],
-        )),
-        _ => {
-            let each = found.iter().map(|(run, ask)| format!("{} {run} {}", ask.id, shown(ask)).into());
-            Err(Fail::Told(Failure::Unknown, format!("`{wanted}` fits several requests"), each.collect()))
-        }
-    }
-}
-
-fn shown(ask: &Ask) -> String {
-    match &ask.kind {
-        AskKind::Approval { subject, .. } => visible::line(subject),
-        AskKind::Work { .. } | AskKind::Command { .. } => String::new(),
     }
 }
 
 /// The command that answers a question of a run; `word` names it.
 pub(super) fn command(word: &str) -> Hint {
     Hint::run(&["approve", word]).to(format!("or reject {word} -m WHY")).into()
-}
-
-/// Records the person's answer by mail, if it answers a gate. The mail must show what the run asks, because anybody can
-/// write its file.
-pub(super) fn answers(
-    post: &Post,
-    run: &str,
-    request: &MessageId,
-    shown: &str,
-    answer: &str,
-) -> Result<(), Fail> {
-    let Some(runs) = Runs::existing(post.room())? else { return Ok(()) };
-    if !runs.ids()?.iter().any(|id| id == run) {
-        return Ok(());
-    }
-    let engine = look_at(post, &runs, run)?;
-    let Some(ask) = engine.asks_of_person().into_iter().find(|ask| ask.id == *request) else { return Ok(()) };
-    match &ask.kind {
-        AskKind::Approval { body, .. } if body.trim() == shown.trim() => Ok(post.say(&ask.id, run, answer)?),
-        _ => Err(Fail::refused(
-            format!("this message is not what the run {run} asks"),
-            Hint::run(&["approve", request.as_str()]).to("shows what it asks"),
-        )),
-    }
 }

@@ -87,7 +87,7 @@ impl Verb for Ask {
                 let (span, again) = (span::measured(self.timeout), context.hint(again));
                 let question = format!("no answer within {span}; the question {short} to {to} is {state}");
                 context.output.line(&question);
-                context.output.line(&again);
+                context.output.line(&format!("  {again}"));
             }
             return Err(Fail::Code(Failure::Nothing));
         };

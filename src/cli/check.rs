@@ -27,7 +27,7 @@ pub(super) struct Check {
     /// Only print how many messages are unread
     #[arg(long)]
     count: bool,
-    /// The person's mail in all rooms: that of --as, else of this terminal and of `user`
+    /// Your mail in all rooms: that of --as, else of this session or terminal, and of `user`
     #[arg(long, conflicts_with_all = ["root", "room"])]
     all: bool,
     #[command(flatten)]

@@ -15,6 +15,7 @@ use crate::dispatch;
 use crate::mailbox::Folder;
 use crate::message::{Priority, Protocol, visible};
 use crate::post::{Offer, Post};
+use crate::staff::FoundWorkflow;
 use crate::surroundings::rooms;
 use crate::workflow;
 
@@ -203,7 +204,7 @@ impl Line {
             ("runs", "id", _) => here(context, runs),
             ("approve" | "reject", "id", _) | (_, _, "RUN") => here(context, workflow_runs),
             ("workflow run" | "workflow graph" | "workflow check", "name", _) | ("trust", "workflow", _) => {
-                let about = |found: &workflows::FoundWorkflow| found.parsed().map(|parsed| parsed.about);
+                let about = |found: &FoundWorkflow| found.parsed().map(|parsed| parsed.about);
                 workflows::all()
                     .iter()
                     .map(|found| (found.name.clone(), about(found).unwrap_or_default()))

@@ -16,8 +16,7 @@ use crate::room::Room;
 use crate::rooms::Located;
 use crate::session::{Session, running};
 use crate::surroundings::{
-    Environment, ROOT, Surroundings, Wanted, bound_root, config, nearest_tree, room, rooms, sessions,
-    worktrees,
+    Surroundings, Wanted, bound_root, config, nearest_tree, room, rooms, sessions, worktrees,
 };
 use crate::view::check::RoomPlace;
 
@@ -37,7 +36,7 @@ pub(super) struct Context {
     pub(super) done: bool,
     /// Set where the command line is a person's, also in the session of an agent.
     pub(super) by_settings: bool,
-    globals: Globals,
+    pub(super) globals: Globals,
     present: Present,
 }
 
@@ -163,44 +162,6 @@ impl Context {
         self.globals.root.is_some() || self.globals.room.is_some()
     }
 
-    /// Whether this command runs in the session of an agent: its environment says so, or a process above it.
-    fn is_in_session(&self) -> bool {
-        let above = || sessions(&ThisProcess).and_then(|sessions| running::above(&sessions));
-        self.surroundings.by_agent || above().is_some()
-    }
-
-    /// Refuses what would let an agent do more than its program allows it. Plain calls of postroom may run outside of the
-    /// sandbox of the program, so they must not change what the sandbox is.
-    pub(super) fn must_not_be_in_session(&self, verb: &str) -> Result<(), Fail> {
-        if !self.is_in_session() {
-            return Ok(());
-        }
-        let why =
-            format!("this is the session of an agent, and `{verb}` would change what its program allows it");
-        Err(Fail::refused(why, "a person runs it, in a terminal of their own"))
-    }
-
-    /// Refuses an agent a new room outside of the directory of rooms.
-    fn may_use_root(&self, located: &Located) -> Result<(), Fail> {
-        let is_known = || {
-            let is_room = match Room::is_vacant(&located.root) {
-                Ok(vacant) => !vacant,
-                // What cannot be read is reported when it is opened.
-                Err(_) => located.root.symlink_metadata().is_ok(),
-            };
-            // The person started the program with it.
-            let is_given = ThisProcess.directory(ROOT).is_some_and(|root| root == located.root);
-            is_room
-                || is_given
-                || rooms(&ThisProcess).is_ok_and(|rooms| located.root.starts_with(rooms.dir()))
-        };
-        if self.globals.root.is_none() || self.by_settings || is_known() || !self.is_in_session() {
-            return Ok(());
-        }
-        let why = format!("there is no room at {}, and an agent makes none there", located.root.display());
-        Err(Fail::refused(why, "leave out --root, or a person runs `postroom setup` there first"))
-    }
-
     fn locate_for(&mut self, session: Option<&Session>) -> Result<Located, Fail> {
         let (root, named) = (self.globals.root.as_deref(), self.globals.room.as_deref());
         let located = room(&ThisProcess, Wanted { root, room: named, session, here: self.here.as_deref() })?;
@@ -245,6 +206,7 @@ impl Context {
             step_sent: Some(crate::workflow::runs::Runs::note_by_agent),
             approvals: config(&ThisProcess).ok().map(|config| config.join("approvals")),
             worktrees: worktrees(&ThisProcess),
+            unread_counts: None,
         }
     }
 

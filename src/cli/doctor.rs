@@ -7,11 +7,15 @@ use super::context::Context;
 use super::fail::Fail;
 use super::keeper;
 use super::output::{GREEN, MAGENTA, PLAIN, RED, note};
+use super::surroundings::ThisProcess;
+use crate::dispatch::worktree;
 use crate::doctor::{self, Finding, Grade};
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::Failure;
+use crate::post::line::counted;
 use crate::room::Room;
+use crate::surroundings;
 use crate::view;
 
 /// Check every rule of the format on this room; --fix repairs
@@ -84,6 +88,14 @@ impl Doctor {
                 visible::line(&finding.path),
                 visible::line(&finding.what)
             ));
+        }
+        let kept =
+            surroundings::worktrees(&ThisProcess).map(|state| worktree::kept(&state)).unwrap_or_default();
+        if let Some(first) = kept.first() {
+            let (count, first) = (counted(kept.len(), "worktree"), first.display().to_string());
+            output.remark(&visible::line(&format!(
+                "{count} of ended runs kept with changes, such as {first}; `git worktree remove PATH` removes one"
+            )));
         }
         if faults == 0 {
             output.remark(&format!("nothing is wrong in the room {room}"));

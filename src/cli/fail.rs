@@ -142,9 +142,25 @@ pub(super) fn from_clap(e: &clap::Error, verb: &str, arguments: &[OsString], jso
     let guess = Some(e.kind()).filter(|kind| *kind == ErrorKind::UnknownArgument);
     let guess = guess.and_then(|_| guessed::hint(verb, arguments));
     let meant = guess.or_else(|| meant.map(|(_, words)| format!("did you mean `{words}`?")));
-    let help = verbs::named(&words).ok().map(|(_, name)| name.replacen("postroom", "postroom help", 1));
+    let named = verbs::named(&words).ok();
+    let is_bare = matches!(
+        e.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    let said = match &named {
+        Some((command, name)) if is_bare => sub_verbs(command, name),
+        _ => said.trim_start_matches("error: ").to_owned(),
+    };
+    let help = named.map(|(_, name)| name.replacen("postroom", "postroom help", 1));
     let hints: Vec<String> = meant.into_iter().chain(help).collect();
-    say(Failure::Usage, said.trim_start_matches("error: "), &hints, json)
+    say(Failure::Usage, &said, &hints, json)
+}
+
+/// The sentence about a verb that stands without one of its own verbs.
+fn sub_verbs(command: &clap::Command, name: &str) -> String {
+    let own = command.get_subcommands().filter(|own| !own.is_hide_set() && own.get_name() != "help");
+    let own: Vec<&str> = own.map(clap::Command::get_name).collect();
+    format!("`{}` needs one of these words: {}", name.trim_start_matches("postroom "), own.join(", "))
 }
 
 fn say(code: Failure, message: &str, hints: &[String], json: bool) -> ExitCode {

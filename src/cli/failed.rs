@@ -6,14 +6,14 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, Output, PLAIN, RED};
-use super::retriable::{Found, Mailboxes, Retriable};
 use super::retry::Retry;
 use super::shown::Shown;
+use crate::dispatch::retriable::{self, FoundRetriable, Retriable, RetriableMailboxes};
 use crate::hint::Hint;
 use crate::mailbox::Folder;
 use crate::message::{file_name, visible};
 use crate::post::line::counted;
-use crate::post::{DeadLetter, Me, Post};
+use crate::post::{DeadLetter, Failure, Me, Post};
 use crate::view::claim as view;
 
 /// Show dead letters and parked messages, and retry them
@@ -76,9 +76,38 @@ impl Verb for Failed {
     }
 }
 
+/// That of an agent alone, else that of the caller, and all others if needed.
+pub(super) fn mailboxes(
+    context: &mut Context,
+    agent: Option<&str>,
+) -> Result<(&'static Post, RetriableMailboxes), Fail> {
+    let (post, me) = match agent {
+        Some(name) => {
+            let post = context.post()?;
+            (post, Some(post.other(&post.addressee(name)?)?))
+        }
+        None => context.post_and_maybe_me()?,
+    };
+    Ok((post, RetriableMailboxes::of(post, me, agent.is_none())?))
+}
+
+/// The failure for an id. `verb`: of `failed`, for a hint.
+pub(super) fn not_found(e: retriable::Error, verb: &str) -> Fail {
+    let what = e.to_string();
+    match e {
+        retriable::Error::Several { id, names } => {
+            let hint = |name: &String| Hint::run(&["failed", verb, &id, "--agent", name]).into();
+            Fail::Told(Failure::Refused, what, names.iter().map(hint).collect())
+        }
+        retriable::Error::Unknown { .. } => Fail::unknown(what, Hint::run(&["failed", "list", "--all"])),
+        retriable::Error::Post(e) => Fail::Post(e),
+    }
+}
+
 fn show_one(context: &mut Context, id: &str, agent: Option<&str>) -> Result<(), Fail> {
-    let (post, mut mailboxes) = Mailboxes::of(context, agent)?;
-    let (at, Found { name, parked }) = mailboxes.find(post, id, "show")?;
+    let (post, mut mailboxes) = mailboxes(context, agent)?;
+    let found = mailboxes.find(post, id).map_err(|e| not_found(e, "show"))?;
+    let (at, FoundRetriable { name, parked }) = found;
     let Retriable { me, letters, .. } = &mailboxes.looked_at[at];
     let folder = if parked.is_some() { Folder::Inbox } else { Folder::Failed };
     let opened = post.open_in(me, &name, folder)?;
@@ -106,16 +135,22 @@ fn list(context: &mut Context, post: &Post, me: Me) -> Result<(), Fail> {
     if context.output.json {
         context.output.json(&view::FailedList::of(&all.me, &all.letters, &all.parked));
     } else {
-        all.show(context, post, None)?;
+        show_all(context, post, &all, None)?;
     }
-    if all.is_empty() { Err(context.nothing("no dead letters")) } else { Ok(()) }
+    if !all.is_empty() {
+        return Ok(());
+    }
+    let fail = context.nothing(&format!("no dead letters of {}", all.me.shown()));
+    let others = context.hint(Hint::run(&["failed", "list", "--all"]).to("those of every mailbox"));
+    context.output.remark(&format!("  {others}"));
+    Err(fail)
 }
 
 /// Those of every mailbox. One that cannot be read does not hide the others.
 fn list_all(context: &mut Context, post: &Post) -> Result<(), Fail> {
     let (mut found, mut failed) = (vec![], None);
     for entry in &post.registry()?.entries {
-        match post.other(&entry.id).map_err(Fail::from).and_then(|me| Retriable::of(post, me)) {
+        match post.other(&entry.id).and_then(|me| Retriable::of(post, me)) {
             Ok(all) => found.push(all),
             Err(e) => {
                 let what = format!("what {} gave up cannot be read", visible::line(&entry.name));
@@ -133,18 +168,29 @@ fn list_all(context: &mut Context, post: &Post) -> Result<(), Fail> {
         context.output.json(&view::FailedListAll { mailboxes: documents.collect() });
     } else {
         for all in &found {
-            all.show(context, post, Some(all.me.shown()))?;
+            show_all(context, post, all, Some(all.me.shown()))?;
         }
     }
     match (failed, found.is_empty()) {
-        (Some(e), _) => Err(e),
+        (Some(e), _) => Err(e.into()),
         (None, true) => Err(context.nothing("no dead letters")),
         (None, false) => Ok(()),
     }
 }
 
+/// One line each, with the name of the mailbox if several are shown.
+fn show_all(context: &mut Context, post: &Post, all: &Retriable, mailbox: Option<&str>) -> Result<(), Fail> {
+    all.letters.iter().for_each(|letter| show(&mut context.output, mailbox, letter));
+    for parked in &all.parked {
+        let subject = post.open_in(&all.me, &parked.file, Folder::Inbox)?.message.envelope.subject;
+        let words = ["parked".to_owned(), "parked".to_owned()];
+        entry(&mut context.output, mailbox, called(&parked.file), words, (&parked.why, &subject));
+    }
+    Ok(())
+}
+
 /// A dead letter, with the name of its mailbox if several are shown.
-pub(super) fn show(output: &mut Output, mailbox: Option<&str>, letter: &DeadLetter) {
+fn show(output: &mut Output, mailbox: Option<&str>, letter: &DeadLetter) {
     let unreadable = |why: &String| format!("(unreadable: {why})");
     let subject = letter.envelope.as_ref().map_or_else(unreadable, |e| e.subject.clone());
     let (tries, why) = (letter.tries, letter.reason());
@@ -153,7 +199,7 @@ pub(super) fn show(output: &mut Output, mailbox: Option<&str>, letter: &DeadLett
 }
 
 /// One line: the mailbox if several are shown, id, state for programs and for people, reason and subject.
-pub(super) fn entry(
+fn entry(
     output: &mut Output,
     mailbox: Option<&str>,
     id: String,

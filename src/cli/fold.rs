@@ -1,14 +1,18 @@
 //! Folding: a line is broken between words, where the terminal would break it within one. Colours take no columns.
 //!
 //! What goes on is indented: below the second column if the line has one (`NAME   what it is`), else a little. A word that
-//! is wider than the terminal is left to it. A line with a command stays one line for the shell that it is pasted into:
-//! it is filled with spaces up to the edge instead of being broken.
+//! is wider than the terminal is left to it. A command stays one line for the shell that it is pasted into: it is filled with
+//! spaces up to the edge instead of being broken. A line is a command if it begins with the program, or has it behind a
+//! colon. In a sentence a command stands in backquotes, and is not broken either.
 //!
 //! Only this program's own lines are folded. A text of others is shown line by line, so that it can be copied.
 
 use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthChar;
+
+const COMMAND: &str = "postroom ";
+const AT_THE_END: &str = ": postroom ";
 
 /// The line, in as many lines as it needs on a terminal of `width` columns.
 pub(super) fn fold(line: &str, width: usize) -> Cow<'_, str> {
@@ -17,7 +21,7 @@ pub(super) fn fold(line: &str, width: usize) -> Cow<'_, str> {
     }
     let text = line.trim_start_matches(' ');
     let indent = line.len() - text.len();
-    let has_command = text.split(' ').any(|word| word == "postroom");
+    let is_command = text.starts_with(COMMAND) || text.contains(AT_THE_END);
     let hang = second_column(text).map_or(indent + 2, |at| indent + at);
     let hang = if hang <= width / 2 { hang } else { (indent + 2).min(width / 2) };
     let (mut out, mut used, mut is_begun) = (line[..indent].to_owned(), indent, false);
@@ -27,7 +31,7 @@ pub(super) fn fold(line: &str, width: usize) -> Cow<'_, str> {
             out.push_str(gap);
             used += gap_columns;
         } else {
-            match has_command {
+            match is_command {
                 true => out.push_str(&" ".repeat(width.saturating_sub(used))),
                 false => out.push('\n'),
             }
@@ -69,14 +73,16 @@ fn second_column(text: &str) -> Option<usize> {
     (!rest.is_empty()).then(|| columns(&text[..text.len() - rest.len()]))
 }
 
-/// Words, each with the spaces before it. A text in quotation marks is one word, as in a shell.
+/// Words, each with the spaces before it. A text in quotation marks is one word, as in a shell, and so is one in
+/// backquotes.
 fn words(text: &str) -> Vec<(&str, &str)> {
     let mut words = vec![];
     let mut rest = text;
     while !rest.is_empty() {
         let word = rest.trim_start_matches(' ');
         let gap = &rest[..rest.len() - word.len()];
-        let quoted = word.strip_prefix('\'').and_then(|inside| inside.find('\'')).map_or(0, |at| at + 2);
+        let quoted = ['\'', '`'].into_iter().find_map(|mark| word.strip_prefix(mark)?.find(mark));
+        let quoted = quoted.map_or(0, |at| at + 2);
         let end = word[quoted..].find(' ').map_or(word.len(), |at| quoted + at);
         words.push((gap, &word[..end]));
         rest = &word[end..];
@@ -112,9 +118,19 @@ mod tests {
 
     #[test]
     fn a_command_can_still_be_pasted() {
-        assert_eq!(fold("try postroom send bob -m 'a b c'", 18), "try postroom send   bob -m 'a b c'");
-        assert!((10..40).all(|width| !fold("try postroom send bob -m 'a b c'", width).contains('\n')));
+        assert_eq!(fold("try: postroom send bob -m 'a b c'", 19), "try: postroom send   bob -m 'a b c'");
+        assert!((10..40).all(|width| !fold("try: postroom send bob -m 'a b c'", width).contains('\n')));
         assert!((10..40).all(|width| fold("postroom send bob -m 'a b c'", width).ends_with("'a b c'")));
+    }
+
+    /// Every line with the word was filled with spaces, also a sentence.
+    #[test]
+    fn a_sentence_about_a_command_is_broken_between_words() {
+        assert_eq!(
+            fold("its message is parked; postroom stops", 25),
+            "its message is parked;\n  postroom stops"
+        );
+        assert_eq!(fold("say `postroom retry x` now", 16), "say\n  `postroom retry x` now");
     }
 
     #[test]

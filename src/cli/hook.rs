@@ -12,6 +12,7 @@ use clap::Args;
 use super::context::Context;
 use super::fail::Fail;
 use super::hook_call::{Call, begin, is_push, read};
+use super::keeper;
 use super::output::note;
 use super::shown::Shown;
 use super::surroundings;
@@ -19,8 +20,9 @@ use super::surroundings::ThisProcess;
 use super::verbs::{Entry, Group};
 use super::waker;
 use crate::agents::answer::{self, Input};
+use crate::agents::launch::TYPES;
 use crate::agents::notice;
-use crate::agents::programs::{self, Event, Wake};
+use crate::agents::programs::{self, Context as Shape, Event, Wake};
 use crate::agents::shown;
 use crate::agents::verify::PROBE;
 use crate::mailbox::Folder;
@@ -143,6 +145,8 @@ impl Hook {
         }
         let process = match event {
             Event::Start | Event::End if is_daemon == Some(false) => agent_process(&ThisProcess, parent),
+            // A command in the session made the binding, and does not know the process.
+            Event::Stop if program.context == Shape::Plugin => agent_process(&ThisProcess, parent),
             // Its sessions may share a process, but a terminal shows one of them at a time.
             Event::Start | Event::Prompt | Event::Stop if program.wake == Wake::Queue => {
                 shown::process(program, &input, context.clock().now().seconds())
@@ -153,6 +157,9 @@ impl Hook {
             }
             _ => None,
         };
+        if let Some(process) = process.filter(|_| event != Event::End) {
+            keeper::stay(process);
+        }
         if matches!(event, Event::Start | Event::Mail)
             && let (Some(session), Some(process)) = (&session, process)
         {
@@ -181,6 +188,11 @@ impl Hook {
             Attached::Mailbox(me) => return self.tell(context, post, &call, &me),
             Attached::Held { name } if event == Event::Start => notice::held(&name),
             Attached::Nobody if event == Event::Start => notice::NOBODY.to_owned(),
+            // It was queued for a mailbox that another session has taken over since.
+            _ if event == Event::Prompt && program.wake == Wake::Queue && is_push(program, &input) => {
+                context.output.text(&answer::dropped(notice::LOST));
+                return Ok(false);
+            }
             _ => return Ok(false),
         };
         let watch = call.watched(post, None)?;
@@ -210,7 +222,9 @@ impl Hook {
     fn tell(&self, context: &mut Context, post: &Post, call: &Call<'_>, me: &Me) -> Result<bool, Fail> {
         let Call { program, event, input, .. } = *call;
         if matches!(event, Event::Start | Event::Prompt | Event::Stop) && !is_push(program, input) {
-            waker::stay(context, program, input, self.type_into_tmux)?;
+            // An installation allows it in the hook, and one start by a variable.
+            let types = self.type_into_tmux || ThisProcess.text(TYPES).is_some();
+            waker::stay(context, program, input, types)?;
         }
         let news = match event {
             Event::Start => {
@@ -238,6 +252,8 @@ impl Hook {
                     && is_push(program, input)
                     && !waker::is_shown(program, input)? =>
             {
+                // The mail wakes it when a terminal shows it again.
+                post.forget_wakes(me)?;
                 context.output.text(&answer::dropped(notice::UNSEEN));
                 return Ok(false);
             }
@@ -265,8 +281,11 @@ impl Hook {
                 call.news(post, me)?
             }
         };
-        if let Some(news) = news {
-            self.show(context, post, call, me, &news)?;
+        let watch = call.watched_at_rest(post, me)?;
+        match news {
+            Some(news) => self.show(context, post, call, me, &news, &watch)?,
+            None if watch.is_empty() => {}
+            None => context.output.text(&answer::shaped(program, event, input, "", &watch)),
         }
         Ok(false)
     }
@@ -304,6 +323,7 @@ impl Hook {
         call: &Call<'_>,
         me: &Me,
         news: &News,
+        watch: &[String],
     ) -> Result<(), Fail> {
         let mut opened = self.bodies.map(|most| post.open_news(me, news, most)).unwrap_or_default();
         let mut bodies = String::new();
@@ -332,7 +352,7 @@ impl Hook {
             let count = news.count - opened.len();
             text += &notice::headers(me.shown(), count, &rest, |envelope| post.sender_shown(envelope));
         }
-        context.output.text(&answer::shaped(call.program, call.event, call.input, &text, &[]));
+        context.output.text(&answer::shaped(call.program, call.event, call.input, &text, watch));
         if let Err(e) = context.output.flush() {
             post.not_told(me, news)?;
             return Err(Fail::Output(e));

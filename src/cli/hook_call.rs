@@ -7,7 +7,7 @@ use super::fail::Fail;
 use super::surroundings::ThisProcess;
 use crate::agents::answer::Input;
 use crate::agents::notice;
-use crate::agents::programs::{Event, Program, Wake};
+use crate::agents::programs::{Context as Shape, Event, Program, Wake};
 use crate::post::{Error, Me, News, Post};
 use crate::process::Process;
 use crate::session::Session;
@@ -45,6 +45,14 @@ impl Call<'_> {
         };
         let mail = me.map(|me| post.watched(me)).transpose()?.unwrap_or_default();
         Ok(mail.iter().chain(&own).map(|dir| dir.display().to_string()).collect())
+    }
+
+    /// What our own plugin is to watch while the session rests: it may have got another mailbox in this turn.
+    pub(super) fn watched_at_rest(&self, post: &Post, me: &Me) -> Result<Vec<String>, Fail> {
+        match (self.event, self.program.context) {
+            (Event::Stop, Shape::Plugin) => self.watched(post, Some(me)),
+            _ => Ok(vec![]),
+        }
     }
 }
 

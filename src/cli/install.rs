@@ -25,7 +25,7 @@ use crate::post::{self, Error, Failure, NewMailbox};
 use crate::surroundings::{home, project_dir, state};
 use crate::view::install as view;
 
-/// Give an agent program its skill, hooks and MCP server
+/// Give an agent program its skill and hooks
 ///
 /// Settings keep their form, and `uninstall` puts all back. The program itself is asked what it sees. Without PROGRAM it
 /// lists those that are here, and asks. --check exits 1 if what is installed is not current.
@@ -196,10 +196,7 @@ impl Install {
         project: Option<PathBuf>,
     ) -> Result<(), Fail> {
         if self.type_into_tmux && spec.wake != Wake::Typed {
-            return Err(Fail::usage(
-                format!("{} is woken without typing", spec.title),
-                "leave out --type-into-tmux",
-            ));
+            return Err(super::launch::needless(spec));
         }
         if let Some(name) = &self.name {
             Name::parse(name).map_err(|why| Error::BadName { what: "--name", text: name.to_owned(), why })?;

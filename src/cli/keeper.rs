@@ -1,55 +1,60 @@
-//! `postroom keeper`: stays with a program that was started for once, and clears away what that needed in its own
-//! directories. It sleeps until the program has ended, prints nothing, and is nobody's child.
+//! `postroom keeper`: stays with a program. It clears away what a program that was started for once needed in its own
+//! directories, and holds a lock for one in a private PID namespace, whose process others cannot see. It sleeps until the
+//! program has ended, prints nothing, and is nobody's child.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
 
 use super::Verb;
+use super::companion::{self, Beside};
 use super::context::Context;
 use super::fail::Fail;
-use super::surroundings::{self, ThisProcess};
+use super::surroundings::ThisProcess;
 use crate::agents::starts::Starts;
 use crate::os::{self, Handle};
-use crate::process::{Process, marked};
-use crate::surroundings::state;
+use crate::process::Process;
+use crate::session::alive::{self, Life};
+use crate::surroundings::{sessions, state};
 use crate::wait::Watch;
 
-/// Starts the keeper of a start, as nobody's child: the program should not find one that it did not start.
+/// Starts the keeper of a start.
 pub(super) fn start(process: Process) {
-    let Ok(own) = surroundings::myself() else { return };
-    os::pass_on_nothing();
-    let mut command = Command::new(own);
-    command
-        .args(["keeper", &process.pid.to_string(), &process.started.to_string(), "--apart"])
-        .current_dir("/");
-    let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    companion::start(VERB, process);
 }
 
-/// Clear away what a program needed for one start, when it has ended; started by `postroom claude` and others
+/// A session runs in a process. Where others cannot see that, a keeper tells them. Without it they see only the last
+/// command, so an error is no error of the hook.
+pub(super) fn stay(process: Process) {
+    if is_seen_by_all() {
+        return;
+    }
+    let told = sessions(&ThisProcess).map(|sessions| alive::told(&sessions, process));
+    if let Some(Ok(Life::Unknown | Life::Gone)) = told {
+        start(process);
+    }
+}
+
+/// Whether processes are in the first PID namespace, or there is no other.
+fn is_seen_by_all() -> bool {
+    os::pid_space() == 0 || os::sees_all_ancestors().unwrap_or(true)
+}
+
+/// Stay with a program until it has ended; started by hooks, `postroom claude` and others
 #[derive(Debug, Args)]
 pub(super) struct Keeper {
-    /// The process of the program
-    pid: u64,
-    /// When it began
-    started: u64,
-    /// Only start the keeper, and end
-    #[arg(long)]
-    apart: bool,
+    #[command(flatten)]
+    beside: Beside,
 }
+
+const VERB: &str = "keeper";
 
 impl Verb for Keeper {
     fn run(self, _: &mut Context) -> Result<(), Fail> {
-        if self.apart {
-            let Ok(own) = surroundings::myself() else { return Ok(()) };
-            let words = ["keeper".to_owned(), self.pid.to_string(), self.started.to_string()];
-            let _ = Command::new(own).args(words).spawn();
-            return Ok(());
-        }
-        marked::stand_alone();
-        let process = Process { pid: self.pid, started: self.started, space: os::pid_space() };
+        let Some(process) = self.beside.begin(VERB) else { return Ok(()) };
+        let sessions = sessions(&ThisProcess).filter(|_| !is_seen_by_all());
+        let _lock = sessions.and_then(|sessions| alive::hold(&sessions, process).ok());
         while let Some(handle) = Handle::of(process.pid).filter(|_| process.is_running()) {
             Watch::on_changes(std::iter::empty::<&Path>()).while_running(handle).sleep(Duration::MAX);
         }

@@ -15,17 +15,17 @@ use super::fail::{self, Fail};
 use super::output::note;
 use super::surroundings::{self, ThisProcess};
 use super::verbs::{Entry, Group};
-use super::{FirstWord, Globals, find_verb, keeper, opened, own_program, scene};
+use super::{FirstWord, Globals, find_verb, keeper, opened, own_program, scene, waker};
 use crate::agents::codex_hooks;
-use crate::agents::launch::{Kit, START, Typed};
+use crate::agents::launch::{Asked, Kit, START, TYPE_INTO_TMUX, TYPES, Typed};
 use crate::agents::ledger::Ledger;
 use crate::agents::probe::Trust;
-use crate::agents::programs::{self, Program};
+use crate::agents::programs::{self, Program, Wake};
 use crate::agents::starts::{Start, Starts};
 use crate::hint::Hint;
 use crate::mailbox::Dir;
 use crate::message::visible;
-use crate::post::{Post, Prepared};
+use crate::post::{self, Post, Prepared};
 use crate::process::Process;
 use crate::process::opener::{Extent, Opener};
 use crate::surroundings::{Environment, HARNESS, MAILBOX, ROOT, state};
@@ -47,6 +47,9 @@ struct Launched {
     /// With --as NAME: go on with the last conversation of that mailbox
     #[arg(long)]
     resume: bool,
+    /// Gemini in tmux only: type one fixed line to wake it, when it is idle and its input is empty
+    #[arg(long)]
+    type_into_tmux: bool,
     /// For the program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     words: Vec<OsString>,
@@ -124,6 +127,7 @@ fn launch(context: &mut Context, program: &'static Program, typed: &Typed) -> Re
         return become_program(Command::new(file).args(&typed.words));
     }
     must_be_person(context, program)?;
+    may_be_typed_for(program, typed)?;
     let post = context.post_or_new()?;
     if let Some(name) = typed.acting.as_ref().filter(|_| typed.resumes) {
         // A mailbox without a past is not made for that.
@@ -152,7 +156,7 @@ fn launch(context: &mut Context, program: &'static Program, typed: &Typed) -> Re
     }
     let installed = is_installed(program)?;
     let kit = Kit { program, site: &site, installed, has_skill: site.has_skill(program) };
-    let hooks = if kit.brings_hooks_by_words() { trusted_hooks(context, &kit, &file) } else { vec![] };
+    let asked = if kit.brings_hooks_by_words() { ask(context, &kit, &file) } else { Asked::default() };
     let (own, others) = kit.files();
     let refused = starts.equip(process, &own, &others)?;
     if let Some(why) = &refused {
@@ -166,10 +170,18 @@ fn launch(context: &mut Context, program: &'static Program, typed: &Typed) -> Re
         keeper::start(process);
     }
     drop(lock);
+    prepared.iter().for_each(|prepared| post.mark_started(prepared));
+    if session.is_some() || typed.goes_on(program) {
+        waker::stay_if_resumed(program, process);
+    }
     tell(context, program, prepared.as_ref());
     let mut command = Command::new(&file);
-    command.args(kit.words(typed, &hooks, session.as_deref())).envs(variables);
+    command.args(kit.words(typed, &asked, session.as_deref())).envs(variables);
     settle(&mut command, context, program, prepared.as_ref(), process);
+    match typed.types {
+        true => command.env(TYPES, "1"),
+        false => command.env_remove(TYPES),
+    };
     become_program(&mut command)
 }
 
@@ -189,6 +201,19 @@ fn must_be_person(context: &Context, program: &Program) -> Result<(), Fail> {
     Err(Fail::refused(why, spawn.to("opens another agent beside it")))
 }
 
+/// Refuses to allow typing for a program that has a way of its own to be woken.
+fn may_be_typed_for(program: &Program, typed: &Typed) -> Result<(), Fail> {
+    match typed.types && program.wake != Wake::Typed {
+        true => Err(needless(program)),
+        false => Ok(()),
+    }
+}
+
+/// The error for a program that needs no typing.
+pub(super) fn needless(program: &Program) -> Fail {
+    Fail::usage(format!("{} is woken without typing", program.title), format!("leave out {TYPE_INTO_TMUX}"))
+}
+
 fn prepare(
     post: &Post,
     starts: &Starts,
@@ -196,10 +221,21 @@ fn prepare(
     typed: &Typed,
     program: &Program,
 ) -> Result<Prepared, Fail> {
-    let prepared = post.prepare(typed.acting.as_deref(), typed.about.as_deref(), program.word)?;
+    let prepared = post.prepare(typed.acting.as_deref(), typed.about.as_deref(), program.word);
+    let prepared = prepared.map_err(|e| without_others(e, typed))?;
     match starts.running(&context.root, prepared.id.as_str())? {
-        Some(_) => Err(post.in_session(&prepared.name).into()),
+        Some(_) => Err(without_others(post.in_session(&prepared.name), typed).into()),
         None => Ok(prepared),
+    }
+}
+
+/// Another mailbox has no conversation that could be resumed.
+fn without_others(e: post::Error, typed: &Typed) -> post::Error {
+    match e {
+        post::Error::InSession { name, .. } if typed.resumes => {
+            post::Error::InSession { name, suggestions: vec![] }
+        }
+        e => e,
     }
 }
 
@@ -209,12 +245,12 @@ fn is_installed(program: &Program) -> Result<bool, Fail> {
     Ok(ledger.map_or(Ok(false), |ledger| ledger.is_in_place(program.word))?)
 }
 
-/// The hooks for a command line, with the trust in them; the person hears about it. None if the installed ones are
-/// trusted, or if the program does not say how it sees ours.
-fn trusted_hooks(context: &Context, kit: &Kit<'_>, file: &Path) -> Vec<String> {
+/// The settings of the program, and the hooks for a command line with the trust in them; the person hears about it. No hooks
+/// if the installed ones are trusted, or if the program does not say how it sees ours.
+fn ask(context: &Context, kit: &Kit<'_>, file: &Path) -> Asked {
     let here = ThisProcess.here().unwrap_or_else(|_| "/".into());
     if kit.installed && codex_hooks::trust(file, &here) == Trust::Trusted {
-        return vec![];
+        return Asked::default();
     }
     let words = kit.hook_words();
     let settings: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -225,12 +261,12 @@ fn trusted_hooks(context: &Context, kit: &Kit<'_>, file: &Path) -> Vec<String> {
             note(&format!(
                 "postroom: {title} does not list its hooks ({why}), so it hears of mail only when it looks"
             ));
-            return vec![];
+            return Asked::default();
         }
     };
-    let Some(trust) = kit.trust(&seen) else {
+    let Some(trust) = kit.trust(&seen.hooks) else {
         note(&format!("postroom: {title} does not take the hooks, so it hears of mail only when it looks"));
-        return vec![];
+        return Asked { hooks: vec![], settings: seen.settings };
     };
     if !context.output.quiet {
         let word = kit.program.word;
@@ -238,12 +274,13 @@ fn trusted_hooks(context: &Context, kit: &Kit<'_>, file: &Path) -> Vec<String> {
             "postroom: for this start, {title} trusts the hooks `postroom hook {word} …` and no others"
         ));
     }
-    words.into_iter().chain(trust).collect()
+    Asked { hooks: words.into_iter().chain(trust).collect(), settings: seen.settings }
 }
 
 /// One line for the person, who would not know the name otherwise. The program's output stays its own.
 fn tell(context: &Context, program: &Program, prepared: Option<&Prepared>) {
-    let room = context.room_shown();
+    // The first line of a session: the name of the room is enough, and its directory is in `whoami`.
+    let room = context.room.clone().unwrap_or_else(|| context.root.display().to_string());
     let line = match prepared {
         _ if context.output.quiet => return,
         None => format!("postroom: {} keeps the mailbox of its session, room {room}", program.title),
@@ -295,6 +332,7 @@ fn several(
 ) -> Result<(), Fail> {
     file_of(program)?;
     must_be_person(context, program)?;
+    may_be_typed_for(program, typed)?;
     context.post_or_new()?;
     let mut names = vec![];
     for number in 1..=count {
@@ -303,9 +341,10 @@ fn several(
         let prepared = context.post()?.prepare(name.as_deref(), typed.about.as_deref(), program.word)?;
         names.push(prepared.name);
     }
-    let resume = typed.resumes.then(|| "--resume".to_owned());
+    let ours = [(typed.resumes, "--resume"), (typed.types, TYPE_INTO_TMUX)];
+    let ours = ours.into_iter().filter(|(given, _)| *given).map(|(_, option)| option.to_owned());
     let words = typed.words.iter().map(|word| word.to_string_lossy().into_owned());
-    let words: Vec<String> = resume.into_iter().chain(words).collect();
+    let words: Vec<String> = ours.chain(words).collect();
     let opener = opened::opener();
     if let Err(why) = &opener {
         note(&format!("postroom: {why}; these commands start them:"));

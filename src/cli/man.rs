@@ -20,7 +20,8 @@ impl Verb for Man {
             Some(first) => {
                 let unknown = |hints| Fail::no_such_verb(first, hints);
                 let (command, name) = verbs::named(&self.command).map_err(unknown)?;
-                command.display_name(name.replace(' ', "-")).bin_name(name)
+                // Only the program itself knows its version.
+                command.version(env!("CARGO_PKG_VERSION")).display_name(name.replace(' ', "-")).bin_name(name)
             }
         };
         let mut page = vec![];

@@ -1,23 +1,22 @@
 //! `postroom mcp`.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
-
 use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
+use super::listening::{ANY, listen, token};
 use super::surroundings::{ThisProcess, parent};
-use super::{Verb, unit};
-use crate::hex;
+use super::{Verb, unit, waker};
+use crate::agents::programs;
 use crate::hint::Hint;
-use crate::mailbox::Dir;
 use crate::mcp::{self, Desk, HttpBinding};
+use crate::os;
 use crate::post::Failure;
-use crate::random;
+use crate::process::Process;
+use crate::process::marked::MARK;
 use crate::rooms::MAIN;
 use crate::session::running;
-use crate::surroundings::{Environment, config, sessions};
+use crate::surroundings::{Environment, sessions};
 use crate::view::answer::Listening;
 
 const FOLDER: &str = "mcp";
@@ -47,9 +46,6 @@ pub(super) struct Mcp {
     unit: bool,
 }
 
-/// A free port of loopback.
-const ANY: &str = "127.0.0.1:0";
-
 /// The address of a unit: clients are told it once, so it does not change at every start.
 const FIXED: &str = "127.0.0.1:8025";
 
@@ -75,13 +71,14 @@ impl Verb for Mcp {
         let (room, clock) = (context.locate()?, context.clock());
         let failed = |e: std::io::Error| Fail::not_done(format!("the server ended: {e}"), "start it again");
         let Some(address) = &self.http else {
+            wake_resumed();
             let mut desk = Desk::for_one(room, caller, clock);
             desk.session_now = Some(|| running::in_process(&sessions(&ThisProcess)?, parent()));
             desk.key = ThisProcess.text(mcp::OPENCODE_KEY);
             return mcp::serve_stdio(desk).map_err(failed);
         };
-        let listener = self.listen(address)?;
-        let (token, file) = token(self.new_token)?;
+        let listener = listen("--http", address, self.expose)?;
+        let (token, file) = token(FOLDER, TOKEN, self.new_token)?;
         let at = listener.local_addr().map_err(failed)?;
         let url = format!("http://{at}/mcp");
         if context.output.json {
@@ -97,6 +94,17 @@ impl Verb for Mcp {
     }
 }
 
+/// The program that has started this server may go on with a session, which is to be woken.
+fn wake_resumed() {
+    let above = os::ancestors(MARK).unwrap_or_default().into_iter().next();
+    let above = above.filter(|above| os::terminal_of(above.pid).is_some());
+    let program = above.as_ref().and_then(|above| programs::find(&above.name));
+    let process = above.as_ref().and_then(|above| Process::of(above.pid));
+    if let (Some(program), Some(process)) = (program, process) {
+        waker::stay_if_resumed(program, process);
+    }
+}
+
 impl Mcp {
     fn print_unit(&self, context: &mut Context) -> Result<(), Fail> {
         let address = self.http.clone().filter(|address| address != ANY).unwrap_or_else(|| FIXED.to_owned());
@@ -106,41 +114,4 @@ impl Mcp {
             ["--http".to_owned(), address].into_iter().chain(expose).chain(hosts).collect();
         unit::print(context, "mcp", "MCP server", &arguments)
     }
-
-    fn listen(&self, address: &str) -> Result<TcpListener, Fail> {
-        // A port alone, or an address alone, is enough.
-        let full = match address.parse::<u16>() {
-            Ok(port) => format!("127.0.0.1:{port}"),
-            Err(_) if !address.contains(':') => format!("{address}:0"),
-            Err(_) => address.to_owned(),
-        };
-        let wrong = |why: String| Fail::usage(format!("--http {address}: {why}"), "--http 127.0.0.1:8025");
-        // No other name is looked up: that would be the C library's work, which a static binary leaves alone.
-        let at: Vec<SocketAddr> = match full.strip_prefix("localhost:").map(str::parse::<u16>) {
-            Some(Ok(port)) => vec![(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()],
-            _ => vec![full.parse().map_err(|_| wrong("not an IP address with a port".to_owned()))?],
-        };
-        if !self.expose && !at.iter().all(|at| at.ip().is_loopback()) {
-            let why = format!("{address} is not loopback: other machines could reach it");
-            return Err(Fail::refused(why, "--expose listens there anyway, without encryption"));
-        }
-        TcpListener::bind(at.as_slice()).map_err(|e| {
-            let hint = "--http alone takes a free port";
-            Fail::not_done(format!("cannot listen at {address}: {e}"), hint)
-        })
-    }
-}
-
-/// The token, and the file that keeps it between starts. Only this user can read the file.
-fn token(anew: bool) -> Result<(String, PathBuf), Fail> {
-    let folder = Dir::make(&config(&ThisProcess)?.join(FOLDER))?;
-    let path = folder.path().join(TOKEN);
-    let kept = folder.read(TOKEN, 1024)?.and_then(|bytes| String::from_utf8(bytes).ok());
-    if let Some(kept) = kept.map(|text| text.trim().to_owned()).filter(|text| text.len() >= 32 && !anew) {
-        return Ok((kept, path));
-    }
-    let token = hex::of(&[random::bytes(), random::bytes()].concat());
-    folder.replace_synced(TOKEN, format!("{token}\n").as_bytes())?;
-    folder.sync_parents()?;
-    Ok((token, path))
 }

@@ -11,11 +11,18 @@ mod archive;
 mod ask;
 mod check;
 mod claim;
+mod companion;
 mod complete;
 mod completions;
 mod compose;
 mod context;
+#[cfg(feature = "courier")]
+mod courier;
+#[cfg(feature = "courier")]
+mod courier_shown;
 mod demo;
+#[cfg(any(feature = "tui", feature = "web"))]
+mod desk;
 mod dispatch;
 mod dispatch_shown;
 mod doctor;
@@ -35,6 +42,8 @@ mod install_plan;
 mod installed;
 mod keeper;
 mod launch;
+#[cfg(any(feature = "mcp", feature = "web"))]
+mod listening;
 mod log;
 mod man;
 mod mb;
@@ -52,13 +61,13 @@ mod read;
 mod reference;
 mod rename;
 mod reply;
-mod retriable;
 mod retry;
 mod rooms;
 mod runs;
 mod scene;
 mod search;
 mod send;
+mod session_limits;
 mod setup;
 mod shell_init;
 mod shown;
@@ -80,6 +89,8 @@ mod trace;
 mod tree;
 mod tree_shared;
 mod trust;
+#[cfg(feature = "tui")]
+mod tui;
 mod uninstall;
 mod unit;
 mod verbs;
@@ -87,6 +98,8 @@ mod verify;
 mod version;
 mod wait;
 mod waker;
+#[cfg(feature = "web")]
+mod web;
 mod whoami;
 mod workflow;
 mod workflow_order;

@@ -176,6 +176,8 @@ fn said(heading: &Heading) -> String {
         "gate" if many => format!("{count} runs wait for your approval"),
         "gate" => "a run waits for your approval".to_owned(),
         "failed" => format!("{count} message{} failed", if many { "s" } else { "" }),
+        "parked" => format!("{count} message{} for you", if many { "s wait" } else { " waits" }),
+        "workflow" => format!("{count} workflow run{} failed", if many { "s" } else { "" }),
         "paused" => format!("{count} agent{} paused", if many { "s are" } else { " is" }),
         _ => "a dispatcher ended without being stopped".to_owned(),
     }

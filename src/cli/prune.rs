@@ -13,7 +13,7 @@ use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::Name;
 use crate::post::line::counted;
-use crate::post::{Doomed, Error, Failure, Post, Trashed, Wanted};
+use crate::post::{Doomed, Error, Failure, Post, Wanted};
 use crate::span;
 use crate::view::prune as view;
 use crate::workflow::pruning::Workflows;
@@ -110,7 +110,7 @@ impl Verb for Undo {
             let now = context.clock().now();
             context.output.list(&view::Trash::of(&all, None), &all, |output, bag| {
                 let age = span::short(now.since(bag.at));
-                output.line(&format!("{} pruned {age} ago: {}", bag.id, contents(bag)));
+                output.line(&format!("{} pruned {age} ago: {}", bag.id, bag.contents()));
             });
             return if all.is_empty() { Err(context.nothing("the trash is empty")) } else { Ok(()) };
         };
@@ -120,17 +120,9 @@ impl Verb for Undo {
         let by = me.as_ref().map_or("", |me| me.id.as_str());
         let back = post.undo(by, id, name.transpose()?.as_ref(), &Workflows)?;
         context.done = true;
-        context.output.receipt(&view::Undo::of(&back), [format!("brought back {}", contents(&back))]);
+        context.output.receipt(&view::Undo::of(&back), [format!("brought back {}", back.contents())]);
         Ok(())
     }
-}
-
-/// The contents of a bag of the trash, in words.
-fn contents(bag: &Trashed) -> String {
-    let mailboxes = bag.mailboxes.iter().map(|name| format!("the mailbox {}", visible::line(name)));
-    let runs = bag.runs.iter().map(|run| format!("the run {run}"));
-    let messages = (bag.messages > 0).then(|| counted(bag.messages, "message"));
-    mailboxes.chain(runs).chain(messages).collect::<Vec<_>>().join(", ")
 }
 
 impl Prune {
@@ -155,7 +147,7 @@ impl Prune {
             context.done = true;
         }
         let word = if self.yes { "removed" } else { "would remove" };
-        let lines = all.iter().map(|bag| format!("{word} {} from the trash", contents(bag)));
+        let lines = all.iter().map(|bag| format!("{word} {} from the trash", bag.contents()));
         context.output.receipt(&view::Trash::of(&all, Some(self.yes)), lines);
         if all.is_empty() { Err(context.nothing("the trash is empty")) } else { end(context, self.yes) }
     }

@@ -6,6 +6,7 @@ use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::shown::{self, Shown, tell};
+use crate::hint::Hint;
 use crate::mailbox::Folder;
 use crate::post::{Failure, Me, Opened, Post};
 use crate::view::check as view;
@@ -37,7 +38,9 @@ impl Verb for Read {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         if !self.keep {
-            context.output.must_be_seen("`archive ID` files mail away unread")?;
+            let id = self.ids.first().map_or("ID", String::as_str);
+            let archive = Hint::run(&["archive", id]).to("files mail away unread");
+            context.output.must_be_seen(archive)?;
         }
         if self.raw && context.output.terminal {
             let why = "--raw is not for a terminal, which could obey what the message contains";

@@ -2,13 +2,14 @@
 
 use clap::Args;
 
+use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
 use super::send::{Writing, tell};
-use super::{Verb, approve};
 use crate::message::visible;
 use crate::post::{Me, Outcome, Post};
+use crate::workflow::decision;
 
 /// Answer a message, then archive it
 ///
@@ -36,7 +37,7 @@ impl Verb for Reply {
         if post.is_persons(&me.id) {
             let asked = post.open_message(&me, id, true)?.message;
             let run = asked.envelope.extra("workflow").unwrap_or_default();
-            approve::answers(post, run, &asked.envelope.id, &asked.body, &letter.body)?;
+            decision::note_answer(post, run, &asked.envelope.id, &asked.body, &letter.body)?;
         }
         let answer = post.reply(&me, id, letter)?;
         let told = tell(context, [&answer.receipt]);

@@ -4,12 +4,15 @@ use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::failed::called;
-use super::retriable::{Mailboxes, Retriable};
-use crate::dispatch::runs::Runs;
-use crate::mailbox::Folder;
-use crate::post::Post;
+use super::failed::{called, mailboxes, not_found};
+use super::output::note;
+use crate::dispatch::retriable::{Retriable, Retried, leave_parked, retry};
+use crate::hint::Hint;
+use crate::message::visible;
+use crate::post::line::counted;
+use crate::post::{Failure, Post};
 use crate::view::claim as view;
+use crate::workflow::unawaited::{LeftAlone, leave_out};
 
 #[derive(Debug, Args)]
 pub(super) struct Retry {
@@ -27,83 +30,67 @@ pub(super) struct Retry {
 }
 
 impl Retry {
-    /// The mailboxes that are meant, and what is meant there.
+    /// What is meant.
     fn chosen(&self, context: &mut Context) -> Result<(&'static Post, Vec<Retriable>), Fail> {
         if !self.ids.is_empty() {
-            return self.named(context);
+            let (post, mailboxes) = mailboxes(context, self.agent.as_deref())?;
+            let chosen = mailboxes.named(post, &self.ids).map_err(|e| not_found(e, "retry"))?;
+            return Ok((post, chosen));
         }
-        let has = |why: &str| self.reason.as_deref().is_none_or(|text| why.contains(text));
-        let (post, mailboxes) = match &self.agent {
-            Some(name) => {
-                let post = context.post()?;
-                (post, vec![post.other(&post.addressee(name)?)?])
-            }
-            None => {
-                let post = context.post()?;
-                let ids = post.registry()?.entries.iter().map(|entry| &entry.id);
-                let mut mailboxes = vec![];
-                for id in ids.filter(|id| !post.is_persons(id)) {
-                    mailboxes.push(post.other(id)?);
-                }
-                (post, mailboxes)
-            }
+        let post = context.post()?;
+        let mut chosen = match &self.agent {
+            Some(name) => vec![Retriable::of(post, post.other(&post.addressee(name)?)?)?],
+            None => Retriable::of_agents(post)?,
         };
-        let mut chosen = vec![];
-        for me in mailboxes {
-            let mut all = Retriable::of(post, me)?;
-            all.letters.retain(|letter| has(letter.reason()));
-            all.parked.retain(|parked| has(&parked.why));
-            chosen.push(all);
-        }
-        Ok((post, chosen))
-    }
-
-    /// What the ids name. Fails if one names nothing.
-    fn named(&self, context: &mut Context) -> Result<(&'static Post, Vec<Retriable>), Fail> {
-        let (post, mut mailboxes) = Mailboxes::of(context, self.agent.as_deref())?;
-        let mut names = vec![];
-        for id in &self.ids {
-            let (at, found) = mailboxes.find(post, id, "retry")?;
-            names.push((at, found.name));
-        }
-        let mut chosen = mailboxes.looked_at;
-        for (at, all) in chosen.iter_mut().enumerate() {
-            let is_named =
-                |name: &String| names.iter().any(|(mailbox, named)| *mailbox == at && named == name);
-            all.letters.retain(|letter| is_named(&letter.name));
-            all.parked.retain(|parked| is_named(&parked.file));
+        if let Some(text) = &self.reason {
+            chosen.iter_mut().for_each(|one| one.keep_reason(text));
         }
         Ok((post, chosen))
     }
 
     pub(super) fn run(&self, context: &mut Context) -> Result<(), Fail> {
-        let (post, chosen) = self.chosen(context)?;
-        if chosen.iter().all(|one| one.is_empty()) {
-            return Err(context.nothing("nothing to retry"));
+        let (post, mut chosen) = self.chosen(context)?;
+        let unawaited = leave_out(post, &mut chosen)?;
+        let parked = if self.ids.is_empty() { leave_parked(post, &mut chosen)? } else { 0 };
+        let left: Vec<(String, Option<Hint>)> =
+            unawaited.iter().map(of_run).chain((parked > 0).then(|| of_parked(parked))).collect();
+        if chosen.iter().all(Retriable::is_empty) {
+            let sentences: Vec<String> = left.iter().map(|(sentence, _)| sentence.clone()).collect();
+            let hints = left.into_iter().filter_map(|(_, hint)| hint).collect();
+            return Err(match sentences.is_empty() {
+                true => context.nothing("nothing to retry"),
+                false => Fail::Told(Failure::Refused, sentences.join("; "), hints),
+            });
         }
-        if chosen.iter().any(|one| !one.parked.is_empty()) {
-            // A limit that agents could lift would limit nobody.
-            post.person("retry")?;
-        }
-        let (mut again, mut lines) = (vec![], vec![]);
-        let runs = Runs::existing(post.room())?;
-        for Retriable { me, letters, parked } in &chosen {
-            for letter in letters {
-                again.push(post.retry(me, &letter.name)?);
-                lines.push(format!("unread again {}", called(&letter.name)));
-                context.done = true;
-            }
-            for one in parked {
-                if let Some(runs) = &runs {
-                    runs.unpark(one)?;
-                    runs.hurry(&one.mailbox, &one.file);
-                }
-                again.push(post.open_in(me, &one.file, Folder::Inbox)?.message.envelope.id.to_string());
-                lines.push(format!("released {}", called(&one.file)));
-                context.done = true;
+        let again = retry(post, &chosen)?;
+        for (sentence, hint) in left {
+            match hint {
+                Some(hint) => context.warn(&sentence, hint),
+                None => note(&format!("postroom: {sentence}")),
             }
         }
-        context.output.receipt(&view::FailedRetry { retried: again }, lines);
+        context.done = true;
+        let line = |Retried { file, was_parked, .. }: &Retried| {
+            format!("{} {}", if *was_parked { "released" } else { "unread again" }, called(file))
+        };
+        let lines: Vec<String> = again.iter().map(line).collect();
+        let retried = again.into_iter().map(|one| one.id).collect();
+        context.output.receipt(&view::FailedRetry { retried }, lines);
         Ok(())
     }
+}
+
+/// Why requests of a run are not retried, and what to do instead.
+fn of_run(left: &LeftAlone) -> (String, Option<Hint>) {
+    let (messages, run) = (counted(left.messages, "message"), visible::line(&left.run));
+    let them = if left.messages == 1 { "it" } else { "them" };
+    let sentence = format!("{messages} of the run {run} left alone: it no longer waits for {them}");
+    let hint = || Hint::run(&["workflow", "retry", &left.run]).to("asks again for what failed");
+    (sentence, left.can_retry.then(|| hint().into()))
+}
+
+fn of_parked(parked: usize) -> (String, Option<Hint>) {
+    let (messages, verb) = (counted(parked, "parked message"), if parked == 1 { "needs" } else { "need" });
+    let hint = Hint::run(&["failed", "retry", "--all"]).to("at a terminal releases parked messages");
+    (format!("{messages} {verb} a person"), Some(hint.into()))
 }

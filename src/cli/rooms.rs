@@ -86,7 +86,7 @@ impl Listed {
 /// The number of unread messages, and of current runs.
 fn counted(post: &Post) -> Result<(usize, usize), Fail> {
     let unread = post.names(&Names::default())?.iter().filter_map(|listed| listed.unread).map(|u| u.0).sum();
-    Ok((unread, Runs::open(post.room())?.open_ids()?.len()))
+    Ok((unread, Runs::open(post.room())?.count_alive()?))
 }
 
 /// The other room that knows a name, if there is exactly one.
@@ -99,8 +99,23 @@ pub(super) fn known_elsewhere(context: &Context, name: &str) -> Option<String> {
             && post().is_some_and(|post| post.registry().is_ok_and(|r| matches!(r.lookup(name), Ok(Some(_)))))
     };
     let known: Vec<RoomName> = rooms.names().ok()?.into_iter().filter(has).collect();
-    let [room] = known.as_slice() else { return None };
+    let has_remote = |way: &crate::post::OnTheWay| {
+        let is = |called: &str| crate::name::fold(called) == crate::name::fold(name);
+        let residents = way.news.iter().flat_map(|news| &news.names);
+        let mut called = residents.flat_map(|resident| [&resident.name].into_iter().chain(&resident.aliases));
+        !way.is_hidden && called.any(|called| is(called))
+    };
+    let here = Post::open(&context.root, context.caller(), context.clock()).ok();
+    let remote = here.and_then(|post| post.on_the_way().ok()).unwrap_or_default();
+    let remote: Vec<RoomName> = remote.into_iter().filter(has_remote).map(|way| way.room).collect();
     let name = visible::clip(name, 60);
+    let room = match (known.as_slice(), remote.as_slice()) {
+        ([room], []) => room,
+        ([], [room]) => {
+            return Some(format!("`{name}` is in the room {room} of the network: send to {name}@{room}"));
+        }
+        _ => return None,
+    };
     Some(format!("`{name}` is in the room {room}: send to {name}@{room}, or look there with --room {room}"))
 }
 

@@ -10,18 +10,23 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, GREEN, MAGENTA, Output, PLAIN, RED};
 use crate::clock::Timestamp;
+use crate::dispatch::chosen::RunFilter;
 use crate::dispatch::judgement::denials;
+use crate::dispatch::run_reader::{Piece, RunReader};
 use crate::dispatch::runs::{Run, RunState, Runs};
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::line::counted;
-use crate::process::transcript::{CallOutcome, Event, Transcript, shown_call};
+use crate::process::transcript::{CallOutcome, Event, shown_call};
 use crate::span;
 use crate::view;
 use crate::wait::Watch;
 
 /// How many lines of the output of a tool are shown.
 const LINES: usize = 10;
+
+/// How much of the output of a run is read.
+const LIMIT: u64 = 64 * 1024 * 1024;
 
 /// Show the runs of agents, or what one agent did
 ///
@@ -56,18 +61,21 @@ impl Verb for RunsOf {
         let post = context.project_post()?;
         let runs = Runs::open(post.room())?;
         let Some(wanted) = &self.id else {
-            let found = self.chosen(&runs, context.clock().now())?;
             let now = context.clock().now();
+            let filter = self.filter(now);
+            let found = runs.chosen(&filter)?;
             let document = view::run::Runs::of(&found, now);
             context.output.list(&document, &found, |output, run| show(output, run, now));
-            let sentence = if self.is_narrowed() { "no run fits" } else { "no agent was started" };
+            let sentence = if filter.is_narrowed() { "no run fits" } else { "no agent was started" };
             return if found.is_empty() { Err(context.nothing(sentence)) } else { Ok(()) };
         };
-        let fits = |id: &&String| id.starts_with(wanted.as_str()) || id.ends_with(wanted.as_str());
-        let ids = runs.ids()?;
-        let fitting: Vec<_> = ids.iter().filter(fits).filter_map(|id| runs.get(id).ok().flatten()).collect();
+        let fitting = runs.called(wanted)?;
         let [run] = fitting.as_slice() else {
-            let why = format!("{} runs are called `{}`", fitting.len(), visible::clip(wanted, 60));
+            let wanted = visible::clip(wanted, 60);
+            let why = match fitting.len() {
+                0 => format!("there is no run `{wanted}`"),
+                several => format!("{several} runs begin or end with `{wanted}`"),
+            };
             return Err(Fail::unknown(why, Hint::run(&["runs"]).to("lists them")));
         };
         match (self.raw, self.follow) {
@@ -79,36 +87,19 @@ impl Verb for RunsOf {
 }
 
 impl RunsOf {
-    fn is_narrowed(&self) -> bool {
-        self.agent.is_some() || self.failed || self.since.is_some()
+    fn filter(&self, now: Timestamp) -> RunFilter {
+        RunFilter {
+            agent: self.agent.clone(),
+            failed: self.failed,
+            since: self.since.map(|span| now.minus(span)),
+            before: None,
+            limit: self.limit,
+        }
     }
-
-    /// The newest runs that are wanted, oldest first.
-    fn chosen(&self, runs: &Runs, now: Timestamp) -> Result<Vec<Run>, Fail> {
-        let since = self.since.map(|span| now.minus(span));
-        let is_recent = |run: &Run| {
-            since.is_none_or(|since| Timestamp::parse(&run.started).is_some_and(|began| began >= since))
-        };
-        let is_wanted = |run: &Run| {
-            let failed = matches!(run.state, RunState::Failed | RunState::Again);
-            self.agent.as_ref().is_none_or(|name| crate::name::fold(name) == crate::name::fold(&run.agent))
-                && (!self.failed || failed)
-        };
-        let ids = runs.ids()?;
-        let newest = ids.iter().rev().filter_map(|id| runs.get(id).ok().flatten());
-        let mut found: Vec<Run> = newest.take_while(is_recent).filter(is_wanted).take(self.limit).collect();
-        found.reverse();
-        Ok(found)
-    }
-}
-
-/// Everything that a run printed.
-fn output(runs: &Runs, run: &Run) -> Result<(Vec<u8>, Vec<u8>), Fail> {
-    Ok(runs.output(&run.id, 64 * 1024 * 1024)?)
 }
 
 fn raw(context: &mut Context, runs: &Runs, run: &Run) -> Result<(), Fail> {
-    let (out, err) = output(runs, run)?;
+    let (out, err) = (runs.output(&run.id, LIMIT)?, runs.errors(&run.id, LIMIT)?);
     if context.output.json || context.output.terminal {
         let (out, err) = (String::from_utf8_lossy(&out), String::from_utf8_lossy(&err));
         if context.output.json {
@@ -128,44 +119,35 @@ fn raw(context: &mut Context, runs: &Runs, run: &Run) -> Result<(), Fail> {
 }
 
 fn whole(context: &mut Context, runs: &Runs, run: &Run) -> Result<(), Fail> {
-    let (out, err) = output(runs, run)?;
+    let err = runs.errors(&run.id, LIMIT)?;
     let err = String::from_utf8_lossy(&err);
-    let mut transcript = Transcript::of(&run.preset);
-    let mut events = transcript.take(&out);
-    events.extend(transcript.end());
+    let mut reader = RunReader::of(run);
+    let mut events = reader.next(runs)?.events;
+    events.extend(reader.end());
     let now = context.clock().now();
     if context.output.json {
         let shown = view::run::Run::at(run, now);
-        context.output.json(&view::transcript::RunTranscript::of(shown, &events, transcript.skipped(), &err));
+        context.output.json(&view::transcript::RunTranscript::of(shown, &events, reader.skipped(), &err));
         return Ok(());
     }
     head(&mut context.output, run, now);
     let mut last = String::new();
     events.iter().for_each(|event| show_event(&mut context.output, event, &mut last));
-    foot(&mut context.output, &transcript);
+    foot(&mut context.output, reader.skipped());
     errors(&mut context.output, &err);
     Ok(())
 }
 
 /// Shows events as they come, until the run has ended.
 fn follow(context: &mut Context, runs: &Runs, run: &Run) -> Result<(), Fail> {
-    let mut transcript = Transcript::of(&run.preset);
-    let (mut seen, mut last) = (0, String::new());
+    let (mut reader, mut last) = (RunReader::of(run), String::new());
     let mut watch = Watch::polling(Duration::from_millis(300));
     let began = context.clock().now();
     if !context.output.json {
         head(&mut context.output, run, began);
     }
     loop {
-        // In this order: what was printed before the end is in the output.
-        let now = runs.get(&run.id)?.unwrap_or_else(|| run.clone());
-        let has_ended = now.state != RunState::Running;
-        let (out, err) = output(runs, run)?;
-        let mut events = transcript.take(out.get(seen..).unwrap_or_default());
-        seen = out.len();
-        if has_ended {
-            events.extend(transcript.end());
-        }
+        let Piece { run: now, events, has_ended } = reader.next(runs)?;
         for event in &events {
             match context.output.json {
                 true => {
@@ -176,8 +158,8 @@ fn follow(context: &mut Context, runs: &Runs, run: &Run) -> Result<(), Fail> {
             }
         }
         if has_ended && !context.output.json {
-            foot(&mut context.output, &transcript);
-            errors(&mut context.output, &String::from_utf8_lossy(&err));
+            foot(&mut context.output, reader.skipped());
+            errors(&mut context.output, &String::from_utf8_lossy(&runs.errors(&run.id, LIMIT)?));
             // It has ended, so how long it took does not depend on this time.
             show(&mut context.output, &now, began);
         }
@@ -195,7 +177,8 @@ fn head(output: &mut Output, run: &Run, now: Timestamp) {
         output.line(&visible::text(&run.why));
     }
     if let Some(worktree) = &run.worktree {
-        let gone = if worktree.gone { " (removed: nothing was changed)" } else { "" };
+        let gone =
+            if worktree.gone && worktree.fault.is_empty() { " (removed: nothing was changed)" } else { "" };
         output.line(&format!("worktree: {}{gone}", visible::line(&worktree.path)));
         if !worktree.fault.is_empty() {
             output.line(&format!("not committed: {}", visible::line(&worktree.fault)));
@@ -263,8 +246,7 @@ fn indented(output: &mut Output, word: &str, text: &str, lines: usize) {
     }
 }
 
-fn foot(output: &mut Output, transcript: &Transcript) {
-    let skipped = transcript.skipped();
+fn foot(output: &mut Output, skipped: usize) {
     if skipped > 0 {
         let were = if skipped == 1 { "was" } else { "were" };
         let lines = counted(skipped, "line");
@@ -288,15 +270,15 @@ pub(super) fn show_now(context: &mut Context, run: &Run) {
 /// One run: `FROM → AGENT STATE DURATION RUN[ (FACT, ...)][: WHY]`, or a row for people.
 fn show(output: &mut Output, run: &Run, now: Timestamp) {
     let took = run.took(now).map_or_else(|| "-".to_owned(), |took| format!("{}s", took.as_secs()));
-    let why = run.why.lines().next().unwrap_or_default().trim_end_matches("; it ended with:");
+    let why = run.first_reason();
     let also = match facts(run).join(", ") {
         facts if facts.is_empty() => facts,
         facts => format!("({facts})"),
     };
     let way = format!("{} → {}", run.from, run.agent);
     let state = match run.denied.is_empty() {
-        true => run.state.as_str().to_owned(),
-        false => visible::line(&format!("{}, {}", run.state.as_str(), denials(&run.denied))),
+        true => run.state_word().to_owned(),
+        false => visible::line(&format!("{}, {}", run.state_word(), denials(&run.denied))),
     };
     let mut line = format!("{} {state} {took} {}", visible::line(&way), run.id);
     if !also.is_empty() {
@@ -306,6 +288,7 @@ fn show(output: &mut Output, run: &Run, now: Timestamp) {
         line.push_str(&format!(": {}", visible::line(why)));
     }
     let style = match run.state {
+        _ if run.is_interrupted => RED,
         RunState::Done => GREEN,
         RunState::Failed => RED,
         RunState::Running | RunState::Again | RunState::Parked => PLAIN,

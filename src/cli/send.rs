@@ -157,7 +157,7 @@ fn misplaced(name: &str, bare: bool, e: Error) -> Fail {
     }
     let mut hints: Vec<Hint> = vec!["the text goes behind -m: send NAME -m 'TEXT'".into()];
     hints.extend(e.hints());
-    Fail::Told(e.code(), format!("`{}` is no name here", visible::clip(name, 60)), hints)
+    Fail::Told(e.code(), format!("nobody here is called `{}`", visible::clip(name, 60)), hints)
 }
 
 impl Verb for Send {

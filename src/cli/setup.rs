@@ -1,6 +1,6 @@
 //! `postroom setup`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -50,6 +50,7 @@ impl Verb for Setup {
         context.must_stay_in_place()?;
         if let Some(project) = &self.tree {
             let project = whole_path(project)?;
+            context.may_make_in(&project, Path::new(".claude/inboxes"))?;
             let post = context.post_or_new()?;
             let adopted = post.setup_tree(&project, &self.names, self.gitignore)?;
             return super::adopt::tell(context, post, &adopted);
@@ -57,11 +58,14 @@ impl Verb for Setup {
         let mut names = self.names.into_iter();
         let (name, more) = (names.next(), names.next());
         if let Some(more) = more {
-            let why = format!("one name, and then `{}`", visible::clip(&more, 60));
+            let why = format!("setup takes one name; `{}` is a second", visible::clip(&more, 60));
             return Err(Fail::usage(why, "`setup --tree DIR AGENT…` names several"));
         }
-        let post = context.post_or_new()?;
         let workspace = self.workspace.map(|dir| whole_path(&dir)).transpose()?;
+        if let Some(dir) = &workspace {
+            context.may_make_in(dir, Path::new(".mailbox"))?;
+        }
+        let post = context.post_or_new()?;
         let wanted = NewMailbox {
             name,
             aliases: self.alias,
@@ -78,7 +82,9 @@ impl Verb for Setup {
             let what = format!("this room is on a network disk ({kind})");
             context.warn(&what, Hint::run(&["doctor"]).to("what that means"));
         }
-        let prompt = self.child.then(|| prompt(context, &setup));
+        // The person is not an agent that somebody briefs.
+        let is_briefed = self.child && !setup.name.eq_ignore_ascii_case(post::USER);
+        let prompt = is_briefed.then(|| prompt(context, &setup));
         let room = context.room_shown();
         let place = context.place();
         let output = &mut context.output;

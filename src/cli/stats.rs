@@ -66,7 +66,7 @@ fn table(output: &mut Output, post: &Post, figures: &[Figures]) {
     if left >= "arrivals".len() {
         rows[0].push((TITLE, "arrivals".to_owned()));
         for (row, f) in rows[1..].iter_mut().zip(figures) {
-            row.push((GREEN, sparkline(&f.arrivals, left)));
+            row.push((GREEN, sparkline(&f.arrivals(), left)));
         }
     }
     rows.iter().for_each(|row| output.row(row));

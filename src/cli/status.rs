@@ -1,6 +1,5 @@
 //! `postroom status`: the overview of a room, or of all rooms.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,11 +13,13 @@ use super::output::{can_redraw, note};
 use super::status_shown::{self, Shown};
 use super::surroundings::ThisProcess;
 use super::{Verb, staff};
+#[cfg(feature = "web")]
+use crate::mailbox::Dir;
 use crate::message::visible;
 use crate::overview::{self, Overview};
 use crate::post::{Error, Failure, Looked, Post, There};
-use crate::staff::gather;
-use crate::surroundings::{Environment, rooms};
+use crate::staff::{Staff, gather};
+use crate::surroundings::{Elsewhere, rooms};
 use crate::trust::Store;
 use crate::view::status::{Status, StatusAll};
 use crate::wait::Watch;
@@ -39,6 +40,10 @@ pub(super) struct StatusOf {
     /// All rooms of this machine
     #[arg(long, conflicts_with_all = ["root", "room"])]
     all: bool,
+    /// Write board, flow and numbers of the last day into one HTML file, which needs nothing else
+    #[cfg(feature = "web")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["watch", "all"])]
+    html: Option<PathBuf>,
 }
 
 /// What was seen at one look.
@@ -68,7 +73,7 @@ impl Seen {
         let (mut own, mut theirs) = (self.overviews(), other.overviews());
         let same = own.by_ref().zip(theirs.by_ref()).all(|(one, other)| one.is_like(other));
         let failed = |seen: &Self| -> Vec<String> {
-            seen.failed().iter().map(|there| format!("{} {}", there.room, there.what)).collect()
+            seen.failed().iter().map(|there| format!("{} {}", there.room.shown(), there.what)).collect()
         };
         same && self.overviews().count() == other.overviews().count() && failed(self) == failed(other)
     }
@@ -84,6 +89,10 @@ impl Seen {
 
 impl Verb for StatusOf {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        #[cfg(feature = "web")]
+        if let Some(file) = &self.html {
+            return picture(context, file);
+        }
         if self.watch {
             return self.follow(context);
         }
@@ -102,9 +111,11 @@ impl StatusOf {
             let post = context.project_post()?;
             // The look before left its own view of the room.
             let post = post.again()?;
-            let overview = Overview::look(&post, gather(&ThisProcess, store, &post, |_| true))?;
+            let staff = gather(&ThisProcess, store, &post, |_| true);
+            let overview = look_at(&post, staff, context.output.json)?;
             return Ok((Seen::Room(Box::new(overview)), overview::directories(&post)));
         }
+        let with_cards = context.output.json;
         let directories = std::cell::RefCell::new(vec![]);
         let links = rooms(&ThisProcess)?.links().map_err(Error::from)?;
         let everywhere = everywhere(context)?;
@@ -114,7 +125,7 @@ impl StatusOf {
             let is_its = |link: &&crate::rooms::Link| everywhere.rooms.dir().join(&link.room) == *root;
             // The settings of a room's agents are in its repository, around the directory of git.
             let repository = links.iter().find(is_its).and_then(|link| link.path.parent());
-            one_of_all(&post, store.clone(), repository.unwrap_or(root))
+            one_of_all(&post, store.clone(), repository.unwrap_or(root), with_cards)
         })?;
         Ok((Seen::All(looked), directories.into_inner()))
     }
@@ -151,26 +162,35 @@ impl StatusOf {
     }
 }
 
-/// The overview of one of all rooms, with the settings around `here`.
-fn one_of_all(post: &Post, store: Store, here: &Path) -> Result<Overview, Error> {
-    Overview::look(post, gather(&Elsewhere(here), store, post, |_| true))
+/// Writes a picture of the room.
+#[cfg(feature = "web")]
+fn picture(context: &mut Context, file: &Path) -> Result<(), Fail> {
+    context.project_post()?;
+    let located = context.locate()?;
+    let text = crate::web::picture(super::desk::desk(context, located, None)?)?;
+    let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let (Some(above), Some(name)) = (whole.parent(), whole.file_name().and_then(|name| name.to_str())) else {
+        return Err(Fail::usage(
+            format!("{} does not end with the name of a file", file.display()),
+            "--html status.html",
+        ));
+    };
+    // Links in the path are the person's own.
+    let above = above.canonicalize().unwrap_or_else(|_| above.to_owned());
+    Dir::outside(&above)?.replace(name, text.as_bytes())?;
+    context.output.remark(&format!("wrote {}", whole.display()));
+    Ok(())
 }
 
-/// This process, as if it had been started in another directory.
-struct Elsewhere<'a>(&'a Path);
+/// The overview of one of all rooms, with the settings around `here`.
+fn one_of_all(post: &Post, store: Store, here: &Path, with_cards: bool) -> Result<Overview, Error> {
+    let elsewhere = Elsewhere { environment: &ThisProcess, here: Some(here.to_owned()) };
+    look_at(post, gather(&elsewhere, store, post, |_| true), with_cards)
+}
 
-impl Environment for Elsewhere<'_> {
-    fn variable(&self, name: &str) -> Option<std::ffi::OsString> {
-        ThisProcess.variable(name)
-    }
-
-    fn here(&self) -> io::Result<PathBuf> {
-        Ok(self.0.to_owned())
-    }
-
-    fn home(&self) -> Option<PathBuf> {
-        ThisProcess.home()
-    }
+/// One look. Only the document has cards, and they cost something.
+fn look_at(post: &Post, staff: crate::staff::Result<Staff>, with_cards: bool) -> Result<Overview, Error> {
+    if with_cards { Overview::with_board(post, staff) } else { Overview::look(post, staff) }
 }
 
 /// The rooms that were seen, each with its name.
@@ -180,7 +200,7 @@ fn rooms_of<'s>(context: &Context, seen: &'s Seen) -> Vec<(String, &'s Overview)
             let room = context.room.clone().unwrap_or_else(|| context.root.display().to_string());
             vec![(room, overview)]
         }
-        Seen::All(looked) => looked.found.iter().map(|there| (there.room.to_string(), &there.what)).collect(),
+        Seen::All(looked) => looked.found.iter().map(|there| (there.room.shown(), &there.what)).collect(),
     }
 }
 
@@ -191,10 +211,7 @@ fn show(context: &mut Context, seen: &Seen, how: Shown) -> Result<(), Fail> {
                 let place = context.place();
                 context.output.json(&Status::of(place, overview));
             }
-            Seen::All(looked) => {
-                let dir = rooms(&ThisProcess)?.dir().to_owned();
-                context.output.json(&StatusAll::of(looked, |room| dir.join(room).display().to_string()));
-            }
+            Seen::All(looked) => context.output.json(&StatusAll::of(looked)),
         }
         return Ok(());
     }

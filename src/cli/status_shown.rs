@@ -5,6 +5,7 @@ use super::header::age;
 use super::output::{BOLD, GREEN, MAGENTA, PLAIN, RED};
 use super::table::Cell;
 use crate::clock::Timestamp;
+use crate::dispatch::paused::{Pause, PauseKind};
 use crate::dispatch::runs::Run;
 use crate::hint::Hint;
 use crate::message::visible;
@@ -90,7 +91,7 @@ fn head(room: &str, overview: &Overview) -> String {
         Timestamp::parse(since).map_or("-".into(), |since| span::spoken(overview.at.since(since)))
     };
     let dispatcher = match overview.dispatchers.alive.as_slice() {
-        [] if overview.dispatchers.dead.is_empty() => "no dispatcher runs".to_owned(),
+        [] if overview.dispatchers.dead.is_empty() => "no `dispatch --watch` runs".to_owned(),
         [] => "the dispatcher has died".to_owned(),
         [one] => format!("dispatcher since {} (pid {})", since(&one.since), one.pid),
         all => format!("{} dispatchers", all.len()),
@@ -137,16 +138,31 @@ fn rows(overview: &Overview) -> Vec<Row> {
         let line = format!("{} {done} {steps}", flow.run);
         rows.push(Row::new("workflow", PLAIN, [flow.run.clone(), done, steps], line));
     }
+    for flow in &overview.failed_flows {
+        let ago = Timestamp::parse(&flow.at).map_or(String::new(), |at| age(now, at));
+        let line = format!("{}: {}", flow.run, flow.why);
+        rows.push(Row::new("failed", RED, [flow.run.clone(), ago, flow.why.clone()], line));
+    }
+    for way in overview.network.iter().filter(|way| way.waiting + way.carried > 0) {
+        let since =
+            way.oldest.map(|oldest| format!(" since {}", age(overview.at, oldest))).unwrap_or_default();
+        let count = format!("{} waiting", way.waiting);
+        let what = format!("for another machine{since}, {} without a receipt", way.carried);
+        let line = format!("{} {count} {what}", way.room);
+        rows.push(Row::new("network", PLAIN, [way.room.to_string(), count, what], line));
+    }
     for letters in &overview.failed {
         let (count, why) = (letters.messages.to_string(), letters.why.clone());
         let line = format!("{} {count}: {why}", letters.name);
         rows.push(Row::new("failed", RED, [letters.name.clone(), count, why], line));
     }
-    // What waits because of a pause says so already.
-    let is_said = |agent: &str, kind: &str| {
-        overview.waiting.iter().any(|mail| mail.name == agent && mail.waits_for.as_str() == kind)
+    // What waits for a time says so already. A person's pause is shown in any case, until somebody resumes.
+    let is_said = |pause: &Pause| {
+        let is_it =
+            |mail: &WaitingMail| mail.name == pause.agent && mail.waits_for.as_str() == pause.kind.as_str();
+        pause.kind != PauseKind::Person && overview.waiting.iter().any(is_it)
     };
-    for pause in overview.paused.iter().filter(|pause| !is_said(&pause.agent, pause.kind.as_str())) {
+    for (_, pause) in overview.paused.iter().filter(|(_, pause)| !is_said(pause)) {
         let since = Timestamp::parse(&pause.since).map_or(String::new(), |since| age(now, since));
         let until = pause.until().map_or(String::new(), |until| format!(" until {until}"));
         let line = format!("{} {}{until}: {}", pause.agent, pause.kind.as_str(), pause.why);
@@ -247,11 +263,22 @@ fn hints(rooms: &[(String, &Overview)]) -> Vec<Hint> {
         overview.gates.first().map(|gate| Hint::run(&["approve", &gate.word]).to("shows what is asked"));
     let mail = (overview.unread > 0).then(|| Hint::run(&["check"]).by(USER).to("your mail"));
     let trust = first(WaitsFor::Trust).map(|mail| Hint::run(&["trust", &mail.why]));
-    let parked = first(WaitsFor::Person).is_some() || !overview.failed.is_empty();
+    let by_person = |paused: bool| {
+        let is_it = move |mail: &&WaitingMail| mail.waits_for == WaitsFor::Person && mail.is_paused == paused;
+        overview.waiting.iter().find(is_it)
+    };
+    let paused = overview.paused.iter().map(|(_, pause)| pause);
+    let paused = paused.filter(|pause| pause.kind == PauseKind::Person).map(|pause| pause.agent.as_str());
+    // One whose mail waits comes first.
+    let paused = by_person(true).map(|mail| mail.name.as_str()).into_iter().chain(paused).next();
+    let paused = paused.map(|agent| Hint::run(&["resume", agent]).to("lets it be started again"));
+    let flow = overview.failed_flows.last();
+    let flow = flow.map(|flow| Hint::run(&["workflow", "retry", &flow.run]).to("asks again for what failed"));
+    let parked = by_person(false).is_some() || !overview.failed.is_empty();
     let parked = parked.then(|| Hint::run(&["failed", "list", "--all"]).to("what was given up or parked"));
     let dispatch = first(WaitsFor::Dispatcher).filter(|_| overview.dispatchers.alive.is_empty());
     let dispatch = dispatch.map(|_| Hint::run(&["dispatch", "--watch"]).to("starts the agents"));
-    [gate, mail, trust, parked, dispatch].into_iter().flatten().map(Hint::from).collect()
+    [gate, mail, trust, paused, flow, parked, dispatch].into_iter().flatten().map(Hint::from).collect()
 }
 
 #[cfg(test)]

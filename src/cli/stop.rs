@@ -5,16 +5,15 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
+use super::failed::called;
 use super::staff;
-use crate::dispatch::guards;
-use crate::dispatch::paused::{Pause as Record, PauseKind};
-use crate::dispatch::runs::{Run, RunState, Runs};
-use crate::dispatch::stop::{StopRequest, Stopped, Then, stop};
-use crate::hint::Hint;
-use crate::mailbox::Folder;
+use crate::dispatch::pausing::{self, Resumed};
+use crate::dispatch::queue::{self, Crew};
+use crate::dispatch::runs::RunState;
+use crate::dispatch::stop::{self, Halted, Stopped};
+use crate::hint::{Command, Hint};
 use crate::message::visible;
-use crate::name::MailboxId;
-use crate::post::{Error, Failure, Post};
+use crate::post::Failure;
 use crate::view::stop as view;
 
 /// Stop what an agent is doing
@@ -34,23 +33,18 @@ pub(super) struct Stop {
 impl Verb for Stop {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.project_post()?;
-        let agents = agents(post)?;
-        let request = StopRequest::new(&self.why, Then::Park);
-        let running = Runs::open(post.room())?.running()?;
-        let wanted = |run: &Run| self.is_meant(run, &agents);
-        let waiting = match running.iter().any(wanted) {
-            true => vec![],
-            false => self.park_waiting(post, &agents)?,
-        };
-        let stopped = stop(post, wanted, &request)?;
-        if stopped.is_empty() && waiting.is_empty() {
-            let is_agent = agents.iter().any(|(name, _)| *name == self.what);
-            if is_agent {
-                return Err(context.nothing(&format!("{} does nothing", visible::line(&self.what))));
-            }
-            let why = format!("no run, message or agent is called `{}`", visible::clip(&self.what, 60));
-            return Err(Fail::unknown(why, Hint::run(&["runs"]).to("lists runs")));
-        }
+        let staff = staff::gather(post)?;
+        let settings = staff.settings.clone();
+        let agents: Vec<_> = staff.agents.into_iter().filter_map(|(agent, id)| Some((agent, id?))).collect();
+        let names: Vec<_> = agents.iter().map(|(agent, id)| (agent.name.clone(), id.clone())).collect();
+        let Halted { runs: stopped, parked: waiting, already } =
+            match stop::stop_meant(post, &names, &self.what, &self.why) {
+                Err(idle @ stop::Error::Idle { .. }) => return Err(context.nothing(&idle.to_string())),
+                Err(over @ stop::Error::Finished { .. }) => {
+                    return Err(Fail::Told(Failure::Nothing, over.to_string(), vec![]));
+                }
+                other => other?,
+            };
         context.done = true;
         let unanswered = stopped.iter().filter(|stopped| stopped.is_unanswered);
         let document = view::Stopped {
@@ -58,13 +52,22 @@ impl Verb for Stop {
             unanswered: unanswered.map(|stopped| stopped.run.id.as_str()).collect(),
             parked: &waiting,
         };
-        let lines = stopped.iter().map(line).chain(waiting.iter().map(|file| {
-            format!(
-                "parked {}: it had not been started; postroom failed retry releases it",
-                visible::line(file)
-            )
-        }));
+        let mut lines = vec![];
+        for stopped in &stopped {
+            lines.push(line(stopped));
+            lines.extend(release(stopped).map(|release| format!("  {}", context.hint(release))));
+        }
+        for file in &waiting {
+            let word = if already.contains(file) { "already parked" } else { "parked" };
+            lines.push(format!("{word} {}: nobody works on it now", called(file)));
+            lines.push(format!("  {}", context.hint(released(file))));
+        }
         context.output.receipt(&document, lines);
+        let agent = agents.into_iter().filter(|(agent, _)| agent.name == self.what).collect();
+        self.tell_next(
+            context,
+            queue::look(post, Crew { agents: agent, vacant: vec![], settings })?.messages.len(),
+        );
         if stopped.iter().any(|stopped| stopped.is_unanswered) {
             return Err(Fail::Code(Failure::NotDone));
         }
@@ -73,38 +76,24 @@ impl Verb for Stop {
 }
 
 impl Stop {
-    fn is_meant(&self, run: &Run, agents: &[(String, MailboxId)]) -> bool {
-        let what = self.what.as_str();
-        let is_agent = agents.iter().any(|(name, id)| name == what && id.as_str() == run.mailbox);
-        // Ids of runs begin with the time, so only their ends tell them apart; a message is called by its beginning.
-        let is_message = what.len() >= 4 && run.message.starts_with(what);
-        is_agent
-            || run.agent == what
-            || run.id.ends_with(what) && what.len() >= 4
-            || is_message
-            || run.id == what
-    }
-
-    /// Parks a message of this id that waits for an agent; returns its file.
-    fn park_waiting(&self, post: &Post, agents: &[(String, MailboxId)]) -> Result<Vec<String>, Fail> {
-        let runs = Runs::open(post.room())?;
-        let mut parked = vec![];
-        for (name, id) in agents {
-            if *name == self.what {
-                return Ok(vec![]);
-            }
-            let me = post.other(id)?;
-            let found = match post.open_in(&me, &self.what, Folder::Inbox) {
-                Ok(found) => found,
-                Err(e @ (Error::Disk(_) | Error::Failing { .. } | Error::Room(_))) => return Err(e.into()),
-                Err(_) => continue,
-            };
-            let thread = guards::thread(&found.message.envelope);
-            let why = format!("stopped: {}", visible::clip(&self.why, 400));
-            runs.park(id.as_str(), &found.name, &thread, &why, post.room().clock().now())?;
-            parked.push(found.name);
+    /// Says how many messages of a stopped agent can be started next.
+    fn tell_next(&self, context: &Context, next: usize) {
+        if next > 0 {
+            let verb = if next == 1 { "waits" } else { "wait" };
+            let hint = Hint::run(&["pause", &self.what]).to("keeps them waiting");
+            context.warn(&format!("{next} more {verb} for {}", visible::line(&self.what)), hint);
         }
-        Ok(parked)
+    }
+}
+
+impl From<stop::Error> for Fail {
+    fn from(e: stop::Error) -> Self {
+        match e {
+            stop::Error::Post(e) => Self::Post(e),
+            stop::Error::Idle { .. } | stop::Error::Finished { .. } | stop::Error::Unknown { .. } => {
+                Self::unknown(e.to_string(), Hint::run(&["runs"]).to("lists runs"))
+            }
+        }
     }
 }
 
@@ -116,10 +105,11 @@ pub(super) fn line(stopped: &Stopped) -> String {
             "its agent is ended; its supervisor does not answer, and ends the message when it does".to_owned()
         }
         RunState::Parked => {
-            format!(
-                "its message {} is parked; postroom failed retry starts it again",
-                visible::line(&run.message)
-            )
+            let also = match run.also.len() {
+                0 => "is".to_owned(),
+                more => format!("and {more} more are"),
+            };
+            format!("its message {} {also} parked", called(&run.file))
         }
         RunState::Done => "its message was answered before".to_owned(),
         RunState::Again => format!("its message waits for another attempt: {}", visible::line(&run.why)),
@@ -129,30 +119,35 @@ pub(super) fn line(stopped: &Stopped) -> String {
     format!("stopped {} ({}): {what}", run.id, visible::line(&run.agent))
 }
 
+/// The command that releases the parked message of a run.
+pub(super) fn release(stopped: &Stopped) -> Option<Command> {
+    let is_parked = stopped.run.state == RunState::Parked && !stopped.is_unanswered;
+    is_parked.then(|| released(&stopped.run.file))
+}
+
+fn released(file: &str) -> Command {
+    Hint::run(&["failed", "retry", &called(file)]).to("starts it again")
+}
+
 /// Keep an agent from being started
 ///
 /// What runs goes on, and mail waits until `postroom resume AGENT`.
 #[derive(Debug, Args)]
 pub(super) struct Pause {
     agent: String,
-    /// Why, for those who wonder
-    #[arg(long, short = 'm', value_name = "TEXT", default_value = "by hand")]
-    why: String,
+    /// Why, for those who wonder; an agent that is paused already keeps its reason unless one is given
+    #[arg(long, short = 'm', value_name = "TEXT")]
+    why: Option<String>,
 }
 
 impl Verb for Pause {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.project_post()?;
-        let id = mailbox(post, &self.agent)?;
-        post.room().may_write().map_err(Error::from)?;
-        let runs = Runs::open(post.room())?;
-        let now = post.room().clock().now();
-        let why = visible::clip(&self.why, 400);
-        runs.pause(id.as_str(), &Record::new(PauseKind::Person, &self.agent, &why, now, None))?;
+        let pauses = pausing::pause(post, &self.agent, self.why.as_deref().unwrap_or_default())?;
         context.done = true;
-        let pauses = runs.pauses(id.as_str(), now)?;
         let name = visible::line(&self.agent);
-        let lines = [format!("paused {name}: its mail waits until postroom resume {name}")];
+        let resume = context.hint(Hint::run(&["resume", &self.agent]).to("starts it again"));
+        let lines = [format!("paused {name}: its mail waits"), format!("  {resume}")];
         context.output.receipt(
             &view::Paused { agent: &self.agent, paused: pauses.iter().map(view::Pause::of).collect() },
             lines,
@@ -172,18 +167,7 @@ pub(super) struct Resume {
 impl Verb for Resume {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let post = context.project_post()?;
-        let id = mailbox(post, &self.agent)?;
-        post.room().may_write().map_err(Error::from)?;
-        let runs = Runs::open(post.room())?;
-        let now = post.room().clock().now();
-        let by_person = runs.pause_of(id.as_str(), PauseKind::Person)?.is_some();
-        if by_person {
-            // A person's word is a person's.
-            post.person(&self.agent)?;
-        }
-        let mut was = runs.unpause(id.as_str(), PauseKind::Person)?;
-        was |= runs.probe_now(id.as_str(), now)?;
-        let pauses = runs.pauses(id.as_str(), now)?;
+        let Resumed { was_paused: was, left: pauses } = pausing::resume(post, &self.agent)?;
         context.done = true;
         let name = visible::line(&self.agent);
         let said = if was { format!("resumed {name}") } else { format!("{name} was not paused") };
@@ -193,15 +177,4 @@ impl Verb for Resume {
         context.output.receipt(&document, [said].into_iter().chain(left));
         Ok(())
     }
-}
-
-/// The agents of the room that have a mailbox.
-fn agents(post: &Post) -> Result<Vec<(String, MailboxId)>, Fail> {
-    let staff = staff::gather(post)?;
-    Ok(staff.agents.into_iter().filter_map(|(agent, id)| Some((agent.name, id?))).collect())
-}
-
-/// The mailbox of an agent. An agent that is not configured now may be paused too.
-fn mailbox(post: &Post, name: &str) -> Result<MailboxId, Fail> {
-    Ok(post.addressee(name)?)
 }

@@ -23,3 +23,19 @@ fn answer(prompt: &str) -> Option<String> {
     BufReader::new(terminal).read_line(&mut line).ok()?;
     Some(line.trim().to_owned())
 }
+
+/// Shows a text at the terminal alone, wherever the output goes.
+#[cfg(feature = "web")]
+pub(super) fn tell(text: &str) {
+    if let Ok(mut terminal) = File::options().write(true).open("/dev/tty") {
+        let _ = terminal.write_all(text.as_bytes());
+    }
+}
+
+/// The next line that is typed. `None` if there is no terminal any more.
+#[cfg(feature = "web")]
+pub(super) fn line() -> Option<String> {
+    let mut line = String::new();
+    let read = BufReader::new(File::open("/dev/tty").ok()?).read_line(&mut line).ok()?;
+    (read > 0).then_some(line)
+}

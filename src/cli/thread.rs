@@ -6,8 +6,9 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, PLAIN};
 use super::{Verb, log};
+use crate::dispatch::waits;
 use crate::message::visible;
-use crate::post::line;
+use crate::post::{self, MessageState, Post, line};
 use crate::view::trace as view;
 
 /// Show a whole conversation, across all mailboxes, as a tree
@@ -41,14 +42,29 @@ impl Verb for Thread {
     }
 }
 
+/// The fate of a sent message in a few words, for a table: `trace` has all of them.
+fn in_short(post: &Post, sent: &post::Sent) -> String {
+    let at = |word: &str, time: &str| format!("{word} {}", log::moment(post, time));
+    match &sent.state {
+        Some(MessageState::Claimed(terms)) => format!("claimed by {}", post.name_of(&terms.owner)),
+        Some(MessageState::Shown(time)) => at("shown", time),
+        Some(MessageState::Done(time)) => at("done", time),
+        Some(MessageState::Answered(time)) => at("answered", time),
+        Some(MessageState::Filed(time)) => at("filed", time),
+        _ => line::of_sent(post, sent),
+    }
+}
+
 impl Verb for Sent {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
-        let sent = post.sent(&me, self.limit)?;
+        let mut sent = post.sent(&me, self.limit)?;
+        waits::remark_sent(post, &mut sent)?;
         context.output.list(&view::Sent::of(post, &sent), &sent, |output, s| {
             let (id, to, state) = (line::brief(&s.id), post.name_of(&s.to), line::of_sent(post, s));
             let line = format!("{id} {} {state}: {}", visible::line(to), visible::line(&s.subject));
-            let cells = [(CYAN, id), (BOLD, to.to_owned()), (PLAIN, state), (PLAIN, s.subject.clone())];
+            let short = in_short(post, s);
+            let cells = [(CYAN, id), (BOLD, to.to_owned()), (PLAIN, short), (PLAIN, s.subject.clone())];
             output.entry(&cells, &line);
         });
         match sent.is_empty() {

@@ -37,7 +37,8 @@ impl Verb for Trace {
         for located in &trace.copies {
             let finish = to_finish(context, me.as_ref(), located);
             let output = &mut context.output;
-            let name = output.paint(BOLD, &visible::line(post.name_of(located.copy.mailbox.as_str())));
+            let name = located.address.as_deref().unwrap_or(post.name_of(located.copy.mailbox.as_str()));
+            let name = output.paint(BOLD, &visible::line(name));
             let state = line::of_state(post, &located.state);
             output.line(&format!("at {name}: {state}"));
             finish.iter().for_each(|line| output.line(line));

@@ -82,6 +82,14 @@ impl Verb for Trust {
             }
             return Ok(());
         }
+        if !choice.only && !items.iter().any(|item| is_shown(item, &before.state(item))) {
+            let why = format!("nothing in {shown} would be started, so there is nothing to trust");
+            return Err(Fail::told(
+                Failure::Nothing,
+                why,
+                Hint::run(&["help", "dispatch"]).to("what an agent needs"),
+            ));
+        }
         show(context, &dir, &before, &items);
         context.output.flush().map_err(Fail::Output)?;
         let asks = !self.yes && items.iter().any(|item| !before.trusts(item));
@@ -111,9 +119,7 @@ fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
     }
     for item in items {
         let state = before.state(item);
-        // Default limits are not shown.
-        if item.key == Key::Limits && item.description.is_empty() && !matches!(state, TrustState::Changed(_))
-        {
+        if !is_shown(item, &state) {
             continue;
         }
         let style = match state {
@@ -138,6 +144,11 @@ fn show(context: &mut Context, dir: &Path, before: &Record, items: &[Item]) {
             _ => whole(output, item),
         }
     }
+}
+
+/// Whether an item says anything: default limits do not.
+fn is_shown(item: &Item, state: &TrustState) -> bool {
+    item.key != Key::Limits || !item.description.is_empty() || matches!(state, TrustState::Changed(_))
 }
 
 /// The further details of a new item.

@@ -83,7 +83,13 @@ pub(super) const VERBS: &[Entry] = &[
     rare::<super::spawn::Spawn>("spawn", Group::Agents),
     #[cfg(feature = "mcp")]
     rare::<super::mcp::Mcp>("mcp", Group::Agents),
+    #[cfg(feature = "courier")]
+    rare::<super::courier::CourierOf>("courier", Group::Agents),
     common::<super::status::StatusOf>("status", Group::Look),
+    #[cfg(feature = "web")]
+    rare::<super::web::WebPage>("web", Group::Look),
+    #[cfg(feature = "tui")]
+    rare::<super::tui::TerminalClient>("tui", Group::Look),
     common::<super::trace::Trace>("trace", Group::Look),
     common::<super::doctor::Doctor>("doctor", Group::Look),
     rare::<super::thread::Thread>("thread", Group::Look),
@@ -109,7 +115,7 @@ pub(super) const VERBS: &[Entry] = &[
 
 /// Words that people try first, and the commands that do it.
 const GUESSES: &[(&[&str], &[&str])] = &[
-    (&["inbox", "mail", "list", "ls", "unread"], &["check", "names"]),
+    (&["inbox", "inbx", "mail", "messages", "msgs", "list", "ls", "unread"], &["check", "names"]),
     (&["get", "show", "cat", "open", "view"], &["read"]),
     (&["msg", "message", "write", "post", "mailto", "tell"], &["send NAME -m TEXT"]),
     (&["rm", "delete", "remove", "del"], &["archive ID", "prune NAME"]),
@@ -122,8 +128,9 @@ const GUESSES: &[(&[&str], &[&str])] = &[
     (&["dead", "errors"], &["failed list --all"]),
     (&["unsend", "recall"], &["trace ID"]),
     (&["mv", "move"], &["rename OLD NEW"]),
-    (&["new", "register", "login", "init", "join", "create", "add"], &["setup NAME"]),
+    (&["new", "register", "login", "init", "join", "create", "add"], &["setup"]),
     (&["stat", "info", "overview", "board"], &["status", "check"]),
+    (&["start", "launch"], &["claude", "dispatch --watch", "workflow run NAME"]),
     (&["ps", "jobs", "top"], &["status", "runs"]),
     (&["kill", "abort", "cancel"], &["stop RUN", "workflow cancel RUN"]),
     (&["history", "logs", "events", "tail"], &["log"]),
@@ -135,7 +142,7 @@ const GUESSES: &[(&[&str], &[&str])] = &[
     (&["man"], &["tools man"]),
     (
         &["aider", "amp", "cursor", "cursor-agent", "crush", "droid", "goose", "kiro", "qwen"],
-        &["help claude", "setup NAME"],
+        &["help claude", "setup"],
     ),
     (&["compose", "verify", "shell-init"], &["help tools"]),
 ];
@@ -225,7 +232,7 @@ fn lines(wanted: impl Fn(&Entry) -> bool) -> String {
     for entry in shown().filter(|entry| wanted(entry) && is_first(entry)) {
         let title = if last == Some(entry.group) { String::new() } else { format!("{:?}", entry.group) };
         let about = (entry.command)().get_about().map(ToString::to_string).unwrap_or_default();
-        text.push_str(&format!("{title:<8}{:<10} {about}\n", names(entry)));
+        text.push_str(&format!("{title:<8}{:<9}  {about}\n", names(entry)));
         last = Some(entry.group);
     }
     text

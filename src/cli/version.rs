@@ -3,8 +3,11 @@
 /// The version alone.
 pub(super) const LINE: &str = concat!("postroom ", env!("CARGO_PKG_VERSION"), "\n");
 
-const FEATURES: [(&str, bool); 3] = [
+const FEATURES: &[(&str, bool)] = &[
     ("mcp", cfg!(feature = "mcp")),
+    ("web", cfg!(feature = "web")),
+    ("tui", cfg!(feature = "tui")),
+    ("courier", cfg!(feature = "courier")),
     ("mutations", cfg!(feature = "mutations")),
     ("portable", cfg!(feature = "portable")),
 ];
@@ -23,4 +26,21 @@ pub(super) fn verbose() -> String {
         crate::os::LAYER,
         said(option_env!("POSTROOM_TARGET")),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_feature_is_told() {
+        let manifest: toml::Table = toml::from_str(include_str!("../../Cargo.toml")).unwrap();
+        let mut features: Vec<&str> =
+            manifest["features"].as_table().unwrap().keys().map(String::as_str).collect();
+        features.retain(|name| *name != "default");
+        features.sort_unstable();
+        let mut told: Vec<&str> = FEATURES.iter().map(|(name, _)| *name).collect();
+        told.sort_unstable();
+        assert_eq!(told, features);
+    }
 }

@@ -26,7 +26,7 @@ pub(super) struct Wait {
     /// At most this many headers
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
-    /// Wait for the person's mail in all rooms: that of --as, else of this terminal and of `user`
+    /// Wait for your mail in all rooms: that of --as, else of this session or terminal, and of `user`
     #[arg(long, conflicts_with_all = ["root", "room"])]
     all: bool,
     #[command(flatten)]
@@ -46,7 +46,13 @@ impl Verb for Wait {
         if self.new {
             filter.besides = post.unread_files(&me)?;
         }
-        if context.output.terminal {
+        let wait = |timeout| post.wait(&me, &filter, self.limit.max(1), timeout, None);
+        // What is there already is shown at once: no wait is announced.
+        let first = match context.output.terminal {
+            true => Some(wait(Duration::ZERO)?).filter(|first| matches!(first, Awaited::Mail(_))),
+            false => None,
+        };
+        if context.output.terminal && first.is_none() {
             context.output.remark(&format!(
                 "waiting up to {} for {} to {}, room {} (Ctrl-C ends it)",
                 span::spoken(self.timeout),
@@ -56,7 +62,7 @@ impl Verb for Wait {
             ));
             context.output.flush().map_err(Fail::Output)?;
         }
-        let checked = match post.wait(&me, &filter, self.limit.max(1), self.timeout, None)? {
+        let checked = match first.map_or_else(|| wait(self.timeout), Ok)? {
             Awaited::Mail(checked) => checked,
             Awaited::TimedOut(left) => {
                 match context.output.json {

@@ -1,13 +1,13 @@
 //! `postroom waker`: stays with the window of a program, and wakes the session in it when mail comes. Started by a hook,
-//! once for each window; it ends with the window. It has no terminal, prints nothing, and sleeps until something happens.
+//! once for each window, or with a program that goes on with a session; it ends with the window. It has no terminal, prints nothing, and sleeps until something happens.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
 
 use super::Verb;
+use super::companion::{self, Beside};
 use super::context::Context;
 use super::fail::Fail;
 use super::surroundings::{self, ThisProcess};
@@ -17,23 +17,29 @@ use crate::agents::programs::{self, Program, Wake};
 use crate::agents::shown;
 use crate::agents::tmux::Pane;
 use crate::mailbox::pause;
-use crate::os::{self, Handle};
-use crate::post::{self, Me, Post};
-use crate::process::{Process, marked};
-use crate::session::Session;
+use crate::os::Handle;
+use crate::post::{self, Attached, Me, Post};
+use crate::process::Process;
 use crate::session::told::Mark;
 use crate::session::window::{self, Window};
+use crate::session::{Session, running};
 use crate::surroundings::{Environment, sessions};
 use crate::wait::Watch;
 
 /// Wake the session in a window; started by hooks
 #[derive(Debug, Args)]
 pub(super) struct Waker {
-    /// The process with the window
-    pid: u64,
-    /// When it began
-    started: u64,
+    #[command(flatten)]
+    beside: Beside,
 }
+
+const VERB: &str = "waker";
+
+/// How long a program may take until it has opened the session that it goes on with; a person may choose one first.
+const OPENING: Duration = Duration::from_secs(300);
+
+/// The pause between two looks for that session.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How long mail is left to the hooks of a session, which may be working.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -54,11 +60,24 @@ pub(super) fn stay(context: &Context, program: &Program, input: &Input, types: b
     let Some((sessions, session)) = session_of(program, input).filter(|_| may) else { return Ok(()) };
     let now = context.clock().now().seconds();
     let Some(process) = shown::process(program, input, now) else { return Ok(()) };
-    Window { process, session }.record(&sessions).map_err(post::Error::from)?;
+    open(&sessions, Window { process, session })?;
     if !window::has_waker(&sessions, process).map_err(post::Error::from)? {
-        start(process);
+        companion::start(VERB, process);
     }
     Ok(())
+}
+
+/// Records a window; the waker hears in the directory of the session that it has another mailbox.
+fn open(sessions: &Path, window: Window) -> Result<(), Fail> {
+    window.session.watched_in(sessions).map_err(post::Error::from)?;
+    Ok(window.record(sessions).map_err(post::Error::from)?)
+}
+
+/// A program may go on with a session. It calls no hook before the first prompt, so its waker finds out by itself.
+pub(super) fn stay_if_resumed(program: &Program, process: Process) {
+    if program.wake == Wake::Queue {
+        companion::start(VERB, process);
+    }
 }
 
 /// The session of a hook has ended.
@@ -78,15 +97,6 @@ fn session_of(program: &Program, input: &Input) -> Option<(PathBuf, Session)> {
     Some((sessions(&ThisProcess)?, Session { program: program.word.to_owned(), id }))
 }
 
-/// Starts a waker. It is not waited for: it outlives the hook, and ends with the window.
-fn start(Process { pid, started, .. }: Process) {
-    let Ok(own) = surroundings::myself() else { return };
-    os::pass_on_nothing();
-    let mut command = Command::new(own);
-    command.args(["waker", &pid.to_string(), &started.to_string()]).current_dir("/");
-    let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-}
-
 /// The pane of tmux around this process.
 fn pane() -> Option<Pane> {
     Pane::of(&ThisProcess.text("TMUX")?, &ThisProcess.text("TMUX_PANE")?)
@@ -94,10 +104,12 @@ fn pane() -> Option<Pane> {
 
 impl Verb for Waker {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
-        marked::stand_alone();
+        let Some(process) = self.beside.begin(VERB) else { return Ok(()) };
         let Some(sessions) = sessions(&ThisProcess) else { return Ok(()) };
-        let process = Process { pid: self.pid, started: self.started, space: os::pid_space() };
         let _ = window::sweep(&sessions);
+        if Window::of(&sessions, process).map_err(post::Error::from)?.is_none() {
+            resume(context, &sessions, process)?;
+        }
         while let Some(only) = window::waker(&sessions, process).map_err(post::Error::from)? {
             while let Some(window) = Window::of(&sessions, process).ok().flatten().filter(Window::is_open) {
                 // Errors pass: a disk may be full, a room may be moved.
@@ -115,6 +127,39 @@ impl Verb for Waker {
         }
         Ok(())
     }
+}
+
+/// Waits until a program has opened a session that it goes on with, and records its window, if the session has a mailbox
+/// that is still its own. A hook may be faster.
+fn resume(context: &mut Context, sessions: &Path, process: Process) -> Result<(), Fail> {
+    let Some(program) = programs::PROGRAMS.iter().find(|program| program.wake == Wake::Queue) else {
+        return Ok(());
+    };
+    let clock = context.clock();
+    let began = clock.boot();
+    let id = loop {
+        let Some(handle) = Handle::of(process.pid).filter(|_| process.is_running()) else { return Ok(()) };
+        let is_known = Window::of(sessions, process).map_err(post::Error::from)?.is_some();
+        if is_known || clock.boot().saturating_sub(began) > OPENING {
+            return Ok(());
+        }
+        if let Some(id) = shown::open_session(program, process.pid) {
+            break id;
+        }
+        Watch::on_changes(std::iter::empty::<&Path>()).while_running(handle).sleep(LOOK);
+    };
+    let session = Session { program: program.word.to_owned(), id };
+    if session.binding(sessions).map_err(post::Error::from)?.is_none() {
+        // It begins, and its hook says which mailbox it has.
+        return Ok(());
+    }
+    let post = context.post_of_for_now(&session)?;
+    context.must_stay_in_place()?;
+    if let Attached::Mailbox(_) = post.attach(None, Some(process))? {
+        running::note(sessions, &session, process).map_err(post::Error::from)?;
+        open(sessions, Window { process, session })?;
+    }
+    Ok(())
 }
 
 /// Waits for mail of a window's session once, and wakes it. Returns how long to leave it alone after that.
@@ -143,7 +188,8 @@ fn sleep(sessions: &Path, window: &Window, dirs: &[PathBuf], limit: Duration) {
 /// Watches directories and a window; `None` if that shows something else already.
 fn watch(sessions: &Path, window: &Window, dirs: &[PathBuf]) -> Option<Watch> {
     let handle = Handle::of(window.process.pid)?;
-    let watch = Watch::on_changes(dirs.iter().chain([&window.dir(sessions)])).while_running(handle);
+    let own = [Some(window.dir(sessions)), window.session.watched_if_any(sessions)];
+    let watch = Watch::on_changes(dirs.iter().chain(own.iter().flatten())).while_running(handle);
     let shown = Window::of(sessions, window.process).ok().flatten();
     shown.filter(|shown| shown == window && window.is_open()).map(|_| watch)
 }

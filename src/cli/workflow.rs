@@ -15,11 +15,12 @@ use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::{Failure, Post};
 use crate::staff::gate_environment;
-use crate::workflow::carrier::{Carrier, look_at, shown};
+use crate::workflow::carrier::{Carried, Carrier, look_at, shown};
 use crate::workflow::engine::{Engine, Phase, Status};
-use crate::workflow::runs::{Record, Runs};
+use crate::workflow::gate;
+use crate::workflow::order::{self, MeantRun};
+use crate::workflow::runs::Runs;
 use crate::workflow::start::Order;
-use crate::workflow::{gate, inputs, start};
 
 /// Run many agents in many steps, each a message
 ///
@@ -137,34 +138,13 @@ impl Verb for Workflow {
 
 fn run(context: &mut Context, name: &str, given: &[(String, String)], follows: bool) -> Result<(), Fail> {
     let found = find(name)?;
-    let definition = found.definition()?;
-    found.must_be_trusted()?;
-    let inputs = inputs::resolve(&definition, given).map_err(|wrong| {
-        let known = definition.inputs.iter().map(|input| {
-            let needed = if input.default.is_none() { " (needed)" } else { "" };
-            format!("--input {}={}{needed} {}", input.name, input.kind.as_str(), input.about)
-                .trim_end()
-                .to_owned()
-        });
-        Fail::Told(Failure::Usage, wrong.join("\n"), known.map(Hint::from).collect())
-    })?;
+    let ready = found.ready(&ThisProcess, given)?;
     let post = context.project_post_for_long(follows)?;
-    let strangers = start::strangers(post, &definition, Some(&inputs));
-    if !strangers.is_empty() {
-        return Err(found.wrong(&strangers, Failure::Unknown));
-    }
+    ready.check_recipients(post)?;
     if follows {
-        must_be_staffed(post, &start::agents(post, &definition, &inputs))?;
+        must_be_staffed(post, &ready.agents(post))?;
     }
-    let tree = start::tree_of(post, &definition, &inputs).or_else(|| {
-        let claude = found.project.join(".claude");
-        (found.file.is_some() && start::is_tree(&claude)).then_some(claude)
-    });
-    let by = post.me().map_or_else(|_| "user".to_owned(), |me| me.id.to_string());
-    let project = found.project.clone();
-    let beginning =
-        start::Beginning { definition: &definition, text: &found.text, inputs, project, tree, by: &by };
-    let id = start::begin(post, beginning)?;
+    let id = ready.begin(post)?;
     context.done = true;
     let engine = carry_once(context, post, &id)?;
     match context.output.json {
@@ -191,14 +171,15 @@ pub(super) fn tell(context: &mut Context, post: &Post, engine: &Engine, id: &str
     }
 }
 
-/// Carries a run once, so that everything possible is sent before the command ends.
-pub(super) fn carry_once(context: &Context, post: &Post, run: &str) -> Result<Engine, Fail> {
-    let runs = Runs::existing(post.room())?.ok_or_else(|| no_run(run, &[]))?;
-    let gate = dispatch::gate_starter(&context.root);
-    // A dispatcher may be carrying it now; the output must include what this command did.
-    let carried = Carrier::default().carry_in_turn(post, &runs, run, &gate)?;
+/// Carries a run once, and tells the remarks.
+fn carry_once(context: &Context, post: &Post, run: &str) -> Result<Engine, Fail> {
+    let (carried, engine) = order::carry_once(post, run, &dispatch::gate_starter(&context.root))?;
+    tell_remarks(&carried);
+    Ok(engine)
+}
+
+pub(super) fn tell_remarks(carried: &Carried) {
     carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
-    Ok(look_at(post, &runs, run)?)
 }
 
 /// Follows a run and exits with its result.
@@ -246,40 +227,9 @@ fn failed_step(post: &Post, run: &str) -> Result<Option<(String, String)>, Fail>
     Ok(step.map(|step| (engine.definition().steps[step].name.clone(), visible::line(&shown(&engine, step)))))
 }
 
-fn no_run(wanted: &str, fitting: &[String]) -> Fail {
-    let wanted = visible::clip(wanted, 80);
-    match fitting {
-        [] => {
-            let list = Hint::run(&["workflow", "list"]).to("shows them");
-            Fail::unknown(format!("there is no run `{wanted}`"), list)
-        }
-        several => Fail::unknown(format!("`{wanted}` fits several runs"), several.join(", ")),
-    }
-}
-
-/// The selected run.
-pub(super) fn meant(post: &Post, wanted: &str) -> Result<(Runs, String, Record), Fail> {
-    let (runs, id) = meant_or_lost(post, wanted)?;
-    match (runs.record(&id), runs.loss(post.room(), &id)?) {
-        (Some(record), None) => Ok((runs, id, record)),
-        (_, why) => {
-            let why = why.unwrap_or("its records cannot be read");
-            let hint = Hint::run(&["prune", &id]).to("removes what is left of it");
-            Err(Fail::not_done(format!("the run {id} cannot go on: {why}"), hint))
-        }
-    }
-}
-
-/// The selected run, also one that cannot go on.
-pub(super) fn meant_or_lost(post: &Post, wanted: &str) -> Result<(Runs, String), Fail> {
-    let runs = Runs::existing(post.room())?;
-    let id = start::find(runs.as_ref(), wanted)?.map_err(|fitting| no_run(wanted, &fitting))?;
-    runs.map(|runs| (runs, id)).ok_or_else(|| no_run(wanted, &[]))
-}
-
 fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail> {
     let post = context.project_post_for_long(follows)?;
-    let (runs, id, _) = meant(post, wanted)?;
+    let MeantRun { runs, id, .. } = order::meant(post, wanted)?;
     let gate = dispatch::gate_starter(&context.root);
     if look_at(post, &runs, &id)?.status() == Status::InProgress {
         // The mark may be lost even if the mail is not.
@@ -295,7 +245,7 @@ fn resume(context: &mut Context, wanted: &str, follows: bool) -> Result<(), Fail
             stands(&id),
         ));
     };
-    carried.remarks.iter().for_each(|remark| note(&format!("postroom: {}", visible::line(remark))));
+    tell_remarks(&carried);
     if carried.status == Status::InProgress && follows {
         return end_of(context, post, &id);
     }

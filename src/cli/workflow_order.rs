@@ -1,81 +1,85 @@
 //! `postroom workflow cancel` and `retry`: what a person wants of a run.
 
 use super::context::Context;
+use super::dispatch::gate_starter;
 use super::fail::Fail;
 use super::output::note;
-use super::stop::line;
-use super::workflow::{carry_once, end_of, meant, meant_or_lost, tell};
+use super::stop::{line, release};
+use super::workflow::{end_of, tell, tell_remarks};
+use super::workflows::find;
 use crate::hint::Hint;
 use crate::message::visible;
-use crate::post::{Error, Failure, Post};
+use crate::post::Failure;
 use crate::view::workflow::UnreadableRun;
-use crate::workflow::cancelling::stop_agents;
-use crate::workflow::carrier::{close_lost, look_at};
 use crate::workflow::engine::Status;
-use crate::workflow::start::{self, Order};
+use crate::workflow::order::{self, Obeyed};
+use crate::workflow::start::Order;
 
-/// Writes a person's command about a run, and carries it.
+/// Gives an order, and reports what became of it.
 pub(super) fn give(context: &mut Context, wanted: &str, order: &Order, follows: bool) -> Result<(), Fail> {
     let post = context.project_post_for_long(follows)?;
-    if matches!(order, Order::Cancel { .. })
-        && let Some((id, why)) = ended_lost(post, wanted)?
-    {
-        context.done = true;
-        match context.output.json {
-            true => context.output.json(&UnreadableRun::of(&id, &why)),
-            false => context.output.line(&format!("run {id} ended: {}", visible::line(&why))),
-        }
-        let rest = context.hint(Hint::run(&["prune", &id]).to("removes what is left of it"));
-        context.output.remark(&rest);
-        return Ok(());
-    }
-    let (runs, id, _) = meant(post, wanted)?;
-    let by = post.me().map_or_else(|_| "user".to_owned(), |me| me.shown().to_owned());
-    match start::control(post, &runs, &id, order, &format!("by {by}"))? {
-        Ok(()) => {}
-        Err(start::Refused::NoStep(steps)) => {
-            return Err(Fail::unknown("there is no such step", format!("there are {}", steps.join(", "))));
-        }
-        Err(start::Refused::NothingFailed) => {
-            let hint = Hint::run(&["workflow", "retry", &id, "--from", "STEP"]).to("repeats from a step on");
-            return Err(Fail::refused(format!("nothing failed in the run {id}"), hint));
-        }
-        Err(start::Refused::Stands(status)) => {
-            let hint = match order {
-                Order::Cancel { .. } => Hint::run(&["workflow", "list"]).to("what is in progress"),
-                Order::Retry { .. } => Hint::run(&["workflow", "cancel", &id]).to("ends it first"),
-            };
-            return Err(Fail::refused(format!("the run {id} is {}", status.as_str()), hint));
-        }
-    }
+    let obeyed = order::give(post, wanted, order, &gate_starter(&context.root))?;
     context.done = true;
-    let engine = carry_once(context, post, &id)?;
+    let (id, engine, stopped) = match obeyed {
+        Obeyed::Ended { run, why } => {
+            match context.output.json {
+                true => context.output.json(&UnreadableRun::of(&run, &why)),
+                false => context.output.line(&format!("run {run} ended: {}", visible::line(&why))),
+            }
+            let rest = context.hint(removes(&run));
+            context.output.remark(&rest);
+            return Ok(());
+        }
+        Obeyed::Carried { run, engine, carried, stopped } => {
+            tell_remarks(&carried);
+            (run, engine, stopped)
+        }
+    };
     if follows && engine.status() == Status::InProgress {
         return end_of(context, post, &id);
     }
-    let stopped = match order {
-        Order::Cancel { let_finish: false } => stop_agents(post, &engine)?,
-        _ => vec![],
-    };
     tell(context, post, &engine, &id);
-    stopped.iter().for_each(|stopped| note(&format!("postroom: {}", line(stopped))));
+    for stopped in &stopped {
+        match release(stopped) {
+            Some(release) => context.warn(&line(stopped), release),
+            None => note(&format!("postroom: {}", line(stopped))),
+        }
+    }
     match stopped.iter().any(|stopped| stopped.is_unanswered) {
         true => Err(Fail::Code(Failure::NotDone)),
         false => Ok(()),
     }
 }
 
-/// Takes the mark from a run that cannot be computed any more. Returns its id, and why; `None` if it can.
-fn ended_lost(post: &Post, wanted: &str) -> Result<Option<(String, String)>, Fail> {
-    let (runs, id) = meant_or_lost(post, wanted)?;
-    if let Some(why) = close_lost(post, &runs, &id)? {
-        return Ok(Some((id, why.to_owned())));
-    }
-    match look_at(post, &runs, &id) {
-        Err(e @ Error::Unreadable { .. }) => {
-            runs.set_open(&id, false)?;
-            Ok(Some((id, e.to_string())))
+fn removes(run: &str) -> Hint {
+    Hint::run(&["prune", run]).to("removes what is left of it").into()
+}
+
+impl From<order::Error> for Fail {
+    fn from(e: order::Error) -> Self {
+        let what = e.to_string();
+        match e {
+            order::Error::NoRun { wanted } => {
+                let list = Hint::run(&["workflow", "list"]).to("shows them").into();
+                let is_workflow = find(&wanted).is_ok();
+                let graph = Hint::run(&["workflow", "graph", &wanted]).to("that is a workflow").into();
+                let hints = is_workflow.then_some(graph).into_iter().chain([list]).collect();
+                Self::Told(Failure::Unknown, what, hints)
+            }
+            order::Error::SeveralRuns { fitting, .. } => Self::unknown(what, fitting.join(", ")),
+            order::Error::Lost { run, .. } => Self::not_done(what, removes(&run)),
+            order::Error::NoStep { steps } => Self::unknown(what, format!("there are {}", steps.join(", "))),
+            order::Error::NothingFailed { run } => {
+                let hint = Hint::run(&["workflow", "retry", &run, "--from", "STEP"]);
+                Self::refused(what, hint.to("repeats from a step on"))
+            }
+            order::Error::Over { .. } => {
+                Self::refused(what, Hint::run(&["workflow", "list"]).to("what is in progress"))
+            }
+            order::Error::InProgress { run, .. } => {
+                Self::refused(what, Hint::run(&["workflow", "cancel", &run]).to("ends it first"))
+            }
+            order::Error::Post(e) => Self::Post(e),
         }
-        other => Ok(other.map(|_| None)?),
     }
 }

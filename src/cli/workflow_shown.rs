@@ -4,8 +4,7 @@ use super::approve;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::{BOLD, CYAN, PLAIN};
-use super::workflow::meant;
-use super::workflows::{all, find};
+use super::workflows::{all, find, make};
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::line::counted;
@@ -13,9 +12,10 @@ use crate::post::{Failure, Post};
 use crate::view::{Versioned, workflow as view};
 use crate::workflow::carrier::{look_at, shown_at, step_status};
 use crate::workflow::engine::{Engine, StepState};
-use crate::workflow::problem::Problem;
+use crate::workflow::order::{self, MeantRun};
 use crate::workflow::request::at_work;
 use crate::workflow::runs::Runs;
+use crate::workflow::start::Strangers;
 use crate::workflow::{graph, inputs, start};
 
 pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
@@ -72,9 +72,15 @@ pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
             _ => visible::line(&found.name),
         };
         let line = format!("{name} {place}: {}", visible::line(&about));
-        context.output.entry(&[(BOLD, name), (PLAIN, place.to_owned()), (PLAIN, about)], &line);
+        if context.output.terminal {
+            // A description has a line of its own: beside the names there is no room for it.
+            let name = context.output.paint(BOLD, &name);
+            context.output.line(&format!("{name} ({place})"));
+            context.output.line(&format!("  {}", visible::line(&about)));
+        } else {
+            context.output.line(&line);
+        }
     }
-    context.output.end_table();
     for (id, engine) in &engines {
         let how = engine.as_ref().map_or_else(|why| format!("unreadable: {}", visible::line(why)), summary);
         let line = format!("run {id} {how}");
@@ -98,7 +104,7 @@ pub(super) fn document<'a>(post: &Post, engine: &'a Engine, run: &'a str) -> vie
 
 pub(super) fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> Result<(), Fail> {
     let post = context.project_post()?;
-    let (runs, id, record) = meant(post, wanted)?;
+    let MeantRun { runs, id, record } = order::meant(post, wanted)?;
     let engine = look_at(post, &runs, &id)?;
     if let Some(step) = step {
         return result(context, post, &engine, step);
@@ -175,15 +181,19 @@ pub(super) fn draw(context: &mut Context, name: &str, mermaid: bool, yaml: bool)
             let (name, mermaid, text) = (&definition.name, &for_mermaid, &drawn);
             context.output.json(&view::Graph { name, mermaid, text });
         }
-        false => context.output.text(if mermaid { &for_mermaid } else { &drawn }),
+        false if mermaid => context.output.text(&for_mermaid),
+        false => {
+            let drawn = context.output.folded(drawn);
+            context.output.text(&drawn);
+        }
     }
     Ok(())
 }
 
 pub(super) fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
     let found = find(name)?;
-    let (steps, problems): (usize, Vec<Problem>) = match found.parsed() {
-        Err(problems) => (0, problems),
+    let (steps, Strangers { problems, missing }) = match found.parsed() {
+        Err(problems) => (0, Strangers { problems, ..Strangers::default() }),
         // Recipients can be checked only where there is a room.
         Ok(definition) => {
             let strangers = match context.project_post() {
@@ -191,7 +201,7 @@ pub(super) fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
                     let defaults = inputs::defaults(&definition);
                     start::strangers(post, &definition, Some(&defaults))
                 }
-                Err(_) => vec![],
+                Err(_) => Strangers::default(),
             };
             (definition.steps.len(), strangers)
         }
@@ -201,6 +211,10 @@ pub(super) fn check(context: &mut Context, name: &str) -> Result<(), Fail> {
     } else {
         for problem in &problems {
             context.output.line(&visible::line(&found.line(problem)));
+        }
+        for name in &missing {
+            let command = context.hint(make(name));
+            context.output.line(&format!("  {command}"));
         }
         if problems.is_empty() {
             context.output.line(&format!("{}: right, {}", found.shown(), counted(steps, "step")));

@@ -28,7 +28,7 @@ impl Work {
             Step::Park(why) => self.park(job, why),
             Step::GiveUp(why) => self.give_up(job, why),
             Step::Revoke(why) => {
-                job.post.give_up(job.me, &self.held.borrow(), &why).map(|()| Ending::failed(why))
+                job.post.take_back(job.me, &self.held.borrow(), &why).map(|()| Ending::failed(why))
             }
         }
     }

@@ -43,7 +43,7 @@ impl Runs {
     }
 
     pub(super) fn forget_later(&self, mailbox: &str, file: &str) {
-        for folder in ["later", "answers"] {
+        for folder in ["later", "answers", "suspects"] {
             let _ = self.dir.sub(folder).and_then(|dir| dir.remove(&key(mailbox, file)));
         }
     }

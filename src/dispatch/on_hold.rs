@@ -46,6 +46,8 @@ pub(super) struct OnHold {
     /// Mailboxes whose agents met an outage.
     pub(super) outages: HashSet<String>,
     pub(super) any_pause: bool,
+    /// When messages met the outage of their agent, by key.
+    suspects: HashMap<String, Timestamp>,
 }
 
 impl OnHold {
@@ -54,12 +56,22 @@ impl OnHold {
         let parked =
             runs.parked()?.into_iter().map(|parked| (key(&parked.mailbox, &parked.file), parked.why));
         let (any_pause, outages) = runs.paused_mailboxes(PauseKind::Outage)?;
+        let suspects = if outages.is_empty() { vec![] } else { runs.suspects()? };
+        let suspects =
+            suspects.into_iter().map(|suspect| (key(&suspect.mailbox, &suspect.file), suspect.met()));
         Ok(Self {
+            suspects: suspects.collect(),
             later: later.collect(),
             parked: parked.collect(),
             outages: outages.into_iter().collect(),
             any_pause,
         })
+    }
+
+    /// The place of a message in a probe: after all messages that have not met the outage, the one that met it longest ago
+    /// first. So one message for which its provider always fails does not keep the others.
+    pub(super) fn probed_at(&self, mailbox: &str, file: &str) -> Option<(u8, Timestamp)> {
+        Some((u8::MAX, *self.suspects.get(&key(mailbox, file))?))
     }
 
     /// The time until the next postponed message may be started.

@@ -30,6 +30,16 @@ pub struct Parked {
     pub since: String,
 }
 
+/// How the reason of a message begins that somebody stopped.
+pub(super) const STOPPED: &str = "stopped: ";
+
+impl Parked {
+    /// Whether somebody stopped it, who knows that it waits.
+    pub fn is_by_person(&self) -> bool {
+        self.why.starts_with(STOPPED)
+    }
+}
+
 impl Runs {
     /// Parks an unread message. Durable on return.
     pub fn park(&self, mailbox: &str, file: &str, thread: &str, why: &str, now: Timestamp) -> Result<()> {

@@ -214,14 +214,14 @@ impl<'a> Queue<'a> {
                     continue;
                 }
                 let key = key(me.id.as_str(), &file);
-                if let Some(later) = held.later.get(&key) {
-                    waiting.postponed.push((name.clone(), later.clone()));
-                    continue;
-                }
                 if let Some(why) = held.parked.get(&key) {
                     let why = format!("{file}: {why}");
                     let hold = Hold::Parked;
                     waiting.delays.push(Delay { agent: name.clone(), hold, why, until: None, messages: 1 });
+                    continue;
+                }
+                if let Some(later) = held.later.get(&key) {
+                    waiting.postponed.push((name.clone(), later.clone()));
                     continue;
                 }
                 // Mailboxes are merged by time; within one its own order holds.
@@ -256,7 +256,12 @@ impl<'a> Queue<'a> {
                 };
                 waiting.limits.extend(note.map(|note| (id.clone(), note)));
                 if delays.is_empty() {
-                    waiting.probed.extend(held.outages.contains(id.as_str()).then(|| name.clone()));
+                    if held.outages.contains(id.as_str()) {
+                        waiting.probed.insert(name.clone());
+                        for (rank, time, _, (_, file)) in &mut all[first..] {
+                            (*rank, *time) = held.probed_at(id.as_str(), file).unwrap_or((*rank, *time));
+                        }
+                    }
                 } else {
                     all.truncate(first);
                     waiting.delay(delays.into_iter().map(|delay| Delay { messages, ..delay }), now);

@@ -9,6 +9,7 @@
 
 use super::ending::Ending;
 use super::guards;
+use super::parked::STOPPED;
 use super::runs::{Run, RunState, Runs};
 use super::stop::{StopRequest, Then};
 use super::worktree;
@@ -147,6 +148,16 @@ pub(super) fn state_of(post: &Post, me: &Me, file: &str, why: &str) -> Result<En
     Ok(match post.lies_in(me, file)? {
         Some(Folder::Inbox | Folder::Claimed(_) | Folder::Working) => Ending::again(why),
         Some(Folder::Failed) => Ending::failed(why),
+        // Its sender may have taken it back.
+        Some(Folder::Archive) => match me
+            .mailbox
+            .attempts(file)?
+            .pop()
+            .filter(|last| last.how == "failed" && last.why.starts_with(STOPPED))
+        {
+            Some(last) => Ending::failed(last.why),
+            None => Ending::done(""),
+        },
         _ => Ending::done(""),
     })
 }
@@ -169,14 +180,14 @@ fn stopped(
     thread: &str,
     stop: &StopRequest,
 ) -> Result<Ending> {
-    let why = format!("stopped: {}", stop.why);
+    let why = format!("{STOPPED}{}", stop.why);
     match stop.then {
         Then::Park => {
             runs.park(me.id.as_str(), &held.terms.file, thread, &why, post.room().clock().now())?;
             post.release(me, held, &why)?;
             Ok(Ending::parked(why))
         }
-        Then::GiveUp => post.give_up(me, held, &why).map(|()| Ending::failed(why)),
+        Then::GiveUp => post.take_back(me, held, &why).map(|()| Ending::failed(why)),
     }
 }
 

@@ -10,6 +10,7 @@
 //!                 /sessions/<name>        the conversation of an agent in a channel
 //!                 /later/, /answers/      messages that wait for a time, answers that wait for delivery (later.rs)
 //!                 /parked/, /paused/      messages that wait for a person, agents that do (parked.rs, paused.rs)
+//!                 /suspects/              messages whose outages may be their own (suspects.rs)
 //!                 /tally/, /threads/      number and cost of runs (tally.rs)
 //! ```
 //!
@@ -110,13 +111,26 @@ pub struct Run {
     pub tokens: Option<Tokens>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<RunWorktree>,
+    /// Its record says that it runs, but its supervisor is dead. Only [`Runs::seen`] finds that out.
+    #[serde(skip)]
+    pub is_interrupted: bool,
 }
 
 impl Run {
+    /// Its state as one word. *running* is said only of what runs.
+    pub fn state_word(&self) -> &'static str {
+        if self.is_interrupted { "interrupted" } else { self.state.as_str() }
+    }
+
     /// How long it took, or has taken until now while it goes on. `None` if its record is odd.
     pub fn took(&self, now: Timestamp) -> Option<Duration> {
         let end = if self.ended.is_empty() { Some(now) } else { Timestamp::parse(&self.ended) };
         Some(end?.since(Timestamp::parse(&self.started)?))
+    }
+
+    /// The first line of the reason for its end.
+    pub fn first_reason(&self) -> &str {
+        self.why.lines().next().unwrap_or_default().trim_end_matches("; it ended with:")
     }
 
     /// When it began, by the current clock: earlier than recorded if the clock was set back meanwhile. A run before the
@@ -241,16 +255,23 @@ impl Runs {
         Ok(names)
     }
 
-    /// The output of a run: standard output and standard error, including its second start.
-    pub fn output(&self, id: &str, limit: u64) -> Result<(Vec<u8>, Vec<u8>)> {
+    /// The standard output of a run, including its second start.
+    pub fn output(&self, id: &str, limit: u64) -> Result<Vec<u8>> {
+        self.printed(id, "out", limit)
+    }
+
+    /// The standard error of a run, including its second start.
+    pub fn errors(&self, id: &str, limit: u64) -> Result<Vec<u8>> {
+        self.printed(id, "err", limit)
+    }
+
+    fn printed(&self, id: &str, name: &str, limit: u64) -> Result<Vec<u8>> {
         let dir = self.dir_of(id)?;
         let read = |name: &str| -> Result<Vec<u8>> {
             let Some(mut opened) = dir.open_file(name).if_any()? else { return Ok(vec![]) };
             opened.head(usize::try_from(limit).unwrap_or(usize::MAX))
         };
-        let both =
-            |name: &str| -> Result<Vec<u8>> { Ok([read(name)?, read(&format!("{name}-again"))?].concat()) };
-        Ok((both("out")?, both("err")?))
+        Ok([read(name)?, read(&format!("{name}-again"))?].concat())
     }
 
     /// Takes a place to run for a mailbox. `None` if all its places are taken.

@@ -131,6 +131,7 @@ impl<'a> Stages<'a> {
             (verdict @ Verdict::Answer(_), _) | (verdict, None) => verdict,
             (_, Some(request)) => Verdict::Stopped(request),
         };
+        let verdict = self.blame(&left, verdict)?;
         self.mind_outage(run, &left, &verdict, ended_itself)?;
         if matches!(verdict, Verdict::Answer(_)) {
             // Nobody else says so for an agent whose answer is sent for it.
@@ -146,6 +147,15 @@ impl<'a> Stages<'a> {
         ))
     }
 
+    /// Takes an outage that only this message meets for a failure of its own.
+    fn blame(&self, left: &[&Work], verdict: Verdict) -> Result<Verdict> {
+        let (Verdict::Outage(why), [one]) = (&verdict, left) else { return Ok(verdict) };
+        Ok(match self.job.runs.is_to_blame(self.job.me.id.as_str(), one.file())? {
+            true => Verdict::Failed(format!("{why}, but other messages were answered meanwhile")),
+            false => verdict,
+        })
+    }
+
     /// Pauses the agent if its program cannot work, and lets it go on if it can again. A program that did not end by
     /// itself says neither.
     fn mind_outage(&self, run: &Run, left: &[&Work], verdict: &Verdict, ended_itself: bool) -> Result<()> {
@@ -157,12 +167,16 @@ impl<'a> Stages<'a> {
                 let agent = (mailbox, job.agent.name.as_str());
                 let pause = job.runs.note_outage(agent, why, began, job.now(), job.settings.probe)?;
                 for work in left {
+                    job.runs.suspect(mailbox, work.file(), job.now())?;
                     job.runs.uncount_thread(&guards::thread(work.envelope()))?;
                 }
                 self.tell_person(&pause, &run.id);
             }
             Verdict::Answer(_) | Verdict::Failed(_) if ended_itself => {
                 job.runs.end_outage(mailbox, began)?;
+                if matches!(verdict, Verdict::Answer(_)) {
+                    job.runs.outlive(mailbox, began)?;
+                }
             }
             Verdict::Answer(_) | Verdict::Failed(_) | Verdict::Stopped(_) => {}
         }

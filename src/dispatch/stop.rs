@@ -6,22 +6,35 @@
 //!
 //! The supervisor of the run sees the file, ends its agent, and ends each message as the request says. If the supervisor is
 //! dead, recovery does both. If it does not answer, the agent's processes are ended from here, and the supervisor
-//! finishes its messages when it goes on. An answer that was sent before counts.
+//! finishes its messages when it goes on. An answer that was sent before counts. A message that was not started yet is
+//! parked.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use thiserror::Error as ThisError;
+
+use super::guards;
+use super::parked::STOPPED;
 use super::recovery::recover;
 use super::runs::{Run, RunState, Runs};
+use crate::clock::Timestamp;
 use crate::mailbox::fault::Result as DiskResult;
-use crate::mailbox::{Dir, pause};
+use crate::mailbox::reading::Header;
+use crate::mailbox::{Dir, Folder, pause};
+use crate::message::visible;
+use crate::name::MailboxId;
 use crate::os::Supervisor;
-use crate::post::{Post, Result};
+use crate::post::{self, Answered, Opened, Post, Result};
 use crate::process::marked;
 
 const FILE: &str = "stop";
 const LIMIT: u64 = 64 * 1024;
+
+/// The shortest part of an id that names a run or a message.
+const SHORTEST: usize = 4;
 
 /// How long a supervisor may take to end its agent before the agent is ended from here, and afterwards.
 const PATIENCE: Duration = Duration::from_secs(12);
@@ -34,7 +47,7 @@ const STEP: Duration = Duration::from_millis(20);
 pub enum Then {
     /// They are parked for a person.
     Park,
-    /// They are failed without a notice to the sender, who wanted the stop.
+    /// They are taken back for the sender, who wanted the stop.
     GiveUp,
 }
 
@@ -48,7 +61,7 @@ pub struct StopRequest {
 
 impl StopRequest {
     pub fn new(why: &str, then: Then) -> Self {
-        Self { v: 1, why: crate::message::visible::clip(why, 400), then }
+        Self { v: 1, why: visible::clip(why, 400), then }
     }
 
     /// The request in the directory of a run, if there is one.
@@ -64,6 +77,142 @@ pub struct Stopped {
     pub run: Run,
     /// Its agent is ended, but its supervisor does not answer, so its message has no final state yet.
     pub is_unanswered: bool,
+}
+
+/// What [`stop_meant`] stopped.
+#[derive(Debug)]
+pub struct Halted {
+    pub runs: Vec<Stopped>,
+    /// Files of messages that were waiting and are parked.
+    pub parked: Vec<String>,
+    /// Those of them that were parked before; they keep their reason.
+    pub already: Vec<String>,
+}
+
+/// Why nothing was stopped.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    #[error("{} does nothing", visible::line(.agent))]
+    Idle { agent: String },
+    #[error("the message `{}` {how}", visible::clip(.what, 60))]
+    Finished { what: String, how: &'static str },
+    #[error("no run, message or agent is called `{}`", visible::clip(.what, 60))]
+    Unknown { what: String },
+    #[error(transparent)]
+    Post(#[from] post::Error),
+}
+
+/// Stops what is called so: a run by the end of its id, a message by the beginning of its id, or an agent. A message that
+/// waits for one of these agents is parked.
+pub fn stop_meant(
+    post: &Post,
+    agents: &[(String, MailboxId)],
+    what: &str,
+    why: &str,
+) -> std::result::Result<Halted, Error> {
+    let runs = Runs::open(post.room()).map_err(post::Error::from)?;
+    let (mut parked, mut already) = (vec![], vec![]);
+    if meant(post, &runs, agents, what)?.is_empty() {
+        (parked, already) = park_waiting(post, &runs, agents, what, why)?;
+    }
+    // Once more, because a run may have taken the message meanwhile.
+    let wanted = meant(post, &runs, agents, what)?;
+    let stopped = stop(post, |run| wanted.contains(&run.id), &StopRequest::new(why, Then::Park))?;
+    if !stopped.is_empty() || !parked.is_empty() {
+        return Ok(Halted { runs: stopped, parked, already });
+    }
+    let how = finished(post, agents, what)?;
+    let what = what.to_owned();
+    Err(match how {
+        _ if agents.iter().any(|(name, _)| *name == what) => Error::Idle { agent: what },
+        Some(how) => Error::Finished { what, how },
+        None => Error::Unknown { what },
+    })
+}
+
+/// The ids of the runs that are meant.
+fn meant(post: &Post, runs: &Runs, agents: &[(String, MailboxId)], what: &str) -> Result<HashSet<String>> {
+    let running = runs.running()?;
+    let mut found: HashSet<String> =
+        running.iter().filter(|run| is_meant(run, what, agents)).map(|run| run.id.clone()).collect();
+    // A later message of a batch is known by its file alone.
+    for run in running.iter().filter(|run| !run.also.is_empty() && what.len() >= SHORTEST) {
+        let Ok(id) = MailboxId::parse(&run.mailbox) else { continue };
+        let mailbox = post.mailbox(&id)?;
+        for token in mailbox.tokens()? {
+            let Some(terms) = mailbox.terms(token)?.filter(|terms| terms.run == run.id) else { continue };
+            let header = post.header(&mailbox, Folder::Claimed(token), &terms.file).ok().flatten();
+            let is_it = |header: Header| header.envelope.id.as_str().starts_with(what);
+            if terms.file == what || header.is_some_and(is_it) {
+                found.insert(run.id.clone());
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn is_meant(run: &Run, what: &str, agents: &[(String, MailboxId)]) -> bool {
+    let is_agent = agents.iter().any(|(name, id)| name == what && id.as_str() == run.mailbox);
+    // Ids of runs begin with the time, so only their ends tell them apart; a message is called by its beginning.
+    let is_long = what.len() >= SHORTEST;
+    let is_message = is_long && run.message.starts_with(what) || run.file == what;
+    is_agent || run.agent == what || run.id.ends_with(what) && is_long || is_message || run.id == what
+}
+
+/// How a message of this id ended, in words. `None` if there is none.
+fn finished(post: &Post, agents: &[(String, MailboxId)], what: &str) -> Result<Option<&'static str>> {
+    for (_, id) in agents {
+        let me = post.other(id)?;
+        if let Some(found) = unless_unknown(post.open_in(&me, what, Folder::Archive))? {
+            let long_ago = Timestamp::from_parts(0, 0);
+            let answered = post.is_answered(&me, &found.message.envelope, long_ago)?;
+            return Ok(Some(if answered == Answered::Yes {
+                "is already answered"
+            } else {
+                "is already done"
+            }));
+        }
+        if unless_unknown(post.open_in(&me, what, Folder::Failed))?.is_some() {
+            return Ok(Some("was already given up"));
+        }
+    }
+    Ok(None)
+}
+
+/// What was found; `None` if nothing is called so. An error of the disk is an error.
+fn unless_unknown(found: Result<Opened>) -> Result<Option<Opened>> {
+    match found {
+        Err(e @ (post::Error::Disk(_) | post::Error::Failing { .. } | post::Error::Room(_))) => Err(e),
+        other => Ok(other.ok()),
+    }
+}
+
+/// Parks a message of this id that waits for an agent. Returns its file, and the file again if it was parked before.
+fn park_waiting(
+    post: &Post,
+    runs: &Runs,
+    agents: &[(String, MailboxId)],
+    what: &str,
+    why: &str,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut parked, mut already) = (vec![], vec![]);
+    if agents.iter().any(|(name, _)| name == what) {
+        return Ok((parked, already));
+    }
+    let known = runs.parked()?;
+    for (_, id) in agents {
+        let me = post.other(id)?;
+        let Some(found) = unless_unknown(post.open_in(&me, what, Folder::Inbox))? else { continue };
+        if known.iter().any(|one| one.mailbox == id.as_str() && one.file == found.name) {
+            already.push(found.name.clone());
+        } else {
+            let thread = guards::thread(&found.message.envelope);
+            let why = format!("{STOPPED}{}", visible::clip(why, 400));
+            runs.park(id.as_str(), &found.name, &thread, &why, post.room().clock().now())?;
+        }
+        parked.push(found.name);
+    }
+    Ok((parked, already))
 }
 
 /// Stops every run that is wanted, and waits until each has ended.
@@ -126,5 +275,51 @@ impl Runs {
         }
         running.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(running)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::post::{Caller, Letter, NewMailbox};
+
+    #[test]
+    fn a_waiting_message_is_parked_and_who_does_nothing_is_told_so() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().canonicalize().unwrap().join("room");
+        let open = |caller| Post::open_or_make(&path, caller, Arc::new(SystemClock)).unwrap();
+        for name in ["alice", "coder"] {
+            let wanted = NewMailbox { name: Some(name.into()), ..NewMailbox::default() };
+            open(Caller::default()).setup(&wanted).unwrap();
+        }
+        let post = open(Caller { flag: Some("alice".into()), ..Caller::default() });
+        let agents = [("coder".to_owned(), post.addressee("coder").unwrap())];
+        let letter = Letter { to: vec!["coder".into()], body: "x".into(), ..Letter::default() };
+        let sent = post.send(&post.me().unwrap(), &letter).unwrap();
+        let stop = |what: &str| stop_meant(&post, &agents, what, "enough");
+
+        assert!(matches!(stop("coder"), Err(Error::Idle { agent }) if agent == "coder"));
+        assert!(matches!(stop("f00dface"), Err(Error::Unknown { .. })));
+        let halted = stop(&sent[0].id.as_str()[..8]).unwrap();
+        assert!(halted.runs.is_empty() && halted.already.is_empty());
+        let parked = Runs::open(post.room()).unwrap().parked().unwrap();
+        let parked: Vec<(&str, &str)> =
+            parked.iter().map(|one| (one.file.as_str(), one.why.as_str())).collect();
+        assert_eq!(parked, [(halted.parked[0].as_str(), "stopped: enough")]);
+        let again = stop_meant(&post, &agents, &sent[0].id.as_str()[..8], "again").unwrap();
+        assert_eq!((&again.parked, &again.already), (&halted.parked, &halted.parked));
+        assert_eq!(Runs::open(post.room()).unwrap().parked().unwrap()[0].why, "stopped: enough");
+
+        let coder = post.other(&agents[0].1).unwrap();
+        let filter = post::Filter::default();
+        let claimed = post.claim(&coder, None, None, &filter, post::LEASE).unwrap().0.unwrap();
+        let held = post.held(&coder, &claimed.token.to_string()).unwrap();
+        let reply = Letter { body: "y".into(), ..Letter::default() };
+        post.done(&coder, &held, Some(reply)).unwrap();
+        let how = stop(&sent[0].id.as_str()[..8]).unwrap_err().to_string();
+        assert!(how.ends_with("is already answered"), "{how}");
     }
 }

@@ -19,6 +19,7 @@ use super::runs::{Run, RunState, Runs, key};
 use super::stages::Stages;
 use super::work::{Job, Work, needs_no_answer};
 use super::workplace::StillTrusted;
+use super::worktree::RunWorktree;
 use crate::mailbox::Folder;
 use crate::message::Envelope;
 use crate::post::{Error, Me, Post, Result};
@@ -116,6 +117,7 @@ pub fn supervise(
         preset: agent.settings.preset.clone(),
         tokens: None,
         worktree: None,
+        is_interrupted: false,
     };
     // Before the claim, which names the run: from then on any process can finish it.
     runs.record(&open.dir, &run)?;
@@ -143,7 +145,12 @@ pub fn supervise(
     run.also = work[1..].iter().map(|work| work.file().to_owned()).collect();
     let stages = Stages { job: &job, work: &work, tell };
     match stages.see_through(&mut run) {
-        Ok(Some(ending)) => (run.state, run.why) = (ending.state, ending.why),
+        Ok(Some(ending)) => {
+            (run.state, run.why) = (ending.state, ending.why);
+            if run.why.is_empty() {
+                run.why = run.worktree.as_ref().and_then(RunWorktree::complaint).unwrap_or_default();
+            }
+        }
         Ok(None) => {
             drop(work);
             runs.discard(open);
@@ -173,8 +180,14 @@ fn take_more(job: &Job<'_>, work: &mut Vec<Work>) -> Result<()> {
     if most < 2 {
         return Ok(());
     }
-    let (postponed, parked) = (job.runs.postponed()?, job.runs.parked()?);
+    let (postponed, parked, suspects) = (job.runs.postponed()?, job.runs.parked()?, job.runs.suspects()?);
     let mailbox = job.me.id.as_str();
+    // What may have met an outage of its own is tried alone, so that it takes no other with it.
+    let is_suspect =
+        |file: &str| suspects.iter().any(|suspect| suspect.mailbox == mailbox && suspect.file == file);
+    if is_suspect(work[0].file()) {
+        return Ok(());
+    }
     for file in job.me.mailbox.next(usize::MAX)?.names {
         if work.len() >= most {
             break;
@@ -182,6 +195,7 @@ fn take_more(job: &Job<'_>, work: &mut Vec<Work>) -> Result<()> {
         let name = key(mailbox, &file);
         if postponed.iter().any(|(other, later)| *other == name && later.until > job.now())
             || parked.iter().any(|parked| parked.mailbox == mailbox && parked.file == file)
+            || is_suspect(&file)
             || !belongs(job, work[0].envelope(), &file)
         {
             continue;

@@ -37,7 +37,8 @@ pub struct RunCounts {
 impl RunCounts {
     /// Dollars in a day.
     pub fn spent(&self) -> f64 {
-        self.costs.iter().map(|(_, dollars)| dollars).sum()
+        // A sum of nothing would be -0.0.
+        self.costs.iter().fold(0.0, |sum, (_, dollars)| sum + dollars)
     }
 }
 
@@ -142,5 +143,9 @@ mod tests {
         let text = "999000 -\n999001 0.25\n996000 -\n920000 5.0\n920000 -\n913000 7\nrubbish\n999002 NaN\n999003 -\n";
         let counted = counted(text.as_bytes(), now);
         assert_eq!((counted.runs.len(), counted.spent()), (2, 5.25));
+        assert!(
+            RunCounts::default().spent().is_sign_positive(),
+            "`status --json` said that idle agents spent -0.0"
+        );
     }
 }

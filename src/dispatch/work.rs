@@ -14,6 +14,7 @@ use std::cell::RefCell;
 use super::ending::Ending;
 use super::guards::{self, Refusal};
 use super::judgement::Verdict;
+use super::parked::STOPPED;
 use super::project::{self, ProjectOf};
 use super::recovery::state_of;
 use super::runs::{Open, RunState, Runs};
@@ -74,7 +75,7 @@ pub(super) enum Step {
     Park(String),
     /// Its sender gets the reason.
     GiveUp(String),
-    /// It failed, as its sender wanted.
+    /// Its sender takes it back.
     Revoke(String),
 }
 
@@ -156,7 +157,7 @@ impl Work {
             Verdict::Failed(why) => return Ok(Step::Retry(why.clone())),
             Verdict::Outage(why) => return Ok(Step::Wait(why.clone())),
             Verdict::Stopped(request) => {
-                let why = format!("stopped: {}", request.why);
+                let why = format!("{STOPPED}{}", request.why);
                 return Ok(if request.then == Then::Park { Step::Park(why) } else { Step::Revoke(why) });
             }
             Verdict::Answer(text) => text,

@@ -13,7 +13,7 @@ use crate::registry::Registry;
 use crate::room::{Extent, README};
 
 /// Entries of a root that have a meaning.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     ".postroom",
     "postroom.toml",
     "registry.json",
@@ -24,6 +24,7 @@ const KNOWN: [&str; 10] = [
     crate::workflow::runs::FOLDER,
     ".staging",
     crate::mailbox::trash::FOLDER,
+    crate::network::FOLDER,
 ];
 
 impl Doctor<'_> {
@@ -38,6 +39,7 @@ impl Doctor<'_> {
             self.find(Grade::Note, "§1.4", root.path(), what);
         }
         self.above();
+        self.network()?;
         let mut mailboxes = vec![];
         for (name, kind) in entries(root)? {
             let path = root.path().join(&name);
@@ -96,6 +98,15 @@ impl Doctor<'_> {
     fn is_mailbox(&self, id: &MailboxId) -> bool {
         self.room.extent(id) != Extent::Absent
             || Registry::load(self.room.root()).is_ok_and(|registry| registry.by_id(id).is_some())
+    }
+
+    /// Repeats what the server of the network is known not to promise.
+    fn network(&mut self) -> Result<(), Error> {
+        let root = self.room.path().to_owned();
+        for lack in crate::network::ContactNote::of(&root)?.into_iter().flat_map(|note| note.lacks) {
+            self.find(Grade::Note, "§16", root.join(crate::network::FOLDER), lack);
+        }
+        Ok(())
     }
 
     fn folder(&self, name: &str) -> Result<Option<Dir>, Error> {

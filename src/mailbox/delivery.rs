@@ -22,6 +22,9 @@ pub const TREE_INBOX: &str = "tree_inbox";
 /// The field that names the sender's room, if that is not the recipient's.
 pub const FROM_ROOM: &str = "from_room";
 
+/// The field that names the network a message came by, if its room is on another machine.
+pub const FROM_NETWORK: &str = crate::message::FROM_NETWORK;
+
 /// The doubts of a message's reader, kept when it moves to another protocol.
 pub const DOUBT: &str = "doubt";
 
@@ -141,8 +144,18 @@ fn is_outside(inbox: &str, worker: &MailboxId, asker: &MailboxId, directory: &dy
 /// The extra fields that an answer copies from its question.
 pub fn inherited(asked: &Envelope) -> impl Iterator<Item = (String, String)> {
     // Each answer counts the automatic steps anew; the other fields concern only the question.
-    const OWN: [&str; 9] =
-        ["bounce", "hops", DOUBT, REQUEST, REPLY_PATH, TREE_INBOX, FROM_ROOM, "error", "duration_seconds"];
+    const OWN: [&str; 10] = [
+        "bounce",
+        "hops",
+        DOUBT,
+        REQUEST,
+        REPLY_PATH,
+        TREE_INBOX,
+        FROM_ROOM,
+        FROM_NETWORK,
+        "error",
+        "duration_seconds",
+    ];
     let own = |key: &str| OWN.contains(&key) || attachment::is_key(key);
     asked.extra.iter().filter(move |(key, _)| !own(key)).cloned()
 }

@@ -32,6 +32,7 @@ use rustix::io::{Errno, retry_on_intr};
 pub use above::check_above;
 pub use reading::{glimpse, read_source};
 pub use swap::Swapped;
+pub use whereabouts::DirState;
 
 use self::flags::{dir_flags, file_flags, fsync, is_unknown, rename_new};
 use super::fault::{Error, IfAny, Result};

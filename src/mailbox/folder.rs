@@ -41,6 +41,8 @@ pub enum Folder {
     Claimed(Token),
     /// In progress without a claim of ours: only in a `.claude` tree, where other programs may set that too.
     Working,
+    /// With the server of a network, without a receipt of its room: only in mailboxes for mail on its way (`network.rs`).
+    Carried,
 }
 
 impl Folder {
@@ -55,6 +57,7 @@ impl Folder {
             Self::Quarantine => "quarantine",
             Self::Claimed(_) => "claimed",
             Self::Working => "in_progress",
+            Self::Carried => "carried",
         }
     }
 
@@ -100,7 +103,8 @@ impl Maildir {
     /// Every folder that holds messages now, claims included.
     pub fn folders(&self) -> Result<Vec<Folder>> {
         let claimed = self.tokens()?.into_iter().map(Folder::Claimed);
-        Ok(Folder::LASTING.into_iter().chain(claimed).collect())
+        let carried = self.folder_if_any(Folder::Carried)?.map(|_| Folder::Carried);
+        Ok(Folder::LASTING.into_iter().chain(claimed).chain(carried).collect())
     }
 
     /// The tokens of all claims.

@@ -5,7 +5,7 @@
 //! places of the three protocols behind one interface. `folder`, `claim` and `reading` are shared by the two protocols
 //! whose state is a directory. `delivery` is one message to one mailbox, `collect` finds mail that was put into a place
 //! of another protocol, and `directory` is the protocols' view of the room. `attachments` are the files beside
-//! messages, and `trash` keeps pruned mail. Nothing here knows a terminal or a verb.
+//! messages, `trash` keeps pruned mail, and `unread_counts` what a resident process has counted. Nothing here knows a terminal or a verb.
 
 pub mod attachments;
 pub mod claim;
@@ -23,6 +23,7 @@ pub mod presence;
 pub mod reading;
 pub mod trash;
 pub mod tree;
+pub mod unread_counts;
 pub mod workspace;
 
 pub use delivery::{Delivery, DeliveryOutcome, ReplyRoute, ReplyTarget};
@@ -33,6 +34,7 @@ pub use folder::{Folder, Token};
 pub use maildir::Maildir;
 pub use open::Mailbox;
 pub use place::Place;
+pub use unread_counts::UnreadCounts;
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use super::attachments::Owners;
 use super::claim::{Attempt, Terms};
 use super::delivery::{Delivery, DeliveryOutcome};
-use super::disk::Dir;
+use super::disk::{Dir, DirState};
 use super::fault::Result;
 use super::folder::{Folder, Token};
 use super::lock::Lock;
@@ -137,6 +137,10 @@ pub trait Place: std::fmt::Debug {
     }
     /// The number of unread messages, and the time of the oldest.
     fn unread(&self) -> Result<(usize, Option<Timestamp>)>;
+    /// What differs whenever the number of unread messages does. `None` if only the messages themselves tell.
+    fn unread_state(&self) -> Result<Option<DirState>> {
+        Ok(None)
+    }
     fn header(&self, folder: Folder, name: &str, limit: u64) -> Reading<Header>;
     /// A whole message, and its time of writing.
     fn message(&self, folder: Folder, name: &str, limit: u64) -> Reading<(Message, Timestamp)>;
@@ -189,6 +193,10 @@ pub trait Place: std::fmt::Debug {
     /// Withdraws a message that nobody has started; `false` if it is no longer unread.
     fn withdraw(&self, name: &str) -> Result<bool> {
         Ok(self.shift(name, Folder::Inbox, Folder::Archive)?.is_some())
+    }
+    /// Where a claimed message goes that its sender withdraws.
+    fn withdrawn_to(&self) -> Folder {
+        Folder::Archive
     }
     /// Finished mail that came to its folder before a time; none, if this place cleans up in another way.
     fn older(&self, _folder: Folder, _than: Timestamp) -> Result<Vec<String>> {

@@ -3,22 +3,16 @@
 //! A client must have the token, compared in constant time, must use a name that this server is known by (`Host`), and
 //! must not be a page in a browser (`Origin`). Bodies, headers, connections and sessions are bounded in size, number
 //! and time. A connection without the token is closed after its first answer, and takes no place from one with it
-//! (`strangers.rs`).
+//! (`http/connections.rs`).
 
-use std::convert::Infallible;
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::Duration;
 
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{CONNECTION, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use hyper::{Method, Request, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -28,19 +22,14 @@ use tokio::sync::Mutex;
 use super::desk::Desk;
 use super::evidence::{AfterSend, BodyThenActions, WriteLock};
 use super::server::Server;
-use super::strangers::{Connection, Connections};
+use crate::http::{self, Connection, Reply, is_same, plain};
 
 /// The path of the protocol, and the header that names a session.
 const PATH: &str = "/mcp";
 const SESSION: &str = "mcp-session-id";
 
-/// The number of simultaneous connections with the token, and how long a request may take to arrive: its headers, then
-/// its body.
+/// The number of simultaneous connections with the token.
 const CONNECTIONS: usize = 128;
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The delay before a wrong token is refused, so that nobody guesses many.
-const WRONG_TOKEN: Duration = Duration::from_millis(100);
 
 /// The number of simultaneous sessions; an idle one ends by itself after minutes.
 const SESSIONS: usize = 128;
@@ -57,19 +46,16 @@ pub struct HttpBinding {
     pub hosts: Vec<String>,
 }
 
-type Reply = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Server, LocalSessionManager>;
 
 /// Serves until the process ends.
 pub fn serve(desk: Desk, door: HttpBinding) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        door.listener.set_nonblocking(true)?;
-        let listener = tokio::net::TcpListener::from_std(door.listener)?;
         let mut config = StreamableHttpServerConfig::default()
             .with_max_request_body_bytes(REQUEST)
             .enforce_origin_validation();
-        let port = listener.local_addr()?.port();
+        let port = door.listener.local_addr()?.port();
         let own = config.allowed_hosts.iter().map(|host| match host.contains(':') {
             true => format!("[{host}]:{port}"),
             false => format!("{host}:{port}"),
@@ -84,25 +70,11 @@ pub fn serve(desk: Desk, door: HttpBinding) -> io::Result<()> {
         let service = Service::new(server, Arc::clone(&sessions), config);
         let token = Sha256::digest(door.token).to_vec();
         let host = Arc::new(Host { service, sessions, token, handshake: Mutex::default() });
-        let connections = Connections::new(CONNECTIONS);
-        for number in 0.. {
-            // A connection that is gone before it was accepted, or a lack of descriptors, does not end the server.
-            let Ok((stream, _)) = listener.accept().await else {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            };
-            let (host, connection) = (Arc::clone(&host), connections.connection(number));
-            let task = tokio::spawn(async move {
-                let answer = service_fn(|request| host.answer(&connection, request));
-                let mut builder = http1::Builder::new();
-                builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_headers(64);
-                let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
-            });
-            connections.came(number, task.abort_handle());
-            // Read what this connection has already sent before another one can evict it.
-            tokio::task::yield_now().await;
-        }
-        Ok(())
+        http::serve(door.listener, CONNECTIONS, move |connection, request| {
+            let host = Arc::clone(&host);
+            async move { host.answer(&connection, request).await }
+        })
+        .await
     })
 }
 
@@ -116,20 +88,14 @@ struct Host {
 }
 
 impl Host {
-    async fn answer(&self, connection: &Connection, request: Request<Incoming>) -> Result<Reply, Infallible> {
+    async fn answer(&self, connection: &Connection, request: Request<Incoming>) -> Reply {
         if let Some(refusal) = self.refused(connection, &request).await {
-            return Ok(refusal);
+            return refusal;
         }
         let (head, body) = request.into_parts();
-        let body = match tokio::time::timeout(PATIENCE, Limited::new(body, REQUEST).collect()).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(e)) if e.is::<LengthLimitError>() => {
-                return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE, "a request has at most 4 MiB\n"));
-            }
-            Ok(Err(_)) => return Ok(refusal(StatusCode::BAD_REQUEST, "the request did not come whole\n")),
-            Err(_) => {
-                return Ok(refusal(StatusCode::REQUEST_TIMEOUT, "the request did not come in time\n"));
-            }
+        let body = match http::whole(body, REQUEST).await {
+            Ok(body) => body,
+            Err(refusal) => return refusal,
         };
         let handshake = match begins_session(&body) {
             true => Some(self.handshake.lock().await),
@@ -138,11 +104,11 @@ impl Host {
         if handshake.is_some() && self.sessions.sessions.read().await.len() >= SESSIONS {
             let text =
                 "too many sessions; end one (DELETE), or wait until one that is not used ends by itself\n";
-            return Ok(refusal(StatusCode::SERVICE_UNAVAILABLE, text));
+            return plain(StatusCode::SERVICE_UNAVAILABLE, text);
         }
         let ends = head.method == Method::DELETE;
         if ends && !self.is_open(&head.headers).await {
-            return Ok(refusal(StatusCode::NOT_FOUND, "there is no such session\n"));
+            return plain(StatusCode::NOT_FOUND, "there is no such session\n");
         }
         let mut request = Request::from_parts(head, Full::new(body));
         let deeds = AfterSend::default();
@@ -152,7 +118,7 @@ impl Host {
         if ends && reply.status() == StatusCode::ACCEPTED {
             *reply.status_mut() = StatusCode::OK;
         }
-        Ok(reply.map(|inner| BodyThenActions::new(inner, deeds).boxed()))
+        reply.map(|inner| BodyThenActions::new(inner, deeds).boxed())
     }
 
     /// Whether a request names a session that is there. One that names none is left to the service.
@@ -165,7 +131,7 @@ impl Host {
     async fn refused(&self, connection: &Connection, request: &Request<Incoming>) -> Option<Reply> {
         let mut reply = self.refusal(request).await;
         if reply.is_none() && !connection.is_let_in() {
-            reply = Some(refusal(StatusCode::SERVICE_UNAVAILABLE, "too many connections; close one\n"));
+            reply = Some(plain(StatusCode::SERVICE_UNAVAILABLE, "too many connections; close one\n"));
         }
         reply.as_mut()?.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         reply
@@ -173,26 +139,22 @@ impl Host {
 
     async fn refusal(&self, request: &Request<Incoming>) -> Option<Reply> {
         if request.uri().path() != PATH {
-            return Some(refusal(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp\n"));
+            return Some(plain(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp\n"));
         }
-        // The sender must not choose which of two host names counts.
-        if request.headers().get_all(HOST).iter().count() != 1 || request.uri().authority().is_some() {
+        if !http::has_one_host(request) {
             let text = "one header `Host` is needed, and a path in the request line\n";
-            return Some(refusal(StatusCode::FORBIDDEN, text));
+            return Some(plain(StatusCode::FORBIDDEN, text));
         }
-        let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let given = given.and_then(|value| value.split_once(' '));
-        let given =
-            given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+        let given = http::bearer(request.headers());
         if given.is_some_and(|given| is_same(Sha256::digest(given).as_slice(), &self.token)) {
             return None;
         }
         if given.is_some() {
-            tokio::time::sleep(WRONG_TOKEN).await;
+            tokio::time::sleep(http::WRONG_SECRET).await;
         }
         let text =
             "a header `Authorization: Bearer TOKEN` is needed; postroom mcp --http says where the token is\n";
-        let mut reply = refusal(StatusCode::UNAUTHORIZED, text);
+        let mut reply = plain(StatusCode::UNAUTHORIZED, text);
         reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         Some(reply)
     }
@@ -205,15 +167,4 @@ fn begins_session(body: &[u8]) -> bool {
         serde_json::from_slice(body),
         Ok(ClientJsonRpcMessage::Request(request)) if matches!(request.request, ClientRequest::InitializeRequest(_))
     )
-}
-
-fn refusal(status: StatusCode, text: &'static str) -> Reply {
-    let mut reply = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
-    *reply.status_mut() = status;
-    reply
-}
-
-/// Takes equally long for all differences; both are digests, so lengths do not differ.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }

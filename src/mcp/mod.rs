@@ -5,7 +5,7 @@
 //! prints, reads the environment or exits.
 //!
 //! ```text
-//! stdio.rs, http.rs   how a client is connected; strangers.rs: clients that have not shown the token
+//! stdio.rs, http.rs   how a client is connected
 //! evidence.rs         actions that wait until an answer is written
 //! server.rs           the methods of the protocol
 //! tools.rs            the tools, as described to the client
@@ -22,7 +22,6 @@ mod letters;
 mod resources;
 mod server;
 mod stdio;
-mod strangers;
 mod tools;
 
 pub use desk::{Desk, KEY as OPENCODE_KEY};

@@ -69,10 +69,8 @@ pub fn fenced(body: &str, nonce: &str, extent: Extent<'_>, for_terminal: bool) -
         false => visible::piped(part),
     };
     // A program may take as many bytes as the fence says. A person sees how large the message is.
-    let (bytes, changed) = match for_terminal || shown == part {
-        true => (part.len(), ""),
-        false => (shown.len(), ", with controls as text"),
-    };
+    let bytes = if for_terminal { part.len() } else { shown.len() };
+    let changed = if shown == part { "" } else { ", with controls as text" };
     let _ = match whole {
         None => writeln!(out, "[{nonce}: {bytes} bytes{changed}]"),
         Some(path) => {
@@ -103,13 +101,54 @@ fn close(out: &mut String, shown: &str, nonce: &str) {
     let _ = write!(out, "[{nonce} end]");
 }
 
+/// A piece of a text: what its writer wrote, or what stands between fences in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'a> {
+    Own(&'a str),
+    Enclosed(&'a str),
+}
+
+/// The pieces of a text with enclosed ones in it ([`enclosed`]). A fence that says another length than its text has, or that
+/// does not end, is part of the text.
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let (mut found, mut own, mut at) = (vec![], 0, 0);
+    while let Some(open) = text[at..].find('[').map(|open| at + open) {
+        at = open + 1;
+        let Some((inside, end)) = enclosure(text, open) else { continue };
+        found.extend(Some(&text[own..open]).filter(|own| !own.is_empty()).map(Piece::Own));
+        found.push(Piece::Enclosed(inside));
+        (own, at) = (end, end);
+    }
+    found.extend(Some(&text[own..]).filter(|own| !own.is_empty()).map(Piece::Own));
+    found
+}
+
+/// The text between the fences that begin here, and where they end.
+fn enclosure(text: &str, open: usize) -> Option<(&str, usize)> {
+    let rest = &text[open + 1..];
+    let (nonce, rest) =
+        rest.split_at_checked(8).filter(|(nonce, _)| nonce.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let (line, _) = rest.split_once('\n')?;
+    let bytes: usize = line.strip_prefix(": ")?.strip_suffix(']')?.split_once(" bytes")?.0.parse().ok()?;
+    let start = open + 1 + nonce.len() + line.len() + 1;
+    let inside = text.get(start..start.checked_add(bytes)?)?;
+    let close = if inside.ends_with('\n') { format!("[{nonce} end]") } else { format!("\n[{nonce} end]") };
+    let end = start + bytes;
+    text[end..].starts_with(&close).then(|| (inside, end + close.len()))
+}
+
 /// The lines before the body.
 pub fn head(facts: &ShownMessage<'_>) -> String {
     let envelope = facts.envelope;
     let mut out = String::with_capacity(512);
     let (called, age) = (visible::line(facts.called), facts.age);
     let (sender, subject) = (visible::word(facts.sender), visible::line(&envelope.subject));
-    let _ = writeln!(out, "{called} {age} {sender} (unverified): {subject}");
+    // Only the courier sets the network, after it checked the signature of the room.
+    let proof = match envelope.extra(super::FROM_NETWORK) {
+        Some(_) => "verified room, unverified sender",
+        None => "unverified",
+    };
+    let _ = writeln!(out, "{called} {age} {sender} ({proof}): {subject}");
     let mut line = |key: &str, value: &str| {
         let _ = writeln!(out, "{key}: {}", visible::line(value));
     };
@@ -186,6 +225,31 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_taken_apart_at_its_fences_and_nowhere_else() {
+        let all =
+            format!("Before\n{} and {}", enclosed("one\n\n[two]", "0123abcd"), enclosed("", "89abcdef"));
+        assert_eq!(
+            pieces(&all),
+            [
+                Piece::Own("Before\n"),
+                Piece::Enclosed("one\n\n[two]"),
+                Piece::Own(" and "),
+                Piece::Enclosed("")
+            ]
+        );
+        for plain in [
+            "",
+            "[x]",
+            "[0123abcd: 5 bytes]\nabc\n[0123abcd end]",
+            "[0123abcd: 3 bytes]\nabc",
+            "é[é: 9 bytes]\n",
+        ] {
+            let own: Vec<Piece<'_>> = if plain.is_empty() { vec![] } else { vec![Piece::Own(plain)] };
+            assert_eq!(pieces(plain), own);
+        }
+    }
+
+    #[test]
     fn the_form() {
         assert_eq!(
             shown("hi", "text\n", "000000aa"),
@@ -200,6 +264,9 @@ mod tests {
         let inside = "a\\u{1b}[2Jb\t\u{8}\n";
         let fence = format!("[000000aa: {} bytes, with controls as text]\n{inside}[", inside.len());
         assert!(text.contains(&fence), "{text:?}");
+        // A person sees how large the message is, and that it is shown otherwise.
+        let on_terminal = fenced("a\u{1b}b", "000000aa", Extent::Whole, true);
+        assert!(on_terminal.starts_with("[000000aa: 3 bytes, with controls as text]\n"), "{on_terminal:?}");
     }
 
     #[test]

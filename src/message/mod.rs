@@ -28,6 +28,9 @@ pub mod workspace;
 pub mod yaml;
 
 pub use attachment::Attachment;
+/// The field that names the network a message came by, if its room is on another machine.
+pub const FROM_NETWORK: &str = "from_network";
+
 pub use envelope::{Envelope, Head, Message, Priority, ProtocolFields};
 pub use file_name::FileName;
 pub use frontmatter::ParseError;

@@ -7,6 +7,8 @@
 #[cfg_attr(all(target_os = "linux", not(feature = "portable")), path = "linux/mod.rs")]
 #[cfg_attr(not(all(target_os = "linux", not(feature = "portable"))), path = "posix/mod.rs")]
 mod platform;
+#[cfg(target_feature = "crt-static")]
+mod static_hosts;
 
 /// Which of the two this build has.
 pub const LAYER: &str =

@@ -64,14 +64,28 @@ pub struct WaitingMail {
     pub oldest: Option<Timestamp>,
     /// Whether somebody is there who can read it.
     pub in_session: bool,
+    /// Whether a person paused its agent; the message itself may start.
+    pub is_paused: bool,
 }
 
-/// Groups of messages, by mailbox and by what they wait for.
+/// Groups of messages, by mailbox and by what they wait for. What a person parked and what a person paused differ: each
+/// needs another command.
 #[derive(Default)]
-struct Groups(BTreeMap<(String, WaitsFor), WaitingMail>);
+struct Groups(BTreeMap<(String, WaitsFor, bool), WaitingMail>);
 
 impl Groups {
     fn add(&mut self, name: &str, waits_for: WaitsFor, messages: usize, until: Option<Timestamp>, why: &str) {
+        self.add_to(name, (waits_for, false), messages, until, why);
+    }
+
+    fn add_to(
+        &mut self,
+        name: &str,
+        (waits_for, is_paused): (WaitsFor, bool),
+        messages: usize,
+        until: Option<Timestamp>,
+        why: &str,
+    ) {
         let new = || WaitingMail {
             name: name.to_owned(),
             messages: 0,
@@ -80,8 +94,9 @@ impl Groups {
             why: why.to_owned(),
             oldest: None,
             in_session: false,
+            is_paused,
         };
-        let group = self.0.entry((name.to_owned(), waits_for)).or_insert_with(new);
+        let group = self.0.entry((name.to_owned(), waits_for, is_paused)).or_insert_with(new);
         group.messages += messages;
         if until.is_some() && group.until.is_none_or(|known| until < Some(known)) {
             (group.until, group.why) = (until, why.to_owned());
@@ -138,7 +153,9 @@ pub(super) fn look(overview: &mut Overview, post: &Post, staff: &Staff, names: &
             Hold::Paused(PauseKind::Limit) => WaitsFor::Limit,
             Hold::Paused(PauseKind::Outage) => WaitsFor::Outage,
         };
-        groups.add(&called(&delay.agent), waits_for, delay.messages, delay.until, &delay.why);
+        let is_paused = delay.hold == Hold::Paused(PauseKind::Person);
+        let why = if is_paused { format!("paused: {}", delay.why) } else { delay.why.clone() };
+        groups.add_to(&called(&delay.agent), (waits_for, is_paused), delay.messages, delay.until, &why);
     }
     for (agent, kept) in &waiting.kept {
         let (waits_for, why) = match kept {

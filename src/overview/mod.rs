@@ -2,26 +2,36 @@
 //!
 //! It is read from the records of the dispatcher, the workflows and the mailboxes, and changes none of them. *Running* is
 //! said only of a run whose supervisor lives. One part that cannot be read does not hide the others: it is among the
-//! faults. `mail` finds what unread mail waits for.
+//! faults. `mail` finds what unread mail waits for, `board` makes a card of each agent and mailbox, `room_watch` tells when to look again.
 
+mod board;
 mod mail;
+mod room_watch;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::dispatch::paused::Pause;
 use crate::dispatch::runs::{Run, Runs};
 use crate::dispatch::watchers::Watchers;
 use crate::mailbox::fault;
-use crate::name::MessageId;
-use crate::post::{Listed, Names, Post, Result};
+use crate::name::{MailboxId, MessageId};
+use crate::post::{Listed, Names, OnTheWay, Post, Result};
 use crate::staff::{self, Staff};
 use crate::workflow;
 use crate::workflow::carrier::{look_at, shown_at, step_status};
 use crate::workflow::engine::AskKind;
+use crate::workflow::failures::FailedFlow;
 use crate::workflow::request::at_work;
 
+pub use board::{Card, CardKind, CardState, CurrentRun};
 pub use mail::{WaitingMail, WaitsFor};
+pub use room_watch::RoomWatch;
+
+/// How long a workflow run that failed is shown.
+pub const DAY: Duration = Duration::from_secs(86_400);
 
 /// A gate at which a workflow run waits for the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,20 +85,46 @@ pub struct Overview {
     pub waiting: Vec<WaitingMail>,
     pub gates: Vec<Gate>,
     pub flows: Vec<OpenFlow>,
+    /// Workflow runs that failed within a day.
+    pub failed_flows: Vec<FailedFlow>,
     pub failed: Vec<DeadLetters>,
-    /// Paused agents.
-    pub paused: Vec<Pause>,
+    /// Paused agents, each with its mailbox.
+    pub paused: Vec<(String, Pause)>,
     /// Unread mail of the person.
     pub unread: usize,
     /// Dollars that agents spent within a day, as far as their programs say.
     pub cost: f64,
+    /// Rooms of the network, with the mail on its way there.
+    pub network: Vec<OnTheWay>,
     /// What could not be read.
     pub faults: Vec<String>,
+    /// One for each agent and other mailbox; empty unless [`Overview::with_board`] made this.
+    pub cards: Vec<Card>,
+}
+
+/// What a look saw besides, from which cards are made.
+struct Seen {
+    names: Vec<Listed>,
+    staff: Staff,
+    /// What each mailbox spent within a day.
+    costs: HashMap<MailboxId, f64>,
+    runs: Option<Runs>,
 }
 
 impl Overview {
     /// Looks at a room, whose agents are these, as far as their settings can be read.
     pub fn look(post: &Post, staff: staff::Result<Staff>) -> Result<Self> {
+        Ok(Self::look_with_names(post, staff)?.0)
+    }
+
+    /// Looks at a room as [`Overview::look`] does, and makes the cards from the same look.
+    pub fn with_board(post: &Post, staff: staff::Result<Staff>) -> Result<Self> {
+        let (mut overview, seen) = Self::look_with_names(post, staff)?;
+        overview.cards = board::look(&overview, post, &seen)?;
+        Ok(overview)
+    }
+
+    fn look_with_names(post: &Post, staff: staff::Result<Staff>) -> Result<(Self, Seen)> {
         let now = post.room().clock().now();
         let runs = Runs::existing(post.room())?;
         let names = post.names(&Names::default())?;
@@ -100,16 +136,20 @@ impl Overview {
             waiting: vec![],
             gates: vec![],
             flows: vec![],
+            failed_flows: vec![],
             failed: vec![],
             paused: vec![],
             unread: 0,
             cost: 0.0,
+            network: vec![],
             faults: vec![],
+            cards: vec![],
         };
+        let mut costs = HashMap::new();
         if let Some(runs) = &runs {
             overview.dispatchers = runs.watchers()?;
             overview.look_at_runs(runs)?;
-            overview.look_at_agents(runs, &names)?;
+            costs = overview.look_at_agents(runs, &names)?;
         }
         overview.look_at_flows(post)?;
         overview.look_at_letters(post, &names);
@@ -118,7 +158,11 @@ impl Overview {
             Staff::default()
         });
         mail::look(&mut overview, post, &staff, &names)?;
-        Ok(overview)
+        match post.on_the_way() {
+            Ok(network) => overview.network = network,
+            Err(e) => overview.faults.push(format!("the mail for other machines: {e}")),
+        }
+        Ok((overview, Seen { names, staff, costs, runs }))
     }
 
     /// Whether nothing differs but the time.
@@ -139,19 +183,23 @@ impl Overview {
         Ok(())
     }
 
-    fn look_at_agents(&mut self, runs: &Runs, names: &[Listed]) -> fault::Result<()> {
-        for (_, pause) in runs.all_pauses()? {
-            self.paused.extend(pause.holds(self.at).then_some(pause));
-        }
-        self.paused.sort_by(|one, other| (&one.agent, one.kind).cmp(&(&other.agent, other.kind)));
+    /// Returns what each mailbox spent.
+    fn look_at_agents(&mut self, runs: &Runs, names: &[Listed]) -> fault::Result<HashMap<MailboxId, f64>> {
+        self.paused = runs.all_pauses()?;
+        self.paused.retain(|(_, pause)| pause.holds(self.at));
+        self.paused.sort_by(|(_, one), (_, other)| (&one.agent, one.kind).cmp(&(&other.agent, other.kind)));
+        let mut costs = HashMap::new();
         for listed in names {
-            self.cost += runs.counts(listed.id.as_str(), self.at)?.spent();
+            let spent = runs.counts(listed.id.as_str(), self.at)?.spent();
+            self.cost += spent;
+            costs.insert(listed.id.clone(), spent);
         }
-        Ok(())
+        Ok(costs)
     }
 
     fn look_at_flows(&mut self, post: &Post) -> Result<()> {
         let Some(runs) = workflow::runs::Runs::existing(post.room())? else { return Ok(()) };
+        self.failed_flows = runs.failed_since(self.at.minus(DAY))?;
         for run in runs.open_ids()? {
             let looked = look_at(post, &runs, &run).and_then(|engine| {
                 let at_work = at_work(post, &engine)?;

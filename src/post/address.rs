@@ -3,15 +3,23 @@
 //! Mail to another room is one delivery there, by that room's rules. `from` stays an id, and [`FROM_ROOM`] names the
 //! sender's room; answers are delivered in that room. This needs a room with a name: a room that is only a directory
 //! cannot be addressed from elsewhere.
+//!
+//! A room of another machine is addressed in the same way, if this room has joined its network. Then the delivery is into the
+//! mail on its way there ([`crate::network`]), which a `Post` can open like any room. A room of this machine comes first.
 
 use super::send::Sender;
 use super::{Caller, Error, Post, Result};
 use crate::mailbox::{Directory, Mailbox};
 use crate::message::Envelope;
 use crate::name::{BadName, MailboxId, RoomName};
+use crate::network::{self, Joined};
+use crate::registry::Registry;
 
 /// The field that names the sender's room, if that is not the recipient's.
 pub const FROM_ROOM: &str = crate::mailbox::delivery::FROM_ROOM;
+
+/// The field that names the network a message came by.
+pub const FROM_NETWORK: &str = network::FROM_NETWORK;
 
 /// A mailbox of another room.
 pub(super) struct InOtherRoom {
@@ -32,9 +40,25 @@ impl Post {
         let root = self.caller.rooms.as_ref().ok_or_else(unknown)?.named(name).root;
         let caller = Caller { flag: None, environment: None, session: None, ..self.caller.clone() };
         match Self::open(&root, caller, self.room.shared_clock()) {
-            Err(Error::Room(crate::room::Error::NoRoom { .. })) => Err(unknown()),
+            Err(Error::Room(crate::room::Error::NoRoom { .. })) => self.on_network(name)?.ok_or_else(unknown),
             other => other,
         }
+    }
+
+    /// The mail on its way to a room of the network; `None` if no such room is known.
+    pub fn on_network(&self, name: &RoomName) -> Result<Option<Self>> {
+        let root = self.room.path();
+        let Some(joined) = Joined::of(root)? else { return Ok(None) };
+        let caller = Caller { flag: None, environment: None, session: None, ..self.caller.clone() };
+        match Self::open(&network::peer_root(root, name), caller, self.room.shared_clock()) {
+            Err(Error::Room(crate::room::Error::NoRoom { .. })) => Ok(None),
+            other => Ok(Some(Self { network: Some(joined), ..other? })),
+        }
+    }
+
+    /// Whether this is mail on its way to a room of another machine.
+    pub fn is_on_network(&self) -> bool {
+        self.network.is_some()
     }
 
     /// Refuses an address that leads to no mailbox.
@@ -60,16 +84,37 @@ impl Post {
             why,
         })?;
         let post = self.there(&room)?;
-        if self.room_name().is_none() {
+        if self.room_name().is_none() && post.network.is_none() {
             return Err(Error::NoWayBack { room: room.to_string() });
         }
         let id = post.addressee(name)?;
         Ok(Some(InOtherRoom { post, room, id }))
     }
 
+    /// The mailbox of an address on the network whose name is gone there: the mail that went to it has its card.
+    pub(super) fn formerly(&self, address: &str) -> Result<Option<(Self, MailboxId)>> {
+        let Some((name, room)) = address.rsplit_once('@') else { return Ok(None) };
+        let Ok(room) = network::network_room(room) else { return Ok(None) };
+        let Some(there) = self.on_network(&room)? else { return Ok(None) };
+        for id in there.mailbox_ids()? {
+            let home = there.room.root().sub(id.as_str())?;
+            let card = home.read("card.json", crate::mailbox::maildir::CARD_LIMIT)?.unwrap_or_default();
+            let is_it = Registry::parse(&card).is_ok_and(|card| matches!(card.lookup(name), Ok(Some(_))));
+            if is_it || id.as_str() == name {
+                return Ok(Some((there, id)));
+            }
+        }
+        Ok(None)
+    }
+
     /// The room that a message came from, if it is another one.
     pub(super) fn origin(&self, asked: &Envelope) -> Result<Option<Self>> {
         let Some(room) = asked.extra(FROM_ROOM) else { return Ok(None) };
+        if asked.extra(FROM_NETWORK).is_some() {
+            let unknown = || Error::UnknownRoom { name: crate::message::visible::clip(room, 80) };
+            let name = network::network_room(room).map_err(|_| unknown())?;
+            return self.on_network(&name)?.ok_or_else(unknown).map(Some);
+        }
         if self.room_name().as_deref() == Some(room) {
             return Ok(None);
         }
@@ -80,8 +125,11 @@ impl Post {
 
     /// A mailbox of this room as sender, in the form for the room that the message goes to.
     pub(super) fn sender<'a>(&self, mailbox: &'a Mailbox, there: Option<&Self>) -> Sender<'a> {
-        let room = there.and_then(|_| self.room_name());
-        Sender { id: mailbox.id(), mailbox: Some(mailbox), room }
+        let room = there.and_then(|there| match &there.network {
+            Some(joined) => Some(joined.room().to_owned()),
+            None => self.room_name(),
+        });
+        Sender { id: mailbox.id(), mailbox: Some(mailbox), room, network: None }
     }
 
     /// In a workspace a sender is identified by the path for its answers.

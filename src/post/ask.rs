@@ -135,9 +135,10 @@ impl Post {
 
     /// Whether an answer to a question can still come, or has come and is unread.
     fn is_open(&self, me: &Me, question: &Receipt) -> Result<bool> {
-        use MessageState::{Answered, Claimed, Queued, Shown, Working};
+        use MessageState::{Answered, Carried, Claimed, Delivered, Queued, Shown, WaitsForNetwork, Working};
         match self.state_of_sent(question)? {
             Some(Queued | Claimed(_) | Working | Shown(_)) => Ok(true),
+            Some(WaitsForNetwork | Carried(_) | Delivered(_)) => Ok(true),
             Some(Answered(_)) => {
                 self.refresh(&me.mailbox)?;
                 let filter = Filter { reply_to: Some(question.id.clone()), ..Filter::default() };
@@ -266,7 +267,10 @@ impl Post {
                 Some(MessageState::Claimed(_) | MessageState::Working) => {
                     watch = Watch::polling(Duration::from_secs(1))
                 }
-                Some(MessageState::Queued) | None => {}
+                Some(MessageState::Carried(_) | MessageState::Delivered(_)) => {
+                    watch = Watch::polling(Duration::from_secs(1))
+                }
+                Some(MessageState::Queued | MessageState::WaitsForNetwork) | None => {}
             }
             if waited >= timeout {
                 return Ok(Fate::TimedOut(now));

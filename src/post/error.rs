@@ -32,12 +32,15 @@ pub enum Error {
     TwoProjects { name: String, one: String, other: String },
     #[error("nobody in any room is called `{name}`")]
     NobodyAnywhere { name: String },
+    #[error("this command has no identity, and no room has a mailbox `user`")]
+    NowhereKnown,
     /// `names`: the names here, the most recently used first. `likely`: the first that the command itself does not name.
     /// `by_agent`: an agent program has run this command.
     #[error("this command has no identity")]
     WhoAmI { names: Vec<String>, likely: Option<String>, by_agent: bool },
+    /// `names`: those here, the most recently used first.
     #[error("{source_of_name} says `{name}`, but nobody here is called that")]
-    NotMe { source_of_name: &'static str, name: String, nearest: Vec<String> },
+    NotMe { source_of_name: &'static str, name: String, nearest: Vec<String>, names: Vec<String> },
     #[error("the mailbox of `{name}` ({id}) is not in the room")]
     NoMailbox { id: String, name: String },
     #[error("the sender `{from}` has no mailbox here, so no reply is possible")]
@@ -199,6 +202,7 @@ impl Error {
         match self {
             Self::UnknownName { .. }
             | Self::NobodyAnywhere { .. }
+            | Self::NowhereKnown
             | Self::WhoAmI { .. }
             | Self::NotMe { .. }
             | Self::NoMailbox { .. }

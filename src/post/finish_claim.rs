@@ -109,6 +109,13 @@ impl Post {
         self.settle(me, held, asked.as_ref(), Folder::Failed, ("failed", why))
     }
 
+    /// Takes a claimed message back for its sender, who no longer wants it. It is no dead letter: nobody is to retry it.
+    pub(crate) fn take_back(&self, me: &Me, held: &Held, why: &str) -> Result<()> {
+        let (asked, _turn) = self.begin_end(held)?;
+        self.note_end(held, "failed", why)?;
+        self.settle(me, held, asked.as_ref(), held.mailbox.withdrawn_to(), ("withdrawn", why))
+    }
+
     /// Begins to end a claim. From here on no other process can end it, so the sender may be notified before the message moves.
     fn begin_end(&self, held: &Held) -> Result<(Option<Envelope>, Lock)> {
         let turn = held.mailbox.hold_claim(held.token)?.ok_or_else(|| self.gone(held))?;
@@ -163,7 +170,9 @@ impl Post {
         // One claim has one answer: a second run after an interruption recognises it by this id.
         let derived = || MessageId::derived(format!("answer {}", held.token).as_bytes());
         let id = letter.id.clone().unwrap_or_else(derived);
-        home.send_back(&self.sender(&me.mailbox, origin.as_ref()), &letter, &id, true)
+        let receipt = home.send_back(&self.sender(&me.mailbox, origin.as_ref()), &letter, &id, true)?;
+        self.note_answer_there(origin.as_ref(), &me.id, &asked.id, &receipt);
+        Ok(receipt)
     }
 
     fn note_end(&self, held: &Held, how: &str, why: &str) -> Result<()> {

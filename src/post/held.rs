@@ -8,6 +8,7 @@ use super::find::clip;
 use super::{Error, Me, Post, Result};
 use crate::mailbox::claim::Terms;
 use crate::mailbox::{Folder, Mailbox, Token};
+use crate::name::MailboxId;
 
 /// A claim that is still held.
 #[derive(Debug)]
@@ -45,6 +46,22 @@ impl Post {
             }
         }
         Err(lost(None))
+    }
+
+    /// The subject of a message of this mailbox that somebody has claimed, by its file; `None` if that cannot be read.
+    pub fn claimed_subject(&self, id: &MailboxId, file: &str) -> Option<String> {
+        let mailbox = self.mailbox(id).ok()?;
+        let is_its = |token: &Token| matches!(mailbox.terms(*token), Ok(Some(terms)) if terms.file == file);
+        let token = mailbox.tokens().ok()?.into_iter().find(is_its)?;
+        Some(self.header(&mailbox, Folder::Claimed(token), file).ok()??.envelope.subject)
+    }
+
+    /// The subject of a message of this mailbox, wherever its work left it, by its file; `None` if that cannot be read.
+    pub fn subject_by_file(&self, id: &MailboxId, file: &str) -> Option<String> {
+        let mailbox = self.mailbox(id).ok()?;
+        let in_folder = |folder| Some(self.header(&mailbox, folder, file).ok()??.envelope.subject);
+        let kept = [Folder::Archive, Folder::Failed, Folder::Inbox].into_iter().find_map(in_folder);
+        kept.or_else(|| self.claimed_subject(id, file))
     }
 
     fn own_claim(&self, me: &Me, mailbox: Mailbox, token: Token, terms: Terms) -> Result<Held> {

@@ -1,6 +1,7 @@
 //! Hints: what to do after each error. An agent gives up at the first confusing error; a command that works when pasted
 //! keeps it going.
 
+use super::setup::PLACEHOLDER;
 use super::{Error, USER};
 use crate::hint::{Hint, quoted};
 use crate::mailbox::fault;
@@ -11,18 +12,26 @@ impl Error {
     pub fn hints(&self) -> Vec<Hint> {
         match self {
             Self::UnknownName { name, nearest, all, is_group } => unknown_name(name, nearest, all, *is_group),
+            Self::NowhereKnown => vec![
+                Hint::run(&["names", "--all"]).to("who is in which room").into(),
+                "--as NAME looks for that name in every room".into(),
+            ],
             Self::NobodyAnywhere { .. } => vec![Hint::run(&["names", "--all"]).into()],
             Self::WhoAmI { names, likely, by_agent } => who_am_i(names, likely.as_deref(), *by_agent),
-            Self::NotMe { name, nearest, .. } => {
+            Self::NotMe { name, nearest, names, .. } => {
                 let near = nearest.iter().map(|near| Hint::again_as(near).to("if you are that").into());
                 let words: &[&str] = match name.eq_ignore_ascii_case(USER) {
                     true => &["setup", "--child", USER],
                     false => &["setup", name],
                 };
-                near.chain([Hint::run(words).to("makes that mailbox").into()]).collect()
+                let here = names
+                    .iter()
+                    .any(|here| !nearest.contains(here))
+                    .then(|| format!("names here: {}", names.join(", ")).into());
+                near.chain(here).chain([Hint::run(words).to("makes that mailbox").into()]).collect()
             }
             Self::NoMailbox { id, name } if id == name => {
-                vec![Hint::run(&["setup", "NAME"]).to("makes your mailbox, if it was yours").into()]
+                vec![Hint::run(&["setup"]).to("makes your mailbox, if it was yours").into()]
             }
             Self::NoMailbox { .. } | Self::Registry(_) => vec![Hint::run(&["doctor", "--fix"]).into()],
             Self::NoMessage { .. } => vec![check(), log()],
@@ -44,7 +53,7 @@ impl Error {
             }
             Self::NoConversation { .. } => vec!["leave out --resume to begin one".into()],
             Self::TakenOver { name, .. } => vec![
-                Hint::run(&["setup", "NAME"]).to("makes another mailbox for this session").into(),
+                Hint::run(&["setup"]).to("makes another mailbox for this session").into(),
                 Hint::run(&["takeover", name, "--force"]).to("takes it back").into(),
             ],
             Self::TwoProjects { .. } => vec![
@@ -58,7 +67,9 @@ impl Error {
             }
             Self::NotInTrash { .. } => vec![Hint::run(&["undo"]).to("what can be brought back").into()],
             Self::UndoTaken { name, bag } => vec![
-                Hint::run(&["undo", bag, "--name", "NEW"]).to("brings it back under another name").into(),
+                Hint::run(&["undo", bag, "--name", &format!("{name}-2")])
+                    .to("brings it back under another name")
+                    .into(),
                 Hint::run(&["prune", name]).to("frees the name").into(),
             ],
             Self::InboxTaken { other, .. } => {
@@ -109,6 +120,10 @@ impl Error {
             Self::Reserved { name } if name.eq_ignore_ascii_case(USER) => {
                 vec![Hint::run(&["setup", "--child", USER]).to("makes the person's mailbox").into()]
             }
+            Self::Reserved { name } if name == PLACEHOLDER => vec![
+                "put your own name in its place".into(),
+                Hint::run(&["setup"]).to("takes a free name").into(),
+            ],
             Self::Reserved { .. } => vec!["`@all` is everybody, `user` the person; take another name".into()],
             Self::BadValue { .. } => vec!["give it as one plain line of at most 1000 bytes".into()],
             Self::BodyNotUtf8 { .. } => {
@@ -139,7 +154,9 @@ impl Error {
                 vec![format!("`{name}` must read or archive mail first; nothing was sent").into()]
             }
             Self::Taken { name, suggestions } => {
-                let free = suggestions.iter().map(|free| Hint::run(&["setup", free]).into());
+                // There is one person.
+                let free = suggestions.iter().filter(|_| !name.eq_ignore_ascii_case(USER));
+                let free = free.map(|free| Hint::run(&["setup", free]).into());
                 free.chain([Hint::run(&["whoami"]).by(name).to("if it is yours").into()]).collect()
             }
             Self::AlreadyNamed { name, wanted } => {
@@ -150,7 +167,11 @@ impl Error {
                 vec!["`done` without a text accepts that response; `send` adds to it".into()]
             }
             Self::Room(room::Error::NoRoom { .. }) => {
-                vec![Hint::run(&["setup", "NAME"]).to("makes the room and your mailbox in it").into()]
+                vec![
+                    Hint::run(&["setup"])
+                        .to("makes the room, and your mailbox in it with a free name")
+                        .into(),
+                ]
             }
             Self::Room(room::Error::Newer { .. }) => vec!["use the newer postroom that wrote it".into()],
             _ => vec![],
@@ -173,8 +194,7 @@ fn log() -> Hint {
 
 /// The command again, as one that is here. An agent is not one of them just because it has no identity.
 fn who_am_i(names: &[String], likely: Option<&str>, by_agent: bool) -> Vec<Hint> {
-    let setup =
-        Hint::run(&["setup", "NAME"]).to("makes your mailbox and binds it to this session or terminal");
+    let setup = Hint::run(&["setup"]).to("makes your mailbox with a free name, for this session or terminal");
     let known = (names.len() > 1).then(|| format!("names here: {}", names.join(", ")).into());
     let acting = likely.map(Hint::again_as);
     // An agent types the first line: it must not take the mail of another.
@@ -221,7 +241,7 @@ fn unknown_name(name: &str, nearest: &[String], all: &[String], is_group: bool) 
         hints.push(format!("nearest: {}", nearest.join(", ")).into());
     }
     hints.push(match all.len() {
-        0 => Hint::run(&["setup", "NAME"]).to("nobody has a mailbox here yet").into(),
+        0 => Hint::run(&["setup"]).to("nobody has a mailbox here yet").into(),
         1..=20 => format!("names here: {}", all.join(", ")).into(),
         n => Hint::run(&["names"]).to(format!("all {n} names")).into(),
     });

@@ -8,7 +8,7 @@ use crate::mailbox::reading::mtime;
 use crate::mailbox::workspace::MAILBOX;
 use crate::mailbox::{Folder, Mailbox};
 use crate::name::{MailboxId, Name};
-use crate::person::Seat;
+use crate::person::{self, Seat};
 use crate::registry::Entry;
 use crate::session::Session;
 
@@ -75,16 +75,17 @@ impl Post {
         self.my_id()?.map(|(id, why)| self.me_as(&id, why)).transpose()
     }
 
-    /// A few names of this room, the most recently used first. Only a person is `user`.
+    /// A few names of this room, the most recently used first. Only a person is `user`, and that before all others.
     fn last_used(&self) -> Vec<String> {
         let Ok(registry) = self.registered() else { return vec![] };
         let seen = |entry: &&Entry| {
             let stat = self.room.root().stat(&format!("{}/seen", entry.id)).ok();
             std::cmp::Reverse(stat.map(|stat| mtime(&stat)))
         };
-        let known = registry.entries.iter().filter(|entry| !self.is_persons(&entry.id));
+        let is_person = person::look(self.caller.by_agent).is_ok();
+        let known = registry.entries.iter().filter(|entry| is_person || !self.is_persons(&entry.id));
         let mut known: Vec<&Entry> = known.take(LOOKED_AT).collect();
-        known.sort_by_key(seen);
+        known.sort_by_key(|entry| (!self.is_persons(&entry.id), seen(entry)));
         known.iter().take(NAMED).map(|entry| entry.name.clone()).collect()
     }
 
@@ -224,6 +225,7 @@ impl Post {
         }
         let mut nearest = self.registered().map(|r| r.nearest(name)).unwrap_or_default();
         nearest.retain(|near| !self.is_named(near));
-        Error::NotMe { source_of_name: why.as_str(), name: crate::message::visible::clip(name, 80), nearest }
+        let (source_of_name, name) = (why.as_str(), crate::message::visible::clip(name, 80));
+        Error::NotMe { source_of_name, name, nearest, names: self.last_used() }
     }
 }

@@ -10,6 +10,7 @@ use super::{Error, Me, Post, Result, Why};
 use crate::mailbox::Maildir;
 use crate::name::MailboxId;
 use crate::process::Process;
+use crate::session::alive::Life;
 use crate::session::running::{self, Work};
 use crate::session::told::Told;
 use crate::session::{self, Session};
@@ -112,7 +113,7 @@ impl Post {
     }
 
     /// Whether the holder of a mailbox is there: its process exists, or a process waits for its mail. A recent sign
-    /// counts if nobody recorded a process, or if it cannot be seen from here.
+    /// counts if nobody recorded a process, or if neither it nor its lock can be seen from here.
     pub(super) fn is_held(&self, mailbox: &Maildir) -> Result<bool> {
         if mailbox.is_waited_on()? {
             return Ok(true);
@@ -125,8 +126,11 @@ impl Post {
         match holder.bound(&self.room)?.filter(|bound| bound.mailbox == *mailbox.id()) {
             None => Ok(false),
             Some(bound) if bound.ended => Ok(false),
-            Some(bound) if bound.process.is_visible() => Ok(bound.process.is_running()),
-            Some(_) => has_sign(),
+            Some(bound) => match bound.life(&self.room)? {
+                Life::Running => Ok(true),
+                Life::Gone => Ok(false),
+                Life::Unknown => has_sign(),
+            },
         }
     }
 

@@ -78,7 +78,7 @@ impl Post {
         self.check_letter(letter)?;
         self.made(to)?;
         let mailbox = self.existing_id(from.as_str())?.map(|id| self.mailbox(&id)).transpose()?;
-        let sender = Sender { id: from, mailbox: mailbox.as_ref(), room: None };
+        let sender = Sender { id: from, mailbox: mailbox.as_ref(), room: None, network: None };
         self.send_one(&sender, letter, to, &MessageId::fresh(), false)
     }
 

@@ -139,13 +139,20 @@ pub fn of_state(post: &Post, state: &MessageState) -> String {
         MessageState::Filed(time) => format!("filed away unread {}", visible::line(time)),
         MessageState::Failed(why) => format!("failed: {}", visible::line(why)),
         MessageState::NoEvidence => "archived; no evidence how".to_owned(),
+        MessageState::WaitsForNetwork => "waits for the network".to_owned(),
+        MessageState::Carried(time) => {
+            format!("carried {}; no receipt yet", visible::line(time)).replace("  ", " ").replace(" ;", ";")
+        }
+        MessageState::Delivered(time) => format!("delivered {}", visible::line(time)),
     }
 }
 
 /// The fate of a sent message, in words.
 pub fn of_sent(post: &Post, sent: &Sent) -> String {
     let gone = || "gone from that mailbox; no evidence".to_owned();
-    sent.state.as_ref().map_or_else(gone, |state| of_state(post, state))
+    let state = sent.state.as_ref().map_or_else(gone, |state| of_state(post, state));
+    let remarks = sent.remarks.iter().map(|remark| format!(", {}", visible::line(remark)));
+    format!("{state}{}", remarks.collect::<String>())
 }
 
 /// An id for display: its eight digits, else all of it.

@@ -8,7 +8,9 @@ mod adopt;
 mod answered;
 mod ask;
 mod attach;
+mod browse;
 mod candidates;
+mod carried;
 mod channel;
 mod check;
 mod claim;
@@ -18,6 +20,7 @@ mod error;
 mod everywhere;
 mod find;
 mod finish_claim;
+mod flow;
 mod group;
 mod handback;
 mod held;
@@ -26,10 +29,13 @@ mod identity;
 mod in_session;
 mod legacy_shell;
 pub mod line;
+mod links;
 mod locate;
+mod mail_counts;
 mod names;
 mod notice;
 mod offer;
+mod on_the_way;
 mod person;
 mod prune;
 mod read;
@@ -41,6 +47,7 @@ mod sent_step;
 mod setup;
 mod start;
 mod stats;
+mod symbols;
 mod takeover;
 mod thread;
 mod trace;
@@ -57,9 +64,10 @@ use crate::clock::{Clock, Timestamp};
 use crate::journal::Event;
 use crate::mailbox::place::Reading;
 use crate::mailbox::reading::{Header, Unreadable, if_message};
-use crate::mailbox::{Folder, Mailbox, Maildir};
+use crate::mailbox::{Folder, Mailbox, Maildir, UnreadCounts};
 use crate::message::Message;
 use crate::name::MailboxId;
+use crate::network::Joined;
 use crate::person::Person;
 use crate::registry::{self, Registry};
 use crate::room::{Extent, Room};
@@ -68,16 +76,19 @@ use crate::session::Session;
 use crate::span;
 use crate::wait::Watch;
 
-pub use address::FROM_ROOM;
+pub use address::{FROM_NETWORK, FROM_ROOM};
 pub use adopt::{Adopted, Adoption};
 pub use answered::{Answered, SET_BACK};
 pub use ask::{Asked, Fate, Question, Until};
+pub use browse::{Browsed, BrowsedMessage};
+pub use carried::CarriedLetter;
 pub use check::{Checked, Filter, HEADERS, waiting_elsewhere};
 pub use claim::{BOUNCE, Claimed, DeadLetter, LEASE};
 pub use error::{Error, Failure, Result};
 pub use everywhere::{Everywhere, Looked, There, Unread};
 pub use find::FoundMessage;
 pub use finish_claim::Told;
+pub use flow::{Flow, FlowEdge, FlowNode};
 pub use handback::{SPAWN, TasksGiven};
 pub use held::Held;
 pub use identity::{Me, Why};
@@ -86,6 +97,7 @@ pub use locate::Copy;
 pub use names::{Listed, Names};
 pub use notice::News;
 pub use offer::Offer;
+pub use on_the_way::OnTheWay;
 pub use person::{Said, USER, VIA};
 pub use prune::{Doomed, RunsToPrune, Wanted};
 pub use read::{Next, Opened};
@@ -97,7 +109,7 @@ pub use send::{Destination, HOPS, HOPS_VARIABLE, Letter, Outcome, Receipt, THREA
 pub use sent_step::SentStep;
 pub use setup::{NewMailbox, Setup};
 pub use start::Prepared;
-pub use stats::{Figures, STEPS, quantile};
+pub use stats::{Bottleneck, Figures, STEPS, StepFigures, quantile};
 pub use takeover::TakenOver;
 pub use thread::{Branch, Node, Sent};
 pub use trace::{GivenAnswer, Located, MessageState, Trace};
@@ -142,6 +154,8 @@ pub struct Caller {
     pub approvals: Option<PathBuf>,
     /// Where runs of agents have their git worktrees.
     pub worktrees: Option<Worktrees>,
+    /// The counts of unread mail that a resident process remembers.
+    pub unread_counts: Option<Arc<UnreadCounts>>,
 }
 
 /// Where runs of agents have their git worktrees, and where git is found.
@@ -164,6 +178,8 @@ pub struct Post {
     person: OnceLock<Person>,
     /// The watch of the last wait, to be closed later.
     last_watch: Mutex<Option<Watch>>,
+    /// It holds mail on its way to a room of this network.
+    network: Option<Joined>,
     caller: Caller,
 }
 
@@ -188,6 +204,7 @@ impl Post {
             renewed: OnceLock::new(),
             person: OnceLock::new(),
             last_watch: Mutex::new(None),
+            network: None,
             caller,
         }
     }
@@ -196,9 +213,10 @@ impl Post {
         &self.room
     }
 
-    /// This room and caller, with the current registry.
+    /// This room, caller and person, with the current registry.
     pub fn again(&self) -> Result<Self> {
-        Self::open(self.room.path(), self.caller.clone(), self.room.shared_clock())
+        let post = Self::open(self.room.path(), self.caller.clone(), self.room.shared_clock())?;
+        Ok(Self { person: self.person.clone(), ..post })
     }
 
     /// Where runs of agents have their git worktrees.

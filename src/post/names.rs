@@ -5,6 +5,7 @@ use super::takeover::holder;
 use super::{Post, Result};
 use crate::clock::Timestamp;
 use crate::mailbox::presence::Presence;
+use crate::mailbox::{self, Mailbox};
 use crate::name::{MailboxId, fold};
 use crate::registry::Entry;
 use crate::session;
@@ -94,11 +95,19 @@ impl Post {
                     protocol: entry.text("protocol").unwrap_or("maildir").to_owned(),
                     harness: entry.harness.clone(),
                     about: entry.text("about").map(str::to_owned),
-                    unread: mailbox.as_ref().and_then(|m| m.unread().ok()),
+                    unread: mailbox.as_ref().and_then(|m| self.unread_count(m).ok()),
                     presence,
                 }
             })
             .collect())
+    }
+
+    /// The number of unread messages, and the time of the oldest.
+    fn unread_count(&self, mailbox: &Mailbox) -> mailbox::fault::Result<(usize, Option<Timestamp>)> {
+        match &self.caller.unread_counts {
+            Some(counts) => counts.of(&**mailbox, self.now()),
+            None => mailbox.unread(),
+        }
     }
 }
 

@@ -203,6 +203,18 @@ impl Post {
         self.unmark(me, session, news, true)
     }
 
+    /// Forgets the wake-ups of the caller's session for unread mail: they came to nothing.
+    pub fn forget_wakes(&self, me: &Me) -> Result<()> {
+        let Some(session) = self.caller.session.as_ref().filter(|_| self.room.may_write().is_ok()) else {
+            return Ok(());
+        };
+        let unread = self.unread(me)?;
+        let _lock = Told::lock(&self.room)?;
+        let mut told = Told::read(&self.room, session)?;
+        unread.iter().for_each(|name| told.clear(name, Mark::Woken));
+        Ok(told.write(&self.room, session, &unread)?)
+    }
+
     fn unmark(&self, me: &Me, session: &Session, news: &News, is_wake: bool) -> Result<()> {
         let unread = self.unread(me)?;
         let _lock = Told::lock(&self.room)?;

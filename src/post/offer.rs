@@ -4,7 +4,6 @@
 use super::{Me, Post, Why};
 use crate::groups::ALL;
 use crate::mailbox::{Folder, Maildir};
-use crate::person;
 
 /// A value and its description.
 pub type Offer = (String, String);
@@ -73,7 +72,7 @@ impl Post {
             Some(name) => self.resolve(name).ok()??,
             None => self.my_id().ok()??.0,
         };
-        if self.is_persons(&id) && person::look(self.caller.by_agent).is_err() {
+        if self.is_persons(&id) && !self.seems_attended() {
             return None;
         }
         let mailbox = self.placed(Maildir::open(self.room.root(), &id).ok()?).ok()?;

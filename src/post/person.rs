@@ -5,6 +5,8 @@
 //! request's id>`. That is outside of every room, so agents in a sandbox cannot write there. A record is made once and
 //! never changes, because a run that is computed again must reach the same end.
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Post, Result};
@@ -48,6 +50,11 @@ impl Post {
         name.eq_ignore_ascii_case(USER) || self.addressee(name).is_ok_and(|id| self.is_persons(&id))
     }
 
+    /// Whether a person was already seen at this. Looks at nothing and asks nobody.
+    pub fn is_attended(&self) -> bool {
+        self.person.get().is_some()
+    }
+
     /// The person at this command: already verified, or types `name` if needed.
     pub fn person(&self, name: &str) -> Result<&Person> {
         if let Some(person) = self.person.get() {
@@ -58,6 +65,18 @@ impl Post {
         Ok(self.person.get_or_init(|| person))
     }
 
+    /// Takes a person who was verified before. A process that lives longer than one request verifies its person once, and
+    /// opens a post with this proof for each.
+    #[must_use]
+    pub fn attended_by(self, person: Person) -> Self {
+        Self { person: OnceLock::from(person), ..self }
+    }
+
+    /// Whether a person seems to be here: verified, or seen without a question.
+    pub(super) fn seems_attended(&self) -> bool {
+        self.person.get().is_some() || person::look(self.caller.by_agent).is_ok()
+    }
+
     /// Refuses the person's mail to all other callers.
     pub(super) fn may_open(&self, id: &MailboxId) -> Result<()> {
         if self.is_persons(id) { self.person(USER).map(drop) } else { Ok(()) }
@@ -65,7 +84,7 @@ impl Post {
 
     /// The agent that sends as `user`, if the sender is not the person.
     pub(super) fn via(&self) -> Option<String> {
-        if self.person.get().is_some() || person::look(self.caller.by_agent).is_ok() {
+        if self.seems_attended() {
             return None;
         }
         let bound =
@@ -88,7 +107,7 @@ impl Post {
 
     /// Records the person's decision; durable on return. A different later decision is refused.
     pub fn say(&self, request: &MessageId, run: &str, answer: &str) -> Result<()> {
-        let terminal = self.person(run)?.terminal.clone();
+        let terminal = self.person(run)?.terminal().to_owned();
         let said = Said {
             v: 1,
             request: request.to_string(),
@@ -114,4 +133,37 @@ impl Post {
 
 fn file_of(request: &MessageId) -> String {
     hex::digest(request.as_str(), 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::person::NoPerson;
+    use crate::post::{Caller, NewMailbox};
+
+    /// A verified person stays one where nothing else says so, also in a newer look at the room.
+    #[test]
+    fn a_verified_person_goes_with_the_post() {
+        let temp = tempfile::tempdir().unwrap();
+        let base = temp.path().canonicalize().unwrap();
+        let caller = Caller { by_agent: true, approvals: Some(base.join("approvals")), ..Caller::default() };
+        let open = || Post::open_or_make(&base.join("room"), caller.clone(), Arc::new(SystemClock)).unwrap();
+        let user = || NewMailbox { name: Some(USER.to_owned()), ..NewMailbox::default() };
+        let request = MessageId::parse_strict("0f9e3d1c-1111-4222-8333-444455556666").unwrap();
+        assert!(matches!(open().person("run"), Err(Error::NoPerson(NoPerson::Session))));
+        assert!(open().setup(&user()).is_err() && open().say(&request, "run", "approve").is_err());
+
+        let attended = open().attended_by(Person::of_test());
+        attended.setup(&user()).unwrap();
+        let attended = attended.again().unwrap();
+        let id = attended.addressee(USER).unwrap();
+        attended.may_open(&id).unwrap();
+        assert_eq!(attended.via(), None);
+        attended.say(&request, "run", "approve").unwrap();
+        assert_eq!(attended.said(&request).unwrap().unwrap().terminal, "/dev/test");
+        assert!(open().may_open(&id).is_err() && open().via().is_some());
+    }
 }

@@ -168,6 +168,27 @@ impl Post {
         Ok(plan)
     }
 
+    /// The plan of a prune of one message. Only a finished one can be pruned, and the mail of a workflow run goes with the
+    /// run.
+    pub fn prune_plan_of(
+        &self,
+        me: &Me,
+        reference: &str,
+        workflows: &dyn RunsToPrune,
+    ) -> Result<Vec<Doomed>> {
+        self.may_open(&me.id)?;
+        let found = self.find(me, reference)?;
+        let (id, name) = (me.id.clone(), found.name);
+        if !matches!(found.folder, Folder::Archive | Folder::Failed) {
+            return Err(Error::UnreadMail { name: me.shown().to_owned(), unread: 1 });
+        }
+        if workflows.mailboxes(self)?.contains(id.as_str()) {
+            let why = "its mail is its state".to_owned();
+            return Err(Error::NotOver { run: id.to_string(), why });
+        }
+        Ok(vec![Doomed::Message { id, folder: found.folder, name }])
+    }
+
     /// Moves the planned items into one bag of the trash, and frees old bags. Returns the id for `undo`; `None` if the
     /// items are deleted. Calls `progress` with the number done.
     pub fn prune(

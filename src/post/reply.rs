@@ -7,6 +7,7 @@
 use super::collect::inherited;
 use super::{Destination, Error, FoundMessage, Letter, Me, Outcome, Post, Receipt, Result};
 use crate::hex;
+use crate::journal::Event;
 use crate::mailbox::delivery::REPLY_PATH;
 use crate::mailbox::lock::Lock;
 use crate::mailbox::place::{AnswerDraft, KeptAnswer};
@@ -44,8 +45,11 @@ impl Post {
                     .unwrap_or(self)
                     .letter_back(&me.mailbox, &asked, letter)
                     .map_err(|e| self.at_field(me, &found, e))?;
-                self.answer(me, &asked.id, &letter, origin.as_ref())
-                    .map_err(|e| self.at_field(me, &found, e))?
+                let receipt = self
+                    .answer(me, &asked.id, &letter, origin.as_ref())
+                    .map_err(|e| self.at_field(me, &found, e))?;
+                self.note_answer_there(origin.as_ref(), &me.id, &asked.id, &receipt);
+                receipt
             }
         };
         let receipt =
@@ -256,6 +260,28 @@ impl Post {
         if matches!(answer.receipt.outcome, Outcome::Queued | Outcome::Already(_)) {
             forget(me, &answer.answered);
         }
+    }
+
+    /// Notes an answer that went to another machine, so that this room knows it too.
+    pub(super) fn note_answer_there(
+        &self,
+        origin: Option<&Self>,
+        from: &MailboxId,
+        asked: &MessageId,
+        receipt: &Receipt,
+    ) {
+        let Some(origin) = origin.filter(|origin| origin.is_on_network()) else { return };
+        if !matches!(receipt.outcome, Outcome::Queued | Outcome::Unproven(_)) {
+            return;
+        }
+        let room = origin.room.path().file_name().unwrap_or_default().to_string_lossy();
+        self.record(Event {
+            id: receipt.id.to_string(),
+            to: format!("{}@{room}", receipt.name),
+            subject: receipt.subject.clone(),
+            reply_to: asked.to_string(),
+            ..Event::new("sent", from.as_str())
+        });
     }
 
     /// `origin`: the room in which the answer is delivered, if that is another one.

@@ -5,7 +5,7 @@
 
 use super::address::InOtherRoom;
 use super::claim::{BOUNCE, is_bounce};
-use super::{Error, FROM_ROOM, Me, Post, Result, VIA};
+use super::{Error, FROM_NETWORK, FROM_ROOM, Me, Post, Result, VIA};
 use crate::journal::Event;
 use crate::mailbox::attachments::FileToSend;
 use crate::mailbox::{
@@ -57,11 +57,13 @@ pub(crate) struct Sender<'a> {
     pub(super) mailbox: Option<&'a Mailbox>,
     /// Its room, if that is not the recipient's.
     pub(super) room: Option<String>,
+    /// The network that it was carried by, if its room is on another machine.
+    pub(super) network: Option<String>,
 }
 
 impl<'a> Sender<'a> {
     pub(crate) fn of(mailbox: &'a Mailbox) -> Self {
-        Self { id: mailbox.id(), mailbox: Some(mailbox), room: None }
+        Self { id: mailbox.id(), mailbox: Some(mailbox), room: None, network: None }
     }
 }
 
@@ -360,8 +362,9 @@ impl Post {
             doubts: vec![],
         });
         // Set only here: no sender can claim another room, or hide that it sends for the person.
-        envelope.extra.retain(|(key, _)| key != FROM_ROOM);
+        envelope.extra.retain(|(key, _)| key != FROM_ROOM && key != FROM_NETWORK);
         envelope.extra.extend(from.room.clone().map(|room| (FROM_ROOM.to_owned(), room)));
+        envelope.extra.extend(from.network.clone().map(|network| (FROM_NETWORK.to_owned(), network)));
         if from.room.is_none() {
             let via = self.is_persons(from.id).then(|| self.via()).flatten();
             envelope.extra.retain(|(key, _)| key != VIA);

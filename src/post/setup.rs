@@ -14,11 +14,13 @@ use crate::mailbox::{Folder, Maildir, workspace};
 use crate::message::Protocol;
 use crate::message::envelope::check_value;
 use crate::name::{MailboxId, Name, fold, with_numbers};
-use crate::person;
 use crate::random;
 use crate::registry::{Editing, Entry, Registry};
 use crate::room::Extent;
 use crate::session::Session;
+
+/// The word that stands for a name in help and hints.
+pub(super) const PLACEHOLDER: &str = "NAME";
 
 /// The requested mailbox.
 #[derive(Debug, Default)]
@@ -153,13 +155,13 @@ impl Post {
                 Err(self.not_me(Why::Flag, self.caller.flag.as_deref().unwrap_or(id.as_str())))
             }
             Ok(own) => Ok(own.map(|(id, _)| id)),
-            Err(Error::NotMe { source_of_name, name, nearest }) => match MailboxId::parse(&name) {
+            Err(Error::NotMe { source_of_name, name, nearest, names }) => match MailboxId::parse(&name) {
                 Ok(id)
                     if source_of_name == Why::Environment.as_str() && registry.lookup(&name)?.is_none() =>
                 {
                     Ok(Some(id))
                 }
-                _ => Err(Error::NotMe { source_of_name, name, nearest }),
+                _ => Err(Error::NotMe { source_of_name, name, nearest, names }),
             },
             // A session that lost its mailbox may have another.
             Err(Error::TakenOver { .. }) => Ok(None),
@@ -186,7 +188,7 @@ impl Post {
 
     /// Refuses a reserved word as a new name. The person's mailbox is made by the person, or for the person.
     fn check_word(&self, name: &str, child: bool) -> Result<()> {
-        let is_persons = fold(name) == USER && (child || person::look(self.caller.by_agent).is_ok());
+        let is_persons = fold(name) == USER && (child || self.seems_attended());
         if is_persons { Ok(()) } else { not_reserved(name) }
     }
 
@@ -282,9 +284,10 @@ fn name_of_workspace(wanted: &NewMailbox) -> Option<Name> {
     Name::parse(directory).ok()
 }
 
-/// Refuses a word that means something else where a name stands: everybody, the person, oneself.
+/// Refuses a word that means something else where a name stands: everybody, the person, oneself, and the word that stands
+/// for a name in help and hints.
 pub(super) fn not_reserved(name: &str) -> Result<()> {
-    match [ALL, USER, "me"].contains(&fold(name).as_str()) {
+    match name == PLACEHOLDER || [ALL, USER, "me"].contains(&fold(name).as_str()) {
         true => Err(Error::Reserved { name: name.to_owned() }),
         false => Ok(()),
     }

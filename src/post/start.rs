@@ -76,6 +76,13 @@ impl Post {
         Error::InSession { name: name.to_owned(), suggestions }
     }
 
+    /// Records that the agent of a mailbox is there. Its program may call no hook before its first prompt.
+    pub fn mark_started(&self, prepared: &Prepared) {
+        if let Ok(home) = self.home(&prepared.id) {
+            home.mark_seen();
+        }
+    }
+
     fn set_about(&self, id: &MailboxId, about: &str) -> Result<()> {
         check_value(about).map_err(|why| Error::BadValue { field: "--about", why })?;
         let mut editing = Editing::begin(self.room.root())?;

@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::claim::{BOUNCE, is_bounce};
+use super::links::digest;
 use super::trace::{GivenAnswer, MessageState};
 use super::{Copy, Error, Me, Post, Result};
-use crate::journal::{self, Event};
+use crate::journal::{self, Event, EventLine};
+use crate::mailbox::reading::Header;
 use crate::name::{MailboxId, MessageId};
 
 /// One message of a conversation.
@@ -38,6 +40,8 @@ pub struct Sent {
     pub time: String,
     /// `None` if it is no longer in that mailbox.
     pub state: Option<MessageState>,
+    /// Why it waits, by who knows more than the mail says.
+    pub remarks: Vec<String>,
 }
 
 type Graph = BTreeMap<String, Node>;
@@ -50,52 +54,51 @@ impl Post {
             Err(Error::NoMessage { .. }) => self.trace(me, reference)?.id,
             Err(e) => return Err(e),
         };
-        Ok(tree(&self.graph()?, id.as_str()))
+        let mut links = self.links()?;
+        let wanted = links.around(id.as_str());
+        let mut graph = Graph::new();
+        self.read_journal(|event| {
+            if wanted.contains(&*event.id) {
+                note_event(&mut graph, event);
+            }
+        })?;
+        for (id, files) in links.unknown().filter(|(id, _)| wanted.contains(*id)) {
+            for (mailbox, file) in files {
+                let opened = self.mailbox(mailbox)?;
+                for folder in opened.folders()? {
+                    let header = self.header_if_message(&opened, folder, file)?;
+                    if let Some(header) = header.filter(|header| header.envelope.id.as_str() == id) {
+                        note_header(&mut graph, mailbox, header);
+                    }
+                }
+            }
+        }
+        Ok(tree(&graph, id.as_str()))
+    }
+
+    /// Every message that the journal knows, as often as it was delivered.
+    pub(super) fn read_journal(&self, mut take: impl FnMut(EventLine<'_>)) -> Result<()> {
+        for day in journal::days(&self.room)? {
+            journal::each(&self.room, &day, |event| {
+                if event.event == "sent" && !event.id.is_empty() {
+                    take(event);
+                }
+            })?;
+        }
+        Ok(())
     }
 
     /// Every message of the room by its id. Files that the journal knows are not opened; those older than it, or placed
     /// by hand, are.
     fn graph(&self) -> Result<Graph> {
         let mut graph = Graph::new();
-        let mut known: HashSet<(String, String)> = HashSet::new();
-        for day in journal::days(&self.room)? {
-            for event in journal::events(&self.room, &day, 0)?.0 {
-                if event.event != "sent" || event.id.is_empty() {
-                    continue;
-                }
-                known.insert((event.to.clone(), event.file));
-                let node = graph.entry(event.id.clone()).or_insert_with(|| Node {
-                    id: event.id,
-                    reply_to: Some(event.reply_to).filter(|r| !r.is_empty()),
-                    from: event.by,
-                    to: vec![],
-                    subject: event.subject,
-                    time: event.time,
-                    is_bounce: event.note == BOUNCE,
-                });
-                node.to.extend(Some(event.to).filter(|to| !to.is_empty()));
-            }
-        }
-        let is_known = |mailbox: &str, name: &str| known.contains(&(mailbox.to_owned(), name.to_owned()));
-        self.every_header(is_known, |mailbox, header| {
-            let envelope = header.envelope;
-            let is_bounce = is_bounce(&envelope);
-            let node = graph.entry(envelope.id.to_string()).or_insert_with(|| Node {
-                id: envelope.id.to_string(),
-                reply_to: envelope.reply_to.map(|id| id.to_string()),
-                from: envelope.from.to_string(),
-                to: vec![],
-                subject: envelope.subject,
-                time: header.time.precise(),
-                is_bounce,
-            });
-            let to = mailbox.id().to_string();
-            if !node.to.contains(&to) {
-                node.to.push(to);
-            }
+        let mut known: HashSet<u64> = HashSet::new();
+        self.read_journal(|event| {
+            known.insert(digest(&event.to, &event.file));
+            note_event(&mut graph, event);
         })?;
-        // The journal has the order of sending, the files do not; sort for one order in both.
-        graph.values_mut().for_each(|node| node.to.sort());
+        let is_known = |mailbox: &str, name: &str| known.contains(&digest(mailbox, name));
+        self.every_header(is_known, |mailbox, header| note_header(&mut graph, mailbox.id(), header))?;
         Ok(graph)
     }
 
@@ -134,7 +137,7 @@ impl Post {
                     }
                 };
                 let (id, subject, time) = (node.id.clone(), node.subject.clone(), node.time.clone());
-                sent.push(Sent { id, to: to.clone(), subject, time, state });
+                sent.push(Sent { id, to: to.clone(), subject, time, state, remarks: vec![] });
             }
         }
         Ok(sent)
@@ -159,6 +162,45 @@ impl Post {
             }
         }
         Ok(None)
+    }
+}
+
+/// Puts a delivery that the journal tells of into a graph.
+fn note_event(graph: &mut Graph, event: EventLine<'_>) {
+    let node = graph.entry(event.id.to_string()).or_insert_with(|| Node {
+        id: event.id.into_owned(),
+        reply_to: Some(event.reply_to.into_owned()).filter(|r| !r.is_empty()),
+        from: event.by.into_owned(),
+        to: vec![],
+        subject: event.subject.into_owned(),
+        time: event.time.into_owned(),
+        is_bounce: event.note == BOUNCE,
+    });
+    node.note_recipient(event.to.into_owned());
+}
+
+/// Puts a message that only its file tells of into a graph.
+fn note_header(graph: &mut Graph, mailbox: &MailboxId, header: Header) {
+    let envelope = header.envelope;
+    let is_bounce = is_bounce(&envelope);
+    let node = graph.entry(envelope.id.to_string()).or_insert_with(|| Node {
+        id: envelope.id.to_string(),
+        reply_to: envelope.reply_to.map(|id| id.to_string()),
+        from: envelope.from.to_string(),
+        to: vec![],
+        subject: envelope.subject,
+        time: header.time.precise(),
+        is_bounce,
+    });
+    node.note_recipient(mailbox.to_string());
+}
+
+impl Node {
+    /// The journal has the order of sending, the files do not; sorted, both have one order.
+    fn note_recipient(&mut self, to: String) {
+        if let (false, Err(at)) = (to.is_empty(), self.to.binary_search(&to)) {
+            self.to.insert(at, to);
+        }
     }
 }
 

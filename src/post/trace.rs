@@ -11,7 +11,6 @@ use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::place::Evidence;
 use crate::mailbox::{Folder, Mailbox};
 use crate::name::MessageId;
-use crate::room::Room;
 
 /// All facts about one message.
 #[derive(Debug)]
@@ -37,6 +36,8 @@ pub struct GivenAnswer {
 /// One copy, and its state.
 #[derive(Debug)]
 pub struct Located {
+    /// The address of its mailbox, if that is in another room.
+    pub address: Option<String>,
     pub copy: Copy,
     pub state: MessageState,
     pub attempts: Vec<Attempt>,
@@ -56,6 +57,12 @@ pub enum MessageState {
     Failed(String),
     /// In the archive, without evidence how it came there.
     NoEvidence,
+    /// For a room of another machine: not with the server yet.
+    WaitsForNetwork,
+    /// With the server of the network since this time, if that is known.
+    Carried(String),
+    /// In the mailbox of the recipient, says its room.
+    Delivered(String),
 }
 
 impl MessageState {
@@ -70,6 +77,9 @@ impl MessageState {
             Self::Filed(_) => "filed",
             Self::Failed(_) => "failed",
             Self::NoEvidence => "archived, no evidence how",
+            Self::WaitsForNetwork => "waits for network",
+            Self::Carried(_) => "carried",
+            Self::Delivered(_) => "delivered",
         }
     }
 }
@@ -97,10 +107,15 @@ impl Post {
         let (subject, from) =
             told.map(|(subject, from)| (subject.clone(), from.to_owned())).unwrap_or_default();
         let answers = self.answers(&id, &from, &events)?;
-        let copies = copies
+        let mut copies = copies
             .into_iter()
             .map(|copy| self.located(copy, &events, &answers))
             .collect::<Result<Vec<_>>>()?;
+        let addresses =
+            events.iter().filter(|e| e.event == "sent" && e.id == id.as_str() && e.to.contains('@'));
+        for event in addresses {
+            copies.extend(self.located_elsewhere(&id, &event.to)?);
+        }
         Ok(Trace { id, subject, from, copies, events, answers })
     }
 
@@ -110,17 +125,40 @@ impl Post {
         let given = |e: &Event| GivenAnswer { id: e.id.clone(), from: e.by.clone(), time: e.time.clone() };
         let mut found: Vec<GivenAnswer> = events.iter().filter(answers).map(given).collect();
         // The journal is not complete: answers written by hand are in the sender's mailbox.
-        let journalled: HashSet<String> = journal_files(&self.room, from)?;
+        let journalled: HashSet<String> = journal::files_to(&self.room, from)?;
         found.extend(self.answers_in_files(from, id, &journalled)?);
         found.sort();
         found.dedup_by(|one, other| (&one.id, &one.from) == (&other.id, &other.from));
         Ok(found)
     }
 
+    /// A copy of a message in another room; `None` if the room or the copy is gone.
+    fn located_elsewhere(&self, id: &MessageId, address: &str) -> Result<Option<Located>> {
+        let (post, to) = match self.elsewhere(address) {
+            Ok(Some(other)) => (other.post, other.id),
+            Err(e) if e.hides_mail() => return Err(e),
+            _ => match self.formerly(address)? {
+                Some(found) => found,
+                None => return Ok(None),
+            },
+        };
+        let Some(copy) = post.copy_of(id, &to)? else { return Ok(None) };
+        let events = post.history(id)?;
+        let located = post.located(copy, &events, &[])?;
+        Ok(Some(Located { address: Some(address.to_owned()), ..located }))
+    }
+
     /// The state of a message in one mailbox.
-    pub(super) fn state_of(&self, id: &str, mailbox: &str) -> Result<Option<MessageState>> {
-        if let Some(other) = self.elsewhere(mailbox)? {
-            return other.post.state_of(id, other.id.as_str());
+    pub(crate) fn state_of(&self, id: &str, mailbox: &str) -> Result<Option<MessageState>> {
+        match self.elsewhere(mailbox) {
+            Ok(Some(other)) => return other.post.state_of(id, other.id.as_str()),
+            Ok(None) => {}
+            // The name, or the room, is gone since.
+            Err(Error::UnknownName { .. } | Error::UnknownRoom { .. }) => {
+                let Some((post, to)) = self.formerly(mailbox)? else { return Ok(None) };
+                return post.state_of(id, to.as_str());
+            }
+            Err(e) => return Err(e),
         }
         let Some(copy) = self.copy_in(id, mailbox)? else { return Ok(None) };
         let envelope = &copy.header.envelope;
@@ -140,6 +178,11 @@ impl Post {
         let mailbox = self.mailbox(&copy.mailbox)?;
         let attempts = mailbox.attempts(&copy.header.name)?;
         let state = match copy.folder {
+            Folder::Inbox if self.is_on_network() => MessageState::WaitsForNetwork,
+            Folder::Carried => {
+                let carried = events.iter().rev().find(|e| e.event == "carried");
+                MessageState::Carried(carried.map(|e| e.time.clone()).unwrap_or_default())
+            }
             Folder::Inbox | Folder::Quarantine => MessageState::Queued,
             Folder::Working => MessageState::Working,
             Folder::Claimed(token) => mailbox
@@ -151,7 +194,7 @@ impl Post {
             }
             Folder::Archive => self.archived(&mailbox, &copy, events, answers),
         };
-        Ok(Located { copy, state, attempts })
+        Ok(Located { address: None, copy, state, attempts })
     }
 
     fn archived(
@@ -165,13 +208,24 @@ impl Post {
             e.file == copy.header.name
                 && (e.by == copy.mailbox.as_str() || e.mailbox == copy.mailbox.as_str())
         };
-        let last = events.iter().rev().filter(here).find_map(|e| match e.event.as_str() {
+        let mut states = events.iter().rev().filter(here).filter_map(|e| match e.event.as_str() {
             "shown" => Some(MessageState::Shown(e.time.clone())),
             "done" => Some(MessageState::Done(e.time.clone())),
             "archived" => Some(MessageState::Filed(e.time.clone())),
             "answered" => Some(MessageState::Answered(e.time.clone())),
+            "delivered" => Some(MessageState::Delivered(e.time.clone())),
             _ => None,
         });
+        // Receipts come in any order; the one that says most counts.
+        let last = match self.is_on_network() {
+            true => states.max_by_key(|state| match state {
+                MessageState::Answered(_) => 3,
+                MessageState::Done(_) => 2,
+                MessageState::Shown(_) => 1,
+                _ => 0,
+            }),
+            false => states.next(),
+        };
         let answer = answers.iter().filter(|answer| answer.from == copy.mailbox.as_str());
         match (last, answer.map(|answer| &answer.time).min()) {
             (Some(state @ (MessageState::Done(_) | MessageState::Answered(_))), _) => state,
@@ -199,13 +253,11 @@ impl Post {
         let wanted = reference.to_ascii_lowercase();
         let mut ids: Vec<String> = vec![];
         for day in journal::days(&self.room)? {
-            let (events, _) = journal::events(&self.room, &day, 0)?;
-            ids.extend(
-                events
-                    .into_iter()
-                    .map(|e| e.id)
-                    .filter(|id| !id.is_empty() && id.to_ascii_lowercase().starts_with(&wanted)),
-            );
+            journal::each(&self.room, &day, |event| {
+                if !event.id.is_empty() && event.id.to_ascii_lowercase().starts_with(&wanted) {
+                    ids.push(event.id.into_owned());
+                }
+            })?;
         }
         ids.sort();
         ids.dedup();
@@ -243,10 +295,4 @@ impl Post {
         }
         Ok(answers)
     }
-}
-
-/// The files of a mailbox whose delivery the journal recorded.
-fn journal_files(room: &Room, mailbox: &str) -> Result<HashSet<String>> {
-    let mentions = journal::mentions(room, &[mailbox])?;
-    Ok(mentions.into_iter().filter(|e| e.event == "sent" && e.to == mailbox).map(|e| e.file).collect())
 }

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::line::counted;
 use super::prune::RunsToPrune;
 use super::setup::not_reserved;
 use super::{Error, Post, Result};
@@ -11,6 +12,7 @@ use crate::journal::Event;
 use crate::mailbox::claim::ATTEMPTS;
 use crate::mailbox::trash::{Bag, Trash};
 use crate::mailbox::{Maildir, attachments};
+use crate::message::visible;
 use crate::name::{MailboxId, Name};
 use crate::registry::{Editing, Entry, Registry};
 
@@ -29,6 +31,14 @@ pub struct Trashed {
 impl Trashed {
     pub fn is_empty(&self) -> bool {
         self.mailboxes.is_empty() && self.runs.is_empty() && self.messages == 0
+    }
+
+    /// What it has, in words.
+    pub fn contents(&self) -> String {
+        let mailboxes = self.mailboxes.iter().map(|name| format!("the mailbox {}", visible::line(name)));
+        let runs = self.runs.iter().map(|run| format!("the run {run}"));
+        let messages = (self.messages > 0).then(|| counted(self.messages, "message"));
+        mailboxes.chain(runs).chain(messages).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Session, folder, made};
+use super::{Session, alive, folder, made};
 use crate::clock::Timestamp;
 use crate::mailbox::disk::glimpse;
 use crate::mailbox::lock::{Hold, Lock};
@@ -136,7 +136,12 @@ impl Session {
         Ok(Dir::make(sessions)?.create_dir(&self.here())?.path().to_owned())
     }
 
-    /// Tells its program that it has another mailbox, if the program watches for that.
+    /// That directory, if somebody watches it.
+    pub fn watched_if_any(&self, sessions: &Path) -> Option<PathBuf> {
+        Some(sessions.join(self.here())).filter(|dir| dir.is_dir())
+    }
+
+    /// Tells its program, or its waker, that it has another mailbox, if one of them watches for that.
     pub fn changed(&self, room: &Room) -> Result<(), Error> {
         let Some(here) = folder(room)?.map(|folder| folder.sub_if_any(&self.here())).transpose()? else {
             return Ok(());
@@ -175,6 +180,7 @@ pub fn sweep(room: &Room, now: Timestamp, seconds: i64) -> Result<(), Error> {
                 process.is_none_or(|(_, process)| process.is_gone())
             }
             "told" | "busy" | "waker" | "here" => folder.stat(stem).if_any()?.is_none() && is_old(),
+            alive::END => is_old() && folder.try_left_lock(&name)?.is_some(),
             _ => false,
         };
         if is_left && end == "here" {

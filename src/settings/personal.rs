@@ -55,6 +55,10 @@ pub enum NotifyEvent {
     Gate,
     /// A message was given up.
     Failed,
+    /// A message waits for the person: its thread had too many runs.
+    Parked,
+    /// A workflow run failed.
+    Workflow,
     /// An agent is not started for a while.
     Paused,
     /// A dispatcher ended without being stopped.
@@ -62,13 +66,16 @@ pub enum NotifyEvent {
 }
 
 impl NotifyEvent {
-    pub const ALL: [Self; 5] = [Self::Mail, Self::Gate, Self::Failed, Self::Paused, Self::Dispatcher];
+    pub const ALL: [Self; 7] =
+        [Self::Mail, Self::Gate, Self::Failed, Self::Parked, Self::Workflow, Self::Paused, Self::Dispatcher];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mail => "mail",
             Self::Gate => "gate",
             Self::Failed => "failed",
+            Self::Parked => "parked",
+            Self::Workflow => "workflow",
             Self::Paused => "paused",
             Self::Dispatcher => "dispatcher",
         }
@@ -96,7 +103,7 @@ mod tests {
         let parse = |text: &str| Personal::parse(text, "f");
         assert_eq!(parse("").unwrap().notify, None);
         let bell = parse("[notify]\npreset = \"bell\"\n").unwrap().notify.unwrap();
-        assert_eq!((bell.preset, bell.events.len()), (Some(NotifyPreset::Bell), 5));
+        assert_eq!((bell.preset, bell.events.len()), (Some(NotifyPreset::Bell), 7));
         let own = parse("[notify]\ncommand = [\"x\"]\nevents = [\"gate\"]\ntime_limit = \"2s\"\n").unwrap();
         let own = own.notify.unwrap();
         assert_eq!((own.events, own.time_limit.as_secs()), (vec![NotifyEvent::Gate], 2));

@@ -2,10 +2,12 @@
 //! files in `.claude/agents/`. A repository's settings are used only if the person trusts their current version.
 //!
 //! `gather` finds the agents; `changes` says when to do it again; `equip` sets the environment of one before its start.
+//! `workflows` finds the workflows that can be started, and starts them.
 
 mod changes;
 mod equip;
 mod gather;
+mod workflows;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use thiserror::Error as ThisError;
 pub use changes::stamp;
 pub use equip::{equip, gate_environment};
 pub use gather::gather;
+pub use workflows::{FoundWorkflow, ReadyWorkflow, WorkflowError, all_workflows, find_workflow};
 
 use crate::dispatch::supervisor::Agent;
 use crate::hint::Hint;
@@ -88,6 +91,9 @@ impl Staff {
     }
 }
 
+/// The number of agents that one sentence names.
+const NAMED: usize = 8;
+
 /// The skipped items by project, each with the command that shows it.
 pub fn left_out<'a>(all: impl IntoIterator<Item = &'a LeftOut>) -> Vec<(String, Hint)> {
     let mut projects: BTreeMap<&Path, Vec<&Key>> = BTreeMap::new();
@@ -109,7 +115,10 @@ pub fn left_out<'a>(all: impl IntoIterator<Item = &'a LeftOut>) -> Vec<(String, 
             [] => format!("the limits of {dir} are left out until you have looked at them"),
             [one] => format!("the agent {one} of {dir} is left out until you have looked at it"),
             all => {
-                format!("the agents {} of {dir} are left out until you have looked at them", all.join(", "))
+                let (named, more) = all.split_at(all.len().min(NAMED));
+                let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+                let named = named.join(", ");
+                format!("the agents {named}{more} of {dir} are left out until you have looked at them")
             }
         };
         (what, command.into())
@@ -200,5 +209,17 @@ mod tests {
         names.sort_unstable();
         assert_eq!(names, ["AGENT_HARNESS", "AGENT_MAILBOX_ID", "PATH", "POSTROOM_ROOT", "TOKEN"]);
         assert_eq!(gate_environment(&site.given, Path::new("/r")).len(), 2, "PATH and the room");
+    }
+
+    #[test]
+    fn a_thousand_agents_are_one_sentence_that_can_be_read() {
+        let left = |number| {
+            let name = format!("a{number}");
+            LeftOut { dir: "/p".into(), key: Key::Agent(name.clone()), name, id: None }
+        };
+        let told = |count: u32| left_out(&(0..count).map(left).collect::<Vec<_>>()).remove(0).0;
+        assert_eq!(told(2), "the agents `a0`, `a1` of /p are left out until you have looked at them");
+        assert!(told(8).contains("`a7` of /p"), "{}", told(8));
+        assert!(told(1000).contains("`a7` and 992 more of /p"), "{}", told(1000));
     }
 }

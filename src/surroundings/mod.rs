@@ -16,7 +16,8 @@ use thiserror::Error as ThisError;
 
 pub use caller::{HARNESS, MAILBOX, Surroundings, agent_process, is_attended, sandbox_hint};
 pub use paths::{
-    above, nearest_tree, program_from, programs_on_path, project_dir, project_file, tree, whole_path,
+    above, nearest_tree, program_from, programs_on_path, project_around, project_dir, project_file, tree,
+    whole_path,
 };
 pub use room::{ROOT, Wanted, bound_root, room, rooms, sessions};
 
@@ -47,6 +48,34 @@ pub trait Environment {
     /// The variables with these names, unchanged.
     fn variables(&self, names: &mut dyn Iterator<Item = &str>) -> Vec<(OsString, OsString)> {
         names.filter_map(|name| Some((OsString::from(name), self.variable(name)?))).collect()
+    }
+}
+
+/// An environment, as if the process had been started in another directory.
+#[derive(Clone)]
+pub struct Elsewhere<'a> {
+    pub environment: &'a dyn Environment,
+    /// `None`: where it was started.
+    pub here: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for Elsewhere<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Elsewhere").field("here", &self.here).finish_non_exhaustive()
+    }
+}
+
+impl Environment for Elsewhere<'_> {
+    fn variable(&self, name: &str) -> Option<OsString> {
+        self.environment.variable(name)
+    }
+
+    fn here(&self) -> io::Result<PathBuf> {
+        self.here.clone().map_or_else(|| self.environment.here(), Ok)
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.environment.home()
     }
 }
 

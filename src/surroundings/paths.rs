@@ -125,11 +125,16 @@ pub fn above(environment: &dyn Environment) -> Vec<PathBuf> {
     environment.here().map(|here| here.ancestors().map(Path::to_owned).collect()).unwrap_or_default()
 }
 
-/// The project around the working directory: the nearest directory with a repository or settings, else itself.
+/// The project around the working directory.
 pub fn project_dir(environment: &dyn Environment) -> Result<PathBuf> {
     let here = environment.here().and_then(canonicalize).map_err(Error::NoHere)?;
+    Ok(project_around(&here))
+}
+
+/// The project around a directory: the nearest directory with a repository or settings, else itself.
+pub fn project_around(here: &Path) -> PathBuf {
     let is_project = |dir: &&Path| dir.join(".git").exists() || dir.join(settings::FILE).exists();
-    Ok(here.ancestors().find(is_project).unwrap_or(&here).to_owned())
+    here.ancestors().find(is_project).unwrap_or(here).to_owned()
 }
 
 #[cfg(test)]

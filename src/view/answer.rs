@@ -41,6 +41,20 @@ pub struct Listening<'a> {
     pub token_file: String,
 }
 
+/// The address of the page, printed by `web` before it serves.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Page<'a> {
+    /// Its address.
+    pub url: &'a str,
+    /// The address with a code that is good once; left out if the code is shown on the terminal of the person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open: Option<&'a str>,
+    /// The file with the token for `/metrics`; left out if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics_token_file: Option<String>,
+}
+
 /// A systemd user unit, printed by `dispatch --unit` and `mcp --unit`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -61,10 +61,8 @@ pub struct MailboxMail<'a> {
 impl<'a> MailboxMail<'a> {
     fn all(looked: &'a Looked<Unread>) -> Vec<Self> {
         let of_room = |There { room, what }: &'a There<Unread>| {
-            let place = RoomPlace {
-                room: Some(room.to_string()),
-                root: what.post.room().path().display().to_string(),
-            };
+            let place =
+                RoomPlace { room: room.name.clone(), root: what.post.room().path().display().to_string() };
             what.mailboxes.iter().map(move |(me, checked)| {
                 let Check { place, mailbox, unread, messages, unreadable } =
                     Check::of(place.clone(), &what.post, me, checked.total, checked);
@@ -78,16 +76,16 @@ impl<'a> MailboxMail<'a> {
 /// A room that could not be read.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct FailedRoom<'a> {
-    /// Its name.
-    pub room: &'a str,
+pub struct FailedRoom {
+    /// Its name, or its directory if it has none.
+    pub room: String,
     /// What went wrong.
     pub why: String,
 }
 
-impl<'a> FailedRoom<'a> {
-    pub fn all(failed: &'a [There<Error>]) -> Vec<Self> {
-        failed.iter().map(|t| Self { room: t.room.as_str(), why: t.what.to_string() }).collect()
+impl FailedRoom {
+    pub fn all(failed: &[There<Error>]) -> Vec<Self> {
+        failed.iter().map(|t| Self { room: t.room.shown(), why: t.what.to_string() }).collect()
     }
 }
 
@@ -100,7 +98,7 @@ pub struct CheckAll<'a> {
     /// The mailboxes.
     pub mailboxes: Vec<MailboxMail<'a>>,
     /// Rooms that could not be read.
-    pub failed: Vec<FailedRoom<'a>>,
+    pub failed: Vec<FailedRoom>,
 }
 
 impl<'a> CheckAll<'a> {
@@ -147,7 +145,7 @@ pub struct WaitAll<'a> {
     /// The mailboxes.
     pub mailboxes: Vec<MailboxMail<'a>>,
     /// Rooms that could not be read.
-    pub failed: Vec<FailedRoom<'a>>,
+    pub failed: Vec<FailedRoom>,
 }
 
 impl<'a> WaitAll<'a> {

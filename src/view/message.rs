@@ -33,8 +33,11 @@ pub struct Sender<'a> {
     pub id: &'a str,
     /// The name of that mailbox, with its room if it is in another one.
     pub name: String,
-    /// Whether the sender is proven. Always false: nothing is signed yet.
+    /// Whether the sender is proven. Always false: a room signs, its mailboxes do not.
     pub verified: bool,
+    /// Whether its room is proven: it is on another machine, and signed the message.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub verified_room: bool,
 }
 
 /// The fields of every message, with its sender in the form `F`.
@@ -179,7 +182,12 @@ pub struct Message<'a> {
 impl<'a> Message<'a> {
     pub fn of(post: &Post, opened: &'a Opened) -> Self {
         let envelope = &opened.message.envelope;
-        let from = Sender { id: envelope.from.as_str(), name: post.sender_shown(envelope), verified: false };
+        let from = Sender {
+            id: envelope.from.as_str(),
+            name: post.sender_shown(envelope),
+            verified: false,
+            verified_room: envelope.extra(crate::message::FROM_NETWORK).is_some(),
+        };
         let attachments = opened.files.iter().map(Attachment::found).collect();
         Self {
             envelope: Envelope::of(envelope, from, opened.time.to_string(), attachments),

@@ -8,8 +8,10 @@
 
 pub mod agents;
 pub mod answer;
+pub mod board;
 pub mod check;
 pub mod claim;
+pub mod courier;
 pub mod install;
 pub mod mcp;
 pub mod message;
@@ -84,6 +86,10 @@ documents! { Document, printed, Versioned:
     "check-all" check::CheckAll<'_>,
     "claim" claim::Claim<'_>,
     "claim-state" claim::ClaimState<'_>,
+    "courier-carried" courier::CourierCarried,
+    "courier-join" courier::CourierJoined<'_>,
+    "courier-said" courier::CourierSaid<'_>,
+    "courier-status" courier::CourierState<'_>,
     "dispatch" run::Dispatch<'_>,
     "doctor" rooms::Doctor<'_>,
     "error" answer::Error<'_>,
@@ -140,6 +146,7 @@ documents! { Document, printed, Versioned:
     "verify" rooms::Verify,
     "wait" check::Wait<'_>,
     "wait-all" check::WaitAll<'_>,
+    "web" answer::Page<'_>,
     "whoami" names::Whoami<'_>,
     "workflow-check" workflow::WorkflowCheck<'_>,
     "workflow-graph" workflow::Graph<'_>,

@@ -178,7 +178,7 @@ impl<'a> Names<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RoomNames<'a> {
     /// The name of the room.
-    pub room: &'a str,
+    pub room: String,
     /// The names in it.
     pub names: Vec<Listed<'a>>,
 }
@@ -189,15 +189,70 @@ pub struct RoomNames<'a> {
 pub struct NamesAll<'a> {
     /// The rooms.
     pub rooms: Vec<RoomNames<'a>>,
+    /// Rooms of other machines, each as a room of this machine knows it; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<NetworkNames<'a>>,
     /// Rooms that could not be read.
-    pub failed: Vec<FailedRoom<'a>>,
+    pub failed: Vec<FailedRoom>,
 }
 
 impl<'a> NamesAll<'a> {
-    pub fn of(looked: &'a Looked<Vec<post::Listed>>) -> Self {
+    pub fn of(looked: &'a Looked<Vec<post::Listed>>, network: &'a [post::There<post::OnTheWay>]) -> Self {
         let rooms = looked.found.iter();
-        let rooms = rooms.map(|t| RoomNames { room: t.room.as_str(), names: Listed::all(&t.what) });
-        Self { rooms: rooms.collect(), failed: FailedRoom::all(&looked.failed) }
+        let rooms = rooms.map(|t| RoomNames { room: t.room.shown(), names: Listed::all(&t.what) });
+        let network = network.iter().map(|t| NetworkNames::of(t.room.shown(), &t.what)).collect();
+        Self { rooms: rooms.collect(), network, failed: FailedRoom::all(&looked.failed) }
+    }
+}
+
+/// The names of a room of another machine.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NetworkNames<'a> {
+    /// The name of the room.
+    pub room: &'a str,
+    /// The room of this machine from which it can be written to.
+    pub from: String,
+    /// When its names came here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard: Option<&'a str>,
+    /// The names in it.
+    pub names: Vec<NetworkName<'a>>,
+}
+
+/// Somebody in a room of another machine.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NetworkName<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The id of the mailbox.
+    pub id: &'a str,
+    /// The program of the agent.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub harness: &'a str,
+    /// What the agent can do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<&'a str>,
+    /// Whether it was in a session then.
+    pub in_session: bool,
+}
+
+impl<'a> NetworkNames<'a> {
+    fn of(from: String, way: &'a post::OnTheWay) -> Self {
+        let name = |resident: &'a crate::network::Resident| NetworkName {
+            name: &resident.name,
+            id: &resident.id,
+            harness: &resident.harness,
+            about: resident.about.as_deref(),
+            in_session: resident.in_session,
+        };
+        Self {
+            room: way.room.as_str(),
+            from,
+            heard: way.news.as_ref().map(|news| news.heard.as_str()),
+            names: way.news.iter().flat_map(|news| news.names.iter().map(name)).collect(),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::notify;
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fact<'a> {
-    /// The agent it is about; for a dispatcher, the directory of its project. Left out for mail.
+    /// The agent it is about; for a dispatcher the directory of its project, for a workflow its name. Left out for mail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<&'a str>,
     /// The id of the message.
@@ -20,7 +20,7 @@ pub struct Fact<'a> {
     /// The subject of the message. Its sender chose it, so it is data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<&'a str>,
-    /// The run of a workflow that waits, or the run of the agent that failed.
+    /// The run of a workflow that waits or failed, or the run of the agent that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<&'a str>,
     /// The reason.
@@ -38,7 +38,7 @@ pub struct Fact<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Notice<'a> {
-    /// `mail`, `gate`, `failed`, `paused` or `dispatcher`.
+    /// `mail`, `gate`, `failed`, `parked`, `workflow`, `paused` or `dispatcher`.
     pub event: &'static str,
     /// The name of the room; left out if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -105,7 +105,7 @@ pub struct MailboxStats<'a> {
     /// How long they were worked on, from claimed to done.
     pub processing_ms: Quantiles,
     /// How many came in each of equal parts of the time window, the newest last.
-    pub arrivals: &'a [usize],
+    pub arrivals: Vec<usize>,
 }
 
 /// Statistics of the mail, printed by `stats`.
@@ -128,7 +128,7 @@ impl<'a> Stats<'a> {
             failed: figures.failed,
             waiting_ms: Quantiles::of(&figures.waiting),
             processing_ms: Quantiles::of(&figures.processing),
-            arrivals: &figures.arrivals,
+            arrivals: figures.arrivals(),
         };
         Self { seconds: since.as_secs(), mailboxes: figures.iter().map(mailbox).collect() }
     }

@@ -42,8 +42,9 @@ pub struct Run<'a> {
     pub boot: &'a str,
     /// When it ended; empty while it runs.
     pub ended: &'a str,
-    /// `running`; `done`; `again`: the message will be tried again; `parked`: it waits for a person; or `failed`.
-    #[cfg_attr(test, schemars(extend("enum" = ["running", "done", "again", "parked", "failed"])))]
+    /// `running`; `interrupted`: its supervisor was killed, and the next dispatch finishes it; `done`; `again`: the message
+    /// will be tried again; `parked`: it waits for a person; or `failed`.
+    #[cfg_attr(test, schemars(extend("enum" = ["running", "interrupted", "done", "again", "parked", "failed"])))]
     pub state: &'static str,
     /// Why it failed.
     pub why: &'a str,
@@ -140,7 +141,7 @@ impl<'a> From<&'a runs::Run> for Run<'a> {
             started_ms: run.started_ms,
             boot: &run.boot,
             ended: &run.ended,
-            state: run.state.as_str(),
+            state: run.state_word(),
             why: &run.why,
             activity: &run.activity,
             session: &run.session,

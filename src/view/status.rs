@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
+use super::board::Card;
 use super::check::{FailedRoom, RoomPlace};
 use crate::clock::Timestamp;
 use crate::dispatch::watchers::Watcher;
 use crate::dispatch::{paused, runs};
 use crate::overview::{self, Overview};
 use crate::post::Looked;
+use crate::workflow::failures;
 
 /// A dispatcher that stays.
 #[derive(Debug, Serialize)]
@@ -57,8 +59,8 @@ pub struct OpenRun<'a> {
 }
 
 impl<'a> OpenRun<'a> {
-    fn all(list: &'a [runs::Run], now: Timestamp) -> Vec<Self> {
-        let of = |run: &'a runs::Run| Self {
+    pub(super) fn of(run: &'a runs::Run, now: Timestamp) -> Self {
+        Self {
             run: &run.id,
             agent: &run.agent,
             message: &run.message,
@@ -67,8 +69,11 @@ impl<'a> OpenRun<'a> {
             since: &run.started,
             seconds: run.took(now).map(|took| took.as_secs()),
             activity: &run.activity,
-        };
-        list.iter().map(of).collect()
+        }
+    }
+
+    fn all(list: &'a [runs::Run], now: Timestamp) -> Vec<Self> {
+        list.iter().map(|run| Self::of(run, now)).collect()
     }
 }
 
@@ -102,7 +107,7 @@ pub struct WaitingMail<'a> {
 
 impl<'a> WaitingMail<'a> {
     fn of(mail: &'a overview::WaitingMail) -> Self {
-        let overview::WaitingMail { name, messages, waits_for, until, why, oldest, in_session } = mail;
+        let overview::WaitingMail { name, messages, waits_for, until, why, oldest, in_session, .. } = mail;
         Self {
             name,
             messages: *messages,
@@ -189,6 +194,26 @@ impl<'a> OpenFlow<'a> {
     }
 }
 
+/// A workflow run that failed.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailedFlow<'a> {
+    /// Its id; `workflow retry` takes it.
+    pub run: &'a str,
+    /// The workflow.
+    pub workflow: &'a str,
+    /// When it ended.
+    pub at: &'a str,
+    /// The step that failed, and why.
+    pub why: &'a str,
+}
+
+impl<'a> FailedFlow<'a> {
+    fn of(flow: &'a failures::FailedFlow) -> Self {
+        Self { run: &flow.run, workflow: &flow.workflow, at: &flow.at, why: &flow.why }
+    }
+}
+
 /// The dead letters of a mailbox.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -241,6 +266,9 @@ pub struct Status<'a> {
     pub gates: Vec<Gate<'a>>,
     /// Workflow runs in progress.
     pub workflows: Vec<OpenFlow<'a>>,
+    /// Workflow runs that failed within a day; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_workflows: Vec<FailedFlow<'a>>,
     /// Dead letters, by mailbox.
     pub failed: Vec<DeadLetters<'a>>,
     /// Agents that are not started.
@@ -249,9 +277,43 @@ pub struct Status<'a> {
     pub unread: usize,
     /// Dollars that agents spent within a day, as far as their programs say.
     pub cost: f64,
+    /// Rooms of other machines, with the mail on its way there; left out if none is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<NetworkRoom<'a>>,
     /// What could not be read; left out if all could.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub faults: &'a [String],
+    /// One card for each agent and each other mailbox.
+    pub agents: Vec<Card<'a>>,
+}
+
+/// A room of another machine.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NetworkRoom<'a> {
+    /// Its name.
+    pub room: &'a str,
+    /// Letters that wait for the network.
+    pub waiting: usize,
+    /// The time of the oldest one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<String>,
+    /// Letters with the server, without a receipt.
+    pub carried: usize,
+    /// Letters that came to nothing.
+    pub failed: usize,
+}
+
+impl<'a> NetworkRoom<'a> {
+    fn of(way: &'a crate::post::OnTheWay) -> Self {
+        Self {
+            room: way.room.as_str(),
+            waiting: way.waiting,
+            oldest: way.oldest.map(|oldest| oldest.to_string()),
+            carried: way.carried,
+            failed: way.failed,
+        }
+    }
 }
 
 impl<'a> Status<'a> {
@@ -270,11 +332,14 @@ impl<'a> Status<'a> {
             waiting: overview.waiting.iter().map(WaitingMail::of).collect(),
             gates: overview.gates.iter().map(Gate::of).collect(),
             workflows: overview.flows.iter().map(OpenFlow::of).collect(),
+            failed_workflows: overview.failed_flows.iter().map(FailedFlow::of).collect(),
             failed: overview.failed.iter().map(dead).collect(),
-            paused: overview.paused.iter().map(PausedAgent::of).collect(),
+            paused: overview.paused.iter().map(|(_, pause)| PausedAgent::of(pause)).collect(),
             unread: overview.unread,
             cost: overview.cost,
+            network: overview.network.iter().map(NetworkRoom::of).collect(),
             faults: &overview.faults,
+            agents: Card::all(&overview.cards, overview.at),
         }
     }
 }
@@ -286,15 +351,14 @@ pub struct StatusAll<'a> {
     /// The rooms.
     pub rooms: Vec<Status<'a>>,
     /// Rooms that could not be read.
-    pub failed: Vec<FailedRoom<'a>>,
+    pub failed: Vec<FailedRoom>,
 }
 
 impl<'a> StatusAll<'a> {
-    /// `root`: the directory of a room.
-    pub fn of(looked: &'a Looked<Overview>, root: impl Fn(&str) -> String) -> Self {
+    pub fn of(looked: &'a Looked<Overview>) -> Self {
         let rooms = looked.found.iter().map(|there| {
-            let room = there.room.as_str();
-            Status::of(RoomPlace { room: Some(room.to_owned()), root: root(room) }, &there.what)
+            let root = there.room.root.display().to_string();
+            Status::of(RoomPlace { room: there.room.name.clone(), root }, &there.what)
         });
         Self { rooms: rooms.collect(), failed: FailedRoom::all(&looked.failed) }
     }

@@ -60,7 +60,7 @@ pub struct Copy<'a> {
     /// The name of its file.
     pub file: &'a str,
     /// Its state: `queued`, `claimed`, `in progress`, `shown`, `done`, `answered`, `filed`, `failed`, or `archived, no
-    /// evidence how`.
+    /// evidence how`; on its way to another machine also `waits for network`, `carried` or `delivered`.
     pub state: &'static str,
     /// The state in words, with who, when and why.
     pub detail: String,
@@ -71,7 +71,10 @@ pub struct Copy<'a> {
 impl<'a> Copy<'a> {
     fn of(post: &'a Post, located: &'a post::Located) -> Self {
         Self {
-            mailbox: Party::of(post, located.copy.mailbox.as_str()),
+            mailbox: match &located.address {
+                Some(address) => Party { id: located.copy.mailbox.as_str(), name: address.into() },
+                None => Party::of(post, located.copy.mailbox.as_str()),
+            },
             folder: located.copy.folder.as_str(),
             file: &located.copy.header.name,
             state: located.state.as_str(),

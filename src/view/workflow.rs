@@ -1,16 +1,15 @@
 //! Workflows and their runs.
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Versioned;
-use crate::name::MessageId;
 use crate::workflow::carrier::{shown_at, step_status};
 use crate::workflow::engine::{Engine, StepState};
 use crate::workflow::problem;
+use crate::workflow::request::OpenRequests;
 use crate::workflow::runs::Record;
 
 /// One item of a step: its agent's work on one value.
@@ -57,7 +56,7 @@ impl<'a> Step<'a> {
         engine: &'a Engine,
         index: usize,
         state: &'a StepState,
-        at_work: &HashSet<MessageId>,
+        at_work: &OpenRequests,
         archive: &Path,
     ) -> Self {
         let step = &engine.definition().steps[index];
@@ -118,7 +117,7 @@ impl<'a> Run<'a> {
     pub fn of(
         root: &Path,
         engine: &'a Engine,
-        at_work: &HashSet<MessageId>,
+        at_work: &OpenRequests,
         run: &'a str,
         record: Option<Record>,
     ) -> Self {

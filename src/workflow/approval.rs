@@ -112,16 +112,25 @@ impl Engine {
         let unclear = if again { "Your answer was neither `approve` nor `reject`.\n\n" } else { "" };
         let shown = self.quoted(&self.label(step, item), text, self.facts.body_bytes / 2);
         let command = named.map_or(String::new(), |word| {
-            format!("In a terminal: `postroom approve {word}`, or `postroom reject {word} -m WHY`.\n")
+            format!("{IN_TERMINAL}`postroom approve {word}`, or `postroom reject {word} -m WHY`.\n")
         });
-        let body = format!(
-            "{unclear}{}\n\n{command}Answer this message with the line `approve`, or with `reject` and why.\n\n## Result\n\n{}\n",
-            asked.trim_end(),
-            shown
-        );
+        let body = format!("{unclear}{}\n\n{command}{BY_MAIL}\n\n## Result\n\n{}\n", asked.trim_end(), shown);
         self.fits(&body)?;
         Ok(body)
     }
+}
+
+/// How a person can answer a question.
+const IN_TERMINAL: &str = "In a terminal: ";
+const BY_MAIL: &str = "Answer this message with the line `approve`, or with `reject` and why.";
+
+/// A question without the lines that say how to answer it, for a place that has its own way.
+pub fn bare(question: &str) -> String {
+    let (before, after) = question.split_once(BY_MAIL).unwrap_or((question, ""));
+    let is_hint = |line: &str| line.starts_with(IN_TERMINAL) && line.contains("`postroom approve ");
+    let lines: Vec<&str> = before.lines().collect();
+    let kept = lines.len() - usize::from(lines.last().is_some_and(|line| is_hint(line)));
+    format!("{}\n{}", lines[..kept].join("\n"), after)
 }
 
 /// What an answer means. It approves only if its first line is exactly `approve`.
@@ -142,6 +151,13 @@ fn word(text: &str) -> Word {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bare_question_has_no_commands() {
+        let how = format!("{IN_TERMINAL}`postroom approve x`, or `postroom reject x -m WHY`.\n{BY_MAIL}");
+        assert_eq!(bare(&format!("Good?\n\n{how}\n\n## Result\n\nyes\n")), "Good?\n\n\n\n## Result\n\nyes\n");
+        assert_eq!(bare("Good?"), "Good?\n");
+    }
 
     #[test]
     fn a_word_decides() {

@@ -5,15 +5,16 @@
 //! otherwise it computes the run again. If it is killed at any point, the next carrier finds what it left, or does it
 //! again under the same id (format.md §14).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::engine::{Ask, AskKind, Engine, Phase, Status};
+use super::request::OpenRequests;
 use super::runs::{Runs, arrival_dirs};
 use super::turn::Turn;
 use crate::dispatch::background::{Background, Progress};
-use crate::name::MessageId;
+use crate::hint::{Hint, Present};
 use crate::post::{Error, Post, Result};
 use crate::random;
 
@@ -95,9 +96,10 @@ impl Carrier {
                 }
                 Ok(None) => {}
                 Err(e) => match close_lost(post, &runs, &run)? {
-                    Some(why) => look.news.push(lost(&run, why)),
+                    Some(why) => look.news.push(lost(post, &run, why)),
                     None => {
-                        let why = format!("{e}; `postroom workflow cancel {run}` ends it");
+                        let cancel = pasted(post, &["workflow", "cancel", &run]);
+                        let why = format!("{e}; `{cancel}` ends it");
                         look.faults.push((run, why));
                     }
                 },
@@ -175,7 +177,14 @@ pub fn close_lost(post: &Post, runs: &Runs, run: &str) -> Result<Option<&'static
     Ok(Some(why))
 }
 
-fn lost(run: &str, why: &str) -> Carried {
+/// A command about a run. The carrier does not know how it was called, so the command names the room itself.
+fn pasted(post: &Post, words: &[&str]) -> String {
+    let root = Some(post.room().path().display().to_string());
+    Hint::run(words).line(&Present { root, ..Present::default() })
+}
+
+fn lost(post: &Post, run: &str, why: &str) -> Carried {
+    let prune = pasted(post, &["prune", run]);
     Carried {
         run: run.to_owned(),
         status: Status::Failed,
@@ -183,7 +192,7 @@ fn lost(run: &str, why: &str) -> Carried {
         total: 0,
         moved: true,
         changes: vec![],
-        remarks: vec![format!("{why}, so it was ended; `postroom prune {run}` removes the rest")],
+        remarks: vec![format!("{why}, so it was ended; `{prune}` removes the rest")],
         asks: vec![],
         due: None,
         busy: false,
@@ -223,11 +232,11 @@ pub fn look_at(post: &Post, runs: &Runs, run: &str) -> Result<Engine> {
 
 /// The state of a step, in words for people, without a look at the agents.
 pub fn shown(engine: &Engine, index: usize) -> String {
-    shown_at(engine, index, &HashSet::new())
+    shown_at(engine, index, &OpenRequests::default())
 }
 
-/// The state of a step, in words for people; `at_work`: the requests on which agents work now.
-pub fn shown_at(engine: &Engine, index: usize, at_work: &HashSet<MessageId>) -> String {
+/// The state of a step, in words for people, and what it waits for.
+pub fn shown_at(engine: &Engine, index: usize, requests: &OpenRequests) -> String {
     let (state, step) = (&engine.steps()[index], &engine.definition().steps[index]);
     let done = state.items.iter().filter(|item| item.outcome == Some(Ok(()))).count();
     let fans_out = step.foreach.is_some() && !state.values.is_empty();
@@ -247,18 +256,25 @@ pub fn shown_at(engine: &Engine, index: usize, at_work: &HashSet<MessageId>) -> 
         // A finished run waits for nobody.
         (Phase::Waiting, Status::Completed) => "not needed",
         (Phase::Waiting, Status::Failed | Status::Cancelled) => "not begun",
-        _ => step_status(engine, index, at_work),
+        _ => step_status(engine, index, requests),
     };
-    more.extend((word == "asked" || word == "running").then(|| waits_for(engine, index)).flatten());
+    if word == "asked" || word == "running" {
+        more.extend(waits_for(engine, index));
+        let own = engine.open().values().filter(|ask| ask.step == index);
+        let mut reasons: Vec<&String> = own.filter_map(|ask| requests.waits.get(&ask.id)).collect();
+        // Items of one step mostly wait for the same.
+        reasons.sort();
+        more.extend(reasons.first().map(|why| crate::message::visible::clip(why, 200)));
+    }
     let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
     format!("{word}{fan}{more}")
 }
 
 /// The state of a step as one word. A step runs only while an agent or a gate is at work for it.
-pub fn step_status(engine: &Engine, index: usize, at_work: &HashSet<MessageId>) -> &'static str {
+pub fn step_status(engine: &Engine, index: usize, requests: &OpenRequests) -> &'static str {
     let state = &engine.steps()[index];
     let mut open = engine.open().values().filter(|ask| ask.step == index);
-    let works = |ask: &Ask| matches!(ask.kind, AskKind::Command { .. }) || at_work.contains(&ask.id);
+    let works = |ask: &Ask| matches!(ask.kind, AskKind::Command { .. }) || requests.at_work.contains(&ask.id);
     match (&state.phase, engine.status()) {
         (Phase::Running, Status::Failed | Status::Cancelled) => "stopped",
         (Phase::Running, _) if open.any(works) => "running",

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::definition::{Gate, Output};
 use super::engine::{Ask, AskKind, Engine};
 use super::schema;
-use super::verdict::Ruling;
+use super::verdict::{Ruling, Verdict};
 use crate::message::envelope::subject_with;
 use crate::message::visible;
 
@@ -162,7 +162,7 @@ impl Engine {
                 Gate::Verdict(verdict) => match verdict.ruling(text) {
                     Ruling::Accept => Passed::Yes,
                     Ruling::Reject(word) => {
-                        Passed::Rejected(format!("its verdict is {word}:\n\n{}", text.trim()))
+                        Passed::Rejected(format!("its verdict is {word}:\n{}", Verdict::besides(text)))
                     }
                     Ruling::Unclear(why) => Passed::Unclear(format!("{why}:\n\n{}", text.trim())),
                 },

@@ -5,6 +5,8 @@
 //! and so are `template`, `inputs` and `graph`. `runs` keeps the records of each run. `carrier` does what the engine
 //! asks: it accepts answers, sends requests (`run_mail`), starts gates, and updates the shared state (`state`,
 //! `session`). Any process may do so at any time; none has to stay alive.
+//! `failures` marks runs that failed, `unawaited` finds requests that no run waits for.
+//! `decision` is what a person says at a gate, `order` what a person wants of a run.
 
 mod approval;
 mod ask;
@@ -12,9 +14,11 @@ pub mod cancelling;
 pub mod carrier;
 pub mod check;
 mod context;
+pub mod decision;
 pub mod definition;
 pub mod document;
 pub mod engine;
+pub mod failures;
 pub mod follow;
 pub mod gate;
 pub mod graph;
@@ -22,6 +26,7 @@ pub mod inputs;
 mod item;
 mod mail;
 mod next_step;
+pub mod order;
 pub mod problem;
 pub mod pruning;
 pub mod reading;
@@ -37,5 +42,7 @@ pub mod start;
 pub mod state;
 pub mod template;
 pub mod templates;
+pub mod timeline;
 mod turn;
+pub mod unawaited;
 pub mod verdict;

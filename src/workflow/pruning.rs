@@ -75,6 +75,7 @@ impl RunsToPrune for Workflows {
         }
         mailbox()?;
         runs.throw_away(run, bag)?;
+        runs.forget_failed(run)?;
         Ok(runs.set_open(run, false)?)
     }
 

@@ -4,11 +4,12 @@
 //! where the request is: in an inbox, under a claim, or past both. A mailbox whose messages stay in the inbox until they
 //! are answered tells nothing of somebody who works on one by hand.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::engine::{Ask, AskKind, Engine};
 use crate::clock::Timestamp;
 use crate::dispatch;
+use crate::dispatch::waits::Holds;
 use crate::mailbox::Folder;
 use crate::name::{MailboxId, MessageId};
 use crate::post::{Post, Result};
@@ -58,21 +59,38 @@ pub(super) fn begun(post: &Post, to: &MailboxId, id: &MessageId) -> Result<Optio
     }
 }
 
-/// The open requests of a run on which an agent works now.
-pub fn at_work(post: &Post, engine: &Engine) -> Result<HashSet<MessageId>> {
-    let mut found = HashSet::new();
+/// What is known of the open requests of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenRequests {
+    /// An agent works on these now.
+    pub at_work: HashSet<MessageId>,
+    /// Why these wait although they were sent: parked, paused, or over a limit.
+    pub waits: HashMap<MessageId, String>,
+}
+
+/// Looks at the agents that the open requests of a run are for.
+pub fn at_work(post: &Post, engine: &Engine) -> Result<OpenRequests> {
+    let mut found = OpenRequests::default();
     let Some(runs) = dispatch::runs::Runs::existing(post.room())? else { return Ok(found) };
-    // Without a living run nothing is at work, and no mailbox has to be opened.
+    // Without a living run nothing is at work, and no mailbox has to be opened; likewise if nothing is on hold.
     let mut alive = vec![];
     for run in runs.open_ids()? {
         if runs.is_alive(&run)? {
             alive.push(run);
         }
     }
-    for ask in engine.open().values().filter(|_| !alive.is_empty()) {
+    let holds = Holds::look(&runs, post.room().clock().now())?;
+    for ask in engine.open().values() {
         let Some(Ok(to)) = recipient(ask).map(|name| post.addressee(name)) else { continue };
-        if matches!(whereabouts(post, &to, &ask.id)?, Whereabouts::Claimed { run } if alive.contains(&run)) {
-            found.insert(ask.id.clone());
+        let is_claimed = |run: &String| alive.contains(run);
+        if !alive.is_empty()
+            && matches!(whereabouts(post, &to, &ask.id)?, Whereabouts::Claimed { run } if is_claimed(&run))
+        {
+            found.at_work.insert(ask.id.clone());
+        } else if !holds.is_empty() {
+            let files = post.mailbox(&to)?.twins(Folder::Inbox, &ask.id)?;
+            let why = files.iter().find_map(|file| holds.of(to.as_str(), file).into_iter().next());
+            found.waits.extend(why.map(|why| (ask.id.clone(), why)));
         }
     }
     Ok(found)

@@ -3,6 +3,7 @@
 //! ```text
 //! <root>/<run>/                                the mailbox of the run: archive/ holds what it accepted
 //!       /.workflows/open/<run>                 marks the run as in progress; dispatchers look here
+//!                  /failed/<run>               marks the run as failed (failures.rs)
 //!                  /runs/<run>/run.json        the constants: inputs, where it was started
 //!                             /definition.yaml the workflow as it was when the run began
 //!                             /lock            flocked while a carrier works on the run
@@ -69,7 +70,7 @@ struct Dated {
 /// The runs of a room.
 #[derive(Debug)]
 pub struct Runs {
-    dir: Dir,
+    pub(super) dir: Dir,
 }
 
 /// The directories to watch for a room's runs: marks of new runs, and their mail.
@@ -164,7 +165,7 @@ impl Runs {
         Ok(dated.into_iter().map(|(_, name)| name).collect())
     }
 
-    fn names(&self, folder: &str) -> Result<Vec<String>> {
+    pub(super) fn names(&self, folder: &str) -> Result<Vec<String>> {
         let Some(dir) = self.dir.sub(folder).if_any()? else { return Ok(vec![]) };
         let mut names = vec![];
         dir.scan_once(|name, _| {

@@ -3,6 +3,7 @@
 //! A run starts in this order: its record, its mailbox, then the mark that it is in progress. Each is durable before
 //! the next. If interrupted before the mark, nothing has begun.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
@@ -59,12 +60,23 @@ pub fn begin(post: &Post, beginning: Beginning<'_>) -> Result<String> {
     Ok(id)
 }
 
+/// Recipients of a workflow that cannot be reached.
+#[derive(Debug, Default)]
+pub struct Strangers {
+    pub problems: Vec<Problem>,
+    /// The names that nobody has.
+    pub missing: BTreeSet<String>,
+}
+
 /// Recipients of a workflow that do not exist, as far as known before the run.
-pub fn strangers(post: &Post, definition: &Definition, inputs: Option<&Map<String, Json>>) -> Vec<Problem> {
-    let mut problems = vec![];
+pub fn strangers(post: &Post, definition: &Definition, inputs: Option<&Map<String, Json>>) -> Strangers {
+    let (mut problems, mut missing) = (vec![], BTreeSet::new());
     let mut see = |name: &str, place| {
         if let Err(e) = post.addressee(name) {
-            problems.push(Problem::at(place, format!("{e}; `setup --child {name}` makes a mailbox")));
+            if matches!(e, Error::UnknownName { .. }) {
+                missing.insert(name.to_owned());
+            }
+            problems.push(Problem::at(place, e.to_string()));
         }
     };
     for step in &definition.steps {
@@ -79,7 +91,7 @@ pub fn strangers(post: &Post, definition: &Definition, inputs: Option<&Map<Strin
     }
     problems.sort();
     problems.dedup();
-    problems
+    Strangers { problems, missing }
 }
 
 /// The agent of a step, if it depends only on inputs.
@@ -188,6 +200,7 @@ pub fn control(
     let id = MessageId::derived(format!("control {run} {number}").as_bytes());
     run_mail::note_to_self(post, &me, &mail::control(number, &word, why), &id)?;
     runs.set_open(run, true)?;
+    runs.forget_failed(run)?;
     drop(lock);
     Ok(Ok(()))
 }

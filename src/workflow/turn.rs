@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::carrier::{Carried, StartGate, no_run, shown};
 use super::definition::{Definition, Gate};
 use super::engine::{Answer, Ask, AskKind, Control, Engine, Phase, RunFacts, Status};
+use super::failures::FailedFlow;
 use super::mail::{self, Arrived};
 use super::runs::{Record, Runs};
 use super::{cancelling, gate, reading, session, state};
@@ -346,6 +347,15 @@ impl Turn {
         }
         if stops && let Err(e) = cancelling::take_back(post, &self.me, &self.engine) {
             self.remarks.push(format!("not all of its agents could be stopped: {e}"));
+        }
+        // Before its mark goes, so that no look misses both.
+        match self.engine.status() {
+            Status::Failed => {
+                runs.note_failed(&FailedFlow::of(&self.engine, post.room().clock().now()))?;
+            }
+            Status::Completed | Status::Cancelled | Status::InProgress => {
+                runs.forget_failed(&self.record.id)?
+            }
         }
         Ok(runs.set_open(&self.record.id, false)?)
     }

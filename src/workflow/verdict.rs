@@ -33,6 +33,15 @@ impl Verdict {
         self.accept.iter().chain(&self.reject).map(line).collect::<Vec<_>>().join(" or ")
     }
 
+    /// An answer without the verdict that ends it.
+    pub fn besides(text: &str) -> &str {
+        let mut rest = text.trim();
+        while let Some(line) = rest.lines().next_back().filter(|line| said(line).is_some()) {
+            rest = rest[..rest.len() - line.len()].trim_end();
+        }
+        rest
+    }
+
     pub fn ruling(&self, text: &str) -> Ruling {
         let lines = text.lines().rev().filter(|line| !line.trim().is_empty());
         let last = lines.skip_while(|line| said(line).is_none()).map_while(said);
@@ -69,6 +78,14 @@ fn said(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// People read the verdict twice, before the answer and at its end.
+    #[test]
+    fn an_answer_without_its_verdict() {
+        assert_eq!(Verdict::besides("Line 12.\n\n**VERDICT: FIX**\n"), "Line 12.");
+        assert_eq!(Verdict::besides("VERDICT: FIX\nbecause of é"), "VERDICT: FIX\nbecause of é");
+        assert_eq!(Verdict::besides("VERDICT: FIX"), "");
+    }
 
     fn ruling(text: &str) -> Ruling {
         Verdict { accept: vec!["ACCEPT".into()], reject: vec!["FIX".into()] }.ruling(text)

@@ -14,6 +14,8 @@ mod agents;
 #[path = "../../fuzz/src/lib.rs"]
 mod any_bytes;
 mod command_line;
+#[cfg(feature = "courier")]
+mod courier;
 mod dispatch;
 mod mail;
 mod mcp;
@@ -21,5 +23,8 @@ mod protocols;
 mod rooms;
 mod support;
 mod tree;
+mod tui;
+mod web;
+mod web_http;
 mod workflow;
 mod workspace;

@@ -11,7 +11,7 @@
 //! A  killed, or a call fails            K  modes, loose directories, secrets
 //! B  full disks and limits              L  agents, and what mail can make them do
 //! C  many at once                       M  the server over HTTP
-//! D  the power is cut                   O  the soak
+//! D  the power is cut                   N  mail between machines, O  the soak
 //! E  names, links, kinds of files       P  random histories, races, look-ups, codecs, settings of others
 //! F  what a message holds               Q  questions and claims
 //! G  forged senders, holders, locks     V  the dispatcher
@@ -84,7 +84,10 @@ mod ledger;
 mod lint;
 mod m_abuse;
 mod m_http;
+mod m_page;
 mod m_server;
+mod n_courier;
+mod n_scene;
 mod o_soak;
 mod ops;
 mod ops_claims;
@@ -115,6 +118,9 @@ mod w_power;
 mod w_scene;
 mod w_tree;
 mod waiter;
+#[allow(dead_code, reason = "some of it is for the tests of the command line alone")]
+#[path = "../cli/web_http/client.rs"]
+mod web_client;
 mod x_pipeline;
 mod x_workflow;
 
@@ -128,6 +134,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::{Lab, NotPassed, Outcome};
+
+/// Both servers over HTTP: MCP and the page. The first that does not pass is reported.
+fn both(lab: &Lab, mcp: fn(&Lab) -> Outcome, page: fn(&Lab) -> Outcome) -> Outcome {
+    Ok(format!("{}; {}", mcp(lab)?, page(lab)?))
+}
 
 /// One test of the battery.
 struct Test {
@@ -197,11 +208,15 @@ const TABLE: &[Test] = &[
     test("L2", &[0], "notices", l_fence::notices_are_one_line),
     test("L3", &[0], "storms", l_agents::storms_end),
     test("L4", &[0], "mail that wants to be a command", l_agents::mail_is_no_command),
-    test("M1", &[0], "other names of the server", m_http::other_names),
-    test("M2", &[0], "other sites", m_http::other_sites),
-    test("M3", &[0, 1], "no token", m_http::no_token),
-    test("M5", &[1, 2], "too much over HTTP", m_abuse::too_much),
-    test("M6", &[0], "other machines", m_http::other_machines),
+    test("M1", &[0], "other names of the server", |lab| both(lab, m_http::other_names, m_page::other_names)),
+    test("M2", &[0], "other sites", |lab| both(lab, m_http::other_sites, m_page::other_sites)),
+    test("M3", &[0, 1], "no token", |lab| both(lab, m_http::no_token, m_page::no_code)),
+    test("M5", &[1, 2], "too much over HTTP", |lab| both(lab, m_abuse::too_much, m_page::too_much)),
+    test("M6", &[0], "other machines", |lab| both(lab, m_http::other_machines, m_page::other_machines)),
+    test("N1", &[0, 1], "mail between machines", n_courier::exchange),
+    test("N3", &[0, 1], "couriers and the server killed", n_courier::killed),
+    test("N4", &[0, 1], "streams that forget", n_courier::forgetful),
+    test("N6", &[1, 2], "links, losses, kills and a full disk together", n_courier::partitions),
     test("O1", &[2], "the soak", o_soak::soak),
     test("P5", &[0, 1], "settings of others", p_settings::settings_of_others),
     test("P1", &[0, 1], "random histories with one fault", p_model::histories),
@@ -281,7 +296,7 @@ impl Wanted {
     }
 }
 
-/// What to run; `None` if the table was shown instead.
+/// What to run; `None` if something else was asked for and is done.
 fn arguments() -> Result<Option<Wanted>, String> {
     let mut wanted = Wanted { ids: vec![], tier: None, soak: SOAK, seeds: None };
     let mut arguments = std::env::args().skip(1);
@@ -315,6 +330,11 @@ fn arguments() -> Result<Option<Wanted>, String> {
                     Some(from.parse().ok()?..to.parse().ok()?)
                 });
                 wanted.seeds = Some(seeds.ok_or("--seeds takes two numbers, such as 0..300")?);
+            }
+            i_latency::BARE_WAIT => {
+                let [inbox, alive] = [(); 2].map(|()| PathBuf::from(arguments.next().unwrap_or_default()));
+                i_latency::bare_wait(&inbox, &alive);
+                return Ok(None);
             }
             id if TABLE.iter().any(|test| test.id == id) => wanted.ids.push(id.to_owned()),
             other => return Err(format!("there is no test `{other}`; --list shows them")),

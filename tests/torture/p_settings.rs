@@ -18,7 +18,7 @@ use crate::strace::{self, Call, Point};
 /// Whether nothing above the battery keeps a command from being a person's.
 fn may_be_person() -> bool {
     use postroom::person::{NoPerson, look};
-    matches!(look(false), Ok(_) | Err(NoPerson::NoTerminal | NoPerson::Background))
+    matches!(look(false), Ok(()) | Err(NoPerson::NoTerminal | NoPerson::Background))
 }
 
 /// One run that is disturbed.

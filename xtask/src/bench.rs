@@ -22,7 +22,9 @@ mod search;
 mod table;
 mod trace;
 mod tree;
+mod tui;
 mod wake;
+mod web;
 mod workflow;
 
 use std::path::PathBuf;
@@ -42,7 +44,7 @@ struct Bench {
 type Measure = fn(&Bench) -> Vec<Row>;
 
 /// Name, what it measures, and the function: selection and dispatch are the same table.
-const MEASUREMENTS: [(&str, &str, Measure); 15] = [
+const MEASUREMENTS: [(&str, &str, Measure); 17] = [
     (
         "start",
         "a process that does nothing, and the shortest command (for comparison, without limits)",
@@ -65,6 +67,8 @@ const MEASUREMENTS: [(&str, &str, Measure); 15] = [
         "a run of 1,000 steps of trivial agents, per step, against a cold `send`",
         workflow::workflow,
     ),
+    ("tui", "the terminal client of 100,000 messages: start, arrival, idleness", tui::tui),
+    ("web", "the page of 100,000 messages and 5,000 runs: first view, arrival, memory, idleness", web::web),
     ("search", "a rare word in 100,000 messages, warm; memory", search::search),
 ];
 

@@ -11,6 +11,9 @@
 
 mod agents;
 mod bench;
+#[allow(dead_code, clippy::expect_used, reason = "some of it is for the tests alone, and it ends them")]
+#[path = "../../tests/cli/web_http/client.rs"]
+mod browser;
 mod dist;
 mod figures;
 mod matrix;
@@ -19,6 +22,9 @@ mod record;
 mod repo;
 mod report;
 mod run;
+#[allow(dead_code, clippy::unwrap_used, reason = "some of it is for the tests alone, and it ends them")]
+#[path = "../../tests/cli/support/screen.rs"]
+mod screen;
 #[allow(dead_code, reason = "some of it is for the tests alone")]
 #[path = "../../tests/cli/support/seat.rs"]
 mod seat;
@@ -32,7 +38,7 @@ use std::process::ExitCode;
 type Task = fn(&[String]) -> Result<(), String>;
 
 /// Name, what it does, and the function: help and dispatch are the same table.
-const TASKS: [(&str, &str, Task); 7] = [
+const TASKS: [(&str, &str, Task); 8] = [
     (
         "test",
         "[--portable]: everything that continuous integration runs; or the suite on the portable layer",
@@ -55,6 +61,7 @@ const TASKS: [(&str, &str, Task); 7] = [
         dist::run,
     ),
     ("record", "docs/recording.svg: two real agent programs exchange mail in a terminal", record::run),
+    ("shots", "docs/pictures/tui.svg: the terminal client, and each of its places", record::shots::run),
     ("tidy", "what no lint checks: sizes, names, links, left-overs", tidy::run),
 ];
 

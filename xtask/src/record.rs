@@ -10,6 +10,7 @@ mod film;
 #[path = "../../tests/cli/support/programs.rs"]
 mod programs;
 mod shapes;
+pub(crate) mod shots;
 mod stage;
 mod svg;
 
@@ -26,14 +27,11 @@ use svg::Words;
 /// Who takes part, from left to right. `start` is typed.
 const AGENTS: [Agent; 2] = [
     Agent { who: "alice · Claude Code", start: "postroom claude --as alice", ready: "? for shortcuts" },
-    Agent {
-        who: "bob · Codex",
-        start: "postroom codex --as bob 'You are the reviewer.'",
-        ready: "Worked for",
-    },
+    Agent { who: "bob · Codex", start: "postroom codex --as bob", ready: "? for shortcuts" },
 ];
 
-const PROMPT: &str = "ask bob to review src/parse.rs";
+/// For bob: Codex can be woken from its first prompt on, Claude Code before that.
+const PROMPT: &str = "ask alice to review src/parse.rs";
 
 struct Agent {
     who: &'static str,
@@ -44,30 +42,29 @@ struct Agent {
 
 const FILE: (&str, &str) = (
     "src/parse.rs",
-    "/// The number before the colon: `12:` is 12.\npub fn length(text: &str) -> Option<usize> {\n    let mut sum = 0;\n    \
-     for digit in text.split(':').next()?.chars() {\n        sum = sum * 10 + digit.to_digit(10)? as usize;\n    }\n    \
+    "/// The number before the colon: `12:` is 12.\npub fn length(text: &str) -> Option<u32> {\n    let mut sum = 0;\n    \
+     for digit in text.split(':').next()?.chars() {\n        sum = sum * 10 + digit.to_digit(10)?;\n    }\n    \
      Some(sum)\n}\n",
 );
 
-const BOB_ENDS: &str = "Alice has my review.";
-const ALICE_ENDS: &str =
-    "Bob's review: line 5 overflows if the number is too long. I will use checked_mul there.";
+const ALICE_ENDS: &str = "Bob has my review.";
+const BOB_ENDS: &str =
+    "Alice's review: line 5 overflows if the number is too long. I will use checked_mul there.";
 
 /// What the models say, each after the time that one takes to think.
 fn script() -> serde_json::Value {
     let think = 1100;
     json!([
-        {"has": "You are the reviewer.", "turns": [
-            {"pause": think, "text": "Ready. I will read mail when it arrives."},
+        {"has": PROMPT, "turns": [
+            {"pause": think, "shell": "postroom send alice -m 'Review src/parse.rs.'"},
+            {"pause": think, "text": "Alice has the request. I go on when her answer comes."},
+            {"pause": think, "shell": "postroom read"},
+            {"pause": think, "text": BOB_ENDS},
+        ]},
+        {"has": "", "turns": [
             {"pause": think, "shell": "postroom read"},
             {"pause": think, "shell": "cat src/parse.rs"},
             {"pause": think, "shell": "postroom reply {{quoted data):\\n}} -m 'Line 5 overflows.'"},
-            {"pause": think, "text": BOB_ENDS},
-        ]},
-        {"has": PROMPT, "turns": [
-            {"pause": think, "shell": "postroom send bob -m 'Review src/parse.rs.'"},
-            {"pause": think, "text": "Bob has the request. I go on when his answer comes."},
-            {"pause": think, "shell": "postroom read"},
             {"pause": think, "text": ALICE_ENDS},
         ]},
     ])
@@ -91,9 +88,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 
     let words = Words {
         title: "Claude Code and Codex exchange mail",
-        description: "In the left terminal, a person asks alice, a Claude Code session, to have bob review a file. Alice runs \
-             postroom send. In the right terminal bob, an idle Codex session, is woken, reads the mail and the file, and \
-             answers with postroom reply. Alice is woken and shows the answer.",
+        description: "In the right terminal, a person asks bob, a Codex session, to have alice review a file. Bob runs postroom \
+             send. In the left terminal alice, an idle Claude Code session, is woken, reads the mail and the file, and \
+             answers with postroom reply. Bob is woken and shows the answer.",
     };
     let picture = svg::draw(&film, sides(), &words);
     let path = repo.root.join(OUTPUT);
@@ -135,9 +132,9 @@ fn play(stage: &Stage) -> Result<Film, String> {
         camera.until(pane, agent.ready)?;
     }
     camera.rest(Duration::from_millis(500))?;
-    camera.type_into(0, PROMPT)?;
-    camera.until(1, BOB_ENDS)?;
+    camera.type_into(1, PROMPT)?;
     camera.until(0, ALICE_ENDS)?;
+    camera.until(1, BOB_ENDS)?;
     camera.rest(Duration::from_millis(1000))?;
     camera.film.hold(Duration::from_secs(4));
     Ok(camera.film)

@@ -17,7 +17,7 @@ struct Program {
     why: &'static str,
 }
 
-const PROGRAMS: [Program; 10] = [
+const PROGRAMS: [Program; 14] = [
     Program {
         name: "strace",
         package: "strace",
@@ -40,6 +40,10 @@ const PROGRAMS: [Program; 10] = [
         package: "util-linux",
         why: "other programs that hold the lock of the registry",
     },
+    Program { name: "nats-server", package: "nats-server", why: "the courier, with an old server" },
+    Program { name: "ip", package: "iproute2", why: "torture: machines as network namespaces (N)" },
+    Program { name: "chromium", package: "chromium", why: "the web page in a real browser" },
+    Program { name: "chromedriver", package: "chromium-driver", why: "the web page in a real browser" },
 ];
 
 /// Versions that build on the `rust-version` of the workspace.

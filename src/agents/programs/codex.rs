@@ -7,12 +7,14 @@ use crate::agents::program::{
 
 // Codex passes its servers only the variables listed here; without them they would use another room, without an
 // identity.
-const CODEX_SERVER: &str = r#"{"command":{postroom},"args":["mcp"],"env_vars":["POSTROOM_ROOT","XDG_STATE_HOME","AGENT_MAILBOX_ID"]}"#;
+const CODEX_SERVER: &str = r#"{"command":{postroom},"args":["mcp"],"env_vars":["POSTROOM_ROOT","XDG_STATE_HOME","CODEX_HOME","AGENT_MAILBOX_ID"]}"#;
 
 const HOOKS: Content = Content::Strict(&[Entry::Hooks("hooks")]);
 
+const ROOTS: [&str; 2] = ["sandbox_workspace_write", "writable_roots"];
+
 const CONFIG: Content = Content::Toml(&[
-    Entry::Add { at: &["sandbox_workspace_write", "writable_roots"], value: "{root}" },
+    Entry::Add { at: &ROOTS, value: "{root}" },
     Entry::WithServer(&Entry::Put { at: &["mcp_servers"], key: "postroom", value: CODEX_SERVER }),
 ]);
 
@@ -32,7 +34,7 @@ const LAUNCH: Launch = Launch {
         Argument::Setting("mcp_servers.postroom", CODEX_SERVER),
         // Its shell would take the search path of a login.
         Argument::Kit(&["-c", "allow_login_shell=false"]),
-        Argument::Kit(&["--add-dir", "{root}"]),
+        Argument::Writable("--add-dir", ROOTS),
         Argument::Attended(&["--no-daemon"]),
     ],
     position: Position::Front,

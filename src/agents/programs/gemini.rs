@@ -88,5 +88,5 @@ pub(super) const PROGRAM: Program = Program {
     open: &["-i", "{prompt}"],
     launch: LAUNCH,
     then: "gemini has no way to be woken when it is idle: it hears of mail at its next prompt. In tmux, `postroom install gemini \
-        --type-into-tmux` allows one fixed line to be typed for it",
+        --type-into-tmux` (or `postroom gemini --type-into-tmux`, for one start) allows one fixed line to be typed for it",
 };

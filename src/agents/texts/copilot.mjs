@@ -9,6 +9,20 @@ let idle = true
 let asking = false
 let again = false
 
+// Watches these directories. Returns whether one is new: it may have got mail before.
+function observe(paths) {
+  let isNew = false
+  for (const path of paths) {
+    if (watched.has(path)) continue
+    try {
+      watch(path, { persistent: false }, look)
+      watched.add(path)
+      isNew = true
+    } catch {}
+  }
+  return isNew
+}
+
 async function look() {
   // A working session hears of its mail through its hooks.
   if (!idle) return
@@ -17,18 +31,11 @@ async function look() {
   if (asking) return
   asking = true
   let said = await hook("mail", session.sessionId, process.cwd())
-  while (!said?.text && again) {
+  while ((observe(said?.watch ?? []) || again) && !said?.text) {
     again = false
     said = await hook("mail", session.sessionId, process.cwd())
   }
   asking = false
-  for (const path of said?.watch ?? []) {
-    if (watched.has(path)) continue
-    try {
-      watch(path, { persistent: false }, look)
-      watched.add(path)
-    } catch {}
-  }
   if (said?.text && idle) await session.send({ prompt: said.text }).catch(() => {})
 }
 

@@ -40,20 +40,30 @@ export const Postroom = async ({ client, directory }) => {
 
   async function begin(id) {
     if (sessions.has(id)) return
-    const session = { idle: false, first: null, watchers: [] }
+    const session = { idle: false, first: null, watchers: new Map() }
     sessions.set(id, session)
     const said = await hook("session-start", id, directory)
     session.first = said?.text ?? null
     observe(id, session, said?.watch)
   }
 
+  // Watches these directories and no others. Returns whether one is new: it may have got mail before.
   function observe(id, session, paths) {
-    if (session.watchers.length || !paths?.length) return
+    if (!paths || sessions.get(id) !== session) return false
+    for (const [path, watcher] of session.watchers) {
+      if (paths.includes(path)) continue
+      watcher.close()
+      session.watchers.delete(path)
+    }
+    let isNew = false
     for (const path of paths) {
+      if (session.watchers.has(path)) continue
       try {
-        session.watchers.push(watch(path, { persistent: false }, () => wake(id, session, "mail")))
+        session.watchers.set(path, watch(path, { persistent: false }, () => wake(id, session, "mail")))
+        isNew = true
       } catch {}
     }
+    return isNew
   }
 
   async function wake(id, session, event) {
@@ -63,7 +73,7 @@ export const Postroom = async ({ client, directory }) => {
     if (session.asking) return
     session.asking = true
     let said = await hook(event, id, directory)
-    while (!said?.text && session.again) {
+    while ((observe(id, session, said?.watch) || session.again) && !said?.text) {
       session.again = false
       said = await hook("mail", id, directory)
     }
@@ -76,8 +86,7 @@ export const Postroom = async ({ client, directory }) => {
     await begin(id)
     const session = sessions.get(id)
     session.idle = true
-    // A session may have set up its mailbox since it began.
-    if (!session.watchers.length) observe(id, session, (await hook("session-start", id, directory))?.watch)
+    // The answer also says what to watch: the session may have got another mailbox.
     await wake(id, session, event)
   }
 

@@ -13,6 +13,7 @@
 //! outside of the project and of the room, so an agent in a sandbox cannot write beside its worktree: neither the record,
 //! nor files that agent programs look for above their directory.
 
+mod changes;
 mod settle;
 
 use std::ffi::OsStr;
@@ -31,6 +32,8 @@ use crate::post::{Post, Worktrees};
 use crate::process::git::{self, Git};
 use crate::repository::{self, Repository};
 
+pub use changes::changes;
+pub use settle::kept;
 pub(super) use settle::{settle, settle_left};
 
 /// How many runs may have a branch of one name at once.
@@ -92,11 +95,18 @@ impl RunWorktree {
     /// What the asker is told in the header of the answer. Not in its text, which another program may have to read.
     pub(super) fn fields(&self) -> Vec<(String, String)> {
         if self.gone {
-            return vec![];
+            let lost =
+                (!self.fault.is_empty()).then(|| ("changes".to_owned(), format!("none: {}", self.fault)));
+            return lost.into_iter().collect();
         }
         let changes = if self.fault.is_empty() { self.size() } else { "not committed".to_owned() };
         let fields = [("branch", self.branch.clone()), ("worktree", self.path.clone()), ("changes", changes)];
         fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    /// What went wrong with it, also if the run itself went well.
+    pub(super) fn complaint(&self) -> Option<String> {
+        self.remark().filter(|_| !self.fault.is_empty())
     }
 
     /// A remark for the reason of a run that failed.

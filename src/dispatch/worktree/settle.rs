@@ -4,7 +4,7 @@
 //! own, links. Only plumbing is used, which reads the files and never enters such a repository: it is left out of the
 //! commit. A branch on which the agent worked besides its own is left alone.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
@@ -19,6 +19,9 @@ use crate::post::Worktrees;
 use crate::process::git::{self, Git};
 use crate::process::marked;
 
+/// What is said of a worktree that somebody deleted under its agent.
+const LOST: &str = "its worktree was removed while it ran, and what was not committed is lost";
+
 /// Commits what the agent left, and removes the worktree if the run changed nothing.
 pub(in crate::dispatch) fn settle(held: &mut Held<'_>) -> Result<RunWorktree> {
     let mut shown = held.shown();
@@ -28,6 +31,10 @@ pub(in crate::dispatch) fn settle(held: &mut Held<'_>) -> Result<RunWorktree> {
         shown.head = tip(&held.git, &held.record.branch)?.unwrap_or_else(|| held.record.base.clone());
         shown.gone = shown.head == held.record.base;
         (shown.files, shown.added, shown.removed) = difference(&held.git, &held.record.base, &shown.head)?;
+        // Removed by git itself, it had nothing that was not committed.
+        if held.record.ready && own.is_some() {
+            LOST.clone_into(&mut shown.fault);
+        }
         remove(held, shown.gone, own.is_some())?;
         return Ok(shown);
     }
@@ -220,4 +227,19 @@ fn left<'c>(
     let git = git_of(state, &record, clock)?;
     let dir = Dir::open(dir.path())?;
     Ok(Some(Held { dir, slug: slug.to_owned(), record, git, _lock: lock }))
+}
+
+/// The worktrees that are kept, with their changes, after their runs have ended.
+pub fn kept(state: &Worktrees) -> Vec<PathBuf> {
+    let Ok(home) = Dir::open(&home(state)) else { return vec![] };
+    let all = home.names(|_, kind| kind == FileType::Directory).unwrap_or_default();
+    let mut found = vec![];
+    for dir in all.iter().filter_map(|name| home.sub(name).ok()) {
+        let has_ended = |slug: &String| matches!(read(&dir, slug), Ok(Some(record)) if record.run.is_empty());
+        let is_there = |slug: &String| dir.stat(slug).is_ok();
+        let own = slugs(&dir).into_iter().filter(|slug| has_ended(slug) && is_there(slug));
+        found.extend(own.map(|slug| dir.path().join(slug)));
+    }
+    found.sort();
+    found
 }

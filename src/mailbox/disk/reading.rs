@@ -1,7 +1,7 @@
 //! Reading: files and directories as they are, without following a link or waiting on anything.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use rustix::fs::{self, FileType, Mode, OFlags, Stat};
@@ -126,6 +126,14 @@ impl Opened {
         }
         bytes.truncate(filled);
         Ok(bytes)
+    }
+
+    /// The bytes from a place on, at most `limit`; none behind the end.
+    pub fn piece(&mut self, from: u64, limit: usize) -> Result<Vec<u8>> {
+        let size = u64::try_from(self.stat.st_size).unwrap_or(0);
+        let left = usize::try_from(size.saturating_sub(from)).unwrap_or(usize::MAX);
+        (&self.file).seek(SeekFrom::Start(from)).map_err(|e| Error::std("read", &self.path, e))?;
+        self.head(left.min(limit))
     }
 
     /// Everything, if it is no more than `limit`.

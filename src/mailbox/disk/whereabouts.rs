@@ -1,17 +1,36 @@
-//! What can be told at a glance: whether anything is in a directory, whether its path still leads to it, and the end of a long
+//! What can be told at a glance: whether anything is in a directory, when it changed, whether its path still leads to it, and the end of a long
 //! file.
 
-use std::io::{Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 use rustix::fs::{self, FileType, Mode};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::flags::dir_flags;
 use super::{Dir, Opened};
+use crate::clock::Timestamp;
 use crate::mailbox::fault::{Error, IfAny, Result};
+use crate::mailbox::reading::mtime;
 use crate::os;
 
+/// The number of bytes that are read at once of a long file.
+const PIECE: usize = 1 << 16;
+
+/// Which directory this is, and when something last came into it or left it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirState {
+    /// Device and inode.
+    pub file: (u64, u64),
+    pub changed: Timestamp,
+}
+
 impl Dir {
+    #[allow(clippy::useless_conversion, reason = "the type of st_dev differs between platforms")]
+    pub fn state(&self) -> Result<DirState> {
+        let stat = fs::fstat(&self.fd).map_err(|e| Error::io("look at", &self.path, e))?;
+        Ok(DirState { file: (stat.st_dev as u64, stat.st_ino), changed: mtime(&stat) })
+    }
+
     /// Whether this directory is empty; one look into the kernel's buffer, however much there is.
     pub fn is_empty(&self) -> Result<bool> {
         self.is_empty_at(".")
@@ -70,9 +89,30 @@ impl Dir {
 
 impl Opened {
     /// The last `limit` bytes, and how many come before them.
-    pub fn tail(mut self, limit: u64) -> Result<(Vec<u8>, u64)> {
+    pub fn tail(self, limit: u64) -> Result<(Vec<u8>, u64)> {
+        self.tail_after(0, limit)
+    }
+
+    /// Each line of the last `limit` bytes, with its line break. Only one is in memory at a time.
+    pub fn each_line(mut self, limit: u64, mut take: impl FnMut(&[u8])) -> Result<()> {
+        let wrong = |e| Error::std("read", &self.path, e);
         let size = u64::try_from(self.stat.st_size).unwrap_or(0);
         let start = size.saturating_sub(limit);
+        self.file.seek(SeekFrom::Start(start)).map_err(wrong)?;
+        // What is appended meanwhile belongs to the next look.
+        let mut reader = BufReader::with_capacity(PIECE, (&self.file).take(size - start));
+        let mut line = vec![];
+        while reader.read_until(b'\n', &mut line).map_err(wrong)? > 0 {
+            take(&line);
+            line.clear();
+        }
+        Ok(())
+    }
+
+    /// As [`Opened::tail`], without the first `skip` bytes.
+    pub fn tail_after(mut self, skip: u64, limit: u64) -> Result<(Vec<u8>, u64)> {
+        let size = u64::try_from(self.stat.st_size).unwrap_or(0);
+        let start = size.saturating_sub(limit).max(skip.min(size));
         self.file.seek(SeekFrom::Start(start)).map_err(|e| Error::std("read", &self.path, e))?;
         // What is appended meanwhile belongs to the next look.
         Ok((self.head(usize::try_from(size - start).unwrap_or(usize::MAX))?, start))

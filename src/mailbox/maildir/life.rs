@@ -11,7 +11,7 @@ use super::Maildir;
 use crate::clock::{Clock, Timestamp};
 use crate::mailbox::claim::{Attempt, Terms};
 use crate::mailbox::delivery::{Delivery, DeliveryOutcome, REQUEST};
-use crate::mailbox::disk::Dir;
+use crate::mailbox::disk::{Dir, DirState};
 use crate::mailbox::fault::{IfAny, Result};
 use crate::mailbox::folder::{Folder, Token, by_folders};
 use crate::mailbox::place::{Listing, Place, PlaceFault, Reading, Urgency};
@@ -69,6 +69,10 @@ impl Place for Maildir {
         let name = str::from_utf8(&oldest).ok().filter(|name| !name.is_empty());
         let oldest = name.map(|name| inbox.stat(name).if_any()).transpose()?.flatten();
         Ok((count, oldest.map(|stat| mtime(&stat))))
+    }
+
+    fn unread_state(&self) -> Result<Option<DirState>> {
+        self.folder(Folder::Inbox)?.state().map(Some)
     }
 
     fn since(&self, folder: Folder, since: Timestamp) -> Result<Vec<String>> {

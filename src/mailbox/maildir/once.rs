@@ -76,7 +76,7 @@ impl Maildir {
             }
             // Only now: this includes a claim made while the inbox was read.
             let claims = self.tokens()?.into_iter().map(Folder::Claimed);
-            for folder in claims.chain([Folder::Failed]) {
+            for folder in claims.chain([Folder::Carried, Folder::Failed]) {
                 if let Some(found) = self.twin_in(folder, id, bytes, used)? {
                     return Ok(Some(found));
                 }

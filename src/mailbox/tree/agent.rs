@@ -303,7 +303,7 @@ pub(super) fn status_of(folder: Folder) -> Option<Status> {
         Folder::Archive => Some(Status::Completed),
         Folder::Failed => Some(Status::Failed),
         Folder::Working | Folder::Claimed(_) => Some(Status::InProgress),
-        Folder::Quarantine => None,
+        Folder::Quarantine | Folder::Carried => None,
     }
 }
 

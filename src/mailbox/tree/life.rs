@@ -205,6 +205,11 @@ impl Place for Agent {
         Ok(taken)
     }
 
+    /// Here the archive means that it is done.
+    fn withdrawn_to(&self) -> Folder {
+        Folder::Failed
+    }
+
     fn sync_moved(&self, _folder: Folder, name: &str) -> Result<()> {
         self.dir().sync_all_moved(&[name])
     }

@@ -7,9 +7,11 @@
 mod claude;
 mod codex;
 mod copilot;
+mod edits;
 mod gemini;
 mod opencode;
 
+pub use edits::{Edit, edits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -104,7 +106,7 @@ enum Found {
 type Parse = fn(&Value) -> Option<Vec<Found>>;
 
 /// A transcript in the reading.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Transcript {
     /// `None`: the program prints text.
     parse: Option<Parse>,

@@ -11,7 +11,7 @@ use crate::agents::waker::wakers;
 use crate::support::models::{MISSING, Program, Stage, codex, gemini};
 use crate::support::room::TestRoom;
 use crate::support::staffed::program;
-use crate::support::until::{skip, until, until_at_last};
+use crate::support::until::{skip, until_at_last};
 
 /// A program in a terminal, beside its models. It ends with this value.
 pub(crate) struct Terminal<'a> {
@@ -74,13 +74,13 @@ impl<'a> Terminal<'a> {
         });
     }
 
-    /// Opens a second window with this line.
-    pub(crate) fn opens(&self, stage: &Stage<'_>, line: &str) {
+    /// Opens another window with this line.
+    pub(crate) fn opens(&self, stage: &Stage<'_>, window: &str, line: &str) {
         let around = self.room.around();
         let mut tmux = Command::new("tmux");
         tmux.arg("-S")
             .arg(around.join("tmux.sock"))
-            .args(["new-window", "-d", "-t", "t:1", "-c"])
+            .args(["new-window", "-d", "-t", window, "-c"])
             .arg(around)
             .arg(line);
         // A new window has the search path of the command that opens it.
@@ -123,6 +123,13 @@ pub(crate) fn is_woken(
     turns
 }
 
+/// Whether hooks have said that a session works, and not yet that it stopped. A program may show its answer before.
+pub(crate) fn is_at_work(room: &TestRoom) -> bool {
+    let sessions = room.around().join("home/.local/state/postroom/sessions");
+    let files = std::fs::read_dir(sessions).unwrap().flatten();
+    files.map(|file| file.path()).any(|path| path.extension().is_some_and(|end| end == "busy"))
+}
+
 pub(crate) fn has_tmux() -> bool {
     Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_ok()
 }
@@ -147,15 +154,21 @@ fn codex_at_home<'a>(room: &'a TestRoom, real: Program) -> Stage<'a> {
 
 /// Answers what Codex asks a new person, but for the trust in hooks.
 pub(crate) fn settle_codex(room: &TestRoom) {
+    greet_codex(room);
+    let here = room.around().canonicalize().unwrap();
+    adds_to_codex(room, &format!("\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", here.display()));
+}
+
+/// Answers what Codex asks a new person, but for the trust in hooks and in the folder.
+pub(crate) fn greet_codex(room: &TestRoom) {
+    let answers = "\n[features]\nplugins = false\n[notice.model_migrations]\n\"gpt-5.5\" = \"gpt-6-sol\"\n";
+    adds_to_codex(room, answers);
+}
+
+fn adds_to_codex(room: &TestRoom, more: &str) {
     let config = room.around().join("home/.codex/config.toml");
     let text = std::fs::read_to_string(&config).unwrap();
-    let here = room.around().canonicalize().unwrap();
-    let more = format!(
-        "\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n[features]\nplugins = false\n\
-         [notice.model_migrations]\n\"gpt-5.5\" = \"gpt-6-sol\"\n",
-        here.display()
-    );
-    std::fs::write(&config, text + &more).unwrap();
+    std::fs::write(&config, text + more).unwrap();
 }
 
 /// The person trusts the hooks.
@@ -178,7 +191,7 @@ fn an_idle_codex_is_woken() {
     assert!(turns[1]["body"].to_string().contains("mail has arrived for this session"), "{}", turns[1]);
     assert_eq!(wakers(&room).len(), 1);
     drop(terminal);
-    until("the end of the waker with the terminal", || wakers(&room).is_empty());
+    until_at_last("the end of the waker with the terminal", || wakers(&room).is_empty());
     let check = stage.plays(&json!([]), ["postroom", "install", "codex", "--check"]);
     assert!(check.contains("its hooks are trusted"), "by the person, in the program: {check}");
     let config = || std::fs::read_to_string(stage.home().join(".codex/config.toml")).unwrap();
@@ -230,7 +243,7 @@ fn a_codex_of_the_daemon_is_woken_while_its_terminal_is_open_and_not_after() {
     assert_eq!(wakers(&room).len(), 1);
     // As when its window is closed hard.
     rustix::process::kill_process(program, rustix::process::Signal::KILL).unwrap();
-    until("the end of the waker with the terminal", || wakers(&room).is_empty());
+    until_at_last("the end of the waker with the terminal", || wakers(&room).is_empty());
     room.by("alice", ["send", "bob", "-s", "marker-two", "-m", "x"]).succeeds();
     // Even a line that is in its queue already is dropped by the hook.
     let asked = stage.turns().len();
@@ -241,7 +254,7 @@ fn a_codex_of_the_daemon_is_woken_while_its_terminal_is_open_and_not_after() {
         let queued = queue.output().unwrap();
         assert!(queued.status.success(), "{queued:?}");
     }
-    until("the line behind it", || stage.turns().len() > asked);
+    until_at_last("the line behind it", || stage.turns().len() > asked);
     let after = stage.turns()[asked]["body"].to_string();
     assert!(after.contains("a line of somebody else"), "{after}");
     assert_eq!(after.matches("mail has arrived for this session").count(), 1, "the one of before: {after}");
@@ -271,7 +284,7 @@ fn an_idle_gemini_is_woken_by_typing_where_that_was_allowed() {
     let seen = || std::fs::read_to_string(&looks).unwrap_or_default().matches("capture-pane").count();
     let once_more = |what: &str| {
         let before = seen();
-        until(what, || seen() > before);
+        until_at_last(what, || seen() > before);
     };
     let gate = room.around().join("gate");
     let script = json!([
@@ -282,19 +295,19 @@ fn an_idle_gemini_is_woken_by_typing_where_that_was_allowed() {
     let line = "gemini --skip-trust -m gemini-2.5-flash";
     let terminal = Terminal::play(&room, &stage, &script, line);
     let typed = "mail has arrived for this session";
-    until("the prompt", || terminal.screen().contains("Type your message"));
+    until_at_last("the prompt", || terminal.screen().contains("Type your message"));
     terminal.press("hello there", "the text", |screen| screen.contains("> hello there"));
     terminal.press("Enter", "the answer", |screen| screen.contains("first answer"));
-    until("a waker", || wakers(&room).len() == 1);
+    until_at_last("a waker", || wakers(&room).len() == 1);
     terminal.press("half a draft", "a draft", |screen| screen.contains("> half a draft"));
     room.by("alice", ["send", "bob", "-s", "marker-one", "-m", "BODY-OF-MAIL"]).succeeds();
     once_more("a look at the draft");
     assert!(terminal.screen().contains("> half a draft") && !terminal.screen().contains(typed));
     terminal.press("C-u", "an empty input", |screen| !screen.contains("half a draft"));
-    until("the turn for the mail", || stage.turns().len() >= 3);
+    until_at_last("the turn for the mail", || stage.turns().len() >= 3);
     assert!(stage.turns()[1]["body"].to_string().contains(typed));
     assert!(stage.turns()[1]["body"].to_string().contains("marker-one"));
-    until("the rest", || {
+    until_at_last("the rest", || {
         terminal.screen().contains("second answer") && !terminal.screen().contains("esc to cancel")
     });
     // A turn that runs is left alone, and hears of the mail at its end.
@@ -303,11 +316,11 @@ fn an_idle_gemini_is_woken_by_typing_where_that_was_allowed() {
     room.by("alice", ["send", "bob", "-s", "marker-two", "-m", "x"]).succeeds();
     once_more("a look at the turn");
     std::fs::write(&gate, "").unwrap();
-    until("what came of it", || stage.turns().len() >= 5);
+    until_at_last("what came of it", || stage.turns().len() >= 5);
     let last = stage.turns()[4]["body"].to_string();
     assert!(last.contains("marker-two") && last.matches(typed).count() == 1, "nothing was typed: {last}");
     drop(terminal);
-    until("the end of the waker with the terminal", || wakers(&room).is_empty());
+    until_at_last("the end of the waker with the terminal", || wakers(&room).is_empty());
 }
 
 #[test]
@@ -318,7 +331,7 @@ fn gemini_runs_a_flow_by_its_name() {
     let room = TestRoom::with(&["alice", "bob"]);
     let stage = at_home(&room, real);
     let terminal = Terminal::open(&room, &stage, "gemini --skip-trust -m gemini-2.5-flash");
-    until("the prompt", || terminal.screen().contains("Type your message"));
+    until_at_last("the prompt", || terminal.screen().contains("Type your message"));
     terminal.tmux(&["send-keys", "-t", "t:0", "/mailbox"]);
     // Until it has read its skills, it would send the line to the model as it is.
     until_at_last("the skill in its menu", || terminal.screen().contains("Mail between agent"));

@@ -77,6 +77,46 @@ fn an_agent_makes_no_room_elsewhere_and_uses_those_that_are_there() {
 }
 
 #[test]
+fn an_agent_makes_no_workspace_and_no_tree_outside_of_its_project() {
+    let room = TestRoom::with(&["alice"]);
+    let at = |name: &str| room.around().canonicalize().unwrap().join(name);
+    for dir in ["project/src", "project/.git", "elsewhere/.git", "home"] {
+        std::fs::create_dir_all(at(dir)).unwrap();
+    }
+    let setup = |option: &str, dir: &str, from: &str| {
+        room.run(["setup", option]).arg(at(dir)).arg("dora").within(&at(from)).env("CODEX_THREAD_ID", "t")
+    };
+    for option in ["--workspace", "--tree"] {
+        for from in ["project", "project/src"] {
+            let ran = setup(option, "elsewhere", from).exits(4);
+            assert!(ran.err.contains("outside of this session's project"), "{}", ran.err);
+        }
+        let ran = room
+            .run(["setup", option])
+            .arg(at("project"))
+            .within(std::path::Path::new("/"))
+            .env("CODEX_THREAD_ID", "t");
+        ran.exits(4);
+    }
+    let entries = |dir: &str| std::fs::read_dir(at(dir)).unwrap().count();
+    assert_eq!((entries("elsewhere"), entries("project")), (1, 2), "nothing was made");
+    // The program of the session is known by its process, and a command of it goes elsewhere first.
+    let script = "cd project; printf '{\"session_id\":\"s\",\"hook_event_name\":\"SessionStart\"}' | CLAUDE_PID=$$ postroom hook claude session-start
+        (cd ../elsewhere && env -u CLAUDE_PID postroom setup --workspace . dora); echo $?";
+    let ran = room.bash(script).env("CLAUDECODE", "").succeeds();
+    assert!(ran.out.ends_with("\n4\n") && entries("elsewhere") == 1, "{ran:?}");
+    setup("--workspace", "project/src", "project").succeeds();
+    // A person has made this one.
+    room.run(["setup", "erin", "--workspace"]).arg(at("elsewhere")).succeeds();
+    let again = room
+        .run(["setup", "--workspace"])
+        .arg(at("elsewhere"))
+        .env("CODEX_THREAD_ID", "u")
+        .within(&at("project"));
+    again.succeeds();
+}
+
+#[test]
 fn codex_in_a_read_only_sandbox_sends_in_the_form_that_it_is_taught() {
     let test = "codex_in_a_read_only_sandbox_sends_in_the_form_that_it_is_taught";
     let Some(real) = codex() else { return skip(test, MISSING) };

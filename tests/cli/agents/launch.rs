@@ -11,14 +11,14 @@ use crate::support::staffed::{program, with_path};
 use crate::support::until::until;
 
 /// A stand-in that says what it was given; `end` is the rest of it.
-fn stand_in(room: &TestRoom, name: &str, end: &str) {
+pub(crate) fn stand_in(room: &TestRoom, name: &str, end: &str) {
     std::fs::create_dir_all(room.around().join("home")).unwrap();
     let script = "test \"$1\" = --version && { echo 99.0.0; exit; }\ntest \"$1\" = app-server && exit 1\n\
          echo \"as $AGENT_MAILBOX_ID in $POSTROOM_ROOT\"; printf '<%s>' \"$@\"; echo";
     program(room, name, &format!("{script}\n{end}"));
 }
 
-fn start<'a>(room: &TestRoom, words: impl IntoIterator<Item = &'a str>) -> Run {
+pub(crate) fn start<'a>(room: &TestRoom, words: impl IntoIterator<Item = &'a str>) -> Run {
     with_path(room, room.run(words))
 }
 
@@ -186,6 +186,10 @@ fn a_name_in_session_is_refused_with_another_and_free_after_a_kill() {
     let ran = start(&room, ["claude", "--as", "bob"]).exits(4);
     assert!(ran.err.contains("`bob` is in session already"), "{}", ran.err);
     assert!(ran.err.contains("--as bob-2") && ran.err.contains(" claude"), "{}", ran.err);
+    let ran = start(&room, ["claude", "--as", "bob", "--resume"]).exits(4);
+    assert!(!ran.err.contains("bob-2"), "it has no conversation to resume: {}", ran.err);
+    let names = room.run(["names", "bob"]).succeeds();
+    assert!(names.out.contains("seen just now"), "though it has called no hook: {}", names.out);
     assert_eq!(starts(&room).len(), 1);
     kill(&mut running);
     let mut running = lasting(&room, &["claude", "--as", "bob", "again"]);

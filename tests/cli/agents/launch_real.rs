@@ -11,10 +11,11 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::agents::idle::{
-    Daemon, Terminal, has_tmux, is_woken, settle_claude, settle_codex, settle_copilot,
+    Daemon, Terminal, greet_codex, has_tmux, is_woken, settle_claude, settle_codex, settle_copilot, trusts,
 };
 use crate::agents::launch::keepers;
 use crate::agents::real::{has_plugins, heard};
+use crate::agents::waker::wakers;
 use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
 use crate::support::room::TestRoom;
 use crate::support::staffed::inbox;
@@ -159,14 +160,64 @@ fn a_started_claude_is_woken_and_its_conversation_is_resumed() {
 }
 
 #[test]
-fn a_started_codex_is_woken() {
-    let (Some(real), true) = (codex(), has_tmux()) else { return skip("a_started_codex_is_woken", MISSING) };
+fn a_started_codex_is_woken_also_when_it_is_resumed() {
+    let test = "a_started_codex_is_woken_also_when_it_is_resumed";
+    let (Some(real), true) = (codex(), has_tmux()) else { return skip(test, MISSING) };
     let room = TestRoom::with(&["alice"]);
     let stage = Stage::set(&room, real);
     settle_codex(&room);
-    let terminal = Terminal::open(&room, &stage, "postroom codex --as bob 'hello there'");
+    // A login shell has its own idea of the search path.
+    let own = std::path::Path::new(env!("CARGO_BIN_EXE_postroom")).parent().unwrap();
+    std::fs::write(stage.home().join(".profile"), format!("export PATH='{}':$PATH\n", own.display()))
+        .unwrap();
+    let at = |name: &str| room.around().join(name);
+    // The second time its hooks come from an installation, without a server that Codex would start with a session.
+    let line = format!(
+        "postroom codex --as bob 'hello there'; touch {}; while ! test -e {}; do sleep 0.1; done; \
+         postroom install codex --user; postroom codex --as bob --resume",
+        at("exited").display(),
+        at("again").display()
+    );
+    let script = json!([
+        {"text": "first answer"}, {"shell": "postroom check"}, {"text": "second answer"},
+        {"shell": "postroom send alice -s who -m x"}, {"text": "third answer"}
+    ]);
+    let terminal = Terminal::play(&room, &stage, &script, &line);
     let turns = is_woken(&room, &stage, &terminal, "Worked for");
     assert!(turns[1]["body"].to_string().contains("mail has arrived for this session"), "{}", turns[1]);
+    // An interrupted conversation would wait for the person.
+    until_at_last("the rest", || !terminal.screen().contains("esc to interrupt"));
+    terminal.press("/quit", "the command", |screen| screen.contains("› /quit"));
+    terminal.press("Enter", "the end", |_| at("exited").exists());
+    until_at_last("the end of its waker", || wakers(&room).is_empty());
+    room.by("alice", ["send", "bob", "-s", "marker-two", "-m", "BODY-OF-MAIL"]).succeeds();
+    std::fs::write(at("again"), "").unwrap();
+    trusts(&terminal);
+    until_at_last("the turn for the mail", || stage.turns().len() >= 5);
+    let turns = stage.turns();
+    assert!(heard(&turns[3]).contains("hello there"), "the same conversation: {}", turns[3]);
+    assert_eq!(heard(&turns[3]).matches("marker-two").count(), 1, "told once: {}", turns[3]);
+    let inbox = room.by("alice", ["check"]).succeeds().out;
+    assert!(inbox.contains(" bob: who"), "as whom it acts: {inbox}");
+    assert_eq!(wakers(&room).len(), 1);
+    drop(terminal);
+    until_at_last("the end of its waker", || wakers(&room).is_empty());
+}
+
+#[test]
+fn codex_starts_where_the_person_has_yet_to_trust_the_folder() {
+    let test = "codex_starts_where_the_person_has_yet_to_trust_the_folder";
+    let (Some(real), true) = (codex(), has_tmux()) else { return skip(test, MISSING) };
+    let room = TestRoom::with(&["alice"]);
+    let stage = Stage::set(&room, real);
+    greet_codex(&room);
+    // Codex asks in a repository.
+    room.bash("git init --quiet").succeeds();
+    let terminal = Terminal::open(&room, &stage, "postroom codex --as bob 'hello there'");
+    let question = "Trust this folder?";
+    until_at_last(question, || terminal.screen().contains(question));
+    terminal.press("Enter", "the answer", |screen| !screen.contains(question));
+    is_woken(&room, &stage, &terminal, "Worked for");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::agents::matrix::seen::added;
 use crate::support::models::{MISSING, Program, Stage, claude, codex, copilot, gemini, opencode};
 use crate::support::room::TestRoom;
 use crate::support::staffed::inbox;
-use crate::support::until::{skip, until};
+use crate::support::until::{skip, until_at_last};
 
 /// A program at home: its sessions are bob.
 pub(crate) fn at_home(room: &TestRoom, real: Program) -> Stage<'_> {
@@ -66,7 +66,7 @@ fn works(room: &TestRoom, stage: &Stage<'_>, words: &[&str], postroom: &str) -> 
     for ((at, gate), turns) in gates.iter().enumerate().zip([2, 3, 5]) {
         // This turn is being answered: the agent is at work, and hears of the mail at the end of its next tool, or before
         // it stops.
-        until("the turn", || stage.turns().len() >= turns || child.try_wait().unwrap().is_some());
+        until_at_last("the turn", || stage.turns().len() >= turns || child.try_wait().unwrap().is_some());
         room.by("alice", ["send", "bob", "-s", &format!("marker-{at}"), "-m", "BODY-OF-MAIL"]).succeeds();
         std::fs::write(gate, "").unwrap();
     }

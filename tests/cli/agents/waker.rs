@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::room::TestRoom;
 use crate::support::seat;
 use crate::support::staffed::program;
-use crate::support::until::until;
+use crate::support::until::until_at_last;
 
 /// The line of the waker.
 const PUSH: &str = "postroom: mail has arrived for this session's mailbox. `postroom check` lists it.";
@@ -77,7 +77,7 @@ impl<'a> Seat<'a> {
         self.calls += 1;
         let done = self.room.around().join(format!("done-{}-{}", self.child.id(), self.calls));
         writeln!(self.terminal.as_mut().unwrap(), "{line}; touch '{}'", done.display()).unwrap();
-        until("the end of the line", || done.exists());
+        until_at_last("the end of the line", || done.exists());
     }
 
     /// Lets it call a hook; `push` is a prompt that is the line of the waker.
@@ -114,7 +114,7 @@ impl Drop for Seat<'_> {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if !std::thread::panicking() {
-            until("the end of the waker", || wakers(self.room).is_empty());
+            until_at_last("the end of the waker", || wakers(self.room).is_empty());
         }
     }
 }
@@ -139,7 +139,7 @@ fn until_waker(room: &TestRoom) -> i32 {
             })
         })
     };
-    until("a waker that watches", || matches!(wakers(room)[..], [one] if watches(one)));
+    until_at_last("a waker that watches", || matches!(wakers(room)[..], [one] if watches(one)));
     wakers(room)[0]
 }
 
@@ -154,23 +154,30 @@ fn a_session_is_woken_once_for_a_message_while_its_terminal_is_open() {
     seat.hook("session-start");
     let waker = until_waker(&room);
     room.by("alice", ["send", "bob", "-s", "SECRET", "-m", "x"]).succeeds();
-    until("the push", || asked(&room).contains("thread-7"));
+    until_at_last("the push", || asked(&room).contains("thread-7"));
     let words = asked(&room);
     assert!(words.starts_with("queue|--thread|thread-7|--message|postroom: mail has arrived"), "{words}");
     assert!(!words.contains("SECRET"), "no content: {words}");
     assert!(seat.hook("push").contains("SECRET"), "the header comes with it");
     assert!(seat.hook("push").contains("\"decision\":\"block\""), "and no second turn");
     room.send("alice", "bob", "next");
-    until("the next push", || asked(&room).matches("thread-7").count() == 2);
+    until_at_last("the next push", || asked(&room).matches("thread-7").count() == 2);
     assert_eq!(wakers(&room), [waker], "one serves all");
     // The line is in the queue of the program when its terminal is closed.
     drop(seat.terminal.take());
-    until("the end of the waker", || wakers(&room).is_empty());
+    until_at_last("the end of the waker", || wakers(&room).is_empty());
     drop(seat);
     let answer = room.run(["hook", "codex", "prompt"]).input(asks(PUSH)).succeeds().out;
     assert!(answer.contains("\"decision\":\"block\""), "nobody would see it run: {answer}");
+    // The mail that it was for wakes it when a terminal shows it again.
+    let mut seat = Seat::take(&room, &[]);
+    seat.hook("session-start");
+    until_at_last("the push once more", || asked(&room).matches("thread-7").count() == 3);
+    let told = seat.hook("push");
+    assert!(told.contains("1 unread message"), "{told}");
+    drop(seat);
     room.send("alice", "bob", "for nobody");
-    assert_eq!(asked(&room).matches("thread-7").count(), 2);
+    assert_eq!(asked(&room).matches("thread-7").count(), 3);
 }
 
 #[test]
@@ -192,15 +199,15 @@ fn one_waker_comes_and_goes_with_the_session() {
     end(waker);
     // It holds its lock until all of its files are closed.
     let state = || std::fs::read_to_string(format!("/proc/{waker}/stat")).unwrap_or_default();
-    until("its end", || state().rsplit_once(')').is_none_or(|(_, rest)| rest.starts_with(" Z")));
+    until_at_last("its end", || state().rsplit_once(')').is_none_or(|(_, rest)| rest.starts_with(" Z")));
     seat.hook("prompt");
     assert_ne!(until_waker(&room), waker);
     seat.hook("session-end");
-    until("the end with the session", || wakers(&room).is_empty());
+    until_at_last("the end with the session", || wakers(&room).is_empty());
     seat.hook("session-start");
     until_waker(&room);
     seat.kill();
-    until("the end with the program", || wakers(&room).is_empty());
+    until_at_last("the end with the program", || wakers(&room).is_empty());
     let left = room.around().join("home/.local/state/postroom/sessions/.open");
     assert_eq!(std::fs::read_dir(left).unwrap().count(), 0, "nothing is left");
 }
@@ -222,12 +229,12 @@ fn a_push_that_fails_is_not_counted_as_one() {
     seat.hook("session-start");
     until_waker(&room);
     room.send("alice", "bob", "hello");
-    until("the push", || asked(&room).contains("thread-7"));
+    until_at_last("the push", || asked(&room).contains("thread-7"));
     answering(&room, 0);
     seat.hook("session-end");
-    until("the end with the session", || wakers(&room).is_empty());
+    until_at_last("the end with the session", || wakers(&room).is_empty());
     seat.hook("session-start");
-    until("another push for the same mail", || asked(&room).matches("thread-7").count() == 2);
+    until_at_last("another push for the same mail", || asked(&room).matches("thread-7").count() == 2);
 }
 
 #[test]
@@ -241,9 +248,39 @@ fn a_session_that_takes_the_place_of_another_has_its_mailbox() {
     assert!(is_there(), "its terminal is open");
     assert!(seat.begins_anew("thread-8").contains("has the mailbox bob"));
     room.send("alice", "bob", "hello");
-    until("the push", || asked(&room).contains("thread-8"));
+    until_at_last("the push", || asked(&room).contains("thread-8"));
     assert!(!asked(&room).contains("thread-7"), "the terminal shows it no more");
     seat.kill();
     assert!(!is_there(), "its terminal is gone");
     room.run(["takeover", "bob"]).env("CODEX_THREAD_ID", "thread-9").succeeds();
+}
+
+#[test]
+fn a_line_for_a_mailbox_that_was_taken_over_is_dropped() {
+    let room = room(0);
+    let mut seat = Seat::take(&room, &[]);
+    seat.hook("session-start");
+    until_waker(&room);
+    room.send("alice", "bob", "hello");
+    until_at_last("the push", || asked(&room).contains("thread-7"));
+    // It waits in the queue of the program meanwhile.
+    room.run(["takeover", "bob", "--force"]).env("CODEX_THREAD_ID", "thread-9").succeeds();
+    let answer = seat.hook("push");
+    assert!(answer.contains("\"decision\":\"block\"") && answer.contains("no longer has"), "{answer}");
+    assert!(!seat.hook("prompt").contains("block"), "what the person types is not");
+}
+
+#[test]
+fn a_session_that_gets_another_mailbox_is_woken_for_that_at_once() {
+    let room = room(0);
+    let mut seat = Seat::take(&room, &[]);
+    seat.hook("session-start");
+    until_waker(&room);
+    room.run(["setup", "carol"]).succeeds();
+    room.run(["takeover", "carol", "--force"]).env("CODEX_THREAD_ID", "thread-7").succeeds();
+    let began = std::time::Instant::now();
+    room.send("alice", "carol", "hello");
+    until_at_last("the push", || asked(&room).contains("thread-7"));
+    // Without a sign it looks once a minute.
+    assert!(began.elapsed().as_secs() < 40, "{:?}", began.elapsed());
 }

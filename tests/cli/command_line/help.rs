@@ -19,10 +19,10 @@ fn the_overview_is_the_contract() {
     let room = TestRoom::empty();
     insta::assert_snapshot!(room.bare(["--help"]).succeeds().out, @r#"
     Mail for coding agents, on plain files. Begin with: postroom claude
-    Start   claude, codex, gemini, opencode, copilot Start one here with a mailbox
+    Start   claude, codex, gemini, opencode, copilot  Start one here with a mailbox
             setup      Make your mailbox and give it a name
             names      Show who exists, what waits for them, and who is there
-            install    Give an agent program its skill, hooks and MCP server
+            install    Give an agent program its skill and hooks
     Write   send       Send a message to one or several names
             reply      Answer a message, then archive it
             ask        Send a question, wait for its answer, and show it
@@ -44,10 +44,10 @@ fn the_overview_is_the_contract() {
     insta::assert_snapshot!(room.bare(["help", "all"]).succeeds().out, @r#"
     Usage: postroom COMMAND [ARGUMENTS]
 
-    Start   claude, codex, gemini, opencode, copilot Start one here with a mailbox
+    Start   claude, codex, gemini, opencode, copilot  Start one here with a mailbox
             setup      Make your mailbox and give it a name
             names      Show who exists, what waits for them, and who is there
-            install    Give an agent program its skill, hooks and MCP server
+            install    Give an agent program its skill and hooks
             uninstall  Remove what `install` put in
             whoami     Show who this command acts as and why, and in which room
             takeover   Become an existing mailbox: bind this session to it
@@ -80,7 +80,10 @@ fn the_overview_is_the_contract() {
             reject     Refuse the result at which a workflow run waits for you
             spawn      Open a new agent with a mailbox, a name and a first message
             mcp        Serve the room over the Model Context Protocol
+            courier    Carry mail between machines, over a NATS server
     Look    status     Show what runs, what waits and for what, and what needs you
+            web        Show the room in a browser, and act there
+            tui        Show the room in this terminal, and act there
             trace      Show where a message is and what happened to it
             doctor     Check every rule of the format on this room; --fix repairs
             thread     Show a whole conversation, across all mailboxes, as a tree

@@ -28,7 +28,7 @@ fn without_identity_the_command_comes_back_with_a_name_that_is_here() {
     pasted(&room, &document, &[("postroom --as bob --root ROOM --json check", 1)]);
     // An agent is rather somebody new.
     let ran = room.run(["check"]).env("CLAUDECODE", "1").exits(3);
-    let new = ("postroom --root ROOM setup NAME", 0);
+    let new = ("postroom --root ROOM setup", 0);
     pasted(&room, &ran, &[new, ("postroom --as bob --root ROOM check", 1)]);
 }
 
@@ -43,7 +43,7 @@ fn nobody_is_advised_to_write_to_themselves() {
         pasted(&room, &ran, &[(&again, 0)]);
         assert!(ran.err.contains("names here: bob, alice"), "{ran:?}");
     }
-    let new = ("postroom --root ROOM setup NAME", 0);
+    let new = ("postroom --root ROOM setup", 0);
     pasted(&room, &room.run(["send", "bob", "alice", "-m", "hi"]).exits(3), &[new]);
     let ran = room.by("alcie", ["send", "alice", "-m", "hi"]).exits(3);
     pasted(&room, &ran, &[("postroom --root ROOM setup alcie", 0)]);
@@ -55,7 +55,7 @@ fn nobody_is_advised_to_write_to_themselves() {
 fn without_a_room_setup_is_what_comes_first() {
     let room = TestRoom::empty();
     let ran = room.run(["check"]).exits(3);
-    pasted(&room, &ran, &[("postroom --root ROOM setup NAME", 0)]);
+    pasted(&room, &ran, &[("postroom --root ROOM setup", 0)]);
 }
 
 #[test]
@@ -149,6 +149,24 @@ fn names_that_are_taken_or_reserved() {
 }
 
 #[test]
+fn a_person_is_advised_to_act_as_the_person() {
+    let room = TestRoom::with(&["user", "alice"]);
+    let ran = room.run(["check"]).by_person().with(3);
+    assert!(ran.err.contains(" --as user ") && ran.err.contains("names here: user, alice"), "{ran:?}");
+    let ran = room.run(["check"]).exits(3);
+    assert!(!ran.err.contains("--as user"), "without a terminal nobody is the person: {ran:?}");
+    let ran = room.run(["setup", "user"]).by_person().with(4);
+    assert!(ran.err.contains("--as user whoami") && !ran.err.contains("user-2"), "{ran:?}");
+}
+
+#[test]
+fn the_person_gets_no_prompt_for_an_agent() {
+    let room = TestRoom::with(&["alice"]);
+    let ran = room.run(["setup", "--child", "user"]).by_person().with(0);
+    assert!(ran.out.contains("name: user") && !ran.out.contains("You are the agent"), "{ran:?}");
+}
+
+#[test]
 fn prune_and_undo() {
     let room = TestRoom::with(&["alice", "bob"]);
     room.send("alice", "bob", "hi");
@@ -162,7 +180,7 @@ fn prune_and_undo() {
     let bag = undo.rsplit(' ').next().unwrap();
     room.run(["setup", "carol"]).succeeds();
     let ran = room.paste(&undo).exits(4);
-    let new = format!("postroom --root ROOM undo {bag} --name NEW");
+    let new = format!("postroom --root ROOM undo {bag} --name carol-2");
     pasted(&room, &ran, &[(&new, 0), ("postroom --root ROOM prune carol", 4)]);
     let ran = room.run(["undo", bag]).exits(3);
     pasted(&room, &ran, &[("postroom --root ROOM undo", 0)]);
@@ -199,7 +217,7 @@ fn an_agent_without_a_mailbox_is_told_to_make_one_first() {
     let room = TestRoom::with(&["alice", "bob"]);
     let ran = room.run(["read"]).env("CLAUDE_CODE_SESSION_ID", "s9").exits(3);
     let first = commands(&ran.err).next().unwrap_or_default().to_owned();
-    assert!(first.ends_with("setup NAME"), "{first}: {}", ran.err);
+    assert!(first.ends_with(" setup"), "{first}: {}", ran.err);
     assert!(ran.err.contains("only if you are "), "{}", ran.err);
     let ran = room.run(["read"]).exits(3);
     assert!(commands(&ran.err).next().unwrap_or_default().contains("--as "), "{}", ran.err);
@@ -229,7 +247,7 @@ fn a_mailbox_that_was_taken_over() {
     claude(["setup", "alice"]).succeeds();
     room.run(["takeover", "alice", "--force"]).env("CODEX_THREAD_ID", "s2").succeeds();
     let ran = claude(["check", "--quiet"]).exits(4);
-    let setup = ("postroom --root ROOM setup NAME", 0);
+    let setup = ("postroom --root ROOM setup", 0);
     pasted(&room, &ran, &[setup, ("postroom --root ROOM takeover alice --force", 0)]);
 }
 
@@ -239,4 +257,56 @@ fn a_long_text_is_not_repeated() {
     let ran = room.run(["send", "bob", "-m", &"long ".repeat(60)]).exits(3);
     assert_eq!(commands(&ran.err).count(), 0);
     assert!(ran.err.contains("the same with --as alice"), "{ran:?}");
+}
+
+/// `--all` of `failed list` was taken for all rooms, so the next command looked into another room.
+#[test]
+fn all_of_one_room_keeps_the_room() {
+    let room = TestRoom::empty();
+    room.bare(["--room", "two", "setup", "ben"]).succeeds();
+    let ran = room.bare(["--room", "two", "--as", "ben", "failed", "show", "abcd1234"]).exits(3);
+    pasted(&room, &ran, &[("postroom --room two --as ben failed list --all", 1)]);
+}
+
+/// The first command that a newcomer saw made a mailbox called `NAME` when it was pasted.
+#[test]
+fn the_word_that_stands_for_a_name_is_not_taken_for_one() {
+    let room = TestRoom::with(&["alice"]);
+    let ran = room.run(["setup", "NAME"]).exits(4);
+    pasted(&room, &ran, &[("postroom --root ROOM setup", 0)]);
+    room.run(["setup", "bob", "--alias", "NAME"]).exits(4);
+    room.run(["setup", "name"]).succeeds();
+}
+
+#[test]
+fn an_unknown_name_to_act_as_is_told_who_is_here() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let ran = room.by("charlotte", ["check"]).exits(3);
+    assert!(ran.err.contains("\n  names here: "), "{ran:?}");
+    pasted(&room, &ran, &[("postroom --root ROOM setup charlotte", 0)]);
+}
+
+#[test]
+fn the_name_of_a_workflow_is_not_a_run() {
+    let room = TestRoom::with(&["alice"]);
+    let ran = room.run(["workflow", "show", "implement-review"]).exits(3);
+    let [graph, list] =
+        ["graph implement-review", "list"].map(|what| format!("postroom --root ROOM workflow {what}"));
+    pasted(&room, &ran, &[(&graph, 0), (&list, 0)]);
+    let ran = room.run(["runs", "nope"]).exits(3);
+    assert!(ran.err.starts_with("postroom: there is no run `nope`\n"), "{ran:?}");
+}
+
+#[test]
+fn small_sentences_are_whole() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    let ran = room.run(["setup", "x", "y"]).exits(2);
+    assert!(ran.err.starts_with("postroom: setup takes one name; `y` is a second\n"), "{ran:?}");
+    let id = room.send("alice", "bob", "hi");
+    let ran = room.bash(&format!("postroom --as bob read {id} >/dev/null")).exits(5);
+    assert_eq!(commands(&ran.err).collect::<Vec<_>>(), [format!("postroom --as bob archive {id}")]);
+    let ran = room.by("alice", ["ask", "bob", "-m", "when?", "--timeout", "0"]).exits(1);
+    assert!(ran.out.lines().nth(1).is_some_and(|line| line.starts_with("  postroom ")), "{ran:?}");
+    let page = room.bare(["tools", "man", "send"]).succeeds().out;
+    assert!(page.contains(&format!("\"postroom {}\"", env!("CARGO_PKG_VERSION"))), "{page}");
 }

@@ -42,6 +42,10 @@ fn an_obvious_guess_leads_to_the_right_verb() {
         ("inbox", "check"),
         ("list", "check"),
         ("ls", "check"),
+        ("messages", "check"),
+        ("msgs", "check"),
+        ("inbx", "check"),
+        ("start", "claude"),
         ("mail", "check"),
         ("get", "read"),
         ("msg", "send"),
@@ -159,4 +163,20 @@ fn a_guessed_option_comes_back_as_the_right_form() {
     assert!(!ran.err.contains("--as"), "nobody else is guessed at: {}", ran.err);
     let ran = room.by("bob", ["check", "--from", "alice"]).ends();
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "where it exists, it is no guess");
+}
+
+/// The first line of the help was printed as if it were an error.
+#[test]
+fn a_verb_that_needs_another_one_lists_them() {
+    let room = TestRoom::with(&["alice"]);
+    for (verb, words) in
+        [("workflow", "run, list, show, "), ("tools", "completions, man, "), ("tree", "status, cleanup, ")]
+    {
+        for before in [&[][..], &["--as", "alice"]] {
+            let ran = room.run(before.iter().copied().chain([verb])).exits(2);
+            let said = format!("postroom: `{verb}` needs one of these words: {words}");
+            assert!(ran.err.starts_with(&said), "{ran:?}");
+            assert!(ran.err.ends_with(&format!("\n  postroom help {verb}\n")), "{ran:?}");
+        }
+    }
 }

@@ -108,14 +108,16 @@ const WORK: [&str; 21] = [
     "workflow-step",
     "workflow-unreadable",
 ];
-const HOME: [&str; 5] = ["install", "install-check", "install-plan", "mcp-http", "uninstall"];
+/// Printed by the tests of the courier, which have a server.
+const COURIER: [&str; 4] = ["courier-carried", "courier-join", "courier-said", "courier-status"];
+const HOME: [&str; 6] = ["install", "install-check", "install-plan", "mcp-http", "uninstall", "web"];
 
 #[test]
 fn every_schema_is_of_a_document_that_is_printed() {
     let files = std::fs::read_dir(schemas::docs().join("schema")).unwrap();
     let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let there: Names = files.map(|file| file.strip_suffix(".json").unwrap().to_owned()).collect();
-    let all = [&MAIL[..], &ROOMS, &TREE, &WORK, &HOME].concat();
+    let all = [&MAIL[..], &ROOMS, &TREE, &WORK, &HOME, &COURIER].concat();
     let tools =
         ["archive", "check", "names", "read", "receipts", "setup", "wait"].map(|tool| format!("mcp-{tool}"));
     let printed = all.iter().chain(&["error", "notify"]).map(|name| (*name).to_owned());
@@ -298,14 +300,17 @@ fn programs_at_home() {
     for arguments in ["install claude --dry-run", "install claude", "install --check", "uninstall claude"] {
         seen.run(with_path(&room, room.run(arguments.split(' '))));
     }
-    seen.0.extend(served(&room, &room.root()));
+    for words in [&["mcp", "--http"][..], &["web"]] {
+        seen.0.extend(served(&room, &room.root(), words));
+    }
     seen.are(&HOME);
 }
 
 /// The first line of a server, which then goes on until it is ended.
-fn served(room: &TestRoom, root: &Path) -> Vec<String> {
-    let arguments = ["--root", root.to_str().unwrap(), "mcp", "--http", "--json"];
-    let mut child = room.bare(arguments).start();
+fn served(room: &TestRoom, root: &Path, words: &[&'static str]) -> Vec<String> {
+    let root = ["--root", root.to_str().unwrap()];
+    let arguments: Vec<&str> = root.iter().chain(words).chain(&["--json"]).copied().collect();
+    let mut child = room.bare(arguments.iter().copied()).start();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     child.kill().unwrap();

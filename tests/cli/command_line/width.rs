@@ -51,8 +51,20 @@ fn looks(id: &str) -> Vec<String> {
         "doctor",
     ];
     let of_id = ["thread", "trace"].map(|verb| format!("{verb} {id}"));
+    let agents = [
+        "workflow graph fan-out-review",
+        "workflow check implement-review",
+        "workflow run research-create --input topic=parsers",
+        "stop bob",
+        "pause bob",
+        "resume bob",
+        "agents",
+        "runs",
+        "trust",
+    ];
+    let all = all.into_iter().chain(agents);
     let wrong = ["workflow list", "search parser", "rooms", "frobnicate", "check", "--as nobody check"];
-    let all = all.into_iter().chain(wrong).map(str::to_owned);
+    let all = all.chain(wrong).map(str::to_owned);
     own.into_iter().chain(of_id).chain(all).collect()
 }
 
@@ -165,4 +177,41 @@ fn colours_can_be_read_on_light_and_dark() {
     }
     let readable = ["", "0", "1", "4", "31", "32", "35", "36"].map(str::to_owned).into();
     assert!(used.is_subset(&readable) && used.contains("35"), "{used:?}");
+}
+
+/// The state of a claimed message, and descriptions of workflows, were cut in the middle.
+#[test]
+fn what_matters_is_not_cut_at_eighty_columns() {
+    if !lent("what_matters_is_not_cut_at_eighty_columns") {
+        return;
+    }
+    let (room, _) = busy_room();
+    room.by("alice", ["send", "bob", "-s", SUBJECT, "-m", "x", "--priority", "urgent"]).succeeds();
+    claim(&room, "bob", &[]);
+    let shown = on_terminal(&room, 80, "--as alice sent", &PLAIN);
+    let line =
+        shown.lines().find(|line| line.contains("claimed by bob")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(line.contains("claimed by bob  ") && !line.contains("until"), "{shown}");
+    assert!(shown.lines().any(|line| line.contains("answered ") && !line.contains('…')), "{shown}");
+    let shown = on_terminal(&room, 80, "workflow list", &PLAIN);
+    assert!(shown.contains("implement-review (shipped)\n") && !shown.contains('…'), "{shown}");
+    let shown = on_terminal(&room, 80, "workflow graph fan-out-review", &PLAIN);
+    assert!(
+        shown.lines().all(|line| line.width() <= 80) && shown.contains("continues on failure"),
+        "{shown}"
+    );
+}
+
+/// It said that it waited, although mail was there.
+#[test]
+fn a_wait_that_ends_at_once_is_not_announced() {
+    if !lent("a_wait_that_ends_at_once_is_not_announced") {
+        return;
+    }
+    let room = TestRoom::with(&["alice", "bob"]);
+    let shown = on_terminal(&room, 80, "--as bob wait --timeout 0.1s", &PLAIN);
+    assert!(shown.starts_with("waiting up to "), "{shown}");
+    room.send("alice", "bob", "news");
+    let shown = on_terminal(&room, 80, "--as bob wait", &PLAIN);
+    assert!(shown.contains("news") && !shown.contains("waiting"), "{shown}");
 }

@@ -3,7 +3,7 @@
 use crate::support::staffed::{dispatch, inbox, program, runs, staffed};
 
 /// What each program prints about a refused call, as the real ones of November 2026 did, and the name of the tool.
-const REFUSALS: [(&str, &str, &str); 4] = [
+const REFUSALS: [(&str, &str, &str); 5] = [
     (
         "claude",
         r#"{"type":"result","is_error":false,"result":"fine","permission_denials":[{"tool_name":"Bash"},{"tool_name":"Write"},{"tool_name":"Bash"}]}"#,
@@ -29,6 +29,13 @@ const REFUSALS: [(&str, &str, &str); 4] = [
 {"type":"tool.execution_complete","data":{"toolCallId":"c1","success":false,"error":{"message":"Permission denied","code":"denied"}}}
 {"type":"assistant.message","data":{"messageId":"m","content":"fine"}}"#,
         "1 denied: bash",
+    ),
+    // By its own list of states: it was not seen without a terminal (real.rs).
+    (
+        "codex",
+        r#"{"type":"item.completed","item":{"id":"i1","type":"command_execution","command":"x","status":"declined"}}
+{"type":"item.completed","item":{"id":"i2","type":"agent_message","text":"fine"}}"#,
+        "1 denied: command_execution",
     ),
 ];
 

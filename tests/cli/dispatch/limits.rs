@@ -1,6 +1,7 @@
 //! Attempts, back-off and guards: when a message is tried again, and when enough is enough.
 
 use crate::support::staffed::{AT_ONCE, dispatch, inbox, program, reason, runs, settle, shell, staffed};
+use crate::support::until::until;
 
 fn states(room: &crate::support::room::TestRoom) -> Vec<String> {
     runs(room).iter().map(|run| run["state"].as_str().unwrap().to_owned()).collect()
@@ -114,7 +115,8 @@ fn a_thread_with_too_many_runs_waits_for_a_person_who_gives_it_as_many_again() {
     assert_eq!(states(&room).len(), 3, "nobody starts it again");
     let check = room.by("worker", ["check"]).succeeds().out;
     assert!(check.contains("parked for a person: its thread had 2"), "{check}");
-    room.run(["failed", "retry", "--all"]).exits(4);
+    let refused = room.run(["failed", "retry", "--all"]).exits(4).err;
+    assert!(refused.contains("1 parked message needs a person"), "{refused}");
     room.run(["failed", "retry", "--all"]).by_person().with(0);
     for _ in 0..3 {
         dispatch(&room, []).exits(5);
@@ -211,4 +213,44 @@ fn old_runs_go() {
     let left = std::fs::read_dir(&kept).unwrap().count();
     assert_eq!(left, 1000, "the newest are kept");
     std::fs::remove_dir_all(room.root().join(".dispatch")).unwrap();
+}
+
+/// The hour passes: what waited until a time starts then, beside a watch that was there all along.
+#[test]
+fn a_watch_starts_what_waited_when_its_hour_is_over() {
+    let room = staffed(&["worker"], &format!("{}hour_runs = 1\n", shell("worker", "echo fine", "")));
+    let mut watch = dispatch(&room, ["--watch"]).start();
+    room.send("alice", "worker", "x");
+    room.send("alice", "worker", "y");
+    let waits = || room.run(["status"]).succeeds().out;
+    until("the first answer", || inbox(&room, "alice").len() == 1);
+    until("the limit", || waits().contains("\nwaits worker 1 limit until 20"));
+    // Almost an hour ago.
+    let tallies = room.root().join(".dispatch/tally");
+    let tally = std::fs::read_dir(&tallies).unwrap().map(|entry| entry.unwrap().path());
+    let tally = tally.into_iter().find(|path| !path.ends_with(".lock")).unwrap();
+    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let then = now() + 3;
+    std::fs::write(&tally, format!("{} -\n", then - 3600)).unwrap();
+    until("the second answer", || inbox(&room, "alice").len() == 2);
+    assert!(now() >= then, "it began before its time");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    assert_eq!(states(&room), ["done", "done"]);
+}
+
+/// One parked message kept all dead letters from being tried again.
+#[test]
+fn dead_letters_are_retried_without_a_person_and_parked_messages_are_not() {
+    let room = staffed(&["worker"], &shell("worker", "exit 1", "retries = 0"));
+    room.send("alice", "worker", "dead");
+    dispatch(&room, []).exits(5);
+    let parked = room.send("alice", "worker", "parked");
+    room.run(["stop", &parked]).succeeds();
+    let retried = room.run(["failed", "retry", "--all"]).succeeds();
+    assert!(retried.err.contains("1 parked message needs a person"), "{}", retried.err);
+    assert!(retried.out.contains("unread again") && !retried.out.contains("released"), "{}", retried.out);
+    assert_eq!((room.files("worker", "failed").len(), room.files("worker", "inbox").len()), (0, 2));
+    let refused = room.run(["failed", "retry", "--agent", "worker"]).exits(4).err;
+    assert!(refused.contains("1 parked message needs a person"), "{refused}");
 }

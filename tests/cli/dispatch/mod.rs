@@ -9,6 +9,7 @@ pub(crate) mod limits;
 pub(crate) mod outage;
 pub(crate) mod presets;
 pub(crate) mod real;
+pub(crate) mod real_outages;
 pub(crate) mod recovery;
 pub(crate) mod roles;
 pub(crate) mod runs;

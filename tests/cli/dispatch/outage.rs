@@ -217,3 +217,52 @@ fn a_watch_probes_and_goes_on() {
     assert_eq!(room.files("worker", "failed").len(), 0);
     assert_eq!(inbox(&room, "user").len(), 1, "{:?}", inbox(&room, "user"));
 }
+
+/// The message that had met the outage was probed again and again, and the others were never tried.
+#[test]
+fn one_message_that_always_meets_an_outage_does_not_keep_the_others() {
+    let room = staffed(
+        &["worker"],
+        "[agents.worker]\npreset = \"claude\"\nretries = 1\nbatch = 9\n[dispatch]\nback_off = \"0s\"\nprobe = \"0.1s\"\n",
+    );
+    room.run(["setup", "--child", "user"]).by_person();
+    let outage = r#"{"type":"result","is_error":true,"api_error_status":500,"terminal_reason":"api_error","result":"API Error"}"#;
+    program(
+        &room,
+        "claude",
+        &format!("if grep -q cursed; then echo '{outage}'; exit 1; fi; echo '{CLAUDE}'"),
+    );
+    room.send("alice", "worker", "cursed");
+    for text in ["a", "b", "c"] {
+        room.run(["--as", "alice", "send", "worker", "--channel", text, "-m", text]).succeeds();
+    }
+    let mut watch = dispatch(&room, ["--watch"]).start();
+    crate::support::until::until("its end", || room.files("worker", "failed").len() == 1);
+    crate::support::until::until("the answers", || inbox(&room, "alice").len() == 4);
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    let told = runs(&room);
+    let cursed: Vec<_> = told.iter().filter(|run| run["state"] != "done").collect();
+    let attempts: Vec<_> = cursed.iter().map(|run| run["attempt"].as_u64().unwrap()).collect();
+    assert_eq!(attempts, [1, 1, 1, 2], "two outages that others outlived, then two attempts: {told:?}");
+    let why = cursed[3]["why"].as_str().unwrap();
+    assert!(why.contains(OVERLOAD) && why.contains("but other messages were answered meanwhile"), "{why}");
+    assert_eq!(told.iter().filter(|run| run["state"] == "done").count(), 3);
+    assert!(room.files("worker", "inbox").is_empty());
+}
+
+/// Messages of one sender are worked on together, but one that may have met an outage of its own is tried alone.
+#[test]
+fn a_suspect_takes_no_other_message_with_it() {
+    let lines = r#"{"type":"error","error":{"name":"APIError","data":{"statusCode":429}}}"#;
+    let room = agent("opencode", lines, 1, OPENCODE, "batch = 9");
+    room.send("alice", "worker", "first");
+    dispatch(&room, []).exits(5);
+    std::fs::write(room.around().join("works"), "").unwrap();
+    room.send("alice", "worker", "second");
+    room.send("alice", "worker", "third");
+    room.run(["resume", "worker"]).succeeds();
+    dispatch(&room, []).succeeds();
+    let together: Vec<_> = runs(&room).iter().map(|run| run["also"].as_array().map_or(0, Vec::len)).collect();
+    assert_eq!(together, [0, 1, 0], "{:?}", runs(&room));
+}

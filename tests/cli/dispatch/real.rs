@@ -81,8 +81,8 @@ fn copilot_answers() {
 }
 
 /// An outage, then a run that is denied a tool, then one that is stopped. `denied`: the turn that the program refuses,
-/// and how it says so; `None` if it does not.
-fn endures(test: &str, real: Option<Program>, settings: &str, denied: Option<(Value, &str)>) {
+/// and the words by which `runs` shows it.
+fn endures(test: &str, real: Option<Program>, settings: &str, denied: (Value, &str)) {
     let Some(real) = real else { return skip(test, MISSING) };
     let settings = format!(
         "[agents.worker]\npreset = \"{}\"\nretries = 0\n{settings}\n[dispatch]\nback_off = \"0s\"\nprobe = \"1h\"\n",
@@ -102,11 +102,12 @@ fn endures(test: &str, real: Option<Program>, settings: &str, denied: Option<(Va
     assert_eq!((room.files("worker", "inbox").len(), room.files("worker", "failed").len()), (1, 0));
 
     room.run(["resume", "worker"]).succeeds();
-    let (turn, wanted) = denied.unwrap_or((json!({"text": "all done"}), "done "));
+    let (turn, wanted) = denied;
     let ran = stage.command(&json!([turn, {"text": "all done"}]), dispatch).output().unwrap();
     let table = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(table.contains(wanted), "{table}: {:?}", runs(&room));
     assert_eq!(runs(&room)[1]["attempt"], 1, "{message} was not charged for the outage");
+    assert!(!std::path::Path::new(MAY_NOT).exists(), "it was refused");
 
     room.send("alice", "worker", "This is marker-3.");
     let never = room.around().join("never").display().to_string();
@@ -121,39 +122,74 @@ fn endures(test: &str, real: Option<Program>, settings: &str, denied: Option<(Va
     assert_eq!(room.files("worker", "inbox").len(), 1);
 }
 
+/// What no agent here may make.
+const MAY_NOT: &str = "/var/tmp/postroom-may-not";
+
 /// A command that needs more than the agent may do.
 fn forbidden() -> Value {
-    json!({"shell": "touch /var/tmp/postroom-may-not"})
+    json!({"shell": format!("touch {MAY_NOT}")})
 }
 
 #[test]
 fn claude_endures() {
-    endures("claude_endures", claude(), "", Some((forbidden(), "done, 1 denied: Bash ")));
+    endures("claude_endures", claude(), "", (forbidden(), "done, 1 denied: Bash "));
 }
 
 #[test]
 fn codex_endures() {
-    // Its sandbox refuses, and its events do not tell.
-    endures("codex_endures", codex(), "env = [\"MOCK_API_KEY\"]", None);
+    // Its sandbox refuses, and its events tell of a command that failed.
+    endures("codex_endures", codex(), "env = [\"MOCK_API_KEY\"]", (forbidden(), "done "));
+}
+
+#[test]
+fn codex_is_refused_a_command_and_a_patch_and_its_events_name_no_denial() {
+    let test = "codex_is_refused_a_command_and_a_patch_and_its_events_name_no_denial";
+    let Some(real) = codex() else { return skip(test, MISSING) };
+    let settings = format!(
+        "[agents.worker]\npreset = \"codex\"\non_denied = \"fail\"\nenv = [\"MOCK_API_KEY\"]\n{AT_ONCE}"
+    );
+    let room = staffed(&["worker"], &settings);
+    let stage = Stage::set(&room, real);
+    room.send("alice", "worker", "Make it.");
+    let root = room.root().display().to_string();
+    let patch = format!("*** Begin Patch\n*** Add File: {MAY_NOT}\n+x\n*** End Patch\n");
+    let script = json!([forbidden(), {"tool": "apply_patch", "input": patch}, {"text": "all done"}]);
+    stage.plays(&script, [env!("CARGO_BIN_EXE_postroom"), "--root", &root, "dispatch"]);
+    assert!(!std::path::Path::new(MAY_NOT).exists());
+    let turns = stage.turns();
+    let heard = |at: usize| turns[at]["body"].to_string();
+    assert!(
+        heard(1).contains("Read-only file system") && heard(2).contains("patch rejected"),
+        "{}",
+        heard(2)
+    );
+    let run = &runs(&room)[0];
+    assert_eq!((run["state"].as_str(), run.get("denied")), (Some("done"), None), "{run}");
+    let told = room.run(["runs", run["id"].as_str().unwrap(), "--json"]).json();
+    let events = told["events"].as_array().unwrap();
+    let returned = events.iter().filter(|event| event["event"] == "returned");
+    let outcomes: Vec<&Value> = returned.map(|event| &event["outcome"]).collect();
+    // The command at most: a short one is not always in its events.
+    assert!(outcomes.is_empty() || outcomes == ["failed"], "nothing of the patch: {told}");
 }
 
 #[test]
 fn gemini_endures() {
-    let turn = json!({"tool": "run_shell_command", "input": {"command": "touch /var/tmp/postroom-may-not"}});
+    let turn = json!({"tool": "run_shell_command", "input": {"command": format!("touch {MAY_NOT}")}});
     let wanted = "done, 1 denied: run_shell_command ";
-    endures("gemini_endures", gemini(), "model = \"gemini-2.5-flash\"", Some((turn, wanted)));
+    endures("gemini_endures", gemini(), "model = \"gemini-2.5-flash\"", (turn, wanted));
 }
 
 #[test]
 fn opencode_endures() {
     // It ends without a word after a refusal.
     let wanted = "failed, 1 denied: bash ";
-    endures("opencode_endures", opencode(), "model = \"mock/m\"", Some((forbidden(), wanted)));
+    endures("opencode_endures", opencode(), "model = \"mock/m\"", (forbidden(), wanted));
 }
 
 #[test]
 fn copilot_endures() {
-    endures("copilot_endures", copilot(), "", Some((forbidden(), "done, 1 denied: bash ")));
+    endures("copilot_endures", copilot(), "", (forbidden(), "done, 1 denied: bash "));
 }
 
 #[test]

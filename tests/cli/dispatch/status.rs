@@ -62,7 +62,7 @@ fn waiting_mail_says_what_it_waits_for() {
     assert!(waits(&room, "poor").iter().any(|(count, what, _)| *count == 1 && what == "person"));
     room.run(["pause", "limited", "-m", "wait for me"]).succeeds();
     let paused = waits(&room, "limited");
-    assert_eq!(paused, [(1, "person".to_owned(), "wait for me".to_owned())], "counted once");
+    assert_eq!(paused, [(1, "person".to_owned(), "paused: wait for me".to_owned())], "counted once");
     // Settings that nobody has looked at.
     room.send("alice", "stranger", "x");
     write_settings(&room, &format!("{settings}{}", shell("stranger", "echo", "").replace(AT_ONCE, "")));
@@ -94,6 +94,12 @@ fn running_is_said_only_of_what_runs() {
     assert_eq!(seen["interrupted"][0]["agent"], "worker", "{seen}");
     assert!(seen["dispatchers"].as_array().unwrap().is_empty(), "{seen}");
     assert_eq!(seen["died"][0]["pid"], watch.id(), "{seen}");
+    let listed = room.run(["runs"]).succeeds().out;
+    assert!(listed.contains(" interrupted ") && !listed.contains("running"), "{listed}");
+    let listed = room.run(["runs", "--json"]).json();
+    assert_eq!(listed["runs"][0]["state"], "interrupted", "{listed}");
+    let one = room.run(["runs", listed["runs"][0]["id"].as_str().unwrap()]).succeeds().out;
+    assert!(one.contains(" interrupted "), "{one}");
     settle(&room, &shell("worker", "echo fine", ""));
     dispatch(&room, []).ends();
     assert!(status(&room).get("interrupted").is_none());
@@ -215,7 +221,78 @@ fn a_screen_is_never_too_small() {
         assert!(lines.len() <= 23, "{} lines: {shown}", lines.len());
         let is_wide = |line: &&&str| unicode_width::UnicodeWidthStr::width(**line) > width as usize;
         assert_eq!(lines.iter().find(is_wide), None, "{shown}");
-        assert!(shown.contains("no dispatcher runs") && shown.contains(" more"), "{shown}");
+        assert!(shown.contains("no `dispatch --watch` runs") && shown.contains(" more"), "{shown}");
         assert!(shown.contains("postroom dispatch --watch"), "{shown}");
     }
+}
+
+/// Parked mail hid the pause of its agent, and the hint led to an empty list.
+#[test]
+fn a_pause_is_shown_beside_what_is_parked() {
+    let room = staffed(&["bob"], &shell("bob", "echo x", ""));
+    let first = room.send("alice", "bob", "a");
+    room.send("alice", "bob", "b");
+    room.run(["pause", "bob", "-m", "lunch"]).succeeds();
+    // A second pause keeps the reason.
+    room.run(["pause", "bob"]).succeeds();
+    if !lent("a_pause_is_shown_beside_what_is_parked") {
+        return;
+    }
+    let hints = || {
+        let shown = on_terminal(&room, 100, "status", &PLAIN);
+        (shown.contains("resume bob"), shown.contains("failed list --all"))
+    };
+    let shown = room.run(["status"]).succeeds().out;
+    assert!(shown.contains("\nwaits bob 2 person: paused: lunch\n"), "{shown}");
+    assert!(shown.contains("\npaused bob person: lunch\n"), "{shown}");
+    assert_eq!(hints(), (true, false));
+    room.run(["stop", &first, "-m", "wrong"]).succeeds();
+    let shown = room.run(["status"]).succeeds().out;
+    assert!(
+        shown.contains("stopped: wrong") && shown.contains("waits bob 1 person: paused: lunch"),
+        "{shown}"
+    );
+    assert!(shown.contains("\npaused bob person: lunch\n"), "{shown}");
+    assert_eq!(hints(), (true, true));
+    room.run(["resume", "bob"]).by_person().with(0);
+    assert_eq!(hints(), (false, true));
+}
+
+/// A workflow run that failed was nowhere to be seen.
+#[test]
+fn a_workflow_run_that_failed_is_shown_until_it_is_retried() {
+    let text = "steps:\n  a: {agent: one, prompt: x}\n";
+    let room = crew::crew(&[("one", "if [ -e right ]; then echo x; else exit 1; fi")], &[("short", text)]);
+    let run = crew::begin(&room, "short", &[]);
+    dispatch(&room, []).exits(5);
+    let seen = status(&room);
+    assert_eq!(
+        (&seen["failed_workflows"][0]["run"], &seen["workflows"]),
+        (&run.as_str().into(), &serde_json::json!([]))
+    );
+    let shown = room.run(["status"]).succeeds().out;
+    assert!(shown.contains(&format!("\nfailed {run}: a: ")), "{shown}");
+    if lent("a_workflow_run_that_failed_is_shown_until_it_is_retried") {
+        let shown = on_terminal(&room, 100, "status", &PLAIN);
+        assert!(shown.contains(&format!("workflow retry {run}")), "{shown}");
+    }
+    std::fs::write(room.around().join("right"), "").unwrap();
+    crew::workflow(&room, ["retry", &run]).succeeds();
+    assert!(status(&room).get("failed_workflows").is_none(), "it is in progress again");
+    dispatch(&room, []).succeeds();
+    assert!(status(&room).get("failed_workflows").is_none());
+    // One that failed long ago is not shown, and one that is pruned neither.
+    let old = crew::begin(&room, "short", &[]);
+    std::fs::remove_file(room.around().join("right")).unwrap();
+    dispatch(&room, []).exits(5);
+    let mark = room.root().join(".workflows/failed").join(&old);
+    let text = std::fs::read_to_string(&mark).unwrap();
+    let mut told: Value = serde_json::from_str(&text).unwrap();
+    told["at"] = "2026-01-01T00:00:00.000Z".into();
+    std::fs::write(&mark, told.to_string()).unwrap();
+    assert!(status(&room).get("failed_workflows").is_none());
+    std::fs::write(&mark, text).unwrap();
+    assert_eq!(status(&room)["failed_workflows"][0]["run"], old);
+    room.run(["prune", &old, "--yes"]).by_person().with(0);
+    assert!(!mark.exists() && status(&room).get("failed_workflows").is_none());
 }

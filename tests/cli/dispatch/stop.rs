@@ -1,6 +1,7 @@
 //! Stopping, pausing and resuming: what ends, what becomes of the mail, and who may let it go on.
 
 use crate::support::at_work::{lives, parent_of, pid_of_agent};
+use crate::support::pasted::commands;
 use crate::support::room::TestRoom;
 use crate::support::staffed::{dispatch, inbox, runs, settle, shell, staffed};
 
@@ -29,7 +30,11 @@ fn a_stopped_run_ends_with_all_its_processes_and_its_message_waits_for_a_person(
             _ => "worker",
         };
         let stopped = room.run(["stop", what, "-m", "wrong branch"]).succeeds().out;
-        assert!(stopped.contains(&run) && stopped.contains("is parked"), "{stopped}");
+        assert!(stopped.contains(&run) && stopped.contains("is parked\n"), "{stopped}");
+        let release = commands(&stopped).next().unwrap();
+        assert!(release.ends_with(&format!(" failed retry {message}")), "{stopped}");
+        // Only a person releases it, so the command is right, but not for a test without a terminal.
+        room.paste(&release).exits(4);
         assert!(!pids.iter().any(|pid| lives(pid)), "{how}: something of it lives on");
         assert_eq!(dispatcher.wait().unwrap().code(), Some(5));
         assert_eq!(runs(&room)[0]["state"], "parked");
@@ -62,7 +67,11 @@ fn a_stopped_run_ends_with_all_its_processes_and_its_message_waits_for_a_person(
 fn a_message_that_was_not_started_yet_is_parked() {
     let room = staffed(&["worker"], &shell("worker", "echo fine", ""));
     let message = room.send("alice", "worker", "x");
-    room.run(["stop", &message]).succeeds();
+    let stopped = room.run(["stop", &message]).succeeds().out;
+    let release = commands(&stopped).next().unwrap();
+    assert!(release.ends_with(&format!(" failed retry {message}")), "{stopped}");
+    let sent = room.by("alice", ["sent"]).succeeds().out;
+    assert!(sent.contains("queued, unread, parked for a person: stopped: by hand: x\n"), "{sent}");
     dispatch(&room, []).exits(1);
     assert!(runs(&room).is_empty());
     assert!(
@@ -96,7 +105,9 @@ fn a_paused_agent_is_not_started_until_a_person_resumes_it() {
         shell("worker", "echo fine", "").replace("[dispatch]\nback_off = \"0s\"\n", "")
             + &shell("other", "echo too", "")
     });
-    room.run(["pause", "worker", "-m", "night"]).succeeds();
+    let paused = room.run(["pause", "worker", "-m", "night"]).succeeds().out;
+    let root = room.root().display().to_string();
+    assert_eq!(commands(&paused).collect::<Vec<_>>(), [format!("postroom --root {root} resume worker")]);
     room.send("alice", "worker", "x");
     room.send("alice", "other", "y");
     let ran = dispatch(&room, []).succeeds();
@@ -113,4 +124,58 @@ fn a_paused_agent_is_not_started_until_a_person_resumes_it() {
     dispatch(&room, []).succeeds();
     assert_eq!(inbox(&room, "alice").len(), 2);
     assert!(room.run(["resume", "worker"]).succeeds().out.contains("was not paused"));
+}
+
+/// A message that ran as a later one of a batch was unknown, although it ran.
+#[test]
+fn a_later_message_of_a_batch_is_found() {
+    let room = staffed(&["worker"], &shell("worker", ENDLESS, "cwd = \"..\"\nbatch = 5"));
+    for id in ["aaaa0001-x", "bbbb0002-x"] {
+        room.run(["--as", "alice", "send", "worker", "--id", id, "-m", "x"]).succeeds();
+    }
+    let mut dispatcher = dispatch(&room, []).start();
+    pid_of_agent(&room);
+    assert_eq!(runs(&room)[0]["also"].as_array().unwrap().len(), 1, "{:?}", runs(&room));
+    let stopped = room.run(["stop", "bbbb0002"]).succeeds().out;
+    assert!(stopped.contains("and 1 more are parked"), "{stopped}");
+    dispatcher.wait().unwrap();
+    assert_eq!(room.files("worker", "inbox").len(), 2);
+}
+
+/// `status` said of a message that was stopped in its back-off that it is tried again.
+#[test]
+fn a_message_in_its_back_off_is_parked_and_said_to_be() {
+    let settings = shell("worker", "exit 1", "retries = 5").replace("\"0s\"", "\"1h\"");
+    let room = staffed(&["worker"], &settings);
+    let message = room.send("alice", "worker", "x");
+    dispatch(&room, []).exits(5);
+    let waits = || room.run(["status", "--json"]).json()["waiting"][0]["waits_for"].clone();
+    assert_eq!(waits(), "retry");
+    let stopped = room.run(["stop", &message]).succeeds().out;
+    assert!(stopped.starts_with("parked ") && stopped.contains("nobody works on it now"), "{stopped}");
+    assert_eq!(waits(), "person");
+    let again = room.run(["stop", &message]).succeeds().out;
+    assert!(again.starts_with("already parked "), "{again}");
+    let check = room.by("worker", ["check"]).succeeds().out;
+    assert!(check.contains("parked for a person") && !check.contains("waits until"), "{check}");
+    // Released, it starts at once.
+    settle(&room, &shell("worker", "echo fine", ""));
+    room.by("worker", ["failed", "retry", &message]).by_person().with(0);
+    dispatch(&room, []).succeeds();
+    let over = room.run(["stop", &message]).exits(1).err;
+    assert!(over.contains("is already answered"), "{over}");
+}
+
+#[test]
+fn who_stops_an_agent_hears_what_starts_next() {
+    let room = staffed(&["worker"], &shell("worker", ENDLESS, "cwd = \"..\""));
+    for text in ["a", "b", "c"] {
+        room.send("alice", "worker", text);
+    }
+    let mut watch = dispatch(&room, ["--watch", "--limit", "1"]).start();
+    pid_of_agent(&room);
+    let stopped = room.run(["stop", "worker"]).succeeds();
+    assert!(stopped.err.contains("2 more wait for worker\n"), "{}", stopped.err);
+    assert!(stopped.err.contains("pause worker  # keeps them waiting"), "{}", stopped.err);
+    watch.wait().unwrap();
 }

@@ -189,3 +189,33 @@ fn wrong_settings_of_the_person_stop_no_mail_and_a_project_has_none() {
     let refused = dispatch(&room, []).within(&project).exits(4).err;
     assert!(refused.contains("unknown field `notify`"), "{refused}");
 }
+
+/// Nobody was told that a message waits for a person, or that a workflow run failed.
+#[test]
+fn a_parked_message_and_a_failed_workflow_run_are_told_once() {
+    let text = "steps:\n  a: {agent: one, prompt: x}\n";
+    let room = crew(&[("one", "exit 1"), ("user", "echo never")], &[("short", text)]);
+    keep(&room, "events = [\"parked\", \"workflow\"]");
+    let run = begin(&room, "short", &[]);
+    dispatch(&room, []).exits(5);
+    let notice = &told(&room, 1)[0];
+    assert_eq!((&notice["event"], &notice["facts"][0]["run"]), (&"workflow".into(), &run.as_str().into()));
+    assert_eq!(notice["facts"][0]["about"], "short");
+    let limited = format!("{}thread_runs = 1\n", shell("one", "exit 1", "retries = 9"));
+    settle(&room, &limited);
+    let stopped = room.send("alice", "one", "stopped");
+    room.run(["stop", &stopped]).succeeds();
+    let message = room.send("alice", "one", "too much");
+    for _ in 0..3 {
+        dispatch(&room, []).ends();
+    }
+    let notice = &told(&room, 2)[1];
+    assert_eq!((&notice["event"], &notice["count"]), (&"parked".into(), &1.into()), "{notice}");
+    let fact = &notice["facts"][0];
+    assert!(fact["message"].as_str().unwrap().starts_with(&message), "{notice}");
+    assert!(fact["why"].as_str().unwrap().contains("`thread_runs`"), "{notice}");
+    assert_eq!((&fact["about"], &fact["from"]), (&"one".into(), &"alice".into()));
+    for line in std::fs::read_to_string(notes(&room)).unwrap().lines() {
+        crate::support::schemas::insist_on("notify", line);
+    }
+}

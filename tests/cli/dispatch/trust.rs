@@ -162,3 +162,18 @@ fn the_table_names_every_file_that_is_installed() {
         }
     }
 }
+
+/// It said that it trusted a directory in which nothing would be started, and wrote no record.
+#[test]
+fn there_may_be_nothing_to_trust() {
+    let room = staffed(&["worker"], "");
+    let bare = room.around().join("bare");
+    std::fs::create_dir(&bare).unwrap();
+    for words in [&["trust"][..], &["trust", "--yes"], &["trust", "--json"]] {
+        let ran = room.run(words.iter().copied()).within(&bare).by_person().with(1);
+        assert!(!ran.out.contains("trusted"), "{ran:?}");
+        assert!(format!("{}{}", ran.out, ran.err).contains("would be started"), "{ran:?}");
+    }
+    write(&bare.join("postroom.toml"), &shell("worker", "echo x", ""));
+    assert!(room.run(["trust"]).within(&bare).by_person().with(0).out.contains("trusted: "));
+}

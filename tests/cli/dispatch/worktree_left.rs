@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::command_line::terminal::{PLAIN, lent, on_terminal};
 use crate::support::at_work::{lives, parent_of};
 use crate::support::room::Run;
 use crate::support::until::until;
@@ -83,4 +84,34 @@ fn a_worktree_is_left_to_its_own_room_while_its_agent_lives() {
     assert!(!lives(&mine));
     let tree = yard.worktree();
     assert_eq!((tree["files"].as_u64(), tree["path"].as_str()), (Some(1), Some(place.as_str())), "{tree}");
+}
+
+/// The run was done and its answer was sent, and nobody heard that the changes were lost.
+#[test]
+fn a_worktree_that_is_deleted_under_its_agent_is_told() {
+    let yard = Yard::new("echo x > b.txt; rm -rf \"$PWD\"; echo done", "worktree = true");
+    yard.room.send("alice", "coder", "work");
+    yard.dispatch().with(0);
+    let tree = yard.worktree();
+    let lost = "its worktree was removed while it ran, and what was not committed is lost";
+    assert_eq!((tree["fault"].as_str(), tree["gone"].as_bool()), (Some(lost), Some(true)), "{tree}");
+    let listed = yard.command(["runs"]).exits(0).out;
+    assert!(listed.contains(" done ") && listed.contains(lost), "{listed}");
+    let read = yard.room.by("alice", ["read"]).succeeds().out;
+    assert!(read.contains(lost), "{read}");
+}
+
+#[test]
+fn the_doctor_tells_how_many_worktrees_are_kept() {
+    if !lent("the_doctor_tells_how_many_worktrees_are_kept") {
+        return;
+    }
+    let yard = Yard::new("echo x > b.txt; echo done", "worktree = true");
+    let doctor = || on_terminal(&yard.room, 400, "doctor", &PLAIN);
+    assert!(!doctor().contains("worktree"));
+    yard.room.send("alice", "coder", "work");
+    yard.dispatch().with(0);
+    let told = doctor();
+    let path = yard.worktree()["path"].as_str().unwrap().to_owned();
+    assert!(told.contains("1 worktree of ended runs kept") && told.contains(&path), "{told}");
 }

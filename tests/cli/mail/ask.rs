@@ -96,7 +96,7 @@ fn when_the_time_is_over_it_says_where_the_question_is() {
     let ran = room.by("alice", ["ask", "bob", "-m", "why?", "--timeout", "0.05"]).exits(1);
     insta::assert_snapshot!(mask(&ran.out, &room.root()), @r"
     no answer within 50ms; the question <id> to bob is queued, unread
-    postroom --root <room> --as alice wait --reply-to <uuid>
+      postroom --root <room> --as alice wait --reply-to <uuid>
     ");
     assert_eq!(room.files("bob", "inbox").len(), 1, "it stays sent");
     // The line that is told works when it is pasted.

@@ -122,3 +122,64 @@ fn a_room_that_cannot_be_looked_into_is_not_empty() {
     let json = around.bare(["names", "--all", "--json"]).json();
     assert_eq!(json["failed"][0]["room"], "one", "{json}");
 }
+
+/// The mailbox of a session or of the environment was left out, and its mail passed for an empty inbox.
+#[test]
+fn an_agent_finds_its_own_mailbox_too() {
+    let around = rooms();
+    send(&around, "one", "bob", "work");
+    let bob = around.bare(["--room", "one", "--as", "bob", "whoami", "--json"]).json();
+    let (id, root) = (bob["id"].as_str().unwrap(), bob["root"].as_str().unwrap());
+    let by_variable = |words: &[&str]| {
+        around
+            .bare(words.iter().copied())
+            .env("AGENT_MAILBOX_ID", id)
+            .env("POSTROOM_ROOT", root)
+            .succeeds()
+            .out
+    };
+    let out = by_variable(&["check", "--all"]);
+    assert!(out.starts_with("bob@one ") && out.ends_with(" alice: work\n"), "{out}");
+    assert_eq!(by_variable(&["check", "--all", "--count"]), "1\n");
+    assert!(by_variable(&["wait", "--all", "--timeout", "0"]).starts_with("bob@one "));
+    // The variable names a mailbox of one room.
+    let ran = around.bare(["check", "--all"]).env("AGENT_MAILBOX_ID", id).exits(3);
+    assert!(ran.err.contains("there is no room at"), "{ran:?}");
+    around.bare(["setup", "--child", "carol"]).succeeds();
+    let ran = around.bare(["check", "--all"]).env("AGENT_MAILBOX_ID", id).exits(3);
+    assert!(ran.err.contains("AGENT_MAILBOX_ID says"), "{ran:?}");
+
+    let in_session = |words: &[&str]| around.bare(words.iter().copied()).env("CLAUDE_CODE_SESSION_ID", "s1");
+    in_session(&["--room", "one", "takeover", "bob", "--force"]).succeeds();
+    let out = in_session(&["check", "--all"]).succeeds().out;
+    assert!(out.starts_with("bob@one "), "{out}");
+    around.bare(["--room", "one", "takeover", "bob", "--force"]).env("CODEX_THREAD_ID", "s2").succeeds();
+    let ran = in_session(&["check", "--all"]).exits(4);
+    assert!(ran.err.contains("was taken over"), "{ran:?}");
+}
+
+#[test]
+fn a_room_without_a_name_is_looked_into_if_it_is_that_of_the_command() {
+    let around = rooms();
+    around.run(["setup", "dora"]).succeeds();
+    around.run(["setup", "emil"]).succeeds();
+    around.send("emil", "dora", "hello");
+    let check = around.bare(["check", "--all", "--json"]).env("POSTROOM_ROOT", around.root());
+    let json = check.env("AGENT_MAILBOX_ID", around.id("dora")).json();
+    let root = around.root().display().to_string();
+    let dora =
+        json["mailboxes"].as_array().unwrap().iter().find(|mailbox| mailbox["name"] == "dora").unwrap();
+    assert_eq!((dora.get("room"), &dora["root"], &dora["unread"]), (None, &root.into(), &1.into()), "{json}");
+}
+
+#[test]
+fn a_caller_without_a_mailbox_is_not_an_empty_inbox() {
+    let around = TestRoom::empty();
+    for words in [&["check", "--all"][..], &["wait", "--all", "--timeout", "0"]] {
+        let ran = around.bare(words.iter().copied()).exits(3);
+        assert!(ran.err.contains("this command has no identity"), "{ran:?}");
+    }
+    around.bare(["--room", "one", "setup", "alice"]).succeeds();
+    let ran = around.bare(["check", "--all"]).exits(3);
+    assert!(ran.err.contains("postroom names --all") && ran.err.contains("--as NAME"), "{ran:?}");
+}

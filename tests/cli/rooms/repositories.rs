@@ -89,7 +89,7 @@ fn a_repository_has_no_room_until_somebody_sets_up() {
     {
         let ran = site.run("web", arguments.iter().copied());
         assert_eq!(ran.code, 3, "never the room `main`: {ran:?}");
-        assert!(ran.err.contains("rooms/web") && ran.err.contains("postroom setup NAME"), "{ran:?}");
+        assert!(ran.err.contains("rooms/web") && ran.err.contains("postroom setup  # "), "{ran:?}");
     }
     let ran = site.run("web", ["adopt", "."]);
     assert_eq!(ran.code, 3, "{ran:?}");

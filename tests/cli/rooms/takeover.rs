@@ -60,7 +60,7 @@ fn the_former_holder_is_told_at_its_next_command_whichever_it_is() {
             "{arguments:?}: {}",
             ran.err
         );
-        assert!(ran.err.contains(" setup NAME") && ran.err.contains(" takeover alice --force"));
+        assert!(ran.err.contains(" setup  # ") && ran.err.contains(" takeover alice --force"));
         room.is_still(&before, &format!("{arguments:?} of a session that holds it no more"));
     }
     let told = claude(&room, "s1", ["check", "--json"]).json();
@@ -116,7 +116,7 @@ fn of_two_that_take_over_at_once_one_wins() {
         codex(&room, &format!("t{}", winners[0]), ["check"]).exits(1);
         let other = (winners[0] + 1) % 6;
         let ran = codex(&room, &format!("t{other}"), ["check"]).exits(3);
-        assert!(ran.err.contains(" setup NAME"), "the others are nobody still: {}", ran.err);
+        assert!(ran.err.contains(" setup  # "), "the others are nobody still: {}", ran.err);
         claude(&room, "s1", ["check"]).exits(4);
     }
 }

@@ -75,7 +75,7 @@ fn a_name_that_was_taken_meanwhile_is_an_error_that_says_what_to_do() {
     let before = room.tree();
     let ran = room.by("alice", ["undo", &id]).exits(4);
     assert!(
-        ran.err.contains("`bob` was taken") && ran.err.contains(&format!(" undo {id} --name NEW")),
+        ran.err.contains("`bob` was taken") && ran.err.contains(&format!(" undo {id} --name bob-2")),
         "{}",
         ran.err
     );

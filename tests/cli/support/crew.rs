@@ -38,7 +38,9 @@ pub(crate) fn project(room: &TestRoom) -> PathBuf {
 }
 
 pub(crate) fn trust(room: &TestRoom) {
-    room.run(["trust"]).arg(project(room)).by_person().with(0);
+    // A crew may have no workflows of its own.
+    let ran = room.run(["trust"]).arg(project(room)).by_person();
+    assert!([0, 1].contains(&ran.code), "{ran:?}");
 }
 
 /// `postroom workflow …` in the project.

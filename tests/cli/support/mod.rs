@@ -12,6 +12,8 @@ pub(crate) mod kinds_room;
 pub(crate) mod mask;
 pub(crate) mod mcp_client;
 pub(crate) mod models;
+#[cfg(feature = "courier")]
+pub(crate) mod nats;
 pub(crate) mod page;
 pub(crate) mod pasted;
 pub(crate) mod picture;
@@ -19,6 +21,7 @@ pub(crate) mod programs;
 pub(crate) mod project;
 pub(crate) mod room;
 pub(crate) mod schemas;
+pub(crate) mod screen;
 pub(crate) mod seat;
 pub(crate) mod staffed;
 pub(crate) mod taken;

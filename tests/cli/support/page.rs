@@ -1,5 +1,6 @@
 //! Pages whose examples are run: the ```console blocks of a Markdown page, each command in one bash, in one
-//! throw-away home, in order, and what it printed compared with what the page shows.
+//! throw-away home, in order, and what it printed compared with what the page shows. A ```console block shows what a program
+//! reads, a ```console terminal block what a terminal of 80 columns shows.
 //!
 //! Ids, tokens, fences, days and times on the page stand for whatever the program drew: the first sight of one binds
 //! it, from then on it means the same thing, in outputs and in commands. `…` stands for any text, and `/srv` for the
@@ -7,11 +8,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, PipeReader, Write};
 use std::path::Path;
 use std::process::{ChildStdout, Command};
 
 use regex::Regex;
+
+use crate::support::seat;
 
 /// One command of a page and the output it shows.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,15 +23,17 @@ pub(crate) struct Example {
     line: usize,
     pub(crate) command: String,
     shows: String,
+    on_terminal: bool,
 }
 
 /// Takes the examples out of a page.
 pub(crate) fn examples(page: &str) -> Vec<Example> {
     let mut found: Vec<Example> = vec![];
-    let (mut inside, mut heredoc) = (false, false);
+    let (mut inside, mut heredoc, mut on_terminal) = (false, false, false);
     for (index, line) in page.lines().enumerate() {
         if line.starts_with("```") {
-            inside = line == "```console";
+            on_terminal = line == "```console terminal";
+            inside = on_terminal || line == "```console";
             continue;
         }
         if !inside {
@@ -36,7 +41,8 @@ pub(crate) fn examples(page: &str) -> Vec<Example> {
         }
         if let Some(command) = line.strip_prefix("$ ") {
             heredoc = command.contains("<<");
-            found.push(Example { line: index + 1, command: command.to_owned(), shows: String::new() });
+            let (line, shows) = (index + 1, String::new());
+            found.push(Example { line, command: command.to_owned(), shows, on_terminal });
             continue;
         }
         let Some(last) = found.last_mut() else {
@@ -212,10 +218,14 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The width of the terminal.
+const COLUMNS: u16 = 80;
+
 /// One bash that runs the commands of a page, one after the other.
 struct Shell {
     input: File,
     output: BufReader<ChildStdout>,
+    terminal: BufReader<PipeReader>,
 }
 
 impl Shell {
@@ -228,25 +238,37 @@ impl Shell {
             .env("HOME", home)
             .env("XDG_STATE_HOME", home.join(".local/state"))
             .env("PATH", path)
+            .env("NO_COLOR", "1")
             .current_dir(home);
         // A page is read at a terminal.
         let commands = home.join(".commands");
         rustix::fs::mkfifoat(rustix::fs::CWD, &commands, rustix::fs::Mode::RWXU).unwrap();
-        let output = BufReader::new(crate::support::seat::start(&bash, &commands, true).out);
-        Self { input: File::options().write(true).open(&commands).unwrap(), output }
+        let (terminal, shows) = std::io::pipe().unwrap();
+        let output = BufReader::new(seat::start_shown(&bash, &commands, COLUMNS, shows).out);
+        let input = File::options().write(true).open(&commands).unwrap();
+        Self { input, output, terminal: BufReader::new(terminal) }
     }
 
-    /// Runs a command and gives what it printed, both outputs together as on a terminal.
-    fn run(&mut self, command: &str) -> String {
+    /// Runs a command and gives what it printed, both outputs together.
+    fn run(&mut self, command: &str, on_terminal: bool) -> String {
+        const BEGIN: &str = "--- one example ---";
         const END: &str = "--- end of one example ---";
-        writeln!(self.input, "{{ {command}\n}} </dev/null 2>&1; printf '\\n%s\\n' '{END}'").unwrap();
+        let into = if on_terminal { ">/dev/tty" } else { "" };
+        let output: &mut dyn BufRead = if on_terminal { &mut self.terminal } else { &mut self.output };
+        writeln!(
+            self.input,
+            "printf '%s\\n' '{BEGIN}' {into}; {{ {command}\n}} </dev/null {into} 2>&1; printf '\\n%s\\n' '{END}' {into}"
+        )
+        .unwrap();
         let mut printed = String::new();
         while !printed.ends_with(&format!("\n{END}\n")) {
-            let read = self.output.read_line(&mut printed).unwrap();
+            let read = output.read_line(&mut printed).unwrap();
             assert!(read > 0, "the shell ended during `{command}`: {printed}");
+            printed = printed.replace("\r\n", "\n");
         }
         printed.truncate(printed.len() - END.len() - 2);
-        printed
+        // A terminal also shows what was asked and answered before.
+        printed.split_once(&format!("{BEGIN}\n")).map_or(String::new(), |(_, printed)| printed.to_owned())
     }
 }
 
@@ -259,11 +281,11 @@ pub(crate) fn run(page: &str) -> Result<usize, String> {
     let all = examples(page);
     for example in &all {
         let command = bound.in_command(&example.command).replace("/srv/", &format!("{home}/"));
-        let printed = shell.run(&command).replace(&home, "/srv");
+        let printed = shell.run(&command, example.on_terminal).replace(&home, "/srv");
         bound
             .compare(&example.shows, &printed)
             .map_err(|why| format!("line {}, `{}`: {why}", example.line, example.command))?;
     }
-    let looked = shell.run("postroom doctor --strict");
+    let looked = shell.run("postroom doctor --strict", false);
     if looked.is_empty() { Ok(all.len()) } else { Err(format!("the doctor found: {looked}")) }
 }

@@ -2,16 +2,65 @@
 
 use std::ffi::OsString;
 
-/// Insists that every command in an output could be pasted: it is a verb with flags and arguments that it takes.
+/// Insists that every command in an output could be pasted: it is a verb with flags and arguments that it takes, and it
+/// names the room if the present command, with these arguments, did. A command within a sentence of ours stands in
+/// backquotes and is a verb with its arguments too.
 #[track_caller]
-pub(crate) fn insist(out: &str, err: &str) {
-    // Help and manual pages show forms of commands; a terminal folds them, and shows what was typed as well.
-    let marks = [".TH ", "Usage:", "Mail for coding agents", "\r\n"];
+pub(crate) fn insist(arguments: &[String], out: &str, err: &str) {
+    // Help and manual pages show forms of commands.
+    let marks = [".TH ", "Usage:", "Mail for coding agents"];
     let is_other = |text: &&str| marks.iter().any(|mark| text.contains(mark));
-    for command in [out, err].into_iter().filter(|text| !is_other(text)).flat_map(commands) {
-        let why = postroom::cli::misread(words(&command).iter().map(OsString::from).collect());
-        assert_eq!(why, None, "{command}");
+    let place = ["--room", "--root"].into_iter().find(|flag| arguments.iter().any(|word| word == flag));
+    for text in [out, err].into_iter().filter(|text| !is_other(text)) {
+        // A terminal ends its lines in another way, and shows what was typed, with its tabs.
+        let text = text.replace("\r\n", "\n");
+        for command in commands(&text).filter(|command| !command.contains(char::is_control)) {
+            let words = words(&command);
+            takes(&command, &words);
+            let has_place = words.iter().any(|word| ["--room", "--root"].contains(&word.as_str()));
+            assert!(place.is_none() || has_place || is_about_no_room(&words), "no {place:?}: {command}");
+        }
     }
+    // Only on standard error every sentence is ours; a shell may add lines of its own.
+    let is_ours = |line: &&str| line.starts_with("postroom: ") || line.starts_with("  ");
+    for sentence in err.lines().filter(is_ours).filter(|line| command(line).is_none()) {
+        for (number, part) in sentence.split('`').enumerate() {
+            match (number % 2 == 1, part.starts_with("postroom ")) {
+                (true, true) if part.contains('…') => {}
+                (true, true) => takes(part, &words(part)),
+                (true, false) => {}
+                (false, _) => assert!(!has_command(part), "without backquotes: {sentence}"),
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn takes(command: &str, words: &[String]) {
+    let why = postroom::cli::misread(words.iter().map(OsString::from).collect());
+    assert_eq!(why, None, "{command}");
+}
+
+/// Whether a command is the same in every room, or looks into all of them.
+fn is_about_no_room(words: &[String]) -> bool {
+    let verb = words.get(if words[1] == "--as" { 3 } else { 1 }).map_or("", String::as_str);
+    let has_all = words.iter().any(|word| word == "--all");
+    matches!(verb, "help" | "--version" | "tools" | "rooms" | "trust" | "uninstall" | "web")
+        || has_all && matches!(verb, "check" | "wait" | "names" | "status")
+}
+
+/// Whether a sentence has a command with two words, such as `postroom failed retry`.
+fn has_command(sentence: &str) -> bool {
+    let parts = sentence.split("postroom ").skip(1);
+    parts.into_iter().any(|rest| {
+        let words: Vec<String> =
+            ["postroom"].into_iter().chain(rest.split(' ').take(2)).map(str::to_owned).collect();
+        let is_verb = |words: &[String]| {
+            let why = postroom::cli::misread(words.iter().map(OsString::from).collect());
+            why.is_none_or(|why| !why.starts_with("no such verb"))
+        };
+        words.len() > 1 && is_verb(&words[..2])
+    })
 }
 
 /// The commands in an output, each without what it says about itself: a line of its own, the end of a line, or a hint of

@@ -243,6 +243,11 @@ impl Run {
         self
     }
 
+    /// The command, for a test that starts it itself.
+    pub(crate) fn command(self) -> Command {
+        self.command
+    }
+
     /// Starts it and goes on; for commands that wait.
     pub(crate) fn start(self) -> Child {
         seat::apart(self.command)
@@ -294,6 +299,11 @@ impl Run {
         Ran::of(&self.arguments(), code, out, err)
     }
 
+    /// Starts it at a terminal that the test attends.
+    pub(crate) fn seated(self, attend: impl FnOnce(std::fs::File) + Send + 'static) -> seat::Seated {
+        seat::start_with(&self.command, Path::new("/dev/null"), attend)
+    }
+
     /// Runs it and insists on exit 0.
     #[track_caller]
     pub(crate) fn succeeds(self) -> Ran {
@@ -330,7 +340,7 @@ impl Ran {
 
     #[track_caller]
     fn of(arguments: &[String], code: i32, out: String, err: String) -> Self {
-        pasted::insist(&out, &err);
+        pasted::insist(arguments, &out, &err);
         let documents = schemas::insist(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), &out);
         Self { code, out, err, documents }
     }

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use std::thread::JoinHandle;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 /// Waits until its parent has ended, so that no process above the command is one of the tests.
 const SCRIPT: &str = r#"read -r go; from=$1; code=$2; shift 2; "$@" <"$from"; echo $? >"$code""#;
@@ -60,6 +61,29 @@ fn like(starter: &mut Command, command: &Command) {
 
 /// Starts a command; its standard input is a file. `agrees`: what the person answers.
 pub(crate) fn start(command: &Command, input: &Path, agrees: bool) -> Seated {
+    start_with(command, input, move |terminal| attend(terminal, agrees, std::io::sink()))
+}
+
+/// Starts a command whose terminal, with this many columns, is shown to somebody else too.
+pub(crate) fn start_shown(
+    command: &Command,
+    input: &Path,
+    columns: u16,
+    shows: impl Write + Send + 'static,
+) -> Seated {
+    start_with(command, input, move |terminal| {
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&terminal, size).unwrap();
+        attend(terminal, true, shows);
+    })
+}
+
+/// Starts a command at whose terminal somebody else sits: `attend` gets it, and has to begin with a line.
+pub(crate) fn start_with(
+    command: &Command,
+    input: &Path,
+    attend: impl FnOnce(File) + Send + 'static,
+) -> Seated {
     let (terminal, name) = terminal();
     let slave = open(Path::new(&name));
     let place = tempfile::tempdir().unwrap();
@@ -71,8 +95,15 @@ pub(crate) fn start(command: &Command, input: &Path, agrees: bool) -> Seated {
     drop(seated);
     let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     assert!(child.wait().unwrap().success());
-    let person = std::thread::spawn(move || attend(File::from(terminal), agrees));
+    let person = std::thread::spawn(move || attend(File::from(terminal)));
     Seated { out, err, code, person, _place: place }
+}
+
+impl Seated {
+    /// Returns when the command has ended.
+    pub(crate) fn ends(self) {
+        self.person.join().unwrap();
+    }
 }
 
 /// Runs a command to its end: its exit code and what it printed.
@@ -93,11 +124,13 @@ pub(crate) fn run(command: &Command, input: &[u8], agrees: bool) -> (i32, String
 }
 
 /// What the person does at the terminal, until nobody has it any more.
-fn attend(mut terminal: File, agrees: bool) {
+fn attend(mut terminal: File, agrees: bool, mut shows: impl Write) {
     terminal.write_all(b"go\n").unwrap();
     let (mut seen, mut bytes) = (String::new(), [0; 4096]);
     while let Ok(count @ 1..) = terminal.read(&mut bytes) {
         seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        // Nobody may be looking any more.
+        let _ = shows.write_all(&bytes[..count]);
         let named = seen.rsplit_once("Type ").and_then(|(_, rest)| rest.strip_suffix(" to go on: "));
         let answer = match named {
             _ if !agrees && seen.ends_with(' ') => "no".to_owned(),

@@ -127,7 +127,10 @@ fn a_cancelled_run_stops_its_agents_unless_they_may_finish() {
         (&ended["state"], &ended["why"]),
         (&"failed".into(), &"stopped: the run was cancelled".into())
     );
-    assert_eq!((room.files("one", "failed").len(), room.files("one", "inbox").len()), (1, 0));
+    // Nobody wants it any more, so there is nothing to retry.
+    assert_eq!((room.files("one", "failed").len(), room.files("one", "archive").len()), (0, 1));
+    room.run(["failed", "retry", "--all"]).exits(1);
+    assert!(room.files("one", "inbox").is_empty());
     std::fs::remove_file(&pid).unwrap();
     let run = begin(&room, "long", &[]);
     let agent = at_work();
@@ -154,4 +157,71 @@ fn a_result_is_fenced_in_the_next_prompt() {
     let wanted =
         format!("Sum up:\n\n[{nonce}: {} bytes]\n{inside}\n[{nonce} end]\n\nBe brief.\n", inside.len());
     assert_eq!(asked, wanted);
+}
+
+/// Both items ran and were answered, the run stayed failed, and `workflow retry` ran them a third time.
+#[test]
+fn what_failed_in_a_run_is_retried_by_the_run_alone() {
+    let text = "steps:\n  each: {agent: one, foreach: '[1,2]', prompt: 'n {{ item }}'}\n";
+    let room = crew(&[("one", "if [ -e right ]; then echo good; else exit 1; fi")], &[("fan", text)]);
+    let run = begin(&room, "fan", &[]);
+    dispatch(&room, []).exits(5);
+    assert_eq!((status(&room, &run).as_str(), room.files("one", "failed").len()), ("failed", 2));
+    let file = room.files("one", "failed")[0].clone();
+    let left = "2 messages of the run";
+    for words in [&["failed", "retry", "--all"][..], &["failed", "retry", "--reason", "exited"]] {
+        let refused = room.run(words.iter().copied()).exits(4).err;
+        assert!(refused.contains(left) && refused.contains(&format!("workflow retry {run}")), "{refused}");
+    }
+    room.run(["failed", "retry", "--agent", "one", &file]).exits(4);
+    assert!(room.files("one", "inbox").is_empty());
+    // What belongs to no run is retried beside it.
+    room.send("alice", "one", "x");
+    dispatch(&room, []).exits(5);
+    let retried = room.run(["failed", "retry", "--all"]).succeeds();
+    assert!(retried.err.contains(left), "{}", retried.err);
+    assert_eq!((room.files("one", "inbox").len(), room.files("one", "failed").len()), (1, 2));
+    std::fs::write(room.around().join("right"), "").unwrap();
+    workflow(&room, ["retry", &run]).succeeds();
+    dispatch(&room, []).succeeds();
+    assert_eq!((status(&room, &run).as_str(), steps(&room, &run)[0].1.as_str()), ("completed", "done 2/2"));
+}
+
+#[test]
+fn a_parked_request_is_released_only_while_its_run_waits() {
+    let text = "steps:\n  a: {agent: one, prompt: x}\n";
+    let room = crew(&[("one", "echo done")], &[("short", text)]);
+    let run = begin(&room, "short", &[]);
+    let file = room.files("one", "inbox")[0].clone();
+    room.run(["stop", &file]).succeeds();
+    room.run(["failed", "retry", "--all"]).by_person().with(0);
+    room.run(["stop", &file]).succeeds();
+    // Its mark is gone, as after an end that could not reach this mailbox.
+    std::fs::remove_file(room.root().join(".workflows/open").join(&run)).unwrap();
+    let refused = room.run(["failed", "retry", "--all"]).by_person().with(4);
+    let said = format!("{}{}", refused.out, refused.err);
+    assert!(said.contains("1 message of the run") && said.contains("no longer waits for it"), "{said}");
+}
+
+/// `workflow show` said only *asked* of a step that nobody would start.
+#[test]
+fn a_step_says_why_it_waits() {
+    let room = crew(&[("one", "echo done")], &[("short", "steps:\n  a: {agent: one, prompt: x}\n")]);
+    let run = begin(&room, "short", &[]);
+    let how = || steps(&room, &run)[0].1.clone();
+    assert_eq!(how(), "asked");
+    room.run(["pause", "one", "-m", "lunch"]).succeeds();
+    assert_eq!(how(), "asked (paused: lunch)");
+    let shown = workflow(&room, ["show", &run]).succeeds().out;
+    assert!(shown.contains("a one asked (paused: lunch)"), "{shown}");
+    room.run(["stop", &room.files("one", "inbox")[0], "-m", "wrong"]).succeeds();
+    assert_eq!(how(), "asked (parked for a person: stopped: wrong)");
+    room.run(["failed", "retry", "--all"]).by_person().with(0);
+    room.run(["resume", "one"]).by_person().with(0);
+    assert_eq!(how(), "asked");
+    settle(&room, &settings(&[("one", "echo done")]).replace("hour_runs = 1000000", "hour_runs = 0"));
+    dispatch(&room, []).exits(1);
+    assert!(how().starts_with("asked (waits until 20") && how().contains("`hour_runs` is 0"), "{}", how());
+    let status = room.run(["status"]).succeeds().out;
+    assert!(status.contains(&format!("workflow {run} 0/1 a: asked (waits until ")), "{status}");
 }

@@ -25,7 +25,10 @@ fn a_dispatcher_ends_a_run_of_which_a_part_is_gone() {
     for (records, why) in [(false, "its mailbox is gone"), (true, "its records are gone")] {
         let (room, run) = damaged(records);
         let told = dispatch(&room, []).succeeds().err;
-        assert!(told.contains(why) && told.contains(&format!("postroom prune {run}")), "{told}");
+        assert!(
+            told.contains(why) && told.contains(&format!("{} prune {run}`", room.root().display())),
+            "{told}"
+        );
         dispatch(&room, []).exits(1);
     }
 }
@@ -81,7 +84,7 @@ fn a_run_whose_definition_cannot_be_read_can_be_ended_and_removed() {
     let definition = room.root().join(format!(".workflows/runs/{run}/definition.yaml"));
     std::fs::write(&definition, "steps: []\n").unwrap();
     let told = dispatch(&room, []).exits(5).err;
-    assert!(told.contains(&format!("postroom workflow cancel {run}")), "{told}");
+    assert!(told.contains(&format!("{} workflow cancel {run}`", room.root().display())), "{told}");
     workflow(&room, ["cancel", &run]).succeeds();
     room.run(["prune", &run, "--yes"]).succeeds();
     assert!(!workflow(&room, ["list"]).succeeds().out.contains(&run));

@@ -61,6 +61,30 @@ impl Trace {
         Ok(trace)
     }
 
+    /// The calls of all threads of a running process while something is done.
+    pub(crate) fn of_process(
+        programs: &Programs,
+        process: u32,
+        work: impl FnOnce() -> Result<(), String>,
+    ) -> Result<Self, Without> {
+        let dir = tempfile::tempdir().map_err(|e| format!("no directory for a trace: {e}"))?;
+        let path = dir.path().join("trace");
+        let process = process.to_string();
+        let options = ["-f", "-ttt", "-s", "300", "-p", &process, "-o"].map(AsRef::<OsStr>::as_ref);
+        let mut strace = programs.command(&strace()?, &[&options[..], &[path.as_os_str()]].concat());
+        programs.silence(&mut strace)?;
+        let mut strace = strace.spawn().map_err(|e| format!("cannot run strace: {e}"))?;
+        let worked = until_traced(&process).and_then(|()| work());
+        let _ = rustix::process::kill_process(
+            rustix::process::Pid::from_child(&strace),
+            rustix::process::Signal::TERM,
+        );
+        let _ = strace.wait();
+        worked?;
+        let text = fs::read(&path).map_err(|e| format!("cannot read the trace: {e}"))?;
+        Ok(Self::parse(&String::from_utf8_lossy(&text)))
+    }
+
     fn parse(text: &str) -> Self {
         Self { calls: text.lines().filter_map(Call::parse).collect() }
     }
@@ -96,6 +120,12 @@ impl Trace {
         self.calls
             .iter()
             .filter(move |call| open.contains(&call.name.as_str()) && call.rest.contains(".md\""))
+    }
+
+    /// How often files of this name were opened.
+    pub(crate) fn opened(&self, name: &str) -> usize {
+        let end = format!("{name}\"");
+        self.calls.iter().filter(|call| call.name.starts_with("open") && call.rest.contains(&end)).count()
     }
 
     /// How often a directory was read to its end.
@@ -150,8 +180,7 @@ pub(crate) fn peak_memory(programs: &Programs, command: &Command) -> Result<u64,
 }
 
 fn under_strace(programs: &Programs, options: &[&OsStr], command: &Command) -> Result<Command, Without> {
-    let strace =
-        run::find_program("strace").ok_or_else(|| Without::Wanting("there is no strace".to_owned()))?;
+    let strace = strace()?;
     let mut args = options.to_vec();
     args.push(command.get_program());
     args.extend(command.get_args());
@@ -160,12 +189,28 @@ fn under_strace(programs: &Programs, options: &[&OsStr], command: &Command) -> R
     Ok(traced)
 }
 
+fn strace() -> Result<PathBuf, Without> {
+    run::find_program("strace").ok_or_else(|| Without::Wanting("there is no strace".to_owned()))
+}
+
+/// Returns when somebody traces the process.
+fn until_traced(process: &str) -> Result<(), String> {
+    for _ in 0..500 {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).map_err(|e| e.to_string())?;
+        if status.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0")) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err("strace did not begin".to_owned())
+}
+
 fn child_of(process: u32) -> Option<PathBuf> {
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).ok()?;
     Some(Path::new("/proc").join(children.split_whitespace().next()?))
 }
 
-fn high_water(process: &Path) -> Option<u64> {
+pub(crate) fn high_water(process: &Path) -> Option<u64> {
     let status = fs::read_to_string(process.join("status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)

@@ -57,28 +57,59 @@ impl Sides for Wakes<'_> {
 }
 
 impl Wakes<'_> {
-    fn sample(&self, mut command: Command, round: usize) -> Result<f64, String> {
-        let name = file_name(u32::try_from(round).unwrap_or(u32::MAX));
-        let (staged, published) = (self.path("tmp", &name)?, self.path("inbox", &name)?);
-        self.room.write(&staged, 1, "bob")?;
-        self.room.programs.silence(&mut command)?;
-        // What it says is for whoever has to find out why it does not wait.
-        let mut child =
-            command.stderr(Stdio::inherit()).spawn().map_err(|e| format!("cannot run {command:?}: {e}"))?;
-        if let Err(why) = until_waiting(child.id()) {
-            let _ = child.kill().and_then(|()| child.wait());
-            return Err(why);
-        }
+    fn sample(&self, command: Command, round: usize) -> Result<f64, String> {
+        wake_of(self.room, command, "bob", u32::try_from(round).unwrap_or(u32::MAX))
+    }
+}
+
+/// The time from the arrival of a message to the end of a command that waits for it.
+pub(crate) fn wake_of(room: &Room<'_>, mut command: Command, to: &str, number: u32) -> Result<f64, String> {
+    let publication = publish(room, to, number)?;
+    room.programs.silence(&mut command)?;
+    // Its errors are shown: they say why it does not wait.
+    let mut child =
+        command.stderr(Stdio::inherit()).spawn().map_err(|e| format!("cannot run {command:?}: {e}"))?;
+    if let Err(why) = until_waiting(child.id()) {
+        let _ = child.kill().and_then(|()| child.wait());
+        return Err(why);
+    }
+    let start = publication.now()?;
+    let status = child.wait().map_err(|e| e.to_string())?;
+    let took = start.elapsed();
+    publication.take_back()?;
+    if status.success() { Ok(microseconds(took)) } else { Err(format!("a waiter ended with {status}")) }
+}
+
+/// A message that is written, and arrives by one rename.
+pub(crate) struct Publication {
+    staged: PathBuf,
+    published: PathBuf,
+}
+
+pub(crate) fn publish(room: &Room<'_>, to: &str, number: u32) -> Result<Publication, String> {
+    let name = file_name(number);
+    let (staged, published) = (room.folder(to, "tmp")?.join(&name), room.folder(to, "inbox")?.join(&name));
+    room.write(&staged, number, to)?;
+    Ok(Publication { staged, published })
+}
+
+impl Publication {
+    /// The moment before it arrives.
+    pub(crate) fn now(&self) -> Result<Instant, String> {
         let start = Instant::now();
-        renameat_with(CWD, &staged, CWD, &published, RenameFlags::NOREPLACE).map_err(|e| e.to_string())?;
-        let status = child.wait().map_err(|e| e.to_string())?;
-        let took = start.elapsed();
-        fs::remove_file(&published).map_err(|e| e.to_string())?;
-        if status.success() { Ok(microseconds(took)) } else { Err(format!("a waiter ended with {status}")) }
+        renameat_with(CWD, &self.staged, CWD, &self.published, RenameFlags::NOREPLACE)
+            .map_err(|e| e.to_string())?;
+        Ok(start)
     }
 
-    fn path(&self, folder: &str, name: &str) -> Result<PathBuf, String> {
-        Ok(self.room.folder("bob", folder)?.join(name))
+    /// Changes its text before it arrives.
+    pub(crate) fn change(&self, change: impl FnOnce(String) -> String) -> Result<(), String> {
+        let text = fs::read_to_string(&self.staged).map_err(|e| e.to_string())?;
+        fs::write(&self.staged, change(text)).map_err(|e| e.to_string())
+    }
+
+    pub(crate) fn take_back(self) -> Result<(), String> {
+        fs::remove_file(&self.published).map_err(|e| e.to_string())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Clear, Profile, Resumed, company, day};
+use super::{Clear, Profile, company, day};
 use crate::agents::idle::settle_claude;
 use crate::support::models::claude;
 
@@ -18,7 +18,6 @@ const CLAUDE: Profile = Profile {
     summary_is_turn: true,
     clear: Clear::AtOnce("/clear"),
     exit: "/exit",
-    resumed: Resumed::Woken,
     settle: |room| {
         settle_claude(room);
         true

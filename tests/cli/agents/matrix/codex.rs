@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Clear, Profile, Resumed, company, day};
+use super::{Clear, Profile, company, day};
 use crate::agents::idle::{settle_codex, trusts};
 use crate::support::models::codex;
 
@@ -10,7 +10,8 @@ const CODEX: Profile = Profile {
     program: codex,
     start: "codex --no-daemon '{prompt}'",
     resume: "codex --no-daemon resume --last",
-    options: &[],
+    // Without its server, a resumed session is woken only if `postroom codex` has started it (`agents/launch_real.rs`).
+    options: &["--mcp"],
     busy: "esc to interrupt",
     question: |file| {
         let command = format!("touch {}", file.display());
@@ -23,7 +24,6 @@ const CODEX: Profile = Profile {
     summary_is_turn: false,
     clear: Clear::AtPrompt("/clear"),
     exit: "/quit",
-    resumed: Resumed::AtPrompt("it calls no hook before its first prompt"),
     settle: |_| true,
     arrange: settle_codex,
     greet: |session| trusts(session.terminal),

@@ -42,10 +42,10 @@ pub(crate) fn keeps(test: &str, profile: &Profile) {
     bob.rests(1, "start");
     let start = heard(&bob.turns()[0]);
     assert_eq!(start.matches("this session has the mailbox bob").count(), 1, "by both scopes: {start}");
-    let (cost, woken) = bob.is_woken("name", true);
+    let (cost, woken) = bob.is_woken("name", true, 1);
     seen::told(program, "set up by name", &cost, &woken, "bob");
 
-    bob.looks();
+    bob.looks(0);
     bob.says("a tool");
     until_at_last("the tool", || begun.exists());
     let mail = bob.mail();
@@ -58,14 +58,15 @@ pub(crate) fn keeps(test: &str, profile: &Profile) {
     let carol = Session::new((&room, &terminal), profile, ("t:1", "carol", Marked::With(SECOND)));
     terminal.opens(
         &stage,
+        "t:1",
         &format!("AGENT_MAILBOX_ID={} {}", room.id("carol"), profile.start.replace("{prompt}", SECOND)),
     );
     carol.rests(1, "start");
-    let (cost, woken) = carol.is_woken("before", true);
+    let (cost, woken) = carol.is_woken("before", true, 1);
     seen::told(program, "set up before", &cost, &woken, "carol");
 
     let others = carol.count();
-    let (cost, woken) = bob.is_woken("two", true);
+    let (cost, woken) = bob.is_woken("two", true, 0);
     assert_eq!(carol.count(), others, "the other session is not told");
     seen::told(program, "two sessions", &cost, &woken, "bob and carol, each its own");
 
@@ -73,7 +74,11 @@ pub(crate) fn keeps(test: &str, profile: &Profile) {
     room.run(["takeover", "carol"]).env("CODEX_THREAD_ID", "t").exits(4);
     terminal.kills("t:1");
     until_at_last("the end", || !carol.is_there());
-    carol.mail();
+    let mail = carol.mail();
     room.run(["takeover", "carol"]).env("CODEX_THREAD_ID", "t").succeeds();
+    let unread = room.run(["check"]).env("CODEX_THREAD_ID", "t").succeeds().out;
+    assert!(unread.contains(&mail.subject), "for who comes next: {unread}");
+    bob.looks(0);
+    carol.looks(0);
     seen::waits(program, "kill", "nothing runs", "free at once");
 }

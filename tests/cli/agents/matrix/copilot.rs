@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Clear, Profile, Resumed, company, day};
+use super::{Clear, Profile, company, day};
 use crate::agents::idle::settle_copilot;
 use crate::support::models::copilot;
 
@@ -18,7 +18,6 @@ const COPILOT: Profile = Profile {
     summary_is_turn: true,
     clear: Clear::Silently("/clear"),
     exit: "/exit",
-    resumed: Resumed::Woken,
     settle: |room| {
         settle_copilot(room);
         true

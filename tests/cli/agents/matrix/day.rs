@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::session::{Marked, Session};
-use super::{Clear, Profile, Resumed, acts, equipped, ready, seen};
+use super::session::{Marked, Session, now};
+use super::{Clear, Profile, acts, equipped, ready, seen};
 use crate::agents::idle::Terminal;
 use crate::agents::real::heard;
 use crate::support::until::until_at_last;
@@ -31,43 +31,50 @@ pub(crate) fn lives(test: &str, profile: &Profile) {
     let first = heard(&session.turns()[0]);
     assert_eq!(first.matches("no mailbox yet").count(), 1, "{first}");
     until_at_last("its mailbox", || session.is_there());
-    let (cost, woken) = session.is_woken("idle", true);
+    let (cost, woken) = session.is_woken("setup", true, 2);
     seen::told(program, "set up inside", &cost, &woken, "bob");
+    let (cost, woken) = session.is_woken("idle", true, 0);
     seen::told(program, "mail when idle", &cost, &woken, "bob");
     works(program, &session);
     asks(program, &session);
 
-    session.looks();
+    session.looks(0);
     let (compact, done) = profile.compact;
     session.types(compact);
     session.press("Enter", "a summary", |screen| screen.contains(done));
-    let (cost, woken) = session.is_woken("compact", true);
+    let (cost, woken) = session.is_woken("compact", true, usize::from(profile.summary_is_turn));
     seen::told(program, "compact", &cost, &woken, "bob");
     clears(program, &session);
 
     session.types(profile.exit);
     session.press("Enter", "the end", |_| room.around().join("exited").exists());
     until_at_last("the end", || !session.is_there());
-    session.looks();
+    session.looks(0);
     let mail = session.mail();
     seen::waits(program, "exit", "nothing runs", "free at once");
 
+    // The seconds are those of its start, too: nobody sees when it could be woken.
+    let start = now();
     std::fs::write(room.around().join("again"), "").unwrap();
-    let woken = match profile.resumed {
-        Resumed::Woken => {
-            session.rests(2, "resume");
-            session.woken(&mail)
-        }
-        Resumed::AtPrompt(why) => {
-            until_at_last("the session", || session.screen().contains("answer-clear."));
-            session.says("go on");
-            session.rests(2, "resume");
-            json!(format!("no: {why}"))
-        }
-    };
-    let usual = if profile.resumed == Resumed::Woken { 1 } else { 2 };
-    let cost = session.cost("resume", &[&mail], usual);
+    session.rests(2, "resume");
+    let woken = session.woken_since(start);
+    let cost = session.cost("resume", &[&mail], 1);
     seen::told(program, "resume", &cost, &woken, "bob");
+
+    // The terminal needs a window that stays.
+    terminal.opens(&stage, "t:1", "cat");
+    terminal.kills("t:0");
+    until_at_last("the end", || !session.is_there());
+    session.looks(0);
+    let mail = session.mail();
+    let unread = room.by("bob", ["check"]).succeeds().out;
+    assert!(unread.contains(&mail.subject), "still unread: {unread}");
+    terminal.opens(&stage, "t:2", profile.resume);
+    session.moves("t:2");
+    session.rests(2, "killed");
+    let cost = session.cost("killed", &[&mail], 1);
+    assert!(cost.requests <= 1 && cost.wakes == 1, "{} {}", cost.requests, cost.wakes);
+    until_at_last("its mailbox", || session.is_there());
 }
 
 /// What the model says on that day.
@@ -77,6 +84,7 @@ fn script(profile: &Profile, asked: &std::path::Path, at: &dyn Fn(&str) -> Strin
         json!({"shell": format!("touch {begun}; while ! test -e {go}; do sleep 0.05; done; {end}")})
     };
     let mut turns = vec![json!({"shell": "postroom setup bob"}), json!({"text": "answer-inside."})];
+    turns.extend(acts("setup"));
     turns.extend(acts("idle"));
     turns.push(json!({"text": "a thought", "after": at("thought")}));
     turns.extend(acts("thinking"));
@@ -95,13 +103,14 @@ fn script(profile: &Profile, asked: &std::path::Path, at: &dyn Fn(&str) -> Strin
     }
     turns.extend(acts("clear"));
     turns.extend(acts("resume"));
+    turns.extend(acts("killed"));
     turns.into()
 }
 
 /// Mail comes while it thinks, and in tools.
 fn works(program: &str, session: &Session<'_>) {
     let opens = |gate: &str| std::fs::write(session.room.around().join(gate), "").unwrap();
-    session.looks();
+    session.looks(0);
     session.says("think");
     let mail = session.mail();
     opens("thought");
@@ -109,7 +118,7 @@ fn works(program: &str, session: &Session<'_>) {
     let cost = session.cost("thinking", &[&mail], 2);
     seen::told(program, "mail when thinking", &cost, &json!("works: told before it stops"), "bob");
     for (name, event) in [("tool", "mail in a tool"), ("failing", "mail in a failing tool")] {
-        session.looks();
+        session.looks(0);
         session.says(&format!("a {name}"));
         let begun = session.room.around().join(format!("{name}-begun"));
         until_at_last("the tool", || begun.exists());
@@ -124,7 +133,7 @@ fn works(program: &str, session: &Session<'_>) {
 
 /// Three messages come while it asks the person.
 fn asks(program: &str, session: &Session<'_>) {
-    session.looks();
+    session.looks(0);
     session.says("a question");
     let asks = session.profile.asks;
     until_at_last("the question", || session.screen().contains(asks));
@@ -144,22 +153,21 @@ fn clears(program: &str, session: &Session<'_>) {
     | Clear::Beside(command)) = session.profile.clear;
     session.types(command);
     session.press("Enter", "an empty session", |screen| !screen.contains("answer-compact."));
-    let is_shown = match session.profile.clear {
-        Clear::AtOnce(_) => true,
+    let (is_shown, others) = match session.profile.clear {
+        Clear::AtOnce(_) => (true, 0),
         Clear::Silently(_) => {
             // Until then, mail would reach the session that is being cleared.
             until_at_last("the end of the first session", || !session.is_there());
-            true
+            (true, 0)
         }
         Clear::AtPrompt(_) => {
-            session.looks();
             session.says("begin anew");
             session.rests(1, "anew");
-            true
+            (true, 1)
         }
-        Clear::Beside(_) => false,
+        Clear::Beside(_) => (false, 0),
     };
-    let (cost, woken) = session.is_woken("clear", is_shown);
+    let (cost, woken) = session.is_woken("clear", is_shown, others);
     until_at_last("its mailbox", || session.is_there());
     let last = heard(session.turns().last().unwrap());
     assert_eq!(last.contains("answer-compact."), !is_shown, "another session: {last}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Clear, Profile, Resumed, company, day};
+use super::{Clear, Profile, company, day};
 use crate::support::models::gemini;
 use crate::support::room::TestRoom;
 
@@ -18,7 +18,6 @@ const GEMINI: Profile = Profile {
     summary_is_turn: false,
     clear: Clear::AtOnce("/clear"),
     exit: "/quit",
-    resumed: Resumed::Woken,
     settle,
     arrange: |_| {},
     greet: |_| {},

@@ -42,7 +42,6 @@ pub(crate) struct Profile {
     pub(crate) summary_is_turn: bool,
     pub(crate) clear: Clear,
     pub(crate) exit: &'static str,
-    pub(crate) resumed: Resumed,
     /// Prepares the home for it; `false` if something is missing.
     pub(crate) settle: fn(&TestRoom) -> bool,
     /// Changes settings after the installation.
@@ -62,14 +61,6 @@ pub(crate) enum Clear {
     AtPrompt(&'static str),
     /// The first session stays beside it, and keeps the mailbox.
     Beside(&'static str),
-}
-
-/// How a resumed session hears of mail that came meanwhile.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Resumed {
-    Woken,
-    /// At its first prompt, for this reason.
-    AtPrompt(&'static str),
 }
 
 /// Where a program is to run: `None`, with the reason said, if it cannot be.

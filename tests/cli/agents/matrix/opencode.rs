@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Clear, Profile, Resumed, company, day};
+use super::{Clear, Profile, company, day};
 use crate::agents::real::has_plugins;
 use crate::support::models::opencode;
 use crate::support::room::TestRoom;
@@ -19,7 +19,6 @@ const OPENCODE: Profile = Profile {
     summary_is_turn: false,
     clear: Clear::Beside("/new"),
     exit: "/exit",
-    resumed: Resumed::Woken,
     settle: |room| has_plugins(room, "home/.config/opencode"),
     arrange,
     greet: |_| {},

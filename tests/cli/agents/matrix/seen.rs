@@ -17,10 +17,15 @@ pub(crate) struct Cost {
     pub(crate) requests: usize,
     /// Bytes of the texts of ours, and what the program put around them.
     pub(crate) bytes: usize,
+    /// Lines that wake, of which a burst needs one.
+    pub(crate) wakes: usize,
 }
 
 /// The session was told once: what that cost, when it was woken (or why not), and whose mailbox it has.
+#[track_caller]
 pub(crate) fn told(program: &str, event: &str, cost: &Cost, woken: &Value, identity: &str) {
+    assert!(cost.requests <= 1, "{} requests because of one notice: {event}", cost.requests);
+    assert_eq!(cost.wakes, usize::from(woken.is_number()), "lines that wake: {event}");
     record(json!({
         "program": program, "event": event, "told": 1, "requests": cost.requests, "bytes": cost.bytes,
         "woken": woken, "identity": identity,
@@ -50,6 +55,16 @@ pub(crate) fn added(before: &Value, after: &Value) -> usize {
         new.iter().position(|text| *text == old).map(|at| new.swap_remove(at));
     }
     new.iter().map(String::len).sum()
+}
+
+/// How many lines that wake a request has more than the one before, of which a cleared or compacted session may have forgotten
+/// some.
+pub(crate) fn wakes(before: &Value, after: &Value) -> usize {
+    let (before, after) = (before["body"].to_string(), after["body"].to_string());
+    let (had, has) = (before.matches(WAKE).count(), after.matches(WAKE).count());
+    let last = before.rfind("answer-").map(|at| before[at..].split('.').next().unwrap_or_default());
+    let goes_on = last.is_none_or(|last| after.contains(last));
+    if has < had || (has == had && !goes_on) { has } else { has - had }
 }
 
 /// A text that is longer than this is one of the program, with ours in it, as after a compaction.

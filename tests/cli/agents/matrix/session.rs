@@ -5,9 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::seen::{Cost, added};
+use super::seen::{Cost, added, wakes};
 use super::{Profile, acts};
-use crate::agents::idle::Terminal;
+use crate::agents::idle::{Terminal, is_at_work};
 use crate::agents::real::heard;
 use crate::support::room::TestRoom;
 use crate::support::until::until_at_last;
@@ -17,7 +17,7 @@ pub(crate) struct Session<'a> {
     pub(crate) terminal: &'a Terminal<'a>,
     pub(crate) profile: &'a Profile,
     /// Its window.
-    pub(crate) window: &'static str,
+    window: Cell<&'static str>,
     /// Its mailbox.
     pub(crate) name: &'static str,
     /// Words that stand in the requests of this session alone, or in those of the other one.
@@ -39,7 +39,7 @@ pub(crate) struct Mail {
     sent: f64,
 }
 
-fn now() -> f64 {
+pub(crate) fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
 }
 
@@ -49,7 +49,7 @@ impl<'a> Session<'a> {
         profile: &'a Profile,
         (window, name, marked): (&'static str, &'static str, Marked),
     ) -> Self {
-        let (seen, mails) = (Cell::new(0), Cell::new(0));
+        let (window, seen, mails) = (Cell::new(window), Cell::new(0), Cell::new(0));
         Self { room, terminal, profile, window, name, marked, seen, mails }
     }
 
@@ -74,11 +74,11 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn screen(&self) -> String {
-        self.terminal.screen_of(self.window)
+        self.terminal.screen_of(self.window.get())
     }
 
     pub(crate) fn press(&self, key: &str, what: &str, is_so: impl Fn(&str) -> bool) {
-        self.terminal.press_in(self.window, key, what, is_so);
+        self.terminal.press_in(self.window.get(), key, what, is_so);
     }
 
     /// The person types a line, which begins a turn.
@@ -132,26 +132,43 @@ impl<'a> Session<'a> {
         let inbox = self.room.by("alice", ["check"]).succeeds().out;
         let acted = format!(" {}: who-{event}", self.name);
         assert!(inbox.lines().any(|line| line.ends_with(&acted)), "as whom it acts: {inbox} {last}");
-        let bytes = (seen.max(1)..all.len()).map(|at| added(&all[at - 1], &all[at])).sum();
-        Cost { requests: all.len() - seen - usual, bytes }
+        let pairs = || (seen.max(1)..all.len()).map(|at| (&all[at - 1], &all[at]));
+        let bytes = pairs().map(|(before, after)| added(before, after)).sum();
+        let wakes = pairs().map(|(before, after)| wakes(before, after)).sum();
+        Cost { requests: all.len() - seen - usual, bytes, wakes }
     }
 
-    /// Forgets what was seen until now; an event comes.
-    pub(crate) fn looks(&self) {
-        self.seen.set(self.count());
+    /// An event comes. Since the last one was counted, so many requests came for which no mail is the reason, and no others.
+    #[track_caller]
+    pub(crate) fn looks(&self, others: usize) {
+        let count = self.count();
+        assert_eq!(count, self.seen.get() + others, "requests after the last event");
+        self.seen.set(count);
+    }
+
+    /// It goes on in another window.
+    pub(crate) fn moves(&self, window: &'static str) {
+        self.window.set(window);
     }
 
     /// The seconds from a message to the first request after it.
     pub(crate) fn woken(&self, mail: &Mail) -> Value {
-        let at = |turn: &Value| turn["at"].as_f64().unwrap();
-        let first = self.turns().iter().map(at).find(|at| *at > mail.sent).unwrap();
-        json!(((first - mail.sent) * 10.0).round() / 10.0)
+        self.woken_since(mail.sent)
     }
 
-    /// Mail comes while it is idle, and wakes it.
+    /// The seconds from a time to the first request after it.
+    pub(crate) fn woken_since(&self, time: f64) -> Value {
+        let at = |turn: &Value| turn["at"].as_f64().unwrap();
+        let first = self.turns().iter().map(at).find(|at| *at > time).unwrap();
+        json!(((first - time) * 10.0).round() / 10.0)
+    }
+
+    /// Mail comes while it is idle, and wakes it. `others`: how many requests came since the last event.
     #[track_caller]
-    pub(crate) fn is_woken(&self, event: &str, is_shown: bool) -> (Cost, Value) {
-        self.looks();
+    pub(crate) fn is_woken(&self, event: &str, is_shown: bool, others: usize) -> (Cost, Value) {
+        // A program may show its answer before its hooks have run, which would tell it about the mail.
+        until_at_last("the end of its work", || !is_at_work(self.room));
+        self.looks(others);
         let mail = self.mail();
         if is_shown {
             self.rests(acts(event).len(), event)
