@@ -143,14 +143,14 @@ fn character(first: u8, bytes: &[u8]) -> Parsed {
     }
 }
 
-/// Behind `ESC [`.
+/// Behind `ESC [`. The first byte that is no parameter decides, so that the pieces in which the bytes come do not matter.
 fn csi(rest: &[u8]) -> Parsed {
-    let Some(at) = rest.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
-        return if rest.len() > SEQUENCE { Parsed::Event(2 + rest.len(), None) } else { Parsed::Incomplete };
+    let Some(at) = rest.iter().take(SEQUENCE).position(|byte| !(0x20..=0x3f).contains(byte)) else {
+        return too_long(rest);
     };
     // A byte that belongs to no sequence ends this one.
-    if let Some(odd) = rest[..at].iter().position(|byte| !(0x20..=0x3f).contains(byte)) {
-        return Parsed::Event(2 + odd, None);
+    if !(0x40..=0x7e).contains(&rest[at]) {
+        return Parsed::Event(2 + at, None);
     }
     let (parameters, code, used) = (&rest[..at], rest[at], 2 + at + 1);
     if let Some(mouse) = parameters.strip_prefix(b"<") {
@@ -174,6 +174,11 @@ fn csi(rest: &[u8]) -> Parsed {
         (b'Z', _) => Parsed::Event(used, Some(Event::Key(Key::plain(Code::BackTab)))),
         (code, _) => Parsed::Event(used, final_key(code, held)),
     }
+}
+
+/// A sequence without an end: its first bytes are dropped once it is longer than any that is known.
+fn too_long(rest: &[u8]) -> Parsed {
+    if rest.len() < SEQUENCE { Parsed::Incomplete } else { Parsed::Event(2 + SEQUENCE, None) }
 }
 
 fn numbers(parameters: &[u8]) -> Vec<u16> {
@@ -215,11 +220,10 @@ fn mouse_event(parameters: &[u8], is_press: bool) -> Option<Event> {
 
 /// Behind `ESC ]`: the answer to the question for the colour of the background.
 fn osc(rest: &[u8]) -> Parsed {
-    let bell = rest.iter().position(|byte| *byte == 0x07).map(|at| (at, 1));
-    let string = rest.windows(2).position(|part| part == b"\x1b\\").map(|at| (at, 2));
-    let Some((at, length)) = [bell, string].into_iter().flatten().min() else {
-        return if rest.len() > SEQUENCE { Parsed::Event(2 + rest.len(), None) } else { Parsed::Incomplete };
-    };
+    let known = &rest[..rest.len().min(SEQUENCE)];
+    let bell = known.iter().position(|byte| *byte == 0x07).map(|at| (at, 1));
+    let string = known.windows(2).position(|part| part == b"\x1b\\").map(|at| (at, 2));
+    let Some((at, length)) = [bell, string].into_iter().flatten().min() else { return too_long(rest) };
     Parsed::Event(2 + at + length, background(&rest[..at]))
 }
 
