@@ -82,7 +82,7 @@ impl Verb for Prune {
         let plan = post.prune_plan(me.as_ref(), &wanted, &Workflows)?;
         let go = self.yes || self.agreed(context, post, &plan)?;
         if !go {
-            return self.tell(context, post, &plan, None);
+            return tell(context, post, &plan, &Gone::Planned);
         }
         let (clock, terminal) = (context.clock(), context.output.terminal);
         let mut told = clock.boot();
@@ -98,7 +98,7 @@ impl Verb for Prune {
             })?,
         };
         context.done = true;
-        self.tell(context, post, &plan, Some(undo))
+        tell(context, post, &plan, &undo.map_or(Gone::Forever, |undo| Gone::ToTrash { undo }))
     }
 }
 
@@ -151,24 +151,32 @@ impl Prune {
         context.output.receipt(&view::Trash::of(&all, Some(self.yes)), lines);
         if all.is_empty() { Err(context.nothing("the trash is empty")) } else { end(context, self.yes) }
     }
+}
 
-    /// Reports what goes, or went; `done` holds the id for `undo`.
-    fn tell(
-        &self,
-        context: &mut Context,
-        post: &Post,
-        plan: &[Doomed],
-        done: Option<Option<String>>,
-    ) -> Result<(), Fail> {
-        let is_done = done.is_some();
-        let undo = done.flatten();
-        let word = if is_done { "removed" } else { "would remove" };
-        let lines = summary(post, plan).into_iter().map(|line| format!("{word} {line}"));
-        let back = |id: &String| Hint::run(&["undo", id]).to("brings it back, for 30 days");
-        let hint = undo.as_ref().map(|id| context.hint(back(id)));
-        context.output.receipt(&view::Prune::of(plan, is_done, undo.as_deref()), lines.chain(hint));
-        if plan.is_empty() { Err(context.nothing("nothing is old enough")) } else { end(context, is_done) }
-    }
+/// What has become of what is pruned.
+enum Gone {
+    /// It is still there.
+    Planned,
+    Forever,
+    ToTrash {
+        /// The id for `undo`.
+        undo: String,
+    },
+}
+
+/// Reports what goes, or went.
+fn tell(context: &mut Context, post: &Post, plan: &[Doomed], gone: &Gone) -> Result<(), Fail> {
+    let is_done = !matches!(gone, Gone::Planned);
+    let undo = match gone {
+        Gone::ToTrash { undo } => Some(undo.as_str()),
+        Gone::Planned | Gone::Forever => None,
+    };
+    let word = if is_done { "removed" } else { "would remove" };
+    let lines = summary(post, plan).into_iter().map(|line| format!("{word} {line}"));
+    let back = |id: &str| Hint::run(&["undo", id]).to("brings it back, for 30 days");
+    let hint = undo.map(|id| context.hint(back(id)));
+    context.output.receipt(&view::Prune::of(plan, is_done, undo), lines.chain(hint));
+    if plan.is_empty() { Err(context.nothing("nothing is old enough")) } else { end(context, is_done) }
 }
 
 /// Ends a prune. One that only showed what it would do says how to do it.

@@ -50,6 +50,13 @@ impl Outage {
     }
 }
 
+/// What a line says about the provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    Works,
+    Out(Outage),
+}
+
 /// Where a line of output tells of an outage.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,18 +79,18 @@ pub struct OutageRule {
 
 impl OutageRule {
     /// What a line says, where `before` was reported until now. `None`: this line says nothing about it.
-    pub(super) fn find(&self, line: &Value, before: Option<Outage>) -> Option<Option<Outage>> {
+    pub(super) fn find(&self, line: &Value, before: Option<Outage>) -> Option<Reach> {
         if !fits(&self.when, line) {
             return None;
         }
         if let Some(status) = self.status.as_deref().and_then(|way| walk(line, way)?.as_u64()) {
             // A provider that answers with another status can be reached.
             let reached = before.filter(|before| *before != Outage::Network);
-            return Some(Outage::of_status(status).or(reached));
+            return Some(Outage::of_status(status).or(reached).map_or(Reach::Works, Reach::Out));
         }
         let text = self.at.as_deref().and_then(|way| walk(line, way)?.as_str());
         let said = |text: &str| self.says.iter().find(|(words, _)| text.contains(words.as_str()));
-        text.and_then(said).map(|(_, outage)| *outage).or(self.is).map(Some)
+        text.and_then(said).map(|(_, outage)| *outage).or(self.is).map(Reach::Out)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::outage::Outage;
+use super::outage::{Outage, Reach};
 use super::presets::{Preset, Rule, fits};
 use super::transcript::{Event, Tokens, Transcript};
 
@@ -150,7 +150,8 @@ impl Reading {
         found.tokens = self.transcript.tokens();
         found.cost = self.transcript.cost();
         match self.preset.outage.iter().find_map(|rule| rule.find(&value, found.outage)) {
-            Some(outage) => found.outage = outage,
+            Some(Reach::Out(outage)) => found.outage = Some(outage),
+            Some(Reach::Works) => found.outage = None,
             None if last(&self.preset.progress).is_some() => {
                 found.progress += 1;
                 found.outage = None;

@@ -30,7 +30,7 @@ pub(in crate::dispatch) fn settle(held: &mut Held<'_>) -> Result<RunWorktree> {
     if own.is_none() || !held.record.ready || !held.path().is_dir() {
         shown.head = tip(&held.git, &held.record.branch)?.unwrap_or_else(|| held.record.base.clone());
         shown.gone = shown.head == held.record.base;
-        (shown.files, shown.added, shown.removed) = difference(&held.git, &held.record.base, &shown.head)?;
+        count(&held.git, &held.record.base, &mut shown)?;
         // Removed by git itself, it had nothing that was not committed.
         if held.record.ready && own.is_some() {
             LOST.clone_into(&mut shown.fault);
@@ -60,7 +60,7 @@ pub(in crate::dispatch) fn settle(held: &mut Held<'_>) -> Result<RunWorktree> {
         remove(held, true, true)?;
         return Ok(shown);
     }
-    (shown.files, shown.added, shown.removed) = difference(&held.git, base, &shown.head)?;
+    count(&held.git, base, &mut shown)?;
     let path = held.path();
     let _turn = held.dir.lock(TURN)?;
     match held.git.call_with(&with(&["worktree", "unlock"], &path), b"") {
@@ -105,19 +105,21 @@ fn commit(held: &Held<'_>, within: &Git<'_>) -> Result<String> {
     Ok(made)
 }
 
-/// The number of changed files, and of added and removed lines.
-fn difference(git: &Git<'_>, base: &str, head: &str) -> Result<(u64, u64, u64)> {
+/// Counts the changed files, and the added and removed lines, since `base`.
+fn count(git: &Git<'_>, base: &str, shown: &mut RunWorktree) -> Result<()> {
     let words =
-        ["diff-tree", "-r", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", base, head];
+        ["diff-tree", "-r", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", base, &shown.head];
     let out = git.call(&words, b"")?;
-    let mut sum = (0, 0, 0);
+    (shown.files, shown.added, shown.removed) = (0, 0, 0);
     for line in String::from_utf8_lossy(&out).lines() {
         let mut parts = line.split('\t');
         // A binary file has `-` in the place of numbers.
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).unwrap_or(0);
-        sum = (sum.0 + 1, sum.1 + number(), sum.2 + number());
+        shown.files += 1;
+        shown.added += number();
+        shown.removed += number();
     }
-    Ok(sum)
+    Ok(())
 }
 
 /// Removes the worktree, its branch if this run made it and nothing is on it, and its record.

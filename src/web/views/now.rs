@@ -48,12 +48,8 @@ struct Shown {
     is_agent: bool,
     about: String,
     program: String,
-    state: String,
-    kind: &'static str,
-    class: &'static str,
+    words: CardWords,
     doing: Vec<Doing>,
-    why: String,
-    until: Option<Time>,
     queue: usize,
     unread: usize,
     oldest: Option<Time>,
@@ -130,7 +126,7 @@ fn head(overview: &Overview) -> String {
 
 impl Shown {
     fn of(card: &Card, now: Timestamp) -> Self {
-        let (state, kind, class, why, until) = state(card, now);
+        let words = CardWords::of(card, now);
         let program = match &card.kind {
             CardKind::Agent { preset, .. } => preset.clone(),
             CardKind::AgentWithoutProgram => "no program".to_owned(),
@@ -149,12 +145,8 @@ impl Shown {
             is_agent: matches!(card.kind, CardKind::Agent { .. } | CardKind::AgentWithoutProgram),
             about: visible::clip(card.about.as_deref().unwrap_or_default(), 120),
             program: visible::line(&program),
-            state,
-            kind,
-            class,
+            words,
             doing: doing.collect(),
-            why,
-            until,
             queue: card.queue,
             unread: card.unread.unwrap_or(0),
             oldest: card.oldest.map(|oldest| Time::new(oldest, now)),
@@ -165,41 +157,63 @@ impl Shown {
     }
 }
 
-/// The state of a card: its word, its colour, the colour of the card, why, and until when.
-fn state(card: &Card, now: Timestamp) -> (String, &'static str, &'static str, String, Option<Time>) {
-    let quiet = |word: &str, kind| (word.to_owned(), kind, "", String::new(), None);
-    match &card.state {
-        CardState::Running => ("running".to_owned(), "work busy", "working", String::new(), None),
-        CardState::Paused { pause } => (
-            format!("paused: {}", pause.kind.as_str()),
-            "warn",
-            "stuck",
-            visible::clip(&pause.why, 200),
-            pause.until().map(|until| Time::new(until, now)),
-        ),
-        CardState::Waiting { waits_for, until, why } => (
-            match waits_for {
-                WaitsFor::Reader => "has mail".to_owned(),
-                _ => format!("waits for {}", waits_for.as_str()),
+/// The state of a card, in words and colours.
+#[derive(Default)]
+struct CardWords {
+    state: String,
+    /// The colour of the state.
+    kind: &'static str,
+    /// The colour of the card.
+    class: &'static str,
+    why: String,
+    until: Option<Time>,
+}
+
+impl CardWords {
+    fn quiet(word: &str, kind: &'static str) -> Self {
+        Self { state: word.to_owned(), kind, ..Self::default() }
+    }
+
+    fn of(card: &Card, now: Timestamp) -> Self {
+        match &card.state {
+            CardState::Running => Self { class: "working", ..Self::quiet("running", "work busy") },
+            CardState::Paused { pause } => Self {
+                state: format!("paused: {}", pause.kind.as_str()),
+                kind: "warn",
+                class: "stuck",
+                why: visible::clip(&pause.why, 200),
+                until: pause.until().map(|until| Time::new(until, now)),
             },
-            if matches!(waits_for, WaitsFor::Turn | WaitsFor::Reader) { "" } else { "warn" },
-            if matches!(waits_for, WaitsFor::Turn | WaitsFor::Reader) { "" } else { "stuck" },
-            match waits_for {
-                WaitsFor::Dispatcher if why == "none runs" => "no dispatcher runs that starts it".to_owned(),
-                // How its last run ended says more.
-                WaitsFor::Reader => String::new(),
-                _ => visible::clip(why, 200),
+            CardState::Waiting { waits_for, until, why } => {
+                let is_usual = matches!(waits_for, WaitsFor::Turn | WaitsFor::Reader);
+                Self {
+                    state: match waits_for {
+                        WaitsFor::Reader => "has mail".to_owned(),
+                        _ => format!("waits for {}", waits_for.as_str()),
+                    },
+                    kind: if is_usual { "" } else { "warn" },
+                    class: if is_usual { "" } else { "stuck" },
+                    why: match waits_for {
+                        WaitsFor::Dispatcher if why == "none runs" => {
+                            "no dispatcher runs that starts it".to_owned()
+                        }
+                        // How its last run ended says more.
+                        WaitsFor::Reader => String::new(),
+                        _ => visible::clip(why, 200),
+                    },
+                    until: until.map(|until| Time::new(until, now)),
+                }
+            }
+            CardState::Idle if card.unread.is_some_and(|unread| unread > 0) => Self::quiet("has mail", ""),
+            CardState::Idle => Self::quiet("idle", ""),
+            CardState::InSession => Self::quiet("in session", "ok"),
+            CardState::NoProgram => Self::quiet("no program", "warn"),
+            CardState::Untrusted { dir } => Self {
+                class: "stuck",
+                why: format!("look at it, then: postroom trust {}", visible::line(dir)),
+                ..Self::quiet("not trusted", "warn")
             },
-            until.map(|until| Time::new(until, now)),
-        ),
-        CardState::Idle if card.unread.is_some_and(|unread| unread > 0) => quiet("has mail", ""),
-        CardState::Idle => quiet("idle", ""),
-        CardState::InSession => quiet("in session", "ok"),
-        CardState::NoProgram => quiet("no program", "warn"),
-        CardState::Untrusted { dir } => {
-            let why = format!("look at it, then: postroom trust {}", visible::line(dir));
-            ("not trusted".to_owned(), "warn", "stuck", why, None)
+            CardState::NoMailbox => Self::quiet("no mailbox", "warn"),
         }
-        CardState::NoMailbox => quiet("no mailbox", "warn"),
     }
 }
