@@ -281,15 +281,22 @@ pub(super) async fn publish(
     published.map_err(|e| refused("a parcel")(&e))
 }
 
-/// Prepares a session: which letters are with the server, what expired, and what has to be sent again because the stream of its
-/// room is not the one that took it.
+/// Gives up what expired. It needs no server: most of it expired because there was none.
+pub(super) async fn give_up_expired(desk: &Arc<Desk>) -> Result<()> {
+    on_disk(desk, |desk| {
+        desk.outgoing(&desk.post()?)?.iter().try_for_each(|outgoing| outgoing.expire().map(drop))
+    })
+    .await
+}
+
+/// Prepares a session: which letters are with the server, and what has to be sent again because the stream of its room is not the
+/// one that took it.
 pub(super) async fn prepare(context: &Context, desk: &Arc<Desk>, reconcile: bool) -> Result<()> {
     let rooms = on_disk(desk, move |desk| {
         let post = desk.post()?;
         desk.state().tails.clear();
         let mut rooms: Vec<(RoomName, usize)> = vec![];
         for outgoing in desk.outgoing(&post)? {
-            outgoing.expire()?;
             outgoing.forget_old()?;
             let carried = outgoing.letters(Folder::Carried, usize::MAX)?;
             for letter in &carried {

@@ -143,3 +143,53 @@ fn a_name_that_is_unknown_there_is_told_and_one_known_elsewhere_suggested() {
     assert!(told.contains("failed: too late") && told.contains("bob@build was given up"), "{told}");
     assert_eq!(states(&laptop, "alice"), ["failed"]);
 }
+
+/// Lets the letters of a folder be this many days old.
+fn aged(machine: &Machine, room: &str, folder: &str, days: u64) {
+    let mailboxes = machine.room.root().join(".courier/rooms").join(room);
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 24 * 3600);
+    let mut changed = 0;
+    for mailbox in std::fs::read_dir(mailboxes).unwrap().flatten() {
+        for letter in std::fs::read_dir(mailbox.path().join(folder)).into_iter().flatten().flatten() {
+            std::fs::File::options().write(true).open(letter.path()).unwrap().set_modified(then).unwrap();
+            changed += 1;
+        }
+    }
+    assert_ne!(changed, 0, "no letter in {folder}");
+}
+
+#[test]
+fn a_letter_that_no_network_takes_for_a_week_comes_back_and_one_without_a_receipt_after_two() {
+    let Some(program) =
+        current("a_letter_that_no_network_takes_for_a_week_comes_back_and_one_without_a_receipt_after_two")
+    else {
+        return;
+    };
+    let mut server = Server::start(&program);
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let build = Machine::join(&server, "build", &["bob"]);
+    acquaint(&[&laptop, &build]);
+    let send = |text: &str| laptop.room.by("alice", ["send", "bob@build", "-m", text]).succeeds();
+    // Carried, and no receipt for thirteen days: it is still on its way. After fifteen it is given up.
+    send("no receipt");
+    assert!(laptop.once().contains("sent 1"));
+    aged(&laptop, "build", "carried", 13);
+    laptop.once();
+    assert_eq!(states(&laptop, "alice"), ["carried"]);
+    aged(&laptop, "build", "carried", 15);
+    laptop.once();
+    assert_eq!(states(&laptop, "alice"), ["failed"]);
+    let told = laptop.room.by("alice", ["read"]).succeeds().out;
+    assert!(told.contains("its room gave no receipt for two weeks"), "{told}");
+    // What arrives after all is not told as delivered, and not told twice.
+    assert!(build.once().contains("received 1"));
+    laptop.once();
+    laptop.room.by("alice", ["check"]).exits(1);
+    // Never carried, also without a server: the courier that cannot connect gives it up.
+    server.kill();
+    send("no network");
+    aged(&laptop, "build", "inbox", 8);
+    laptop.courier(["once"]).exits(5);
+    let told = laptop.room.by("alice", ["read"]).succeeds().out;
+    assert!(told.contains("the network could not be reached for a week"), "{told}");
+}
