@@ -1,6 +1,7 @@
 //! The courier, with real servers.
 
 mod carry;
+mod credentials;
 mod lost;
 mod objects;
 mod server;

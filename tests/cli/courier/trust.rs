@@ -1,5 +1,6 @@
 //! Who is let in: first contact, and a room with valid credentials that means harm.
 
+use postroom::clock::{Clock, SystemClock};
 use ring::signature::Ed25519KeyPair;
 
 use crate::support::nats::{Machine, Server, acquaint, current};
@@ -98,7 +99,7 @@ fn letter(from_room: &str, to_room: &str, id: &str, to: &str, more: &str) -> (St
     let payload = format!(
         r#"{{"v":1,"network":"team","from_room":"{from_room}","to_room":"{to_room}","key":"{key}","at":"{}",
         "letter":{{"id":"{id}","from":"mallory-1","from_name":"mallory","to":"{to}","file":"x.md","subject":"s"{more}}}}}"#,
-        "2026-11-18T12:00:00Z"
+        SystemClock.now()
     );
     (key, payload)
 }
