@@ -17,6 +17,8 @@ pub mod clock;
 #[cfg(feature = "courier")]
 pub mod courier;
 #[cfg(any(feature = "tui", feature = "web"))]
+pub mod deeds;
+#[cfg(any(feature = "tui", feature = "web"))]
 pub mod desk;
 pub mod dispatch;
 pub mod doctor;

@@ -8,7 +8,6 @@ use super::failed::{called, mailboxes, not_found};
 use super::output::note;
 use crate::dispatch::retriable::{Retriable, Retried, leave_parked, retry};
 use crate::hint::Hint;
-use crate::message::visible;
 use crate::post::line::counted;
 use crate::post::{Failure, Post};
 use crate::view::claim as view;
@@ -82,11 +81,8 @@ impl Retry {
 
 /// Why requests of a run are not retried, and what to do instead.
 fn of_run(left: &LeftAlone) -> (String, Option<Hint>) {
-    let (messages, run) = (counted(left.messages, "message"), visible::line(&left.run));
-    let them = if left.messages == 1 { "it" } else { "them" };
-    let sentence = format!("{messages} of the run {run} left alone: it no longer waits for {them}");
     let hint = || Hint::run(&["workflow", "retry", &left.run]).to("asks again for what failed");
-    (sentence, left.can_retry.then(|| hint().into()))
+    (left.to_string(), left.can_retry.then(|| hint().into()))
 }
 
 fn of_parked(parked: usize) -> (String, Option<Hint>) {

@@ -16,10 +16,8 @@ use super::page::Page;
 use super::transcripts::Transcripts;
 use super::{deeds, views};
 use crate::desk::Desk;
-use crate::dispatch::{retriable, stop};
 use crate::post::{self, Failure, Post};
 use crate::staff::WorkflowError;
-use crate::workflow::{decision, order};
 
 /// What a request asks for.
 #[derive(Debug)]
@@ -95,15 +93,9 @@ pub(super) enum Wrong {
     #[error(transparent)]
     Post(#[from] post::Error),
     #[error(transparent)]
-    Decision(#[from] decision::Error),
-    #[error(transparent)]
-    Stop(#[from] stop::Error),
-    #[error(transparent)]
-    Retry(#[from] retriable::Error),
+    Deed(#[from] crate::deeds::Error),
     #[error(transparent)]
     Workflow(#[from] WorkflowError),
-    #[error(transparent)]
-    Order(#[from] order::Error),
     #[error(transparent)]
     Disk(#[from] crate::mailbox::Error),
     #[error(transparent)]
@@ -118,19 +110,16 @@ impl Wrong {
             Self::Missing(_) => StatusCode::BAD_REQUEST,
             Self::NotDone(_) | Self::Disk(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Template(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Decision(decision::Error::Post(e))
-            | Self::Stop(stop::Error::Post(e))
-            | Self::Retry(retriable::Error::Post(e)) => status_of(e),
-            Self::Order(order::Error::Post(e)) | Self::Workflow(WorkflowError::Post(e)) => status_of(e),
-            Self::Decision(_) | Self::Stop(_) | Self::Retry(_) => StatusCode::NOT_FOUND,
-            Self::Order(_) | Self::Workflow(_) => StatusCode::BAD_REQUEST,
-            Self::Post(e) => status_of(e),
+            Self::Workflow(WorkflowError::Post(e)) => status_of(e.code()),
+            Self::Workflow(_) => StatusCode::BAD_REQUEST,
+            Self::Deed(e) => status_of(e.code()),
+            Self::Post(e) => status_of(e.code()),
         }
     }
 }
 
-fn status_of(e: &post::Error) -> StatusCode {
-    match e.code() {
+fn status_of(failure: Failure) -> StatusCode {
+    match failure {
         Failure::Nothing | Failure::Unknown => StatusCode::NOT_FOUND,
         Failure::Usage => StatusCode::BAD_REQUEST,
         Failure::Refused => StatusCode::FORBIDDEN,

@@ -5,13 +5,15 @@
 //! run is in progress and waits for it.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 use super::carrier::look_at;
 use super::runs::Runs;
 use crate::dispatch::retriable::Retriable;
 use crate::mailbox::Folder;
-use crate::message::Envelope;
+use crate::message::{Envelope, visible};
 use crate::name::MessageId;
+use crate::post::line::counted;
 use crate::post::{Post, Result};
 
 /// Requests of one run that are left alone.
@@ -21,6 +23,14 @@ pub struct LeftAlone {
     pub messages: usize,
     /// Whether the run has ended and can be retried as a whole.
     pub can_retry: bool,
+}
+
+impl fmt::Display for LeftAlone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (messages, run) = (counted(self.messages, "message"), visible::line(&self.run));
+        let them = if self.messages == 1 { "it" } else { "them" };
+        write!(f, "{messages} of the run {run} left alone: it no longer waits for {them}")
+    }
 }
 
 /// Leaves out of what is to be retried the requests that no run waits for. Returns them, by run.
