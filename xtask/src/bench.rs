@@ -6,6 +6,7 @@
 //! (system calls, fsyncs, messages opened, memory) comes from strace. `--write` puts the table into docs/why/benchmarks.md.
 
 mod claim;
+mod courier;
 mod crowd;
 mod deliver;
 mod dispatch;
@@ -44,7 +45,7 @@ struct Bench {
 type Measure = fn(&Bench) -> Vec<Row>;
 
 /// Name, what it measures, and the function: selection and dispatch are the same table.
-const MEASUREMENTS: [(&str, &str, Measure); 17] = [
+const MEASUREMENTS: [(&str, &str, Measure); 18] = [
     (
         "start",
         "a process that does nothing, and the shortest command (for comparison, without limits)",
@@ -69,6 +70,7 @@ const MEASUREMENTS: [(&str, &str, Measure); 17] = [
     ),
     ("tui", "the terminal client of 100,000 messages: start, arrival, idleness", tui::tui),
     ("web", "the page of 100,000 messages and 5,000 runs: first view, arrival, memory, idleness", web::web),
+    ("courier", "mail between two rooms over a server: one hop, the rate, memory", courier::courier),
     ("search", "a rare word in 100,000 messages, warm; memory", search::search),
 ];
 

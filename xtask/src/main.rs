@@ -14,6 +14,15 @@ mod bench;
 #[allow(dead_code, clippy::expect_used, reason = "some of it is for the tests alone, and it ends them")]
 #[path = "../../tests/cli/web_http/client.rs"]
 mod browser;
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "some of it is for the tests alone, and it ends them"
+)]
+#[path = "../../tests/cli/web/driver.rs"]
+mod chromium;
 mod dist;
 mod figures;
 mod matrix;
@@ -28,6 +37,7 @@ mod screen;
 #[allow(dead_code, reason = "some of it is for the tests alone")]
 #[path = "../../tests/cli/support/seat.rs"]
 mod seat;
+mod support;
 mod test;
 mod tidy;
 mod tools;

@@ -16,8 +16,8 @@ use super::place::Place;
 use super::room::Room;
 use super::table::{Limit, Row, Without};
 use super::trace::Trace;
-use super::wake::{publish, wake_of};
-use super::web::{MESSAGES, SHOWN, large_room};
+use super::wake::publish;
+use super::web::{MESSAGES, SHOWN, large_room, wake};
 use crate::screen::Screen;
 use crate::seat;
 
@@ -133,9 +133,7 @@ impl Sides for Arrivals<'_> {
     }
 
     fn floor(&mut self, round: usize) -> Result<f64, String> {
-        // New mail only: half of the mailbox is unread.
-        let args = ["wait".as_ref(), "--new".as_ref(), "--timeout".as_ref(), "60".as_ref()];
-        wake_of(self.room, self.room.postroom(SHOWN, &args), SHOWN, MESSAGES + 50_000 + round as u32)
+        wake(self.room, round)
     }
 }
 

@@ -115,7 +115,7 @@ impl Publication {
 
 /// Returns when the process sleeps with a watch. On tmpfs nothing before the wait makes it sleep; that it was not
 /// scheduled between two looks tells that it really does.
-fn until_waiting(process: u32) -> Result<(), String> {
+pub(crate) fn until_waiting(process: u32) -> Result<(), String> {
     let start = Instant::now();
     let mut last = None;
     while start.elapsed() < PATIENCE {
