@@ -37,7 +37,9 @@ impl Post {
     /// Another room of this user.
     pub(super) fn there(&self, name: &RoomName) -> Result<Self> {
         let unknown = || Error::UnknownRoom { name: name.to_string() };
-        let root = self.caller.rooms.as_ref().ok_or_else(unknown)?.named(name).root;
+        // A caller that knows no rooms of this machine still has those of the network.
+        let Some(rooms) = &self.caller.rooms else { return self.on_network(name)?.ok_or_else(unknown) };
+        let root = rooms.named(name).root;
         let caller = Caller { flag: None, environment: None, session: None, ..self.caller.clone() };
         match Self::open(&root, caller, self.room.shared_clock()) {
             Err(Error::Room(crate::room::Error::NoRoom { .. })) => self.on_network(name)?.ok_or_else(unknown),

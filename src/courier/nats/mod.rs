@@ -27,7 +27,7 @@ use super::{Error, Result};
 use crate::clock::Clock;
 use crate::mailbox::{Dir, IfAny};
 use crate::post::Caller;
-use crate::wait::{self, Watch};
+use crate::wait::{self, Watch, Woken};
 
 /// Stands for all keys of a room.
 const ALL: &str = "*";
@@ -184,13 +184,21 @@ fn with_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     done
 }
 
-/// Wakes the session when the disk has something. The watch is set before the session looks.
+/// Wakes the session when the disk has something. The watch is set before the session looks, and kept while the directories are
+/// the same: closing one takes the kernel longer than a letter needs to the other room.
 fn watch_disk(desk: &Desk, wake: &mpsc::Sender<()>, stop: &wait::Stop) {
+    let set = |dirs: &[PathBuf]| Watch::on(dirs).rarely().until(stop);
+    let mut dirs = desk.watched().unwrap_or_default();
+    let mut watch = set(&dirs);
     while !stop.is_now() {
-        let dirs = desk.watched().unwrap_or_default();
-        let mut watch = Watch::on(dirs).rarely().until(stop);
         // One that waits to be seen is enough.
         let _ = wake.try_send(());
-        watch.sleep(LONGEST_WAIT);
+        let woken = watch.sleep(LONGEST_WAIT);
+        let now = desk.watched().unwrap_or_default();
+        if now != dirs || woken == Woken::Gone {
+            let _ = wake.try_send(());
+            dirs = now;
+            watch = set(&dirs);
+        }
     }
 }
