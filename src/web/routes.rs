@@ -176,6 +176,11 @@ pub(super) const VIEWS: &[(&str, View)] = &[
     ("workflows/*/start", views::workflow_form::page),
 ];
 
+/// Whether a view is computed of every event of a span of time.
+pub(super) fn counts_events(path: &[String]) -> bool {
+    matches!(path, [view] if view == "numbers" || view == "flow")
+}
+
 /// What a GET gives as a file.
 pub(super) const FILES: &[(&str, Load)] = &[("file/*/*", views::message::file)];
 

@@ -96,6 +96,7 @@ impl Web {
             live: Arc::default(),
             transcripts: Arc::default(),
             places: Semaphore::new(AT_ONCE),
+            counting: Semaphore::new(1),
             guesses: tokio::sync::Mutex::default(),
         });
         runtime.block_on(http::serve(self.listener, CONNECTIONS, move |connection, request| {
@@ -112,6 +113,8 @@ struct Host {
     live: Arc<Live>,
     transcripts: Arc<Transcripts>,
     places: Semaphore,
+    /// What is computed of every event of a span takes tens of megabytes while it is: one at a time.
+    counting: Semaphore,
     /// The turn of those whose code was wrong.
     guesses: tokio::sync::Mutex<()>,
 }
@@ -224,6 +227,7 @@ impl Host {
         let query = request.uri().query().unwrap_or_default();
         let room = query.split('&').find_map(|pair| pair.strip_prefix("room=")).and_then(decoded);
         let (desk, room) = (Arc::clone(&self.desk), room.unwrap_or_else(|| self.desk.own().to_owned()));
+        let _turn = self.counting.acquire().await;
         match self.aside(move || metrics::text(&desk, &room)).await.and_then(|made| made) {
             Ok(text) => typed(StatusCode::OK, metrics::KIND, text),
             Err(wrong) => plain(wrong.status(), format!("{wrong}\n")),
@@ -253,6 +257,10 @@ impl Host {
 
     async fn view(&self, room: String, path: Vec<String>, query: String, visitor: Visitor) -> Reply {
         let asker = self.asker();
+        let _turn = match routes::counts_events(&path) {
+            true => self.counting.acquire().await.ok(),
+            false => None,
+        };
         let made = self.aside(move || {
             let Some((view, parts)) = routes::find(routes::VIEWS, &path) else { return Err(Wrong::NoPage) };
             let ask = asker.ask(visitor, room, parts, &query)?;

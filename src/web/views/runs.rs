@@ -133,10 +133,11 @@ fn newest(
             failed: matches!(wanted, Some(RunState::Failed | RunState::Again)),
             since: None,
             before,
-            limit: ROWS,
+            // One more tells whether there is another page.
+            limit: ROWS + 1,
         };
         let some = runs.chosen(&filter)?;
-        let is_all = some.len() < ROWS;
+        let is_all = some.len() <= ROWS;
         before = some.first().map(|run| run.id.clone());
         for run in some.into_iter().rev().filter(|run| wanted.is_none_or(|wanted| run.state == wanted)) {
             if found.len() == ROWS {
