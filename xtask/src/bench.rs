@@ -5,6 +5,7 @@
 //! times slower a minute later: only what was measured side by side can be compared. What is counted instead of timed
 //! (system calls, fsyncs, messages opened, memory) comes from strace. `--write` puts the table into docs/why/benchmarks.md.
 
+mod chromium;
 mod claim;
 mod courier;
 mod crowd;

@@ -20,7 +20,7 @@ use super::pair::{Pair, Sides, Unit, microseconds};
 use super::place::Place;
 use super::room::Room;
 use super::table::{Limit, Row, Without};
-use super::trace::high_water;
+use super::trace::{Trace, high_water};
 use super::wake::until_waiting;
 use crate::repo::Repo;
 
@@ -31,6 +31,9 @@ const LETTERS: usize = 2000;
 /// Letters that pass while the memory is looked at, and how many wait at once.
 const MANY: usize = 1_000_000;
 const AT_ONCE: usize = 20_000;
+/// How long an idle courier is watched, and what it may still have to do before.
+const IDLE: Duration = Duration::from_secs(30);
+const SETTLED: Duration = Duration::from_secs(3);
 const MIB: f64 = 1024.0 * 1024.0;
 const SOON: Duration = Duration::from_secs(120);
 
@@ -40,6 +43,7 @@ pub(crate) fn courier(bench: &Bench) -> Vec<Row> {
         let place = Place::ext4()?;
         let scene = Scene::new(bench, &place)?;
         let mut found = rows("hops", || hops(&scene, &bare, &place));
+        found.extend(rows("idle", || idle(bench, &scene)));
         found.extend(rows("rate", || rate(&scene, &library, &place)));
         drop(scene);
         let fast = Place::tmpfs()?;
@@ -257,6 +261,20 @@ impl Sides for Hops<'_> {
         self.bare.says.read_line(&mut line).map_err(|e| e.to_string())?;
         line.trim().parse().map_err(|e| format!("`{}` is no time: {e}", line.trim()))
     }
+}
+
+/// The keep-alives of the connection, of the stream and of the names, and nothing else.
+fn idle(bench: &Bench, scene: &Scene<'_>) -> Result<Vec<Row>, Without> {
+    let couriers = (scene.here.run()?, scene.there.run()?);
+    std::thread::sleep(SETTLED);
+    let trace = Trace::of_process(&bench.programs, couriers.0.0.id(), || {
+        std::thread::sleep(IDLE);
+        Ok(())
+    })?;
+    // The first burst is the trace itself.
+    let bursts = trace.bursts().len().saturating_sub(1) as f64;
+    let what = format!("bursts of an idle courier in {} s", IDLE.as_secs());
+    Ok(vec![Row::count(what, bursts, "", Limit::AtMost(15.0))])
 }
 
 fn rate(scene: &Scene<'_>, library: &Path, place: &Place) -> Result<Vec<Row>, Without> {

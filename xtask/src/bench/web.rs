@@ -8,9 +8,10 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::Bench;
+use super::chromium;
 use super::mail::rows;
 use super::names::member_names;
 use super::pair::{Pair, Sides, Unit, microseconds};
@@ -20,7 +21,6 @@ use super::table::{Limit, Row, Without};
 use super::trace::{Trace, high_water};
 use super::wake::{publish, wake_of};
 use crate::browser::{Browser, Events};
-use crate::chromium::Browser as Chromium;
 use crate::seat;
 
 const MAILBOXES: u32 = 200;
@@ -28,7 +28,6 @@ pub(crate) const MESSAGES: u32 = 100_000;
 const RUNS: u32 = 5_000;
 const ROUNDS: usize = 40;
 const ARRIVALS: usize = 100;
-const FRAMES: usize = 30;
 const CLIENTS: usize = 10;
 /// The mailbox that is looked at.
 pub(crate) const SHOWN: &str = "member0007";
@@ -40,7 +39,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// How long an idle server is watched, and the time between two looks of its own.
 const IDLE: Duration = Duration::from_secs(17);
 const BETWEEN: f64 = 4.9;
-const SOON: Duration = Duration::from_secs(20);
+pub(super) const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) fn web(bench: &Bench) -> Vec<Row> {
     rows("`web`", || {
@@ -54,7 +53,7 @@ pub(crate) fn web(bench: &Bench) -> Vec<Row> {
         found.extend(rows("clients", || clients(&room, &server, &browser)));
         found.extend(rows("idle", || idle(bench, &server, &browser)));
         drop(server);
-        found.extend(rows("screen", || screen(&room, &place)));
+        found.extend(rows("screen", || chromium::screen(&room, &place)));
         Ok(found)
     })
 }
@@ -214,62 +213,6 @@ pub(crate) fn wake(room: &Room<'_>, round: usize) -> Result<f64, String> {
     wake_of(room, room.postroom(SHOWN, &args), SHOWN, MESSAGES + 50_000 + round as u32)
 }
 
-/// The same in Chromium: until the frame begins that shows the message.
-fn screen(room: &Room<'_>, place: &Place) -> Result<Vec<Row>, Without> {
-    let Some(chromium) = Chromium::start() else { return Err(Without::Wanting("no Chromium".to_owned())) };
-    let server = Server::start(room, place)?;
-    let host = format!("http://127.0.0.1:{}", server.port);
-    chromium.go(&format!("{host}/enter#{}", server.code));
-    chromium.until("location.pathname.endsWith('/now')");
-    chromium.go(&format!("{host}/r/-/mail/{SHOWN}"));
-    chromium.until_says("#link", "live");
-    let pair = Pair::take_among_others(Unit::Microseconds, FRAMES, &mut Frames { room, chromium })?;
-    let what =
-        "from an arrival to the screen of Chromium, 100,000 messages, against the wake of a `wait`, tmpfs";
-    Ok(vec![Row::ratio(what, &pair, Limit::AtMost(5.0))])
-}
-
-struct Frames<'a> {
-    room: &'a Room<'a>,
-    chromium: Chromium,
-}
-
-impl Sides for Frames<'_> {
-    fn measured(&mut self, round: usize) -> Result<f64, String> {
-        // The page asks for its view four times a second at the most.
-        std::thread::sleep(Duration::from_millis(600));
-        let publication = publish(self.room, SHOWN, MESSAGES + u32::try_from(round).unwrap_or(u32::MAX))?;
-        let subject = format!("frame{round}x");
-        publication.change(|text| text.replace("subject: filled", &format!("subject: {subject}")))?;
-        self.chromium.run(&format!(
-            "window.seen = 0;
-             const until = new MutationObserver(() => {{
-               if (!document.querySelector('#main').textContent.includes('{subject}')) return;
-               until.disconnect();
-               requestAnimationFrame(() => (window.seen = performance.timeOrigin + performance.now()));
-             }});
-             until.observe(document.querySelector('#main'), {{ childList: true, subtree: true, characterData: true }});"
-        ));
-        let start = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|e| e.to_string())?;
-        publication.now()?;
-        let asked = Instant::now();
-        let seen = loop {
-            std::thread::sleep(Duration::from_millis(200));
-            match self.chromium.run("return window.seen").as_f64() {
-                Some(seen) if seen > 0.0 => break seen,
-                _ if asked.elapsed() > SOON => return Err("an arrival was not shown".to_owned()),
-                _ => {}
-            }
-        };
-        publication.take_back()?;
-        Ok((seen - start.as_secs_f64() * 1e3) * 1e3)
-    }
-
-    fn floor(&mut self, round: usize) -> Result<f64, String> {
-        wake(self.room, round)
-    }
-}
-
 fn clients(room: &Room<'_>, server: &Server, browser: &Browser) -> Result<Vec<Row>, Without> {
     let mut streams: Vec<Events> = (0..CLIENTS).map(|_| browser.stream("-", None)).collect();
     // A stream speaks when something happens.
@@ -312,14 +255,14 @@ fn idle(bench: &Bench, server: &Server, browser: &Browser) -> Result<Vec<Row>, W
 }
 
 /// A page for looking only.
-struct Server {
+pub(super) struct Server {
     child: Child,
-    port: u16,
-    code: String,
+    pub(super) port: u16,
+    pub(super) code: String,
 }
 
 impl Server {
-    fn start(room: &Room<'_>, place: &Place) -> Result<Self, String> {
+    pub(super) fn start(room: &Room<'_>, place: &Place) -> Result<Self, String> {
         let root = ["--root".as_ref(), room.root().as_os_str()];
         let args = [&root[..], &["web".as_ref(), "--listen".as_ref(), "127.0.0.1:0".as_ref()]].concat();
         let mut command: Command = room.programs.postroom(&args);
