@@ -236,8 +236,9 @@ impl Session {
         if ordered {
             send::prepare(&self.context, &self.desk, true).await?;
         }
-        self.take_accepted().await?;
+        // What somebody waits for comes first.
         self.send().await?;
+        self.take_accepted().await?;
         self.tell_later().await?;
         self.tell_names().await
     }
