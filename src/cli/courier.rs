@@ -138,7 +138,9 @@ fn joined(context: &mut Context) -> Result<(&'static Post, Member), Fail> {
 }
 
 fn courier_of(context: &Context, post: &Post, member: Member) -> Result<Courier, Fail> {
-    let caller = crate::post::Caller { flag: None, environment: None, session: None, ..context.caller() };
+    // The mail of others is not a step of the run in which somebody started the courier.
+    let apart = crate::post::Caller { hops: None, thread: None, step_sent: None, ..context.caller() };
+    let caller = crate::post::Caller { flag: None, environment: None, session: None, ..apart };
     Courier::new(post.room().path().to_owned(), caller, context.clock(), member).map_err(fail)
 }
 

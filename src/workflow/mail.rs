@@ -8,7 +8,7 @@ use super::engine::{Answer, Control};
 use super::repeat::Repeat;
 use crate::message::{Envelope, Message};
 use crate::name::MessageId;
-use crate::post::{BOUNCE, Letter};
+use crate::post::{BOUNCE, FROM_ROOM, Letter};
 
 /// The fields of a control message: the command, and its number. The body of a `retry` says what is repeated.
 const CONTROL: &str = "control";
@@ -26,6 +26,10 @@ pub(super) enum Arrived {
 /// Classifies the message in this file.
 pub(super) fn arrived(message: Message, file: &str, run: &str) -> Arrived {
     let Message { envelope, body } = message;
+    // An id of another room says nothing about who is called so here.
+    if envelope.extra(FROM_ROOM).is_some() {
+        return Arrived::Other;
+    }
     // Only the run itself and its carriers write in its name.
     if let Some(control) = envelope.extra(CONTROL).filter(|_| envelope.from.as_str() == run) {
         let number = envelope.extra(NUMBER).and_then(|number| number.parse().ok());
@@ -121,6 +125,18 @@ mod tests {
             let from = |from| arrived(message(from, letter.extra.clone(), None, &letter.body), "f", "run-1");
             assert_eq!(from("run-1"), Arrived::Control(3, word.clone()));
             assert_eq!(from("mallory"), Arrived::Other);
+        }
+    }
+
+    #[test]
+    fn nothing_from_another_room_counts() {
+        let asked = MessageId::derived(b"ask");
+        let letter = control(3, &Control::Cancel { let_finish: false }, "because");
+        for (from, extra, reply_to) in [("run-1", letter.extra, None), ("bob-1", vec![], Some(&asked))] {
+            let count =
+                |extra| arrived(message(from, extra, reply_to, "yes"), "f", "run-1") != Arrived::Other;
+            let foreign = vec![(FROM_ROOM.to_owned(), "evil".to_owned())];
+            assert!(count(extra.clone()) && !count([extra, foreign].concat()), "{from}");
         }
     }
 
