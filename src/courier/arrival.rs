@@ -13,6 +13,7 @@ use super::parcel::{
 };
 use super::subjects;
 use crate::clock::Timestamp;
+use crate::mailbox;
 use crate::mailbox::attachments::FileToSend;
 use crate::message::envelope::folded;
 use crate::message::{Attachment, visible};
@@ -219,7 +220,7 @@ fn is_final(e: &Error) -> bool {
             | Error::TooManyFiles { .. }
             | Error::IdTaken { .. }
             | Error::NoPlace { .. }
-    )
+    ) || matches!(e, Error::Disk(mailbox::Error::Unwritable(_) | mailbox::Error::Content { .. }))
 }
 
 pub(super) fn receipt(letter: &LetterContent, state: ReceiptState, why: &str) -> ReceiptItem {

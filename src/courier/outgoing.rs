@@ -180,7 +180,9 @@ impl<'a> Outgoing<'a> {
         }
         let mailbox = self.there.mailbox(&id)?;
         if item.state == ReceiptState::Failed {
-            return Ok(self.give_up(&mailbox, &item.file, &item.why)? || self.given_up_there(&mailbox, item)?);
+            return Ok(
+                self.given_up(&mailbox, &item.file, &item.why)? || self.given_up_there(&mailbox, item)?
+            );
         }
         let mut is_here = false;
         for from in [Folder::Carried, Folder::Inbox] {
@@ -198,9 +200,14 @@ impl<'a> Outgoing<'a> {
         Ok(true)
     }
 
+    /// Gives up a letter that can never be carried.
+    pub(super) fn give_up(&self, letter: &LetterFile, why: &str) -> Result<bool> {
+        self.given_up(&self.there.mailbox(&letter.mailbox)?, &letter.name, why)
+    }
+
     /// Tells the sender of a letter that it came to nothing, then moves it to `failed`: an interruption repeats both. `false` if
     /// it is not on its way.
-    fn give_up(&self, mailbox: &Mailbox, file: &str, why: &str) -> Result<bool> {
+    fn given_up(&self, mailbox: &Mailbox, file: &str, why: &str) -> Result<bool> {
         let why = crate::message::visible::clip(why, 300);
         for folder in [Folder::Carried, Folder::Inbox] {
             let Some(envelope) = self.envelope(mailbox, folder, file)? else { continue };
@@ -281,8 +288,7 @@ impl<'a> Outgoing<'a> {
                 if now.since(letter.time) < limit {
                     continue;
                 }
-                let mailbox = self.there.mailbox(&letter.mailbox)?;
-                expired += usize::from(self.give_up(&mailbox, &letter.name, why)?);
+                expired += usize::from(self.give_up(&letter, why)?);
             }
         }
         Ok(expired)

@@ -14,12 +14,16 @@ use super::super::parcel::{Address, Content, Parcel, ReceiptItem};
 use super::super::received::Received;
 use super::super::refused::Refused;
 use super::super::{Error, Result, subjects};
+use super::held::HeldBack;
 use crate::clock::Clock;
 use crate::mailbox::Dir;
 use crate::mailbox::lock::{Hold, Lock};
 use crate::name::RoomName;
 use crate::network;
 use crate::post::{Caller, Post};
+
+/// What a server takes unless it says otherwise.
+const LARGEST: usize = 1024 * 1024;
 
 /// Held by the one courier of a room.
 const LOCK: &str = ".run.lock";
@@ -50,6 +54,10 @@ pub(super) struct State {
     pub(super) settled: HashSet<(String, String)>,
     /// Pairs whose next letter could not be delivered yet: those behind it wait too.
     pub(super) blocked: HashMap<Pair, String>,
+    /// Letters that wait for the one before them.
+    pub(super) held: HeldBack,
+    /// The longest message that the server takes.
+    pub(super) largest: usize,
     /// For letters that are sent again: the one before each.
     pub(super) after: HashMap<String, Option<String>>,
     /// Keys that are to be sent again, by room.
@@ -85,6 +93,8 @@ impl Desk {
             tails: HashMap::new(),
             settled: HashSet::new(),
             blocked: HashMap::new(),
+            held: HeldBack::default(),
+            largest: LARGEST,
             after: HashMap::new(),
             again: HashMap::new(),
             skip: HashMap::new(),
@@ -109,9 +119,16 @@ impl Desk {
 
     /// The accepted rooms that are known here, with the mail on its way to each.
     pub(super) fn outgoing<'a>(&self, post: &'a Post) -> Result<Vec<Outgoing<'a>>> {
+        let accepted = self.peers()?;
+        let mut all = self.outgoing_to_all(post)?;
+        all.retain(|outgoing| accepted.contains_key(outgoing.room.as_str()));
+        Ok(all)
+    }
+
+    /// The mail on its way to each room that is known here, accepted or not.
+    pub(super) fn outgoing_to_all<'a>(&self, post: &'a Post) -> Result<Vec<Outgoing<'a>>> {
         let mut all = vec![];
-        for room in self.peers()?.keys() {
-            let Ok(room) = network::network_room(room) else { continue };
+        for room in network::peers(&self.root).map_err(crate::post::Error::from)? {
             all.extend(Outgoing::of(post, &self.member.network, &room)?);
         }
         Ok(all)

@@ -4,9 +4,12 @@
 //! what there is.
 
 mod connect;
+mod delivery;
 mod desk;
+mod held;
 mod monitor;
 mod objects;
+mod packing;
 mod receive;
 mod send;
 mod session;
@@ -114,14 +117,21 @@ impl Courier {
                 let error = match Session::begin(&self.desk, false).await {
                     Ok(session) => {
                         told(&Ok(()));
-                        pause = FIRST_WAIT;
+                        let began = self.desk.clock.boot();
                         match session.run(&mut woken, &mut stopped).await {
                             Ok(carried) => {
                                 total.sent += carried.out;
                                 total.received += carried.into;
                                 return Ok(total);
                             }
-                            Err(e) => e,
+                            Err(e) => {
+                                // A connection that breaks is soon there again; a full disk is not.
+                                let lasted = self.desk.clock.boot().saturating_sub(began) >= LONGEST_WAIT;
+                                if lasted || matches!(e, Error::Server { .. } | Error::Unreachable { .. }) {
+                                    pause = FIRST_WAIT;
+                                }
+                                e
+                            }
                         }
                     }
                     Err(e @ (Error::NameTaken { .. } | Error::Settings { .. } | Error::Url { .. })) => {

@@ -1,56 +1,22 @@
 //! Receiving: parcels from the server are judged, delivered durably, receipted, and only then acknowledged.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_nats::jetstream::{AckKind, Context, Message};
 
 use super::super::Result;
-use super::super::arrival::{self, Admitted, Delivered, Incoming, judge};
-use super::super::parcel::{Content, LetterContent, ObjectRef, Parcel, ReceiptItem, ReceiptState, SIGNATURE};
+use super::super::arrival::{self, Admitted, Incoming, judge};
+use super::super::parcel::{Content, LetterContent, Parcel, ReceiptItem, ReceiptState, SIGNATURE};
 use super::super::refused::RefusedParcel;
-use super::desk::{Desk, Pair};
+use super::delivery::{Fate, Fetched, HELD, Outcome, deliver_all, settled_key};
+use super::desk::Desk;
 use super::send::{on_disk, publish};
 use super::{objects, streams};
 use crate::name::RoomName;
 use crate::network::network_room;
-use crate::post::Post;
 
-/// How long a letter is kept back for the one before it.
-const HELD: u64 = 400;
-
-/// How many settled letters are remembered; the mailboxes know the others.
-const SETTLED: usize = 50_000;
-
-/// What is done with a parcel at the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// It is settled.
-    Ack,
-    /// It comes again after a while.
-    Again(Duration),
-}
-
-/// A letter with its objects.
-struct Fetched {
-    at: usize,
-    room: RoomName,
-    letter: LetterContent,
-    key: String,
-    objects: Option<Vec<Vec<u8>>>,
-    tries: u64,
-}
-
-/// What a batch led to.
-#[derive(Debug, Default)]
-struct Outcome {
-    fates: Vec<Option<Fate>>,
-    receipts: HashMap<String, Vec<ReceiptItem>>,
-    delivered: usize,
-    refused: usize,
-    objects: Vec<String>,
-}
+/// How many bytes of objects are held in memory at once, but for those of one letter.
+const LOAD: u64 = 8 * 1024 * 1024;
 
 /// Takes a batch of parcels. Returns how many letters are newly in a mailbox.
 pub(super) async fn take(context: &Context, desk: &Arc<Desk>, messages: Vec<Message>) -> Result<usize> {
@@ -59,16 +25,23 @@ pub(super) async fn take(context: &Context, desk: &Arc<Desk>, messages: Vec<Mess
         .map(|m| m.info().map_or(1, |info| u64::try_from(info.delivered).unwrap_or(1)))
         .collect();
     let incoming: Vec<Incoming> = messages.iter().map(of_message).collect();
-    let (outcome, admitted) = on_disk(desk, move |desk| judge_all(desk, incoming)).await?;
-    let mut fetched = vec![];
+    let (mut outcome, admitted) = on_disk(desk, move |desk| judge_all(desk, incoming)).await?;
+    let (mut fetched, mut bytes) = (vec![], 0);
     for (at, Admitted { room, parcel }) in admitted {
         let Content::Letter(letter) = parcel.content else { continue };
         let objects = fetch(context, desk, &letter).await?;
-        fetched.push(Fetched { at, room, letter: *letter, key: parcel.key, objects, tries: tries[at] });
+        bytes += objects.iter().flatten().map(|object| object.len() as u64).sum::<u64>();
+        let (key, tries) = (parcel.key, tries[at]);
+        fetched.push(Fetched { at, room, letter: *letter, key, objects, tries, from_quarantine: false });
+        if bytes >= LOAD {
+            let some = std::mem::take(&mut fetched);
+            outcome = on_disk(desk, move |desk| deliver_all(desk, some, outcome)).await?;
+            bytes = 0;
+        }
     }
     let outcome = on_disk(desk, move |desk| deliver_all(desk, fetched, outcome)).await?;
     // Receipts first: if one is lost after the acknowledgement, nobody would ask for it before a long time.
-    for (room, items) in &outcome.receipts {
+    for (room, items) in outcome.receipts.iter().filter(|(_, items)| !items.is_empty()) {
         send_receipts(context, desk, room, items).await;
     }
     for (message, fate) in messages.iter().zip(&outcome.fates) {
@@ -189,140 +162,6 @@ async fn fetch(context: &Context, desk: &Arc<Desk>, letter: &LetterContent) -> R
     Ok(Some(found))
 }
 
-/// Delivers letters in their order. One that has to wait holds up those of the same pair.
-fn deliver_all(desk: &Desk, letters: Vec<Fetched>, mut outcome: Outcome) -> Result<Outcome> {
-    let post = desk.post()?;
-    let mut ready = vec![];
-    for fetched in letters {
-        let pair: Pair = (fetched.room.to_string(), fetched.letter.from.clone(), fetched.letter.to.clone());
-        if let Err(why) = arrival::objects(&post, &fetched.letter) {
-            note_failed(desk, &fetched.room, &fetched.key)?;
-            let item = arrival::receipt(&fetched.letter, ReceiptState::Failed, &why);
-            outcome.receipts.entry(fetched.room.to_string()).or_default().push(item);
-            outcome.fates[fetched.at] = Some(Fate::Ack);
-            continue;
-        }
-        ready.push((pair, fetched));
-    }
-    // Those that may go in now are noted together, with one sync.
-    let mut going = vec![];
-    for (pair, fetched) in ready {
-        let room = fetched.room.to_string();
-        let missing = match &fetched.letter.after {
-            _ if fetched.objects.is_none() => Some(fetched.key.clone()),
-            Some(after) if fetched.tries < HELD => {
-                let is_going = going
-                    .iter()
-                    .any(|(_, other): &(Pair, Fetched)| other.key == *after && other.room == fetched.room);
-                (!is_going && !is_settled(desk, &post, &room, after)?).then(|| after.clone())
-            }
-            _ => None,
-        };
-        let blocked = desk.state().blocked.get(&pair).is_some_and(|first| *first != fetched.key);
-        if let Some(missing) = missing {
-            if let Some((id, to)) = missing.split_once('/') {
-                let item = ReceiptItem {
-                    id: id.to_owned(),
-                    to: to.to_owned(),
-                    file: String::new(),
-                    state: ReceiptState::Missing,
-                    why: String::new(),
-                };
-                let items = outcome.receipts.entry(room).or_default();
-                if !items.contains(&item) {
-                    items.push(item);
-                }
-            }
-            outcome.fates[fetched.at] = Some(Fate::Again(delay(fetched.tries)));
-        } else if blocked {
-            outcome.fates[fetched.at] = Some(Fate::Again(delay(fetched.tries)));
-        } else {
-            going.push((pair, fetched));
-        }
-    }
-    let keys: Vec<(String, String)> =
-        going.iter().map(|(_, fetched)| (fetched.room.to_string(), fetched.key.clone())).collect();
-    let known = desk.state().received.note(keys.iter().map(|(room, key)| (room.as_str(), key.as_str())))?;
-    for ((pair, fetched), before) in going.into_iter().zip(known) {
-        let is_behind = desk.state().blocked.get(&pair).is_some_and(|first| *first != fetched.key);
-        if is_behind {
-            outcome.fates[fetched.at] = Some(Fate::Again(delay(fetched.tries)));
-            continue;
-        }
-        let objects = fetched.objects.unwrap_or_default();
-        let delivered =
-            arrival::deliver(&post, &desk.member.network, &fetched.room, &fetched.letter, objects, before);
-        match delivered {
-            Delivered::Receipt(item) => {
-                if item.state == ReceiptState::Failed {
-                    note_failed(desk, &fetched.room, &fetched.key)?;
-                }
-                let mut state = desk.state();
-                state.blocked.remove(&pair);
-                if state.settled.len() > SETTLED {
-                    state.settled.clear();
-                }
-                state.settled.insert((fetched.room.to_string(), fetched.key.clone()));
-                if item.state == ReceiptState::Delivered {
-                    outcome.delivered += usize::from(!before);
-                    state.later.follow(&fetched.room, &[&fetched.letter]);
-                }
-                outcome.objects.extend(objects_of(&fetched.letter));
-                outcome.receipts.entry(fetched.room.to_string()).or_default().push(item);
-                outcome.fates[fetched.at] = Some(Fate::Ack);
-            }
-            Delivered::Later(why) => {
-                desk.note(|contact| contact.remark(format!("a letter waits: {why}")));
-                desk.state().blocked.insert(pair, fetched.key.clone());
-                outcome.fates[fetched.at] = Some(Fate::Again(delay(fetched.tries)));
-            }
-        }
-    }
-    Ok(outcome)
-}
-
-/// The key under which it is noted that nothing waits for a letter.
-fn settled_key(key: &str) -> String {
-    format!("settled {key}")
-}
-
-fn note_failed(desk: &Desk, room: &RoomName, key: &str) -> Result<()> {
-    desk.state().received.note([(room.as_str(), settled_key(key).as_str())])?;
-    Ok(())
-}
-
-/// Whether a letter is in its mailbox, or will never be. That it was let in is not enough: the process may have been killed
-/// before it was delivered.
-fn is_settled(desk: &Desk, post: &Post, room: &str, key: &str) -> Result<bool> {
-    {
-        let state = desk.state();
-        if state.settled.contains(&(room.to_owned(), key.to_owned()))
-            || state.received.knows(room, &settled_key(key))
-        {
-            return Ok(true);
-        }
-        if !state.received.knows(room, key) {
-            return Ok(false);
-        }
-    }
-    Ok(post.has_message(key)?)
-}
-
-fn objects_of(letter: &LetterContent) -> Vec<String> {
-    let files = letter.extra.iter().filter_map(|(key, value)| crate::message::Attachment::parse(key, value));
-    letter
-        .large
-        .iter()
-        .map(|large: &ObjectRef| large.sha256.clone())
-        .chain(files.map(|file| file.sha256))
-        .collect()
-}
-
-/// Longer each time, up to a while.
-fn delay(tries: u64) -> Duration {
-    Duration::from_millis((250_u64 << tries.min(7)).min(30_000))
-}
-
 /// Lets in what waited in quarantine for its room to be accepted.
 pub(super) async fn take_accepted(context: &Context, desk: &Arc<Desk>) -> Result<usize> {
     let waiting = on_disk(desk, |desk| {
@@ -346,7 +185,8 @@ pub(super) async fn take_accepted(context: &Context, desk: &Arc<Desk>) -> Result
         for (at, Admitted { room, parcel }) in admitted {
             let Content::Letter(letter) = parcel.content else { continue };
             let objects = fetch(context, desk, &letter).await?;
-            fetched.push(Fetched { at, room, letter: *letter, key: parcel.key, objects, tries: HELD });
+            let (key, tries) = (parcel.key, HELD);
+            fetched.push(Fetched { at, room, letter: *letter, key, objects, tries, from_quarantine: true });
         }
         let outcome = on_disk(desk, move |desk| deliver_all(desk, fetched, outcome)).await?;
         for (room, items) in &outcome.receipts {

@@ -7,14 +7,14 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::message::PublishMessage;
 
-use super::super::outgoing::{LetterFile, Outgoing, Ready};
-use super::super::parcel::{Content, ObjectRef, SIGNATURE};
+use super::super::outgoing::{LetterFile, Outgoing};
+use super::super::parcel::{Content, SIGNATURE};
 use super::super::{Error, Result, subjects};
 use super::desk::{Desk, Sealed};
 use super::objects;
+use super::packing::{Packed, pack};
 use super::streams::refused;
 use crate::clock::Timestamp;
-use crate::hex;
 use crate::mailbox::Folder;
 use crate::name::RoomName;
 use crate::network::network_room;
@@ -23,19 +23,8 @@ use crate::network::network_room;
 const WINDOW: usize = 128;
 /// How many letters of a mailbox are listed at once.
 const LISTED: usize = 5000;
-/// The longest body inside of a parcel.
-const BODY: usize = 256 * 1024;
 /// After this time without a receipt mail is sent again; twice as long after each time.
 const AGAIN: Duration = Duration::from_secs(600);
-
-/// A letter with its parcel.
-struct Packed {
-    ready: Ready,
-    key: String,
-    pair: (String, String, String),
-    sealed: Sealed,
-    objects: Vec<(ObjectRef, Vec<u8>)>,
-}
 
 /// How many letters went to the server.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -67,11 +56,17 @@ pub(super) async fn carry(context: &Context, desk: &Arc<Desk>) -> Result<Sent> {
             move |desk| waiting(desk, &room)
         })
         .await?;
-        for window in listed.chunks(WINDOW) {
-            let part = send_window(context, desk, &room, window.to_vec()).await?;
+        let mut rest = listed.as_slice();
+        while !rest.is_empty() {
+            let window = rest[..rest.len().min(WINDOW)].to_vec();
+            let (part, taken) = send_window(context, desk, &room, window).await?;
+            rest = &rest[taken..];
             sent.letters += part.letters;
             if part.is_incomplete {
                 sent.is_incomplete = true;
+                if listed.iter().any(|letter| letter.folder == Folder::Carried) {
+                    desk.state().again.entry(room.clone()).or_default().insert(super::ALL.to_owned());
+                }
                 break;
             }
         }
@@ -80,7 +75,11 @@ pub(super) async fn carry(context: &Context, desk: &Arc<Desk>) -> Result<Sent> {
     Ok(sent)
 }
 
-fn with_room<T>(desk: &Desk, room: &str, work: impl FnOnce(&Outgoing<'_>) -> Result<T>) -> Result<Option<T>> {
+pub(super) fn with_room<T>(
+    desk: &Desk,
+    room: &str,
+    work: impl FnOnce(&Outgoing<'_>) -> Result<T>,
+) -> Result<Option<T>> {
     let Ok(room) = network_room(room) else { return Ok(None) };
     let post = desk.post()?;
     let outgoing = Outgoing::of(&post, &desk.member.network, &room)?;
@@ -127,14 +126,14 @@ async fn skip(context: &Context, desk: &Arc<Desk>, room: &str) -> Result<()> {
     publish(context, &sealed, &key).await?.await.map(drop).map_err(|e| refused("a parcel")(&e))
 }
 
-/// Sends some letters; all of them are on their way before the first is acknowledged.
+/// Sends some letters; all of them are on their way before the first is acknowledged. Returns how many of the window these are.
 async fn send_window(
     context: &Context,
     desk: &Arc<Desk>,
     room: &str,
     window: Vec<LetterFile>,
-) -> Result<Sent> {
-    let packed = on_disk(desk, {
+) -> Result<(Sent, usize)> {
+    let (packed, taken) = on_disk(desk, {
         let room = room.to_owned();
         move |desk| pack(desk, &room, &window)
     })
@@ -181,12 +180,14 @@ async fn send_window(
         move |desk| settle(desk, &room, done)
     })
     .await?;
-    noted(desk, room, last, failure.as_ref());
-    Ok(Sent { letters, is_incomplete: failure.is_some() })
+    // The stream is another one: what follows would come before what has to be sent again.
+    let is_younger = noted(desk, room, last, failure.as_ref());
+    Ok((Sent { letters, is_incomplete: failure.is_some() || is_younger }, taken))
 }
 
-/// Notes how far the stream of a room is. A number that is lower than before means another stream: then all is sent again.
-fn noted(desk: &Desk, room: &str, last: u64, failure: Option<&Error>) {
+/// Notes how far the stream of a room is. `true` if its number is lower than before, which means another stream: then all is sent
+/// again.
+fn noted(desk: &Desk, room: &str, last: u64, failure: Option<&Error>) -> bool {
     let now = desk.clock.now().to_string();
     let mut is_younger = false;
     desk.note(|contact| {
@@ -203,6 +204,7 @@ fn noted(desk: &Desk, room: &str, last: u64, failure: Option<&Error>) {
     if is_younger {
         send_all_again(desk, room);
     }
+    is_younger
 }
 
 /// Lets the next round send everything without a receipt again.
@@ -214,44 +216,6 @@ pub(super) fn send_all_again(desk: &Desk, room: &str) {
         peer.sent_again.clone_from(&now);
         peer.times = peer.times.saturating_add(1);
     });
-}
-
-/// Reads and signs some letters, and says of each which one it comes after.
-fn pack(desk: &Desk, room: &str, window: &[LetterFile]) -> Result<Vec<Packed>> {
-    let packed = with_room(desk, room, |outgoing| {
-        let mut packed: Vec<Packed> = vec![];
-        // Within this window; what is already with the server is in the tails.
-        let mut last: HashMap<(String, String), String> = HashMap::new();
-        for file in window {
-            let Some(mut ready) = outgoing.read(file)? else { continue };
-            let (key, (from, to)) = (ready.key(), ready.pair());
-            let pair = (room.to_owned(), from.clone(), to.clone());
-            let before = last.get(&(from.clone(), to.clone())).cloned();
-            let tail = || desk.state().tails.get(&pair).cloned();
-            ready.content.after = match file.folder {
-                Folder::Inbox => before.or_else(tail).filter(|before| *before != key),
-                _ => desk.state().after.get(&key).cloned().flatten(),
-            };
-            last.insert((from, to), key.clone());
-            let mut objects: Vec<(ObjectRef, Vec<u8>)> = vec![];
-            if ready.body.len() > BODY {
-                let bytes = std::mem::take(&mut ready.body).into_bytes();
-                let object = ObjectRef { sha256: hex::digest(&bytes, 32), size: bytes.len() as u64 };
-                ready.content.large = Some(object.clone());
-                objects.push((object, bytes));
-            } else {
-                ready.content.body = std::mem::take(&mut ready.body);
-            }
-            for file in std::mem::take(&mut ready.files) {
-                let object = ObjectRef { sha256: file.attachment.sha256.clone(), size: file.attachment.size };
-                objects.push((object, file.bytes.to_vec()));
-            }
-            let sealed = desk.seal(room, &key, Content::Letter(Box::new(ready.content.clone())));
-            packed.push(Packed { ready, key, pair, sealed, objects });
-        }
-        Ok(packed)
-    })?;
-    Ok(packed.unwrap_or_default())
 }
 
 /// The server has these letters.
@@ -284,7 +248,7 @@ pub(super) async fn publish(
 /// Gives up what expired. It needs no server: most of it expired because there was none.
 pub(super) async fn give_up_expired(desk: &Arc<Desk>) -> Result<()> {
     on_disk(desk, |desk| {
-        desk.outgoing(&desk.post()?)?.iter().try_for_each(|outgoing| outgoing.expire().map(drop))
+        desk.outgoing_to_all(&desk.post()?)?.iter().try_for_each(|outgoing| outgoing.expire().map(drop))
     })
     .await
 }
@@ -300,10 +264,8 @@ pub(super) async fn prepare(context: &Context, desk: &Arc<Desk>, reconcile: bool
             outgoing.forget_old()?;
             let carried = outgoing.letters(Folder::Carried, usize::MAX)?;
             for letter in &carried {
-                let Some(ready) = outgoing.read(letter)? else { continue };
-                let (from, to) = ready.pair();
-                let pair = (outgoing.room.to_string(), from, to);
-                desk.state().tails.insert(pair, ready.key());
+                let Some((key, (from, to))) = outgoing.identify(letter)? else { continue };
+                desk.state().tails.insert((outgoing.room.to_string(), from, to), key);
             }
             rooms.push((outgoing.room.clone(), carried.len()));
         }
@@ -340,12 +302,11 @@ async fn is_other_stream(context: &Context, desk: &Desk, room: &RoomName) -> boo
     is_other
 }
 
-/// Sends again what had no receipt for long, and gives up what expired. Looks at the disk alone.
+/// Sends again what had no receipt for long. Looks at the disk alone.
 pub(super) async fn look_after(desk: &Arc<Desk>) -> Result<()> {
     on_disk(desk, |desk| {
         let (post, now) = (desk.post()?, desk.clock.now());
         for outgoing in desk.outgoing(&post)? {
-            outgoing.expire()?;
             let room = outgoing.room.as_str();
             let Some(oldest) = outgoing.letters(Folder::Carried, 1)?.first().map(|letter| letter.time) else {
                 continue;

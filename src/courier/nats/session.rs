@@ -60,7 +60,9 @@ impl Session {
         let (client, events) = connect::connect(&desk.member).await?;
         let context =
             ContextBuilder::new().timeout(ACKNOWLEDGED).ack_timeout(ACKNOWLEDGED).build(client.clone());
-        let version = client.server_info().version;
+        let server = client.server_info();
+        desk.state().largest = server.max_payload;
+        let version = server.version;
         let office = streams::open(&context, &desk.member, &version).await?;
         let mut session = Self {
             desk: Arc::clone(desk),
@@ -251,7 +253,12 @@ impl Session {
     }
 
     async fn send(&mut self) -> Result<usize> {
-        let sent = send::carry(&self.context, &self.desk).await?;
+        let mut sent = send::carry(&self.context, &self.desk).await?;
+        // The stream was another one than before.
+        if sent.is_incomplete && !self.desk.state().again.is_empty() {
+            let more = send::carry(&self.context, &self.desk).await?;
+            sent = send::Sent { letters: sent.letters + more.letters, ..more };
+        }
         self.carried.out += sent.letters;
         self.carried.is_incomplete = sent.is_incomplete;
         Ok(sent.letters)

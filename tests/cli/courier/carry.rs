@@ -193,3 +193,17 @@ fn a_letter_that_no_network_takes_for_a_week_comes_back_and_one_without_a_receip
     let told = laptop.room.by("alice", ["read"]).succeeds().out;
     assert!(told.contains("the network could not be reached for a week"), "{told}");
 }
+
+#[test]
+fn a_letter_to_a_room_that_nobody_accepts_expires_too() {
+    let Some(program) = current("a_letter_to_a_room_that_nobody_accepts_expires_too") else { return };
+    let server = Server::start(&program);
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let build = Machine::join(&server, "build", &["bob"]);
+    build.once();
+    laptop.once();
+    laptop.room.by("alice", ["send", "bob@build", "-m", "hello"]).succeeds();
+    aged(&laptop, "build", "inbox", 8);
+    laptop.once();
+    assert_eq!(states(&laptop, "alice"), ["failed"]);
+}

@@ -1,6 +1,6 @@
 //! Bodies that are too long for the server, and attachments.
 
-use crate::support::nats::{Machine, Server, acquaint, programs};
+use crate::support::nats::{Machine, Server, acquaint, current, programs};
 use crate::support::until::skip;
 
 #[test]
@@ -38,4 +38,56 @@ fn long_bodies_and_attachments_arrive_as_they_were_sent() {
         assert_eq!(std::fs::read(path).unwrap(), bytes, "{second}");
         assert!(second.contains("empty.txt 0 bytes") && !second.contains("missing"), "{second}");
     }
+}
+
+#[test]
+fn a_file_for_two_mailboxes_arrives_in_both_and_nothing_stays_at_the_server() {
+    let test = "a_file_for_two_mailboxes_arrives_in_both_and_nothing_stays_at_the_server";
+    let Some(program) = current(test) else { return };
+    let server = Server::start(&program);
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let build = Machine::join(&server, "build", &["bob", "carol"]);
+    acquaint(&[&laptop, &build]);
+    let file = laptop.room.around().join("file.bin");
+    std::fs::write(&file, vec![7; 10_000]).unwrap();
+    let file = file.to_str().unwrap();
+    // The first letter takes the file away from the server before the second is looked at.
+    for name in ["bob@build", "carol@build"] {
+        laptop.room.by("alice", ["send", name, "-m", "the file", "--attach", file]).succeeds();
+        laptop.once();
+        if name == "bob@build" {
+            build.once();
+        }
+    }
+    build.once();
+    // Every letter is sent again, and its file with it: each is here already.
+    laptop.courier(["reconcile"]).succeeds();
+    for _ in 0..4 {
+        build.once();
+        laptop.once();
+    }
+    for name in ["bob", "carol"] {
+        let read = build.room.by(name, ["read"]).succeeds().out;
+        assert!(read.contains("file.bin 10,000 bytes /"), "{read}");
+        build.room.by(name, ["check"]).exits(1);
+    }
+    assert!(laptop.room.by("alice", ["sent", "--json"]).succeeds().out.matches("delivered").count() >= 2);
+    let waiting = server.waiting("team", "build");
+    assert_eq!(waiting, 0, "parcels stay at the server");
+}
+
+#[test]
+fn a_letter_over_the_limit_of_the_server_holds_up_no_other() {
+    let test = "a_letter_over_the_limit_of_the_server_holds_up_no_other";
+    let Some(program) = current(test) else { return };
+    let server = Server::with(&program, "max_payload: 140KB");
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let build = Machine::join(&server, "build", &["bob"]);
+    acquaint(&[&laptop, &build]);
+    // Longer than the server takes, and characters that JSON writes with six bytes.
+    for body in ["x".repeat(200_000), "\u{1}".repeat(40_000), "short".to_owned()] {
+        laptop.room.by("alice", ["send", "bob@build", "-s", "letter"]).input(&body).succeeds();
+    }
+    assert!(laptop.once().contains("sent 3"));
+    assert!(build.once().contains("received 3"));
 }

@@ -95,6 +95,16 @@ impl Server {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
+    /// How many parcels for a room are at the server.
+    pub(crate) fn waiting(&self, network: &str, room: &str) -> u64 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let context = async_nats::jetstream::new(async_nats::connect(self.url()).await.unwrap());
+            let stream = context.get_stream(format!("POSTROOM_{network}_{room}")).await.unwrap();
+            stream.cached_info().state.messages
+        })
+    }
+
     pub(crate) fn store(&self) -> PathBuf {
         self.dir.path().join("js")
     }

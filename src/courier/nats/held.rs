@@ -1,0 +1,90 @@
+//! Letters that wait at the server until the one before them is here, and what their senders were asked for.
+//!
+//! A server gives out a bounded number of parcels that are not acknowledged. So only some letters of a room wait there. The others
+//! are let go, because their sender keeps them; they are asked for when none waits any more.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// How many letters of one room wait at once.
+const MOST: usize = 128;
+/// How many of those that were let go are remembered. The sender itself sends the others again.
+const LET_GO: usize = 5000;
+/// How long nobody is asked for the same letter again.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Debug, Default)]
+pub(super) struct HeldBack {
+    rooms: HashMap<String, OfRoom>,
+    asked: HashMap<(String, String), Duration>,
+}
+
+#[derive(Debug, Default)]
+struct OfRoom {
+    held: HashSet<String>,
+    let_go: Vec<String>,
+}
+
+impl HeldBack {
+    /// Whether a letter may wait at the server. Otherwise it is let go.
+    pub(super) fn hold(&mut self, room: &str, key: &str) -> bool {
+        let of = self.rooms.entry(room.to_owned()).or_default();
+        let may_wait = of.held.len() < MOST || of.held.contains(key);
+        if may_wait {
+            of.held.insert(key.to_owned());
+        } else if of.let_go.len() < LET_GO && !of.let_go.iter().any(|gone| gone == key) {
+            of.let_go.push(key.to_owned());
+        }
+        may_wait
+    }
+
+    /// A letter waits no more. Returns the letters to ask for now.
+    pub(super) fn release(&mut self, room: &str, key: &str) -> Vec<String> {
+        let Some(of) = self.rooms.get_mut(room) else { return vec![] };
+        of.held.remove(key);
+        if !of.held.is_empty() {
+            return vec![];
+        }
+        self.rooms.remove(room).map(|of| of.let_go).unwrap_or_default()
+    }
+
+    /// Whether to ask for a letter at this time since the start of the machine.
+    pub(super) fn may_ask(&mut self, room: &str, key: &str, now: Duration) -> bool {
+        if self.asked.len() > LET_GO {
+            self.asked.retain(|_, at| now.saturating_sub(*at) < PATIENCE);
+        }
+        let known = (room.to_owned(), key.to_owned());
+        let is_due = self.asked.get(&known).is_none_or(|at| now.saturating_sub(*at) >= PATIENCE);
+        if is_due {
+            self.asked.insert(known, now);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bounded_number_waits_and_the_others_are_asked_for_afterwards() {
+        let mut held = HeldBack::default();
+        let keys: Vec<String> = (0..MOST + 3).map(|number| format!("{number}/bob")).collect();
+        let waits: Vec<bool> = keys.iter().chain([&keys[0]]).map(|key| held.hold("laptop", key)).collect();
+        assert_eq!(waits.iter().filter(|waits| **waits).count(), MOST + 1);
+        assert!(held.hold("build", "x/eve"), "another room has its own");
+        for key in &keys[..MOST - 1] {
+            assert!(held.release("laptop", key).is_empty());
+        }
+        assert_eq!(held.release("laptop", &keys[MOST - 1]), keys[MOST..]);
+        assert!(held.release("laptop", &keys[0]).is_empty());
+    }
+
+    #[test]
+    fn the_same_letter_is_asked_for_once_in_a_while() {
+        let mut held = HeldBack::default();
+        let at = Duration::from_secs;
+        assert!(held.may_ask("laptop", "1/bob", at(5)) && !held.may_ask("laptop", "1/bob", at(24)));
+        assert!(held.may_ask("build", "1/bob", at(6)) && held.may_ask("laptop", "1/bob", at(25)));
+    }
+}
