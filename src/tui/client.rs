@@ -166,6 +166,7 @@ impl Client {
     fn obey(&mut self, effect: Effect) -> io::Result<Option<Ended>> {
         match effect {
             Effect::Look => self.crew.look(&self.root, wants(&self.state)),
+            Effect::Fetch(new) => self.crew.fetch(&self.root, wants(&self.state), new),
             Effect::Do(deed) => self.crew.perform(&self.root, deed),
             Effect::Edit(text) => {
                 let text = self.edit(&text)?;

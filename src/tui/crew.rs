@@ -34,11 +34,31 @@ impl Outlet {
     }
 }
 
+/// What to read in a room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Look {
+    root: PathBuf,
+    /// All that the screen shows.
+    wants: Vec<Want>,
+    /// The part of it that is not read yet, or out of date.
+    due: Vec<Want>,
+}
+
+impl Look {
+    /// Takes the place of an older look that nobody has begun: what that had to read is still due, as far as it is shown.
+    fn after(self, older: Self) -> Self {
+        let is_due =
+            |want: &&Want| self.due.contains(want) || (older.root == self.root && older.due.contains(want));
+        let due = self.wants.iter().filter(is_due).cloned().collect();
+        Self { due, ..self }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Crew {
     desk: Arc<Desk>,
     outlet: Outlet,
-    looks: Sender<(PathBuf, Vec<Want>)>,
+    looks: Sender<Look>,
     deeds: Sender<(PathBuf, Deed)>,
     watch: Stop,
     pub(super) events: Receiver<Event>,
@@ -74,8 +94,14 @@ impl Crew {
         Ok(())
     }
 
+    /// Reads everything that the screen shows.
     pub(super) fn look(&self, root: &Path, wants: Vec<Want>) {
-        let _ = self.looks.send((root.to_owned(), wants));
+        let _ = self.looks.send(Look { root: root.to_owned(), due: wants.clone(), wants });
+    }
+
+    /// Reads what the screen shows now and did not show before.
+    pub(super) fn fetch(&self, root: &Path, wants: Vec<Want>, due: Vec<Want>) {
+        let _ = self.looks.send(Look { root: root.to_owned(), wants, due });
     }
 
     pub(super) fn perform(&self, root: &Path, deed: Deed) {
@@ -83,16 +109,15 @@ impl Crew {
     }
 }
 
-/// Reads what was asked for last; what was asked before it is out of date.
-fn looking(desk: &Desk, jobs: &Receiver<(PathBuf, Vec<Want>)>, outlet: &Outlet) {
+/// Reads what is due. What is not shown any more is not read.
+fn looking(desk: &Desk, jobs: &Receiver<Look>, outlet: &Outlet) {
     while let Ok(mut job) = jobs.recv() {
         while let Ok(newer) = jobs.try_recv() {
-            job = newer;
+            job = newer.after(job);
         }
-        let (root, wants) = job;
-        match desk.attended_post(&root) {
+        match desk.attended_post(&job.root) {
             Ok(post) => {
-                for want in wants {
+                for want in job.due {
                     let found = load::look(desk, &post, &want);
                     let seen = Box::new(Seen { want, found });
                     if !outlet.send(Event::Seen(seen, desk.clock.now())) {
@@ -140,5 +165,30 @@ fn watching(desk: &Desk, root: &Path, stop: &Stop, outlet: &Outlet) {
             return;
         }
         watch.sleep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn glance(file: &str) -> Want {
+        Want::Glance { mailbox: "m".into(), file: file.into() }
+    }
+
+    #[test]
+    fn a_newer_look_keeps_what_is_due_and_still_shown() {
+        let look = |root: &str, wants: &[Want], due: &[Want]| Look {
+            root: root.into(),
+            wants: wants.to_vec(),
+            due: due.to_vec(),
+        };
+        let (room, one, two) = (Want::Room, glance("1"), glance("2"));
+        let all = look("/r", &[Want::Failed, one.clone(), room.clone()], &[one.clone(), room.clone()]);
+        let wants = [two.clone(), Want::Failed, room.clone()];
+        let next = look("/r", &wants, std::slice::from_ref(&two)).after(all.clone());
+        assert_eq!(next.due, [two.clone(), room], "the first message is not shown any more");
+        let elsewhere = look("/other", &wants, std::slice::from_ref(&two)).after(all);
+        assert_eq!(elsewhere.due, [two]);
     }
 }

@@ -62,3 +62,6 @@ mod pictures;
 #[cfg(test)]
 #[path = "tests/random_keys.rs"]
 mod random_keys;
+#[cfg(test)]
+#[path = "tests/regressions.rs"]
+mod regressions;

@@ -14,8 +14,10 @@ use super::state::{Cursor, Mode, PAGE, Panel, Place, State, Then, Typing};
 /// What is to be done outside.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Effect {
-    /// Read what the screen needs now.
+    /// Read all that the screen shows.
     Look,
+    /// Read what the screen did not show before.
+    Fetch(Vec<Want>),
     Do(Deed),
     /// Edit this text in the person's editor.
     Edit(String),
@@ -64,8 +66,9 @@ pub(super) fn update(state: &mut State, event: Event) -> Vec<Effect> {
         Event::Edited(text) => compose::edited(state, text),
     }
     settle(state);
-    if !effects.contains(&Effect::Look) && wants(state) != before {
-        effects.push(Effect::Look);
+    if !effects.contains(&Effect::Look) {
+        let new: Vec<Want> = wants(state).into_iter().filter(|want| !before.contains(want)).collect();
+        effects.extend((!new.is_empty()).then_some(Effect::Fetch(new)));
     }
     effects
 }

@@ -116,7 +116,7 @@ fn a_hundred_thousand_keys_over_a_live_room() {
             for effect in update(&mut state, event) {
                 match effect {
                     // Not each one: a disk is slower than a finger.
-                    Effect::Look if looks * 40 <= key => {
+                    Effect::Look | Effect::Fetch(_) if looks * 40 <= key => {
                         looks += 1;
                         let post = desk.attended_post(&desk.root).unwrap();
                         for want in wants(&state) {
@@ -136,7 +136,8 @@ fn a_hundred_thousand_keys_over_a_live_room() {
                         events.push(Event::Told(crate::tui::deed::Told { deed, said, flow: None }));
                     }
                     Effect::Edit(text) => events.push(Event::Edited(Ok(format!("{text}!")))),
-                    Effect::Look | Effect::Enter(_) | Effect::Redraw | Effect::Suspend | Effect::Quit => {}
+                    Effect::Look | Effect::Fetch(_) | Effect::Enter(_) => {}
+                    Effect::Redraw | Effect::Suspend | Effect::Quit => {}
                 }
             }
         }
