@@ -40,7 +40,7 @@ pub(super) fn act(state: &mut State, act: Act) -> Vec<Effect> {
         Act::Filter => begin_filter(state),
         Act::Command => state.mode = Mode::Command(Typing::default()),
         Act::Help => state.mode = Mode::Help,
-        Act::Quit => return vec![Effect::Quit],
+        Act::Quit => return super::leaving::quit(state),
         Act::Redraw => return vec![Effect::Redraw, Effect::Look],
         Act::Suspend => return vec![Effect::Suspend],
         Act::Open => return open(state),
@@ -135,7 +135,7 @@ fn open(state: &mut State) -> Vec<Effect> {
         Thing::Nothing | Thing::Broken { .. } | Thing::Step { .. } => {
             turn(state, 1);
         }
-        Thing::Room { name } => return vec![Effect::Enter(name)],
+        Thing::Room { name } => return super::leaving::enter(state, &name),
         Thing::Mailbox { id, .. } => open_mailbox(state, id),
         Thing::Letter { id, .. } => match (state.focus, state.place()) {
             // On a small screen, the text comes first.

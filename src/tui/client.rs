@@ -15,7 +15,7 @@ use super::input::Input;
 use super::memory::Memory;
 use super::screen::{self, Screen};
 use super::signals::{self, Signal, Signals};
-use super::state::{Mode, State};
+use super::state::State;
 use super::theme::Theme;
 use super::update::{Effect, settle, update, wants};
 use crate::desk::Desk;
@@ -70,8 +70,9 @@ pub fn run(desk: Desk, options: Options) -> io::Result<Ended> {
     };
     let mut state = State::new(&room, Screen::size(), desk.clock.now(), theme);
     state.looking_only = options.looking_only;
-    let memory = Memory(options.memory);
+    let mut memory = Memory::new(options.memory);
     memory.recall(&root, &mut state);
+    memory.recall_draft(&root, &mut state);
     settle(&mut state);
     let mut crew = Crew::start(desk)?;
     crew.look(&root, wants(&state));
@@ -90,8 +91,12 @@ pub fn run(desk: Desk, options: Options) -> io::Result<Ended> {
         editor: options.editor,
     };
     let ended = client.turn();
+    if let Ok(Ended::Signal(_)) = ended {
+        client.await_deeds();
+    }
     client.memory.keep(&client.root, &client.state);
-    ended
+    let kept = client.memory.keep_draft(&client.root, &client.state);
+    ended.and_then(|ended| kept.map(|()| ended).map_err(io::Error::other))
 }
 
 impl Client {
@@ -175,24 +180,65 @@ impl Client {
             Effect::Enter(room) => self.enter(&room)?,
             Effect::Redraw => self.screen.forget(),
             Effect::Suspend => self.sleep()?,
-            Effect::Quit => return Ok(Some(Ended::Quit)),
+            Effect::Quit if self.keeps_draft() => return Ok(Some(Ended::Quit)),
+            Effect::Quit => {}
         }
         Ok(None)
     }
 
-    /// Serves another room.
+    /// Whether the draft is on the disk, and so may leave the screen.
+    fn keeps_draft(&mut self) -> bool {
+        let kept = self.memory.keep_draft(&self.root, &self.state);
+        if let Err(why) = &kept {
+            self.state.complain(format!("your draft cannot be kept: {why}; c, then C-X, throws it away"));
+        }
+        kept.is_ok()
+    }
+
+    /// Waits for what is being done, so that a signal loses no letter. Another signal ends the wait.
+    fn await_deeds(&mut self) {
+        self.state.is_ending = true;
+        while !self.state.doing.is_empty() {
+            // The terminal may have gone.
+            let _ = self.paint();
+            let mut all = [self.crew.woken.as_fd(), self.signals.pipe.as_fd()]
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            let _ = poll(&mut all, None);
+            let is_woken = !all[0].revents().is_empty();
+            if self.signals.take().iter().any(|signal| matches!(signal, Signal::End(_))) {
+                return;
+            }
+            if is_woken && rustix::io::read(&self.crew.woken, &mut [0; 4096]).is_err() {
+                return;
+            }
+            for event in self.crew.events.try_iter() {
+                match event {
+                    Event::Told(told) => drop(super::told::take(&mut self.state, told)),
+                    // It may be the thread that is waited for.
+                    Event::Panicked => return,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Serves another room. A draft stays in its own.
     fn enter(&mut self, room: &str) -> io::Result<()> {
         let Some(root) = self.crew.desk().root_of(room) else {
             let room = crate::message::visible::clip(room, 60);
             self.state.complain(format!("there is no room {room}"));
             return Ok(());
         };
+        if !self.keeps_draft() {
+            return Ok(());
+        }
         self.memory.keep(&self.root, &self.state);
         let (size, now, theme) = (self.state.size, self.state.now, self.state.theme);
-        let (looking_only, draft) = (self.state.looking_only.take(), self.state.draft.take());
-        self.state = State { looking_only, draft, mode: Mode::Normal, ..State::new(room, size, now, theme) };
+        let looking_only = self.state.looking_only.take();
+        self.state = State { looking_only, ..State::new(room, size, now, theme) };
         self.root = root;
         self.memory.recall(&self.root, &mut self.state);
+        self.memory.recall_draft(&self.root, &mut self.state);
         settle(&mut self.state);
         self.crew.look(&self.root, wants(&self.state));
         self.crew.watch(&self.root)

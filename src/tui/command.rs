@@ -183,7 +183,7 @@ fn with_words(state: &mut State, word: &str, rest: &str) -> Vec<Effect> {
             (state.runs_of, state.runs_limit) = (Some(rest.to_owned()), PAGE);
             jump(state, Place::Runs);
         }
-        "room" => return vec![Effect::Enter(rest.to_owned())],
+        "room" => return super::leaving::enter(state, rest),
         "open" => jump(state, Place::Letter { id: rest.to_owned() }),
         "send" if state.looking_only.is_none() => compose::begin(state, rest),
         "approve" => return begin(state, Deed::Approve { gate: one, comment: others }),

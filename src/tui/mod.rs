@@ -8,10 +8,10 @@
 //! client.rs   the loop; crew.rs: its threads; signals.rs, screen.rs, input.rs: the terminal
 //! state.rs    where the person is; update.rs: what an event changes; acts.rs, command.rs, compose.rs: what keys do
 //! keys.rs     the keys of this moment, for the keyboard, the foot and the help
-//! load/       what is read, as seen.rs has it; doing.rs: what is done, as deed.rs has it
+//! load/       what is read, as seen.rs has it; doing.rs: what is done, as deed.rs has it; leaving.rs: the end
 //! rows/       lists; pages.rs: texts; markdown.rs, wrap.rs: their lines
 //! layout.rs   which panels are visible; draw/: their cells; theme.rs: colours
-//! memory.rs   where the person was
+//! memory.rs   where the person was, and drafts
 //! ```
 
 mod acts;
@@ -26,6 +26,7 @@ mod event;
 mod input;
 mod keys;
 mod layout;
+mod leaving;
 mod load;
 mod markdown;
 mod memory;

@@ -195,6 +195,8 @@ pub(super) struct State {
     pub(super) later: Option<String>,
     /// Deeds that go on.
     pub(super) doing: Vec<Deed>,
+    /// It ends after them.
+    pub(super) is_ending: bool,
     /// What was read last, with the want that it answers.
     pub(super) seen: HashMap<Panel, (Want, Result<Rc<Found>, String>)>,
     pub(super) room_seen: Option<Rc<RoomSeen>>,
@@ -225,6 +227,7 @@ impl State {
             note: None,
             later: None,
             doing: vec![],
+            is_ending: false,
             seen: HashMap::new(),
             room_seen: None,
             lost: None,

@@ -10,7 +10,7 @@ pub(super) fn take(state: &mut State, told: Told) -> Vec<Effect> {
     if let Some(at) = state.doing.iter().position(|deed| *deed == told.deed) {
         state.doing.remove(at);
     }
-    let is_letter = told.deed.is_letter();
+    let (is_letter, has_failed) = (told.deed.is_letter(), told.said.is_err());
     match told.said {
         Ok(said) => {
             if is_letter {
@@ -33,5 +33,5 @@ pub(super) fn take(state: &mut State, told: Told) -> Vec<Effect> {
     if let (Some(run), Deed::StartFlow { .. }) = (told.flow, &told.deed) {
         jump(state, Place::Flow { run });
     }
-    vec![]
+    super::leaving::after_deed(state, has_failed)
 }

@@ -168,7 +168,8 @@ fn footer(state: &State, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> 
         Mode::Command(typing) => return typed(":", &typing.text, buffer),
         _ => {}
     }
-    let doing = state.doing.first().map(|deed| format!("{} …", deed.doing()));
+    let end = if state.is_ending { ", then it ends; q ends at once" } else { "" };
+    let doing = state.doing.first().map(|deed| format!("{} …{end}", deed.doing()));
     let note = match (&state.note, doing) {
         (Some(note), _) if note.is_error => Some((format!("✗ {}", note.text), Tone::Bad)),
         (_, Some(doing)) => Some((doing, Tone::Work)),

@@ -166,6 +166,7 @@ fn commands_complete_and_say_what_they_want() {
     assert_eq!(typing.text.text(), "pause builder");
     let effects = types(&mut state, "Enter");
     assert_eq!(deeds(&effects), [&Deed::Pause { agent: "builder".into(), why: String::new() }]);
+    state.doing.clear();
     types(&mut state, ": x y z Enter");
     assert!(state.note.as_ref().unwrap().is_error);
     assert_eq!(types(&mut state, ": r o o m Space s Tab Enter"), [Effect::Enter("shop".into())]);

@@ -1,6 +1,7 @@
 //! What once did something else than it seemed to.
 
-use super::driving::at;
+use super::driving::{at, types};
+use crate::tui::deed::{Deed, Told};
 use crate::tui::event::{Event, Key};
 use crate::tui::seen::Want;
 use crate::tui::state::{Place, State};
@@ -19,4 +20,27 @@ fn a_move_of_the_cursor_reads_the_new_row_alone() {
     let [Effect::Fetch(wants)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(matches!(wants.as_slice(), [Want::Glance { .. }]), "{wants:?}");
     assert!(update(&mut state, Event::Changed).contains(&Effect::Look));
+}
+
+#[test]
+fn the_end_waits_for_a_letter_that_is_being_sent() {
+    let mut state = here(Place::Now);
+    let deed = Deed::Send { to: vec!["ann".into()], subject: String::new(), body: "Hi".into() };
+    types(&mut state, "c ann Enter Enter Hi C-s");
+    assert!(types(&mut state, "q").is_empty());
+    let refused = Told { deed: deed.clone(), said: Err("the disk is full".into()), flow: None };
+    assert!(!update(&mut state, Event::Told(refused)).contains(&Effect::Quit), "its text is still needed");
+    types(&mut state, "C-s q");
+    let sent = Told { deed, said: Ok("queued".into()), flow: None };
+    assert!(update(&mut state, Event::Told(sent)).contains(&Effect::Quit));
+    types(&mut state, "c ann Enter Enter Hi C-s q");
+    assert_eq!(types(&mut state, "q"), [Effect::Quit], "asked twice, it does not wait");
+}
+
+#[test]
+fn a_room_is_not_left_while_something_is_done_in_it() {
+    let mut state = here(Place::Now);
+    types(&mut state, "c ann Enter Enter Hi C-s");
+    assert!(types(&mut state, ":room Space shop Enter").is_empty());
+    assert!(state.note.as_ref().unwrap().is_error);
 }
