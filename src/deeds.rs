@@ -118,12 +118,13 @@ impl Deeds<'_> {
         }
     }
 
-    /// Stops a run, a message or an agent.
-    pub fn stop(&self, what: &str) -> Said {
+    /// Stops a run, a message or an agent. `mailbox`: only what is done or waits there.
+    pub fn stop(&self, mailbox: Option<&str>, what: &str) -> Said {
         let staff = self.desk.staff(self.post)?;
         let agents: Vec<(String, MailboxId)> =
             staff.agents.into_iter().filter_map(|(agent, id)| Some((agent.name, id?))).collect();
-        let halted = stop::stop_meant(self.post, &agents, what, self.place)?;
+        let mailbox = mailbox.map(mailbox_id).transpose()?;
+        let halted = stop::stop_meant(self.post, &agents, mailbox.as_ref(), what, self.place)?;
         Ok(match halted.runs.as_slice() {
             [] => format!("{} parked", counted(halted.parked.len(), "message")),
             runs if runs.iter().any(|stopped| stopped.is_unanswered) => {
@@ -157,6 +158,13 @@ impl Deeds<'_> {
         let first = mailbox.and_then(|id| MailboxId::parse(id).ok());
         let first = first.map(|id| self.post.other(&id)).transpose()?;
         self.again(RetriableMailboxes::of(self.post, first, true)?.named(self.post, ids)?)
+    }
+
+    /// Tries a message of this mailbox again, and no copy elsewhere.
+    pub fn retry_in(&self, mailbox: &str, id: &str) -> Said {
+        let first = self.post.other(&mailbox_id(mailbox)?)?;
+        let ids = [id.to_owned()];
+        self.again(RetriableMailboxes::of(self.post, Some(first), false)?.named(self.post, &ids)?)
     }
 
     /// Tries all messages of agents again that were given up or parked.
@@ -209,6 +217,10 @@ impl Deeds<'_> {
     fn gate(&self) -> impl Fn(&str, &str) -> std::io::Result<()> + '_ {
         |run, id| (self.desk.start_gate)(self.post.room().path(), run, id)
     }
+}
+
+fn mailbox_id(text: &str) -> post::Result<MailboxId> {
+    MailboxId::parse(text).map_err(|_| post::Error::NoMailbox { id: text.to_owned(), name: text.to_owned() })
 }
 
 /// What became of a letter. One that was delivered to nobody is an error, so that the face keeps its text.

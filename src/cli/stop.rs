@@ -38,7 +38,7 @@ impl Verb for Stop {
         let agents: Vec<_> = staff.agents.into_iter().filter_map(|(agent, id)| Some((agent, id?))).collect();
         let names: Vec<_> = agents.iter().map(|(agent, id)| (agent.name.clone(), id.clone())).collect();
         let Halted { runs: stopped, parked: waiting, already } =
-            match stop::stop_meant(post, &names, &self.what, &self.why) {
+            match stop::stop_meant(post, &names, None, &self.what, &self.why) {
                 Err(idle @ stop::Error::Idle { .. }) => return Err(context.nothing(&idle.to_string())),
                 Err(over @ stop::Error::Finished { .. }) => {
                     return Err(Fail::Told(Failure::Nothing, over.to_string(), vec![]));

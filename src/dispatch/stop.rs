@@ -103,20 +103,30 @@ pub enum Error {
 }
 
 /// Stops what is called so: a run by the end of its id, a message by the beginning of its id, or an agent. A message that
-/// waits for one of these agents is parked.
+/// waits for one of these agents is parked. `mailbox`: only what is done or waits there, because a message to several
+/// mailboxes has one id in all of them.
 pub fn stop_meant(
     post: &Post,
     agents: &[(String, MailboxId)],
+    mailbox: Option<&MailboxId>,
     what: &str,
     why: &str,
 ) -> std::result::Result<Halted, Error> {
     let runs = Runs::open(post.room()).map_err(post::Error::from)?;
+    let agents: Vec<(String, MailboxId)> =
+        agents.iter().filter(|(_, id)| mailbox.is_none_or(|mailbox| mailbox == id)).cloned().collect();
+    let agents = agents.as_slice();
+    let meant = || {
+        let mut running = runs.running()?;
+        running.retain(|run| mailbox.is_none_or(|mailbox| mailbox.as_str() == run.mailbox));
+        meant(post, &running, agents, what)
+    };
     let (mut parked, mut already) = (vec![], vec![]);
-    if meant(post, &runs, agents, what)?.is_empty() {
+    if meant()?.is_empty() {
         (parked, already) = park_waiting(post, &runs, agents, what, why)?;
     }
     // Once more, because a run may have taken the message meanwhile.
-    let wanted = meant(post, &runs, agents, what)?;
+    let wanted = meant()?;
     let stopped = stop(post, |run| wanted.contains(&run.id), &StopRequest::new(why, Then::Park))?;
     if !stopped.is_empty() || !parked.is_empty() {
         return Ok(Halted { runs: stopped, parked, already });
@@ -131,8 +141,12 @@ pub fn stop_meant(
 }
 
 /// The ids of the runs that are meant.
-fn meant(post: &Post, runs: &Runs, agents: &[(String, MailboxId)], what: &str) -> Result<HashSet<String>> {
-    let running = runs.running()?;
+fn meant(
+    post: &Post,
+    running: &[Run],
+    agents: &[(String, MailboxId)],
+    what: &str,
+) -> Result<HashSet<String>> {
     let mut found: HashSet<String> =
         running.iter().filter(|run| is_meant(run, what, agents)).map(|run| run.id.clone()).collect();
     // A later message of a batch is known by its file alone.
@@ -299,7 +313,7 @@ mod tests {
         let agents = [("coder".to_owned(), post.addressee("coder").unwrap())];
         let letter = Letter { to: vec!["coder".into()], body: "x".into(), ..Letter::default() };
         let sent = post.send(&post.me().unwrap(), &letter).unwrap();
-        let stop = |what: &str| stop_meant(&post, &agents, what, "enough");
+        let stop = |what: &str| stop_meant(&post, &agents, None, what, "enough");
 
         assert!(matches!(stop("coder"), Err(Error::Idle { agent }) if agent == "coder"));
         assert!(matches!(stop("f00dface"), Err(Error::Unknown { .. })));
@@ -309,7 +323,7 @@ mod tests {
         let parked: Vec<(&str, &str)> =
             parked.iter().map(|one| (one.file.as_str(), one.why.as_str())).collect();
         assert_eq!(parked, [(halted.parked[0].as_str(), "stopped: enough")]);
-        let again = stop_meant(&post, &agents, &sent[0].id.as_str()[..8], "again").unwrap();
+        let again = stop_meant(&post, &agents, None, &sent[0].id.as_str()[..8], "again").unwrap();
         assert_eq!((&again.parked, &again.already), (&halted.parked, &halted.parked));
         assert_eq!(Runs::open(post.room()).unwrap().parked().unwrap()[0].why, "stopped: enough");
 
@@ -321,5 +335,25 @@ mod tests {
         post.done(&coder, &held, Some(reply)).unwrap();
         let how = stop(&sent[0].id.as_str()[..8]).unwrap_err().to_string();
         assert!(how.ends_with("is already answered"), "{how}");
+    }
+
+    #[test]
+    fn of_a_message_to_several_mailboxes_one_copy_is_parked() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().canonicalize().unwrap().join("room");
+        let open = |caller| Post::open_or_make(&path, caller, Arc::new(SystemClock)).unwrap();
+        for name in ["alice", "coder", "tester"] {
+            let wanted = NewMailbox { name: Some(name.into()), ..NewMailbox::default() };
+            open(Caller::default()).setup(&wanted).unwrap();
+        }
+        let post = open(Caller { flag: Some("alice".into()), ..Caller::default() });
+        let agents = ["coder", "tester"].map(|name| (name.to_owned(), post.addressee(name).unwrap()));
+        let to = vec!["coder".into(), "tester".into()];
+        let sent =
+            post.send(&post.me().unwrap(), &Letter { to, body: "x".into(), ..Letter::default() }).unwrap();
+        stop_meant(&post, &agents, Some(&agents[1].1), sent[0].id.as_str(), "enough").unwrap();
+        let parked = Runs::open(post.room()).unwrap().parked().unwrap();
+        let parked: Vec<&str> = parked.iter().map(|one| one.mailbox.as_str()).collect();
+        assert_eq!(parked, [agents[1].1.as_str()]);
     }
 }

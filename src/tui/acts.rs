@@ -201,20 +201,17 @@ fn with_thing(state: &mut State, act: &Act) -> Vec<Effect> {
             let hint = "why; the agent reads it before its next attempt";
             return prompt(state, format!("Reject {gate}"), hint, Then::Reject { gate });
         }
-        (Act::Stop, Thing::Run { id, agent, .. }) => {
+        (Act::Stop, Thing::Run { id, mailbox, agent, .. }) => {
             let text = format!("Stop the run of {agent}? What it did since its last commit may be lost.");
-            return ask(state, text, Deed::Stop { what: id });
+            return ask(state, text, Deed::Stop { mailbox: Some(mailbox), what: id });
         }
         (Act::Stop, Thing::Mailbox { name, .. }) => {
             let text = format!("Stop everything that {name} does now?");
-            return ask(state, text, Deed::Stop { what: name });
+            return ask(state, text, Deed::Stop { mailbox: None, what: name });
         }
-        (Act::Stop, Thing::Letter { id, .. }) => {
-            return ask(
-                state,
-                "Stop the work on this message? It is parked.".into(),
-                Deed::Stop { what: id },
-            );
+        (Act::Stop, Thing::Letter { id, mailbox, .. }) => {
+            let text = "Stop the work on this message? It is parked.".to_owned();
+            return ask(state, text, Deed::Stop { mailbox: Some(mailbox), what: id });
         }
         (Act::Pause, Thing::Mailbox { name: agent, .. } | Thing::Run { agent, .. }) => {
             return prompt(state, format!("Pause {agent}"), "why, or nothing", Then::Pause { agent });
@@ -223,8 +220,8 @@ fn with_thing(state: &mut State, act: &Act) -> Vec<Effect> {
         (Act::Retry, Thing::Letter { mailbox, file, .. }) => {
             return begin(state, Deed::Retry { mailbox, file });
         }
-        (Act::Retry, Thing::Run { message, .. }) => {
-            return begin(state, Deed::Retry { mailbox: String::new(), file: message });
+        (Act::Retry, Thing::Run { mailbox, message, .. }) => {
+            return begin(state, Deed::Retry { mailbox, file: message });
         }
         (Act::Retry, Thing::Flow { run, .. } | Thing::Step { run, .. }) => {
             return begin(state, Deed::RetryFlow { run });

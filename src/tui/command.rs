@@ -191,7 +191,7 @@ fn with_words(state: &mut State, word: &str, rest: &str) -> Vec<Effect> {
         "reject" => return begin(state, Deed::Reject { gate: one, why: others }),
         "stop" => {
             let text = format!("Stop {}?", crate::message::visible::clip(rest, 60));
-            state.mode = Mode::Question { text, deed: Deed::Stop { what: rest.to_owned() } };
+            state.mode = Mode::Question { text, deed: Deed::Stop { mailbox: None, what: rest.to_owned() } };
         }
         "pause" => return begin(state, Deed::Pause { agent: one, why: others }),
         "resume" => return begin(state, Deed::Resume { agent: rest.to_owned() }),

@@ -27,6 +27,8 @@ pub(super) enum Deed {
         why: String,
     },
     Stop {
+        /// Only what is done or waits in this mailbox.
+        mailbox: Option<String>,
         what: String,
     },
     Pause {

@@ -41,7 +41,7 @@ pub(super) fn reject(ask: &Ask, body: &Value) -> Result<Done, Wrong> {
 }
 
 pub(super) fn stop(ask: &Ask, body: &Value) -> Result<Done, Wrong> {
-    Ok(Done::said(deeds(ask).stop(text(body, "what")?)?))
+    Ok(Done::said(deeds(ask).stop(None, text(body, "what")?)?))
 }
 
 pub(super) fn pause(ask: &Ask, body: &Value) -> Result<Done, Wrong> {

@@ -44,6 +44,7 @@ pub(super) enum Thing {
     },
     Run {
         id: String,
+        mailbox: String,
         message: String,
         agent: String,
         is_running: bool,

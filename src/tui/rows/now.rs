@@ -120,6 +120,7 @@ fn run(state: &State, run: &Run, subject: &str, width: usize) -> Row {
 pub(super) fn thing_of(run: &Run) -> Thing {
     Thing::Run {
         id: run.id.clone(),
+        mailbox: run.mailbox.clone(),
         message: run.message.clone(),
         agent: run.agent.clone(),
         is_running: run.state == crate::dispatch::runs::RunState::Running,

@@ -56,6 +56,7 @@ pub(super) fn opened(state: &State) -> Option<Thing> {
         (Some(Found::Run(seen)), _) => Some(thing_of(&seen.run)),
         (_, crate::tui::state::Place::Diff { run }) => Some(Thing::Run {
             id: run.clone(),
+            mailbox: String::new(),
             message: String::new(),
             agent: String::new(),
             is_running: false,

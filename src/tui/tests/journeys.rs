@@ -62,7 +62,7 @@ fn an_approval_takes_a_comment_and_a_rejection_needs_a_reason() {
 #[test]
 fn what_cannot_be_undone_asks_first() {
     for (place, keys, deed) in [
-        (Place::Runs, "s", Deed::Stop { what: "r1".into() }),
+        (Place::Runs, "s", Deed::Stop { mailbox: Some("builder-1a2b".into()), what: "r1".into() }),
         (Place::Flows, "K", Deed::CancelFlow { run: "plan-approve-7f3a".into() }),
         (Place::Failed, "A", Deed::RetryAll),
         (Place::Mail, "/ a n n Enter x", Deed::PruneMailbox { name: "ann".into() }),
