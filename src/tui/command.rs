@@ -133,6 +133,11 @@ pub(super) fn run(state: &mut State, line: &str) -> Vec<Effect> {
             return vec![];
         }
     };
+    let takes_nothing = COMMANDS.iter().any(|(known, takes, ..)| *known == word && *takes == Takes::Nothing);
+    if takes_nothing && !rest.is_empty() {
+        state.complain(format!(":{word} takes no words; it is about what is chosen"));
+        return vec![];
+    }
     let simple = match (word, rest.is_empty()) {
         ("now", _) => Act::Go(Place::Now),
         ("mail", true) => Act::Go(Place::Mail),
@@ -202,12 +207,28 @@ fn with_words(state: &mut State, word: &str, rest: &str) -> Vec<Effect> {
             );
             state.mode = Mode::Question { text, deed: Deed::PruneMailbox { name: rest.to_owned() } };
         }
-        "start" => {
-            let inputs = others.split_whitespace().filter_map(|pair| pair.split_once('='));
-            let inputs = inputs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-            return begin(state, Deed::StartFlow { name: one, inputs });
-        }
+        "start" => match inputs(&others) {
+            Some(inputs) => return begin(state, Deed::StartFlow { name: one, inputs }),
+            None => state.complain(":start WORKFLOW [KEY=VALUE …]"),
+        },
         _ => {}
     }
     vec![]
+}
+
+/// `task=Fix the parser to=ann`: a word that names no input belongs to the value before it. `None` if there is none.
+fn inputs(text: &str) -> Option<Vec<(String, String)>> {
+    let is_name = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
+    let mut inputs: Vec<(String, String)> = vec![];
+    for word in text.split_whitespace() {
+        match word.split_once('=').filter(|(key, _)| is_name(key)) {
+            Some((key, value)) => inputs.push((key.to_owned(), value.to_owned())),
+            None => {
+                let (_, value) = inputs.last_mut()?;
+                value.push(' ');
+                value.push_str(word);
+            }
+        }
+    }
+    Some(inputs)
 }

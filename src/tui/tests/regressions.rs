@@ -12,6 +12,15 @@ fn here(place: Place) -> State {
     at(place, (80, 24), Theme::Dark)
 }
 
+fn deeds(effects: Vec<Effect>) -> Vec<Deed> {
+    let deeds = effects.into_iter();
+    deeds.filter_map(|effect| if let Effect::Do(deed) = effect { Some(deed) } else { None }).collect()
+}
+
+fn complains(state: &State) -> bool {
+    state.note.as_ref().is_some_and(|note| note.is_error)
+}
+
 #[test]
 fn a_move_of_the_cursor_reads_the_new_row_alone() {
     let mut state = here(Place::Mail);
@@ -42,5 +51,26 @@ fn a_room_is_not_left_while_something_is_done_in_it() {
     let mut state = here(Place::Now);
     types(&mut state, "c ann Enter Enter Hi C-s");
     assert!(types(&mut state, ":room Space shop Enter").is_empty());
-    assert!(state.note.as_ref().unwrap().is_error);
+    assert!(complains(&state));
+}
+
+#[test]
+fn a_value_of_several_words_is_started_whole() {
+    let mut state = here(Place::Now);
+    let line = ": start Space plan-approve Space task=Fix Space the Space parser Space to=ann Enter";
+    let inputs = vec![("task".into(), "Fix the parser".into()), ("to".into(), "ann".into())];
+    assert_eq!(deeds(types(&mut state, line)), [Deed::StartFlow { name: "plan-approve".into(), inputs }]);
+    assert!(deeds(types(&mut state, ": start Space plan-approve Space fast Enter")).is_empty());
+    assert!(complains(&state));
+}
+
+#[test]
+fn a_command_that_takes_no_words_refuses_them() {
+    let mut state = here(Place::Mail);
+    types(&mut state, "Tab");
+    for line in [": archive Space 1234 Enter", ": undo Space 1234 Enter", ": release Space x Enter"] {
+        assert!(deeds(types(&mut state, line)).is_empty(), "{line}");
+        assert!(complains(&state), "{line}");
+    }
+    assert_eq!(deeds(types(&mut state, ": archive Enter")).len(), 1);
 }
