@@ -36,9 +36,12 @@ pub(super) fn draw(state: &State, panel: Panel, area: Rect, buffer: &mut Buffer)
             }
         }
         let chosen = rows.iter().take(cursor.index + 1).filter(|row| !row.is_heading).count();
+        if rows.is_empty() {
+            empty(state, panel, inner, buffer);
+        }
         (rows.iter().filter(|row| !row.is_heading).count(), chosen)
     };
-    if count == 0 {
+    if count == 0 && panel.is_text() {
         empty(state, panel, inner, buffer);
     }
     border(state, panel, area, (at, count), buffer);

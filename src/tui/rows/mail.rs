@@ -1,7 +1,7 @@
 //! Rooms and mailboxes, the messages of one, and a thread as a tree.
 
 use super::now::of_card;
-use super::{Cell, LetterState, Row, Thing};
+use super::{Cell, LetterState, OLDER, Row, Thing};
 use crate::overview::{Card, CardKind, CardState};
 use crate::tui::seen::{Found, Tab};
 use crate::tui::state::{Panel, State};
@@ -103,7 +103,10 @@ pub(super) fn letters(state: &State, width: usize) -> Vec<Row> {
         })
         .collect();
     if mail.has_more {
-        rows.push(state.remark(&format!("… {} older", mail.total.saturating_sub(mail.rows.len())), width));
+        let searched =
+            if state.filter(Panel::Letters).trim().is_empty() { "" } else { ", which are not searched" };
+        let text = format!("… {} older{searched}", mail.total.saturating_sub(mail.rows.len()));
+        rows.push(Row { key: OLDER.to_owned(), ..state.remark(&text, width) });
     }
     rows
 }

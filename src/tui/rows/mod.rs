@@ -91,9 +91,14 @@ pub(super) struct Row {
     pub(super) key: String,
     pub(super) thing: Thing,
     pub(super) line: Line<'static>,
+    /// All that it says, also what does not fit the line: this is filtered.
+    pub(super) text: String,
     /// Whether it can be chosen.
     pub(super) is_heading: bool,
 }
+
+/// The key of the row that counts what is not read. A filter leaves it, because those are not searched.
+const OLDER: &str = "- older";
 
 /// The rows of a list that fit its filter.
 pub(super) fn rows(state: &State, panel: Panel, width: u16) -> Vec<Row> {
@@ -117,8 +122,8 @@ pub(super) fn rows(state: &State, panel: Panel, width: u16) -> Vec<Row> {
         return all;
     }
     let fits = |row: &Row| {
-        let text = row.line.spans.iter().map(|span| span.content.as_ref()).collect::<String>().to_lowercase();
-        !row.is_heading && words.iter().all(|word| text.contains(word))
+        let text = row.text.to_lowercase();
+        row.key == OLDER || !row.is_heading && words.iter().all(|word| text.contains(word))
     };
     all.into_iter().filter(fits).collect()
 }
@@ -128,7 +133,9 @@ pub(super) fn chosen(state: &State, panel: Panel) -> Option<Row> {
     let cursor = state.cursor(panel);
     let rows = rows(state, panel, 400);
     let at = rows.iter().position(|row| Some(&row.key) == cursor.key.as_ref());
-    at.or(Some(cursor.index)).and_then(|at| rows.into_iter().nth(at)).filter(|row| !row.is_heading)
+    // What a filter hides is not exchanged for its neighbour.
+    let neighbour = Some(cursor.index).filter(|_| state.filter(panel).trim().is_empty());
+    at.or(neighbour).and_then(|at| rows.into_iter().nth(at)).filter(|row| !row.is_heading)
 }
 
 /// What the keys act on: the chosen row of the focus, or the thing that the place is about.
@@ -152,7 +159,7 @@ fn about(state: &State) -> Thing {
 
 /// A part of a row.
 pub(super) enum Cell {
-    /// So many columns.
+    /// So many columns; none hides it, and a filter still finds it.
     Fixed(usize, String, Tone),
     /// What is left.
     Rest(String, Tone),
@@ -188,6 +195,7 @@ impl State {
         let (mut spans, mut used, mut filled) = (vec![], 0, false);
         for cell in cells {
             let (text, tone) = match cell {
+                Cell::Fixed(0, ..) => continue,
                 Cell::Fixed(wide, text, tone) => {
                     let wide = (*wide).min(width - used.min(width));
                     used += wide;
@@ -216,7 +224,11 @@ impl State {
     }
 
     pub(super) fn row(&self, key: impl Into<String>, thing: Thing, width: usize, cells: &[Cell]) -> Row {
-        Row { key: key.into(), thing, line: self.line(width, cells), is_heading: false }
+        let texts = cells.iter().map(|cell| match cell {
+            Cell::Fixed(_, text, _) | Cell::Rest(text, _) | Cell::Right(text, _) => visible::line(text),
+        });
+        let text = texts.collect::<Vec<_>>().join(" ");
+        Row { key: key.into(), thing, line: self.line(width, cells), text, is_heading: false }
     }
 
     pub(super) fn heading(&self, text: &str, count: usize, width: usize) -> Row {
@@ -226,6 +238,7 @@ impl State {
             key: format!("# {text}"),
             thing: Thing::Nothing,
             line: self.line(width, &cells),
+            text: String::new(),
             is_heading: true,
         }
     }
@@ -236,6 +249,7 @@ impl State {
             key: format!("- {text}"),
             thing: Thing::Nothing,
             line: self.line(width, &cells),
+            text: String::new(),
             is_heading: true,
         }
     }

@@ -23,13 +23,10 @@ fn row(state: &State, run: &Run, width: usize) -> Row {
         Cell::Fixed((width / 6).clamp(10, 18), run.agent.clone(), Tone::Strong),
         Cell::Fixed(7, run.took(state.now).map(span::measured).unwrap_or_default(), Tone::Plain),
     ];
-    if width >= 70 {
-        cells.push(Cell::Fixed((width / 6).clamp(10, 18), format!("← {}", run.from), Tone::Accent));
-    }
-    if width >= 90 {
-        let cost = run.cost.map(|cost| format!("${cost:.2}")).unwrap_or_default();
-        cells.push(Cell::Fixed(8, cost, Tone::Dim));
-    }
+    let from = if width >= 70 { (width / 6).clamp(10, 18) } else { 0 };
+    cells.push(Cell::Fixed(from, format!("← {}", run.from), Tone::Accent));
+    let cost = run.cost.map(|cost| format!("${cost:.2}")).unwrap_or_default();
+    cells.push(Cell::Fixed(if width >= 90 { 8 } else { 0 }, cost, Tone::Dim));
     let worktree = run.worktree.as_ref().filter(|worktree| !worktree.gone && run.state != RunState::Running);
     let what = match worktree {
         Some(worktree) if what.is_empty() => format!("{} · {}", worktree.branch, worktree.size()),

@@ -3,8 +3,9 @@
 use super::driving::{at, types};
 use crate::tui::deed::{Deed, Told};
 use crate::tui::event::{Event, Key};
+use crate::tui::rows;
 use crate::tui::seen::Want;
-use crate::tui::state::{Place, State};
+use crate::tui::state::{Panel, Place, State};
 use crate::tui::theme::Theme;
 use crate::tui::update::{Effect, update};
 
@@ -73,4 +74,20 @@ fn a_command_that_takes_no_words_refuses_them() {
         assert!(complains(&state), "{line}");
     }
     assert_eq!(deeds(types(&mut state, ": archive Enter")).len(), 1);
+}
+
+#[test]
+fn a_filter_finds_what_is_clipped_and_keys_act_on_no_other_row() {
+    let mut state = here(Place::Mail);
+    types(&mut state, "Tab / this Space width Enter");
+    let shown = rows::rows(&state, Panel::Letters, 30);
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    assert_eq!(rows::chosen(&state, Panel::Letters).unwrap().key, shown[0].key);
+    types(&mut state, "/ nowhere Enter");
+    assert!(deeds(types(&mut state, "a")).is_empty());
+    // The page has not all of the archive.
+    types(&mut state, "Esc ]] / nowhere Enter");
+    let left = rows::rows(&state, Panel::Letters, 60);
+    assert_eq!(left.len(), 1);
+    assert!(left[0].is_heading && left[0].line.to_string().contains("older, which are not searched"));
 }
