@@ -3,7 +3,7 @@
 use super::compose;
 use super::deed::Deed;
 use super::keys::{self, Act};
-use super::layout::{inside, panels, visible};
+use super::layout::{inside, panels, reachable, visible};
 use super::rows::{Thing, thing};
 use super::seen::{Found, Tab};
 use super::state::{Mode, PAGE, Panel, Place, State, Then, Typing};
@@ -95,11 +95,7 @@ fn back(state: &mut State) {
 }
 
 fn turn(state: &mut State, by: isize) {
-    let all: Vec<Panel> = panels(state.place()).to_vec();
-    let has_thread = visible(state).iter().any(|(panel, _)| *panel == Panel::Thread);
-    let is_small = visible(state).len() == 1 && all.contains(&Panel::Thread);
-    let all: Vec<Panel> =
-        all.into_iter().filter(|panel| *panel != Panel::Thread || has_thread || is_small).collect();
+    let all = reachable(state);
     let at = all.iter().position(|panel| *panel == state.focus).unwrap_or(0);
     let next = (at as isize + by).rem_euclid(all.len().max(1) as isize);
     state.focus = all.get(next.unsigned_abs()).copied().unwrap_or(state.focus);

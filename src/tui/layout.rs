@@ -45,6 +45,12 @@ pub(super) fn panels(place: &Place) -> &'static [Panel] {
     }
 }
 
+/// The panels that Tab leads to.
+pub(super) fn reachable(state: &State) -> Vec<Panel> {
+    let all = panels(state.place()).iter().copied();
+    all.filter(|panel| *panel != Panel::Thread || has_thread(state)).collect()
+}
+
 /// Header and foot, and what is between them.
 pub(super) fn frame(size: (u16, u16)) -> (Rect, Rect, Rect) {
     let (width, height) = size;
@@ -127,6 +133,7 @@ fn split(area: Rect, part: u16, is_beside: bool) -> (Rect, Rect) {
     }
 }
 
+/// Whether the open message has others beside it.
 fn has_thread(state: &State) -> bool {
     matches!(state.found(Panel::Letter), Some(Found::Letter(letter)) if letter.thread.len() > 1)
 }

@@ -267,7 +267,7 @@ fn place_in(rows: &[rows::Row], cursor: &Cursor) -> usize {
 
 /// Brings focus, choices and scrolling in line with what is there now.
 pub(super) fn settle(state: &mut State) {
-    if !panels(state.place()).contains(&state.focus) {
+    if !layout::reachable(state).contains(&state.focus) {
         state.focus = panels(state.place())[0];
     }
     choose_mailbox(state);

@@ -1,10 +1,12 @@
 //! What once did something else than it seemed to.
 
 use super::driving::{at, types};
+use super::fixture::{letter, now};
 use crate::tui::deed::{Deed, Told};
-use crate::tui::event::{Event, Key};
+use crate::tui::event::{Code, Event, Key};
+use crate::tui::layout::visible;
 use crate::tui::rows;
-use crate::tui::seen::Want;
+use crate::tui::seen::{Found, Seen, Want};
 use crate::tui::state::{Panel, Place, State};
 use crate::tui::theme::Theme;
 use crate::tui::update::{Effect, update};
@@ -90,4 +92,21 @@ fn a_filter_finds_what_is_clipped_and_keys_act_on_no_other_row() {
     let left = rows::rows(&state, Panel::Letters, 60);
     assert_eq!(left.len(), 1);
     assert!(left[0].is_heading && left[0].line.to_string().contains("older, which are not searched"));
+}
+
+#[test]
+fn a_message_without_a_thread_has_one_panel() {
+    let id = "bbbb2222-1111-4222-8333-444455556666";
+    for size in [(80, 24), (60, 15), (160, 50)] {
+        let mut state = at(Place::Letter { id: id.into() }, size, Theme::Dark);
+        let mut alone = letter(id);
+        alone.thread.truncate(1);
+        let seen = Seen { want: Want::Letter { id: id.into() }, found: Ok(Found::Letter(Box::new(alone))) };
+        update(&mut state, Event::Seen(Box::new(seen), now()));
+        for key in [Key::plain(Code::Tab), Key::plain(Code::Right), Key::char('l'), Key::plain(Code::Enter)] {
+            update(&mut state, Event::Key(key));
+            let shown: Vec<Panel> = visible(&state).into_iter().map(|(panel, _)| panel).collect();
+            assert!(shown.contains(&state.focus), "{key:?}: {:?}", state.focus);
+        }
+    }
 }
