@@ -23,7 +23,7 @@ pub struct RunReader {
 /// What came since the last look.
 #[derive(Debug)]
 pub struct Piece {
-    /// The run as it is recorded now.
+    /// The run as it is now. One whose supervisor is dead has not ended: the next dispatch ends it.
     pub run: Run,
     pub events: Vec<Event>,
     /// Whether nothing will follow.
@@ -54,7 +54,7 @@ impl RunReader {
     /// What came since. A run that has ended also ends the text that was not complete.
     pub fn next(&mut self, runs: &Runs) -> Result<Piece> {
         // In this order: what was printed before the end is in the output.
-        let run = runs.get(&self.run.id)?.unwrap_or_else(|| self.run.clone());
+        let run = runs.seen(&self.run.id)?.unwrap_or_else(|| self.run.clone());
         let bytes = runs.output_from(&run.id, self.seen, LIMIT)?;
         self.seen += bytes.len() as u64;
         let mut events = self.transcript.take(&bytes);
@@ -145,10 +145,26 @@ mod tests {
         assert_eq!(said(&other.next(&runs).unwrap().events), ["two", "three"]);
         let mut other = RunReader::from(&runs, &run, reader.seen() + 99).unwrap();
         assert_eq!(other.seen(), reader.seen());
+        assert!(!other.next(&runs).unwrap().run.is_interrupted, "its supervisor lives");
         run.state = RunState::Done;
         runs.record(&open.dir, &run).unwrap();
         let piece = other.next(&runs).unwrap();
         assert!(piece.has_ended && piece.events.is_empty() && other.skipped() == 0, "{piece:?}");
         runs.close(open);
+    }
+
+    #[test]
+    fn a_run_whose_supervisor_is_dead_is_interrupted() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().canonicalize().unwrap().join("room");
+        let runs = Runs::open(&Room::open_or_make(&path, std::sync::Arc::new(SystemClock)).unwrap()).unwrap();
+        let open = runs.begin(SystemClock.now()).unwrap();
+        let record = serde_json::json!({"v": 1, "id": open.id, "mailbox": "m", "agent": "a", "message": "x", "file": "f",
+            "from": "u", "thread": "t", "attempt": 1, "started": "s", "state": "running", "preset": "codex"});
+        let run: Run = serde_json::from_value(record).unwrap();
+        runs.record(&open.dir, &run).unwrap();
+        drop(open);
+        let piece = RunReader::of(&run).next(&runs).unwrap();
+        assert!(piece.run.is_interrupted && !piece.has_ended, "{piece:?}");
     }
 }

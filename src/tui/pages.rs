@@ -86,10 +86,10 @@ fn of_run(state: &State, seen: &RunSeen, width: u16) -> Vec<Line<'static>> {
     let took = run.took(state.now).map(span::measured).unwrap_or_default();
     let cost = run.cost.map(|cost| format!(" · ${cost:.4}")).unwrap_or_default();
     let tokens = run.tokens.map(|tokens| format!(" · {} tokens", tokens.input.saturating_add(tokens.output)));
-    let (sign, tone) = super::rows::sign(run.state);
+    let (sign, tone) = super::rows::sign(run);
     let how = format!(
         "{sign} {} · {took} · attempt {}{cost}{}",
-        run.state.as_str(),
+        run.state_word(),
         run.attempt,
         tokens.unwrap_or_default()
     );

@@ -29,7 +29,7 @@ fn find(post: &Post, id: &str) -> Result<(Runs, Run)> {
         || Error::Failing { why: format!("there is no run {}", crate::message::visible::clip(id, 80)) };
     let runs = Runs::existing(post.room())?.ok_or_else(unknown)?;
     let known = runs.ids()?.into_iter().find(|known| known == id).ok_or_else(unknown)?;
-    let run = runs.get(&known)?.ok_or_else(unknown)?;
+    let run = runs.seen(&known)?.ok_or_else(unknown)?;
     Ok((runs, run))
 }
 

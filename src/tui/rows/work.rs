@@ -15,11 +15,15 @@ pub(super) fn runs(state: &State, width: usize) -> Vec<Row> {
 }
 
 fn row(state: &State, run: &Run, width: usize) -> Row {
-    let (sign, tone) = sign(run.state);
-    let what = if run.state == RunState::Running { &run.activity } else { run.first_reason() };
+    let (sign, tone) = sign(run);
+    let what = match run.state {
+        _ if run.is_interrupted => "the next dispatch ends it",
+        RunState::Running => &run.activity,
+        _ => run.first_reason(),
+    };
     let mut cells = vec![
         Cell::Fixed(2, sign.into(), tone),
-        Cell::Fixed(8, run.state.as_str().into(), tone),
+        Cell::Fixed(if width >= 70 { 12 } else { 8 }, run.state_word().into(), tone),
         Cell::Fixed((width / 6).clamp(10, 18), run.agent.clone(), Tone::Strong),
         Cell::Fixed(7, run.took(state.now).map(span::measured).unwrap_or_default(), Tone::Plain),
     ];
@@ -37,8 +41,9 @@ fn row(state: &State, run: &Run, width: usize) -> Row {
     state.row(run.id.clone(), thing_of(run), width, &cells)
 }
 
-pub(in crate::tui) fn sign(run: RunState) -> (&'static str, Tone) {
-    match run {
+pub(in crate::tui) fn sign(run: &Run) -> (&'static str, Tone) {
+    match run.state {
+        _ if run.is_interrupted => ("✗", Tone::Bad),
         RunState::Running => ("●", Tone::Work),
         RunState::Done => ("✓", Tone::Good),
         RunState::Failed => ("✗", Tone::Bad),

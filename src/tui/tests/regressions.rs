@@ -1,7 +1,8 @@
 //! What once did something else than it seemed to.
 
 use super::driving::{at, types};
-use super::fixture::{letter, now};
+use super::fixture::{letter, now, run};
+use crate::dispatch::runs::Run;
 use crate::tui::deed::{Deed, Told};
 use crate::tui::event::{Code, Event, Key};
 use crate::tui::layout::visible;
@@ -109,4 +110,14 @@ fn a_message_without_a_thread_has_one_panel() {
             assert!(shown.contains(&state.focus), "{key:?}: {:?}", state.focus);
         }
     }
+}
+
+#[test]
+fn a_run_whose_supervisor_is_dead_does_not_run() {
+    let mut state = at(Place::Runs, (100, 40), Theme::Dark);
+    let dead = Run { is_interrupted: true, ..run("r1", "builder", "running", 12, serde_json::json!({})) };
+    let want = Want::Runs { agent: None, limit: crate::tui::state::PAGE };
+    update(&mut state, Event::Seen(Box::new(Seen { want, found: Ok(Found::Runs(vec![dead])) }), now()));
+    let line = rows::rows(&state, Panel::Runs, 98)[0].line.to_string();
+    assert!(line.contains("✗ interrupted") && !line.contains("running"), "{line}");
 }
