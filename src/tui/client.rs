@@ -182,6 +182,9 @@ impl Client {
             Effect::Suspend => self.sleep()?,
             Effect::Quit if self.keeps_draft() => return Ok(Some(Ended::Quit)),
             Effect::Quit => {}
+            Effect::Fail => {
+                return Err(io::Error::other("a part of the client failed; see the report above"));
+            }
         }
         Ok(None)
     }

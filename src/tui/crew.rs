@@ -54,6 +54,14 @@ impl Look {
     }
 }
 
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.send(Event::Panicked);
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Crew {
     desk: Arc<Desk>,
@@ -174,6 +182,19 @@ mod tests {
 
     fn glance(file: &str) -> Want {
         Want::Glance { mailbox: "m".into(), file: file.into() }
+    }
+
+    #[test]
+    fn a_thread_that_panics_tells_the_loop() {
+        let ((sender, events), (mut woken, wake)) = (channel(), io::pipe().unwrap());
+        let outlet = Outlet { events: sender, wake };
+        let panics = std::thread::spawn(move || {
+            let _its = outlet;
+            panic!("on purpose")
+        });
+        assert!(panics.join().is_err());
+        io::Read::read_exact(&mut woken, &mut [0]).unwrap();
+        assert!(matches!(events.recv().unwrap(), Event::Panicked));
     }
 
     #[test]

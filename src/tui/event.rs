@@ -23,6 +23,8 @@ pub(super) enum Event {
     Told(Told),
     /// The text of the draft, back from the editor. An error if that could not be started.
     Edited(Result<String, String>),
+    /// A thread is gone, and the terminal was given back for its report.
+    Panicked,
 }
 
 /// A key, with what was held down.

@@ -60,8 +60,12 @@ impl Screen {
             .map_or((80, 24), |(w, h)| (w.min(1000), h.min(500)))
     }
 
-    /// Shows a buffer, and a cursor if there is one. Writes nothing if this is shown already.
+    /// Shows a buffer, and a cursor if there is one. Writes nothing if this is shown already, or the terminal is given back.
     pub(super) fn paint(&mut self, next: Buffer, cursor: Option<(u16, u16)>) -> io::Result<()> {
+        // The screen is the shell's, with the report of a panic on it.
+        if !IS_TAKEN.load(Ordering::SeqCst) {
+            return Ok(());
+        }
         let is_new = self.last.area != next.area;
         if is_new {
             self.last = Buffer::empty(next.area);

@@ -27,6 +27,8 @@ pub(super) enum Effect {
     Redraw,
     Suspend,
     Quit,
+    /// End with an error.
+    Fail,
 }
 
 /// Takes in an event.
@@ -64,6 +66,7 @@ pub(super) fn update(state: &mut State, event: Event) -> Vec<Effect> {
             effects.push(Effect::Look);
         }
         Event::Edited(text) => compose::edited(state, text),
+        Event::Panicked => effects.push(Effect::Fail),
     }
     settle(state);
     if !effects.contains(&Effect::Look) {

@@ -19,11 +19,14 @@ fn on_the_other_screen() {
     if std::env::var_os(CHILD).is_none() {
         return;
     }
-    let _screen = Screen::new().unwrap();
+    let mut screen = Screen::new().unwrap();
     give_back_on_panic();
     // In a thread, as one that reads the room would.
     let panics = std::thread::spawn(|| panic!("on purpose"));
     assert!(panics.join().is_err());
+    let mut cells = Screen::empty((80, 24));
+    cells.set_string(0, 0, "over the shell", ratatui::style::Style::new());
+    screen.paint(cells, None).unwrap();
     std::process::exit(7);
 }
 
@@ -61,4 +64,5 @@ fn a_panic_of_any_thread_gives_the_terminal_back() {
     // The report is on the first screen, where it can be read.
     assert!(entered < left && left < report, "{written:?}");
     assert_eq!(written.matches("\x1b[?1049l").count(), 1);
+    assert!(!written.contains("over the shell"));
 }

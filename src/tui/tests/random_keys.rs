@@ -137,7 +137,7 @@ fn a_hundred_thousand_keys_over_a_live_room() {
                     }
                     Effect::Edit(text) => events.push(Event::Edited(Ok(format!("{text}!")))),
                     Effect::Look | Effect::Fetch(_) | Effect::Enter(_) => {}
-                    Effect::Redraw | Effect::Suspend | Effect::Quit => {}
+                    Effect::Redraw | Effect::Suspend | Effect::Quit | Effect::Fail => {}
                 }
             }
         }
