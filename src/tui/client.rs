@@ -23,6 +23,9 @@ use crate::desk::Desk;
 /// How long the rest of a sequence may take. A lone escape is a key after it.
 const ESCAPE: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
 
+/// How long a paste may be silent. A terminal that does not end one would swallow all keys.
+const SILENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
 /// The longest text that is taken back from an editor.
 const TEXT: u64 = 16 * 1024 * 1024;
 
@@ -104,7 +107,10 @@ impl Client {
         self.paint()?;
         loop {
             let mut events = vec![];
-            let wait = self.input.is_open().then_some(&ESCAPE);
+            let wait = match self.input.is_pasting() {
+                true => Some(&SILENCE),
+                false => self.input.is_open().then_some(&ESCAPE),
+            };
             let (typed, woken, signalled) = self.wait(wait)?;
             if signalled {
                 for signal in self.signals.take() {

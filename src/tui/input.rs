@@ -10,6 +10,9 @@ use super::event::{Code, Event, Key, Mouse, MouseKind};
 const PASTE: usize = 1024 * 1024;
 const SEQUENCE: usize = 64;
 
+/// What a person types at once is not longer. After a silence in a paste, more than that is the rest of it.
+const TYPED: usize = 16;
+
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// Bytes that are not yet an event.
@@ -17,6 +20,8 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 pub(super) struct Input {
     pending: Vec<u8>,
     paste: Option<Vec<u8>>,
+    /// A paste was ended for its silence, and may go on.
+    is_stalled: bool,
 }
 
 /// What the beginning of the pending bytes is.
@@ -32,18 +37,33 @@ enum Parsed {
 impl Input {
     /// The events that these bytes complete.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Event> {
+        if std::mem::take(&mut self.is_stalled) && bytes.len() > TYPED && !bytes.starts_with(b"\x1b") {
+            self.paste = Some(vec![]);
+        }
         self.pending.extend_from_slice(bytes);
         self.events(false)
     }
 
-    /// No more bytes follow for now.
+    /// No more bytes follow for now. A paste whose end does not come is taken as it is.
     pub(super) fn end(&mut self) -> Vec<Event> {
-        self.events(true)
+        match self.paste.take() {
+            Some(mut text) => {
+                text.append(&mut self.pending);
+                self.is_stalled = true;
+                vec![pasted(&text)]
+            }
+            None => self.events(true),
+        }
     }
 
-    /// Whether something waits for more bytes.
+    /// Whether half a sequence waits for its rest.
     pub(super) fn is_open(&self) -> bool {
-        !self.pending.is_empty()
+        self.paste.is_none() && !self.pending.is_empty()
+    }
+
+    /// Whether a paste waits for its rest.
+    pub(super) fn is_pasting(&self) -> bool {
+        self.paste.is_some()
     }
 
     fn events(&mut self, is_end: bool) -> Vec<Event> {
@@ -88,8 +108,12 @@ impl Input {
         end?;
         self.pending.drain(..PASTE_END.len());
         let text = self.paste.take().unwrap_or_default();
-        Some(Event::Paste(String::from_utf8_lossy(&text).replace("\r\n", "\n").replace('\r', "\n")))
+        Some(pasted(&text))
     }
+}
+
+fn pasted(text: &[u8]) -> Event {
+    Event::Paste(String::from_utf8_lossy(text).replace("\r\n", "\n").replace('\r', "\n"))
 }
 
 fn parse(bytes: &[u8]) -> Parsed {
@@ -155,6 +179,10 @@ fn csi(rest: &[u8]) -> Parsed {
     let (parameters, code, used) = (&rest[..at], rest[at], 2 + at + 1);
     if let Some(mouse) = parameters.strip_prefix(b"<") {
         return Parsed::Event(used, mouse_event(mouse, code == b'M'));
+    }
+    // A terminal that does not know the newer form puts three bytes behind a press.
+    if code == b'M' && parameters.is_empty() {
+        return if rest.len() < at + 4 { Parsed::Incomplete } else { Parsed::Event(used + 3, None) };
     }
     let numbers: Vec<u16> = numbers(parameters);
     let held = numbers.get(1).copied().unwrap_or(1);

@@ -53,6 +53,30 @@ fn half_a_sequence_waits_and_is_dropped_at_the_end() {
     assert!(keys(&[0xe9]).is_empty());
 }
 
+#[test]
+fn a_paste_without_an_end_is_taken_after_a_while() {
+    assert_eq!(keys(b"\x1b[200~abc"), [r#"paste "abc""#]);
+}
+
+#[test]
+fn a_press_in_the_old_form_is_no_keys() {
+    assert_eq!(keys(b"\x1b[M !!q"), ["q"]);
+}
+
+#[test]
+fn after_a_silence_the_rest_of_a_paste_is_no_keys() {
+    let mut input = Input::default();
+    assert!(input.take(b"\x1b[200~abc").is_empty() && input.is_pasting() && !input.is_open());
+    assert_eq!(shown(input.end()), [r#"paste "abc""#]);
+    assert!(!input.is_pasting());
+    assert_eq!(
+        shown(input.take(b"more than a person types\x1b[201~q")),
+        [r#"paste "more than a person types""#, "q"]
+    );
+    assert!(input.take(b"\x1b[200~abc").is_empty());
+    assert_eq!((input.end().len(), shown(input.take(b"q"))), (1, vec!["q".to_owned()]));
+}
+
 /// Bytes that mean something to a terminal, more often than chance would have them, so that long sequences occur.
 fn byte() -> impl Strategy<Value = u8> {
     prop_oneof![4 => any::<u8>(), 1 => prop::sample::select(b"\x1b[]O;:\x07\\~<200112M".to_vec()), 2 => Just(b'1')]
@@ -69,6 +93,6 @@ proptest! {
         found.extend(input.take(&bytes[at..]));
         found.extend(input.end());
         prop_assert_eq!(shown(found), whole);
-        prop_assert!(!input.is_open() || input.paste.is_some());
+        prop_assert!(!input.is_open() && !input.is_pasting());
     }
 }
