@@ -114,14 +114,14 @@ impl Client {
             let (typed, woken, signalled) = self.wait(wait)?;
             if signalled {
                 for signal in self.signals.take() {
-                    match signal {
-                        Signal::End(number) => return Ok(Ended::Signal(number)),
+                    let ended = match signal {
+                        Signal::End(number) => Some(Ended::Signal(number)),
                         Signal::Sleep => self.sleep()?,
-                        Signal::Awake => {
-                            self.screen.enter()?;
-                            events.push(Event::Resized(Screen::size().0, Screen::size().1));
-                        }
-                        Signal::Resized => events.push(Event::Resized(Screen::size().0, Screen::size().1)),
+                        Signal::Awake => self.come_back()?,
+                        Signal::Resized => self.resize()?,
+                    };
+                    if let Some(ended) = ended {
+                        return Ok(ended);
                     }
                 }
             }
@@ -144,14 +144,33 @@ impl Client {
                 events.extend(self.crew.events.try_iter());
             }
             for event in events {
-                for effect in update(&mut self.state, event) {
-                    if let Some(ended) = self.obey(effect)? {
-                        return Ok(ended);
-                    }
+                if let Some(ended) = self.take(event)? {
+                    return Ok(ended);
                 }
             }
             self.paint()?;
         }
+    }
+
+    /// Takes in an event, with all that follows from it.
+    fn take(&mut self, event: Event) -> io::Result<Option<Ended>> {
+        for effect in update(&mut self.state, event) {
+            if let Some(ended) = self.obey(effect)? {
+                return Ok(Some(ended));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the terminal over again, as large as it is now.
+    fn come_back(&mut self) -> io::Result<Option<Ended>> {
+        self.screen.enter()?;
+        self.resize()
+    }
+
+    fn resize(&mut self) -> io::Result<Option<Ended>> {
+        let (width, height) = Screen::size();
+        self.take(Event::Resized(width, height))
     }
 
     /// Waits for input, news and signals.
@@ -181,11 +200,12 @@ impl Client {
             Effect::Do(deed) => self.crew.perform(&self.root, deed),
             Effect::Edit(text) => {
                 let text = self.edit(&text)?;
-                let _ = update(&mut self.state, Event::Edited(text));
+                let resized = self.come_back()?;
+                return Ok(resized.or(self.take(Event::Edited(text))?));
             }
             Effect::Enter(room) => self.enter(&room)?,
             Effect::Redraw => self.screen.forget(),
-            Effect::Suspend => self.sleep()?,
+            Effect::Suspend => return self.sleep(),
             Effect::Quit if self.keeps_draft() => return Ok(Some(Ended::Quit)),
             Effect::Quit => {}
             Effect::Fail => {
@@ -254,14 +274,11 @@ impl Client {
     }
 
     /// Back to the shell, until it brings this to the front again.
-    fn sleep(&mut self) -> io::Result<()> {
+    fn sleep(&mut self) -> io::Result<Option<Ended>> {
         screen::give_back();
         signals::sleep();
-        self.screen.enter()?;
-        let (width, height) = Screen::size();
         self.signals.take();
-        update(&mut self.state, Event::Resized(width, height));
-        Ok(())
+        self.come_back()
     }
 
     /// The person's editor has the terminal, until it ends.
@@ -275,11 +292,7 @@ impl Client {
         // Only the person's own words and a path of ours are on this line.
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &format!("exec {} \"$1\"", self.editor), "sh"]).arg(&path);
-        let ended = self.attend(&mut command);
-        self.screen.enter()?;
-        let (width, height) = Screen::size();
-        update(&mut self.state, Event::Resized(width, height));
-        let edited = match ended {
+        let edited = match self.attend(&mut command) {
             Ok(status) if status.success() => {
                 dir.read(&name, TEXT).map_err(|e| e.to_string()).and_then(|bytes| {
                     String::from_utf8(bytes.unwrap_or_default())
