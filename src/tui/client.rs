@@ -61,6 +61,8 @@ struct Client {
     memory: Memory,
     root: PathBuf,
     editor: String,
+    /// A signal that came while something else had the terminal.
+    ending: Option<Ended>,
 }
 
 /// Runs the client until the person ends it.
@@ -92,6 +94,7 @@ pub fn run(desk: Desk, options: Options) -> io::Result<Ended> {
         memory,
         root,
         editor: options.editor,
+        ending: None,
     };
     let ended = client.turn();
     if let Ok(Ended::Signal(_)) = ended {
@@ -200,12 +203,20 @@ impl Client {
             Effect::Do(deed) => self.crew.perform(&self.root, deed),
             Effect::Edit(text) => {
                 let text = self.edit(&text)?;
-                let resized = self.come_back()?;
-                return Ok(resized.or(self.take(Event::Edited(text))?));
+                self.come_back()?;
+                self.take(Event::Edited(text))?;
+                return Ok(self.ending.take());
             }
             Effect::Enter(room) => self.enter(&room)?,
             Effect::Redraw => self.screen.forget(),
-            Effect::Suspend => return self.sleep(),
+            Effect::Suspend if signals::is_alone() => {
+                self.state.complain("there is no shell to go back to; q ends");
+            }
+            Effect::Suspend => {
+                screen::give_back();
+                signals::stop_others();
+                return self.sleep();
+            }
             Effect::Quit if self.keeps_draft() => return Ok(Some(Ended::Quit)),
             Effect::Quit => {}
             Effect::Fail => {
@@ -277,8 +288,20 @@ impl Client {
     fn sleep(&mut self) -> io::Result<Option<Ended>> {
         screen::give_back();
         signals::sleep();
-        self.signals.take();
-        self.come_back()
+        self.remember_end();
+        let resized = self.come_back()?;
+        Ok(self.ending.take().or(resized))
+    }
+
+    /// Takes the signals that came meanwhile; returns whether one of them is for sleep. What ends the client ends it afterwards.
+    fn remember_end(&mut self) -> bool {
+        let signals = self.signals.take();
+        // An interrupt was meant for what had the terminal.
+        let ends = |signal: &&Signal| matches!(signal, Signal::End(number) if *number != signal_hook::consts::SIGINT);
+        if let Some(Signal::End(number)) = signals.iter().find(ends) {
+            self.ending = Some(Ended::Signal(*number));
+        }
+        signals.contains(&Signal::Sleep)
     }
 
     /// The person's editor has the terminal, until it ends.
@@ -320,8 +343,7 @@ impl Client {
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
             let _ = poll(&mut all, None);
             let is_over = !all[0].revents().is_empty();
-            // What was meant for the editor is not for this.
-            if self.signals.take().contains(&Signal::Sleep) && !is_over {
+            if self.remember_end() && !is_over {
                 signals::sleep();
             }
             if is_over {

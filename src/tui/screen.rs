@@ -38,6 +38,10 @@ impl Screen {
     }
 
     pub(super) fn enter(&mut self) -> io::Result<()> {
+        // A shell that had the terminal meanwhile changed its mode, and crossterm does not look.
+        if IS_TAKEN.load(Ordering::SeqCst) {
+            disable_raw_mode()?;
+        }
         enable_raw_mode()?;
         IS_TAKEN.store(true, Ordering::SeqCst);
         self.backend.write_all(ENTER.as_bytes())?;

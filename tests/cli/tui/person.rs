@@ -109,3 +109,31 @@ fn what_is_refused_is_said_and_the_text_is_kept() {
         screen.types("\x18q");
     });
 }
+
+#[test]
+fn a_draft_is_there_again_and_a_sleep_without_a_shell_is_refused() {
+    let room = room();
+    attended(&room, "true", |screen| {
+        screen.types("c");
+        screen.sees("Write a message", SOON).unwrap();
+        screen.types("alice\r\rNot sent yet\x1b");
+        screen.sees("the draft is kept", SOON).unwrap();
+        screen.types("\x1a");
+        screen.sees("there is no shell", SOON).unwrap();
+        screen.types("q");
+    });
+    attended(&room, "true", |screen| {
+        screen.types("c");
+        screen.sees("Not sent yet", SOON).unwrap();
+        screen.types("\x13");
+        screen.sees("for alice", SOON).unwrap();
+        screen.types("q");
+    });
+    assert!(room.by("alice", ["read"]).succeeds().out.contains("Not sent yet"));
+    attended(&room, "true", |screen| {
+        screen.types("c");
+        screen.sees("Write a message", SOON).unwrap();
+        assert!(!screen.text().contains("Not sent yet"));
+        screen.types("\x18q");
+    });
+}

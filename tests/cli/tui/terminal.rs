@@ -1,11 +1,13 @@
 //! The client at a pseudo-terminal: it shows the room, lives with it, and gives the terminal back, whatever ends it.
 
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::support::room::TestRoom;
 use crate::support::screen::Screen;
@@ -18,18 +20,25 @@ const SOON: Duration = Duration::from_secs(30);
 struct Client {
     screen: Screen,
     child: Child,
+    /// Its side of the terminal, as it was.
+    side: File,
+    before: Termios,
 }
 
 impl Client {
     fn start(room: &TestRoom, width: u16, height: u16) -> Self {
         let (terminal, name) = seat::terminal();
         let screen = Screen::of(File::from(terminal), width, height);
-        let side = || Stdio::from(File::options().read(true).write(true).open(Path::new(&name)).unwrap());
+        let held = File::options().read(true).write(true).open(Path::new(&name)).unwrap();
+        let before = tcgetattr(&held).unwrap();
+        let side = || Stdio::from(held.try_clone().unwrap());
         let mut command: Command = room.run(["tui"]).command();
         // Agents are told not to act; a test that is run at a terminal is no person either.
         command.env("CLAUDECODE", "1").env("EDITOR", "true");
+        // A job of its own, as a shell would make it.
+        command.process_group(0);
         let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
-        Self { screen, child }
+        Self { screen, child, side: held, before }
     }
 
     fn sees(&self, text: &str) {
@@ -129,6 +138,22 @@ fn it_sleeps_and_wakes() {
         client.sees("Now");
         assert!(client.screen.is_taken());
     }
+    client.screen.types("q");
+    assert_eq!(client.ends().code(), Some(0));
+}
+
+#[test]
+fn after_a_stop_that_it_did_not_see_it_takes_the_terminal_again() {
+    let room = room();
+    let client = Client::start(&room, 80, 24);
+    client.sees("Now");
+    client.signal(Signal::STOP);
+    until("it is stopped", || client.state().contains('T'));
+    // As a shell does.
+    tcsetattr(&client.side, OptionalActions::Now, &client.before).unwrap();
+    client.signal(Signal::CONT);
+    let is_raw = || !tcgetattr(&client.side).unwrap().local_modes.contains(LocalModes::ICANON);
+    until("it reads single keys", is_raw);
     client.screen.types("q");
     assert_eq!(client.ends().code(), Some(0));
 }
