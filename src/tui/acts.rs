@@ -139,7 +139,6 @@ fn open(state: &mut State) -> Vec<Effect> {
             (Panel::Letter, _) => turn(state, 1),
             _ => jump(state, Place::Letter { id }),
         },
-        Thing::Run { id, .. } if state.focus == Panel::Transcript => drop(id),
         Thing::Run { id, .. } => jump(state, Place::Run { id }),
         Thing::Flow { run, .. } | Thing::Gate { run, .. } => {
             if *state.place() != (Place::Flow { run: run.clone() }) {
@@ -212,7 +211,9 @@ fn with_thing(state: &mut State, act: &Act) -> Vec<Effect> {
         (Act::Pause, Thing::Mailbox { name: agent, .. } | Thing::Run { agent, .. }) => {
             return prompt(state, format!("Pause {agent}"), "why, or nothing", Then::Pause { agent });
         }
-        (Act::Resume, Thing::Mailbox { name: agent, .. }) => return begin(state, Deed::Resume { agent }),
+        (Act::Resume, Thing::Mailbox { name: agent, .. } | Thing::Run { agent, .. }) => {
+            return begin(state, Deed::Resume { agent });
+        }
         (Act::Retry, Thing::Letter { mailbox, file, .. }) => {
             return begin(state, Deed::Retry { mailbox, file });
         }
@@ -231,7 +232,7 @@ fn with_thing(state: &mut State, act: &Act) -> Vec<Effect> {
             let text = format!("End the run {run} and its agents? It cannot go on afterwards.");
             return ask(state, text, Deed::CancelFlow { run });
         }
-        (Act::Prune, Thing::Letter { mailbox, file, .. } | Thing::Broken { mailbox, file }) => {
+        (Act::Prune, Thing::Letter { mailbox, file, .. } | Thing::Broken { mailbox, file, .. }) => {
             return begin(state, Deed::PruneMessage { mailbox, file });
         }
         (Act::Prune, Thing::Mailbox { name, .. }) => {

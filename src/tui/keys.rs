@@ -2,8 +2,10 @@
 //! that is shown works, and one that works is shown.
 
 use super::event::{Code, Key};
+use super::layout::reachable;
 use super::rows::{LetterState, Thing, thing};
-use super::state::{Panel, Place, State};
+use super::state::{Mode, Panel, Place, State};
+use crate::overview::{Card, CardKind};
 
 /// What a key does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +70,11 @@ fn key(code: Code, word: &'static str, about: &'static str, act: Act) -> Binding
 
 /// The keys that belong to what is chosen, the most useful first.
 pub(super) fn own(state: &State) -> Vec<Binding> {
-    let mut keys = of_thing(&thing(state));
+    // What was seen before the room was lost is not shown.
+    if state.lost.is_some() {
+        return vec![];
+    }
+    let mut keys = of_thing(state, &thing(state));
     match state.place() {
         Place::Mail if state.focus != Panel::Boxes => {
             keys.push(bind(
@@ -89,7 +95,28 @@ pub(super) fn own(state: &State) -> Vec<Binding> {
     keys
 }
 
-fn of_thing(thing: &Thing) -> Vec<Binding> {
+/// Pauses an agent, or resumes one that is paused.
+fn pause(is_paused: bool) -> Binding {
+    match is_paused {
+        true => bind('p', "resume", "let this agent be started again", Act::Resume),
+        false => bind('p', "pause", "start this agent no more until you resume it", Act::Pause),
+    }
+}
+
+/// Whether an agent works for this mailbox.
+fn has_agent(state: &State, mailbox: &str) -> bool {
+    let cards = state.room_seen.iter().flat_map(|room| &room.overview.cards);
+    let is_its = |card: &Card| card.id.as_ref().is_some_and(|id| id.as_str() == mailbox);
+    let is_agent = |card: &Card| matches!(card.kind, CardKind::Agent { .. } | CardKind::AgentWithoutProgram);
+    cards.into_iter().any(|card| is_its(card) && is_agent(card))
+}
+
+fn is_paused(state: &State, agent: &str) -> bool {
+    let paused = state.room_seen.iter().flat_map(|room| &room.overview.paused);
+    paused.into_iter().any(|(_, pause)| pause.agent == agent)
+}
+
+fn of_thing(state: &State, thing: &Thing) -> Vec<Binding> {
     let open = |about| key(Code::Enter, "open", about, Act::Open);
     match thing {
         Thing::Nothing => vec![],
@@ -99,15 +126,13 @@ fn of_thing(thing: &Thing) -> Vec<Binding> {
         Thing::Bag { .. } => {
             vec![key(Code::Enter, "bring back", "bring this back from the trash", Act::Undo)]
         }
+        Thing::Broken { can_prune: false, .. } => vec![],
         Thing::Broken { .. } => vec![bind('x', "trash", "move it to the trash", Act::Prune)],
         Thing::Mailbox { is_agent, is_paused, is_running, .. } => {
             let mut keys =
                 vec![open("show its mail"), bind('c', "write", "write a message to it", Act::Compose)];
             if *is_agent {
-                keys.push(match is_paused {
-                    true => bind('p', "resume", "let this agent be started again", Act::Resume),
-                    false => bind('p', "pause", "start this agent no more until you resume it", Act::Pause),
-                });
+                keys.push(pause(*is_paused));
                 keys.push(bind('o', "runs", "the runs of this agent", Act::ToRun));
             }
             if *is_running {
@@ -116,20 +141,30 @@ fn of_thing(thing: &Thing) -> Vec<Binding> {
             keys.push(bind('x', "trash", "move this mailbox to the trash", Act::Prune));
             keys
         }
-        Thing::Letter { is_mine, state, .. } => {
-            let mut keys = vec![open("show it with its thread and history")];
+        Thing::Letter { is_mine, mailbox, state: letter, .. } => {
+            let mut keys = vec![];
+            if state.focus != Panel::Letter {
+                keys.push(open("show it with its thread and history"));
+            } else if reachable(state).len() > 1 {
+                keys.push(key(Code::Enter, "thread", "the messages that belong to it", Act::Open));
+            }
             if *is_mine {
                 keys.push(bind('r', "reply", "answer it", Act::Reply));
             }
-            match state {
+            match letter {
                 LetterState::Unread if *is_mine => {
                     keys.push(bind('a', "archive", "take it out of the unread mail", Act::Archive));
                 }
-                LetterState::Unread => keys.push(bind('s', "stop", "start no agent for it", Act::Stop)),
-                LetterState::InWork => {
-                    keys.push(bind('s', "stop", "stop the agent that works on it", Act::Stop));
+                LetterState::Unread if has_agent(state, mailbox) => {
+                    keys.push(bind('s', "stop", "start no agent for it", Act::Stop));
+                }
+                LetterState::InWork if *is_mine => {
                     keys.push(bind('L', "release", "give it back, if you hold it", Act::Release));
                 }
+                LetterState::InWork if has_agent(state, mailbox) => {
+                    keys.push(bind('s', "stop", "stop the agent that works on it", Act::Stop));
+                }
+                LetterState::Unread | LetterState::InWork | LetterState::Quarantined => {}
                 LetterState::Archived => {
                     if *is_mine {
                         keys.push(bind('a', "unread", "make it unread again", Act::Unarchive));
@@ -154,17 +189,20 @@ fn of_thing(thing: &Thing) -> Vec<Binding> {
             keys.push(bind('d', "changes", "what its run changed", Act::ToDiff));
             keys
         }
-        Thing::Run { is_running, has_worktree, message, .. } => {
-            let mut keys = vec![open("show the transcript")];
+        Thing::Run { is_running, can_retry, has_worktree, message, agent, .. } => {
+            let mut keys = vec![];
+            if state.focus != Panel::Transcript {
+                keys.push(open("show the transcript"));
+            }
             if *is_running {
                 keys.push(bind('s', "stop", "stop it; its message is parked", Act::Stop));
-            } else if !message.is_empty() {
+            } else if *can_retry {
                 keys.push(bind('R', "retry", "try its message again", Act::Retry));
             }
             if !message.is_empty() {
                 keys.push(bind('m', "message", "the message that it works on", Act::ToLetter));
                 keys.push(bind('w', "workflow", "the workflow that it belongs to", Act::ToFlow));
-                keys.push(bind('p', "pause", "start this agent no more until you resume it", Act::Pause));
+                keys.push(pause(is_paused(state, agent)));
             }
             if *has_worktree {
                 keys.push(bind('d', "changes", "what it changed on its branch", Act::ToDiff));
@@ -173,35 +211,33 @@ fn of_thing(thing: &Thing) -> Vec<Binding> {
         }
         Thing::Flow { is_open, has_failed, .. } => {
             let mut keys = vec![open("show its steps")];
-            if *is_open {
-                keys.push(bind('K', "cancel", "end this run and its agents", Act::Cancel));
-            }
-            if *has_failed {
-                keys.push(bind('R', "retry", "repeat what failed", Act::Retry));
-            }
+            keys.extend(of_flow(*is_open, *has_failed));
             keys
         }
-        Thing::Gate { .. } => vec![
-            bind('y', "approve", "let the run go on, with a comment if you like", Act::Approve),
-            bind('n', "reject", "refuse the result, and say why", Act::Reject),
-            open("show what it asks"),
-        ],
-        Thing::Step { gate, .. } => {
-            let mut keys = vec![];
-            if gate.is_some() {
-                keys.push(bind(
-                    'y',
-                    "approve",
-                    "let the run go on, with a comment if you like",
-                    Act::Approve,
-                ));
-                keys.push(bind('n', "reject", "refuse the result, and say why", Act::Reject));
-            }
-            keys.push(bind('K', "cancel", "end this run and its agents", Act::Cancel));
-            keys.push(bind('R', "retry", "repeat what failed", Act::Retry));
+        Thing::Gate { .. } => {
+            let mut keys = decide();
+            keys.push(open("show what it asks"));
+            keys
+        }
+        Thing::Step { gate, is_open, has_failed, .. } => {
+            let mut keys = if gate.is_some() { decide() } else { vec![] };
+            keys.extend(of_flow(*is_open, *has_failed));
             keys
         }
     }
+}
+
+fn decide() -> Vec<Binding> {
+    vec![
+        bind('y', "approve", "let the run go on, with a comment if you like", Act::Approve),
+        bind('n', "reject", "refuse the result, and say why", Act::Reject),
+    ]
+}
+
+fn of_flow(is_open: bool, has_failed: bool) -> Vec<Binding> {
+    let cancel = is_open.then(|| bind('K', "cancel", "end this run and its agents", Act::Cancel));
+    let retry = has_failed.then(|| bind('R', "retry", "repeat what failed", Act::Retry));
+    cancel.into_iter().chain(retry).collect()
 }
 
 /// Whether it needs a person.
@@ -229,15 +265,20 @@ pub(super) fn is_deed(act: &Act) -> bool {
 
 /// The keys that work everywhere.
 pub(super) fn everywhere(state: &State) -> Vec<Binding> {
-    let mut keys = vec![
-        bind('/', "filter", "show only what has these words", Act::Filter),
-        bind(':', "command", "type a command; Tab completes it", Act::Command),
-        bind('?', "keys", "these keys", Act::Help),
-        key(Code::Tab, "panel", "the next panel", Act::NextPanel),
-        key(Code::BackTab, "panel", "the panel before this one", Act::LastPanel),
+    let mut keys = vec![];
+    if !state.focus.is_text() || state.focus == Panel::Glance {
+        keys.push(bind('/', "filter", "show only what has these words", Act::Filter));
+    }
+    keys.push(bind(':', "command", "type a command; Tab completes it", Act::Command));
+    keys.push(bind('?', "keys", "these keys", Act::Help));
+    if reachable(state).len() > 1 {
+        keys.push(key(Code::Tab, "panel", "the next panel", Act::NextPanel));
+        keys.push(key(Code::BackTab, "panel", "the panel before this one", Act::LastPanel));
+    }
+    keys.extend([
         key(Code::Esc, "back", "back to where you came from", Act::Back),
         bind('q', "quit", "end; you come back to the same place", Act::Quit),
-    ];
+    ]);
     if state.looking_only.is_none() {
         keys.push(bind('c', "write", "write a message", Act::Compose));
         keys.push(bind('u', "undo", "bring back what you moved to the trash last", Act::Undo));
@@ -269,6 +310,23 @@ pub(super) fn everywhere(state: &State) -> Vec<Binding> {
         },
     ]);
     keys
+}
+
+/// The keys of what lies over the panels, or of a room that is lost: key and word for the foot. `None`: those above.
+pub(super) fn over(state: &State) -> Option<Vec<(&'static str, &'static str)>> {
+    Some(match &state.mode {
+        Mode::Help => vec![("Esc", "close")],
+        Mode::Question { .. } => vec![("y", "do it"), ("Esc", "do nothing")],
+        Mode::Prompt { .. } => vec![("Enter", "do it"), ("Esc", "do nothing")],
+        Mode::Compose => {
+            let is_reply = state.draft.as_ref().is_some_and(|draft| draft.reply.is_some());
+            let mut keys = vec![("C-S", "send"), ("C-O", "editor"), ("Esc", "keep"), ("C-X", "throw away")];
+            keys.extend((!is_reply).then_some(("Tab", "field")));
+            keys
+        }
+        Mode::Normal if state.lost.is_some() => vec![(":", "command"), ("q", "quit")],
+        Mode::Normal | Mode::Filter(_) | Mode::Command(_) => return None,
+    })
 }
 
 /// Other keys for the same.

@@ -148,6 +148,8 @@ pub(super) struct LetterRow {
     pub(super) subject: String,
     pub(super) time: Option<Timestamp>,
     pub(super) marks: Vec<String>,
+    /// It was put aside, and no agent will get it.
+    pub(super) is_quarantined: bool,
 }
 
 /// One message.

@@ -144,7 +144,10 @@ fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
             }
         },
         Mode::Command(_) => command::on_key(state, key),
-        Mode::Compose => compose::on_key(state, key),
+        Mode::Compose => {
+            state.note = None;
+            compose::on_key(state, key)
+        }
         Mode::Normal => {
             state.note = None;
             match keys::act(state, key) {

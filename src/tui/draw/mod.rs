@@ -187,34 +187,40 @@ fn footer(state: &State, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> 
 
 /// As many keys as fit, those of the chosen thing first; the way to all others is always there.
 fn useful_keys(state: &State, width: usize) -> Line<'static> {
-    let bar = state.style(Tone::Bar);
-    let is_wanted = |binding: &&keys::Binding| {
+    if let Some(over) = keys::over(state) {
+        return key_line(state, over.into_iter().map(|(key, word)| (key.to_owned(), word)), width);
+    }
+    let is_wanted = |binding: &keys::Binding| {
         matches!(binding.word, "filter" | "command" | "panel" | "back" | "quit" | "write")
     };
-    let everywhere = keys::everywhere(state);
-    let own = keys::own(state);
-    let mut known = vec![];
-    let mut spans = vec![];
-    let last = " ? keys ";
-    let mut used = last.len();
-    for binding in own.iter().chain(everywhere.iter().filter(is_wanted)) {
-        let shown = binding.key.shown();
-        if known.contains(&binding.word) {
+    let all = keys::own(state).into_iter().chain(keys::everywhere(state).into_iter().filter(is_wanted));
+    let last = ("?".to_owned(), "keys");
+    let room = width.saturating_sub(last.0.len() + last.1.len() + 3);
+    let mut line = key_line(state, all.map(|binding| (binding.key.shown(), binding.word)), room);
+    line.spans.extend(key_line(state, std::iter::once(last), width).spans);
+    line
+}
+
+/// Keys with their words, each word once, as many as fit.
+fn key_line(
+    state: &State,
+    keys: impl Iterator<Item = (String, &'static str)>,
+    width: usize,
+) -> Line<'static> {
+    let bar = state.style(Tone::Bar);
+    let (mut spans, mut known, mut used) = (vec![], vec![], 0);
+    for (key, word) in keys {
+        if known.contains(&word) {
             continue;
         }
-        let wide = visible::columns(&shown) + binding.word.len() + 3;
-        if used + wide > width {
+        used += visible::columns(&key) + word.len() + 3;
+        if used > width {
             break;
         }
-        used += wide;
-        known.push(binding.word);
-        spans.push(Span::styled(
-            format!(" {shown}"),
-            bar.patch(state.style(Tone::Key)).add_modifier(Modifier::BOLD),
-        ));
-        spans.push(Span::styled(format!(" {} ", binding.word), bar));
+        known.push(word);
+        let style = bar.patch(state.style(Tone::Key)).add_modifier(Modifier::BOLD);
+        spans.push(Span::styled(format!(" {key}"), style));
+        spans.push(Span::styled(format!(" {word} "), bar));
     }
-    spans.push(Span::styled(" ?", bar.patch(state.style(Tone::Key)).add_modifier(Modifier::BOLD)));
-    spans.push(Span::styled(" keys ", bar));
     Line::from(spans)
 }

@@ -213,22 +213,8 @@ fn compose(state: &State, draft: &Draft, body: Rect, buffer: &mut Buffer) -> Opt
         buffer.text(inner.x, y, &rule, state.style(Tone::Border));
         y += 1;
     }
-    let area = Rect::new(inner.x, y, inner.width, (inner.y + inner.height).saturating_sub(y + 1));
+    let area = Rect::new(inner.x, y, inner.width, (inner.y + inner.height).saturating_sub(y));
     let at = edit(&draft.body, area, buffer);
     cursor = if draft.field == 2 { at } else { cursor };
-    let keys = [
-        ("C-S", "send"),
-        ("C-O", "editor"),
-        ("Tab", "field"),
-        ("Esc", "keep for later"),
-        ("C-X", "throw away"),
-    ];
-    let spans =
-        keys.into_iter().filter(|(key, _)| *key != "Tab" || draft.reply.is_none()).flat_map(|(key, word)| {
-            let style = state.style(Tone::Key).add_modifier(Modifier::BOLD);
-            [Span::styled(key, style), Span::styled(format!(" {word}  "), state.style(Tone::Dim))]
-        });
-    let line = Line::from(spans.collect::<Vec<_>>());
-    buffer.line(inner.x, inner.y + inner.height - 1, &line, inner.width);
     cursor
 }

@@ -4,6 +4,7 @@ use super::MailSeen;
 use crate::clock::Timestamp;
 use crate::dispatch::chosen::RunFilter;
 use crate::dispatch::runs::Runs;
+use crate::mailbox::Folder;
 use crate::mailbox::attachments::FileState;
 use crate::name::MailboxId;
 use crate::post::line::{marks, of_state, who};
@@ -30,6 +31,7 @@ pub(super) fn page(post: &Post, id: &str, tab: Tab, limit: usize) -> Result<Mail
             marks: marks(&header).filter(|mark| !is_plain(mark)).collect(),
             subject: header.envelope.subject,
             time: Some(header.time),
+            is_quarantined: row.folder == Folder::Quarantine,
         },
         Err(broken) => LetterRow {
             file: row.name,
@@ -38,6 +40,7 @@ pub(super) fn page(post: &Post, id: &str, tab: Tab, limit: usize) -> Result<Mail
             subject: broken.why,
             time: broken.time,
             marks: vec![],
+            is_quarantined: row.folder == Folder::Quarantine,
         },
     });
     Ok(MailSeen { rows: rows.collect(), total: found.total, has_more: found.next.is_some() })

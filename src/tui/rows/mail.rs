@@ -70,11 +70,14 @@ pub(super) fn letters(state: &State, width: usize) -> Vec<Row> {
     let Some(Found::Mail(mail)) = state.found(Panel::Letters) else { return vec![] };
     let mailbox = state.chosen.mailbox.clone().unwrap_or_default();
     let is_mine = is_mine(state, &mailbox);
-    let letter_state = state_of(state.chosen.tab);
     let mut rows: Vec<Row> = mail
         .rows
         .iter()
         .map(|row| {
+            let letter_state = match row.is_quarantined {
+                true => LetterState::Quarantined,
+                false => state_of(state.chosen.tab),
+            };
             let thing = match &row.id {
                 Some(id) => Thing::Letter {
                     id: id.clone(),
@@ -83,7 +86,11 @@ pub(super) fn letters(state: &State, width: usize) -> Vec<Row> {
                     is_mine,
                     state: letter_state,
                 },
-                None => Thing::Broken { mailbox: mailbox.clone(), file: row.file.clone() },
+                None => Thing::Broken {
+                    mailbox: mailbox.clone(),
+                    file: row.file.clone(),
+                    can_prune: matches!(letter_state, LetterState::Archived | LetterState::Dead),
+                },
             };
             let tone = match (&row.id, letter_state) {
                 (None, _) => Tone::Bad,

@@ -41,6 +41,7 @@ pub(super) enum Thing {
     Broken {
         mailbox: String,
         file: String,
+        can_prune: bool,
     },
     Run {
         id: String,
@@ -48,6 +49,7 @@ pub(super) enum Thing {
         message: String,
         agent: String,
         is_running: bool,
+        can_retry: bool,
         has_worktree: bool,
     },
     Flow {
@@ -62,6 +64,8 @@ pub(super) enum Thing {
     Step {
         run: String,
         gate: Option<String>,
+        is_open: bool,
+        has_failed: bool,
     },
     /// A workflow that can be started.
     Workflow {
@@ -82,6 +86,7 @@ pub(super) enum LetterState {
     Archived,
     Dead,
     Parked,
+    Quarantined,
 }
 
 /// One row.

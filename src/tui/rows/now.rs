@@ -2,7 +2,7 @@
 
 use super::{Cell, Row, Thing};
 use crate::clock::Timestamp;
-use crate::dispatch::runs::Run;
+use crate::dispatch::runs::{Run, RunState};
 use crate::overview::{Card, CardKind, CardState, OpenFlow, Overview, WaitsFor};
 use crate::post::USER;
 use crate::post::line::counted;
@@ -123,7 +123,8 @@ pub(super) fn thing_of(run: &Run) -> Thing {
         mailbox: run.mailbox.clone(),
         message: run.message.clone(),
         agent: run.agent.clone(),
-        is_running: run.state == crate::dispatch::runs::RunState::Running,
+        is_running: run.state == RunState::Running,
+        can_retry: matches!(run.state, RunState::Failed | RunState::Parked),
         has_worktree: run.worktree.as_ref().is_some_and(|worktree| !worktree.gone),
     }
 }

@@ -62,6 +62,7 @@ pub(super) fn opened(state: &State) -> Option<Thing> {
             message: String::new(),
             agent: String::new(),
             is_running: false,
+            can_retry: false,
             has_worktree: false,
         }),
         _ => None,
@@ -84,11 +85,8 @@ pub(super) fn flows(state: &State, width: usize) -> Vec<Row> {
             Cell::Right(bar(flow.settled, flow.total), Tone::Work),
             Cell::Right(state.age(flow.started), Tone::Dim),
         ];
-        let thing = Thing::Flow {
-            run: flow.run.clone(),
-            is_open: flow.status == "in progress",
-            has_failed: flow.status == "failed",
-        };
+        let (is_open, has_failed) = ends(&flow.status);
+        let thing = Thing::Flow { run: flow.run.clone(), is_open, has_failed };
         rows.push(state.row(format!("flow {}", flow.run), thing, width, &cells));
     }
     rows.push(state.heading("Workflows that can be started", flows.known.len(), width));
@@ -105,6 +103,11 @@ pub(super) fn flows(state: &State, width: usize) -> Vec<Row> {
         state.row(format!("start {name}"), Thing::Workflow { name: name.clone() }, width, &cells)
     }));
     rows
+}
+
+/// Whether a run of this status goes on, and whether it failed.
+fn ends(status: &str) -> (bool, bool) {
+    (status == "in progress", status == "failed")
 }
 
 fn of_status(status: &str) -> (&'static str, Tone) {
@@ -160,7 +163,8 @@ pub(super) fn steps(state: &State, width: usize) -> Vec<Row> {
             Cell::Right(agents, Tone::Accent),
             Cell::Right(time, Tone::Dim),
         ];
-        let thing = Thing::Step { run: flow.run.clone(), gate: step.gate.clone() };
+        let (is_open, has_failed) = ends(&flow.status);
+        let thing = Thing::Step { run: flow.run.clone(), gate: step.gate.clone(), is_open, has_failed };
         rows.push(state.row(step.name.clone(), thing, width, &cells));
     }
     rows
@@ -181,7 +185,8 @@ pub(super) fn failed(state: &State, width: usize) -> Vec<Row> {
             };
             let letter = match row.kind {
                 FailedKind::Parked => LetterState::Parked,
-                FailedKind::Dead(_) | FailedKind::Quarantined => LetterState::Dead,
+                FailedKind::Dead(_) => LetterState::Dead,
+                FailedKind::Quarantined => LetterState::Quarantined,
             };
             let thing = match (&row.id, row.kind) {
                 (Some(id), _) => Thing::Letter {
@@ -191,7 +196,11 @@ pub(super) fn failed(state: &State, width: usize) -> Vec<Row> {
                     is_mine: false,
                     state: letter,
                 },
-                _ => Thing::Broken { mailbox: row.mailbox.clone(), file: row.file.clone() },
+                (None, kind) => Thing::Broken {
+                    mailbox: row.mailbox.clone(),
+                    file: row.file.clone(),
+                    can_prune: matches!(kind, FailedKind::Dead(_)),
+                },
             };
             let cells = [
                 Cell::Fixed(2, sign.into(), tone),

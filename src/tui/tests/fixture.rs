@@ -186,6 +186,7 @@ fn mail(has_more: bool) -> MailSeen {
         subject: subject.into(),
         time: Some(ago(30 * at as u64)),
         marks: marks.iter().map(|mark| (*mark).to_owned()).collect(),
+        is_quarantined: false,
     };
     let mut rows = vec![
         row(1, "Review of src/parse.rs", &["high"]),
@@ -261,7 +262,7 @@ fn flows() -> FlowsSeen {
     }
 }
 
-fn flow(run: &str) -> FlowSeen {
+pub(super) fn flow(run: &str) -> FlowSeen {
     let item = |result: Option<&str>, failure: Option<&str>| ItemSeen {
         agent: "builder".into(),
         attempt: 1,

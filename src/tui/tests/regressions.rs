@@ -5,6 +5,7 @@ use super::fixture::{letter, now, run};
 use crate::dispatch::runs::Run;
 use crate::tui::deed::{Deed, Told};
 use crate::tui::event::{Code, Event, Key};
+use crate::tui::keys::{self, Act};
 use crate::tui::layout::visible;
 use crate::tui::rows;
 use crate::tui::seen::{Found, Seen, Want};
@@ -120,4 +121,68 @@ fn a_run_whose_supervisor_is_dead_does_not_run() {
     update(&mut state, Event::Seen(Box::new(Seen { want, found: Ok(Found::Runs(vec![dead])) }), now()));
     let line = rows::rows(&state, Panel::Runs, 98)[0].line.to_string();
     assert!(line.contains("✗ interrupted") && !line.contains("running"), "{line}");
+}
+
+#[test]
+fn only_keys_that_do_something_are_offered() {
+    let offers = |state: &State, act: Act| {
+        keys::own(state).iter().chain(&keys::everywhere(state)).any(|binding| binding.act == act)
+    };
+    let state = here(Place::Run { id: "r3".into() });
+    for act in [Act::Open, Act::Filter, Act::NextPanel] {
+        assert!(!offers(&state, act.clone()), "{act:?} in a transcript");
+    }
+    assert!(offers(&here(Place::Now), Act::NextPanel) && offers(&here(Place::Now), Act::Filter));
+    // A run that is done, and the agent of a run that is paused.
+    let mut state = here(Place::Runs);
+    types(&mut state, "j");
+    assert!(!offers(&state, Act::Retry) && !offers(&state, Act::Pause) && offers(&state, Act::Resume));
+    // What is in quarantine.
+    let mut state = here(Place::Failed);
+    types(&mut state, "jj");
+    assert!(!offers(&state, Act::Prune) && !offers(&state, Act::Retry));
+    // Unread mail of a mailbox that no agent works for.
+    let mut state = here(Place::Mail);
+    types(&mut state, ":mail Space 陳大文 Enter");
+    assert!(!offers(&state, Act::Stop));
+    types(&mut state, ":mail Space builder Enter");
+    assert!(offers(&state, Act::Stop));
+}
+
+#[test]
+fn a_run_that_is_over_cannot_be_ended_or_repeated() {
+    let run = "implement-review-22bb";
+    let mut state = here(Place::Flow { run: run.into() });
+    let has = |state: &State, act: Act| keys::own(state).iter().any(|binding| binding.act == act);
+    assert!(has(&state, Act::Cancel) && !has(&state, Act::Retry), "it goes on");
+    for (status, can_retry) in [("completed", false), ("failed", true)] {
+        let mut flow = super::fixture::flow(run);
+        flow.status = status.into();
+        let seen = Seen { want: Want::Flow { run: run.into() }, found: Ok(Found::Flow(Box::new(flow))) };
+        update(&mut state, Event::Seen(Box::new(seen), now()));
+        assert!(!has(&state, Act::Cancel));
+        assert_eq!(has(&state, Act::Retry), can_retry, "{status}");
+    }
+}
+
+#[test]
+fn the_foot_shows_the_keys_of_what_lies_over_the_panels() {
+    let foot = |state: &State| {
+        let mut buffer = crate::tui::screen::Screen::empty(state.size);
+        crate::tui::draw::draw(state, &mut buffer);
+        (0..state.size.0).map(|x| buffer[(x, state.size.1 - 1)].symbol().to_owned()).collect::<String>()
+    };
+    let mut state = here(Place::Now);
+    assert!(foot(&state).contains("y approve"));
+    for (keys, word) in
+        [("?", "Esc close"), ("Esc n", "Enter do it"), ("Esc c", "C-S send"), ("Esc 3 s", "y do it")]
+    {
+        types(&mut state, keys);
+        assert!(foot(&state).contains(word) && !foot(&state).contains("approve"), "{}", foot(&state));
+    }
+    types(&mut state, "Esc 1");
+    state.note = None;
+    state.lost = Some("gone".into());
+    assert!(foot(&state).contains("q quit") && !foot(&state).contains("approve"));
+    assert!(deeds(types(&mut state, "y")).is_empty());
 }
