@@ -49,29 +49,25 @@ impl TextBox {
     /// Inserts text; `single`: line breaks become spaces.
     pub(super) fn insert(&mut self, text: &str, single: bool) {
         let room = LIMIT.saturating_sub(self.lines.iter().map(|line| line.len() + 1).sum());
-        for c in text.chars().take(room) {
-            match c {
-                '\n' if single => self.put(' '),
-                '\n' => self.break_line(),
-                '\t' => self.put(' '),
-                c if c.is_control() => {}
-                c => self.put(c),
-            }
-        }
-    }
-
-    fn put(&mut self, c: char) {
-        let at = self.byte();
-        self.lines[self.row].insert(at, c);
-        self.column += 1;
-    }
-
-    fn break_line(&mut self) {
-        let at = self.byte();
+        let wanted: String = text.chars().take(room).filter_map(|c| printable(c, single)).collect();
+        let mut pieces = wanted.split('\n');
+        self.put(pieces.next().unwrap_or_default());
+        let new: Vec<String> = pieces.map(str::to_owned).collect();
+        let Some(last) = new.last() else { return };
+        let (at, column) = (self.byte(), last.chars().count());
         let rest = self.lines[self.row].split_off(at);
-        self.row += 1;
-        self.lines.insert(self.row, rest);
-        self.column = 0;
+        let (below, count) = (self.row + 1, new.len());
+        self.lines.splice(below..below, new);
+        self.row += count;
+        self.lines[self.row].push_str(&rest);
+        self.column = column;
+    }
+
+    /// Inserts a piece of a line.
+    fn put(&mut self, piece: &str) {
+        let at = self.byte();
+        self.lines[self.row].insert_str(at, piece);
+        self.column += piece.chars().count();
     }
 
     /// Where the cursor is in the bytes of its line.
@@ -161,6 +157,16 @@ impl TextBox {
     }
 }
 
+/// A character as it may stand in a text; `None` if it may not.
+fn printable(c: char, single: bool) -> Option<char> {
+    match c {
+        '\n' if single => Some(' '),
+        '\n' => Some('\n'),
+        '\t' => Some(' '),
+        c => Some(c).filter(|c| !c.is_control()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,5 +203,28 @@ mod tests {
         assert_eq!(text.text(), "a b c");
         let two = typed(&[Key::char('a'), Key::plain(Code::Enter), Key::char('b'), Key::plain(Code::Up)]);
         assert_eq!((two.lines().len(), two.cursor()), (2, (0, 1)));
+    }
+
+    #[test]
+    fn a_paste_in_the_middle_is_as_if_it_was_typed() {
+        for single in [false, true] {
+            let (mut pasted, mut typed) = (TextBox::new("one 陳two"), TextBox::new("one 陳two"));
+            for _ in 0..3 {
+                pasted.key(Key::plain(Code::Left), single);
+                typed.key(Key::plain(Code::Left), single);
+            }
+            let text = "a\tb\n\nc\u{1b} 陳\nd";
+            pasted.insert(text, single);
+            text.chars().for_each(|c| typed.insert(&c.to_string(), single));
+            assert_eq!(pasted, typed);
+        }
+    }
+
+    /// A scan of the line for each character would take minutes.
+    #[test]
+    fn a_long_line_is_pasted_at_once() {
+        let mut text = TextBox::default();
+        text.insert(&"陳".repeat(LIMIT / 2), true);
+        assert_eq!(text.cursor(), (0, LIMIT / 2));
     }
 }
