@@ -39,7 +39,7 @@ pub(super) fn act(state: &mut State, act: Act) -> Vec<Effect> {
         }
         Act::Filter => begin_filter(state),
         Act::Command => state.mode = Mode::Command(Typing::default()),
-        Act::Help => state.mode = Mode::Help,
+        Act::Help => state.mode = Mode::Help { top: 0 },
         Act::Quit => return super::leaving::quit(state),
         Act::Redraw => return vec![Effect::Redraw, Effect::Look],
         Act::Suspend => return vec![Effect::Suspend],

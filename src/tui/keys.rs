@@ -315,7 +315,7 @@ pub(super) fn everywhere(state: &State) -> Vec<Binding> {
 /// The keys of what lies over the panels, or of a room that is lost: key and word for the foot. `None`: those above.
 pub(super) fn over(state: &State) -> Option<Vec<(&'static str, &'static str)>> {
     Some(match &state.mode {
-        Mode::Help => vec![("Esc", "close")],
+        Mode::Help { .. } => vec![("j", "down"), ("k", "up"), ("Space", "page"), ("Esc", "close")],
         Mode::Question { .. } => vec![("y", "do it"), ("Esc", "do nothing")],
         Mode::Prompt { .. } => vec![("Enter", "do it"), ("Esc", "do nothing")],
         Mode::Compose => {

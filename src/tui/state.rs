@@ -99,7 +99,10 @@ pub(super) enum Mode {
     /// The filter of this panel is typed.
     Filter(Panel),
     Command(Typing),
-    Help,
+    /// The keys; so many lines of them are above the screen.
+    Help {
+        top: usize,
+    },
     /// Something that cannot be undone.
     Question {
         text: String,

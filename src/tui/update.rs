@@ -4,6 +4,7 @@ use super::command;
 use super::compose;
 use super::deed::Deed;
 use super::event::{Code, Event, Key, Mouse, MouseKind};
+use super::help;
 use super::keys::{self, Act};
 use super::layout::{self, inside, panels, visible};
 use super::pages;
@@ -94,10 +95,7 @@ pub(super) fn wants(state: &State) -> Vec<Want> {
 
 fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
     match &mut state.mode {
-        Mode::Help => {
-            state.mode = Mode::Normal;
-            vec![]
-        }
+        Mode::Help { .. } => help::on_key(state, key),
         Mode::Question { deed, .. } => {
             let deed = deed.clone();
             state.mode = Mode::Normal;
@@ -184,7 +182,7 @@ fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
         }
         Mode::Compose => compose::paste(state, text),
         // What is pasted is no key: a line of a message must not stop an agent.
-        Mode::Normal | Mode::Help | Mode::Question { .. } => {}
+        Mode::Normal | Mode::Help { .. } | Mode::Question { .. } => {}
     }
     vec![]
 }
@@ -192,8 +190,12 @@ fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
 fn on_mouse(state: &mut State, mouse: Mouse) -> Vec<Effect> {
     let is_at = |area: ratatui::layout::Rect| area.contains(ratatui::layout::Position::new(mouse.x, mouse.y));
     match (&state.mode, mouse.kind) {
-        (Mode::Help, MouseKind::Press) => {
-            state.mode = Mode::Normal;
+        (Mode::Help { .. }, kind) => {
+            match kind {
+                MouseKind::Press => state.mode = Mode::Normal,
+                MouseKind::Up => help::scroll(state, -3),
+                MouseKind::Down => help::scroll(state, 3),
+            }
             return vec![];
         }
         (Mode::Normal, _) => {}

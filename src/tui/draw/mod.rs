@@ -37,6 +37,11 @@ pub(super) fn draw(state: &State, buffer: &mut Buffer) -> Option<(u16, u16)> {
     cursor.or(typed)
 }
 
+/// How far the help can be scrolled.
+pub(super) fn help_end(state: &State) -> usize {
+    overlay::help_end(state, layout::frame(state.size).1)
+}
+
 /// The words of the header for each place, with a number where something waits.
 fn tabs(state: &State) -> Vec<(Place, String)> {
     let room = state.room_seen.as_ref().map(|room| &room.overview);

@@ -18,8 +18,8 @@ use crate::tui::wrap::fold;
 pub(super) fn draw(state: &State, body: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
     match &state.mode {
         Mode::Normal | Mode::Filter(_) => None,
-        Mode::Help => {
-            help(state, body, buffer);
+        Mode::Help { top } => {
+            help(state, *top, body, buffer);
             None
         }
         Mode::Question { text, .. } => {
@@ -72,33 +72,42 @@ fn middle(body: Rect, width: u16, height: u16) -> Rect {
     Rect::new(body.x + (body.width - width) / 2, body.y + (body.height - height) / 2, width, height)
 }
 
-fn help(state: &State, body: Rect, buffer: &mut Buffer) {
-    let (own, everywhere) = (keys::own(state), keys::everywhere(state));
+/// The lines of the help for a screen, how many columns they have, and how many rows are visible.
+fn help_lines(state: &State, body: Rect) -> (Vec<Line<'static>>, u16, usize) {
     let columns: u16 = if body.width >= 100 { 2 } else { 1 };
-    let rows = own.len() + everywhere.len() + 3;
-    let height = u16::try_from(rows.div_ceil(columns.into()) + 3).unwrap_or(u16::MAX);
-    let inner = window(state, middle(body, 58 * columns, height), "Keys here, and everywhere", buffer);
+    let each = (58 * columns).min(body.width).saturating_sub(4) / columns;
     let line = |binding: &Binding| {
-        Line::from(vec![
-            Span::styled(
-                format!("{:>6} ", binding.key.shown()),
-                state.style(Tone::Key).add_modifier(Modifier::BOLD),
-            ),
-            Span::raw(binding.about),
-        ])
+        let style = state.style(Tone::Key).add_modifier(Modifier::BOLD);
+        let key = Span::styled(format!("{:>6} ", binding.key.shown()), style);
+        fold(&[Span::raw(binding.about)], each.saturating_sub(1).into(), &key, &Span::raw(" ".repeat(7)))
     };
     let heading = |text: &str| Line::from(Span::styled(text.to_owned(), state.style(Tone::Accent)));
-    let mut lines: Vec<Line<'_>> = vec![];
+    let own = keys::own(state);
+    let mut lines = vec![];
     if !own.is_empty() {
         lines.push(heading("What is chosen"));
-        lines.extend(own.iter().map(line));
+        lines.extend(own.iter().flat_map(line));
     }
     lines.push(heading("Everywhere"));
-    lines.extend(everywhere.iter().map(line));
+    lines.extend(keys::everywhere(state).iter().flat_map(line));
+    let rows = lines.len().div_ceil(columns.into()).min(body.height.saturating_sub(2).into());
+    (lines, columns, rows)
+}
+
+/// How far the help can be scrolled.
+pub(super) fn help_end(state: &State, body: Rect) -> usize {
+    let (lines, columns, rows) = help_lines(state, body);
+    lines.len().saturating_sub(rows * usize::from(columns))
+}
+
+fn help(state: &State, top: usize, body: Rect, buffer: &mut Buffer) {
+    let (lines, columns, rows) = help_lines(state, body);
+    let height = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2);
+    let inner = window(state, middle(body, 58 * columns, height), "Keys here, and everywhere", buffer);
     let each = inner.width / columns;
-    let per_column = usize::from(inner.height);
-    for (at, line) in lines.iter().enumerate().take(per_column * usize::from(columns)) {
-        let (column, y) = (at / per_column, at % per_column);
+    let top = top.min(help_end(state, body));
+    for (at, line) in lines.iter().skip(top).enumerate().take(rows * usize::from(columns)) {
+        let (column, y) = (at / rows, at % rows);
         let x = inner.x + each * u16::try_from(column).unwrap_or(0);
         buffer.line(x, inner.y + u16::try_from(y).unwrap_or(0), line, each.saturating_sub(1));
     }

@@ -9,7 +9,7 @@ use crate::tui::keys::{self, Act};
 use crate::tui::layout::visible;
 use crate::tui::rows;
 use crate::tui::seen::{Found, Seen, Want};
-use crate::tui::state::{Panel, Place, State};
+use crate::tui::state::{Mode, Panel, Place, State};
 use crate::tui::theme::Theme;
 use crate::tui::update::{Effect, update};
 
@@ -24,6 +24,13 @@ fn deeds(effects: Vec<Effect>) -> Vec<Deed> {
 
 fn complains(state: &State) -> bool {
     state.note.as_ref().is_some_and(|note| note.is_error)
+}
+
+fn drawn(state: &State) -> Vec<String> {
+    let mut buffer = crate::tui::screen::Screen::empty(state.size);
+    crate::tui::draw::draw(state, &mut buffer);
+    let row = |y| (0..state.size.0).map(|x| buffer[(x, y)].symbol().to_owned()).collect();
+    (0..state.size.1).map(row).collect()
 }
 
 #[test]
@@ -167,11 +174,7 @@ fn a_run_that_is_over_cannot_be_ended_or_repeated() {
 
 #[test]
 fn the_foot_shows_the_keys_of_what_lies_over_the_panels() {
-    let foot = |state: &State| {
-        let mut buffer = crate::tui::screen::Screen::empty(state.size);
-        crate::tui::draw::draw(state, &mut buffer);
-        (0..state.size.0).map(|x| buffer[(x, state.size.1 - 1)].symbol().to_owned()).collect::<String>()
-    };
+    let foot = |state: &State| drawn(state).pop().unwrap();
     let mut state = here(Place::Now);
     assert!(foot(&state).contains("y approve"));
     for (keys, word) in
@@ -185,4 +188,27 @@ fn the_foot_shows_the_keys_of_what_lies_over_the_panels() {
     state.lost = Some("gone".into());
     assert!(foot(&state).contains("q quit") && !foot(&state).contains("approve"));
     assert!(deeds(types(&mut state, "y")).is_empty());
+}
+
+#[test]
+fn the_whole_help_can_be_read() {
+    for size in [(80, 24), (60, 15), (160, 50)] {
+        let mut state = at(Place::Mail, size, Theme::Dark);
+        types(&mut state, "Tab ?");
+        let mut seen = drawn(&state).join("\n");
+        for _ in 0..60 {
+            types(&mut state, "j");
+            seen.push_str(&drawn(&state).join("\n"));
+        }
+        assert_ne!(state.mode, Mode::Normal);
+        for binding in keys::own(&state).iter().chain(&keys::everywhere(&state)) {
+            let last = binding.about.rsplit(' ').next().unwrap();
+            assert!(seen.contains(last), "{}: {size:?}", binding.about);
+        }
+        let end = state.mode.clone();
+        types(&mut state, "j");
+        assert_eq!(state.mode, end, "there is an end");
+        types(&mut state, "?");
+        assert_eq!(state.mode, Mode::Normal);
+    }
 }
