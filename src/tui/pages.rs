@@ -111,6 +111,9 @@ fn of_run(state: &State, seen: &RunSeen, width: u16) -> Vec<Line<'static>> {
     if !run.denied.is_empty() {
         lines.extend(field(state, "denied", &run.denied.join(", "), Tone::Warn, width));
     }
+    if let Some(fault) = &seen.fault {
+        lines.extend(field(state, "fault", fault, Tone::Bad, width));
+    }
     if !run.why.is_empty() {
         lines.extend(field(state, "why", &run.why, Tone::Warn, width));
     }

@@ -196,6 +196,8 @@ pub(super) struct ThreadRow {
 pub(super) struct RunSeen {
     pub(super) run: Run,
     pub(super) flow: Option<String>,
+    /// What about it could not be read.
+    pub(super) fault: Option<String>,
     pub(super) model: String,
     pub(super) parts: Vec<Part>,
     pub(super) errors: String,

@@ -50,7 +50,7 @@ fn tabs(state: &State) -> Vec<(Place, String)> {
             Place::Now => overview.gates.len(),
             Place::Mail => overview.unread,
             Place::Runs => overview.running.len(),
-            Place::Flows => overview.flows.len(),
+            Place::Flows => overview.flows.len() + overview.failed_flows.len(),
             Place::Failed => overview.failed.iter().map(|dead| dead.messages).sum(),
             _ => 0,
         })

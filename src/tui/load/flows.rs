@@ -36,9 +36,9 @@ pub(super) fn list(desk: &Desk, post: &Post) -> Result<FlowsSeen> {
 
 fn row(post: &Post, runs: &Runs, record: Option<Record>, run: String) -> FlowRow {
     let started = record.as_ref().and_then(|record| Timestamp::parse(&record.started));
-    match look_at(post, runs, &run) {
-        Ok(engine) => {
-            let at_work = at_work(post, &engine).unwrap_or_default();
+    let looked = look_at(post, runs, &run).and_then(|engine| Ok((at_work(post, &engine)?, engine)));
+    match looked {
+        Ok((at_work, engine)) => {
             let open = engine.definition().steps.iter().enumerate().filter_map(|(at, step)| {
                 let status = step_status(&engine, at, &at_work);
                 matches!(status, "asked" | "running").then(|| format!("{} {status}", step.name))
@@ -60,12 +60,11 @@ pub(super) fn one(post: &Post, wanted: &str) -> Result<FlowSeen> {
     let runs = Runs::existing(post.room())?.ok_or_else(unknown)?;
     let id = runs.ids()?.into_iter().find(|id| id == wanted).ok_or_else(unknown)?;
     let engine = look_at(post, &runs, &id)?;
-    let at_work = at_work(post, &engine).unwrap_or_default();
+    let at_work = at_work(post, &engine)?;
     let view = RunView::of(post.room().path(), &engine, &at_work, &id, runs.record(&id));
     let since = view.started.as_deref().and_then(Timestamp::parse);
-    let bars = works_since(post, since)
-        .and_then(|works| timeline(post, &runs, &id, &engine, &works))
-        .unwrap_or_default();
+    let works = works_since(post, since)?;
+    let bars = timeline(post, &runs, &id, &engine, &works)?;
     let gates: Vec<(usize, PendingGate)> = engine
         .asks_of_person()
         .into_iter()

@@ -75,7 +75,10 @@ pub(super) fn whole(post: &Post, id: &str) -> Result<LetterSeen> {
         (post.name_of(located.copy.mailbox.as_str()).to_owned(), of_state(post, &located.state))
     });
     letter.to = to.collect();
-    let thread = post.thread(None, trace.id.as_str()).unwrap_or_default();
+    let thread = post.thread(None, trace.id.as_str()).unwrap_or_else(|e| {
+        letter.doubts.push(format!("its thread cannot be read: {e}"));
+        vec![]
+    });
     letter.thread = thread
         .iter()
         .map(|branch| ThreadRow {
@@ -86,19 +89,33 @@ pub(super) fn whole(post: &Post, id: &str) -> Result<LetterSeen> {
             time: Timestamp::parse(&branch.node.time),
         })
         .collect();
-    letter.runs = runs_of(post, &letter.id, &letter.file);
-    letter.gate = decision::find(post, &letter.id).ok().map(|gate| gate.request.to_string());
+    letter.runs = runs_of(post, &letter.id, &letter.file).unwrap_or_else(|e| {
+        letter.doubts.push(format!("its runs cannot be read: {e}"));
+        vec![]
+    });
+    match decision::find(post, &letter.id) {
+        Ok(gate) => letter.gate = Some(gate.request.to_string()),
+        Err(decision::Error::Post(e)) => {
+            letter.doubts.push(format!("whether it asks you cannot be read: {e}"))
+        }
+        // Most messages ask for no approval.
+        Err(
+            decision::Error::NoGate { .. }
+            | decision::Error::Several { .. }
+            | decision::Error::NotAsked { .. },
+        ) => {}
+    }
     Ok(letter)
 }
 
 /// The runs that worked on a message, the newest first.
-fn runs_of(post: &Post, id: &str, file: &str) -> Vec<String> {
-    let Ok(Some(runs)) = Runs::existing(post.room()) else { return vec![] };
+fn runs_of(post: &Post, id: &str, file: &str) -> Result<Vec<String>> {
+    let Some(runs) = Runs::existing(post.room())? else { return Ok(vec![]) };
     let filter = RunFilter { agent: None, failed: false, since: None, before: None, limit: RUNS };
-    let newest = runs.chosen(&filter).unwrap_or_default();
+    let newest = runs.chosen(&filter)?;
     let is_its =
         |run: &&crate::dispatch::runs::Run| run.message == id || run.also.iter().any(|also| also == file);
-    newest.iter().rev().filter(is_its).map(|run| run.id.clone()).collect()
+    Ok(newest.iter().rev().filter(is_its).map(|run| run.id.clone()).collect())
 }
 
 fn seen(post: &Post, me: &Me, opened: &Opened) -> LetterSeen {

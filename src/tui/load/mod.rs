@@ -50,8 +50,11 @@ fn boxed(letter: super::seen::LetterSeen) -> Found {
 }
 
 fn room(desk: &Desk, post: &Post) -> Result<RoomSeen> {
-    let overview = Overview::with_board(post, desk.staff(post))?;
-    let feed = journal::latest(post.room(), LINES).unwrap_or_default();
+    let mut overview = Overview::with_board(post, desk.staff(post))?;
+    let feed = journal::latest(post.room(), LINES).unwrap_or_else(|e| {
+        overview.faults.push(format!("what happened: {e}"));
+        vec![]
+    });
     let workflows = all_workflows(&*desk.around(post)).into_iter().map(|found| found.name);
     Ok(RoomSeen {
         overview,

@@ -49,10 +49,14 @@ pub(super) fn one(post: &Post, id: &str) -> Result<RunSeen> {
         parts.insert(0, Part::LeftOut(left_out));
     }
     let errors = runs.errors(&run.id, ERRORS)?;
-    let flow = flow_of(post, &run);
+    let (flow, fault) = match flow_of(post, &run) {
+        Ok(flow) => (flow, None),
+        Err(e) => (None, Some(format!("its workflow cannot be read: {e}"))),
+    };
     Ok(RunSeen {
         run: piece.run,
         flow,
+        fault,
         model,
         parts,
         errors: clip(&String::from_utf8_lossy(&errors)),
@@ -61,9 +65,16 @@ pub(super) fn one(post: &Post, id: &str) -> Result<RunSeen> {
 }
 
 /// The workflow run that its message belongs to.
-fn flow_of(post: &Post, run: &Run) -> Option<String> {
-    let (_, copies) = post.locate(None, &run.message).ok()?;
-    copies.first()?.header.envelope.extra("workflow").map(str::to_owned)
+fn flow_of(post: &Post, run: &Run) -> Result<Option<String>> {
+    match post.locate(None, &run.message) {
+        Ok((_, copies)) => {
+            let first = copies.first().and_then(|copy| copy.header.envelope.extra("workflow"));
+            Ok(first.map(str::to_owned))
+        }
+        // It was pruned.
+        Err(Error::NoMessage { .. }) => Ok(None),
+        Err(e) => Err(e),
+    }
 }
 
 /// The model, and what happened; a call and its end are one part.

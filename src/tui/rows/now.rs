@@ -211,10 +211,41 @@ fn waiting(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
         let thing = of_name(overview, &mail.name);
         rows.push(state.row(format!("mail {} {}", mail.name, mail.waits_for.as_str()), thing, width, &cells));
     }
+    rows.extend(on_the_way(state, overview, width));
     rows
 }
 
+/// Mail for rooms of other machines.
+fn on_the_way(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
+    let open = overview.network.iter().filter(|way| way.waiting + way.carried + way.failed > 0);
+    let rows = open.map(|way| {
+        let mut words = vec![];
+        words.extend((way.waiting > 0).then(|| format!("{} for another machine", way.waiting)));
+        words.extend((way.carried > 0).then(|| format!("{} without a receipt", way.carried)));
+        words.extend((way.failed > 0).then(|| format!("{} failed", way.failed)));
+        let tone = if way.failed > 0 { Tone::Bad } else { Tone::Dim };
+        let cells = [
+            Cell::Fixed(2, "⇄".into(), tone),
+            Cell::Fixed(19, way.room.to_string(), Tone::Strong),
+            Cell::Rest(words.join(", "), tone),
+            Cell::Right(state.age(way.oldest), Tone::Dim),
+        ];
+        state.row(format!("network {}", way.room), Thing::Nothing, width, &cells)
+    });
+    rows.collect()
+}
+
 fn failed(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
+    let flows = overview.failed_flows.iter().map(|flow| {
+        let cells = [
+            Cell::Fixed(2, "✗".into(), Tone::Bad),
+            Cell::Fixed(24, flow.run.clone(), Tone::Strong),
+            Cell::Rest(flow.why.clone(), Tone::Plain),
+            Cell::Right(state.age(Timestamp::parse(&flow.at)), Tone::Dim),
+        ];
+        let thing = Thing::Flow { run: flow.run.clone(), is_open: false, has_failed: true };
+        state.row(format!("failed flow {}", flow.run), thing, width, &cells)
+    });
     let letters = overview.failed.iter().map(|dead| {
         let cells = [
             Cell::Fixed(2, "✗".into(), Tone::Bad),
@@ -224,7 +255,7 @@ fn failed(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
         ];
         state.row(format!("dead {}", dead.name), Thing::Link(Place::Failed), width, &cells)
     });
-    letters.collect()
+    flows.chain(letters).collect()
 }
 
 fn faults(state: &State, overview: &Overview, width: usize) -> Vec<Row> {

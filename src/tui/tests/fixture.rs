@@ -6,14 +6,15 @@ use crate::clock::Timestamp;
 use crate::dispatch::paused::{Pause, PauseKind};
 use crate::dispatch::runs::Run;
 use crate::dispatch::watchers::{Watcher, Watchers};
-use crate::name::{MailboxId, MessageId};
+use crate::name::{MailboxId, MessageId, RoomName};
 use crate::overview::{
     Card, CardKind, CardState, CurrentRun, DeadLetters, Gate, OpenFlow, OpenStep, Overview, WaitingMail,
     WaitsFor,
 };
-use crate::post::Trashed;
+use crate::post::{OnTheWay, Trashed};
 use crate::tui::seen::*;
 use crate::workflow::decision::PendingGate;
+use crate::workflow::failures::FailedFlow;
 
 pub(super) const REQUEST: &str = "0f9e3d1c-1111-4222-8333-444455556666";
 
@@ -63,6 +64,12 @@ fn waiting(name: &str, messages: usize, waits_for: WaitsFor, why: &str) -> Waiti
     WaitingMail { name, messages, waits_for, is_paused, until: None, why, oldest, in_session: false }
 }
 
+fn failed_flow() -> FailedFlow {
+    let flow = json!({"v": 1, "run": "implement-review-22bb", "workflow": "implement-review",
+        "at": ago(70).precise(), "why": "build: the tests do not pass"});
+    serde_json::from_value(flow).unwrap()
+}
+
 pub(super) fn overview() -> Overview {
     let running = run("r1", "builder", "running", 12, json!({}));
     let pause = Pause::new(PauseKind::Person, "tester", "until the disk is larger", ago(60), None);
@@ -105,8 +112,16 @@ pub(super) fn overview() -> Overview {
             total: 4,
             steps: vec![step("plan", "asked", "asked"), step("build", "running", "builder works on it")],
         }],
-        failed_flows: vec![],
-        network: vec![],
+        failed_flows: vec![failed_flow()],
+        network: vec![OnTheWay {
+            room: RoomName::parse("shop-abroad").unwrap(),
+            waiting: 2,
+            oldest: Some(ago(20)),
+            carried: 1,
+            failed: 0,
+            news: None,
+            is_hidden: false,
+        }],
         failed: vec![DeadLetters {
             name: "fixer".into(),
             messages: 2,
@@ -214,6 +229,7 @@ fn transcript(id: &str) -> RunSeen {
     RunSeen {
         run: run(id, "builder", "failed", 12, end),
         flow: Some("plan-approve-7f3a".into()),
+        fault: None,
         model: "opus".into(),
         parts: vec![
             Part::LeftOut(12),

@@ -212,3 +212,15 @@ fn the_whole_help_can_be_read() {
         assert_eq!(state.mode, Mode::Normal);
     }
 }
+
+#[test]
+fn a_failed_workflow_and_mail_for_other_machines_are_shown() {
+    let mut state = at(Place::Now, (100, 50), Theme::Dark);
+    let shown = drawn(&state).join("\n");
+    for text in ["implement-review-22bb", "build: the tests do not pass", "2 for another machine, 1 without"]
+    {
+        assert!(shown.contains(text), "{text}");
+    }
+    types(&mut state, "/ implement-review Enter");
+    assert_eq!(deeds(types(&mut state, "R")), [Deed::RetryFlow { run: "implement-review-22bb".into() }]);
+}
