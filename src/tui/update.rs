@@ -9,8 +9,9 @@ use super::keys::{self, Act};
 use super::layout::{self, inside, panels, visible};
 use super::pages;
 use super::rows::{self, Thing};
-use super::seen::Want;
+use super::seen::{Found, Want};
 use super::state::{Cursor, Mode, PAGE, Panel, Place, State, Then, Typing};
+use crate::dispatch::runs::RunState;
 
 /// What is to be done outside.
 #[derive(Debug, Clone, PartialEq)]
@@ -319,16 +320,22 @@ pub(super) fn settle(state: &mut State) {
     }
 }
 
-/// A text that shows something else now begins at its beginning.
+/// A text that shows something else now begins at its beginning; the transcript of a run that goes on, at its end.
 fn begin_anew(state: &mut State, panel: Panel) {
     let about = match panel {
         Panel::Glance => state.cursor(Panel::Letters).key,
         Panel::Result => state.cursor(Panel::Steps).key,
         _ => state.want(panel).map(|want| format!("{want:?}")),
     };
+    // Only what was read tells whether a run goes on; then its end is what matters.
+    let follows = match state.found(panel) {
+        Some(Found::Run(seen)) => seen.run.state == RunState::Running && !seen.run.is_interrupted,
+        None if panel == Panel::Transcript => return,
+        _ => false,
+    };
     let cursor = state.cursors.entry(panel).or_default();
     if cursor.key != about {
-        *cursor = Cursor { key: about, ..Cursor::default() };
+        *cursor = Cursor { key: about, follows, ..Cursor::default() };
     }
 }
 

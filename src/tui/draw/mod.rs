@@ -15,6 +15,7 @@ use super::keys;
 use super::layout;
 use super::state::{Mode, Place, State};
 use super::theme::Tone;
+use super::wrap::fold;
 use crate::clock::Timestamp;
 use crate::message::visible;
 use crate::overview::Overview;
@@ -181,6 +182,10 @@ fn footer(state: &State, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> 
         (Some(note), None) => Some((format!("✓ {}", note.text), Tone::Good)),
         (None, None) => None,
     };
+    if let Some((text, Tone::Bad)) = &note {
+        complaint(state, text, area, buffer);
+        return None;
+    }
     if let Some((text, tone)) = note {
         let text = visible::clip(&text, usize::from(area.width.saturating_sub(2)));
         buffer.text(area.x + 1.min(area.width), area.y, &text, bar.patch(state.style(tone)));
@@ -188,6 +193,24 @@ fn footer(state: &State, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> 
     }
     buffer.line(area.x, area.y, &useful_keys(state, usize::from(area.width)), area.width);
     None
+}
+
+/// What went wrong, whole: in as many lines as it needs, above the foot.
+fn complaint(state: &State, text: &str, area: Rect, buffer: &mut Buffer) {
+    let style = state.style(Tone::Bar).patch(state.style(Tone::Bad));
+    let text = Span::styled(visible::line(text), style);
+    let width = usize::from(area.width.saturating_sub(2));
+    let mut lines = fold(&[text], width, &Span::raw(""), &Span::styled("  ", style));
+    lines.truncate(usize::from(area.y / 2).max(1));
+    let count = u16::try_from(lines.len()).unwrap_or(1);
+    let top = (area.y + 1).saturating_sub(count);
+    buffer.paint(Rect::new(area.x, top, area.width, count), state.style(Tone::Bar));
+    for (y, line) in (top..).zip(&lines) {
+        for x in area.x..area.x + area.width {
+            buffer.text(x, y, " ", state.style(Tone::Bar));
+        }
+        buffer.line(area.x + 1.min(area.width), y, line, area.width.saturating_sub(1));
+    }
 }
 
 /// As many keys as fit, those of the chosen thing first; the way to all others is always there.

@@ -7,7 +7,8 @@ use ratatui::text::{Line, Span};
 
 use super::canvas::Canvas;
 use crate::message::visible;
-use crate::tui::layout::{inside, is_boxed};
+use crate::overview::Card;
+use crate::tui::layout::{inside, is_boxed, visible};
 use crate::tui::pages;
 use crate::tui::rows;
 use crate::tui::seen::{Found, Tab};
@@ -75,6 +76,14 @@ fn empty(state: &State, panel: Panel, inner: Rect, buffer: &mut Buffer) {
     }
 }
 
+/// The name of the mailbox whose mail is shown.
+fn mailbox_name(state: &State) -> Option<String> {
+    let cards = state.room_seen.iter().flat_map(|room| &room.overview.cards);
+    let is_it =
+        |card: &&Card| card.id.as_ref().map(ToString::to_string) == state.chosen.mailbox && card.id.is_some();
+    cards.into_iter().find(is_it).map(|card| card.name.clone())
+}
+
 /// The title of a panel, in parts.
 fn title(state: &State, panel: Panel) -> Vec<Span<'static>> {
     let strong = state.style(Tone::Strong);
@@ -91,7 +100,12 @@ fn title(state: &State, panel: Panel) -> Vec<Span<'static>> {
                 };
                 [Span::styled(tab.as_str(), style), Span::raw("  ")]
             });
-            tabs.take(Tab::ALL.len() * 2 - 1).collect()
+            let tabs = tabs.take(Tab::ALL.len() * 2 - 1);
+            // Beside the mailboxes it is the chosen one.
+            let is_beside = visible(state).iter().any(|(panel, _)| *panel == Panel::Boxes);
+            let name = (!is_beside).then(|| mailbox_name(state)).flatten();
+            let name = name.map(|name| Span::styled(format!("{}: ", visible::clip(&name, 16)), strong));
+            name.into_iter().chain(tabs).collect()
         }
         Panel::Glance => plain("Message".into()),
         Panel::Letter => match state.place() {

@@ -224,3 +224,34 @@ fn a_failed_workflow_and_mail_for_other_machines_are_shown() {
     types(&mut state, "/ implement-review Enter");
     assert_eq!(deeds(types(&mut state, "R")), [Deed::RetryFlow { run: "implement-review-22bb".into() }]);
 }
+
+#[test]
+fn on_a_small_screen_the_mailbox_is_named_and_errors_are_whole() {
+    let mut state = at(Place::Mail, (60, 15), Theme::Dark);
+    types(&mut state, "Tab");
+    assert!(drawn(&state)[1].contains("user: unread"), "{:?}", drawn(&state)[1]);
+    let why =
+        "the letter reached nobody: nobody here is called nobody, and no room of the network has one, last";
+    state.complain(why);
+    let shown = drawn(&state);
+    assert!(shown[13].contains("✗ the letter") && shown[14].contains(", last"), "{shown:?}");
+    types(&mut state, "c");
+    assert!(drawn(&state)[14].contains("C-S send") && drawn(&state)[14].contains("Tab field"));
+}
+
+#[test]
+fn the_transcript_of_a_run_that_goes_on_opens_at_its_end() {
+    for (word, follows) in [("running", true), ("failed", false)] {
+        let mut state = at(Place::Runs, (60, 15), Theme::Dark);
+        update(&mut state, Event::Key(Key::plain(Code::Enter)));
+        assert_eq!(*state.place(), Place::Run { id: "r1".into() });
+        let Found::Run(mut seen) = super::fixture::answer(&Want::Run { id: "r1".into() }) else { panic!() };
+        seen.run = run("r1", "builder", word, 12, serde_json::json!({}));
+        let seen = Seen { want: Want::Run { id: "r1".into() }, found: Ok(Found::Run(seen)) };
+        update(&mut state, Event::Seen(Box::new(seen), now()));
+        let cursor = state.cursor(Panel::Transcript);
+        assert_eq!((cursor.follows, cursor.top > 0), (follows, follows), "{word}");
+        update(&mut state, Event::Key(Key::char('k')));
+        assert!(!state.cursor(Panel::Transcript).follows);
+    }
+}
