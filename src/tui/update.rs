@@ -303,12 +303,7 @@ pub(super) fn settle(state: &mut State) {
             continue;
         }
         let mut cursor = state.cursor(panel);
-        let mut at = place_in(&rows, &cursor);
-        if rows[at].is_heading {
-            let is_free = |at: &usize| !rows[*at].is_heading;
-            at = (at..rows.len()).find(is_free).or_else(|| (0..at).rev().find(is_free)).unwrap_or(at);
-        }
-        (cursor.index, cursor.key) = (at, Some(rows[at].key.clone()).filter(|_| !rows[at].is_heading));
+        let at = choose(&rows, &mut cursor);
         // The heading above the first row is shown with it.
         let first = if at > 0 && rows[..at].iter().all(|row| row.is_heading) { 0 } else { at };
         cursor.top = cursor.top.min(first).max((at + 1).saturating_sub(height.max(1)));
@@ -318,6 +313,17 @@ pub(super) fn settle(state: &mut State) {
         }
         state.cursors.insert(panel, cursor);
     }
+}
+
+/// Chooses the row that was chosen, or one near it.
+fn choose(rows: &[rows::Row], cursor: &mut Cursor) -> usize {
+    let mut at = place_in(rows, cursor);
+    if rows[at].is_heading {
+        let is_free = |at: &usize| !rows[*at].is_heading;
+        at = (at..rows.len()).find(is_free).or_else(|| (0..at).rev().find(is_free)).unwrap_or(at);
+    }
+    (cursor.index, cursor.key) = (at, Some(rows[at].key.clone()).filter(|_| !rows[at].is_heading));
+    at
 }
 
 /// A text that shows something else now begins at its beginning; the transcript of a run that goes on, at its end.
@@ -343,6 +349,12 @@ fn begin_anew(state: &mut State, panel: Panel) {
 fn choose_mailbox(state: &mut State) {
     if *state.place() != Place::Mail {
         return;
+    }
+    let rows = rows::rows(state, Panel::Boxes, 80);
+    if !rows.is_empty() {
+        let mut cursor = state.cursor(Panel::Boxes);
+        choose(&rows, &mut cursor);
+        state.cursors.insert(Panel::Boxes, cursor);
     }
     if let Some(Thing::Mailbox { id, .. }) = rows::chosen(state, Panel::Boxes).map(|row| row.thing)
         && state.chosen.mailbox.as_ref() != Some(&id)

@@ -255,3 +255,13 @@ fn the_transcript_of_a_run_that_goes_on_opens_at_its_end() {
         assert!(!state.cursor(Panel::Transcript).follows);
     }
 }
+
+#[test]
+fn the_mail_beside_a_filtered_list_is_that_of_its_chosen_row() {
+    let mut state = here(Place::Mail);
+    for c in "/build".chars() {
+        // Nothing is read between the keys.
+        update(&mut state, Event::Key(Key::char(c)));
+    }
+    assert_eq!(state.chosen.mailbox.as_deref(), Some("builder-1a2b"));
+}
