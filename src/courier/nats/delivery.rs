@@ -184,14 +184,8 @@ fn missing(key: &str) -> Option<ReceiptItem> {
     Some(ReceiptItem { id, to, file, state: ReceiptState::Missing, why })
 }
 
-/// The key under which it is noted that nothing waits for a letter.
-pub(super) fn settled_key(key: &str) -> String {
-    format!("settled {key}")
-}
-
 fn note_failed(desk: &Desk, room: &RoomName, key: &str) -> Result<()> {
-    desk.state().received.note([(room.as_str(), settled_key(key).as_str())])?;
-    Ok(())
+    Ok(desk.state().received.note_settled([(room.as_str(), key)])?)
 }
 
 /// Whether a letter is in its mailbox, or will never be. That it was let in is not enough: the process may have been killed
@@ -200,7 +194,7 @@ fn is_settled(desk: &Desk, post: &Post, room: &str, key: &str) -> Result<bool> {
     {
         let state = desk.state();
         if state.settled.contains(&(room.to_owned(), key.to_owned()))
-            || state.received.knows(room, &settled_key(key))
+            || state.received.is_settled(room, key)
         {
             return Ok(true);
         }

@@ -8,7 +8,7 @@ use super::super::Result;
 use super::super::arrival::{self, Admitted, Incoming, judge};
 use super::super::parcel::{Content, LetterContent, Parcel, ReceiptItem, ReceiptState, SIGNATURE};
 use super::super::refused::RefusedParcel;
-use super::delivery::{Fate, Fetched, HELD, Outcome, deliver_all, settled_key};
+use super::delivery::{Fate, Fetched, HELD, Outcome, deliver_all};
 use super::desk::Desk;
 use super::send::{on_disk, publish};
 use super::{objects, streams};
@@ -94,9 +94,8 @@ fn judge_all(desk: &Desk, incoming: Vec<Incoming>) -> Result<(Outcome, Vec<(usiz
                 outcome.fates[at] = Some(Fate::Ack);
             }
             Ok(Admitted { room, parcel: Parcel { content: Content::Skip(keys), .. } }) => {
-                let keys: Vec<&str> = keys.iter().take(1000).map(String::as_str).collect();
-                let keys: Vec<String> = keys.iter().map(|key| settled_key(key)).collect();
-                desk.state().received.note(keys.iter().map(|key| (room.as_str(), key.as_str())))?;
+                let keys = keys.iter().take(1000).map(|key| (room.as_str(), key.as_str()));
+                desk.state().received.note_settled(keys)?;
                 outcome.fates[at] = Some(Fate::Ack);
             }
             Ok(admitted) => letters.push((at, admitted)),
