@@ -3,9 +3,12 @@
 //!
 //! The sender writes an object by its protocol and needs not be able to read the bucket: only its owner can.
 
+use std::error::Error as _;
+
 use async_nats::HeaderMap;
 use async_nats::jetstream::Context;
-use async_nats::jetstream::object_store::ObjectInfo;
+use async_nats::jetstream::object_store::{InfoError, InfoErrorKind, ObjectInfo};
+use async_nats::jetstream::stream::{DirectGetError, LastRawMessageError};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE;
 use futures_util::StreamExt;
@@ -59,6 +62,19 @@ pub(super) async fn put(
     Ok(())
 }
 
+/// Whether the server or the link failed. Everything else says that there is no such object, or that its sender described it
+/// wrongly.
+fn is_failing(e: &InfoError) -> bool {
+    let is_of_server = || {
+        e.source().is_some_and(|source| source.is::<DirectGetError>() || source.is::<LastRawMessageError>())
+    };
+    match e.kind() {
+        InfoErrorKind::TimedOut => true,
+        InfoErrorKind::Other => is_of_server(),
+        InfoErrorKind::NotFound | InfoErrorKind::InvalidName => false,
+    }
+}
+
 /// Reads an object of this room. `None` if it is not there, or is not what its name says.
 pub(super) async fn get(
     context: &Context,
@@ -68,7 +84,11 @@ pub(super) async fn get(
     let wrong = |e: &dyn std::fmt::Display| refused("an object of this room")(e);
     let store = context.get_object_store(&subjects::objects(network, room)).await.map_err(|e| wrong(&e))?;
     // Its size is known before it is read: nobody fills the memory with more.
-    let Ok(info) = store.info(&wanted.sha256).await else { return Ok(None) };
+    let info = match store.info(&wanted.sha256).await {
+        Ok(info) => info,
+        Err(e) if is_failing(&e) => return Err(wrong(&e)),
+        Err(_) => return Ok(None),
+    };
     if info.size as u64 != wanted.size || info.deleted {
         return Ok(None);
     }
@@ -95,5 +115,33 @@ pub(super) async fn get(
 pub(super) async fn remove(context: &Context, (network, room): (&NetworkName, &str), sha256: &str) {
     if let Ok(store) = context.get_object_store(&subjects::objects(network, room)).await {
         let _ = store.delete(sha256).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_nats::jetstream::stream::{DirectGetErrorKind, LastRawMessageErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_not_there_or_not_readable_is_missing() {
+        for failing in [
+            InfoError::new(InfoErrorKind::TimedOut),
+            InfoError::with_source(InfoErrorKind::Other, DirectGetError::new(DirectGetErrorKind::Request)),
+            InfoError::with_source(
+                InfoErrorKind::Other,
+                LastRawMessageError::new(LastRawMessageErrorKind::Other),
+            ),
+        ] {
+            assert!(is_failing(&failing), "{failing:?}");
+        }
+        for missing in [
+            InfoError::new(InfoErrorKind::NotFound),
+            InfoError::new(InfoErrorKind::InvalidName),
+            InfoError::with_source(InfoErrorKind::Other, "failed to decode".to_owned()),
+        ] {
+            assert!(!is_failing(&missing), "{missing:?}");
+        }
     }
 }
