@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::Result;
 use super::parcel::{LetterContent, ReceiptItem, ReceiptState, letter_key};
-use super::{Error, Result};
 use crate::clock::Timestamp;
 use crate::journal::Event;
 use crate::mailbox::attachments::FileToSend;
@@ -172,7 +172,8 @@ impl<'a> Outgoing<'a> {
         let Ok(id) = MailboxId::parse(&item.to) else { return Ok(false) };
         let is_its = MessageId::parse_lenient(&item.id)
             .is_ok_and(|id| id.short().as_deref() == file_name::short(&item.file));
-        if !is_its || !file_name::is_message(item.file.as_bytes()) || item.file.contains('/') {
+        let can_be_file = item.file.len() <= 255 && !item.file.contains(['/', '\0']);
+        if !is_its || !can_be_file || !file_name::is_message(item.file.as_bytes()) {
             return Ok(false);
         }
         if self.there.room().extent(&id) == crate::room::Extent::Absent {
@@ -188,11 +189,7 @@ impl<'a> Outgoing<'a> {
         for from in [Folder::Carried, Folder::Inbox] {
             is_here = is_here || self.moved(&mailbox, from, &item.file, Folder::Archive)?;
         }
-        let in_archive = || {
-            let dir = mailbox.home().folder_if_any(Folder::Archive)?;
-            Ok::<_, Error>(dir.is_some_and(|dir| dir.stat(&item.file).is_ok()))
-        };
-        if !is_here && !in_archive()? {
+        if !is_here && !in_archive(&mailbox, &item.file)? {
             return Ok(false);
         }
         let why = crate::message::visible::clip(&item.why, 200);
@@ -223,8 +220,7 @@ impl<'a> Outgoing<'a> {
     /// A letter that had arrived was given up in its room, which tells the sender itself.
     fn given_up_there(&self, mailbox: &Mailbox, item: &ReceiptItem) -> Result<bool> {
         let why = crate::message::visible::clip(&item.why, 300);
-        let is_there =
-            mailbox.home().folder_if_any(Folder::Archive)?.is_some_and(|dir| dir.stat(&item.file).is_ok());
+        let is_there = in_archive(mailbox, &item.file)?;
         if is_there {
             mailbox.note_attempt(&item.file, &self.failed_attempt(mailbox, &why))?;
             self.moved(mailbox, Folder::Archive, &item.file, Folder::Failed)?;
@@ -331,4 +327,10 @@ impl<'a> Outgoing<'a> {
         let inboxes = self.mailboxes()?.into_iter().map(|id| root.join(id.as_str()).join("inbox"));
         Ok(inboxes.chain([root.clone()]).collect())
     }
+}
+
+/// Whether a letter is in the archive. A failing disk is an error: the receipt comes again.
+fn in_archive(mailbox: &Mailbox, file: &str) -> Result<bool> {
+    let dir = mailbox.home().folder_if_any(Folder::Archive)?;
+    Ok(dir.map(|dir| dir.stat(file).if_any()).transpose()?.flatten().is_some())
 }
