@@ -19,6 +19,7 @@ mod parcel;
 mod received;
 mod refused;
 mod resolve;
+mod run_lock;
 mod status;
 mod subjects;
 

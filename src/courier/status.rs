@@ -1,12 +1,11 @@
 //! The state of a room's courier, for those who look on. Read from the disk; changes nothing.
 
-use super::Result;
 use super::contact::Contact;
 use super::keys::PublicKey;
 use super::member::Member;
 use super::refused::{Refused, RefusedParcel};
+use super::{Result, run_lock};
 use crate::mailbox::Dir;
-use crate::mailbox::lock::Hold;
 use crate::network;
 use crate::post::{OnTheWay, Post};
 
@@ -52,7 +51,7 @@ impl CourierStatus {
                 on_the_way,
             });
         }
-        let runs = courier.try_lock(".run.lock", Hold::Alone)?.is_none();
+        let runs = run_lock::is_held(&courier)?;
         Ok(Self { contact, runs, peers, refused: Refused::all(&courier)? })
     }
 }

@@ -13,20 +13,17 @@ use super::super::outgoing::Outgoing;
 use super::super::parcel::{Address, Content, Parcel, ReceiptItem};
 use super::super::received::Received;
 use super::super::refused::Refused;
-use super::super::{Error, Result, subjects};
+use super::super::{Result, run_lock, subjects};
 use super::held::HeldBack;
 use crate::clock::Clock;
 use crate::mailbox::Dir;
-use crate::mailbox::lock::{Hold, Lock};
+use crate::mailbox::lock::Lock;
 use crate::name::RoomName;
 use crate::network;
 use crate::post::{Caller, Post};
 
 /// What a server takes unless it says otherwise.
 const LARGEST: usize = 1024 * 1024;
-
-/// Held by the one courier of a room.
-const LOCK: &str = ".run.lock";
 
 /// The pair of a sender and a recipient, with the room of the other side.
 pub(super) type Pair = (String, String, String);
@@ -84,7 +81,7 @@ impl Desk {
     ) -> Result<Arc<Self>> {
         let room = Dir::open(&root)?;
         let courier = room.create_dir_synced(network::FOLDER)?;
-        let lock = courier.try_lock(LOCK, Hold::Alone)?.ok_or(Error::Running)?;
+        let lock = run_lock::take(&courier)?;
         let state = State {
             received: Received::open(&courier)?,
             refused: Refused::open(&courier)?,
