@@ -57,16 +57,24 @@ pub(super) async fn take(context: &Context, desk: &Arc<Desk>, messages: Vec<Mess
     Ok(outcome.delivered)
 }
 
-/// Sends receipts. A room that cannot be reached gets them when it asks again.
-pub(super) async fn send_receipts(context: &Context, desk: &Arc<Desk>, room: &str, items: &[ReceiptItem]) {
+/// Sends receipts; `false` if the server did not take all. A room that cannot be reached gets them when it asks again.
+pub(super) async fn send_receipts(
+    context: &Context,
+    desk: &Arc<Desk>,
+    room: &str,
+    items: &[ReceiptItem],
+) -> bool {
+    let mut is_sent = true;
     for sealed in desk.seal_receipts(room, items) {
         let sent = async {
             publish(context, &sealed, &sealed.key).await?.await.map_err(|e| streams::refused("a receipt")(&e))
         };
         if let Err(e) = sent.await {
             desk.note(|contact| contact.remark(format!("a receipt for {room} was not sent: {e}")));
+            is_sent = false;
         }
     }
+    is_sent
 }
 
 fn of_message(message: &Message) -> Incoming {

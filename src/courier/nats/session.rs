@@ -318,8 +318,13 @@ impl Session {
         .await?;
         let mut count = 0;
         for (room, items) in receipts {
-            count += items.len();
-            receive::send_receipts(&self.context, &self.desk, &room, &items).await;
+            let is_sent = receive::send_receipts(&self.context, &self.desk, &room, &items).await;
+            count += if is_sent { items.len() } else { 0 };
+            on_disk(&self.desk, move |desk| {
+                desk.state().later.told((&room, &items), is_sent, desk.clock.now());
+                Ok(())
+            })
+            .await?;
         }
         Ok(count)
     }

@@ -51,6 +51,30 @@ fn a_letter_crosses_and_its_answer_comes_back() {
 }
 
 #[test]
+fn a_letter_that_was_shown_is_told_once_by_however_many_processes() {
+    let Some(program) = current("a_letter_that_was_shown_is_told_once_by_however_many_processes") else {
+        return;
+    };
+    let server = Server::start(&program);
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let build = Machine::join(&server, "build", &["bob"]);
+    acquaint(&[&laptop, &build]);
+    laptop.room.by("alice", ["send", "bob@build", "-m", "hello"]).succeeds();
+    laptop.once();
+    build.once();
+    build.room.by("bob", ["read"]).succeeds();
+    for _ in 0..3 {
+        build.once();
+        laptop.once();
+    }
+    let journal = laptop.room.root().join(".courier/rooms/build/.journal");
+    let days = std::fs::read_dir(journal).unwrap().flatten();
+    let lines: String = days.map(|day| std::fs::read_to_string(day.path()).unwrap()).collect();
+    let shown = lines.lines().filter(|line| line.contains(r#""event":"shown""#)).count();
+    assert_eq!((shown, states(&laptop, "alice")), (1, vec!["shown".to_owned()]), "{lines}");
+}
+
+#[test]
 fn every_document_of_the_courier_fits_its_schema() {
     let Some(program) = current("every_document_of_the_courier_fits_its_schema") else { return };
     let server = Server::start(&program);
