@@ -18,9 +18,9 @@ use crate::mailbox::{Dir, Error, IfAny};
 use crate::name::RoomName;
 
 const FOLDER: &str = "refused";
-/// The most parcels of one room, and of all rooms.
-const MOST: usize = 100;
-const MOST_OF_ALL: usize = 2000;
+/// The most of one room, and of all rooms.
+const MOST: Share = Share { parcels: 100, bytes: 16 * 1024 * 1024 };
+const MOST_OF_ALL: Share = Share { parcels: 2000, bytes: 64 * 1024 * 1024 };
 /// The longest parcel that is kept whole.
 const LONGEST: usize = 1024 * 1024;
 const LIMIT: u64 = 8 * 1024 * 1024;
@@ -48,23 +48,50 @@ pub struct RefusedParcel {
 #[derive(Debug)]
 pub struct Refused {
     dir: Dir,
-    counts: HashMap<String, usize>,
-    total: usize,
+    shares: HashMap<String, Share>,
+    total: Share,
+}
+
+/// A number of files, and their bytes on the disk.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Share {
+    parcels: usize,
+    bytes: u64,
+}
+
+impl Share {
+    fn with(self, bytes: u64) -> Self {
+        Self { parcels: self.parcels + 1, bytes: self.bytes + bytes }
+    }
+
+    fn without(self, bytes: u64) -> Self {
+        Self { parcels: self.parcels.saturating_sub(1), bytes: self.bytes.saturating_sub(bytes) }
+    }
+
+    fn fits(self, most: Self) -> bool {
+        self.parcels <= most.parcels && self.bytes <= most.bytes
+    }
 }
 
 impl Refused {
     pub(super) fn open(courier: &Dir) -> Result<Self, Error> {
         let dir = courier.create_dir_synced(FOLDER)?;
-        let mut refused = Self { dir, counts: HashMap::new(), total: 0 };
+        let mut refused = Self { dir, shares: HashMap::new(), total: Share::default() };
         for name in refused.dir.names(|name, _| name.ends_with(".json") && !name.starts_with('.'))? {
-            refused.count(room_of(&name));
+            let bytes = refused.size(&name)?.unwrap_or_default();
+            refused.count(room_of(&name), bytes);
         }
         Ok(refused)
     }
 
-    fn count(&mut self, room: &str) {
-        *self.counts.entry(room.to_owned()).or_default() += 1;
-        self.total += 1;
+    fn size(&self, name: &str) -> Result<Option<u64>, Error> {
+        Ok(self.dir.stat(name).if_any()?.map(|stat| u64::try_from(stat.st_size).unwrap_or(0)))
+    }
+
+    fn count(&mut self, room: &str, bytes: u64) {
+        let share = self.shares.entry(room.to_owned()).or_default();
+        *share = share.with(bytes);
+        self.total = self.total.with(bytes);
     }
 
     /// Keeps a parcel, if its room has not filled its share. Durable on return.
@@ -72,30 +99,38 @@ impl Refused {
         let room = plain(&parcel.room);
         let digest = hex::digest(format!("{}\n{}", parcel.signature, parcel.payload), 8);
         let name = format!("{room}.{digest}.json");
-        let is_known = self.dir.stat(&name).if_any()?.is_some();
-        let had = self.counts.get(&room).copied().unwrap_or_default();
-        if !is_known && (had >= MOST || self.total >= MOST_OF_ALL) {
-            return Ok(false);
-        }
         if parcel.payload.len() > LONGEST {
             let cut = parcel.payload.floor_char_boundary(4096);
             parcel.payload.truncate(cut);
             parcel.may_be_accepted = false;
         }
-        self.dir.replace_synced(&name, &serde_json::to_vec(&parcel).unwrap_or_default())?;
-        if !is_known {
-            self.count(&room);
+        let bytes = serde_json::to_vec(&parcel).unwrap_or_default();
+        let (size, before) = (bytes.len() as u64, self.size(&name)?);
+        let had = self.shares.get(&room).copied().unwrap_or_default();
+        if before.is_none() && !(had.with(size).fits(MOST) && self.total.with(size).fits(MOST_OF_ALL)) {
+            return Ok(false);
         }
+        self.dir.replace_synced(&name, &bytes)?;
+        before.into_iter().for_each(|bytes| self.discount(&room, bytes));
+        self.count(&room, size);
         Ok(true)
     }
 
-    /// All of them, oldest first. Those that cannot be read are left out.
+    fn discount(&mut self, room: &str, bytes: u64) {
+        if let Some(share) = self.shares.get_mut(room) {
+            *share = share.without(bytes);
+        }
+        self.total = self.total.without(bytes);
+    }
+
+    /// All of them without their payloads, oldest first. Those that cannot be read are left out.
     pub fn all(courier: &Dir) -> Result<Vec<RefusedParcel>, Error> {
         let Some(dir) = courier.sub_if_any(FOLDER)? else { return Ok(vec![]) };
         let mut all = vec![];
         for name in dir.names(|name, _| name.ends_with(".json") && !name.starts_with('.'))? {
             let bytes = dir.read(&name, LIMIT)?.unwrap_or_default();
-            all.extend(serde_json::from_slice::<RefusedParcel>(&bytes));
+            let parcel = serde_json::from_slice::<RefusedParcel>(&bytes);
+            all.extend(parcel.map(|parcel| RefusedParcel { payload: String::new(), ..parcel }));
         }
         all.sort_by(|a, b| a.at.cmp(&b.at));
         Ok(all)
@@ -120,11 +155,10 @@ impl Refused {
     pub(super) fn remove(&mut self, parcel: &RefusedParcel) -> Result<(), Error> {
         let room = plain(&parcel.room);
         let digest = hex::digest(format!("{}\n{}", parcel.signature, parcel.payload), 8);
-        self.dir.remove(&format!("{room}.{digest}.json")).if_any()?;
-        if let Some(count) = self.counts.get_mut(&room) {
-            *count = count.saturating_sub(1);
-        }
-        self.total = self.total.saturating_sub(1);
+        let name = format!("{room}.{digest}.json");
+        let bytes = self.size(&name)?;
+        self.dir.remove(&name).if_any()?;
+        bytes.into_iter().for_each(|bytes| self.discount(&room, bytes));
         Ok(())
     }
 }
@@ -166,16 +200,38 @@ mod tests {
         let mut refused = Refused::open(&dir).unwrap();
         let now = Timestamp::from_parts(1, 0);
         let parcel = |room: &str, text: String| RefusedParcel::new(room, "why", now, "s", text.as_bytes());
-        for number in 0..MOST + 5 {
+        for number in 0..MOST.parcels + 5 {
             let kept = refused.keep(parcel("../../evil", number.to_string())).unwrap();
-            assert_eq!(kept, number < MOST, "{number}");
+            assert_eq!(kept, number < MOST.parcels, "{number}");
         }
         assert!(refused.keep(parcel("other", "x".into())).unwrap());
-        assert_eq!(Refused::all(&dir).unwrap().len(), MOST + 1);
+        assert_eq!(Refused::all(&dir).unwrap().len(), MOST.parcels + 1);
         let mut again = Refused::open(&dir).unwrap();
         assert!(!again.keep(parcel("evil", "new".into())).unwrap());
         // A parcel that comes again is one.
         assert!(again.keep(parcel("other", "x".into())).unwrap());
-        assert_eq!(Refused::all(&dir).unwrap().len(), MOST + 1);
+        assert_eq!(Refused::all(&dir).unwrap().len(), MOST.parcels + 1);
+    }
+
+    #[test]
+    fn long_parcels_fill_a_share_by_their_bytes() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
+        let mut refused = Refused::open(&dir).unwrap();
+        let now = Timestamp::from_parts(1, 0);
+        let parcel = |room: &str, number: usize| {
+            let text = format!("{number}{}", "x".repeat(LONGEST - 10));
+            RefusedParcel::new(room, "why", now, "s", text.as_bytes())
+        };
+        let room = usize::try_from(MOST.bytes).unwrap() / LONGEST;
+        let kept = (0..room + 5).filter(|number| refused.keep(parcel("evil", *number)).unwrap()).count();
+        assert_eq!(kept, room - 1);
+        let mut again = Refused::open(&dir).unwrap();
+        assert_eq!((again.total, again.shares["evil"]), (refused.total, refused.shares["evil"]));
+        assert!(!again.keep(parcel("evil", room + 5)).unwrap());
+        assert!(again.keep(parcel("evil", 0)).unwrap() && again.keep(parcel("other", 0)).unwrap());
+        again.remove(&parcel("evil", 0)).unwrap();
+        assert!(again.keep(parcel("evil", room + 5)).unwrap());
+        assert!(Refused::all(&dir).unwrap().iter().all(|parcel| parcel.payload.is_empty()));
     }
 }
