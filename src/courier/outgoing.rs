@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::Result;
 use super::parcel::{LetterContent, ReceiptItem, ReceiptState, letter_key};
 use crate::clock::Timestamp;
-use crate::journal::Event;
-use crate::mailbox::attachments::FileToSend;
+use crate::journal::{self, Event};
+use crate::mailbox::attachments::{self, FileToSend};
 use crate::mailbox::claim::Attempt;
 use crate::mailbox::reading::mtime;
 use crate::mailbox::{Folder, IfAny, Mailbox};
@@ -290,15 +290,33 @@ impl<'a> Outgoing<'a> {
         Ok(expired)
     }
 
-    /// Removes copies of letters that arrived long ago. The journal still knows them.
+    /// Removes copies of letters that arrived long ago, with their files. The journal still knows them, as long as the room
+    /// keeps it.
     pub(super) fn forget_old(&self) -> Result<()> {
         let now = self.there.room().clock().now();
-        for letter in self.letters(Folder::Archive, 1000)? {
+        for letter in self.letters(Folder::Archive, usize::MAX)? {
             if now.since(letter.time) > KEPT {
                 let mailbox = self.there.mailbox(&letter.mailbox)?;
+                // Before the letter: an interruption leaves no files without one.
+                self.forget_files(&mailbox, &letter.name)?;
                 mailbox.home().folder(Folder::Archive)?.remove(&letter.name).if_any()?;
             }
         }
+        journal::prune(self.there.room())?;
+        Ok(())
+    }
+
+    /// Removes the attachments of a letter in the archive, if it is not on its way again.
+    fn forget_files(&self, mailbox: &Mailbox, file: &str) -> Result<()> {
+        let Some(files) = mailbox.attachments()? else { return Ok(()) };
+        let Some(envelope) = self.envelope(mailbox, Folder::Archive, file)? else { return Ok(()) };
+        let Some(own) = attachments::folder_of(&envelope.id) else { return Ok(()) };
+        for folder in [Folder::Carried, Folder::Inbox] {
+            if !mailbox.twins(folder, &envelope.id)?.is_empty() {
+                return Ok(());
+            }
+        }
+        files.remove_tree(own.as_str()).if_any()?;
         Ok(())
     }
 

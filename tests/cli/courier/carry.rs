@@ -183,6 +183,37 @@ fn aged(machine: &Machine, room: &str, folder: &str, days: u64) {
 }
 
 #[test]
+fn a_copy_that_arrived_long_ago_leaves_with_its_files_and_old_days_of_its_journal() {
+    let test = "a_copy_that_arrived_long_ago_leaves_with_its_files_and_old_days_of_its_journal";
+    let Some(program) = current(test) else { return };
+    let server = Server::start(&program);
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let build = Machine::join(&server, "build", &["bob"]);
+    acquaint(&[&laptop, &build]);
+    let file = laptop.room.around().join("file.bin");
+    std::fs::write(&file, b"bytes").unwrap();
+    let send = ["send", "bob@build", "-m", "hello", "--attach", file.to_str().unwrap()];
+    let peer = laptop.room.root().join(".courier/rooms/build");
+    let found = |what: &str| {
+        let entries = std::fs::read_dir(peer.join(build.room.id("bob")).join(what)).unwrap();
+        entries.flatten().count()
+    };
+    laptop.room.by("alice", send).succeeds();
+    laptop.once();
+    build.once();
+    laptop.once();
+    laptop.room.by("alice", send).succeeds();
+    assert_eq!((found("archive"), found("attachments")), (1, 2));
+    let old = peer.join(".journal/2020-01-01.jsonl");
+    std::fs::write(&old, b"").unwrap();
+    aged(&laptop, "build", "archive", 8);
+    laptop.once();
+    assert_eq!((found("archive"), found("attachments"), old.exists()), (0, 1, false));
+    build.once();
+    assert!(build.room.by("bob", ["check"]).succeeds().out.contains("hello"));
+}
+
+#[test]
 fn a_letter_that_no_network_takes_for_a_week_comes_back_and_one_without_a_receipt_after_two() {
     let Some(program) =
         current("a_letter_that_no_network_takes_for_a_week_comes_back_and_one_without_a_receipt_after_two")
