@@ -54,8 +54,9 @@ enum What {
     ///
     /// Shows the fingerprint of its key. Compare it with what `postroom courier status` shows in that room.
     Accept {
+        // Not `room`: that is the option `--room` of every command.
         #[arg(value_name = "ROOM")]
-        room: String,
+        peer: String,
         /// Do not ask; still needs a terminal
         #[arg(long)]
         yes: bool,
@@ -115,7 +116,7 @@ impl Verb for CourierOf {
                 courier_shown::show(context, &member, &status);
                 Ok(())
             }
-            What::Accept { room, yes } => accept(context, &room, yes),
+            What::Accept { peer, yes } => accept(context, &peer, yes),
             What::Reconcile => reconcile(context),
             What::Leave => leave(context),
         }
