@@ -9,17 +9,13 @@ use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
 use super::surroundings::ThisProcess;
-use super::{Verb, courier_shown, terminal, unit};
-use crate::courier::{
-    self, Courier, CourierStatus, Credentials, Member, Members, PublicKey, Secret, ServerUrl, Stop,
-};
+use super::{Verb, courier_accept, courier_shown, unit};
+use crate::courier::{self, Courier, CourierStatus, Credentials, Member, Members, Secret, ServerUrl, Stop};
 use crate::hint::Hint;
 use crate::mailbox::Dir;
 use crate::message::visible;
-use crate::name::RoomName;
-use crate::network::{self, Joined, NetworkName, News};
-use crate::person;
-use crate::post::{Error, Failure, Post};
+use crate::network::{self, Joined, NetworkName};
+use crate::post::{Failure, Post};
 use crate::surroundings::config;
 use crate::view::courier::{CourierCarried, CourierJoined, CourierSaid};
 
@@ -58,8 +54,11 @@ enum What {
         #[arg(value_name = "ROOM")]
         peer: String,
         /// Do not ask; still needs a terminal
-        #[arg(long)]
+        #[arg(long, conflicts_with = "revoke")]
         yes: bool,
+        /// Withdraw it: mail of the room waits again until a person accepts it, and none is sent there
+        #[arg(long)]
+        revoke: bool,
     },
     /// Send again what has no receipt, after a server lost it
     Reconcile,
@@ -116,7 +115,8 @@ impl Verb for CourierOf {
                 courier_shown::show(context, &member, &status);
                 Ok(())
             }
-            What::Accept { peer, yes } => accept(context, &peer, yes),
+            What::Accept { peer, revoke: true, .. } => courier_accept::revoke(context, &peer),
+            What::Accept { peer, yes, .. } => courier_accept::accept(context, &peer, yes),
             What::Reconcile => reconcile(context),
             What::Leave => leave(context),
         }
@@ -128,7 +128,7 @@ fn members() -> Result<Members, Fail> {
 }
 
 /// The room and its membership.
-fn joined(context: &mut Context) -> Result<(&'static Post, Member), Fail> {
+pub(super) fn joined(context: &mut Context) -> Result<(&'static Post, Member), Fail> {
     let post = context.post()?;
     let member = members()?.of(post.room().path()).map_err(fail)?;
     let is_joined = Joined::of(post.room().path())?.is_some();
@@ -270,7 +270,7 @@ fn reconcile(context: &mut Context) -> Result<(), Fail> {
         Err(Fail::Told(Failure::NotDone, why, _)) if why == courier::Error::Running.to_string() => {
             let folder = Dir::open(&post.room().path().join(network::FOLDER))?;
             courier::order_reconcile(&folder).map_err(fail)?;
-            let said = CourierSaid { accepted: None, fingerprint: None, left: None, ordered: true };
+            let said = CourierSaid { ordered: true, ..CourierSaid::default() };
             context
                 .output
                 .receipt(&said, ["the courier that runs sends again what has no receipt".to_owned()]);
@@ -278,43 +278,6 @@ fn reconcile(context: &mut Context) -> Result<(), Fail> {
         }
         other => other,
     }
-}
-
-fn accept(context: &mut Context, room: &str, yes: bool) -> Result<(), Fail> {
-    let (post, member) = joined(context)?;
-    let shown = visible::clip(room, 80);
-    person::at_hand(context.surroundings.by_agent, &shown, terminal::typed).map_err(Error::from)?;
-    let unknown = || fail(courier::Error::UnknownPeer { room: shown.clone() });
-    let name: RoomName = network::network_room(room).map_err(|_| unknown())?;
-    let news = News::of(post.room().path(), &name)?.ok_or_else(unknown)?;
-    let key = PublicKey::parse(&news.key).ok_or_else(unknown)?;
-    let fingerprint = key.fingerprint();
-    let before = member.peers().map_err(fail)?.get(room).cloned();
-    if let Some(old) = before.as_ref().filter(|old| **old != key) {
-        context.output.remark(&format!("{name} had another key until now: {}", old.fingerprint()));
-    }
-    if !yes {
-        terminal::tell(&format!(
-            "{name} on {}: {} names, key\n  {fingerprint}\nCompare it with `postroom courier status` in that room.\n",
-            member.network,
-            news.names.len(),
-        ));
-        if !terminal::agrees(&format!("Let mail of {name} in?")) {
-            return Err(Fail::refused(format!("{name} was not accepted"), "nothing has changed"));
-        }
-    }
-    member.accept(&name, &key, context.clock().now().to_string()).map_err(fail)?;
-    courier::wake(&Dir::open(&post.room().path().join(network::FOLDER))?).map_err(fail)?;
-    context.done = true;
-    let line = format!("accepted {name}, key {fingerprint}");
-    let said = CourierSaid {
-        accepted: Some(name.as_str()),
-        fingerprint: Some(fingerprint),
-        left: None,
-        ordered: false,
-    };
-    context.output.receipt(&said, [line]);
-    Ok(())
 }
 
 fn leave(context: &mut Context) -> Result<(), Fail> {
@@ -331,13 +294,12 @@ fn leave(context: &mut Context) -> Result<(), Fail> {
         0 => String::new(),
         many => format!("; {many} unsent stay here until it joins again"),
     };
-    let said =
-        CourierSaid { accepted: None, fingerprint: None, left: Some(network.as_str()), ordered: false };
+    let said = CourierSaid { left: Some(network.as_str()), ..CourierSaid::default() };
     context.output.receipt(&said, [format!("left {network}{stays}")]);
     Ok(())
 }
 
-fn fail(e: courier::Error) -> Fail {
+pub(super) fn fail(e: courier::Error) -> Fail {
     use courier::Error as E;
     let what = e.to_string();
     match e {

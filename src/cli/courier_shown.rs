@@ -61,11 +61,17 @@ fn show_peer(context: &mut Context, peer: &PeerStatus) {
     let names = way.news.as_ref().map_or(0, |news| news.names.len());
     let heard = way.news.as_ref().and_then(News::heard).map(|at| crate::span::short(now.since(at)));
     let heard = heard.map_or("never".to_owned(), |age| format!("{age} ago"));
+    let fingerprint = peer.fingerprint.as_deref().unwrap_or("unknown");
     let accepted = match peer {
         PeerStatus { is_accepted: true, .. } => String::new(),
-        PeerStatus { has_other_key: true, .. } => "; ITS KEY CHANGED".to_owned(),
+        PeerStatus { has_other_key: true, .. } => {
+            let accepted = peer.accepted_fingerprint.as_deref().unwrap_or("unknown");
+            let hint =
+                Hint::run(&["courier", "accept", room]).to("accepts the new key; ask the people there first");
+            let hint = context.hint(hint);
+            format!("; ITS KEY CHANGED to {fingerprint}\n  the key that was accepted: {accepted}\n  {hint}")
+        }
         _ => {
-            let fingerprint = peer.fingerprint.as_deref().unwrap_or("unknown");
             let hint = context.hint(Hint::run(&["courier", "accept", room]).to("lets its mail in"));
             format!("; not accepted, key {fingerprint}\n  {hint}")
         }

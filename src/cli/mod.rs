@@ -19,6 +19,8 @@ mod context;
 #[cfg(feature = "courier")]
 mod courier;
 #[cfg(feature = "courier")]
+mod courier_accept;
+#[cfg(feature = "courier")]
 mod courier_shown;
 mod demo;
 #[cfg(any(feature = "tui", feature = "web"))]

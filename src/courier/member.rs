@@ -172,7 +172,21 @@ impl Member {
     pub fn accept(&self, room: &RoomName, key: &PublicKey, at: String) -> Result<()> {
         let mut peers = self.accepted()?;
         peers.insert(room.to_string(), Accepted { key: key.clone(), at });
-        Ok(self.dir.replace_synced(PEERS, &serde_json::to_vec(&peers).unwrap_or_default())?)
+        self.keep_accepted(&peers)
+    }
+
+    /// Withdraws the acceptance of a room; durable on return. `false` if it was not accepted.
+    pub fn revoke(&self, room: &RoomName) -> Result<bool> {
+        let mut peers = self.accepted()?;
+        if peers.remove(room.as_str()).is_none() {
+            return Ok(false);
+        }
+        self.keep_accepted(&peers)?;
+        Ok(true)
+    }
+
+    fn keep_accepted(&self, peers: &BTreeMap<String, Accepted>) -> Result<()> {
+        Ok(self.dir.replace_synced(PEERS, &serde_json::to_vec(peers).unwrap_or_default())?)
     }
 }
 
@@ -218,5 +232,8 @@ mod tests {
         assert!(!file.exists() && members.of(root).unwrap().is_none());
         let again = members.keep(root, (&network, &room), ("nats://h", None), &vec![]).unwrap();
         assert_eq!((again.key.public(), again.peers().unwrap().len()), (key, 1));
+        let build = network::network_room("build").unwrap();
+        assert!(again.revoke(&build).unwrap() && !again.revoke(&build).unwrap());
+        assert!(again.peers().unwrap().is_empty());
     }
 }

@@ -28,6 +28,7 @@ use thiserror::Error as ThisError;
 pub use contact::{Contact, PeerSeen, Promise};
 pub use keys::{PublicKey, RoomKey};
 pub use member::{Credentials, Member, Members, Secret};
+pub use names::shown_key;
 pub use nats::{Courier, Ended, ServerUrl, Stop, order_reconcile, wake};
 pub use outgoing::EXPIRY;
 pub use refused::{Refused, RefusedParcel};

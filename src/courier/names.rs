@@ -2,6 +2,10 @@
 //!
 //! News of a room become the registry of the mail on its way there, so that its names can be written to and suggested. They
 //! are bounded: a room with ten thousand names is known by the first of them.
+//!
+//! ```text
+//! <root>/.courier/rooms/NAME/.other-key.json   the key of news that were not taken, because another one is accepted
+//! ```
 
 use std::path::Path;
 
@@ -11,7 +15,7 @@ use super::keys::PublicKey;
 use super::member::Member;
 use super::{Error, Result};
 use crate::clock::Timestamp;
-use crate::mailbox::Dir;
+use crate::mailbox::{Dir, IfAny};
 use crate::message::visible;
 use crate::name::{MailboxId, Name, RoomName, fold};
 use crate::network::{self, News, Resident};
@@ -22,6 +26,9 @@ use crate::room::Room;
 /// The most names of one room, and the most rooms.
 const MOST: usize = 1000;
 const MOST_ROOMS: usize = 200;
+/// A file beside the news of a room.
+const OTHER_KEY: &str = ".other-key.json";
+const KEY_LIMIT: u64 = 4096;
 /// The longest news that is read.
 pub(super) const LONGEST: usize = 512 * 1024;
 
@@ -30,6 +37,12 @@ pub(super) const LONGEST: usize = 512 * 1024;
 struct SignedNews {
     signature: String,
     news: String,
+}
+
+/// The key of news that were not taken.
+#[derive(Debug, Serialize, Deserialize)]
+struct OtherKey {
+    key: PublicKey,
 }
 
 /// The news of this room, as the value of its key.
@@ -89,14 +102,18 @@ pub(super) fn keep(
     (news, key): (News, PublicKey),
     accepted: Option<&PublicKey>,
 ) -> Result<()> {
+    let root = post.room().path();
     if let Some(accepted) = accepted.filter(|accepted| **accepted != key) {
         let (old, new) = (accepted.fingerprint(), key.fingerprint());
+        // Only a room that was known can have been accepted.
+        if let Some(there) = Dir::look(&network::peer_root(root, room)).if_any()? {
+            there.replace(OTHER_KEY, &serde_json::to_vec(&OtherKey { key }).unwrap_or_default())?;
+        }
         return Err(Error::Server {
             what: format!("nothing, but the room {room} shows another key"),
             why: format!("accepted was {old}, and this is {new}"),
         });
     }
-    let root = post.room().path();
     let known = network::peers(root)?;
     if !known.contains(room) && known.len() >= MOST_ROOMS {
         return Err(Error::Server { what: format!("the room {room}"), why: "too many rooms".to_owned() });
@@ -109,7 +126,21 @@ pub(super) fn keep(
     if before.is_none_or(|before| before.names != news.names) {
         register(there.root(), root, room, &news, now)?;
     }
-    Ok(news.keep(there.root())?)
+    news.keep(there.root())?;
+    there.root().remove(OTHER_KEY).if_any()?;
+    Ok(())
+}
+
+/// The key that a room showed last, also if its news were not taken because of it.
+pub fn shown_key(root: &Path, room: &RoomName) -> Result<Option<PublicKey>> {
+    let Some(there) = Dir::look(&network::peer_root(root, room)).if_any()? else { return Ok(None) };
+    let other = there.read(OTHER_KEY, KEY_LIMIT)?;
+    if let Some(other) = other.and_then(|bytes| serde_json::from_slice::<OtherKey>(&bytes).ok()) {
+        return Ok(Some(other.key));
+    }
+    // News that cannot be read show none.
+    let news = News::of(root, room).ok().flatten();
+    Ok(news.and_then(|news| PublicKey::parse(&news.key)))
 }
 
 /// The names that can be names here, each once.
@@ -177,5 +208,40 @@ mod tests {
         assert_eq!(plain(&names).iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["bob"]);
         names.extend((0..10_000).map(|n| resident(&format!("n{n}"), &format!("n{n}-1"))));
         assert!(plain(&names).len() <= MOST);
+    }
+
+    #[test]
+    fn a_key_that_is_not_accepted_is_shown_until_news_with_the_accepted_one_come() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap().join("room");
+        let clock = std::sync::Arc::new(crate::clock::SystemClock);
+        let post = Post::open_or_make(&root, crate::post::Caller::default(), clock).unwrap();
+        let laptop = network::network_room("laptop").unwrap();
+        let key = |byte: u8| super::super::keys::RoomKey::from_seed(&[byte; 32]).unwrap().public();
+        let hear = |key: &PublicKey, accepted: Option<&PublicKey>| {
+            let news = News {
+                v: 1,
+                network: "team".into(),
+                room: "laptop".into(),
+                key: key.as_str().to_owned(),
+                at: String::new(),
+                names: vec![],
+                heard: String::new(),
+            };
+            keep(&post, &laptop, (news, key.clone()), accepted)
+        };
+        let (old, new) = (key(1), key(2));
+        assert_eq!(shown_key(&root, &laptop).unwrap(), None);
+        hear(&old, None).unwrap();
+        assert_eq!(shown_key(&root, &laptop).unwrap(), Some(old.clone()));
+        hear(&new, Some(&old)).unwrap_err();
+        assert_eq!(shown_key(&root, &laptop).unwrap(), Some(new.clone()));
+        assert_eq!(News::of(&root, &laptop).unwrap().unwrap().key, old.as_str());
+        hear(&old, Some(&old)).unwrap();
+        assert_eq!(shown_key(&root, &laptop).unwrap(), Some(old.clone()));
+        hear(&new, Some(&old)).unwrap_err();
+        hear(&new, Some(&new)).unwrap();
+        hear(&new, None).unwrap();
+        assert_eq!(shown_key(&root, &laptop).unwrap(), Some(new));
     }
 }

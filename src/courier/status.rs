@@ -4,7 +4,7 @@ use super::contact::Contact;
 use super::keys::PublicKey;
 use super::member::Member;
 use super::refused::{Refused, RefusedParcel};
-use super::{Result, run_lock};
+use super::{Result, names, run_lock};
 use crate::mailbox::Dir;
 use crate::network;
 use crate::post::{OnTheWay, Post};
@@ -15,10 +15,12 @@ pub struct PeerStatus {
     pub on_the_way: OnTheWay,
     /// Whether the person accepted it, with the key that it shows now.
     pub is_accepted: bool,
-    /// Its key, as people compare it.
+    /// The key that it shows, as people compare it.
     pub fingerprint: Option<String>,
     /// It shows another key than the one that was accepted.
     pub has_other_key: bool,
+    /// The key that was accepted, as people compare it.
+    pub accepted_fingerprint: Option<String>,
     pub trouble: Option<String>,
 }
 
@@ -40,12 +42,15 @@ impl CourierStatus {
         let mut peers = vec![];
         for on_the_way in post.on_the_way()? {
             let room = on_the_way.room.as_str();
-            let shown = on_the_way.news.as_ref().and_then(|news| PublicKey::parse(&news.key));
             let known = accepted.get(room);
+            // A room that was accepted and shows none has not changed its key.
+            let shown = names::shown_key(post.room().path(), &on_the_way.room)?.or_else(|| known.cloned());
+            let has_other_key = known.is_some() && known != shown.as_ref();
             let seen = contact.peers.iter().find(|peer| peer.room == room);
             peers.push(PeerStatus {
-                is_accepted: known.is_some() && known == shown.as_ref(),
-                has_other_key: known.is_some() && known != shown.as_ref(),
+                is_accepted: known.is_some() && !has_other_key,
+                has_other_key,
+                accepted_fingerprint: known.map(PublicKey::fingerprint),
                 fingerprint: shown.map(|key| key.fingerprint()),
                 trouble: seen.and_then(|peer| peer.trouble.clone()),
                 on_the_way,

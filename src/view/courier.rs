@@ -41,12 +41,15 @@ impl CourierCarried {
 }
 
 /// A change of the membership, printed by `courier accept`, `courier leave` and `courier reconcile`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CourierSaid<'a> {
     /// The room that was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<&'a str>,
+    /// The room whose acceptance was withdrawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<&'a str>,
     /// Its key, as people compare it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
@@ -64,7 +67,7 @@ pub struct CourierSaid<'a> {
 pub struct CourierPeer<'a> {
     /// Its name.
     pub room: &'a str,
-    /// Whether its mail is let in.
+    /// Whether its mail is let in. Not with a key other than the one that was accepted.
     pub accepted: bool,
     /// It shows another key than the one that was accepted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -72,9 +75,12 @@ pub struct CourierPeer<'a> {
     /// A room of this machine has the same name, and comes first.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
-    /// Its key, as people compare it.
+    /// The key that it shows, as people compare it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<&'a str>,
+    /// The key that was accepted, if it shows another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted_fingerprint: Option<&'a str>,
     /// How many names it has.
     pub names: usize,
     /// When its names came here.
@@ -200,6 +206,7 @@ impl<'a> CourierPeer<'a> {
             other_key: peer.has_other_key,
             hidden: way.is_hidden,
             fingerprint: peer.fingerprint.as_deref(),
+            accepted_fingerprint: peer.accepted_fingerprint.as_deref().filter(|_| peer.has_other_key),
             names: way.news.as_ref().map_or(0, |news| news.names.len()),
             heard: way.news.as_ref().map(|news| news.heard.as_str()),
             waiting: way.waiting,

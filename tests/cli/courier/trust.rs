@@ -1,9 +1,13 @@
 //! Who is let in: first contact, and a room with valid credentials that means harm.
 
+use std::io::{Read, Write};
+use std::sync::mpsc::channel;
+
 use postroom::clock::{Clock, SystemClock};
 use ring::signature::Ed25519KeyPair;
 
 use crate::support::nats::{Machine, Server, acquaint, current};
+use crate::support::room::Run;
 
 #[test]
 fn mail_of_a_new_room_waits_until_a_person_accepts_it() {
@@ -91,6 +95,104 @@ impl Hostile {
             sent.unwrap().await.unwrap();
         });
     }
+}
+
+/// Forgets on the server who has a name, so that another room can take it.
+fn forget_name(server: &Server, name: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = async_nats::connect(server.url()).await.unwrap();
+        let names = async_nats::jetstream::new(client).get_key_value("postroom_team").await.unwrap();
+        names.purge(name).await.unwrap();
+    });
+}
+
+/// Runs a command at the terminal of a person who says no; what the terminal showed.
+fn doubted(run: Run, name: &str) -> String {
+    let (tell, hear) = channel();
+    let prompt = format!("Type {name} to go on: ");
+    let name = name.to_owned();
+    let mut seated = run.seated(move |mut terminal| {
+        terminal.write_all(b"go\n").unwrap();
+        let (mut seen, mut bytes) = (String::new(), [0; 4096]);
+        while let Ok(count @ 1..) = terminal.read(&mut bytes) {
+            seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+            match () {
+                () if seen.ends_with(&prompt) => writeln!(terminal, "{name}").unwrap(),
+                () if seen.ends_with("[y/N] ") => writeln!(terminal, "no").unwrap(),
+                () => {}
+            }
+        }
+        tell.send(seen).unwrap();
+    });
+    seated.out.read_to_string(&mut String::new()).unwrap();
+    hear.recv().unwrap()
+}
+
+#[test]
+fn a_room_with_another_key_is_named_accepted_anew_and_revoked_by_a_person() {
+    let test = "a_room_with_another_key_is_named_accepted_anew_and_revoked_by_a_person";
+    let Some(program) = current(test) else { return };
+    let server = Server::start(&program);
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let build = Machine::join(&server, "build", &["bob"]);
+    acquaint(&[&laptop, &build]);
+    let fingerprint = |machine: &Machine| {
+        machine.courier(["status", "--json"]).json()["fingerprint"].as_str().unwrap().to_owned()
+    };
+    let status = || build.courier(["status"]).succeeds().out;
+    let old = fingerprint(&laptop);
+    // Its news can be lost, which says nothing about its key.
+    let news = build.room.root().join(".courier/rooms/laptop/.news.json");
+    std::fs::remove_file(&news).unwrap();
+    assert!(!status().contains("CHANGED") && !status().contains("not accepted"), "{}", status());
+    build.once();
+    // Somebody joins anew under its name.
+    forget_name(&server, "laptop");
+    let again = Machine::join(&server, "laptop", &["alice"]);
+    again.once();
+    again.accept("build");
+    again.room.by("alice", ["send", "bob@build", "-m", "it is me"]).succeeds();
+    assert!(again.once().contains("sent 1"));
+    assert!(build.once().contains("received 0"));
+    let new = fingerprint(&again);
+    assert!(
+        status().contains(&format!("ITS KEY CHANGED to {new}")) && status().contains(&old),
+        "{}",
+        status()
+    );
+    let peer = build.courier(["status", "--json"]).json()["peers"][0].clone();
+    let keys = (&peer["fingerprint"], &peer["accepted_fingerprint"]);
+    assert_eq!(
+        (peer["accepted"].as_bool(), keys),
+        (Some(false), (&new.clone().into(), &old.clone().into())),
+        "{peer}"
+    );
+    let shown = doubted(build.courier(["accept", "laptop"]), "laptop");
+    let said = "THIS IS ANOTHER KEY than the one that was accepted";
+    assert!(shown.contains(&new) && shown.contains(said) && shown.contains(&old), "{shown}");
+    assert!(status().contains("CHANGED"));
+    build.accept("laptop");
+    assert!(!status().contains("CHANGED") && !status().contains("not accepted"), "{}", status());
+    build.once();
+    again.room.by("alice", ["send", "bob@build", "-m", "now you know"]).succeeds();
+    // What was refused before is sent again, because what comes behind it asks for it.
+    for _ in 0..3 {
+        again.once();
+        build.once();
+    }
+    let arrived = build.room.by("bob", ["check"]).succeeds().out;
+    assert!(arrived.contains("it is me") && arrived.contains("now you know"), "{arrived}");
+    // An agent withdraws nothing.
+    build.courier(["accept", "laptop", "--revoke"]).exits(4);
+    build.courier(["accept", "laptop", "--revoke"]).by_person().with(0);
+    assert!(status().contains("not accepted"), "{}", status());
+    again.room.by("alice", ["send", "bob@build", "-m", "too late"]).succeeds();
+    again.once();
+    assert!(build.once().contains("received 0"));
+    assert_eq!(build.courier(["accept", "laptop", "--revoke"]).by_person().code, 3);
+    build.accept("laptop");
+    assert!(build.once().contains("received 1"));
 }
 
 /// A letter as it travels.
