@@ -193,8 +193,7 @@ fn note_failed(desk: &Desk, room: &RoomName, key: &str) -> Result<()> {
 fn is_settled(desk: &Desk, post: &Post, room: &str, key: &str) -> Result<bool> {
     {
         let state = desk.state();
-        if state.settled.contains(&(room.to_owned(), key.to_owned()))
-            || state.received.is_settled(room, key)
+        if state.settled.contains(&(room.to_owned(), key.to_owned())) || state.received.is_settled(room, key)
         {
             return Ok(true);
         }
