@@ -67,6 +67,10 @@ fn protocol(text: &str) -> Result<Protocol, String> {
 
 impl Verb for Compose {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
+        if self.output.is_some() {
+            let instead = "leave it out, and let the shell write what is printed";
+            context.must_not_write_in_session("--output", instead)?;
+        }
         let parts = Parts {
             body: self.text.read(Limits::default().body_bytes)?,
             from: self.from,

@@ -60,8 +60,8 @@ impl Verb for Mcp {
             return Err(Fail::Told(Failure::Usage, "--http needs a room: --room NAME".into(), hints));
         }
         // Programs start it as the person has registered it. An agent that starts it has to feed it, which is no plain
-        // call that would run outside of a sandbox.
-        context.by_settings = true;
+        // call that would run outside of a sandbox. A listener needs nothing on its input.
+        context.by_settings = self.http.is_none();
         context.must_stay_in_place()?;
         if self.unit {
             return self.print_unit(context);

@@ -1,6 +1,6 @@
 //! The limits of a session: what postroom refuses to an agent. Plain calls of postroom may run outside of the sandbox of the
-//! agent's program, so they must not do what the sandbox forbids: change its settings, or make directories anywhere. Mail
-//! goes everywhere.
+//! agent's program, so they must not do what the sandbox forbids: change its settings, or make directories and files anywhere.
+//! Mail goes everywhere.
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,16 @@ impl Context {
         let why =
             format!("this is the session of an agent, and `{verb}` would change what its program allows it");
         Err(Fail::refused(why, "a person runs it, in a terminal of their own"))
+    }
+
+    /// Refuses an agent a file at a path that it chooses. `instead`: what it can do within its sandbox.
+    pub(super) fn must_not_write_in_session(&self, option: &str, instead: &'static str) -> Result<(), Fail> {
+        if !self.is_in_session() {
+            return Ok(());
+        }
+        let why =
+            format!("this is the session of an agent, and `{option}` may write where its program does not");
+        Err(Fail::refused(why, instead))
     }
 
     /// Refuses an agent a new room outside of the directory of rooms.

@@ -91,6 +91,7 @@ impl Verb for StatusOf {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         #[cfg(feature = "web")]
         if let Some(file) = &self.html {
+            context.must_not_write_in_session("--html", "a person runs it, in a terminal of their own")?;
             return picture(context, file);
         }
         if self.watch {

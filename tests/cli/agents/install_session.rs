@@ -35,6 +35,38 @@ fn an_agent_changes_no_installation_and_no_trust() {
 }
 
 #[test]
+fn an_agent_writes_no_file_of_its_choice() {
+    let room = TestRoom::with(&["alice"]);
+    let file = room.around().join("profile");
+    std::fs::write(&file, "kept").unwrap();
+    let file = file.display().to_string();
+    let fresh = room.around().join("fresh").display().to_string();
+    let compose =
+        ["tools", "compose", "--protocol", "maildir", "--from", "a", "--to", "b", "-m", "x", "-o", &fresh];
+    for (name, value) in SESSIONS {
+        let ran = room.run(["status", "--html", &file]).env(name, value).exits(4);
+        assert!(ran.err.contains("`--html` may write where"), "{}", ran.err);
+        let ran = room.bare(compose).env(name, value).exits(4);
+        assert!(ran.err.contains("`--output` may write where"), "{}", ran.err);
+        room.bare(&compose[..10]).env(name, value).succeeds();
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept");
+    assert!(!std::path::Path::new(&fresh).exists());
+    // What a person types is theirs.
+    room.bare(compose).succeeds();
+}
+
+#[test]
+fn an_agent_serves_no_new_room_elsewhere() {
+    let room = TestRoom::with(&["alice"]);
+    let elsewhere = room.around().join("elsewhere");
+    let root = elsewhere.display().to_string();
+    let ran = room.bare(["--root", &root, "mcp", "--http"]).env("CODEX_THREAD_ID", "t").exits(4);
+    assert!(ran.err.contains("there is no room at "), "{}", ran.err);
+    assert!(!elsewhere.exists());
+}
+
+#[test]
 fn a_session_is_known_also_without_its_environment() {
     let room = settled();
     postroom(&room, ["install", "claude"]).succeeds();
