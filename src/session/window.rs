@@ -108,13 +108,18 @@ pub fn close(sessions: &Path, session: &Session) -> Result<(), Error> {
 /// Removes the record of a window that is closed. Returns whether it is gone: a hook may have opened it again.
 pub fn remove(sessions: &Path, process: Process) -> Result<bool, Error> {
     let Some(all) = Dir::open(&sessions.join(FOLDER)).if_any()? else { return Ok(true) };
+    if process.is_gone() {
+        all.remove_tree(name(process)).if_any()?;
+        return Ok(true);
+    }
     let Some(dir) = all.sub_if_any(&name(process))? else { return Ok(true) };
     if Window::of(sessions, process)?.is_some_and(|window| !window.is_open()) {
         dir.remove(SESSION).if_any()?;
     }
     dir.remove(WAKER).if_any()?;
     match all.remove_dir(&name(process)) {
-        Err(e) if e.errno() == Some(Errno::NOTEMPTY) => Ok(false),
+        // Only a window that is recorded counts: a killed hook may have left a file that it staged.
+        Err(e) if e.errno() == Some(Errno::NOTEMPTY) => Ok(Window::of(sessions, process)?.is_none()),
         other => other.map(|()| true),
     }
 }
@@ -193,5 +198,24 @@ mod tests {
         close(&sessions, &window(me, "one").session).unwrap();
         assert!(remove(&sessions, me).unwrap());
         assert_eq!(processes(&sessions).unwrap(), []);
+    }
+
+    #[test]
+    fn what_a_killed_hook_left_keeps_no_window_open() {
+        let temp = tempfile::tempdir().unwrap();
+        let sessions = temp.path().canonicalize().unwrap();
+        let me = Process::of(u64::from(std::process::id())).unwrap();
+        let gone = Process { started: me.started + 1, ..me };
+        for process in [me, gone] {
+            window(process, "one").record(&sessions).unwrap();
+            std::fs::write(folder(&sessions, process).join(".session.0"), "{").unwrap();
+            close(&sessions, &window(process, "one").session).unwrap();
+            assert!(remove(&sessions, process).unwrap());
+        }
+        assert_eq!(processes(&sessions).unwrap(), [me], "of a process that is gone, nothing is left");
+        std::fs::write(folder(&sessions, me).join(SESSION), "not a record").unwrap();
+        assert!(remove(&sessions, me).unwrap());
+        window(me, "two").record(&sessions).unwrap();
+        assert_eq!(Window::of(&sessions, me).unwrap(), Some(window(me, "two")), "a hook opens it again");
     }
 }

@@ -213,6 +213,24 @@ fn one_waker_comes_and_goes_with_the_session() {
 }
 
 #[test]
+fn what_a_killed_hook_left_does_not_keep_the_waker() {
+    let room = room(0);
+    let mut seat = Seat::take(&room, &[]);
+    seat.hook("session-start");
+    until_waker(&room);
+    let open = room.around().join("home/.local/state/postroom/sessions/.open");
+    let window = std::fs::read_dir(&open).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(window.join(".session.0"), "{").unwrap();
+    seat.hook("session-end");
+    until_at_last("the end with the session", || wakers(&room).is_empty());
+    seat.hook("session-start");
+    until_waker(&room);
+    seat.kill();
+    until_at_last("the end with the program", || wakers(&room).is_empty());
+    assert_eq!(std::fs::read_dir(open).unwrap().count(), 0, "nothing is left");
+}
+
+#[test]
 fn a_run_without_a_person_has_no_waker() {
     let room = room(0);
     let mut seat = Seat::take(&room, &["exec", "--json", "-"]);
