@@ -16,6 +16,9 @@ use crate::os;
 const EMPTY: &str = "Type your message or @path/to/file";
 const WORKS: &str = "esc to cancel";
 
+/// The most lines of text below its input. A question has more.
+const FOOTER: usize = 3;
+
 /// How long a program may take to show what was typed, in steps of [`STEP`].
 const STEPS: usize = 20;
 const STEP: Duration = Duration::from_millis(100);
@@ -80,8 +83,13 @@ impl Pane {
     }
 }
 
+/// Whether the input is there and empty. It is the last prompt of the screen, with nothing but the footer below: a line
+/// further up may be the text of a message, above a draft or a question.
 fn is_empty(screen: &str) -> bool {
-    screen.lines().any(|line| typed(line) == Some(EMPTY)) && !screen.contains(WORKS)
+    let lines: Vec<&str> = screen.lines().collect();
+    let Some(last) = lines.iter().rposition(|line| typed(line).is_some()) else { return false };
+    let below = lines[last + 1..].iter().filter(|line| !is_border(line.trim())).count();
+    typed(lines[last]) == Some(EMPTY) && below <= FOOTER && !screen.contains(WORKS)
 }
 
 /// Whether the fixed line is all that is in the input.
@@ -125,7 +133,12 @@ mod tests {
         assert!(is_empty(&input(EMPTY)));
         assert!(!is_empty(&input("half a draft")));
         assert!(!is_empty(&format!("⠏ Thinking... (esc to cancel, 2s)\n{}", input(EMPTY))));
-        assert!(!is_empty("Allow execution of this?\n 1. Yes\n"));
+        let question = "Allow execution of this?\n 1. Once\n 2. For this session\n 3. No\n";
+        assert!(!is_empty(question));
+        let mail = format!("│ 1. mail from bob │\n│ > {EMPTY} │\n╰────╯\n");
+        assert!(!is_empty(&format!("{mail}{}", input("half a draft"))), "the text of a message");
+        assert!(!is_empty(&format!("{mail}{question}")), "the text of a message");
+        assert!(is_empty(&format!("{mail}{}", input(EMPTY))));
         assert!(is_alone(&input(notice::WAKE)));
         let (begins, ends) = notice::WAKE.split_at(40);
         assert!(is_alone(&input(&format!("{begins}\n   {ends}"))), "wrapped by the program");
