@@ -38,7 +38,7 @@ impl Verb for Approve {
                 return Err(Fail::told(
                     Failure::Nothing,
                     "nothing was approved",
-                    Hint::run(&["reject", gate.request.as_str(), "-m", "WHY"]),
+                    Hint::run(&["help", "reject"]).to("how to refuse it"),
                 ));
             }
         }

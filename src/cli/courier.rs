@@ -309,9 +309,7 @@ pub(super) fn fail(e: courier::Error) -> Fail {
         E::Unreachable { .. } | E::Server { .. } => {
             Fail::not_done(what, "mail waits here; `postroom courier run` goes on when the server is there")
         }
-        E::NotJoined => {
-            Fail::unknown(what, Hint::run(&["courier", "join", "nats://HOST", "--network", "NAME"]))
-        }
+        E::NotJoined => Fail::unknown(what, Hint::run(&["help", "courier", "join"]).to("how to join one")),
         E::Running => Fail::not_done(what, Hint::run(&["courier", "status"]).to("what it does")),
         E::UnknownPeer { .. } => {
             Fail::unknown(what, Hint::run(&["courier", "once"]).to("asks the network for its rooms"))

@@ -149,7 +149,7 @@ fn list(context: &mut Context, rooms: &Rooms) -> Result<(), Fail> {
         output.entry(&cells, line.trim_end());
     });
     if all.is_empty() {
-        let first = context.hint(Hint::run(&["setup", "NAME"]).to("makes the first"));
+        let first = context.hint(Hint::run(&["setup"]).to("makes the first"));
         context.output.remark("there are no rooms yet");
         context.output.remark(&first);
         return Err(Fail::Code(Failure::Nothing));

@@ -70,8 +70,8 @@ impl From<order::Error> for Fail {
             order::Error::Lost { run, .. } => Self::not_done(what, removes(&run)),
             order::Error::NoStep { steps } => Self::unknown(what, format!("there are {}", steps.join(", "))),
             order::Error::NothingFailed { run } => {
-                let hint = Hint::run(&["workflow", "retry", &run, "--from", "STEP"]);
-                Self::refused(what, hint.to("repeats from a step on"))
+                let hint = Hint::run(&["workflow", "show", &run]);
+                Self::refused(what, hint.to("lists its steps; `retry --from STEP` repeats from one on"))
             }
             order::Error::Over { .. } => {
                 Self::refused(what, Hint::run(&["workflow", "list"]).to("what is in progress"))

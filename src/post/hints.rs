@@ -81,7 +81,7 @@ impl Error {
                 } else {
                     format!("groups here: @{}", all.join(", @")).into()
                 },
-                Hint::run(&["group", "add", name, "MEMBER"]).to("makes it").into(),
+                Hint::run(&["help", "group", "add"]).to("how to make one").into(),
             ],
             Self::GroupInItself { .. } => {
                 vec!["name members that are not the group itself; `@all` is always there".into()]

@@ -141,9 +141,8 @@ impl Error {
             Self::Settings(_) => "correct that file, or name a room: --room NAME",
             Self::Unreadable { .. } => "--root DIR works without it",
             Self::Odd { .. } => "move it away",
-            Self::NoTree { at } => {
-                let at = at.display().to_string();
-                let new = Hint::run(&["setup", "--tree", &at, "AGENT"]).to("lays one out");
+            Self::NoTree { .. } => {
+                let new = Hint::run(&["help", "setup"]).to("how `setup --tree` lays one out");
                 return vec!["--tree DIR names a project".into(), new.into()];
             }
             Self::Look { .. } => "try again",

@@ -3,14 +3,15 @@
 use std::ffi::OsString;
 
 /// Insists that every command in an output could be pasted: it is a verb with flags and arguments that it takes, and it
-/// names the room if the present command, with these arguments, did. A command within a sentence of ours stands in
-/// backquotes and is a verb with its arguments too.
+/// names the room and the mailbox to act as if the present command, with these arguments, did. A command within a sentence
+/// of ours stands in backquotes and is a verb with its arguments too.
 #[track_caller]
 pub(crate) fn insist(arguments: &[String], out: &str, err: &str) {
     // Help and manual pages show forms of commands.
     let marks = [".TH ", "Usage:", "Mail for coding agents"];
     let is_other = |text: &&str| marks.iter().any(|mark| text.contains(mark));
-    let place = ["--room", "--root"].into_iter().find(|flag| arguments.iter().any(|word| word == flag));
+    let is_given = |flag: &str| arguments.iter().any(|word| word == flag);
+    let place = ["--room", "--root"].into_iter().find(|flag| is_given(flag));
     for text in [out, err].into_iter().filter(|text| !is_other(text)) {
         // A terminal ends its lines in another way, and shows what was typed, with its tabs.
         let text = text.replace("\r\n", "\n");
@@ -19,6 +20,8 @@ pub(crate) fn insist(arguments: &[String], out: &str, err: &str) {
             takes(&command, &words);
             let has_place = words.iter().any(|word| ["--room", "--root"].contains(&word.as_str()));
             assert!(place.is_none() || has_place || is_about_no_room(&words), "no {place:?}: {command}");
+            let has_name = words.iter().any(|word| word == "--as");
+            assert!(!is_given("--as") || has_name || !acts(&words), "no --as: {command}");
         }
     }
     // Only on standard error every sentence is ours; a shell may add lines of its own.
@@ -43,10 +46,43 @@ fn takes(command: &str, words: &[String]) {
 
 /// Whether a command is the same in every room, or looks into all of them.
 fn is_about_no_room(words: &[String]) -> bool {
-    let verb = words.get(if words[1] == "--as" { 3 } else { 1 }).map_or("", String::as_str);
     let has_all = words.iter().any(|word| word == "--all");
-    matches!(verb, "help" | "--version" | "tools" | "rooms" | "trust" | "uninstall" | "web")
-        || has_all && matches!(verb, "check" | "wait" | "names" | "status")
+    matches!(verb(words), "help" | "--version" | "tools" | "rooms" | "trust" | "uninstall" | "web")
+        || has_all && matches!(verb(words), "check" | "wait" | "names" | "status")
+}
+
+/// Whether a command acts as a mailbox, and so fails or acts as another one without its name.
+fn acts(words: &[String]) -> bool {
+    matches!(
+        verb(words),
+        "archive"
+            | "ask"
+            | "check"
+            | "claim"
+            | "done"
+            | "fail"
+            | "handback"
+            | "read"
+            | "release"
+            | "reply"
+            | "send"
+            | "sent"
+            | "spawn"
+            | "unarchive"
+            | "wait"
+            | "whoami"
+    )
+}
+
+/// The verb of a command, behind the options that name a place and a mailbox.
+fn verb(words: &[String]) -> &str {
+    let mut words = words.iter().skip(1).map(String::as_str);
+    loop {
+        match words.next() {
+            Some("--as" | "--room" | "--root") => drop(words.next()),
+            word => return word.unwrap_or_default(),
+        }
+    }
 }
 
 /// Whether a sentence has a command with two words, such as `postroom failed retry`.
