@@ -1,7 +1,7 @@
 //! `postroom ask`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 use clap::Args;
@@ -67,8 +67,7 @@ impl Verb for Ask {
                     &format!("the question {short} to {to} stays; to wait for its answer again"),
                     again.clone(),
                 );
-                // Ends this process as the signal would have.
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                end(signal);
             }
             let state = asked
                 .state
@@ -91,6 +90,7 @@ impl Verb for Ask {
             }
             return Err(Fail::Code(Failure::Nothing));
         };
+        interrupt.ends_as_usual();
         if context.output.json {
             let (id, bounced, messages) = (id.as_str(), asked.bounced, vec![Message::of(post, &answer)]);
             context.output.json(&view::Ask { id, timed_out: false, bounced, state: None, messages });
@@ -116,21 +116,27 @@ fn begun(context: &Context, question: &Question, timeout: Duration) {
     note(&format!("postroom: {to} {asked} ({id}); waiting up to {}", span::spoken(timeout)));
 }
 
-/// A signal that ends the wait but not the question.
+/// A signal that ends the wait but not the question. When the wait is over, it ends this process as usual.
 struct Interrupt {
     stop: Stop,
     signal: Arc<AtomicI32>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Interrupt {
     fn heard() -> Result<Self, Fail> {
         let failed = |e: std::io::Error| Fail::not_done(e.to_string(), "try again");
-        let interrupt = Self { stop: Stop::new().map_err(failed)?, signal: Arc::default() };
+        let stop = Stop::new().map_err(failed)?;
+        let interrupt = Self { stop, signal: Arc::default(), is_over: Arc::default() };
         let (stop, signal) = (interrupt.stop.clone(), Arc::clone(&interrupt.signal));
+        let is_over = Arc::clone(&interrupt.is_over);
         let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
         std::thread::spawn(move || {
             for number in signals.forever() {
-                signal.store(number, Ordering::Relaxed);
+                signal.store(number, Ordering::SeqCst);
+                if is_over.load(Ordering::SeqCst) {
+                    end(number);
+                }
                 stop.now();
             }
         });
@@ -138,6 +144,20 @@ impl Interrupt {
     }
 
     fn signal(&self) -> Option<i32> {
-        Some(self.signal.load(Ordering::Relaxed)).filter(|number| *number != 0)
+        Some(self.signal.load(Ordering::SeqCst)).filter(|number| *number != 0)
     }
+
+    /// The answer is here, and whoever reads it may never come.
+    fn ends_as_usual(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        // One that came before; the answer stays unread.
+        if let Some(signal) = self.signal() {
+            end(signal);
+        }
+    }
+}
+
+/// Ends this process as the signal would have.
+fn end(signal: i32) {
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
 }

@@ -247,6 +247,28 @@ fn an_interrupted_wait_leaves_the_question_and_says_how_to_wait_again() {
     }
 }
 
+/// `ask` ignored both while it wrote its answer into a pipe that nobody read.
+#[test]
+fn a_signal_ends_it_also_while_it_writes_its_answer() {
+    use std::io::Read;
+    use std::os::unix::process::ExitStatusExt;
+    let room = TestRoom::with(&["alice", "bob"]);
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let (mut child, id) = asking(&room, "alice", "bob", &format!("why {signal:?}?"), &["--full"]);
+        room.by("bob", ["reply", &id]).input("It is a long story.\n".repeat(20_000)).succeeds();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        signalled(&child, signal);
+        let mut status = None;
+        until("its end", || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert_eq!(status.unwrap().signal(), Some(signal.as_raw()));
+        assert_eq!(room.files("alice", "inbox").len(), 1, "the answer is still unread");
+        room.by("alice", ["read"]).succeeds();
+    }
+}
+
 #[test]
 fn the_same_question_is_not_sent_twice_while_it_is_open() {
     let room = TestRoom::with(&["alice", "bob", "carol"]);
