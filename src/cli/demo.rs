@@ -50,6 +50,15 @@ impl Verb for Demo {
         }
         let mut stage = Stage::new(context)?;
         let played = stage.play();
+        if let Some(signal) = stage.signal() {
+            if self.keep {
+                let _ = stage.tell_room();
+            } else {
+                stage.strike()?;
+            }
+            // Ends this process as the signal would have.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
         // A room in which something went wrong has to be looked at.
         if self.keep || matches!(&played, Err(e) if !matches!(e, Fail::Output(_))) {
             let _ = stage.tell_room();

@@ -4,10 +4,16 @@
     reason = "it starts and times real processes, in a directory for temporary files"
 )]
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use super::context::Context;
 use super::fail::Fail;
@@ -23,6 +29,32 @@ pub(super) struct Stage<'a> {
     context: &'a mut Context,
     pub(super) program: PathBuf,
     base: PathBuf,
+    /// The signal that is to end the performance, or 0.
+    signal: Arc<AtomicUsize>,
+}
+
+/// A process of the performance. It ends with its act, however that ends.
+pub(super) struct Player(Child);
+
+impl Deref for Player {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Player {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        // Does nothing to one that has ended.
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
 }
 
 /// An error that only a fault of this program explains.
@@ -34,9 +66,27 @@ impl<'a> Stage<'a> {
     pub(super) fn new(context: &'a mut Context) -> Result<Self, Fail> {
         let program = surroundings::myself().map_err(|e| wrong(format!("cannot find this program: {e}")))?;
         let base = std::env::temp_dir().join(format!("postroom-demo-{}", random::hex()));
-        let stage = Self { context, program, base };
+        let stage = Self { context, program, base, signal: Arc::default() };
+        // Before the room is there, so that no signal leaves it behind.
+        stage.hear_signals().map_err(|e| wrong(e.to_string()))?;
         std::fs::create_dir_all(stage.project()).map_err(|e| wrong(e.to_string()))?;
         Ok(stage)
+    }
+
+    /// The first signal ends the performance, a second one this process at once.
+    fn hear_signals(&self) -> std::io::Result<()> {
+        let is_second = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register_conditional_default(signal, Arc::clone(&is_second))?;
+            flag::register(signal, Arc::clone(&is_second))?;
+            flag::register_usize(signal, Arc::clone(&self.signal), signal.unsigned_abs() as usize)?;
+        }
+        Ok(())
+    }
+
+    /// The signal that came.
+    pub(super) fn signal(&self) -> Option<i32> {
+        i32::try_from(self.signal.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
     }
 
     fn room(&self) -> PathBuf {
@@ -105,29 +155,35 @@ impl<'a> Stage<'a> {
     }
 
     /// Shows a command and starts it.
-    pub(super) fn start(&mut self, arguments: &[&str]) -> Result<Child, Fail> {
+    pub(super) fn start(&mut self, arguments: &[&str]) -> Result<Player, Fail> {
         self.prompt(&[arguments, &["&"]].concat(), "")?;
         self.spawn(arguments)
     }
 
-    pub(super) fn spawn(&self, arguments: &[&str]) -> Result<Child, Fail> {
+    pub(super) fn spawn(&self, arguments: &[&str]) -> Result<Player, Fail> {
+        if self.signal().is_some() {
+            return Err(wrong("interrupted"));
+        }
         let mut command = self.command(arguments);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|e| wrong(e.to_string()))
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        child.map(Player).map_err(|e| wrong(e.to_string()))
     }
 
-    pub(super) fn finish(&self, mut child: Child) -> Result<String, Fail> {
-        drop(child.stdin.take());
-        let output = child.wait_with_output().map_err(|e| wrong(e.to_string()))?;
-        match output.status.code() {
-            Some(0 | 1) => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-            _ => Err(wrong(format!("a command ended with {}", output.status))),
+    pub(super) fn finish(&self, mut player: Player) -> Result<String, Fail> {
+        drop(player.stdin.take());
+        let mut printed = vec![];
+        let read = player.stdout.take().map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut printed));
+        let status = read.and_then(|_| player.wait()).map_err(|e| wrong(e.to_string()))?;
+        match status.code() {
+            Some(0 | 1) => Ok(String::from_utf8_lossy(&printed).into_owned()),
+            _ => Err(wrong(format!("a command ended with {status}"))),
         }
     }
 
     /// A waiter counts as waiting once it has a watch open.
-    pub(super) fn until_watching(child: &mut Child) -> Result<(), Fail> {
+    pub(super) fn until_watching(player: &mut Player) -> Result<(), Fail> {
         for _ in 0..500 {
-            if crate::os::is_watching(child.id()) || !matches!(child.try_wait(), Ok(None)) {
+            if crate::os::is_watching(player.id()) || !matches!(player.try_wait(), Ok(None)) {
                 return Ok(());
             }
             crate::mailbox::pause(Duration::from_millis(4));
@@ -135,8 +191,8 @@ impl<'a> Stage<'a> {
         Err(wrong("a waiter does not wait"))
     }
 
-    pub(super) fn kill(&mut self, mut child: Child, remark: &str) -> Result<(), Fail> {
-        child.kill().and_then(|()| child.wait()).map_err(|e| wrong(e.to_string()))?;
+    pub(super) fn kill(&mut self, mut player: Player, remark: &str) -> Result<(), Fail> {
+        player.kill().and_then(|()| player.wait()).map_err(|e| wrong(e.to_string()))?;
         self.show(&format!("({remark})"))
     }
 
