@@ -120,7 +120,8 @@ fn lines(context: &Context, hints: Vec<Hint>) -> Vec<String> {
     hints.into_iter().map(|hint| context.hint(hint)).collect()
 }
 
-/// An error of the parser: its first sentence, what it thinks was meant, and where the right form is explained.
+/// An error of the parser: its first sentence, what it thinks was meant, and where the right form is explained. `verb` is
+/// empty if there is none.
 pub(super) fn from_clap(e: &clap::Error, verb: &str, arguments: &[OsString], json: bool) -> ExitCode {
     let text = e.render().to_string();
     let said: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
@@ -151,8 +152,9 @@ pub(super) fn from_clap(e: &clap::Error, verb: &str, arguments: &[OsString], jso
         Some((command, name)) if is_bare => sub_verbs(command, name),
         _ => said.trim_start_matches("error: ").to_owned(),
     };
-    let help = named.map(|(_, name)| name.replacen("postroom", "postroom help", 1));
-    let hints: Vec<String> = meant.into_iter().chain(help).collect();
+    let help = named.map_or_else(|| "postroom".to_owned(), |(_, name)| name);
+    let help = help.replacen("postroom", "postroom help", 1);
+    let hints: Vec<String> = meant.into_iter().chain([help]).collect();
     say(Failure::Usage, &said, &hints, json)
 }
 

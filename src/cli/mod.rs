@@ -233,7 +233,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         }
         FirstWord::Version if arguments.iter().any(|a| a == "--verbose") => show(&version::verbose()),
         FirstWord::Version => show(version::LINE),
-        FirstWord::Nothing => show(&verbs::overview()),
+        FirstWord::Nothing => without_verb(&arguments),
     }
 }
 
@@ -257,6 +257,22 @@ fn find_verb(arguments: &[OsString]) -> FirstWord {
         }
     }
     FirstWord::Nothing
+}
+
+/// The first page of the help, unless the options cannot be read or ask for a document.
+fn without_verb(arguments: &[OsString]) -> ExitCode {
+    // Its options are those of a verb, and `--version`, so that a mistyped one is recognised.
+    let command = Globals::augment_args(Command::new("postroom").version(env!("CARGO_PKG_VERSION")));
+    match command.try_get_matches_from(arguments) {
+        Err(e) if e.use_stderr() => {
+            fail::from_clap(&e, "", arguments, arguments.iter().any(|word| word == "--json"))
+        }
+        Ok(matches) if matches.get_flag("json") => {
+            let missing = Fail::usage("a command is missing", Hint::run(&["help", "all"]));
+            fail::finish(Err(missing), &mut Context::new(&Globals::in_words(arguments)))
+        }
+        Ok(_) | Err(_) => show(&verbs::overview()),
+    }
 }
 
 fn help(rest: &[OsString]) -> ExitCode {

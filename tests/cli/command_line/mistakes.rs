@@ -133,6 +133,33 @@ fn errors_of_the_parser_have_the_form_of_all_others() {
     }
 }
 
+/// `postroom --verison` printed the overview and exited 0, and `postroom --json` printed text.
+#[test]
+fn options_without_a_verb_are_read_too() {
+    let room = TestRoom::empty();
+    for (words, what, hints) in [
+        (&["--verison"][..], "--verison", &["did you mean `--version`?", "postroom help"][..]),
+        (&["--bogus"], "--bogus", &["postroom help"]),
+        (&["--bogus", "--help"], "--bogus", &["postroom help"]),
+        (&["--as"], "--as", &["postroom help"]),
+        (&[], "a command is missing", &["postroom help all"]),
+    ] {
+        let told = room.bare(words.iter().copied()).arg("--json").exits(2);
+        let document: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+        assert!(document["error"]["message"].as_str().unwrap().contains(what), "{told:?}");
+        assert_eq!(document["error"]["hints"], serde_json::json!(hints), "{words:?}");
+        if !words.is_empty() {
+            let told = room.bare(words.iter().copied()).exits(2);
+            assert!(told.err.starts_with("postroom: ") && told.err.contains(what), "{told:?}");
+            assert_eq!(told.out, "");
+        }
+    }
+    for words in [&[][..], &["--as", "alice"], &["-q"], &["--help"], &["--json", "--help"]] {
+        let told = room.bare(words.iter().copied()).succeeds();
+        assert!(told.out.starts_with("Mail for coding agents"), "{words:?}: {told:?}");
+    }
+}
+
 /// People and models try the options of other mail programs.
 #[test]
 fn a_guessed_option_comes_back_as_the_right_form() {
