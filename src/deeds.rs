@@ -185,7 +185,7 @@ impl Deeds<'_> {
 
     /// Begins a run of a workflow. Returns its id.
     pub fn start_flow(&self, name: &str, inputs: &[(String, String)]) -> Said {
-        let around = self.desk.around(self.post);
+        let around = self.desk.around(self.post)?;
         let run = find_workflow(&*around, name)?.ready(&*around, inputs)?.begin(self.post)?;
         order::carry_once(self.post, &run, &self.gate())?;
         Ok(run)

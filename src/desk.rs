@@ -48,10 +48,10 @@ impl Desk {
     }
 
     /// The words for all rooms, the own one first.
-    pub fn all(&self) -> Vec<String> {
-        let names = self.rooms.names().unwrap_or_default();
+    pub fn all(&self) -> Result<Vec<String>> {
+        let names = self.rooms.names()?;
         let others = names.iter().map(ToString::to_string).filter(|name| name != self.own());
-        std::iter::once(self.own().to_owned()).chain(others).collect()
+        Ok(std::iter::once(self.own().to_owned()).chain(others).collect())
     }
 
     /// The directory of a room. `None` if there is no such room.
@@ -78,19 +78,64 @@ impl Desk {
     }
 
     /// The surroundings of a room: the settings of its agents are in its repository.
-    pub fn around(&self, post: &Post) -> Box<dyn Environment + '_> {
+    pub fn around(&self, post: &Post) -> Result<Box<dyn Environment + '_>> {
         let root = post.room().path();
-        if *root == self.root {
-            return Box::new(Elsewhere { environment: &*self.environment, here: None });
-        }
-        let links = self.rooms.links().unwrap_or_default();
+        let here = match *root == self.root {
+            true => None,
+            false => Some(self.project_of(root)?),
+        };
+        Ok(Box::new(Elsewhere { environment: &*self.environment, here }))
+    }
+
+    /// The directory of the repository that has this room; the room itself if none has it.
+    fn project_of(&self, root: &Path) -> Result<PathBuf> {
+        // A link that cannot be read may be the one of this room. Without it, its agents would seem to be unknown.
+        let links = self.rooms.links()?;
         let link = links.iter().find(|link| self.rooms.dir().join(&link.room) == *root);
-        let here = link.and_then(|link| link.path.parent()).unwrap_or(root).to_owned();
-        Box::new(Elsewhere { environment: &*self.environment, here: Some(here) })
+        Ok(link.and_then(|link| link.path.parent()).unwrap_or(root).to_owned())
     }
 
     /// The agents of a room.
     pub fn staff(&self, post: &Post) -> staff::Result<Staff> {
-        gather(&*self.around(post), self.store.clone(), post, |_| true)
+        gather(&*self.around(post)?, self.store.clone(), post, |_| true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::mailbox::Dir;
+    use crate::surroundings::tests::Given;
+
+    #[test]
+    fn a_link_that_cannot_be_read_leaves_the_agents_of_another_room_unknown_and_not_absent() {
+        let temp = tempfile::tempdir().unwrap();
+        let base = temp.path().canonicalize().unwrap();
+        let desk = Desk {
+            rooms: Rooms::new(&base),
+            root: base.join("rooms/own"),
+            room: Some("own".to_owned()),
+            caller: Caller::default(),
+            clock: Arc::new(SystemClock),
+            person: None,
+            environment: Arc::new(Given { here: base.clone(), home: Some(base.clone()), ..Given::default() }),
+            store: Store::new(&base),
+            start_gate: |_, _, _| Ok(()),
+        };
+        let open = |name: &str| {
+            let root = base.join("rooms").join(name);
+            Post::open_or_make(&root, Caller::default(), Arc::new(SystemClock)).unwrap()
+        };
+        let (own, other) = (open("own"), open("other"));
+        assert_eq!(desk.all().unwrap(), ["own", "other"]);
+        assert_eq!(desk.around(&other).unwrap().here().unwrap(), *other.room().path());
+        let links = Dir::open(&base.join("rooms")).unwrap().create_dir_synced(".repositories").unwrap();
+        links.replace_synced("p0", b"{").unwrap();
+        assert_eq!(desk.around(&own).unwrap().here().unwrap(), base);
+        let unreadable = desk.staff(&other).unwrap_err().to_string();
+        assert!(unreadable.contains(".repositories/p0"), "{unreadable}");
+        links.remove("p0").unwrap();
+        assert!(desk.staff(&other).is_ok());
     }
 }

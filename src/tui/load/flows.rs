@@ -25,7 +25,7 @@ pub(super) fn list(desk: &Desk, post: &Post) -> Result<FlowsSeen> {
         ids.sort_by_key(|(record, _)| std::cmp::Reverse(started(record)));
         rows = ids.into_iter().take(RUNS).map(|(record, id)| row(post, &runs, record, id)).collect();
     }
-    let known = all_workflows(&*desk.around(post)).into_iter().map(|found| {
+    let known = all_workflows(&*desk.around(post)?).into_iter().map(|found| {
         let about = found.parsed().map(|definition| definition.about);
         let about =
             about.map_err(|problems| problems.first().map(|problem| found.line(problem)).unwrap_or_default());

@@ -55,10 +55,16 @@ fn room(desk: &Desk, post: &Post) -> Result<RoomSeen> {
         overview.faults.push(format!("what happened: {e}"));
         vec![]
     });
-    let workflows = all_workflows(&*desk.around(post)).into_iter().map(|found| found.name);
+    let rooms = desk.all().unwrap_or_else(|e| {
+        overview.faults.push(format!("the other rooms: {e}"));
+        vec![desk.own().to_owned()]
+    });
+    // Their fault is that of the agents, which is told already.
+    let around = desk.around(post).ok();
+    let workflows = around.into_iter().flat_map(|around| all_workflows(&*around)).map(|found| found.name);
     Ok(RoomSeen {
         overview,
-        rooms: desk.all(),
+        rooms,
         feed: feed.iter().rev().map(|event| line(post, event)).collect(),
         workflows: workflows.collect(),
     })

@@ -31,7 +31,7 @@ struct Field {
 }
 
 pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
-    let around = ask.desk.around(&ask.post);
+    let around = ask.desk.around(&ask.post)?;
     let found = find_workflow(&*around, ask.part(0))?;
     let definition = found.definition()?;
     let inputs = definition.inputs.iter().map(|input| Field {

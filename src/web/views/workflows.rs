@@ -117,7 +117,7 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
             });
         }
     }
-    let around = ask.desk.around(post);
+    let around = ask.desk.around(post)?;
     let known = all_workflows(&*around).into_iter().map(|found| {
         let about = found.parsed().map(|definition| visible::line(&definition.about));
         let about =
