@@ -124,14 +124,15 @@ impl<'a> Dispatcher<'a> {
                 self.reread(&mut sources, &mut shift, &mut tell)?;
             }
             let queue = self.queue.borrow();
-            let recovered = recover(&queue.post, &self.runs, None)?;
+            let mut failed = vec![];
+            let recovered = or_told(wanted, recover(&queue.post, &self.runs, None), &mut failed)?;
             recovered.runs.iter().for_each(|run| tell(Event::Ended { run }));
             // Before the look for mail, so that what it sends is started at once.
-            let progress = background.look(&queue.post)?;
+            let progress = or_told(wanted, background.look(&queue.post), &mut failed)?;
             progress.news.iter().for_each(|news| tell(Event::Background { news }));
-            let Waiting { messages: waiting, due, mut faults, remarks, delays, probed, .. } =
-                queue.waiting(&self.runs)?;
-            faults.extend(recovered.faults.into_iter().chain(progress.faults));
+            let waiting = or_told(wanted, queue.waiting(&self.runs), &mut failed)?;
+            let Waiting { messages: waiting, due, mut faults, remarks, delays, probed, .. } = waiting;
+            faults.extend(recovered.faults.into_iter().chain(progress.faults).chain(failed));
             for (agent, why) in faults.iter().filter(|fault| !faulty.contains(fault)) {
                 tell(Event::Nothing { agent, why: Some(why) });
             }
@@ -316,6 +317,18 @@ impl<'a> Dispatcher<'a> {
             }
         });
         Ok(())
+    }
+}
+
+/// What a part of a look found. One that fails in a watch found nothing, and the next look tries again: the disk may be
+/// full for a moment, and nobody is there to start the watch again.
+fn or_told<T: Default>(wanted: &Wanted, found: Result<T>, failed: &mut Vec<Remark>) -> Result<T> {
+    match found {
+        Err(e) if wanted.watch => {
+            failed.push(("dispatcher".to_owned(), e.to_string()));
+            Ok(T::default())
+        }
+        other => other,
     }
 }
 

@@ -51,8 +51,12 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
     for id in runs.open_ids()? {
         let Some(lock) = runs.dir.sub("open")?.try_left_lock(&id)? else { continue };
         let Some(mut run) = runs.get(&id)? else {
-            // It was killed before it recorded or claimed anything.
-            runs.forget_open(&id);
+            // It was killed before it recorded anything, or its record was deleted by hand while its agent worked. Nobody
+            // knows whose agent that is.
+            match marked::end(&id, Supervisor::Dead, || runs.dir_of(&id)) {
+                true => runs.forget_open(&id),
+                false => recovered.stuck = true,
+            }
             continue;
         };
         if mailbox.is_some_and(|mailbox| mailbox != run.mailbox) {
@@ -75,7 +79,10 @@ pub fn recover(post: &Post, runs: &Runs, mailbox: Option<&str>) -> Result<Recove
             }
             settle(post, &mut run);
             run.ended = post.room().clock().now().precise();
-            runs.record(&runs.dir_of(&id)?, &run)?;
+            if let Err(e) = runs.dir_of(&id).and_then(|dir| runs.record(&dir, &run)) {
+                recovered.faults.push((run.agent, e.to_string()));
+                continue;
+            }
             recovered.runs.push(run);
         }
         runs.forget_open(&id);
