@@ -150,11 +150,11 @@ impl Seen {
 
 /// What a page has to be told that has seen the journal up to a place.
 fn missed(post: &Post, room: &str, after: &Position, end: &Position) -> Result<Bytes> {
-    let most = after.bytes.saturating_add(MISSED_BYTES);
-    let is_next = after.day == end.day && (after.bytes..=most).contains(&end.bytes);
+    let distance = journal::distance(post.room(), after, end)?;
+    let is_near = distance.is_some_and(|bytes| bytes <= MISSED_BYTES);
     // A page that is behind by a night gets its view again, which is less than the journal of a night.
-    let events = if is_next { journal::between(post.room(), after, end)? } else { vec![] };
-    Ok(match is_next && events.len() <= MISSED {
+    let events = if is_near { journal::between(post.room(), after, end)? } else { vec![] };
+    Ok(match is_near && events.len() <= MISSED {
         true => batch(post, room, &events, end),
         false => event("reload", end, ""),
     })

@@ -9,6 +9,7 @@ use super::routes::Wrong;
 use crate::desk::Desk;
 use crate::hex;
 use crate::journal::Position;
+use crate::message::visible;
 
 /// What a view gives: its title, the entry of the menu that it belongs to, and the HTML between header and foot.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(super) struct Page {
     pub(super) title: String,
     pub(super) menu: &'static str,
     pub(super) main: String,
+    /// The place in the journal that its lines end at, if it shows lines: the stream of events goes on behind it.
+    pub(super) place: Option<Position>,
 }
 
 impl Page {
@@ -24,7 +27,7 @@ impl Page {
         title: impl Into<String>,
         main: &impl Template,
     ) -> Result<Self, Wrong> {
-        Ok(Self { title: title.into(), menu, main: main.render()? })
+        Ok(Self { title: title.into(), menu, main: main.render()?, place: None })
     }
 }
 
@@ -47,6 +50,8 @@ struct Frame<'a> {
     menu: &'a [(&'a str, &'a str, &'a str)],
     room: &'a str,
     rooms: Vec<String>,
+    /// Why the other rooms are not among them.
+    rooms_fault: Option<String>,
     place: String,
     is_person: bool,
     assets: &'a str,
@@ -59,11 +64,17 @@ pub(super) fn framed(
     place: &Position,
     page: &Page,
 ) -> Result<String, Wrong> {
+    // The page of this room is shown also if the others cannot be listed.
+    let (rooms, rooms_fault) = match desk.all() {
+        Ok(rooms) => (rooms, None),
+        Err(e) => (vec![desk.own().to_owned()], Some(visible::line(&e.to_string()))),
+    };
     let frame = Frame {
         page,
         menu: MENU,
         room,
-        rooms: desk.all(),
+        rooms,
+        rooms_fault,
         place: written(place),
         is_person: visitor.role == Role::Person,
         assets: assets(),

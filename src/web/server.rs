@@ -273,7 +273,8 @@ impl Host {
                     (wrong.status(), Page::new("", "not found", &WrongPage { what })?)
                 }
             };
-            Ok((status, page::framed(&ask.desk, &ask.visitor, &ask.room, &place, &page)?))
+            let place = page.place.as_ref().unwrap_or(&place);
+            Ok((status, page::framed(&ask.desk, &ask.visitor, &ask.room, place, &page)?))
         });
         match made.await.and_then(|made| made) {
             Ok((status, text)) => html(status, Ok(text)),

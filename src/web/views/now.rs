@@ -51,7 +51,8 @@ struct Shown {
     words: CardWords,
     doing: Vec<Doing>,
     queue: usize,
-    unread: usize,
+    /// `None`: its mailbox cannot be read.
+    unread: Option<usize>,
     oldest: Option<Time>,
     cost: String,
     last: Option<runs::Row>,
@@ -71,7 +72,9 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
     let overview = Overview::with_board(post, ask.desk.staff(post))?;
     let now = overview.at;
     let mut lines = vec![];
-    for event in journal::latest(post.room(), LINES)?.iter().rev() {
+    // What is written from now on comes by the stream, and so does not come twice.
+    let place = journal::end(post.room())?;
+    for event in journal::latest_before(post.room(), &place, LINES)?.iter().rev() {
         lines.push(Line::of(post, event).html(&ask.room)?);
     }
     let gates =
@@ -106,7 +109,7 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         faults: &overview.faults,
         is_person: ask.visitor.role == Role::Person,
     };
-    Page::new("now", "Now", &view)
+    Ok(Page { place: Some(place), ..Page::new("now", "Now", &view)? })
 }
 
 /// What is said about the dispatcher.
@@ -148,7 +151,7 @@ impl Shown {
             words,
             doing: doing.collect(),
             queue: card.queue,
-            unread: card.unread.unwrap_or(0),
+            unread: card.unread,
             oldest: card.oldest.map(|oldest| Time::new(oldest, now)),
             cost: if card.cost > 0.0 { format!("${:.2}", card.cost) } else { String::new() },
             last: card.last.as_ref().map(|run| runs::Row::of(run, String::new(), now)),
