@@ -126,19 +126,24 @@ fn agent(process: &Ancestor) -> Option<String> {
     }
     let words = &process.words;
     let program = words.first().map_or("", |word| stem(word));
-    let mut called = vec![process.name.as_str(), program];
+    let called = [process.name.as_str(), program];
+    let mut scripts = vec![];
     if INTERPRETERS.contains(&program) || INTERPRETERS.contains(&process.name.as_str()) {
         let script = words.iter().skip(1).find(|word| !word.starts_with('-'));
         // Installed by npm, the script may have any name; its package does not.
         let package = |script: &&String| script.contains("/node_modules/");
-        called.extend(script.map(|script| stem(script)));
-        called.extend(script.filter(package).into_iter().flat_map(|script| script.split('/')));
+        scripts.extend(script.map(|script| stem(script)));
+        scripts.extend(script.filter(package).into_iter().flat_map(|script| script.split('/')));
     }
     let is = |word: &str, known: &str| {
         word == known || word.strip_prefix(known).is_some_and(|rest| rest.starts_with("-c") || rest == "-ai")
     };
-    let known = || programs::PROGRAMS.iter().map(|program| program.word).chain(["postroom"]);
-    called.iter().find_map(|word| known().find(|known| is(word, known))).map(|known| format!("`{known}`"))
+    let known =
+        |word: &str| programs::PROGRAMS.iter().map(|program| program.word).find(|known| is(word, known));
+    let found = called.iter().chain(&scripts).find_map(|word| known(word));
+    // The script that npm puts before the binary is how a person starts us; what an agent started is the binary itself.
+    let found = found.or_else(|| called.iter().any(|word| is(word, "postroom")).then_some("postroom"));
+    found.map(|known| format!("`{known}`"))
 }
 
 /// The name of a program without its directory and ending.
@@ -179,6 +184,8 @@ mod tests {
             ("bash", "bash /srv/claude/build.sh"),
             ("tmux: server", "tmux new -s codex"),
             ("systemd", "/sbin/init"),
+            ("node", "node /usr/local/bin/postroom trust"),
+            ("node", "node /usr/lib/node_modules/postroom/bin/postroom.js approve x"),
             ("kernel", ""),
         ] {
             assert_eq!(agent(&process(name, words)), None, "{words}");
