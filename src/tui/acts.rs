@@ -6,7 +6,7 @@ use super::keys::{self, Act};
 use super::layout::{inside, panels, reachable, visible};
 use super::rows::{Thing, thing};
 use super::seen::{Found, Tab};
-use super::state::{Mode, PAGE, Panel, Place, State, Then, Typing};
+use super::state::{Decided, Mode, PAGE, Panel, Place, State, Then, Typing};
 use super::text_box::TextBox;
 use super::update::{Effect, begin_filter, step};
 
@@ -172,7 +172,7 @@ pub(super) fn begin(state: &mut State, deed: Deed) -> Vec<Effect> {
 }
 
 fn ask(state: &mut State, text: String, deed: Deed) -> Vec<Effect> {
-    state.mode = Mode::Question { text, deed };
+    state.mode = Mode::Question { text, then: Decided::Do(deed) };
     vec![]
 }
 

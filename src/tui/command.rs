@@ -5,7 +5,7 @@ use super::compose;
 use super::deed::Deed;
 use super::event::{Code, Key};
 use super::keys::Act;
-use super::state::{Mode, PAGE, Place, State, Typing};
+use super::state::{Decided, Mode, PAGE, Place, State, Typing};
 use super::text_box::TextBox;
 use super::update::Effect;
 
@@ -196,7 +196,8 @@ fn with_words(state: &mut State, word: &str, rest: &str) -> Vec<Effect> {
         "reject" => return begin(state, Deed::Reject { gate: one, why: others }),
         "stop" => {
             let text = format!("Stop {}?", crate::message::visible::clip(rest, 60));
-            state.mode = Mode::Question { text, deed: Deed::Stop { mailbox: None, what: rest.to_owned() } };
+            let deed = Deed::Stop { mailbox: None, what: rest.to_owned() };
+            state.mode = Mode::Question { text, then: Decided::Do(deed) };
         }
         "pause" => return begin(state, Deed::Pause { agent: one, why: others }),
         "resume" => return begin(state, Deed::Resume { agent: rest.to_owned() }),
@@ -205,7 +206,8 @@ fn with_words(state: &mut State, word: &str, rest: &str) -> Vec<Effect> {
                 "Move the mailbox {} with all its mail to the trash?",
                 crate::message::visible::clip(rest, 60)
             );
-            state.mode = Mode::Question { text, deed: Deed::PruneMailbox { name: rest.to_owned() } };
+            let deed = Deed::PruneMailbox { name: rest.to_owned() };
+            state.mode = Mode::Question { text, then: Decided::Do(deed) };
         }
         "start" => match inputs(&others) {
             Some(inputs) => return begin(state, Deed::StartFlow { name: one, inputs }),

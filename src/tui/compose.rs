@@ -4,7 +4,7 @@ use super::acts::begin as begin_deed;
 use super::deed::Deed;
 use super::event::{Code, Key};
 use super::seen::Found;
-use super::state::{Draft, Mode, Panel, State};
+use super::state::{Decided, Draft, Mode, Panel, State};
 use super::text_box::TextBox;
 use super::update::Effect;
 
@@ -13,7 +13,7 @@ const CUT: &str = "-- >8 -- what is below this line is not sent --";
 
 /// Begins a message, or goes on with the draft.
 pub(super) fn begin(state: &mut State, to: &str) {
-    let is_new = state.draft.as_ref().is_none_or(|draft| draft.body.is_blank() && !draft.is_sent);
+    let is_new = state.draft.as_ref().is_none_or(Draft::is_free);
     if is_new {
         let field = if to.is_empty() { 0 } else { 1 };
         state.draft = Some(Draft { to: TextBox::new(to), field, ..Draft::default() });
@@ -27,7 +27,7 @@ pub(super) fn begin(state: &mut State, to: &str) {
 pub(super) fn reply(state: &mut State, id: &str) {
     let is_it =
         state.draft.as_ref().is_some_and(|draft| draft.reply.as_ref().is_some_and(|(known, _)| known == id));
-    let is_free = state.draft.as_ref().is_none_or(|draft| draft.body.is_blank() && !draft.is_sent);
+    let is_free = state.draft.as_ref().is_none_or(Draft::is_free);
     if !is_it && !is_free {
         state.say("your last draft; C-X throws it away");
     } else if !is_it {
@@ -51,17 +51,20 @@ pub(super) fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
     match (key.code, key.ctrl) {
         (Code::Esc, _) => {
             state.mode = Mode::Normal;
-            if draft.body.is_blank() && !draft.is_sent {
+            if draft.is_free() {
                 state.draft = None;
             } else {
                 state.say("the draft is kept; c goes on with it");
             }
         }
         (Code::Char('c'), true) => state.mode = Mode::Normal,
-        (Code::Char('x'), true) => {
+        (Code::Char('x'), true) if draft.is_free() => {
             state.draft = None;
             state.mode = Mode::Normal;
-            state.say("the draft is thrown away");
+        }
+        (Code::Char('x'), true) => {
+            let text = "Throw this text away? It does not come back.".to_owned();
+            state.mode = Mode::Question { text, then: Decided::ThrowAway };
         }
         (Code::Char('s'), true) => return send(state),
         (Code::Enter, _) if key.alt => return send(state),
@@ -91,7 +94,38 @@ pub(super) fn paste(state: &mut State, text: &str) {
     }
 }
 
+/// The answer to whether a draft is thrown away.
+pub(super) fn throw_away(state: &mut State, is_yes: bool) {
+    match is_yes {
+        true => {
+            state.draft = None;
+            state.say("the draft is thrown away");
+        }
+        false => state.mode = Mode::Compose,
+    }
+}
+
 impl Draft {
+    /// Whether nothing is lost if it goes.
+    fn is_free(&self) -> bool {
+        self.body.is_blank() && self.sent.is_none()
+    }
+
+    /// What sends it; `None` if something is missing yet.
+    pub(super) fn deed(&self) -> Option<Deed> {
+        if self.body.is_blank() {
+            return None;
+        }
+        let body = self.body.text();
+        if let Some((id, _)) = &self.reply {
+            return Some(Deed::Reply { id: id.clone(), body });
+        }
+        let to = self.to.text();
+        let to: Vec<String> =
+            to.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        (!to.is_empty()).then(|| Deed::Send { to, subject: self.subject.text(), body })
+    }
+
     fn text_mut(&mut self) -> &mut TextBox {
         match self.field {
             0 => &mut self.to,
@@ -103,27 +137,17 @@ impl Draft {
 
 fn send(state: &mut State) -> Vec<Effect> {
     let Some(draft) = &mut state.draft else { return vec![] };
-    if draft.is_sent {
+    if draft.sent.is_some() {
+        state.complain("it is being sent; what you changed since can be sent after that");
         return vec![];
     }
-    let body = draft.body.text();
-    let to: Vec<String> =
-        draft.to.text().split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let deed = match &draft.reply {
-        _ if draft.body.is_blank() => {
-            draft.field = 2;
-            state.complain("there is no text yet");
-            return vec![];
-        }
-        Some((id, _)) => Deed::Reply { id: id.clone(), body },
-        None if to.is_empty() => {
-            draft.field = 0;
-            state.complain("to whom? A name, or several");
-            return vec![];
-        }
-        None => Deed::Send { to, subject: draft.subject.text(), body },
+    let Some(deed) = draft.deed() else {
+        let is_blank = draft.body.is_blank();
+        draft.field = if is_blank { 2 } else { 0 };
+        state.complain(if is_blank { "there is no text yet" } else { "to whom? A name, or several" });
+        return vec![];
     };
-    draft.is_sent = true;
+    draft.sent = Some(deed.clone());
     state.mode = Mode::Normal;
     begin_deed(state, deed)
 }

@@ -85,11 +85,6 @@ impl Deed {
             Self::StartFlow { .. } => "starting",
         }
     }
-
-    /// Whether a text of the person is lost if it fails.
-    pub(super) fn is_letter(&self) -> bool {
-        matches!(self, Self::Send { .. } | Self::Reply { .. })
-    }
 }
 
 /// How a deed ended.

@@ -299,24 +299,38 @@ impl Page {
         }
     }
 
+    /// What stands before each line. Each line repeats it, and a hostile message nests thousands of quotes: what is deeper than
+    /// half of the width stands no further to the right.
+    fn indent(&self) -> String {
+        let (mut indent, mut used) = (String::new(), 0);
+        for nest in &self.nesting {
+            let wide = match nest {
+                Nest::Quote => 2,
+                Nest::List(_) => continue,
+                Nest::Item(wide) => *wide,
+            };
+            used += wide;
+            if used > self.width / 2 {
+                break;
+            }
+            match nest {
+                Nest::Quote => indent.push_str("│ "),
+                _ => indent.push_str(&" ".repeat(wide)),
+            }
+        }
+        indent
+    }
+
     /// Ends the line in the making.
     fn flush(&mut self) {
         if self.parts.is_empty() {
             return;
         }
-        let mut indent = String::new();
-        for nest in &self.nesting {
-            match nest {
-                Nest::Quote => indent.push_str("│ "),
-                Nest::List(_) => {}
-                Nest::Item(wide) => indent.push_str(&" ".repeat(*wide)),
-            }
-        }
-        let bullet = self.bullet.take();
-        let first = match &bullet {
+        let indent = self.indent();
+        let first = match self.bullet.take() {
             Some(bullet) => {
-                let before = indent.len().saturating_sub(bullet.chars().count());
-                format!("{}{bullet}", indent.get(..before).unwrap_or_default())
+                let own = " ".repeat(bullet.chars().count());
+                format!("{}{bullet}", indent.strip_suffix(&own).unwrap_or(&indent))
             }
             None => indent.clone(),
         };
@@ -359,6 +373,17 @@ mod tests {
             ]
         );
         assert_eq!(shown("- a long line in a list", 12), ["• a long", "  line in a", "  list"]);
+    }
+
+    #[test]
+    fn deep_quotes_and_lists_leave_half_of_the_width_to_the_text() {
+        let text = "x".repeat(4000);
+        for deep in [">".repeat(300), "- ".repeat(300)] {
+            let lines = shown(&format!("{deep}{text}"), 80);
+            assert!(lines.len() < 110, "{} lines", lines.len());
+            assert!(lines.iter().all(|line| visible::columns(line) <= 80));
+        }
+        assert_eq!(shown("- 1\n  - 2\n    - 3", 8), ["• 1", "  • 2", "  • 3"]);
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl Memory {
         let kept: Option<KeptDraft> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let Some(kept) = kept else { return };
         let [to, subject, body] = [&kept.to, &kept.subject, &kept.body].map(|text| TextBox::new(text));
-        state.draft = Some(Draft { reply: kept.reply, to, subject, body, field: 2, is_sent: false });
+        state.draft = Some(Draft { reply: kept.reply, to, subject, body, field: 2, sent: None });
         state.say("your draft is still here; c goes on with it");
         self.has_draft = true;
     }
@@ -180,7 +180,9 @@ mod tests {
         let (root, other) = (Path::new("/room"), Path::new("/other"));
         let mut written = state();
         let (to, body) = (TextBox::new("ann"), TextBox::new("two\nlines"));
-        written.draft = Some(Draft { to, body, is_sent: true, ..Draft::default() });
+        let mut draft = Draft { to, body, ..Draft::default() };
+        draft.sent = draft.deed();
+        written.draft = Some(draft);
         Memory::new(Some(path.clone())).keep_draft(root, &written).unwrap();
         let file = std::fs::metadata(path.join(draft_name(root))).unwrap();
         assert_eq!(file.permissions().mode() & 0o777, 0o600);
@@ -193,7 +195,7 @@ mod tests {
         memory.recall_draft(root, &mut found);
         let draft = found.draft.take().unwrap();
         assert_eq!((draft.to.text(), draft.body.text()), ("ann".into(), "two\nlines".into()));
-        assert!(!draft.is_sent);
+        assert!(draft.sent.is_none());
         // It was sent meanwhile.
         memory.keep_draft(root, &found).unwrap();
         memory.recall_draft(root, &mut found);

@@ -120,7 +120,7 @@ pub(super) struct RoomSeen {
 }
 
 /// A line of the journal.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct FeedLine {
     pub(super) time: Option<Timestamp>,
     pub(super) event: String,

@@ -106,7 +106,7 @@ pub(super) enum Mode {
     /// Something that cannot be undone.
     Question {
         text: String,
-        deed: Deed,
+        then: Decided,
     },
     /// One line for a deed.
     Prompt {
@@ -128,6 +128,14 @@ pub(super) struct Typing {
     pub(super) offered: Option<usize>,
 }
 
+/// What a yes does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Decided {
+    Do(Deed),
+    /// The text that is being written is gone then.
+    ThrowAway,
+}
+
 /// What becomes of a line that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Then {
@@ -146,8 +154,8 @@ pub(super) struct Draft {
     pub(super) body: TextBox,
     /// 0: to, 1: subject, 2: body.
     pub(super) field: usize,
-    /// Its deed is under way.
-    pub(super) is_sent: bool,
+    /// The deed under way that sends it, as it was then.
+    pub(super) sent: Option<Deed>,
 }
 
 /// The last thing that was told.

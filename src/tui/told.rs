@@ -2,7 +2,7 @@
 
 use super::acts::jump;
 use super::deed::{Deed, Told};
-use super::state::{Mode, Place, State};
+use super::state::{Decided, Mode, Place, State};
 use super::update::Effect;
 
 /// Takes in how a deed ended.
@@ -10,21 +10,25 @@ pub(super) fn take(state: &mut State, told: Told) -> Vec<Effect> {
     if let Some(at) = state.doing.iter().position(|deed| *deed == told.deed) {
         state.doing.remove(at);
     }
-    let (is_letter, has_failed) = (told.deed.is_letter(), told.said.is_err());
-    match told.said {
-        Ok(said) => {
-            if is_letter {
-                state.draft = None;
-                if state.mode == Mode::Compose {
-                    state.mode = Mode::Normal;
-                }
+    let has_failed = told.said.is_err();
+    // Meanwhile another text may have been begun.
+    let mut its = state.draft.as_mut().filter(|draft| draft.sent.as_ref() == Some(&told.deed));
+    if let Some(draft) = &mut its {
+        draft.sent = None;
+    }
+    match (told.said, its) {
+        (Ok(said), Some(draft)) if draft.deed().as_ref() == Some(&told.deed) => {
+            state.draft = None;
+            if matches!(state.mode, Mode::Compose | Mode::Question { then: Decided::ThrowAway, .. }) {
+                state.mode = Mode::Normal;
             }
             state.say(said);
         }
-        Err(why) => {
+        (Ok(said), Some(_)) => state.say(format!("{said}, as it was then; what you changed since is kept")),
+        (Ok(said), None) => state.say(said),
+        (Err(why), its) => {
             // The text is still there, and can be sent again.
-            if is_letter && let Some(draft) = &mut state.draft {
-                draft.is_sent = false;
+            if its.is_some() {
                 state.mode = Mode::Compose;
             }
             state.complain(why);

@@ -10,7 +10,7 @@ use super::layout::{self, inside, panels, visible};
 use super::pages;
 use super::rows::{self, Thing};
 use super::seen::{Found, Want};
-use super::state::{Cursor, Mode, PAGE, Panel, Place, State, Then, Typing};
+use super::state::{Cursor, Decided, Mode, PAGE, Panel, Place, State, Then, Typing};
 use crate::dispatch::runs::RunState;
 
 /// What is to be done outside.
@@ -97,16 +97,16 @@ pub(super) fn wants(state: &State) -> Vec<Want> {
 fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
     match &mut state.mode {
         Mode::Help { .. } => help::on_key(state, key),
-        Mode::Question { deed, .. } => {
-            let deed = deed.clone();
+        Mode::Question { then, .. } => {
+            let is_yes = matches!(key.code, Code::Char('y' | 'Y')) && !key.ctrl;
+            let then = then.clone();
             state.mode = Mode::Normal;
-            match key.code {
-                Code::Char('y' | 'Y') if !key.ctrl => super::acts::begin(state, deed),
-                _ => {
-                    state.say("nothing was done");
-                    vec![]
-                }
+            match then {
+                Decided::ThrowAway => compose::throw_away(state, is_yes),
+                Decided::Do(deed) if is_yes => return super::acts::begin(state, deed),
+                Decided::Do(_) => state.say("nothing was done"),
             }
+            vec![]
         }
         Mode::Filter(panel) => {
             let panel = *panel;

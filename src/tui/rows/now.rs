@@ -3,7 +3,7 @@
 use super::{Cell, Row, Thing};
 use crate::clock::Timestamp;
 use crate::dispatch::runs::{Run, RunState};
-use crate::overview::{Card, CardKind, CardState, OpenFlow, Overview, WaitsFor};
+use crate::overview::{Card, CardKind, CardState, OpenFlow, Overview, WaitingMail, WaitsFor};
 use crate::post::USER;
 use crate::post::line::counted;
 use crate::span;
@@ -66,15 +66,18 @@ fn waits_for_you(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
     }
     for mail in &overview.waiting {
         let (word, thing) = match mail.waits_for {
+            // What was stopped is released in another place than what waits for its agent.
+            WaitsFor::Person if mail.is_paused => ("paused", of_name(overview, &mail.name)),
             WaitsFor::Person => ("parked", Thing::Link(Place::Failed)),
             WaitsFor::Trust => ("trust?", of_name(overview, &mail.name)),
             _ => continue,
         };
+        let why = mail.why.strip_prefix("paused: ").unwrap_or(&mail.why);
         let cells = [
             Cell::Fixed(2, "◆".into(), Tone::Warn),
             Cell::Fixed(10, word.into(), Tone::Warn),
             Cell::Fixed(16, mail.name.clone(), Tone::Strong),
-            Cell::Rest(format!("{}: {}", counted(mail.messages, "message"), mail.why), Tone::Plain),
+            Cell::Rest(format!("{}: {why}", counted(mail.messages, "message")), Tone::Plain),
             Cell::Right(state.age(mail.oldest), Tone::Dim),
         ];
         rows.push(state.row(format!("{word} {}", mail.name), thing, width, &cells));
@@ -194,13 +197,7 @@ fn waiting(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
             WaitsFor::Turn | WaitsFor::Reader => false,
             _ => true,
         };
-        let why = match mail.waits_for {
-            WaitsFor::Reader if mail.in_session => "is in session, and will read it".to_owned(),
-            WaitsFor::Reader => "nobody is there who reads it".to_owned(),
-            WaitsFor::Turn => "its agent is at work".to_owned(),
-            WaitsFor::Dispatcher if mail.why == "none runs" => "no dispatcher runs that starts it".to_owned(),
-            other => format!("waits for {}: {}", other.as_str(), mail.why),
-        };
+        let why = why_waiting(state, mail);
         let cells = [
             Cell::Fixed(2, "○".into(), if is_stuck { Tone::Warn } else { Tone::Dim }),
             Cell::Fixed(14, mail.name.clone(), Tone::Strong),
@@ -213,6 +210,25 @@ fn waiting(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
     }
     rows.extend(on_the_way(state, overview, width));
     rows
+}
+
+/// Why mail waits, and for how long, as far as that is known.
+fn why_waiting(state: &State, mail: &WaitingMail) -> String {
+    let known = Some(mail.why.clone()).filter(|why| !why.is_empty());
+    match mail.waits_for {
+        WaitsFor::Reader if mail.in_session => match known {
+            Some(why) => format!("{why}; it is in session"),
+            None => "is in session, and will read it".to_owned(),
+        },
+        WaitsFor::Reader => known.unwrap_or_else(|| "nobody is there who reads it".to_owned()),
+        WaitsFor::Turn => known.unwrap_or_else(|| "its agent is at work".to_owned()),
+        WaitsFor::Dispatcher if mail.why == "none runs" => "no dispatcher runs that starts it".to_owned(),
+        other => {
+            let until = mail.until.filter(|until| *until > state.now);
+            let left = until.map(|until| format!(", {} left", span::short(until.since(state.now))));
+            format!("waits for {}{}: {}", other.as_str(), left.unwrap_or_default(), mail.why)
+        }
+    }
 }
 
 /// Mail for rooms of other machines.
@@ -307,7 +323,9 @@ pub(super) fn feed(state: &State, width: usize) -> Vec<Row> {
             Some(id) => Thing::Link(Place::Letter { id: id.clone() }),
             None => Thing::Nothing,
         };
-        let key = format!("{at} {:?} {} {}", line.time, line.event, line.by);
+        // An arrival moves all lines down, and the choice with them. Equal lines are counted from the oldest.
+        let same = room.feed[at + 1..].iter().filter(|other| *other == line).count();
+        let key = format!("{:?} {} {} {} {} {same}", line.time, line.event, line.by, line.to, line.what);
         state.row(key, thing, width, &cells)
     });
     rows.collect()
