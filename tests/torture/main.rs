@@ -1,9 +1,8 @@
 //! The torture battery: what Postroom promises, put to the proof against the release binary.
 //!
 //! `torture [ID…] [--tier N] [--soak MINUTES] [--seeds A..B]` runs the named tests, or those of a tier, each in the size that tier asks
-//! for; `--soak` runs O1 for that long, `--seeds` P1 with these histories; `--list` shows the table. One line is printed for each test: `A1 passed …`, `A1 failed …` with what was
-//! found below it, or `skipped: A1: …` with the reason. The exit code is 1 if any failed. `POSTROOM_BIN`
-//! names the binary.
+//! for; `--soak` runs O1 for that long, `--seeds` P1 with these histories; `--list` shows the table. One line is printed for each test:
+//! `A1 passed …`, `A1 failed …` with what was found below it, or `skipped: A1: …`. `POSTROOM_BIN` names the binary.
 //!
 //! The letter of a test says what it is about, and begins the name of its file:
 //!
@@ -86,7 +85,9 @@ mod m_abuse;
 mod m_http;
 mod m_page;
 mod m_server;
+mod n_clock;
 mod n_courier;
+mod n_policy;
 mod n_scene;
 mod o_soak;
 mod ops;
@@ -214,8 +215,10 @@ const TABLE: &[Test] = &[
     test("M5", &[1, 2], "too much over HTTP", |lab| both(lab, m_abuse::too_much, m_page::too_much)),
     test("M6", &[0], "other machines", |lab| both(lab, m_http::other_machines, m_page::other_machines)),
     test("N1", &[0, 1], "mail between machines", n_courier::exchange),
+    test("N2", &[0], "servers that promise less", n_policy::policy),
     test("N3", &[0, 1], "couriers and the server killed", n_courier::killed),
     test("N4", &[0, 1], "streams that forget", n_courier::forgetful),
+    test("N5", &[1, 2], "the power of the server is cut", n_courier::power_cut),
     test("N6", &[1, 2], "links, losses, kills and a full disk together", n_courier::partitions),
     test("O1", &[2], "the soak", o_soak::soak),
     test("P5", &[0, 1], "settings of others", p_settings::settings_of_others),
@@ -304,10 +307,8 @@ fn arguments() -> Result<Option<Wanted>, String> {
         match argument.as_str() {
             "--list" => {
                 for Test { id, tiers, title, .. } in TABLE {
-                    println!(
-                        "{id:<4}tier {:<6}{title}",
-                        tiers.iter().map(u8::to_string).collect::<Vec<_>>().join(",")
-                    );
+                    let tiers: Vec<String> = tiers.iter().map(u8::to_string).collect();
+                    println!("{id:<4}tier {:<6}{title}", tiers.join(","));
                 }
                 return Ok(None);
             }
@@ -336,6 +337,7 @@ fn arguments() -> Result<Option<Wanted>, String> {
                 i_latency::bare_wait(&inbox, &alive);
                 return Ok(None);
             }
+            n_clock::COURIER => return n_clock::run(&arguments.collect::<Vec<_>>()).map(|()| None),
             id if TABLE.iter().any(|test| test.id == id) => wanted.ids.push(id.to_owned()),
             other => return Err(format!("there is no test `{other}`; --list shows them")),
         }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::disk::{Disk, Kind};
 use crate::lab::{Lab, NotPassed};
+use crate::n_clock;
 
 /// The server of this machine: a current one if there is one.
 pub(crate) fn server_program() -> Result<PathBuf, NotPassed> {
@@ -18,6 +20,9 @@ pub(crate) fn server_program() -> Result<PathBuf, NotPassed> {
     })
 }
 
+/// How many seconds the clock of each machine is fast or slow.
+const APART: [i64; 3] = [0, 3600, -3600];
+
 pub(crate) struct Machine {
     pub(crate) name: &'static str,
     dir: PathBuf,
@@ -25,16 +30,40 @@ pub(crate) struct Machine {
     courier: Option<Child>,
 }
 
+/// What the server is, and what is between it and the machines.
+#[derive(Clone, Copy)]
+pub(crate) struct Site {
+    /// Each machine is a network namespace, where that can be made.
+    pub(crate) spaces: bool,
+    /// The server syncs each write before it acknowledges it, if it is new enough.
+    pub(crate) syncs: bool,
+    /// The server writes to a disk whose power can be cut.
+    pub(crate) disk: bool,
+    /// The couriers may read the configuration of the server.
+    pub(crate) monitored: bool,
+}
+
+impl Site {
+    pub(crate) const PLAIN: Self = Self { spaces: false, syncs: true, disk: false, monitored: false };
+}
+
 /// All machines, and the server between them.
 pub(crate) struct Scene {
     binary: PathBuf,
     program: PathBuf,
     dir: PathBuf,
+    site: Site,
     /// The prefix of the namespaces, if there are any.
     spaces: Option<String>,
     port: u16,
+    monitor: u16,
+    disk: Option<Disk>,
     server: Option<Child>,
     pub(crate) machines: Vec<Machine>,
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 pub(crate) fn quietly(command: &mut Command) -> bool {
@@ -47,14 +76,9 @@ fn ip(words: &str) -> bool {
 
 impl Scene {
     /// Makes machines with these names, each with a mailbox of the same name, that all know each other.
-    pub(crate) fn new(
-        lab: &Lab,
-        dir: &Path,
-        names: &[&'static str],
-        spaces: bool,
-    ) -> Result<Self, NotPassed> {
+    pub(crate) fn new(lab: &Lab, dir: &Path, names: &[&'static str], site: Site) -> Result<Self, NotPassed> {
         let program = server_program()?;
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let disk = if site.disk { Some(Disk::new(&dir.join("disk"), Kind::EXT4)?) } else { None };
         let machines = names.iter().enumerate().map(|(number, name)| Machine {
             name,
             dir: dir.join(name),
@@ -65,12 +89,15 @@ impl Scene {
             binary: lab.binary.clone(),
             program,
             dir: dir.to_owned(),
+            site,
             spaces: None,
-            port,
+            port: free_port(),
+            monitor: free_port(),
+            disk,
             server: None,
             machines: machines.collect(),
         };
-        if spaces && lab.is_root() {
+        if site.spaces && lab.is_root() {
             scene.make_spaces();
         }
         fs::create_dir_all(scene.store()).unwrap();
@@ -78,8 +105,13 @@ impl Scene {
         for (number, name) in names.iter().enumerate() {
             fs::create_dir_all(scene.machines[number].dir.join("home")).unwrap();
             scene.must(number, &["setup", name]);
-            let url = scene.url();
-            scene.must(number, &["courier", "join", &url, "--network", "team", "--room-as", name]);
+            scene.must(number, &["setup", "gone"]);
+            let (url, monitor) = (scene.url(), format!("http://127.0.0.1:{}", scene.monitor));
+            let mut words = vec!["courier", "join", &url, "--network", "team", "--room-as", name];
+            if site.monitored {
+                words.extend(["--monitor", &monitor]);
+            }
+            scene.must(number, &words);
         }
         scene.accept_all();
         Ok(scene)
@@ -119,7 +151,7 @@ impl Scene {
     }
 
     pub(crate) fn store(&self) -> PathBuf {
-        self.dir.join("js")
+        self.disk.as_ref().map_or_else(|| self.dir.join("js"), |disk| disk.mount.join("js"))
     }
 
     fn within(&self, space: &str, program: &Path) -> Command {
@@ -136,9 +168,11 @@ impl Scene {
     pub(crate) fn start_server(&mut self) {
         let host = if self.spaces.is_some() { "0.0.0.0" } else { "127.0.0.1" };
         let store = self.store();
+        let sync = if self.site.syncs { ", sync_interval: always" } else { "" };
         let config = format!(
-            "listen: {host}:{}\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
+            "listen: {host}:{}\nhttp: 127.0.0.1:{}\njetstream {{ store_dir: \"{}\"{sync} }}\n",
             self.port,
+            self.monitor,
             store.display()
         );
         // An old server does not know the word; then it syncs as it does.
@@ -146,12 +180,18 @@ impl Scene {
         fs::write(&path, &config).unwrap();
         let test = Command::new(&self.program).arg("-t").arg("-c").arg(&path).output();
         if !test.is_ok_and(|test| test.status.success()) {
-            fs::write(&path, config.replace(", sync_interval: always", "")).unwrap();
+            fs::write(&path, config.replace(sync, "")).unwrap();
         }
         let log = fs::File::options().create(true).append(true).open(self.dir.join("log")).unwrap();
         let mut command = self.within("s", &self.program.clone());
         command.arg("-c").arg(&path).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         self.server = Some(command.spawn().unwrap());
+    }
+
+    /// Whether its monitoring port says when it syncs; an old one does not.
+    pub(crate) fn tells_how_it_syncs(&self) -> bool {
+        let said = Command::new(&self.program).arg("--version").output().unwrap().stdout;
+        !String::from_utf8_lossy(&said).contains("v2.9.")
     }
 
     /// `ip netns exec` becomes the program, so its process is that of the server.
@@ -160,6 +200,18 @@ impl Scene {
             let _ = server.kill();
             let _ = server.wait();
         }
+    }
+
+    /// Cuts the power of the disk that the server writes to, and starts the server on what is left.
+    pub(crate) fn cut_power(&mut self) {
+        if let Some(disk) = &self.disk {
+            disk.power_off();
+        }
+        self.kill_server();
+        if let Some(disk) = &self.disk {
+            disk.power_on();
+        }
+        self.start_server();
     }
 
     fn command(&self, number: usize, words: &[&str]) -> Command {
@@ -235,10 +287,34 @@ impl Scene {
 
     pub(crate) fn start_courier(&mut self, number: usize) {
         if self.machines[number].courier.is_none() {
-            let mut command = self.command(number, &["courier", "run"]);
+            let mut command = match APART[number] {
+                0 => self.command(number, &["courier", "run"]),
+                apart => self.courier_apart(number, apart),
+            };
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             self.machines[number].courier = Some(command.spawn().unwrap());
         }
+    }
+
+    /// The courier of a machine whose clock is wrong.
+    fn courier_apart(&self, number: usize, seconds: i64) -> Command {
+        let machine = &self.machines[number];
+        let myself = std::env::current_exe().expect("the path of this program");
+        let mut command = self.within(&format!("m{number}"), &myself);
+        command.arg(n_clock::COURIER).arg(machine.dir.join("room"));
+        command.arg(machine.dir.join("home/.config/postroom")).arg(seconds.to_string());
+        command
+    }
+
+    /// Sends a letter from the mailbox of one machine, by its clock.
+    pub(crate) fn send(&self, from: usize, to: &str, subject: &str) -> Result<(), String> {
+        let machine = &self.machines[from];
+        if APART[from] != 0 {
+            return n_clock::send(&machine.dir.join("room"), APART[from], machine.name, to, subject);
+        }
+        let (is_sent, said) =
+            self.say(from, &["--as", machine.name, "send", to, "-s", subject, "-m", "text"]);
+        if is_sent { Ok(()) } else { Err(said) }
     }
 
     pub(crate) fn kill_courier(&mut self, number: usize) {
@@ -267,6 +343,11 @@ impl Scene {
         }
     }
 
+    /// The subjects in a mailbox.
+    pub(crate) fn subjects(&self, number: usize) -> Vec<String> {
+        self.received(number).into_iter().map(|(_, subject)| subject).collect()
+    }
+
     /// The subjects in a mailbox, by sender, in their order.
     pub(crate) fn received(&self, number: usize) -> Vec<(String, String)> {
         let name = self.machines[number].name;
@@ -283,7 +364,8 @@ impl Scene {
             let (_, text) = self.say(number, &["courier", "status", "--json"]);
             let Ok(status) = serde_json::from_str::<serde_json::Value>(&text) else { return false };
             let peers = status["peers"].as_array().cloned().unwrap_or_default();
-            peers.iter().all(|peer| peer["waiting"] == 0 && peer["carried"] == 0)
+            let others = self.machines.len() - 1;
+            peers.len() == others && peers.iter().all(|peer| peer["waiting"] == 0 && peer["carried"] == 0)
         })
     }
 
