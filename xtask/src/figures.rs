@@ -17,7 +17,7 @@ pub(crate) fn write(repo: &Repo, tier: u8, lines: &[String]) -> Result<(), Strin
     let path = repo.root.join(PAGE);
     let told = |e: std::io::Error| format!("{PAGE}: {e}");
     let page = fs::read_to_string(&path).map_err(told)?;
-    let machine = machine(repo, "release")?;
+    let machine = format!("{}.", machine(repo, "release")?);
     let date = machine.split(',').next().unwrap_or_default().to_owned();
     let page = replaced(&page, &machine, &date, tier, lines)?;
     fs::write(&path, page).map_err(told)
