@@ -75,7 +75,7 @@ impl Error {
             Self::InboxTaken { other, .. } => {
                 vec![Hint::run(&["prune", other]).to("frees them for their old name").into()]
             }
-            Self::UnknownGroup { name, all } => vec![
+            Self::UnknownGroup { all, .. } => vec![
                 if all.is_empty() {
                     "there are no groups yet".into()
                 } else {
