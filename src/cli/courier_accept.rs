@@ -14,13 +14,20 @@ use crate::person;
 use crate::post::{Error, Post};
 use crate::view::courier::CourierSaid;
 
-/// The room that a person at this terminal named.
-fn decided(context: &mut Context, room: &str) -> Result<(&'static Post, Member, RoomName), Fail> {
+/// What a person at this terminal decides about.
+struct Decision {
+    post: &'static Post,
+    member: Member,
+    /// The other room.
+    name: RoomName,
+}
+
+fn decided(context: &mut Context, room: &str) -> Result<Decision, Fail> {
     let (post, member) = joined(context)?;
     let shown = visible::clip(room, 80);
     person::at_hand(context.surroundings.by_agent, &shown, terminal::typed).map_err(Error::from)?;
     let unknown = |_| fail(courier::Error::UnknownPeer { room: shown });
-    Ok((post, member, network::network_room(room).map_err(unknown)?))
+    Ok(Decision { post, member, name: network::network_room(room).map_err(unknown)? })
 }
 
 fn wake(post: &Post) -> Result<(), Fail> {
@@ -28,7 +35,7 @@ fn wake(post: &Post) -> Result<(), Fail> {
 }
 
 pub(super) fn accept(context: &mut Context, room: &str, yes: bool) -> Result<(), Fail> {
-    let (post, member, name) = decided(context, room)?;
+    let Decision { post, member, name } = decided(context, room)?;
     let unknown = || fail(courier::Error::UnknownPeer { room: name.to_string() });
     let root = post.room().path();
     let key = shown_key(root, &name).map_err(fail)?.ok_or_else(unknown)?;
@@ -75,7 +82,7 @@ pub(super) fn accept(context: &mut Context, room: &str, yes: bool) -> Result<(),
 }
 
 pub(super) fn revoke(context: &mut Context, room: &str) -> Result<(), Fail> {
-    let (post, member, name) = decided(context, room)?;
+    let Decision { post, member, name } = decided(context, room)?;
     if !member.revoke(&name).map_err(fail)? {
         let hint = Hint::run(&["courier", "status"]).to("shows the rooms");
         return Err(Fail::unknown(format!("{name} is not accepted"), hint));

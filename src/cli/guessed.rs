@@ -33,10 +33,10 @@ pub(super) fn hint(verb: &str, arguments: &[OsString]) -> Option<String> {
     let mut words_left = words.iter().map(String::as_str);
     while let Some(word) = words_left.next() {
         match guessed(&command, word) {
-            Some((option, about, value)) => {
-                advice = advice.or(Some(about));
-                right.extend(Some(option).filter(|option| !option.is_empty()));
-                right.extend(value);
+            Some(guess) => {
+                advice = advice.or(Some(guess.about));
+                right.extend(Some(guess.option).filter(|option| !option.is_empty()));
+                right.extend(guess.value);
             }
             None => right.push(word),
         }
@@ -55,8 +55,16 @@ pub(super) fn hint(verb: &str, arguments: &[OsString]) -> Option<String> {
     Some(if is_right && is_plain { line } else { advice.to_owned() })
 }
 
-/// What replaces a word, why, and the value that it carries itself (`--to=bob`). `None` if the verb knows the option.
-fn guessed<'a>(command: &Command, word: &'a str) -> Option<(&'static str, &'static str, Option<&'a str>)> {
+/// What replaces a word.
+struct Guess<'a> {
+    option: &'static str,
+    about: &'static str,
+    /// The value that the word carries itself (`--to=bob`).
+    value: Option<&'a str>,
+}
+
+/// `None` if the verb knows the option.
+fn guessed<'a>(command: &Command, word: &'a str) -> Option<Guess<'a>> {
     let (name, value) = match word.strip_prefix("--")?.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (word.strip_prefix("--")?, None),
@@ -65,5 +73,5 @@ fn guessed<'a>(command: &Command, word: &'a str) -> Option<(&'static str, &'stat
         arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
     });
     let (_, option, about) = GUESSES.iter().find(|(names, ..)| !is_known && names.contains(&name))?;
-    Some((option, about, value))
+    Some(Guess { option, about, value })
 }

@@ -97,7 +97,7 @@ fn show(output: &mut Output, post: &Post, now: Timestamp, hit: &Hit) {
     for line in &hit.lines {
         let number = output.paint(CYAN, &format!("  {}:", line.number));
         let around = (width / 2).saturating_sub(10).clamp(8, 60);
-        let (before, found, after) = window(line, around);
+        let Window { before, found, after } = window(line, around);
         let found = visible::clip(found, width.saturating_sub(2 * around + 12).max(8));
         let painted = output.paint(BOLD, &found);
         output.line(&format!("{number} {}{painted}{}", visible::line(&before), visible::line(&after)));
@@ -105,7 +105,13 @@ fn show(output: &mut Output, post: &Post, now: Timestamp, hit: &Hit) {
 }
 
 /// A match with the text around it, and an ellipsis where a long line was cut.
-fn window(line: &Line, around: usize) -> (String, &str, String) {
+struct Window<'a> {
+    before: String,
+    found: &'a str,
+    after: String,
+}
+
+fn window(line: &Line, around: usize) -> Window<'_> {
     let (start, end) =
         (line.text.floor_char_boundary(line.found.start), line.text.ceil_char_boundary(line.found.end));
     let (left, found, right) = (&line.text[..start], &line.text[start..end], &line.text[end..]);
@@ -113,5 +119,5 @@ fn window(line: &Line, around: usize) -> (String, &str, String) {
     let to = right.char_indices().nth(around).map_or(right.len(), |(at, _)| at);
     let before = if from == 0 { left.trim_start().to_owned() } else { format!("…{}", &left[from..]) };
     let after = if to == right.len() { right.trim_end().to_owned() } else { format!("{}…", &right[..to]) };
-    (before, found, after)
+    Window { before, found, after }
 }

@@ -48,38 +48,38 @@ pub fn fields(header: &str) -> Result<Vec<Field>, ParseError> {
     let mut seen = HashSet::new();
     loop {
         match reader.next()? {
-            (Event::StreamStart | Event::DocumentStart(..), ..) => {}
-            (Event::MappingStart(..), ..) => break,
+            Part { event: Event::StreamStart | Event::DocumentStart(..), .. } => {}
+            Part { event: Event::MappingStart(..), .. } => break,
             // An empty header, or one of comments alone.
-            (Event::StreamEnd | Event::DocumentEnd, ..) => return Ok(fields),
-            (_, line, _) => return Err(ParseError::NotAField { line }),
+            Part { event: Event::StreamEnd | Event::DocumentEnd, .. } => return Ok(fields),
+            Part { line, .. } => return Err(ParseError::NotAField { line }),
         }
     }
     loop {
         let (key, line) = match reader.next()? {
-            (Event::MappingEnd, ..) => break,
-            (Event::Scalar(key, ..), line, _) => (key.into_owned(), line),
-            (_, line, _) => return Err(ParseError::NotAField { line }),
+            Part { event: Event::MappingEnd, .. } => break,
+            Part { event: Event::Scalar(key, ..), line, .. } => (key.into_owned(), line),
+            Part { line, .. } => return Err(ParseError::NotAField { line }),
         };
         if !seen.insert(key.clone()) {
             return Err(ParseError::Duplicate { line, key: key.chars().take(64).collect() });
         }
         fields.push(match reader.next()? {
-            (Event::Scalar(value, style, ..), _, span) => {
+            Part { event: Event::Scalar(value, style, ..), span, .. } => {
                 Field { key, value: Some(value.into_owned()), line, span, style }
             }
-            (Event::SequenceStart(..) | Event::MappingStart(..), _, span) => {
+            Part { event: Event::SequenceStart(..) | Event::MappingStart(..), span, .. } => {
                 reader.skip()?;
                 Field { key, value: None, line, span, style: ScalarStyle::Plain }
             }
-            (_, line, _) => return Err(ParseError::NotAField { line }),
+            Part { line, .. } => return Err(ParseError::NotAField { line }),
         });
     }
     loop {
         match reader.next()? {
-            (Event::StreamEnd, ..) => return Ok(fields),
-            (Event::DocumentEnd, ..) => {}
-            (_, line, _) => return Err(bad(line, "---", "a second document")),
+            Part { event: Event::StreamEnd, .. } => return Ok(fields),
+            Part { event: Event::DocumentEnd, .. } => {}
+            Part { line, .. } => return Err(bad(line, "---", "a second document")),
         }
     }
 }
@@ -167,8 +167,16 @@ struct Reader<'a> {
     parser: Parser<'a, granit_parser::StrInput<'a>>,
 }
 
+/// An event, and where it is in the header.
+struct Part<'a> {
+    event: Event<'a>,
+    line: usize,
+    /// Its bytes.
+    span: Range<usize>,
+}
+
 impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, usize, Range<usize>), ParseError> {
+    fn next(&mut self) -> Result<Part<'a>, ParseError> {
         let (event, span) = match self.parser.next_event() {
             Some(Ok(next)) => next,
             Some(Err(e)) => {
@@ -177,7 +185,7 @@ impl<'a> Reader<'a> {
                 let why = why.unwrap_or_else(|| "something is begun and not ended".into());
                 return Err(bad(e.marker().line() + 1, "yaml", &why));
             }
-            None => return Ok((Event::StreamEnd, 0, 0..0)),
+            None => return Ok(Part { event: Event::StreamEnd, line: 0, span: 0..0 }),
         };
         // The header begins on line 2 of its file; the parser counts from 1.
         let line = span.start.line() + 1;
@@ -185,7 +193,7 @@ impl<'a> Reader<'a> {
             return Err(bad(line, "yaml", "anchors, aliases and tags are not taken"));
         }
         let offset = |at: granit_parser::Marker| at.byte_offset().unwrap_or(0);
-        Ok((event, line, offset(span.start)..offset(span.end)))
+        Ok(Part { event, line, span: offset(span.start)..offset(span.end) })
     }
 
     /// Skips the rest of a list or map that has just begun.
@@ -193,14 +201,14 @@ impl<'a> Reader<'a> {
         let mut depth = 1;
         while depth > 0 {
             match self.next()? {
-                (Event::SequenceStart(..) | Event::MappingStart(..), line, _) => {
+                Part { event: Event::SequenceStart(..) | Event::MappingStart(..), line, .. } => {
                     depth += 1;
                     if depth > DEPTH {
                         return Err(bad(line, "yaml", "nested too deep"));
                     }
                 }
-                (Event::SequenceEnd | Event::MappingEnd, ..) => depth -= 1,
-                (Event::StreamEnd, line, _) => return Err(ParseError::NotAField { line }),
+                Part { event: Event::SequenceEnd | Event::MappingEnd, .. } => depth -= 1,
+                Part { event: Event::StreamEnd, line, .. } => return Err(ParseError::NotAField { line }),
                 _ => {}
             }
         }

@@ -35,6 +35,15 @@ pub struct News {
     pub names: Vec<String>,
 }
 
+/// What a session has not heard of.
+struct Unheard {
+    /// The unread messages without certain marks.
+    fresh: Vec<String>,
+    /// All unread messages.
+    unread: Vec<String>,
+    told: Told,
+}
+
 /// Why a process that would wake a session waits no longer.
 enum Waited {
     /// The session is idle, or has worked for long.
@@ -75,11 +84,11 @@ impl Post {
             return Ok(None);
         }
         self.refresh(&me.mailbox)?;
-        if self.unheard(me, session, known)?.0.is_empty() || me.mailbox.home().is_waited_on()? {
+        if self.unheard(me, session, known)?.fresh.is_empty() || me.mailbox.home().is_waited_on()? {
             return Ok(None);
         }
         let _lock = Told::lock(&self.room)?;
-        let (fresh, unread, mut told) = self.unheard(me, session, known)?;
+        let Unheard { fresh, unread, mut told } = self.unheard(me, session, known)?;
         if fresh.is_empty() || mark != Mark::Told && !told.wake(self.now().seconds()) {
             return Ok(None);
         }
@@ -170,7 +179,7 @@ impl Post {
     /// Whether there is mail that would wake a session.
     pub fn is_news(&self, me: &Me, session: &Session) -> Result<bool> {
         self.refresh(&me.mailbox)?;
-        Ok(!self.unheard(me, session, &BOTH)?.0.is_empty() && !me.mailbox.home().is_waited_on()?)
+        Ok(!self.unheard(me, session, &BOTH)?.fresh.is_empty() && !me.mailbox.home().is_waited_on()?)
     }
 
     /// Whether this event of the caller's session was answered a moment ago: hooks of the user and of a project are
@@ -226,20 +235,15 @@ impl Post {
         Ok(told.write(&self.room, session, &unread)?)
     }
 
-    /// Unread messages without these marks, all unread ones, and the session's record.
-    fn unheard(
-        &self,
-        me: &Me,
-        session: &Session,
-        known: &[Mark],
-    ) -> Result<(Vec<String>, Vec<String>, Told)> {
+    fn unheard(&self, me: &Me, session: &Session, known: &[Mark]) -> Result<Unheard> {
         let unread = self.unread(me)?;
         if unread.is_empty() {
-            return Ok((vec![], unread, Told::default()));
+            return Ok(Unheard { fresh: vec![], unread, told: Told::default() });
         }
         let told = Told::read(&self.room, session)?;
         let heard = |name: &String| known.iter().any(|mark| told.has(name, *mark));
-        Ok((unread.iter().filter(|name| !heard(name)).cloned().collect(), unread, told))
+        let fresh = unread.iter().filter(|name| !heard(name)).cloned().collect();
+        Ok(Unheard { fresh, unread, told })
     }
 
     /// The files of unread mail, most urgent first.
@@ -251,8 +255,8 @@ impl Post {
     pub fn known_count(&self, me: &Me) -> Result<usize> {
         let Some(session) = &self.caller.session else { return Ok(0) };
         self.refresh(&me.mailbox)?;
-        let (fresh, unread, _) = self.unheard(me, session, &BOTH)?;
-        Ok(unread.len() - fresh.len())
+        let found = self.unheard(me, session, &BOTH)?;
+        Ok(found.unread.len() - found.fresh.len())
     }
 
     /// Marks headers that a command of the session has just shown as known; a failure does no harm.

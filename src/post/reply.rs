@@ -28,12 +28,20 @@ pub struct Answer {
     pub archived: bool,
 }
 
+/// A message that is about to be answered.
+struct Answerable {
+    found: FoundMessage,
+    asked: Envelope,
+    /// While it lives, no other process can end the claim of the message.
+    turn: Option<Lock>,
+}
+
 impl Post {
     /// Answers the message that `reference` names. The letter's recipients are ignored.
     pub fn reply(&self, me: &Me, reference: &str, letter: Letter) -> Result<Answer> {
         self.room.may_write()?;
         self.may_open(&me.id)?;
-        let (found, asked, _turn) = self.begin_answer(me, reference)?;
+        let Answerable { found, asked, turn: _turn } = self.begin_answer(me, reference)?;
         self.check_letter(&letter)?;
         let receipt = match self.keep_answer(&me.mailbox, &found, &asked, &letter, None)? {
             Some(kept) if kept.is_older => return Err(answered_before(&asked, &kept)),
@@ -83,7 +91,7 @@ impl Post {
     }
 
     /// Finds the message to answer. From here on no other process can end its claim, or return it because its lease expired.
-    fn begin_answer(&self, me: &Me, reference: &str) -> Result<(FoundMessage, Envelope, Option<Lock>)> {
+    fn begin_answer(&self, me: &Me, reference: &str) -> Result<Answerable> {
         for _ in 0..=8 {
             let found = self.find(me, reference)?;
             self.check_owner(me, &me.mailbox, &found)?;
@@ -92,7 +100,7 @@ impl Post {
                 _ => None,
             };
             match self.header(&me.mailbox, found.folder, &found.name) {
-                Ok(Some(header)) => return Ok((found, header.envelope, turn)),
+                Ok(Some(header)) => return Ok(Answerable { found, asked: header.envelope, turn }),
                 // Another process moved it between the look and the opening.
                 Ok(None) => {}
                 Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),

@@ -202,7 +202,7 @@ impl Client {
             Effect::Fetch(new) => self.crew.fetch(&self.root, wants(&self.state), new),
             Effect::Do(deed) => self.crew.perform(&self.root, deed),
             Effect::Edit(text) => {
-                let text = self.edit(&text)?;
+                let text = self.edit(&text);
                 self.come_back()?;
                 self.take(Event::Edited(text))?;
                 return Ok(self.ending.take());
@@ -305,11 +305,9 @@ impl Client {
     }
 
     /// The person's editor has the terminal, until it ends.
-    fn edit(&mut self, text: &str) -> io::Result<Result<String, String>> {
-        let (dir, name) = match self.memory.write_draft(text) {
-            Ok(draft) => draft,
-            Err(why) => return Ok(Err(format!("no draft could be written: {why}"))),
-        };
+    fn edit(&mut self, text: &str) -> Result<String, String> {
+        let (dir, name) =
+            self.memory.write_draft(text).map_err(|why| format!("no draft could be written: {why}"))?;
         screen::give_back();
         let path = dir.path().join(&name);
         // Only the person's own words and a path of ours are on this line.
@@ -326,7 +324,7 @@ impl Client {
             Err(e) => Err(format!("{} could not be started: {e}", self.editor)),
         };
         let _ = dir.remove(&name);
-        Ok(edited)
+        edited
     }
 
     /// Waits for a program that has the terminal. If it sleeps, so does this, and the shell has its turn.

@@ -52,12 +52,19 @@ pub(super) fn reachable(state: &State) -> Vec<Panel> {
 }
 
 /// Header and foot, and what is between them.
-pub(super) fn frame(size: (u16, u16)) -> (Rect, Rect, Rect) {
+pub(super) struct Frame {
+    pub(super) top: Rect,
+    pub(super) body: Rect,
+    pub(super) foot: Rect,
+}
+
+pub(super) fn frame(size: (u16, u16)) -> Frame {
     let (width, height) = size;
-    let top = Rect::new(0, 0, width, height.min(1));
-    let foot = Rect::new(0, height.saturating_sub(1), width, u16::from(height > 1));
-    let body = Rect::new(0, 1.min(height), width, height.saturating_sub(2));
-    (top, body, foot)
+    Frame {
+        top: Rect::new(0, 0, width, height.min(1)),
+        body: Rect::new(0, 1.min(height), width, height.saturating_sub(2)),
+        foot: Rect::new(0, height.saturating_sub(1), width, u16::from(height > 1)),
+    }
 }
 
 /// Whether panels have a whole border; else only a line with their title.
@@ -81,7 +88,7 @@ pub(super) fn inside(size: (u16, u16), area: Rect) -> Rect {
 /// The panels that are visible, with their areas.
 pub(super) fn visible(state: &State) -> Vec<(Panel, Rect)> {
     let (width, height) = state.size;
-    let (_, body, _) = frame(state.size);
+    let body = frame(state.size).body;
     let order = panels(state.place());
     let alone = || vec![(state.focus, body)];
     let beside = |part: u16| split(body, part, true);

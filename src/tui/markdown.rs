@@ -32,7 +32,7 @@ pub(super) fn render(body: &str, width: u16, theme: Theme) -> Vec<Line<'static>>
     page.lines
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Page {
     theme: Theme,
     width: usize,
@@ -48,23 +48,6 @@ struct Page {
     links: Vec<String>,
     /// The cells of a table, row by row.
     table: Option<Vec<Vec<String>>>,
-}
-
-impl Default for Page {
-    fn default() -> Self {
-        Self {
-            theme: Theme::Plain,
-            width: 80,
-            lines: vec![],
-            parts: vec![],
-            styles: vec![],
-            nesting: vec![],
-            bullet: None,
-            code: false,
-            links: vec![],
-            table: None,
-        }
-    }
 }
 
 #[derive(Debug)]

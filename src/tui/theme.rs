@@ -3,11 +3,12 @@
 use ratatui::style::{Color, Modifier, Style};
 
 /// The colours of the terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Theme {
     Dark,
     Light,
     /// Without colours.
+    #[default]
     Plain,
 }
 

@@ -202,8 +202,7 @@ fn on_mouse(state: &mut State, mouse: Mouse) -> Vec<Effect> {
         (Mode::Normal, _) => {}
         _ => return vec![],
     }
-    let (top, _, _) = layout::frame(state.size);
-    if is_at(top) && mouse.kind == MouseKind::Press {
+    if is_at(layout::frame(state.size).top) && mouse.kind == MouseKind::Press {
         return match super::draw::tab_at(state, mouse.x) {
             Some(place) => super::acts::act(state, Act::Go(place)),
             None => vec![],

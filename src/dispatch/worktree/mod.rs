@@ -216,7 +216,7 @@ pub(super) fn make<'c>(
     drop(made);
     settle::sweep(&dir, state, post.room().clock());
     let here = site.head(&git)?;
-    let (branch, slug, lock) = free(&dir, branch)?;
+    let FreeBranch { name: branch, slug, lock } = free(&dir, branch)?;
     let mut record = Record {
         v: 1,
         run: run.to_owned(),
@@ -302,8 +302,15 @@ impl<'c> Held<'c> {
     }
 }
 
-/// The first branch of this name that no run works on, with the lock of its worktree.
-fn free(dir: &Dir, branch: &str) -> Result<(String, String, Lock)> {
+/// A branch that no run works on, with the lock of its worktree.
+struct FreeBranch {
+    name: String,
+    slug: String,
+    lock: Lock,
+}
+
+/// The first free branch of this name.
+fn free(dir: &Dir, branch: &str) -> Result<FreeBranch> {
     let mut number = 1;
     loop {
         let name = if number == 1 { branch.to_owned() } else { format!("{branch}-{number}") };
@@ -311,15 +318,15 @@ fn free(dir: &Dir, branch: &str) -> Result<(String, String, Lock)> {
         let lock = format!("{slug}.lock");
         // The lock of the last one is waited for.
         if let Some(lock) = dir.try_lock(&lock, Hold::Alone)? {
-            return Ok((name, slug, lock));
+            return Ok(FreeBranch { name, slug, lock });
         }
         let sweep = dir.lock(SWEEP)?;
         if let Some(lock) = dir.try_lock(&lock, Hold::Alone)? {
-            return Ok((name, slug, lock));
+            return Ok(FreeBranch { name, slug, lock });
         }
         drop(sweep);
         if number == SAME {
-            return Ok((name, slug, dir.lock(&lock)?));
+            return Ok(FreeBranch { lock: dir.lock(&lock)?, name, slug });
         }
         number += 1;
     }

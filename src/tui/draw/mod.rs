@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 
 use self::canvas::Canvas;
 use super::keys;
-use super::layout;
+use super::layout::{self, Frame};
 use super::state::{Mode, Place, State};
 use super::theme::Tone;
 use super::wrap::fold;
@@ -23,7 +23,7 @@ use crate::span;
 
 /// Draws everything. Returns where the cursor is, if one is shown.
 pub(super) fn draw(state: &State, buffer: &mut Buffer) -> Option<(u16, u16)> {
-    let (top, body, foot) = layout::frame(state.size);
+    let Frame { top, body, foot } = layout::frame(state.size);
     header(state, top, buffer);
     match &state.lost {
         Some(why) => panel::lost(state, why, body, buffer),
@@ -40,7 +40,7 @@ pub(super) fn draw(state: &State, buffer: &mut Buffer) -> Option<(u16, u16)> {
 
 /// How far the help can be scrolled.
 pub(super) fn help_end(state: &State) -> usize {
-    overlay::help_end(state, layout::frame(state.size).1)
+    overlay::help_end(state, layout::frame(state.size).body)
 }
 
 /// The words of the header for each place, with a number where something waits.

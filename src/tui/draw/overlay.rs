@@ -72,8 +72,15 @@ fn middle(body: Rect, width: u16, height: u16) -> Rect {
     Rect::new(body.x + (body.width - width) / 2, body.y + (body.height - height) / 2, width, height)
 }
 
-/// The lines of the help for a screen, how many columns they have, and how many rows are visible.
-fn help_lines(state: &State, body: Rect) -> (Vec<Line<'static>>, u16, usize) {
+/// The help, laid out for a screen.
+struct HelpPage {
+    lines: Vec<Line<'static>>,
+    columns: u16,
+    /// How many are visible.
+    rows: usize,
+}
+
+fn help_page(state: &State, body: Rect) -> HelpPage {
     let columns: u16 = if body.width >= 100 { 2 } else { 1 };
     let each = (58 * columns).min(body.width).saturating_sub(4) / columns;
     let line = |binding: &Binding| {
@@ -91,17 +98,17 @@ fn help_lines(state: &State, body: Rect) -> (Vec<Line<'static>>, u16, usize) {
     lines.push(heading("Everywhere"));
     lines.extend(keys::everywhere(state).iter().flat_map(line));
     let rows = lines.len().div_ceil(columns.into()).min(body.height.saturating_sub(2).into());
-    (lines, columns, rows)
+    HelpPage { lines, columns, rows }
 }
 
 /// How far the help can be scrolled.
 pub(super) fn help_end(state: &State, body: Rect) -> usize {
-    let (lines, columns, rows) = help_lines(state, body);
+    let HelpPage { lines, columns, rows } = help_page(state, body);
     lines.len().saturating_sub(rows * usize::from(columns))
 }
 
 fn help(state: &State, top: usize, body: Rect, buffer: &mut Buffer) {
-    let (lines, columns, rows) = help_lines(state, body);
+    let HelpPage { lines, columns, rows } = help_page(state, body);
     let height = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2);
     let inner = window(state, middle(body, 58 * columns, height), "Keys here, and everywhere", buffer);
     let each = inner.width / columns;
