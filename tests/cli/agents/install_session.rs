@@ -48,7 +48,7 @@ fn an_agent_writes_no_file_of_its_choice() {
         assert!(ran.err.contains("`--html` may write where"), "{}", ran.err);
         let ran = room.bare(compose).env(name, value).exits(4);
         assert!(ran.err.contains("`--output` may write where"), "{}", ran.err);
-        room.bare(&compose[..10]).env(name, value).succeeds();
+        room.bare(compose[..10].iter().copied()).env(name, value).succeeds();
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept");
     assert!(!std::path::Path::new(&fresh).exists());
