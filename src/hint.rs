@@ -17,6 +17,18 @@ pub struct Present {
     pub verb: usize,
 }
 
+/// Verbs whose next word is a verb too.
+const NESTED: [&str; 7] = ["courier", "failed", "group", "rooms", "tools", "tree", "workflow"];
+
+impl Present {
+    /// Where an option of the verb may stand.
+    fn verb_end(&self) -> usize {
+        let is_nested = self.typed.get(self.verb).is_some_and(|verb| NESTED.contains(&verb.as_str()));
+        let has_second = self.typed.get(self.verb + 1).is_some_and(|word| !word.starts_with('-'));
+        self.verb + 1 + usize::from(is_nested && has_second)
+    }
+}
+
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
@@ -137,7 +149,7 @@ impl Command {
         let words = match &self.what {
             What::Words(words) => return Some(self.with_flags(present, words)),
             What::With(option) => {
-                let (before, after) = present.typed.split_at_checked(present.verb + 1)?;
+                let (before, after) = present.typed.split_at_checked(present.verb_end())?;
                 let option = Some(*option).filter(|option| !option.is_empty()).map(str::to_owned);
                 before.iter().cloned().chain(option).chain(after.iter().cloned()).collect()
             }
@@ -267,6 +279,8 @@ mod tests {
             line(Hint::again_with("--allow-secrets")),
             "postroom --room x send --allow-secrets reviewers -m 'it'\\''s'"
         );
+        let nested = Present { typed: typed("rooms relink a b"), ..Present::default() };
+        assert_eq!(Hint::again_with("--force").line(&nested), "postroom rooms relink --force a b");
         let group = Hint::again_instead("reviewers", "@reviewers");
         assert_eq!(line(group), format!("postroom {}", all.replace("reviewers", "@reviewers")));
         for old in ["--as bo", "--as=bo"] {

@@ -51,6 +51,20 @@ pub struct Link {
     identity: Identity,
 }
 
+/// The result of [`Rooms::relink`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Relinked {
+    Done,
+    /// This repository still exists, and has the room.
+    InUse {
+        repository: PathBuf,
+    },
+    /// The repository has another room.
+    HasRoom {
+        room: String,
+    },
+}
+
 /// The room that a command refers to.
 #[derive(Debug, Clone)]
 pub struct Located {
@@ -175,12 +189,24 @@ impl Rooms {
         Err(Error::Exists { path: self.dir.join(base) })
     }
 
-    /// Gives a room to a repository, and takes it from the repository that had it.
-    pub fn relink(&self, name: &RoomName, repository: &Repository) -> Result<()> {
+    /// Gives a room to a repository, and takes it from the repositories that had it. Without `force` it changes nothing if
+    /// one of those still exists, or if the repository has another room.
+    pub fn relink(&self, name: &RoomName, repository: &Repository, force: bool) -> Result<Relinked> {
         let rooms = Dir::make(&self.dir)?;
         let _lock = rooms.lock(LOCK)?;
+        let is_same = |link: &Link| link.path == repository.common || link.identity == repository.identity;
+        let links = self.links()?;
+        let mut others = links.iter().filter(|link| link.room == name.as_str() && !is_same(link));
+        if let Some(owner) = others.find(|link| !force && !link.is_gone()) {
+            return Ok(Relinked::InUse { repository: owner.path.clone() });
+        }
+        let own = links.iter().find(|link| link.path == repository.common && link.room != name.as_str());
+        if let Some(own) = own.filter(|_| !force) {
+            return Ok(Relinked::HasRoom { room: own.room.clone() });
+        }
         self.forget(name.as_str())?;
-        self.note(repository, name.as_str())
+        self.note(repository, name.as_str())?;
+        Ok(Relinked::Done)
     }
 
     /// Moves a room into the trash beside the rooms, and returns its new path.

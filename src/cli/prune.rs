@@ -180,7 +180,7 @@ fn tell(context: &mut Context, post: &Post, plan: &[Doomed], gone: &Gone) -> Res
 }
 
 /// Ends a prune. One that only showed what it would do says how to do it.
-fn end(context: &Context, is_done: bool) -> Result<(), Fail> {
+pub(super) fn end(context: &Context, is_done: bool) -> Result<(), Fail> {
     match (is_done, context.output.json) {
         (true, _) => Ok(()),
         (false, true) => Err(Fail::Code(Failure::Refused)),

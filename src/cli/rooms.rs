@@ -16,7 +16,7 @@ use crate::name::RoomName;
 use crate::post::{Caller, Error, Failure, Names, Post};
 use crate::repository::Repository;
 use crate::room;
-use crate::rooms::{Link, Rooms};
+use crate::rooms::{Link, Relinked, Rooms};
 use crate::surroundings;
 use crate::view::rooms as view;
 
@@ -37,6 +37,9 @@ enum What {
         name: String,
         #[arg(value_name = "PATH")]
         path: PathBuf,
+        /// Take the room from a repository that still exists, or replace the room that PATH has
+        #[arg(long)]
+        force: bool,
     },
     /// Move rooms whose repository is gone into the trash beside the rooms
     Prune {
@@ -124,7 +127,7 @@ impl Verb for RoomsOf {
         let rooms = surroundings::rooms(&ThisProcess)?;
         match self.what {
             None => list(context, &rooms),
-            Some(What::Relink { name, path }) => relink(context, &rooms, &name, &path),
+            Some(What::Relink { name, path, force }) => relink(context, &rooms, &name, &path, force),
             Some(What::Prune { yes }) => prune(context, &rooms, yes),
         }
     }
@@ -157,7 +160,13 @@ fn list(context: &mut Context, rooms: &Rooms) -> Result<(), Fail> {
     Ok(())
 }
 
-fn relink(context: &mut Context, rooms: &Rooms, name: &str, path: &std::path::Path) -> Result<(), Fail> {
+fn relink(
+    context: &mut Context,
+    rooms: &Rooms,
+    name: &str,
+    path: &std::path::Path,
+    force: bool,
+) -> Result<(), Fail> {
     let unknown = |name: &str| {
         let why = format!("there is no room `{}`", visible::clip(name, 60));
         Fail::unknown(why, Hint::run(&["rooms"]).to("lists them"))
@@ -173,7 +182,17 @@ fn relink(context: &mut Context, rooms: &Rooms, name: &str, path: &std::path::Pa
             let why = format!("there is no repository at {}", path.display());
             Fail::unknown(why, "name a directory of the repository")
         })?;
-    rooms.relink(&name, &repository)?;
+    let why = match rooms.relink(&name, &repository, force)? {
+        Relinked::Done => None,
+        Relinked::InUse { repository } => Some(format!(
+            "{name} is the room of {}, which exists",
+            visible::line(&repository.display().to_string())
+        )),
+        Relinked::HasRoom { room } => Some(format!("that repository has the room {}", visible::line(&room))),
+    };
+    if let Some(why) = why {
+        return Err(Fail::refused(why, Hint::again_with("--force").to("does it anyway")));
+    }
     context.done = true;
     let path = repository.common.display().to_string();
     let line = format!("{name} is the room of {}", visible::line(&path));
@@ -194,26 +213,18 @@ fn prune(context: &mut Context, rooms: &Rooms, yes: bool) -> Result<(), Fail> {
         done.push((one, to));
     }
     context.done = yes;
-    if context.output.json {
-        let rooms = done.iter().map(|(one, to)| {
-            let trash = to.as_ref().map(|to| to.display().to_string());
-            view::GoneRoom { name: one.name.as_str(), trash }
-        });
-        context.output.json(&view::RoomsPrune { done: yes, rooms: rooms.collect() });
-        return Ok(());
-    }
-    for (one, to) in &done {
+    let document = done.iter().map(|(one, to)| {
+        let trash = to.as_ref().map(|to| to.display().to_string());
+        view::GoneRoom { name: one.name.as_str(), trash }
+    });
+    let document = view::RoomsPrune { done: yes, rooms: document.collect() };
+    let lines = done.iter().map(|(one, to)| {
         let unread = one.counts.map_or("?".to_owned(), |(unread, _)| unread.to_string());
         match to {
-            Some(to) => {
-                context.output.line(&format!("removed the room {}; it is in {} now", one.name, to.display()))
-            }
-            None => context.output.line(&format!("would remove the room {}, unread={unread}", one.name)),
+            Some(to) => format!("removed the room {}; it is in {} now", one.name, to.display()),
+            None => format!("would remove the room {}, unread={unread}", one.name),
         }
-    }
-    if !yes {
-        let hint = context.hint(Hint::run(&["rooms", "prune", "--yes"]).to("does it"));
-        context.output.remark(&hint);
-    }
-    Ok(())
+    });
+    context.output.receipt(&document, lines);
+    super::prune::end(context, yes)
 }

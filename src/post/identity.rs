@@ -62,17 +62,23 @@ impl Me {
 impl Post {
     /// The mailbox this command acts as; updates its last-seen time.
     pub fn me(&self) -> Result<Me> {
-        self.maybe_me()?.ok_or_else(|| {
+        let (id, why) = self.my_id()?.ok_or_else(|| {
             let names = self.last_used();
             let likely = names.iter().find(|name| !self.is_named(name)).cloned();
             let by_agent = self.caller.by_agent || self.caller.session.is_some();
             Error::WhoAmI { names, likely, by_agent }
-        })
+        })?;
+        self.me_as(&id, why)
     }
 
-    /// The mailbox this command acts as, if it has an identity.
+    /// The mailbox this command acts as, if it has an identity. A binding outlives its mailbox, and `undo` has to work in the
+    /// terminal of a pruned one.
     pub fn maybe_me(&self) -> Result<Option<Me>> {
-        self.my_id()?.map(|(id, why)| self.me_as(&id, why)).transpose()
+        let Some((id, why)) = self.my_id()? else { return Ok(None) };
+        match self.me_as(&id, why) {
+            Err(Error::NoMailbox { .. }) if matches!(why, Why::Session | Why::Terminal) => Ok(None),
+            me => me.map(Some),
+        }
     }
 
     /// A few names of this room, the most recently used first. Only a person is `user`, and that before all others.

@@ -255,10 +255,32 @@ fn a_room_follows_its_repository_to_another_disk_and_goes_when_it_is_gone() {
     assert_eq!(site.run(".", ["rooms", "relink", "shop", "new"]).code, 3);
     assert_eq!(site.run(".", ["rooms", "relink", "web", "home"]).code, 3);
     std::fs::remove_dir_all(site.path("new")).unwrap();
-    assert!(site.run(".", ["rooms", "prune"]).out.contains("would remove the room web"));
+    let ran = site.run(".", ["rooms", "prune"]);
+    assert!(ran.code == 4 && ran.out.contains("would remove the room web"), "{ran:?}");
     let ran = site.run(".", ["rooms", "prune", "--yes"]);
     assert!(ran.code == 0 && ran.out.contains("rooms/.trash/web-"), "{ran:?}");
     assert_eq!(site.run(".", ["rooms"]).code, 1);
+}
+
+/// The other repository would have lost its room without a word, and its agents their mail.
+#[test]
+fn a_room_is_not_taken_from_a_repository_that_exists() {
+    let site = Site::new();
+    for name in ["web", "shop", "new"] {
+        site.repository(name);
+    }
+    site.setup("web", "coder");
+    site.setup("shop", "seller");
+    let ran = site.run(".", ["rooms", "relink", "web", "new"]);
+    assert!(ran.code == 4 && ran.err.contains("--force") && ran.err.contains("web/.git"), "{ran:?}");
+    let ran = site.run(".", ["rooms", "relink", "web", "shop"]);
+    assert!(ran.code == 4 && site.room_of("shop") == "shop" && site.room_of("web") == "web", "{ran:?}");
+    assert_eq!(site.run(".", ["rooms", "relink", "web", "web"]).code, 0, "its own room");
+    std::fs::remove_dir_all(site.path("web")).unwrap();
+    let ran = site.run(".", ["rooms", "relink", "web", "shop"]);
+    assert!(ran.code == 4 && ran.err.contains("has the room shop"), "{ran:?}");
+    assert_eq!(site.run(".", ["rooms", "relink", "web", "shop", "--force"]).code, 0);
+    assert_eq!(site.room_of("shop"), "web");
 }
 
 #[test]

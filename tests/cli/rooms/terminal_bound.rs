@@ -29,6 +29,18 @@ fn another_terminal_is_nobody() {
     room.run(["whoami"]).exits(3);
 }
 
+/// `undo` said that there is no such mailbox, in the terminal in which it was pruned.
+#[test]
+fn a_pruned_mailbox_is_brought_back_in_its_own_terminal() {
+    let room = TestRoom::with(&["bob"]);
+    let said = typed(
+        &room,
+        "postroom setup alice -q; postroom --as bob prune alice --yes -q; postroom undo; \
+         postroom undo $(postroom undo | cut -d' ' -f1); postroom whoami",
+    );
+    assert!(said.contains("brought back the mailbox alice") && said.contains("name: alice\n"), "{said}");
+}
+
 #[test]
 fn it_is_bound_in_one_room_alone() {
     let room = TestRoom::with(&["bob"]);
