@@ -37,6 +37,7 @@ const TESTS: [(&str, &[&str]); 9] = [
             "command_line::pages::start_shell_is_as_it_prints",
             "rooms::everywhere::a_terminal_is_looked_for_as_well",
             "rooms::terminal_bound::flags_environment_and_agents_come_first",
+            "rooms::terminal_bound::a_pruned_mailbox_is_brought_back_in_its_own_terminal",
             "rooms::terminal_bound::it_is_bound_in_one_room_alone",
             "rooms::terminal_bound::the_last_setup_counts_and_the_same_again_changes_nothing",
             "rooms::terminal_bound::what_is_typed_after_a_setup_acts_as_that_mailbox",
@@ -47,7 +48,7 @@ const TESTS: [(&str, &[&str]); 9] = [
         &[
             "agents::idle::a_codex_of_the_daemon_is_woken_while_its_terminal_is_open_and_not_after",
             "agents::idle::an_idle_codex_is_woken",
-            "agents::launch_real::a_started_codex_is_woken",
+            "agents::launch_real::a_started_codex_is_woken_also_when_it_is_resumed",
             "agents::idle::an_idle_gemini_is_woken_by_typing_where_that_was_allowed",
             "agents::waker::a_push_that_fails_is_not_counted_as_one",
             "agents::waker::a_session_is_woken_once_for_a_message_while_its_terminal_is_open",
