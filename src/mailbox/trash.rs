@@ -45,6 +45,15 @@ pub struct Trash {
     dir: Dir,
 }
 
+/// A folder of a mailbox, as far as it is in a bag.
+#[derive(Debug)]
+pub struct TrashedFolder {
+    pub mailbox: MailboxId,
+    pub folder: String,
+    /// Of its files; in `attachments/`, of its directories.
+    pub names: Vec<String>,
+}
+
 /// The content of one prune.
 #[derive(Debug)]
 pub struct Bag {
@@ -164,8 +173,8 @@ impl Bag {
         self.dir.create_dir_synced(MAIL)?.create_dir_synced(id.as_str())?.create_dir_synced(folder)
     }
 
-    /// The folders with finished mail: mailbox, folder, and the names in it. In `attachments/` they are directories.
-    pub fn mail(&self) -> Result<Vec<(MailboxId, String, Vec<String>)>> {
+    /// The folders with finished mail.
+    pub fn mail(&self) -> Result<Vec<TrashedFolder>> {
         let Some(mail) = self.dir.sub_if_any(MAIL)? else { return Ok(vec![]) };
         let mut found = vec![];
         for name in names(&mail, FileType::Directory)? {
@@ -176,8 +185,8 @@ impl Bag {
                     true => FileType::Directory,
                     false => FileType::RegularFile,
                 };
-                let inside = names(&dir.sub(&folder)?, kind)?;
-                found.push((id.clone(), folder, inside));
+                let names = names(&dir.sub(&folder)?, kind)?;
+                found.push(TrashedFolder { mailbox: id.clone(), folder, names });
             }
         }
         Ok(found)

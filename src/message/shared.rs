@@ -214,16 +214,24 @@ fn added(block: &str, key: &str, value: &str, eol: &str) -> Result<String, Parse
 fn section(text: &str, from: usize, name: &str) -> Option<Range<usize>> {
     let wanted = title(name);
     let headings = headings(text, from);
-    let exact = headings.iter().position(|(.., title)| *title == wanted);
+    let exact = headings.iter().position(|heading| heading.title == wanted);
     let index = exact
-        .or_else(|| headings.iter().position(|(.., title)| title.to_lowercase() == wanted.to_lowercase()))?;
-    let (_, start, level, _) = headings[index];
-    let end = headings[index + 1..].iter().find(|next| next.2 <= level).map_or(text.len(), |next| next.0);
-    Some(start..end)
+        .or_else(|| headings.iter().position(|heading| heading.title.to_lowercase() == wanted.to_lowercase()))?;
+    let level = headings[index].level;
+    let next = headings[index + 1..].iter().find(|next| next.level <= level);
+    Some(headings[index].end..next.map_or(text.len(), |next| next.start))
 }
 
-/// The headings outside fenced code: start and end of the line, level and title.
-fn headings(text: &str, from: usize) -> Vec<(usize, usize, usize, &str)> {
+/// A heading, and where its line is.
+struct Heading<'a> {
+    start: usize,
+    end: usize,
+    level: usize,
+    title: &'a str,
+}
+
+/// The headings outside fenced code.
+fn headings(text: &str, from: usize) -> Vec<Heading<'_>> {
     let mut found = vec![];
     let mut fence: Option<&str> = None;
     let mut at = from;
@@ -243,7 +251,8 @@ fn headings(text: &str, from: usize) -> Vec<(usize, usize, usize, &str)> {
                 let level = line.len() - line.trim_start_matches('#').len();
                 let title = &line[level..];
                 if (1..=6).contains(&level) && (title.trim().is_empty() || title.starts_with([' ', '\t'])) {
-                    found.push((start, at, level, title.trim().trim_end_matches('#').trim_end()));
+                    let title = title.trim().trim_end_matches('#').trim_end();
+                    found.push(Heading { start, end: at, level, title });
                 }
             }
         }

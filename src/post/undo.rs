@@ -98,13 +98,13 @@ impl Post {
         // With the mailboxes registered just now, because their mail comes back next.
         let post = self.again()?;
         let (files, mail): (Vec<_>, Vec<_>) =
-            bag.mail()?.into_iter().partition(|(_, folder, _)| folder == attachments::FOLDER);
+            bag.mail()?.into_iter().partition(|trashed| trashed.folder == attachments::FOLDER);
         // Before their messages, which are shown as soon as they are back.
-        for (id, _, names) in files {
-            post.mailbox(&id)?.bring_files_back(&names, bag)?;
+        for trashed in files {
+            post.mailbox(&trashed.mailbox)?.bring_files_back(&trashed.names, bag)?;
         }
-        for (id, folder, names) in mail {
-            post.mailbox(&id)?.bring_back(&folder, &names, bag)?;
+        for trashed in mail {
+            post.mailbox(&trashed.mailbox)?.bring_back(&trashed.folder, &trashed.names, bag)?;
         }
         workflows.bring_back(&post, bag)?;
         trash.remove(bag)?;
@@ -158,8 +158,9 @@ impl Post {
             mailboxes.push(mailbox.entries.first().map_or(id, |entry| entry.name.clone()));
         }
         let mail = bag.mail()?;
-        let mail = mail.iter().filter(|(_, folder, _)| folder != ATTEMPTS && folder != attachments::FOLDER);
-        let messages = mail.map(|(.., names)| names.len()).sum();
+        let is_mail = |folder: &str| folder != ATTEMPTS && folder != attachments::FOLDER;
+        let mail = mail.iter().filter(|trashed| is_mail(&trashed.folder));
+        let messages = mail.map(|trashed| trashed.names.len()).sum();
         Ok(Trashed { id: bag.id.clone(), at: bag.at, mailboxes, runs, messages })
     }
 }

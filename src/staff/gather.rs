@@ -52,10 +52,10 @@ pub fn gather(
         let base: Arc<Path> = Arc::from(dir);
         found.extend(read.agents.into_iter().map(|(name, agent)| Table::own(name, agent, &base)));
     }
-    for (name, stem, dir) in described(post) {
+    for DescribedAgent { name, file, project } in described(post) {
         if !found.contains_key(&name) && !room.agents.contains_key(&name) {
-            let agent = Arc::new(described_agent(&stem));
-            found.insert(name, Table { agent, base: dir.into(), key: Key::Described(stem) });
+            let agent = Arc::new(described_agent(&file));
+            found.insert(name, Table { agent, base: project.into(), key: Key::Described(file) });
         }
     }
     // Agents can write in rooms, so a room's settings need trust as much as a repository's.
@@ -189,13 +189,20 @@ fn checked(
     Ok(preset)
 }
 
-/// Agents of registered trees that have their own file: the agent's name, the file's name, and the project.
-fn described(post: &Post) -> Vec<(String, String, PathBuf)> {
+/// An agent of a registered tree that has its own file.
+struct DescribedAgent {
+    name: String,
+    /// The name of its file, without the ending.
+    file: String,
+    project: PathBuf,
+}
+
+fn described(post: &Post) -> Vec<DescribedAgent> {
     let Ok(registry) = post.registry() else { return vec![] };
     let place = |entry: &Entry| {
         let inbox = Path::new(&entry.inbox);
-        let stem = inbox.file_name()?.to_str()?.to_owned();
-        Some((entry.name.clone(), stem, tree::described_in(inbox)?))
+        let file = inbox.file_name()?.to_str()?.to_owned();
+        Some(DescribedAgent { name: entry.name.clone(), file, project: tree::described_in(inbox)? })
     };
     registry.entries.iter().filter_map(place).collect()
 }

@@ -115,7 +115,7 @@ impl Agent {
     }
 
     /// Reads a message, with its bytes and file status. `None` if it is no longer in this folder.
-    pub fn read_task(&self, folder: Folder, name: &str, limit: u64) -> Result<Option<(Task, Vec<u8>, Stat)>> {
+    pub fn read_task(&self, folder: Folder, name: &str, limit: u64) -> Result<Option<TaskFile>> {
         let limit = limit.saturating_add(frontmatter::HEADER_LIMIT as u64);
         let held = match folder {
             Folder::Claimed(_) | Folder::Working => self.claimed()?,
@@ -123,7 +123,8 @@ impl Agent {
         };
         match read(&self.inbox, name, limit)? {
             Some(found) => {
-                Ok(Some(found).filter(|(task, ..)| is_in(folder, task.status, is_answer(task), name, &held)))
+                let is_it = is_in(folder, found.task.status, is_answer(&found.task), name, &held);
+                Ok(is_it.then_some(found))
             }
             None if folder == Folder::Archive => match self.tree.tray(Tray::ArchivedInbox, &self.id)? {
                 Some(away) => read(&away, name, limit),
@@ -156,11 +157,11 @@ impl Agent {
         self.forget_fresh();
         let path = || self.inbox.path().join(name);
         self.tree.persist(path, || {
-            let Some((task, bytes, stat)) = read(&self.inbox, name, LIMIT)? else { return Ok(Some(false)) };
-            if task.status != from {
+            let Some(found) = read(&self.inbox, name, LIMIT)? else { return Ok(Some(false)) };
+            if found.task.status != from {
                 return Ok(Some(false));
             }
-            Ok(self.try_change(name, (&bytes, &stat), to, error)?.map(|()| true))
+            Ok(self.try_change(name, &found, to, error)?.map(|()| true))
         })
     }
 
@@ -168,14 +169,14 @@ impl Agent {
     fn try_change(
         &self,
         name: &str,
-        (bytes, stat): (&[u8], &Stat),
+        found: &TaskFile,
         to: Status,
         error: Option<&str>,
     ) -> Result<Option<()>> {
         let wrong = |source| Error::Unparsed { path: self.inbox.path().join(name), source };
-        let text = frontmatter::text(bytes).map_err(wrong)?;
+        let text = frontmatter::text(&found.bytes).map_err(wrong)?;
         let changed = tree::change(text, to, error).map_err(wrong)?;
-        match self.inbox.compare_and_swap(name, changed.as_bytes(), (bytes, stat)) {
+        match self.inbox.compare_and_swap(name, changed.as_bytes(), (&found.bytes, &found.stat)) {
             Ok(Swapped::Done) => Ok(Some(())),
             Ok(Swapped::Changed) => Ok(None),
             // Removed between the look and the change.
@@ -191,13 +192,13 @@ impl Agent {
             return Ok(None);
         }
         let held = self.tree.hold()?;
-        let Some((task, bytes, stat)) = read(&self.inbox, name, LIMIT)? else { return Ok(None) };
-        let from = task.status;
+        let Some(found) = read(&self.inbox, name, LIMIT)? else { return Ok(None) };
+        let from = found.task.status;
         let how = match from {
             Status::InProgress if self.claimed()?.iter().any(|(_, file)| file == name) => {
                 ArchivedHow::Claimed
             }
-            _ if is_answer(&task) => {
+            _ if is_answer(&found.task) => {
                 self.put_away_held(&held, name)?;
                 ArchivedHow::Now
             }
@@ -206,7 +207,7 @@ impl Agent {
                 self.inbox.sync()?;
                 ArchivedHow::Before
             }
-            _ => match self.try_change(name, (&bytes, &stat), to, None)? {
+            _ => match self.try_change(name, &found, to, None)? {
                 Some(()) => ArchivedHow::Now,
                 // It was changed since the look, so look again.
                 None => match self.change(&held, name, from, to, None)? {
@@ -215,16 +216,16 @@ impl Agent {
                 },
             },
         };
-        Ok(Some((task, how)))
+        Ok(Some((found.task, how)))
     }
 
     /// A message of the inbox, in any state. `None` if there is none of this name.
-    pub(super) fn task(&self, name: &str) -> Result<Option<(Task, Vec<u8>, Stat)>> {
+    pub(super) fn task(&self, name: &str) -> Result<Option<TaskFile>> {
         read(&self.inbox, name, LIMIT)
     }
 
     /// A message that a clean-up archived, or that was put away.
-    pub(super) fn archived(&self, name: &str) -> Result<Option<(Task, Vec<u8>, Stat)>> {
+    pub(super) fn archived(&self, name: &str) -> Result<Option<TaskFile>> {
         match self.tree.tray(Tray::ArchivedInbox, &self.id)? {
             Some(away) => read(&away, name, LIMIT),
             None => Ok(None),
@@ -233,7 +234,7 @@ impl Agent {
 
     /// The current state of a message. `None` if there is none of this name.
     pub fn status(&self, name: &str) -> Result<Option<Status>> {
-        Ok(read(&self.inbox, name, LIMIT)?.map(|(task, ..)| task.status))
+        Ok(read(&self.inbox, name, LIMIT)?.map(|found| found.task.status))
     }
 
     /// Moves a message from one folder to another, as far as a status can express it; claims have their own methods. An
@@ -249,8 +250,8 @@ impl Agent {
             }
             self.inbox.sync_moved(&file)?;
         }
-        if let Some((task, ..)) = read(&self.inbox, name, LIMIT)?.filter(|(task, ..)| is_answer(task)) {
-            debug_assert!(task.status == Status::Completed);
+        if let Some(found) = read(&self.inbox, name, LIMIT)?.filter(|found| is_answer(&found.task)) {
+            debug_assert!(found.task.status == Status::Completed);
             if from == Folder::Inbox && to == Folder::Archive {
                 self.put_away_held(&held, name)?;
             }
@@ -258,7 +259,7 @@ impl Agent {
         }
         // In one step with the status: an answer that comes in between would be taken for the failure's.
         if from == Folder::Failed
-            && let Some(task) = read(&self.inbox, name, LIMIT)?.map(|(task, ..)| task)
+            && let Some(TaskFile { task, .. }) = read(&self.inbox, name, LIMIT)?
             && task.status == Status::Failed
         {
             self.put_failure_away_held(&held, &task.id)?;
@@ -307,15 +308,23 @@ pub(super) fn status_of(folder: Folder) -> Option<Status> {
     }
 }
 
+/// A message as it was read.
+#[derive(Debug)]
+pub struct TaskFile {
+    pub task: Task,
+    pub bytes: Vec<u8>,
+    pub stat: Stat,
+}
+
 /// Reads one message from a directory. `None` if there is none of this name.
-pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> Result<Option<(Task, Vec<u8>, Stat)>> {
+pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> Result<Option<TaskFile>> {
     // A name comes from a listing or from a person; only a message's name is used as a path.
     if !file_name::is_message(name.as_bytes()) || name.contains('/') {
         return Ok(None);
     }
     let Some((bytes, stat)) = dir.read_known(name, limit)? else { return Ok(None) };
     match tree::parse_named(&bytes, name.strip_suffix(".md").unwrap_or(name)) {
-        Ok(task) => Ok(Some((task, bytes, stat))),
+        Ok(task) => Ok(Some(TaskFile { task, bytes, stat })),
         Err(source) => Err(Error::Unparsed { path: dir.path().join(name), source }),
     }
 }

@@ -69,7 +69,7 @@ fn a_status_is_the_folder() {
     }
     assert!(agent.read_task(Folder::Inbox, "2026-11-15-001.md", 1000).unwrap().is_none());
     assert!(matches!(
-        agent.read_task(Folder::Inbox, "2026-11-15-000.md", 0).map(|found| found.map(|f| f.0.status)),
+        agent.read_task(Folder::Inbox, "2026-11-15-000.md", 0).map(|found| found.map(|f| f.task.status)),
         Ok(Some(Status::Pending))
     ));
     assert_eq!(agent.unread().unwrap(), (1, Some(noon())));

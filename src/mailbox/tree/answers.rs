@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Tree;
-use super::agent::{Agent, folder_of};
+use super::agent::{Agent, TaskFile, folder_of};
 use super::facts::{Seen, TaskFacts, Tray};
 use super::filing::Response;
 use crate::mailbox::attachments::Owners;
@@ -98,8 +98,8 @@ impl Agent {
                 _ => Folder::Archive,
             };
             let Some(dir) = self.tree().tray(tray, self.id())? else { continue };
-            let Some((task, ..)) = super::agent::read(&dir, name, super::LIMIT)? else { continue };
-            let found = any::of_task(task);
+            let Some(found) = super::agent::read(&dir, name, super::LIMIT)? else { continue };
+            let found = any::of_task(found.task);
             let said = |envelope: &Envelope| (envelope.subject.clone(), Attachment::all(envelope));
             let same = found.body == delivery.body && said(&found.envelope) == said(delivery.envelope);
             return Ok(Some(match same {
@@ -118,7 +118,9 @@ impl Agent {
         answer: &AnswerDraft<'_>,
     ) -> Result<Option<KeptAnswer>> {
         let ProtocolFields::Tree { id, .. } = &asked.native else { return Ok(None) };
-        let Some((task, _, stat)) = self.task(name)?.or(self.archived(name)?) else { return Ok(None) };
+        let Some(TaskFile { task, stat, .. }) = self.task(name)?.or(self.archived(name)?) else {
+            return Ok(None);
+        };
         // A request in progress shows its start by the time of its file.
         let since = match task.status {
             Status::InProgress => answer.now.since(mtime(&stat)).as_secs(),
@@ -163,7 +165,7 @@ impl Agent {
             let seen = self.facts(tray)?.certain()?;
             owners.is_incomplete |= !seen.broken().is_empty();
             for (name, facts) in seen.readable() {
-                let task = super::agent::read(&dir, name, super::LIMIT)?.map(|(task, ..)| task);
+                let task = super::agent::read(&dir, name, super::LIMIT)?.map(|found| found.task);
                 if let (Some(request), Some(task)) = (request_of(name, facts), task) {
                     let answer = self.kept(request, task, false);
                     owners.add(&answer.id, &answer.message.envelope);

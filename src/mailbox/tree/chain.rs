@@ -146,7 +146,7 @@ impl Tree {
         for name in names {
             // It may have been reopened by hand since the look, or is no longer a task.
             match read(&source, name, LIMIT) {
-                Ok(Some((task, ..))) if task.status == Status::Completed => {
+                Ok(Some(found)) if found.task.status == Status::Completed => {
                     moved.extend(move_beside(&source, &target, name)?);
                 }
                 Ok(Some(_)) | Err(Error::Unparsed { .. }) => drop(left.insert(name.clone())),

@@ -12,7 +12,7 @@
 //! terms was started by another program, which alone knows its progress ([`Folder::Working`]).
 
 use super::Held;
-use super::agent::{Agent, is_answer, status_of};
+use super::agent::{Agent, TaskFile, is_answer, status_of};
 use crate::clock::Clock;
 use crate::mailbox::claim::{Attempt, TERMS, Terms};
 use crate::mailbox::fault::{Error, Result};
@@ -30,8 +30,9 @@ impl Agent {
     /// Claims an unread message under terms; `None` if it is no longer unread.
     pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
         let held = self.tree().hold()?;
-        let Some((task, ..)) =
-            self.task(name)?.filter(|(task, ..)| task.status == Status::Pending || is_answer(task))
+        let Some(TaskFile { task, .. }) = self
+            .task(name)?
+            .filter(|found| found.task.status == Status::Pending || is_answer(&found.task))
         else {
             return Ok(None);
         };
@@ -93,7 +94,7 @@ impl Agent {
         };
         let why = Some(why).filter(|why| status == Status::Failed && !why.is_empty());
         // A reply to an answer is a question; completed, it would look like an unread answer.
-        let mut task = self.task(name)?.map(|(task, ..)| task);
+        let mut task = self.task(name)?.map(|found| found.task);
         let before = task.as_mut().map(|task| std::mem::replace(&mut task.status, status));
         let goes_away = to == Folder::Archive && task.as_ref().is_some_and(is_answer);
         // Completed under this claim: an earlier run was interrupted before it was put away.

@@ -80,7 +80,7 @@ impl Agent {
             Err(e) => return Err(e),
         }
         let missing = || Error::io("open", &outbox.path().join(&name), rustix::io::Errno::NOENT);
-        let (found, ..) = read(&outbox, &name, LIMIT)?.ok_or_else(missing)?;
+        let found = read(&outbox, &name, LIMIT)?.ok_or_else(missing)?.task;
         let said = |task: &Task| {
             let files = task.extra.iter().filter(|(key, _)| attachment::is_key(key)).cloned();
             (task.status, task.to.clone(), task.body.trim_end().to_owned(), files.collect::<Vec<_>>())
@@ -104,7 +104,7 @@ impl Agent {
         let name = response_name(id);
         let Some(outbox) = self.tree().tray(Tray::Outbox, self.id())? else { return Ok(false) };
         match read(&outbox, &name, LIMIT) {
-            Ok(Some((task, ..))) if task.status == Status::Failed => {}
+            Ok(Some(found)) if found.task.status == Status::Failed => {}
             // The content of an unreadable one is unknown.
             Ok(_) | Err(Error::Unparsed { .. }) => return Ok(false),
             Err(e) => return Err(e),
@@ -127,8 +127,8 @@ impl Agent {
         let trays = [Tray::Outbox, Tray::ArchivedOutbox];
         for tray in trays.into_iter().take(if is_here { 1 } else { 2 }) {
             let Some(dir) = self.tree().tray(tray, self.id())? else { continue };
-            if let Some((task, ..)) = read(&dir, &name, LIMIT)? {
-                return Ok(Some((task, dir.path().join(name))));
+            if let Some(found) = read(&dir, &name, LIMIT)? {
+                return Ok(Some((found.task, dir.path().join(name))));
             }
         }
         Ok(None)
@@ -275,7 +275,7 @@ mod tests {
             agent.file(&agent.tree().hold().unwrap(), &mut task, tomorrow).unwrap().0,
             "2026-11-16-001.md"
         );
-        let (read, ..) = agent.read_task(Folder::Inbox, "2026-11-16-001.md", 100).unwrap().unwrap();
+        let read = agent.read_task(Folder::Inbox, "2026-11-16-001.md", 100).unwrap().unwrap().task;
         assert_eq!(read, task);
     }
 

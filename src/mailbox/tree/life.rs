@@ -105,9 +105,9 @@ impl Place for Agent {
 
     fn message(&self, folder: Folder, name: &str, limit: u64) -> Reading<(Message, Timestamp)> {
         let read = self.read_task(folder, name, limit).map_err(|e| self.unreadable(name, &e))?;
-        Ok(read.map(|(task, _, stat)| {
-            let time = Timestamp::parse(&task.created).unwrap_or_else(|| mtime(&stat));
-            (any::of_task(task), time)
+        Ok(read.map(|found| {
+            let time = Timestamp::parse(&found.task.created).unwrap_or_else(|| mtime(&found.stat));
+            (any::of_task(found.task), time)
         }))
     }
 
@@ -132,7 +132,7 @@ impl Place for Agent {
         let seen = self.facts(Tray::Inbox)?.certain()?;
         let of_run = |facts: &TaskFacts| facts.workflow.as_deref() == Some(run) && facts.request_id.is_none();
         for (name, _) in seen.readable().filter(|(_, facts)| of_run(facts)) {
-            found.extend(self.task(name)?.map(|(task, ..)| any::of_task(task).envelope));
+            found.extend(self.task(name)?.map(|found| any::of_task(found.task).envelope));
         }
         Ok(found)
     }

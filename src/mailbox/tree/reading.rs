@@ -81,7 +81,7 @@ impl Agent {
     }
 
     pub(super) fn is_unread_answer(&self, name: &str) -> Result<bool> {
-        Ok(self.task(name)?.is_some_and(|(task, ..)| super::agent::is_answer(&task)))
+        Ok(self.task(name)?.is_some_and(|found| super::agent::is_answer(&found.task)))
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::agent::Agent;
+use super::agent::{Agent, TaskFile};
 use super::facts::{TaskFacts, Tray};
 use super::{SESSION, STATE, Tree};
 use crate::mailbox::fault::Result;
@@ -32,7 +32,7 @@ impl Agent {
             Folder::Inbox => return,
             _ => Status::InProgress,
         };
-        if let Ok(Some((task, ..))) = self.task(name)
+        if let Ok(Some(TaskFile { task, .. })) = self.task(name)
             && let Some(run) = task.workflow.as_deref().filter(|run| *run != task.from)
         {
             let _ = self.tree().note_agent(self.id().as_str(), word);
