@@ -215,8 +215,9 @@ fn section(text: &str, from: usize, name: &str) -> Option<Range<usize>> {
     let wanted = title(name);
     let headings = headings(text, from);
     let exact = headings.iter().position(|heading| heading.title == wanted);
-    let index = exact
-        .or_else(|| headings.iter().position(|heading| heading.title.to_lowercase() == wanted.to_lowercase()))?;
+    let index = exact.or_else(|| {
+        headings.iter().position(|heading| heading.title.to_lowercase() == wanted.to_lowercase())
+    })?;
     let level = headings[index].level;
     let next = headings[index + 1..].iter().find(|next| next.level <= level);
     Some(headings[index].end..next.map_or(text.len(), |next| next.start))

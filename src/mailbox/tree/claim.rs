@@ -30,9 +30,8 @@ impl Agent {
     /// Claims an unread message under terms; `None` if it is no longer unread.
     pub fn claim(&self, name: &str, terms: &Terms) -> Result<Option<Token>> {
         let held = self.tree().hold()?;
-        let Some(TaskFile { task, .. }) = self
-            .task(name)?
-            .filter(|found| found.task.status == Status::Pending || is_answer(&found.task))
+        let Some(TaskFile { task, .. }) =
+            self.task(name)?.filter(|found| found.task.status == Status::Pending || is_answer(&found.task))
         else {
             return Ok(None);
         };
