@@ -17,11 +17,20 @@ use crate::mailbox::{Dir, IfAny};
 
 /// The files of a program in one place.
 struct Removal {
-    /// No other program uses these: the record, the file, what is left of it, and the outcome.
-    last: Vec<(Record, FileOnDisk, Option<String>, Done)>,
+    /// No other program uses these.
+    last: Vec<LastUse>,
     shared: Vec<Record>,
     /// The records of everything else.
     others: Vec<Record>,
+}
+
+/// A file that goes with its last program.
+struct LastUse {
+    record: Record,
+    file: FileOnDisk,
+    /// What is left of it; `None` if nothing is.
+    left: Option<String>,
+    done: Done,
 }
 
 impl Ledger {
@@ -47,10 +56,10 @@ impl Ledger {
         project: Option<&Path>,
         keep: &[PathBuf],
     ) -> Result<Vec<Planned>> {
-        let plan = |(record, found, then, _): (Record, FileOnDisk, Option<String>, Done)| Planned {
+        let plan = |LastUse { record, file, left, .. }| Planned {
             path: record.path,
-            now: found.text().map(str::to_owned),
-            then,
+            now: file.text().map(str::to_owned),
+            then: left,
         };
         Ok(self.removal(program, project, keep)?.last.into_iter().map(plan).collect())
     }
@@ -65,13 +74,13 @@ impl Ledger {
         let (alone, shared): (Vec<_>, Vec<_>) = meant.into_iter().partition(|r| r.programs.len() == 1);
         let mut last = vec![];
         for record in alone {
-            let found = FileOnDisk::look(&record.path)?;
+            let file = FileOnDisk::look(&record.path)?;
             let settings = |source| Error::Settings { path: record.path.clone(), source };
-            let (left, done) = record.restored(found.text()).map_err(settings)?;
-            if left.as_deref() != found.text() {
-                found.is_writable()?;
+            let (left, done) = record.restored(file.text()).map_err(settings)?;
+            if left.as_deref() != file.text() {
+                file.is_writable()?;
             }
-            last.push((record, found, left, done));
+            last.push(LastUse { record, file, left, done });
         }
         Ok(Removal { last, shared, others })
     }
@@ -89,15 +98,15 @@ impl Ledger {
             self.write(&record)?;
             done.push((record.path, Done::Kept));
         }
-        for (record, found, left, what) in &last {
-            if left.as_deref() != found.text() {
-                found.write(left.as_deref())?;
+        for LastUse { record, file, left, done: what } in &last {
+            if left.as_deref() != file.text() {
+                file.write(left.as_deref())?;
             }
-            found.tidy(|text| record.wrote(text))?;
+            file.tidy(|text| record.wrote(text))?;
             done.push((record.path.clone(), *what));
         }
-        self.sweep(last.iter().flat_map(|(record, ..)| record.made.clone()).collect(), &staying)?;
-        for (record, ..) in last {
+        self.sweep(last.iter().flat_map(|used| used.record.made.clone()).collect(), &staying)?;
+        for LastUse { record, .. } in last {
             self.dir.remove(&name(&record.path, record.project.as_deref())).if_any()?;
         }
         self.dir.sync()?;

@@ -13,7 +13,7 @@ use super::drawing::Drawing;
 use super::fail::Fail;
 use super::output::{CYAN, GREEN, PLAIN, RED, can_redraw, note};
 use super::staff;
-use crate::dispatch::dispatcher::{Dispatcher, Wanted};
+use crate::dispatch::dispatcher::{AtWork, Dispatcher, Wanted};
 use crate::dispatch::queue::Crew;
 use crate::message::visible;
 use crate::name::MailboxId;
@@ -171,9 +171,9 @@ fn lines(live: &LiveRun, most: usize, width: usize) -> Vec<(Style, String)> {
         let indent = "  ".repeat((*depth + 1).min(width / 8));
         (mark, style, clipped(&format!("{indent}{mark} {name} {how}")))
     });
-    let going = live.at_work.iter().filter(|(_, since, _)| since.as_secs() > 0);
-    let going = going.map(|(agent, since, activity)| {
-        (PLAIN, clipped(&format!("    {agent} {}s {activity}", since.as_secs())))
+    let going = live.at_work.iter().filter(|run| run.elapsed.as_secs() > 0);
+    let going = going.map(|AtWork { agent, elapsed, activity }| {
+        (PLAIN, clipped(&format!("    {agent} {}s {activity}", elapsed.as_secs())))
     });
     // Two lines are for the head and the count.
     let place = most.saturating_sub(2);
@@ -203,7 +203,8 @@ mod tests {
             LiveStep { name: format!("step{n}"), depth: n.min(20), how: how.to_owned() }
         };
         let run = format!("{}-12345678", "long".repeat(12));
-        let at_work = vec![("agent".repeat(20), Duration::from_secs(9), "thinks\n\x1b[2J".repeat(30))];
+        let (agent, activity) = ("agent".repeat(20), "thinks\n\x1b[2J".repeat(30));
+        let at_work = vec![AtWork { agent, elapsed: Duration::from_secs(9), activity }];
         let steps = (0..100).map(step).collect();
         let mut live = LiveRun { run, status: Status::InProgress, steps, at_work, settled: 99 };
         for (most, width) in [(4, 20), (23, 80), (23, 20), (200, 300)] {

@@ -20,9 +20,17 @@ use crate::view::install as view;
 /// The state of one program's files, and what the program itself reports.
 struct Looked {
     scene: Scene,
-    states: Vec<(Piece, String, FileState)>,
+    files: Vec<InstalledFile>,
     whole: FileState,
     report: Report,
+}
+
+/// A file of a program, and how it is.
+struct InstalledFile {
+    piece: Piece,
+    state: FileState,
+    /// The state, or why it could not be told.
+    word: String,
 }
 
 /// Checks these programs. Exits 1 if one that is installed, or was `named`, is not as it should be, and if nothing is
@@ -63,20 +71,20 @@ impl Looked {
     /// `is_known`: it was installed here. Without that, a part of it belongs to another program.
     fn at(scene: Scene, is_known: bool) -> Self {
         let files = scene.site.install_files(scene.spec).into_iter();
-        let states: Vec<(Piece, String, FileState)> = files
+        let files: Vec<InstalledFile> = files
             .map(|piece| match ledger::state(&piece) {
-                Ok(state) => (piece, state.as_str().to_owned(), state),
-                Err(e) => (piece, e.to_string(), FileState::Drifted),
+                Ok(state) => InstalledFile { piece, state, word: state.as_str().to_owned() },
+                Err(e) => InstalledFile { piece, state: FileState::Drifted, word: e.to_string() },
             })
             .collect();
-        let all = |wanted: FileState| states.iter().all(|(_, _, state)| *state == wanted);
+        let all = |wanted: FileState| files.iter().all(|file| file.state == wanted);
         let whole = match () {
             () if all(FileState::Current) => FileState::Current,
             () if all(FileState::Missing) || !is_known => FileState::Missing,
             () => FileState::Drifted,
         };
         let report = if whole == FileState::Missing { Report::NOTHING } else { scene.report() };
-        Self { scene, states, whole, report }
+        Self { scene, files, whole, report }
     }
 
     fn is_good(&self) -> bool {
@@ -87,12 +95,12 @@ impl Looked {
     }
 
     fn view(&self) -> view::CheckedProgram {
-        let file = |(piece, word, _): &(Piece, String, FileState)| view::CheckedFile {
-            path: piece.path.display().to_string(),
-            state: word.clone(),
+        let file = |file: &InstalledFile| view::CheckedFile {
+            path: file.piece.path.display().to_string(),
+            state: file.word.clone(),
         };
         let (which, version) = ((self.scene.spec.word, self.scene.scope()), self.scene.version_shown());
-        let files = self.states.iter().map(file).collect();
+        let files = self.files.iter().map(file).collect();
         view::CheckedProgram::of(which, self.whole, version, files, &self.report)
     }
 
@@ -102,10 +110,9 @@ impl Looked {
         if self.whole != FileState::Missing {
             lines.extend(self.scene.lines(&self.report).iter().map(|line| format!("  {line}")));
         }
-        let odd = |(_, _, state): &&(Piece, String, FileState)| {
-            self.whole == FileState::Drifted && *state != FileState::Current
-        };
-        for (piece, word, _) in self.states.iter().filter(odd) {
+        let odd =
+            |file: &&InstalledFile| self.whole == FileState::Drifted && file.state != FileState::Current;
+        for InstalledFile { piece, word, .. } in self.files.iter().filter(odd) {
             lines.push(format!("  {} {}", visible::line(word), piece.path.display()));
         }
         lines.extend(self.report.trust.as_ref().map(|trust| format!("  {trust}")));

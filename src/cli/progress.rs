@@ -1,9 +1,9 @@
 //! The progress line: what runs, for how long, and its current activity; on a terminal, one line that is overwritten.
 
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
 
 use super::output::can_redraw;
+use crate::dispatch::dispatcher::AtWork;
 use crate::message::visible;
 
 /// The line at the foot of the terminal.
@@ -20,13 +20,13 @@ impl Progress {
     }
 
     /// Shows runs of a second or more.
-    pub(super) fn show(&mut self, runs: &[(String, Duration, String)], width: usize) {
+    pub(super) fn show(&mut self, runs: &[AtWork], width: usize) {
         let slow: Vec<String> = runs
             .iter()
-            .filter(|(_, since, _)| since.as_secs() >= 1)
-            .map(|(agent, since, activity)| {
+            .filter(|run| run.elapsed.as_secs() >= 1)
+            .map(|AtWork { agent, elapsed, activity }| {
                 let doing = if activity.is_empty() { String::new() } else { format!(" {activity}") };
-                format!("{agent} {}s{}", since.as_secs(), visible::clip(&doing, 60))
+                format!("{agent} {}s{}", elapsed.as_secs(), visible::clip(&doing, 60))
             })
             .collect();
         if !self.wanted || slow.is_empty() {

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::background::Background;
-pub use super::events::{Event, Sources, Wanted};
+pub use super::events::{AtWork, Event, Sources, Wanted};
 use super::in_flight::InFlight;
 use super::project;
 use super::queue::{Crew, Delay, Key, PostOf, Queue, Remark, Waiting};

@@ -22,6 +22,15 @@ pub struct Wanted {
     pub followed: bool,
 }
 
+/// An agent at work.
+#[derive(Debug, Clone)]
+pub struct AtWork {
+    pub agent: String,
+    pub elapsed: Duration,
+    /// What it does now, in the words of its program; empty if that is not known.
+    pub activity: String,
+}
+
 /// An event.
 #[derive(Debug)]
 pub enum Event<'a, N> {
@@ -30,9 +39,9 @@ pub enum Event<'a, N> {
         file: &'a str,
         waiting: usize,
     },
-    /// The current runs, each with its duration.
+    /// The current runs.
     Going {
-        runs: &'a [(String, Duration, String)],
+        runs: &'a [AtWork],
     },
     Ended {
         run: &'a Run,

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use super::dispatcher::{Event, Wanted};
+use super::dispatcher::{AtWork, Event, Wanted};
 use super::queue::Key;
 use super::runs::{Run, RunState};
 
@@ -104,10 +104,12 @@ impl<'w> InFlight<'w> {
         }
     }
 
-    /// The running agents, each with its duration and activity.
-    pub(super) fn progress(&self, now: Duration) -> Vec<(String, Duration, String)> {
-        let shown = |((agent, _), one): (&Key, &Running)| {
-            (agent.clone(), now.saturating_sub(one.since), one.activity.clone())
+    /// The running agents.
+    pub(super) fn progress(&self, now: Duration) -> Vec<AtWork> {
+        let shown = |((agent, _), one): (&Key, &Running)| AtWork {
+            agent: agent.clone(),
+            elapsed: now.saturating_sub(one.since),
+            activity: one.activity.clone(),
         };
         self.going.iter().map(shown).collect()
     }

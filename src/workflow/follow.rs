@@ -1,12 +1,10 @@
 //! Follows one run of a workflow: collects the state of its steps from the events of a dispatcher. The dispatcher stops
 //! when the run ends.
 
-use std::time::Duration;
-
 use super::carrier::{Carried, look_at, shown};
 use super::engine::Status;
 use super::runs::Runs;
-use crate::dispatch::dispatcher::{Event, StopHandle};
+use crate::dispatch::dispatcher::{AtWork, Event, StopHandle};
 use crate::post::{Post, Result};
 
 /// A step of a followed run.
@@ -27,7 +25,7 @@ pub struct LiveRun {
     pub steps: Vec<LiveStep>,
     pub settled: usize,
     /// Agents at work, for how long, and their activity.
-    pub at_work: Vec<(String, Duration, String)>,
+    pub at_work: Vec<AtWork>,
 }
 
 /// News from an event.
@@ -77,7 +75,7 @@ impl LiveRun {
                 News::AtWork
             }
             Event::Ended { run } => {
-                self.at_work.retain(|(agent, ..)| *agent != run.agent);
+                self.at_work.retain(|at_work| at_work.agent != run.agent);
                 News::AtWork
             }
             Event::Nothing { agent, why: Some(why) } => News::Fault { agent, why },
@@ -108,6 +106,8 @@ impl LiveRun {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
             status: Status::InProgress,
             steps: vec![step("build"), step("test")],
             settled: 0,
-            at_work: vec![("coder".into(), Duration::ZERO, String::new())],
+            at_work: vec![AtWork { agent: "coder".into(), elapsed: Duration::ZERO, activity: String::new() }],
         };
         let (stop, stopped) = StopHandle::for_test();
         let carried = |run: &str, status, settled| Carried {

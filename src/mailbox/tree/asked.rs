@@ -35,6 +35,13 @@ struct Note {
     message: String,
 }
 
+/// A note as it was found.
+struct AskedNote {
+    name: String,
+    note: Note,
+    written: Timestamp,
+}
+
 /// A request whose answer may be in an outbox.
 #[derive(Debug)]
 pub struct PendingRequest {
@@ -70,7 +77,7 @@ impl Mailbox {
                 found.push(PendingRequest { inbox, file: format!("{request}.md"), note: None });
             }
         }
-        for (name, note, written) in self.asked()? {
+        for AskedNote { name, note, written } in self.asked()? {
             // A tree that is gone answers nothing.
             let Some(tree) = Tree::open(Path::new(&note.tree)).if_any()? else { continue };
             let Ok(agent) = MailboxId::parse(&note.agent) else { continue };
@@ -105,8 +112,11 @@ impl Mailbox {
     /// The outboxes that may get answers for this mailbox.
     pub(in crate::mailbox) fn outboxes(&self) -> Result<Vec<PathBuf>> {
         let outbox = |tree: &Path, agent: &str| tree.join("outboxes").join(agent);
-        let mut found: Vec<_> =
-            self.asked()?.iter().map(|(_, note, _)| outbox(Path::new(&note.tree), &note.agent)).collect();
+        let mut found: Vec<_> = self
+            .asked()?
+            .iter()
+            .map(|asked| outbox(Path::new(&asked.note.tree), &asked.note.agent))
+            .collect();
         if let Some(own) = self.tree() {
             found.extend(own.tree().agents()?.iter().map(|agent| outbox(own.tree().path(), agent.as_str())));
         }
@@ -120,8 +130,8 @@ impl Mailbox {
         self.dir().sub(MAILBOX).and_then(|own| own.sub(FOLDER)).if_any()
     }
 
-    /// The notes, each with its name and time.
-    fn asked(&self) -> Result<Vec<(String, Note, Timestamp)>> {
+    /// The notes.
+    fn asked(&self) -> Result<Vec<AskedNote>> {
         let Some(notes) = self.notes()? else { return Ok(vec![]) };
         let mut found = vec![];
         for name in notes.names(|name, _| !name.starts_with('.'))? {
@@ -129,7 +139,7 @@ impl Mailbox {
             let written = mtime(&opened.stat);
             let bytes = opened.read_all(64 * 1024)?;
             // A file of another program is not a note.
-            found.extend(serde_json::from_slice(&bytes).ok().map(|note| (name, note, written)));
+            found.extend(serde_json::from_slice(&bytes).ok().map(|note| AskedNote { name, note, written }));
         }
         Ok(found)
     }

@@ -105,6 +105,14 @@ enum Found {
 /// The finds of one line. `None`: it is not understood.
 type Parse = fn(&Value) -> Option<Vec<Found>>;
 
+/// A tool call that has not returned.
+#[derive(Debug, Clone)]
+struct OpenCall {
+    call: String,
+    tool: String,
+    input: Value,
+}
+
 /// A transcript in the reading.
 #[derive(Debug, Clone)]
 pub struct Transcript {
@@ -114,7 +122,7 @@ pub struct Transcript {
     is_too_long: bool,
     part: String,
     has_begun: bool,
-    open: Vec<(String, String, Value)>,
+    open: Vec<OpenCall>,
     denied: Vec<(String, String)>,
     skipped: usize,
     tokens: Option<Tokens>,
@@ -229,11 +237,11 @@ impl Transcript {
             }
             Found::Part(_) => {}
             Found::Call { call, tool, input } => {
-                if self.open.iter().any(|(known, ..)| *known == call) {
+                if self.open.iter().any(|open| open.call == call) {
                     return;
                 }
                 if self.open.len() < CALLS {
-                    self.open.push((call.clone(), tool.clone(), input.clone()));
+                    self.open.push(OpenCall { call: call.clone(), tool: tool.clone(), input: input.clone() });
                 }
                 events.push(Event::Called { call, tool, input });
             }
@@ -243,8 +251,8 @@ impl Transcript {
                 }
             }
             Found::Return { call, outcome, output } => {
-                let at = self.open.iter().position(|(known, ..)| *known == call);
-                let tool = at.map(|at| self.open.remove(at).1).unwrap_or_default();
+                let at = self.open.iter().position(|open| open.call == call);
+                let tool = at.map(|at| self.open.remove(at).tool).unwrap_or_default();
                 let was_denied = self.denied.iter().any(|(known, _)| *known == call);
                 let outcome = if was_denied { CallOutcome::Denied } else { outcome };
                 if outcome == CallOutcome::Denied && !was_denied {
@@ -283,7 +291,7 @@ impl Transcript {
 
     /// The call that is in progress, the latest of several.
     pub fn in_progress(&self) -> Option<String> {
-        self.open.last().map(|(_, tool, input)| shown_call(tool, input))
+        self.open.last().map(|open| shown_call(&open.tool, &open.input))
     }
 }
 
