@@ -106,7 +106,11 @@ fn what_is_refused_is_said_and_the_text_is_kept() {
         screen.types("nobody\rHi\rA text worth keeping\x13");
         sees("nobody here is called");
         sees("A text worth keeping");
-        screen.types("\x18q");
+        screen.types("\x18");
+        sees("Throw this text away?");
+        screen.types("y");
+        sees("the draft is thrown away");
+        screen.types("q");
     });
 }
 
