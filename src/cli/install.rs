@@ -278,8 +278,8 @@ impl Install {
     fn tell(&self, context: &mut Context, scene: &Scene, ledger: &Ledger, files: &[(PathBuf, Done)]) {
         let report = scene.report();
         if context.output.json {
-            let (which, version) = ((scene.spec.word, scene.scope(), scene.spec.then), scene.version_shown());
-            return context.output.json(&view::Install::of(which, version, files, &report));
+            let (scope, version) = (scene.scope(), scene.version_shown());
+            return context.output.json(&view::Install::of(scene.spec, scope, version, files, &report));
         }
         if context.output.quiet {
             return;

@@ -99,9 +99,10 @@ impl Looked {
             path: file.piece.path.display().to_string(),
             state: file.word.clone(),
         };
-        let (which, version) = ((self.scene.spec.word, self.scene.scope()), self.scene.version_shown());
+        let (program, scope) = (self.scene.spec, self.scene.scope());
+        let version = self.scene.version_shown();
         let files = self.files.iter().map(file).collect();
-        view::CheckedProgram::of(which, self.whole, version, files, &self.report)
+        view::CheckedProgram::of(program, scope, self.whole, version, files, &self.report)
     }
 
     fn lines(&self) -> Vec<String> {

@@ -68,35 +68,37 @@ pub struct WaitingMail {
     pub is_paused: bool,
 }
 
-/// Groups of messages, by mailbox and by what they wait for. What a person parked and what a person paused differ: each
-/// needs another command.
+/// What the messages of a group have in common. What a person parked and what a person paused differ: each needs another
+/// command.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Group {
+    mailbox: String,
+    waits_for: WaitsFor,
+    is_paused: bool,
+}
+
+/// Groups of messages, by mailbox and by what they wait for.
 #[derive(Default)]
-struct Groups(BTreeMap<(String, WaitsFor, bool), WaitingMail>);
+struct Groups(BTreeMap<Group, WaitingMail>);
 
 impl Groups {
     fn add(&mut self, name: &str, waits_for: WaitsFor, messages: usize, until: Option<Timestamp>, why: &str) {
-        self.add_to(name, (waits_for, false), messages, until, why);
+        let group = Group { mailbox: name.to_owned(), waits_for, is_paused: false };
+        self.add_to(group, messages, until, why);
     }
 
-    fn add_to(
-        &mut self,
-        name: &str,
-        (waits_for, is_paused): (WaitsFor, bool),
-        messages: usize,
-        until: Option<Timestamp>,
-        why: &str,
-    ) {
-        let new = || WaitingMail {
-            name: name.to_owned(),
+    fn add_to(&mut self, group: Group, messages: usize, until: Option<Timestamp>, why: &str) {
+        let new = WaitingMail {
+            name: group.mailbox.clone(),
             messages: 0,
-            waits_for,
+            waits_for: group.waits_for,
             until: None,
             why: why.to_owned(),
             oldest: None,
             in_session: false,
-            is_paused,
+            is_paused: group.is_paused,
         };
-        let group = self.0.entry((name.to_owned(), waits_for, is_paused)).or_insert_with(new);
+        let group = self.0.entry(group).or_insert(new);
         group.messages += messages;
         if until.is_some() && group.until.is_none_or(|known| until < Some(known)) {
             (group.until, group.why) = (until, why.to_owned());
@@ -155,7 +157,8 @@ pub(super) fn look(overview: &mut Overview, post: &Post, staff: &Staff, names: &
         };
         let is_paused = delay.hold == Hold::Paused(PauseKind::Person);
         let why = if is_paused { format!("paused: {}", delay.why) } else { delay.why.clone() };
-        groups.add_to(&called(&delay.agent), (waits_for, is_paused), delay.messages, delay.until, &why);
+        let group = Group { mailbox: called(&delay.agent), waits_for, is_paused };
+        groups.add_to(group, delay.messages, delay.until, &why);
     }
     for (agent, kept) in &waiting.kept {
         let (waits_for, why) = match kept {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::agents::change;
 use crate::agents::ledger::Done;
 use crate::agents::probe::Trust;
+use crate::agents::programs::Program;
 use crate::agents::verify::Report;
 
 /// A file of an installation, and the action on it.
@@ -59,14 +60,16 @@ pub struct Install<'a> {
 
 impl<'a> Install<'a> {
     pub fn of(
-        (program, scope, then): (&'a str, &'a str, &'a str),
+        program: &'a Program,
+        scope: &'a str,
         version: String,
         files: &[(PathBuf, Done)],
         report: &Report,
     ) -> Self {
         let (hooks, skill) = (report.hooks.known(), report.skill.known());
         let (server, trust) = (report.server.known(), report.trust.as_ref().map(Trust::to_string));
-        Self { program, scope, version, files: InstalledFile::all(files), hooks, skill, server, trust, then }
+        let (files, then) = (InstalledFile::all(files), program.then);
+        Self { program: program.word, scope, version, files, hooks, skill, server, trust, then }
     }
 }
 
@@ -112,7 +115,8 @@ pub struct CheckedProgram {
 
 impl CheckedProgram {
     pub fn of(
-        (program, scope): (&'static str, &'static str),
+        program: &'static Program,
+        scope: &'static str,
         state: change::FileState,
         version: String,
         files: Vec<CheckedFile>,
@@ -120,7 +124,8 @@ impl CheckedProgram {
     ) -> Self {
         let (hooks, skill) = (report.hooks.known(), report.skill.known());
         let (server, trust) = (report.server.known(), report.trust.as_ref().map(Trust::to_string));
-        Self { program, scope, state: state.as_str(), version, files, hooks, skill, server, trust }
+        let state = state.as_str();
+        Self { program: program.word, scope, state, version, files, hooks, skill, server, trust }
     }
 }
 

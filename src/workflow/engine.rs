@@ -30,6 +30,14 @@ pub struct RunFacts {
     pub persons: Vec<String>,
 }
 
+/// An item of a step, in one round of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct ItemOfRound {
+    step: usize,
+    item: usize,
+    round: u32,
+}
+
 /// A run, computed from its mail.
 #[derive(Debug)]
 pub struct Engine {
@@ -41,7 +49,7 @@ pub struct Engine {
     asked: HashSet<MessageId>,
     /// How often a person repeated each step, and single items of it in a round.
     epochs: Vec<u32>,
-    renewed: HashMap<(usize, usize, u32), u32>,
+    renewed: HashMap<ItemOfRound, u32>,
     pub(super) steps: Vec<StepState>,
     followers: Vec<Vec<usize>>,
     work: VecDeque<Work>,
@@ -86,7 +94,8 @@ impl Engine {
             for part in &repeat.parts {
                 let Some(step) = definition.step(&part.step) else { continue };
                 for item in &part.items {
-                    *renewed.entry((step, *item, part.round)).or_default() += 1;
+                    let of = ItemOfRound { step, item: *item, round: part.round };
+                    *renewed.entry(of).or_default() += 1;
                 }
             }
         }
@@ -217,7 +226,7 @@ impl Engine {
         number: usize,
     ) -> MessageId {
         let (name, round) = (&self.definition.steps[step].name, self.steps[step].round);
-        let renewed = self.renewed.get(&(step, item, round)).copied().unwrap_or(0);
+        let renewed = self.renewed.get(&ItemOfRound { step, item, round }).copied().unwrap_or(0);
         let epoch = self.epochs[step] + renewed;
         let run = &self.facts.run;
         let what = format!("workflow {run} {epoch} {name} {item} {round} {attempt} {kind} {number}");
@@ -276,7 +285,7 @@ impl Engine {
         let begun = || {
             let first = self.id_of(step, 0, 0, "work", 0);
             // Items are repeated only of a step that had begun.
-            let repeated = || self.renewed.keys().any(|(renewed, ..)| *renewed == step);
+            let repeated = || self.renewed.keys().any(|renewed| renewed.step == step);
             self.answers.contains_key(&first) || self.asked.contains(&first) || repeated()
         };
         !self.stopping || begun()
