@@ -76,7 +76,7 @@ impl PublicKey {
     }
 
     fn verifies(&self, covered: &[u8], signature: &str) -> bool {
-        let (Some(key), Some(signature)) = (bytes(&self.0), bytes(signature)) else { return false };
+        let (Some(key), Some(signature)) = (hex::bytes(&self.0), hex::bytes(signature)) else { return false };
         UnparsedPublicKey::new(&ED25519, key).verify(covered, &signature).is_ok()
     }
 }
@@ -93,13 +93,6 @@ fn covered(address: &Address<'_>, payload: &[u8]) -> Vec<u8> {
 
 fn covered_news(payload: &[u8]) -> Vec<u8> {
     [DOMAIN.as_bytes(), b" news\0", payload].concat()
-}
-
-fn bytes(digits: &str) -> Option<Vec<u8>> {
-    if !digits.is_ascii() || !digits.len().is_multiple_of(2) || digits.len() > 256 {
-        return None;
-    }
-    (0..digits.len() / 2).map(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok()).collect()
 }
 
 #[cfg(test)]

@@ -192,10 +192,7 @@ impl Member {
 
 fn key_of(dir: &Dir) -> Result<Option<RoomKey>> {
     let Some(bytes) = dir.read(KEY, LIMIT)? else { return Ok(None) };
-    let text = String::from_utf8(bytes).unwrap_or_default();
-    let seed: Option<Vec<u8>> = (0..32)
-        .map(|at| text.get(2 * at..2 * at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok()))
-        .collect();
+    let seed = str::from_utf8(&bytes).ok().and_then(|text| hex::bytes(text.trim_end()));
     let key = seed.and_then(|seed| RoomKey::from_seed(&seed));
     key.map(Some).ok_or_else(|| wrong(dir, KEY, "it is not a key"))
 }

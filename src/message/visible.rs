@@ -158,6 +158,15 @@ pub fn cut(text: &str, bytes: usize) -> String {
     clean
 }
 
+/// The beginning of several lines, at most so many characters; says how many bytes are left out.
+pub fn beginning(text: &str, characters: usize) -> String {
+    let clean = self::text(text.trim_end());
+    match clean.char_indices().nth(characters) {
+        Some((at, _)) => format!("{}\n… {} more bytes", &clean[..at], clean.len() - at),
+        None => clean,
+    }
+}
+
 /// A document on one line. JSON leaves some characters raw that a terminal might obey, so these are escaped too.
 pub fn json(document: &impl Serialize) -> String {
     let (mut text, mut units) = (String::new(), [0u16; 2]);
@@ -249,6 +258,13 @@ mod tests {
     fn cutting_counts_bytes() {
         assert_eq!((cut("hello", 5).as_str(), cut("hello!", 5).as_str()), ("hello", "he…"));
         assert_eq!((cut("陳陳陳", 8).as_str(), cut("a\n\u{1b}", 12).as_str()), ("陳…", "a \\u{1b}"));
+    }
+
+    #[test]
+    fn a_beginning_says_how_much_is_left_out() {
+        assert_eq!(beginning("ab\n\u{1b}[1m\n", 20), "ab\n\\u{1b}[1m");
+        assert_eq!(beginning("äöü\n", 3), "äöü");
+        assert_eq!(beginning("äöü\n", 2), "äö\n… 2 more bytes");
     }
 
     #[test]

@@ -253,11 +253,7 @@ fn diff(tool: &str, input: &serde_json::Value) -> Vec<(&'static str, String)> {
 
 /// The beginning of a text, without anything that a screen would obey.
 pub(super) fn clip(text: &str) -> String {
-    let text = visible::text(text.trim_end());
-    match text.char_indices().nth(PART) {
-        Some((at, _)) => format!("{}\n… {} more bytes", &text[..at], text.len() - at),
-        None => text,
-    }
+    visible::beginning(text, PART)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::dispatch::chosen::RunFilter;
 use crate::dispatch::run_reader::RunReader;
 use crate::dispatch::runs::{Run, Runs};
 use crate::dispatch::worktree::changes;
+use crate::message::visible;
 use crate::post::{Error, Post, Result};
 use crate::process::transcript::{CallOutcome, Event, about};
 use crate::tui::seen::{DiffSeen, Part, RunSeen};
@@ -25,8 +26,7 @@ pub(super) fn list(post: &Post, agent: Option<&str>, limit: usize) -> Result<Vec
 
 /// The run of this id. The id is no path: only that of a run which is there is used as one.
 fn find(post: &Post, id: &str) -> Result<(Runs, Run)> {
-    let unknown =
-        || Error::Failing { why: format!("there is no run {}", crate::message::visible::clip(id, 80)) };
+    let unknown = || Error::Failing { why: format!("there is no run {}", visible::clip(id, 80)) };
     let runs = Runs::existing(post.room())?.ok_or_else(unknown)?;
     let known = runs.ids()?.into_iter().find(|known| known == id).ok_or_else(unknown)?;
     let run = runs.seen(&known)?.ok_or_else(unknown)?;
@@ -90,8 +90,8 @@ fn parts(events: &[Event]) -> (String, Vec<Part>) {
             Event::Thought { text } => parts.push(Part::Thought(clip(text))),
             Event::Called { call, tool, input } => parts.push(Part::Called {
                 call: call.clone(),
-                tool: crate::message::visible::line(tool),
-                about: crate::message::visible::clip(&about(input), 400),
+                tool: visible::line(tool),
+                about: visible::clip(&about(input), 400),
                 end: None,
             }),
             Event::Returned { call: ended, outcome, output, tool } => {
@@ -109,7 +109,7 @@ fn parts(events: &[Event]) -> (String, Vec<Part>) {
                     Some(end) => *end = now,
                     None => parts.push(Part::Called {
                         call: ended.clone(),
-                        tool: crate::message::visible::line(tool),
+                        tool: visible::line(tool),
                         about: String::new(),
                         end: now,
                     }),
@@ -128,13 +128,8 @@ fn parts(events: &[Event]) -> (String, Vec<Part>) {
     (known, parts)
 }
 
-/// The beginning of a text.
 fn clip(text: &str) -> String {
-    let text = text.trim_end();
-    match text.char_indices().nth(PART) {
-        Some((at, _)) => format!("{}\n… {} more bytes", &text[..at], text.len() - at),
-        None => text.to_owned(),
-    }
+    visible::beginning(text, PART)
 }
 
 pub(super) fn diff(post: &Post, id: &str) -> Result<DiffSeen> {
