@@ -89,8 +89,8 @@ impl<'a> Stages<'a> {
 
     fn work(&self, run: &mut Run, left: Vec<&'a Work>) -> Result<Stage<'a>> {
         let job = self.job;
-        let beaten = Cell::new(job.post.room().clock().boot());
-        // Git may work for longer than a lease lasts.
+        let (beaten, is_prepared) = (Cell::new(job.post.room().clock().boot()), Cell::new(false));
+        // Git may work for longer than a lease lasts. What it commits at the end of a stopped run is not given up.
         let beat = || {
             let now = job.post.room().clock().boot();
             if now.saturating_sub(beaten.get()) >= RENEWAL {
@@ -98,11 +98,13 @@ impl<'a> Stages<'a> {
                 // One that is lost is noticed at its end.
                 self.work.iter().for_each(|work| _ = work.renew(job));
             }
+            if !is_prepared.get() && self.stop_request().is_some() { Next::Stop } else { Next::GoOn }
         };
         let mut place = match Workplace::prepare(job, &left, &beat) {
             Ok(place) => place,
-            Err(why) => return Ok(Stage::Worked(left, Verdict::Failed(why))),
+            Err(why) => return Ok(Stage::Worked(left, self.unless_stopped(Verdict::Failed(why)))),
         };
+        is_prepared.set(true);
         run.worktree = place.as_ref().and_then(Workplace::worktree);
         job.runs.record(&job.open.dir, run)?;
         (self.tell)(run);
@@ -127,11 +129,7 @@ impl<'a> Stages<'a> {
         }
         let ended_itself = ended.as_ref().is_ok_and(|ended| ended.code.is_some() && !ended.timed_out);
         let verdict = ended.map_or_else(Verdict::Failed, |ended| judgement::judge(job.agent, &ended));
-        let verdict = match (verdict, self.stop_request()) {
-            (verdict @ Verdict::Answer(_), _) | (verdict, None) => verdict,
-            (_, Some(request)) => Verdict::Stopped(request),
-        };
-        let verdict = self.blame(&left, verdict)?;
+        let verdict = self.blame(&left, self.unless_stopped(verdict))?;
         self.mind_outage(run, &left, &verdict, ended_itself)?;
         if matches!(verdict, Verdict::Answer(_)) {
             // Nobody else says so for an agent whose answer is sent for it.
@@ -202,6 +200,14 @@ impl<'a> Stages<'a> {
     /// Somebody wants this run to end. If that cannot be seen now, the next look tells.
     fn stop_request(&self) -> Option<StopRequest> {
         StopRequest::of(&self.job.open.dir).ok().flatten()
+    }
+
+    /// Why a run without an answer ended: because somebody wanted that, if somebody did.
+    fn unless_stopped(&self, verdict: Verdict) -> Verdict {
+        match (verdict, self.stop_request()) {
+            (verdict @ Verdict::Answer(_), _) | (verdict, None) => verdict,
+            (_, Some(request)) => Verdict::Stopped(request),
+        }
     }
 
     fn end(

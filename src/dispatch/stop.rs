@@ -270,7 +270,7 @@ fn see_end(post: &Post, runs: &Runs, mut run: Run) -> Result<Stopped> {
             looked = waited + Duration::from_secs(1);
         }
         if waited >= PATIENCE && !ended_here {
-            marked::end(&run.id, Supervisor::Dead, || runs.dir_of(&run.id));
+            marked::end(&run.id, Supervisor::Lives, || runs.dir_of(&run.id));
             ended_here = true;
         }
         if waited >= PATIENCE + AFTERWARDS {

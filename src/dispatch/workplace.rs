@@ -14,6 +14,7 @@ use super::worktree::{self, Held, RunWorktree, Site};
 use crate::hex;
 use crate::mailbox::{Dir, IfAny};
 use crate::message::Envelope;
+use crate::process::child::Next;
 use crate::settings::worktree::{RunWords, Worktree, has_words};
 
 /// Whether an agent may work in a directory that stands for its own. With a worktree: the directory that it stands for,
@@ -31,8 +32,8 @@ pub(super) struct Workplace<'c> {
 
 impl<'c> Workplace<'c> {
     /// The place of a run; made if it is one of its own. `None`: it works in the directory of its agent. `beat` is called
-    /// again and again while git works.
-    pub(super) fn prepare(job: &Job<'c>, work: &[&Work], beat: &'c dyn Fn()) -> Said<Option<Self>> {
+    /// again and again while git works, and says whether it may go on.
+    pub(super) fn prepare(job: &Job<'c>, work: &[&Work], beat: &'c dyn Fn() -> Next) -> Said<Option<Self>> {
         let settings = &job.agent.settings;
         let cwd = crate::settings::lexical(&job.agent.cwd);
         let has_words = cwd.to_str().is_some_and(has_words);

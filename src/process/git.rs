@@ -17,7 +17,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use thiserror::Error as ThisError;
 
-use super::marked::MARK;
+use super::child::Next;
+use super::marked::GIT_MARK;
 use crate::clock::Clock;
 use crate::os::{Handle, await_end};
 
@@ -63,6 +64,8 @@ pub enum Error {
     Failed { what: String, repository: PathBuf, said: String },
     #[error("git {what} in {} took longer than {} s", .repository.display(), LONGEST.as_secs())]
     TooLong { what: String, repository: PathBuf },
+    #[error("git {what} in {} was stopped", .repository.display())]
+    Stopped { what: String, repository: PathBuf },
     #[error("git {what} in {} cannot be run: {source}", .repository.display())]
     Io { what: String, repository: PathBuf, source: io::Error },
     #[error("git {what} in {} answered something that is not understood: {said}", .repository.display())]
@@ -78,8 +81,8 @@ pub struct Git<'c> {
     worktree: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
     clock: &'c dyn Clock,
-    /// Called again and again while git works, which may take long.
-    beat: Option<&'c dyn Fn()>,
+    /// Called again and again while git works, which may take long. It says whether git may go on.
+    beat: Option<&'c dyn Fn() -> Next>,
 }
 
 impl<'c> Git<'c> {
@@ -111,8 +114,8 @@ impl<'c> Git<'c> {
         Ok(git)
     }
 
-    /// Calls a function again and again while git works.
-    pub fn beating(self, beat: &'c dyn Fn()) -> Self {
+    /// Calls a function again and again while git works, and ends git when it says so.
+    pub fn beating(self, beat: &'c dyn Fn() -> Next) -> Self {
         Self { beat: Some(beat), ..self }
     }
 
@@ -177,17 +180,15 @@ impl<'c> Git<'c> {
         let out = child.stdout.take().map(|from| thread::spawn(move || all_of(from)));
         let err = child.stderr.take().map(|from| thread::spawn(move || all_of(from)));
         let start = self.clock.boot();
-        let mut too_long = false;
+        let (mut too_long, mut is_unwanted) = (false, false);
         let status = loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 break status;
             }
             too_long = self.clock.boot().saturating_sub(start) >= LONGEST;
-            if too_long {
+            is_unwanted |= self.beat.is_some_and(|beat| beat() == Next::Stop);
+            if too_long || is_unwanted {
                 let _ = kill_process_group(group, Signal::KILL);
-            }
-            if let Some(beat) = self.beat {
-                beat();
             }
             await_end(process.as_ref(), Duration::from_millis(500));
         };
@@ -197,6 +198,7 @@ impl<'c> Git<'c> {
         let repository = self.directory.clone();
         match (too_long, status.success()) {
             (true, _) => Err(Error::TooLong { what: what(), repository }),
+            (_, false) if is_unwanted => Err(Error::Stopped { what: what(), repository }),
             (_, false) => Err(Error::Failed { what: what(), repository, said: told(&err) }),
             (_, true) if out.len() as u64 >= KEPT => {
                 Err(Error::Odd { what: what(), repository, said: "too much".to_owned() })
@@ -230,7 +232,7 @@ fn usual(search: Option<&OsStr>, run: &str) -> Vec<(OsString, OsString)> {
         ("GIT_NO_LAZY_FETCH", "1"),
         ("GIT_NO_REPLACE_OBJECTS", "1"),
         ("LC_ALL", "C"),
-        (MARK, run),
+        (GIT_MARK, run),
     ];
     let mut all: Vec<(OsString, OsString)> = fixed.map(|(name, value)| (name.into(), value.into())).into();
     all.extend(search.map(|search| ("PATH".into(), search.to_owned())));

@@ -17,6 +17,9 @@ pub use crate::os::stand_alone;
 /// The variable that every process of a run has.
 pub const MARK: &str = "POSTROOM_RUN";
 
+/// The variable that git has, which the supervisor runs for itself: it is ended with the supervisor, not with the agent.
+pub const GIT_MARK: &str = "POSTROOM_RUN_GIT";
+
 /// How long they may take to end by themselves.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -47,7 +50,8 @@ fn file_of(run: &str) -> String {
 }
 
 /// Ends every process of a run but its supervisor, by its mark or by what was noted; `false`: one is left that cannot be ended.
-/// If that is this process, its other children have all been waited for.
+/// If the supervisor is this process, its other children have all been waited for. If it lives, the git that it runs is left
+/// alone.
 pub fn end(run: &str, supervisor: Supervisor, dir: impl FnOnce() -> Result<Dir>) -> bool {
     // Every descendant of an heir descends from a child of it. Nearly every agent leaves nobody behind, and then there
     // is no need to look at all processes of the machine.
@@ -56,12 +60,22 @@ pub fn end(run: &str, supervisor: Supervisor, dir: impl FnOnce() -> Result<Dir>)
     }
     let group = if os::NOTES_GROUPS { dir().ok().and_then(|dir| noted(run, &dir)) } else { None };
     let sure = if supervisor == Supervisor::Me { WAITED_FOR } else { ORPHANED };
-    end_those(sure, || os::of_run((MARK, run), group, supervisor))
+    end_those(sure, || match supervisor {
+        Supervisor::Me | Supervisor::Lives => os::of_run((MARK, run), group, supervisor),
+        Supervisor::Dead => left_of(run, group),
+    })
 }
 
 /// Whether a process of a run is known to live, by its mark.
 pub fn lives(run: &str) -> bool {
-    os::of_run((MARK, run), None, Supervisor::Dead).is_ok_and(|found| !found.is_empty())
+    left_of(run, None).is_ok_and(|found| !found.is_empty())
+}
+
+/// What lives of a run whose supervisor is dead.
+fn left_of(run: &str, group: Option<u32>) -> std::io::Result<Vec<os::Handle>> {
+    let mut found = os::of_run((MARK, run), group, Supervisor::Dead)?;
+    found.extend(os::of_run((GIT_MARK, run), None, Supervisor::Dead)?);
+    Ok(found)
 }
 
 fn end_those(sure: u32, those: impl Fn() -> std::io::Result<Vec<os::Handle>>) -> bool {
@@ -108,6 +122,24 @@ mod tests {
         waiter.join().unwrap().unwrap();
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    /// A stop that had to end an agent from outside also killed the git that committed its changes.
+    #[test]
+    fn the_git_of_a_living_supervisor_is_left_alone() {
+        let run = crate::random::unique_hex();
+        let sleep = |mark| Command::new("sleep").arg("1000").env(mark, &run).spawn().unwrap();
+        let (mut git, mut agent) = (sleep(GIT_MARK), sleep(MARK));
+        while left_of(&run, None).unwrap().len() < 2 {
+            pause(Duration::from_millis(5));
+        }
+        let waiter = std::thread::spawn(move || agent.wait());
+        assert!(end(&run, Supervisor::Lives, || panic!("nothing was noted")));
+        waiter.join().unwrap().unwrap();
+        assert!(git.try_wait().unwrap().is_none() && lives(&run));
+        let waiter = std::thread::spawn(move || git.wait());
+        assert!(end(&run, Supervisor::Dead, || panic!("nothing was noted")) && !lives(&run));
+        waiter.join().unwrap().unwrap();
     }
 
     #[test]

@@ -21,6 +21,7 @@ const TESTS: [(&str, &[&str]); 9] = [
     (
         "nobody shows the environment of a process; here a run ends what is in its group",
         &[
+            "process::marked::tests::the_git_of_a_living_supervisor_is_left_alone",
             "process::marked::tests::who_left_group_and_session_is_found_and_others_are_let_be",
             "dispatch::bad::a_program_that_forks_away",
             "dispatch::hostile::a_process_that_threw_its_mark_and_its_parent_away_ends_with_its_run",

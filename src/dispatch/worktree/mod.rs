@@ -29,6 +29,7 @@ use crate::mailbox::lock::{Hold, Lock};
 use crate::mailbox::{Dir, IfAny, fault};
 use crate::message::visible;
 use crate::post::{Post, Worktrees};
+use crate::process::child::Next;
 use crate::process::git::{self, Git};
 use crate::repository::{self, Repository};
 
@@ -200,13 +201,14 @@ impl Site {
 }
 
 /// Makes the worktree of a run, or goes on in the one that an earlier run with this branch left. If another run works on
-/// the branch now, this one gets a branch of its own, with a number. `beat` is called again and again meanwhile.
+/// the branch now, this one gets a branch of its own, with a number. `beat` is called again and again while git
+/// works, and says whether it may go on.
 pub(super) fn make<'c>(
     post: &'c Post,
     site: &Site,
     branch: &str,
     (agent, run): (&str, &str),
-    beat: &'c dyn Fn(),
+    beat: &'c dyn Fn() -> Next,
 ) -> Result<Held<'c>> {
     let state = post.worktrees().ok_or(Error::NoState)?;
     let common = &site.repository.common;

@@ -239,12 +239,7 @@ fn a_killed_supervisor_leaves_nothing_that_is_not_settled() {
 fn a_supervisor_that_is_killed_while_it_makes_a_worktree_leaves_no_commit() {
     let yard = Yard::new("echo ran", "worktree = true\nretries = 3");
     // Its git waits for ever in the middle of the checkout.
-    let bin = yard.room.around().canonicalize().unwrap().join("bin");
-    std::fs::create_dir_all(&bin).unwrap();
-    let script = "#!/bin/sh\ncase \"$*\" in *read-tree*) [ -e \"$0.stop\" ] && { echo $$ > \"$0.pid.new\"; mv \"$0.pid.new\" \"$0.pid\"; while :; do sleep 1; done; };; esac\nexec /usr/bin/git \"$@\"\n";
-    std::fs::write(bin.join("git"), script).unwrap();
-    std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    std::fs::write(bin.join("git.stop"), "").unwrap();
+    let bin = yard.slow_git();
     yard.room.send("alice", "coder", "work");
     let path = format!("{}:/usr/bin:/bin", bin.display());
     let mut dispatcher = yard.command(["dispatch"]).env("PATH", &path).start();

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::command_line::terminal::{PLAIN, lent, on_terminal};
 use crate::support::at_work::{lives, parent_of};
 use crate::support::room::Run;
+use crate::support::staffed::{inbox, runs};
 use crate::support::until::until;
 use crate::support::yard::Yard;
 
@@ -22,6 +23,32 @@ fn a_lock_that_git_left_behind_is_removed() {
     let tree = yard.worktree();
     assert_eq!((tree["files"].as_u64(), tree.get("fault")), (Some(1), None), "{tree}");
     assert_eq!(yard.git(&format!("show {}:b.txt", tree["branch"].as_str().unwrap())), "x");
+}
+
+/// The checkout was killed by the stop, and the message was tried again as if it had failed.
+#[test]
+fn a_run_that_is_stopped_while_its_worktree_is_made_is_parked() {
+    let yard = Yard::new("echo ran", "worktree = true\nretries = 3");
+    let bin = yard.slow_git();
+    yard.room.send("alice", "coder", "work");
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let mut dispatcher = yard.command(["dispatch"]).env("PATH", &path).start();
+    let pid = bin.join("git.pid");
+    until("git waits", || std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
+    let stopped = yard.command(["stop", "coder", "-m", "enough"]).exits(0).out;
+    assert!(stopped.contains(" is parked\n"), "{stopped}");
+    dispatcher.wait().unwrap();
+    let all = runs(&yard.room);
+    assert_eq!(
+        (all.len(), &all[0]["state"], &all[0]["why"]),
+        (1, &"parked".into(), &"stopped: enough".into())
+    );
+    assert!(inbox(&yard.room, "alice").is_empty(), "nobody is told that it failed");
+    // What was made of the worktree is removed by the next run.
+    std::fs::remove_file(bin.join("git.stop")).unwrap();
+    yard.room.run(["failed", "retry", "--agent", "coder"]).by_person().with(0);
+    yard.dispatch().with(0);
+    assert_eq!((inbox(&yard.room, "alice"), yard.left()), (vec!["ran\n".to_owned()], vec![]));
 }
 
 /// Each left a record and a lock for ever.

@@ -79,6 +79,19 @@ impl Yard {
         self.command(["dispatch"]).ends()
     }
 
+    /// A git whose checkout waits while the file `git.stop` beside it is there, and says then which process it is. Returns
+    /// its directory.
+    pub(crate) fn slow_git(&self) -> PathBuf {
+        let bin = self.room.around().canonicalize().unwrap().join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        let script = "#!/bin/sh\ncase \"$*\" in *read-tree*) [ -e \"$0.stop\" ] && { echo $$ > \"$0.pid.new\"; mv \"$0.pid.new\" \"$0.pid\"; while :; do sleep 1; done; };; esac\nexec /usr/bin/git \"$@\"\n";
+        std::fs::write(bin.join("git"), script).unwrap();
+        std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        std::fs::write(bin.join("git.stop"), "").unwrap();
+        bin
+    }
+
     /// The worktree of the newest run, as its record has it.
     pub(crate) fn worktree(&self) -> Value {
         runs(&self.room).last().unwrap()["worktree"].clone()
