@@ -44,17 +44,23 @@ pub(super) fn whereabouts(post: &Post, to: &MailboxId, id: &MessageId) -> Result
     Ok(Whereabouts::Taken)
 }
 
-/// When the work on a request began: as its run recorded, else now. `None` if nobody has begun it.
-pub(super) fn begun(post: &Post, to: &MailboxId, id: &MessageId) -> Result<Option<Timestamp>> {
-    let now = post.room().clock().now();
+/// When the work on a request began: as its run recorded, else as it was noted before, else now. `None` if nobody has begun it.
+pub(super) fn begun(
+    post: &Post,
+    to: &MailboxId,
+    id: &MessageId,
+    noted: Option<Timestamp>,
+) -> Result<Option<Timestamp>> {
+    let otherwise = noted.unwrap_or_else(|| post.room().clock().now());
     match whereabouts(post, to, id)? {
         Whereabouts::Queued => Ok(None),
-        Whereabouts::Taken => Ok(Some(now)),
+        Whereabouts::Taken => Ok(Some(otherwise)),
         Whereabouts::Claimed { run } => {
             let record =
                 dispatch::runs::Runs::existing(post.room())?.map(|runs| runs.get(&run)).transpose()?;
             let started = record.flatten().and_then(|run| Timestamp::parse(&run.started));
-            Ok(Some(started.unwrap_or(now)))
+            // The note may be that of an earlier attempt.
+            Ok(Some(started.unwrap_or(otherwise)))
         }
     }
 }

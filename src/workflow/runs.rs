@@ -244,7 +244,7 @@ impl Runs {
 
     /// Notes that a message was sent. If the note is lost, the message is searched for again.
     pub fn note_sent(&self, run: &str, id: &MessageId, at: Timestamp) -> Result<()> {
-        self.note(run, SENT, id, at)
+        self.note(run, SENT, id, Some(at))
     }
 
     /// The sent messages with their times.
@@ -252,8 +252,9 @@ impl Runs {
         self.noted(run, SENT)
     }
 
-    /// Notes that the work on a request has begun. If the note is lost, its timeout restarts.
-    pub fn note_begun(&self, run: &str, id: &MessageId, at: Timestamp) -> Result<()> {
+    /// Notes that the work on a request has begun, or that nobody works on it any more. If the note is lost, its timeout
+    /// restarts.
+    pub fn note_begun(&self, run: &str, id: &MessageId, at: Option<Timestamp>) -> Result<()> {
         self.note(run, BEGUN, id, at)
     }
 
@@ -262,8 +263,8 @@ impl Runs {
         self.noted(run, BEGUN)
     }
 
-    fn note(&self, run: &str, file: &str, id: &MessageId, at: Timestamp) -> Result<()> {
-        let line = Dated { id: id.to_string(), at: at.precise() };
+    fn note(&self, run: &str, file: &str, id: &MessageId, at: Option<Timestamp>) -> Result<()> {
+        let line = Dated { id: id.to_string(), at: at.map(Timestamp::precise).unwrap_or_default() };
         let mut line = serde_json::to_vec(&line).unwrap_or_default();
         line.push(b'\n');
         self.dir_of(run)?.append(file, &line)
@@ -272,11 +273,16 @@ impl Runs {
     /// The last time of each message.
     fn noted(&self, run: &str, file: &str) -> Result<HashMap<MessageId, Timestamp>> {
         let bytes = self.dir_of(run)?.read(file, LIMIT)?.unwrap_or_default();
-        let line = |line: &[u8]| {
-            let noted: Dated = serde_json::from_slice(line).ok()?;
-            Some((MessageId::parse_lenient(&noted.id).ok()?, Timestamp::parse(&noted.at)?))
-        };
-        Ok(bytes.split(|b| *b == b'\n').filter_map(line).collect())
+        let mut times = HashMap::new();
+        for line in bytes.split(|b| *b == b'\n') {
+            let Ok(noted) = serde_json::from_slice::<Dated>(line) else { continue };
+            let Ok(id) = MessageId::parse_lenient(&noted.id) else { continue };
+            match Timestamp::parse(&noted.at) {
+                Some(at) => times.insert(id, at),
+                None => times.remove(&id),
+            };
+        }
+        Ok(times)
     }
 
     /// Notes a next step that was not sent by the run.

@@ -147,16 +147,17 @@ impl Turn {
             None => (recipient(ask).and_then(|name| post.addressee(name).ok()), Some(ask.id.clone())),
         };
         let (Some(to), Some(id)) = (to, id) else { return Ok(None) };
-        let Some(at) = request::begun(post, &to, &id)? else {
-            self.begun.remove(&ask.id);
-            return Ok(None);
-        };
-        if let Some(noted) = self.begun.get(&ask.id) {
-            return Ok(Some(*noted));
+        let noted = self.begun.get(&ask.id).copied();
+        let at = request::begun(post, &to, &id, noted)?;
+        if at != noted {
+            // In the file too, because another carrier may continue from there.
+            runs.note_begun(&self.record.id, &ask.id, at)?;
+            match at {
+                Some(at) => self.begun.insert(ask.id.clone(), at),
+                None => self.begun.remove(&ask.id),
+            };
         }
-        runs.note_begun(&self.record.id, &ask.id, at)?;
-        self.begun.insert(ask.id.clone(), at);
-        Ok(Some(at))
+        Ok(at)
     }
 
     /// Takes back a request that nobody waits for, begun by the dispatcher or not: its agent would work for nothing,

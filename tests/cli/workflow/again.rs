@@ -1,8 +1,10 @@
 //! What a run asks again and what it does not: unclear verdicts, failed items, time that is over, and a run that is cancelled.
 
+use crate::support::at_work::{SAYS_PID, pid_of_agent};
 use crate::support::crew::*;
 use crate::support::room::TestRoom;
 use crate::support::staffed::{dispatch, runs, settle};
+use crate::support::taken::claim;
 use crate::support::until::until;
 
 /// Makes all requests of a run seem to be sent long ago.
@@ -70,6 +72,41 @@ fn a_request_that_waits_for_its_agent_is_not_late() {
     assert_eq!(steps(&room, &run)[0].1, "asked");
     dispatch(&room, []).succeeds();
     assert_eq!(results(&room, &run, "a"), ["here"]);
+}
+
+/// A second carrier counted from the start of an attempt that had ended without an answer, and ended the next one at once.
+#[test]
+fn a_later_attempt_has_the_whole_timeout_whoever_carries_the_run() {
+    let text = "steps:\n  a: {agent: one, prompt: x, timeout: 1m}\n";
+    let script = format!("{SAYS_PID}; until [ -e go ]; do sleep 0.05; done; echo here");
+    let room = crew(&[("one", &script)], &[("slow", text)]);
+    let run = begin(&room, "slow", &[]);
+    let records = room.root().join(format!(".workflows/runs/{run}"));
+    let mut dispatcher = dispatch(&room, []).start();
+    pid_of_agent(&room);
+    // As the carrier left it that saw the first attempt.
+    sent_long_ago(&room, &run);
+    std::fs::copy(records.join("sent.jsonl"), records.join("begun.jsonl")).unwrap();
+    workflow(&room, ["resume", &run]).succeeds();
+    assert_eq!(steps(&room, &run)[0].1, "running");
+    std::fs::write(room.around().join("go"), "").unwrap();
+    dispatcher.wait().unwrap();
+    assert_eq!(results(&room, &run, "a"), ["here"]);
+}
+
+/// A claim by hand after a failed attempt was late at once, because only one carrier had forgotten that attempt.
+#[test]
+fn a_request_that_was_given_back_is_noted_as_such() {
+    let text = "steps:\n  a: {agent: one, prompt: x, timeout: 1m}\n";
+    let room = crew(&[("one", "echo never")], &[("waits", text)]);
+    let run = begin(&room, "waits", &[]);
+    let records = room.root().join(format!(".workflows/runs/{run}"));
+    sent_long_ago(&room, &run);
+    std::fs::copy(records.join("sent.jsonl"), records.join("begun.jsonl")).unwrap();
+    workflow(&room, ["resume", &run]).succeeds();
+    claim(&room, "one", &[]);
+    workflow(&room, ["resume", &run]).succeeds();
+    assert_eq!(steps(&room, &run)[0].1, "asked");
 }
 
 #[test]
