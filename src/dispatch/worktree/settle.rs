@@ -26,6 +26,8 @@ const LOST: &str = "its worktree was removed while it ran, and what was not comm
 pub(in crate::dispatch) fn settle(held: &mut Held<'_>) -> Result<RunWorktree> {
     let mut shown = held.shown();
     let own = registered(&held.record.repository, &held.path())?;
+    // A repository may keep its branches in another way, and if a lock stays, git says so.
+    let _ = unlock_branch(&held.record);
     // Somebody removed it, or it was never finished, so no agent worked in it. What is on its branch counts.
     if own.is_none() || !held.record.ready || !held.path().is_dir() {
         shown.head = tip(&held.git, &held.record.branch)?.unwrap_or_else(|| held.record.base.clone());
@@ -71,6 +73,17 @@ pub(in crate::dispatch) fn settle(held: &mut Held<'_>) -> Result<RunWorktree> {
     held.record.run.clear();
     write(&held.dir, &held.slug, &held.record)?;
     Ok(shown)
+}
+
+/// Removes the lock that a killed git left on the branch of a run. Every process of the run has ended, and no other run works
+/// on its branch.
+fn unlock_branch(record: &Record) -> Result<()> {
+    let mut dir = Dir::outside(&record.repository)?.sub("refs")?.sub("heads")?;
+    let (folders, name) = record.branch.rsplit_once('/').unwrap_or(("", &record.branch));
+    for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
+        dir = dir.sub(folder)?;
+    }
+    Ok(dir.remove(&format!("{name}.lock")).if_any().map(drop)?)
 }
 
 /// Commits all files of the worktree on top of what is checked out there. Returns that commit, or the one before if

@@ -15,8 +15,8 @@ use crate::support::yard::Yard;
 /// A git that was killed leaves its lock, and nothing could be committed any more.
 #[test]
 fn a_lock_that_git_left_behind_is_removed() {
-    let script =
-        "echo x > b.txt; own=$(git rev-parse --git-dir); : > $own/index.lock; : > $own/HEAD.lock; echo done";
+    let script = "echo x > b.txt; own=$(git rev-parse --git-dir); : > $own/index.lock; : > $own/HEAD.lock; \
+                  branch=$(git symbolic-ref HEAD); : > $(git rev-parse --git-common-dir)/$branch.lock; echo done";
     let yard = Yard::new(script, "worktree = true");
     yard.room.send("alice", "coder", "work");
     yard.dispatch().with(0);
