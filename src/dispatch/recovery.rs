@@ -12,6 +12,7 @@ use super::guards;
 use super::parked::STOPPED;
 use super::runs::{Run, RunState, Runs};
 use super::stop::{StopRequest, Then};
+use super::supervisor::LEASE;
 use super::worktree;
 use crate::mailbox::Folder;
 use crate::mailbox::lock::Hold;
@@ -107,9 +108,16 @@ fn finish(post: &Post, runs: &Runs, run: &Run) -> Result<Ending> {
         other => other?,
     };
     let stop = StopRequest::of(&runs.dir_of(&run.id)?)?;
-    let mut ends = vec![];
-    for held in claims_of(post, &me, &run.id)? {
-        ends.push(finish_one(post, runs, &me, &held, run, stop.as_ref())?);
+    let (mut ends, mut held) = (vec![], claims_of(post, &me, &run.id)?);
+    if stop.is_some() {
+        for file in [&run.file].into_iter().chain(&run.also) {
+            if !held.iter().any(|held| held.terms.file == *file) {
+                held.extend(claim_again(post, runs, &me, file, run)?);
+            }
+        }
+    }
+    for held in &held {
+        ends.push(finish_one(post, runs, &me, held, run, stop.as_ref())?);
     }
     if ends.is_empty() {
         // It was killed after its message got its final state, or its lease had ended before.
@@ -126,7 +134,44 @@ fn finish_one(
     run: &Run,
     stop: Option<&StopRequest>,
 ) -> Result<Ending> {
-    let ended = match post.envelope_of(held) {
+    let ended = end_claim(post, runs, me, held, run, stop);
+    if stop.is_some()
+        && matches!(ended, Err(Error::NoClaim { .. }))
+        && let Some(held) = claim_again(post, runs, me, &held.terms.file, run)?
+    {
+        return end_claim(post, runs, me, &held, run, stop);
+    }
+    match ended {
+        // Its lease ended meanwhile, and another process released it.
+        Err(Error::NoClaim { .. }) => state_of(post, me, &held.terms.file, reason(run)),
+        other => other,
+    }
+}
+
+/// Claims a message again whose lease ended, because somebody wanted that it is not tried again. `None` if somebody else has
+/// decided about it since.
+fn claim_again(post: &Post, runs: &Runs, me: &Me, file: &str, run: &Run) -> Result<Option<Held>> {
+    let has_expired = me.mailbox.attempts(file)?.pop().is_some_and(|last| last.how == "expired");
+    if !has_expired || post.lies_in(me, file)? != Some(Folder::Inbox) {
+        return Ok(None);
+    }
+    let Some(_right) = runs.message(me.id.as_str(), file)? else { return Ok(None) };
+    match post.claim_for_run(me, file, LEASE, &run.id) {
+        Ok(Some(claimed)) => post.held(me, &claimed.token.to_string()).map(Some),
+        Ok(None) | Err(Error::NoMessage { .. } | Error::NotUnread { .. }) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+fn end_claim(
+    post: &Post,
+    runs: &Runs,
+    me: &Me,
+    held: &Held,
+    run: &Run,
+    stop: Option<&StopRequest>,
+) -> Result<Ending> {
+    match post.envelope_of(held) {
         Ok(asked) => match post.is_answered(me, &asked, run.began(post.room().clock()).minus(SET_BACK))? {
             Answered::Yes => post.done(me, held, None).map(|_| Ending::done("")),
             Answered::Failed(why) => post.fail(me, held, &why).map(|_| Ending::failed(why)),
@@ -135,13 +180,8 @@ fn finish_one(
                 None => again(post, me, held, run),
             },
         },
-        Err(e @ Error::Failing { .. }) => return Err(e),
+        Err(e @ Error::Failing { .. }) => Err(e),
         Err(_) => again(post, me, held, run),
-    };
-    match ended {
-        // Its lease ended meanwhile, and another process released it.
-        Err(Error::NoClaim { .. }) => state_of(post, me, &held.terms.file, reason(run)),
-        other => other,
     }
 }
 

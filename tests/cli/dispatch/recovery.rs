@@ -3,6 +3,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::at_work::{lives, parent_of, pid_of_agent};
+use crate::support::hand::tighten;
 use crate::support::room::TestRoom;
 use crate::support::staffed::{dispatch, inbox, runs, settle, shell, staffed};
 use crate::support::taken::{claim, end_lease};
@@ -39,6 +40,40 @@ fn a_message_whose_supervisor_was_killed_comes_back_at_once_and_its_agent_ends()
     assert_eq!(inbox(&room, "alice"), ["fine\n"]);
     let told: Vec<_> = runs(&room).iter().map(|run| (run["state"].clone(), run["attempt"].clone())).collect();
     assert_eq!(told, [("again".into(), 1.into()), ("done".into(), 2.into())]);
+}
+
+/// The lease had ended before the supervisor was killed, and the message was started again although somebody had stopped it.
+#[test]
+fn a_stop_holds_although_the_lease_is_over_and_the_supervisor_is_dead() {
+    for (then, parked) in [("park", true), ("give_up", false)] {
+        let room = staffed(&["worker"], &shell("worker", ENDLESS, "cwd = \"..\""));
+        room.send("alice", "worker", "x");
+        let mut dispatcher = dispatch(&room, []).start();
+        let pid = pid_of_agent(&room);
+        let parent = parent_of(&pid);
+        let supervisor = Pid::from_raw(parent).unwrap();
+        kill_process(supervisor, Signal::STOP).unwrap();
+        dispatcher.kill().unwrap();
+        dispatcher.wait().unwrap();
+        end_lease(&room, "worker", &room.files("worker", "claimed").pop().unwrap());
+        // Any look returns the message.
+        room.by("worker", ["check"]).succeeds();
+        assert_eq!(room.files("worker", "inbox").len(), 1);
+        let run = runs(&room)[0]["id"].as_str().unwrap().to_owned();
+        let request = room.root().join(".dispatch/runs").join(&run).join("stop");
+        std::fs::write(&request, format!(r#"{{"v":1,"why":"enough","then":"{then}"}}"#)).unwrap();
+        tighten(&request);
+        kill_process(supervisor, Signal::KILL).unwrap();
+        until("the supervisor is dead", || !lives(&pid) || parent_of(&pid) != parent);
+        settle(&room, &shell("worker", "echo never", ""));
+        dispatch(&room, []).ends();
+        let all = runs(&room);
+        let state = if parked { "parked" } else { "failed" };
+        assert_eq!((all.len(), all[0]["state"].as_str()), (1, Some(state)), "{all:?}");
+        assert_eq!(all[0]["why"], "stopped: enough");
+        assert_eq!(room.files("worker", "inbox").len(), usize::from(parked));
+        assert!(inbox(&room, "alice").is_empty());
+    }
 }
 
 #[test]
