@@ -49,7 +49,8 @@ impl Work {
         Ok(job.runs.postpone(job.me.id.as_str(), self.file(), job.now().plus(wait), why)?)
     }
 
-    /// Lets the message wait without counting the attempt. The pause or the limit of its agent says until when.
+    /// Lets the message wait without counting the attempt. It is parked already, or the pause or the limit of its agent says
+    /// until when.
     fn wait(&self, job: &Job<'_>, why: String) -> Result<Ending> {
         job.post.release(job.me, &self.held.borrow(), &why)?;
         Ok(Ending::again(why))

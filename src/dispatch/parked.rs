@@ -10,6 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::paused::PauseKind;
 use super::runs::{Runs, key};
 use crate::clock::Timestamp;
 use crate::mailbox::IfAny;
@@ -69,6 +70,16 @@ impl Runs {
         }
         parked.sort_by(|one, other| (&one.since, &one.file).cmp(&(&other.since, &other.file)));
         Ok(parked)
+    }
+
+    /// Why no agent may start for this message until a person says so: it is parked, or its agent is paused.
+    pub(super) fn held_by_person(&self, mailbox: &str, file: &str) -> Result<Option<String>> {
+        let read = self.dir.sub(FOLDER).and_then(|dir| dir.read(&key(mailbox, file), LIMIT));
+        let parked = read.if_any()?.flatten().and_then(|bytes| serde_json::from_slice::<Parked>(&bytes).ok());
+        match parked {
+            Some(parked) => Ok(Some(parked.why)),
+            None => Ok(self.pause_of(mailbox, PauseKind::Person)?.map(|pause| pause.why)),
+        }
     }
 
     /// Lets a parked message start its agent again, with a new count of runs for its thread.

@@ -149,8 +149,9 @@ fn meant(
 ) -> Result<HashSet<String>> {
     let mut found: HashSet<String> =
         running.iter().filter(|run| is_meant(run, what, agents)).map(|run| run.id.clone()).collect();
-    // A later message of a batch is known by its file alone.
-    for run in running.iter().filter(|run| !run.also.is_empty() && what.len() >= SHORTEST) {
+    // A later message of a batch is known by its file alone, and so is that of a run that has just claimed it.
+    let is_unnamed = |run: &&Run| !run.also.is_empty() || run.message.is_empty();
+    for run in running.iter().filter(|run| is_unnamed(run) && what.len() >= SHORTEST) {
         let Ok(id) = MailboxId::parse(&run.mailbox) else { continue };
         let mailbox = post.mailbox(&id)?;
         for token in mailbox.tokens()? {

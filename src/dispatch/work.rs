@@ -69,7 +69,7 @@ pub(super) enum Step {
     Answer(String),
     /// It waits for another attempt, or is given up after the last.
     Retry(String),
-    /// It waits as its agent does, and this attempt does not count.
+    /// It waits as its agent does, or as somebody decided before, and this attempt does not count.
     Wait(String),
     /// It waits for a person.
     Park(String),
@@ -116,6 +116,10 @@ impl Work {
             if let Some(step) = Step::for_answered(answered) {
                 return Ok(Some(step));
             }
+        }
+        // Somebody may have decided while this run was about to claim it.
+        if let Some(why) = job.runs.held_by_person(job.me.id.as_str(), self.file())? {
+            return Ok(Some(Step::Wait(why)));
         }
         if self.attempt() > job.agent.settings.retries.saturating_add(1) {
             let unseen = || {

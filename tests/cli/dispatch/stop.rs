@@ -3,7 +3,7 @@
 use crate::support::at_work::{lives, parent_of, pid_of_agent};
 use crate::support::pasted::commands;
 use crate::support::room::TestRoom;
-use crate::support::staffed::{dispatch, inbox, runs, settle, shell, staffed};
+use crate::support::staffed::{dispatch, inbox, runs, settle, shell, staffed, with_path};
 
 /// An agent that goes on for ever, with a process in a session of its own that does not listen.
 const ENDLESS: &str = "setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' & echo $! > other; echo $$ > pid.new; \
@@ -124,6 +124,29 @@ fn a_paused_agent_is_not_started_until_a_person_resumes_it() {
     dispatch(&room, []).succeeds();
     assert_eq!(inbox(&room, "alice").len(), 2);
     assert!(room.run(["resume", "worker"]).succeeds().out.contains("was not paused"));
+}
+
+/// A supervisor that was about to claim a message started its agent although the message was parked, or the agent paused, meanwhile.
+#[test]
+fn a_supervisor_that_claims_too_late_starts_nobody() {
+    for how in ["stop", "pause"] {
+        let room = staffed(&["worker"], &shell("worker", "echo fine", ""));
+        let message = room.send("alice", "worker", "x");
+        let (id, file) = (room.id("worker"), room.files("worker", "inbox").pop().unwrap());
+        let what = if how == "stop" { message.as_str() } else { "worker" };
+        room.run([how, what, "-m", "night"]).succeeds();
+        with_path(&room, room.run(["supervise", "--", "worker", &id, &file])).exits(1);
+        assert_eq!((runs(&room).len(), room.files("worker", "inbox")), (0, vec![file.clone()]), "{how}");
+        match how {
+            "stop" => drop(room.by("worker", ["failed", "retry", &message]).by_person().with(0)),
+            _ => drop(room.run(["resume", "worker"]).by_person().with(0)),
+        }
+        with_path(&room, room.run(["supervise", "--", "worker", &id, &file])).succeeds();
+        assert_eq!(
+            (inbox(&room, "alice"), &runs(&room)[0]["attempt"]),
+            (vec!["fine\n".to_owned()], &1.into())
+        );
+    }
 }
 
 /// A message that ran as a later one of a batch was unknown, although it ran.
