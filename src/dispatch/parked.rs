@@ -31,11 +31,12 @@ pub struct Parked {
     pub since: String,
 }
 
-/// How the reason of a message begins that somebody stopped.
+/// How the reason of a message begins that somebody stopped, and that an agent did.
 pub(super) const STOPPED: &str = "stopped: ";
+pub(super) const STOPPED_BY_AGENT: &str = "stopped by an agent: ";
 
 impl Parked {
-    /// Whether somebody stopped it, who knows that it waits.
+    /// Whether a person stopped it, who knows that it waits.
     pub fn is_by_person(&self) -> bool {
         self.why.starts_with(STOPPED)
     }

@@ -227,7 +227,7 @@ fn stopped(
     thread: &str,
     stop: &StopRequest,
 ) -> Result<Ending> {
-    let why = format!("{STOPPED}{}", stop.why);
+    let why = stop.reason();
     match stop.then {
         Then::Park => {
             runs.park(me.id.as_str(), &held.terms.file, thread, &why, post.room().clock().now())?;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
 use super::guards;
-use super::parked::STOPPED;
+use super::parked::{STOPPED, STOPPED_BY_AGENT};
 use super::recovery::recover;
 use super::runs::{Run, RunState, Runs};
 use crate::clock::Timestamp;
@@ -57,11 +57,19 @@ pub struct StopRequest {
     v: u32,
     pub why: String,
     pub then: Then,
+    /// An agent wanted it, so no person knows that the messages wait.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    by_agent: bool,
 }
 
 impl StopRequest {
     pub fn new(why: &str, then: Then) -> Self {
-        Self { v: 1, why: visible::clip(why, 400), then }
+        Self { v: 1, why: visible::clip(why, 400), then, by_agent: false }
+    }
+
+    /// Why the messages are parked or taken back.
+    pub(super) fn reason(&self) -> String {
+        format!("{}{}", if self.by_agent { STOPPED_BY_AGENT } else { STOPPED }, self.why)
     }
 
     /// The request in the directory of a run, if there is one.
@@ -121,13 +129,14 @@ pub fn stop_meant(
         running.retain(|run| mailbox.is_none_or(|mailbox| mailbox.as_str() == run.mailbox));
         meant(post, &running, agents, what)
     };
+    let request = StopRequest { by_agent: post.is_by_agent(), ..StopRequest::new(why, Then::Park) };
     let (mut parked, mut already) = (vec![], vec![]);
     if meant()?.is_empty() {
-        (parked, already) = park_waiting(post, &runs, agents, what, why)?;
+        (parked, already) = park_waiting(post, &runs, agents, what, &request)?;
     }
     // Once more, because a run may have taken the message meanwhile.
     let wanted = meant()?;
-    let stopped = stop(post, |run| wanted.contains(&run.id), &StopRequest::new(why, Then::Park))?;
+    let stopped = stop(post, |run| wanted.contains(&run.id), &request)?;
     if !stopped.is_empty() || !parked.is_empty() {
         return Ok(Halted { runs: stopped, parked, already });
     }
@@ -208,7 +217,7 @@ fn park_waiting(
     runs: &Runs,
     agents: &[(String, MailboxId)],
     what: &str,
-    why: &str,
+    request: &StopRequest,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let (mut parked, mut already) = (vec![], vec![]);
     if agents.iter().any(|(name, _)| name == what) {
@@ -222,8 +231,7 @@ fn park_waiting(
             already.push(found.name.clone());
         } else {
             let thread = guards::thread(&found.message.envelope);
-            let why = format!("{STOPPED}{}", visible::clip(why, 400));
-            runs.park(id.as_str(), &found.name, &thread, &why, post.room().clock().now())?;
+            runs.park(id.as_str(), &found.name, &thread, &request.reason(), post.room().clock().now())?;
         }
         parked.push(found.name);
     }

@@ -14,7 +14,6 @@ use std::cell::RefCell;
 use super::ending::Ending;
 use super::guards::{self, Refusal};
 use super::judgement::Verdict;
-use super::parked::STOPPED;
 use super::project::{self, ProjectOf};
 use super::recovery::state_of;
 use super::runs::{Open, RunState, Runs};
@@ -161,7 +160,7 @@ impl Work {
             Verdict::Failed(why) => return Ok(Step::Retry(why.clone())),
             Verdict::Outage(why) => return Ok(Step::Wait(why.clone())),
             Verdict::Stopped(request) => {
-                let why = format!("{STOPPED}{}", request.why);
+                let why = request.reason();
                 return Ok(if request.then == Then::Park { Step::Park(why) } else { Step::Revoke(why) });
             }
             Verdict::Answer(text) => text,

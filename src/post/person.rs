@@ -55,6 +55,11 @@ impl Post {
         self.person.get().is_some()
     }
 
+    /// Whether the environment has the mark of an agent, and no person was verified.
+    pub fn is_by_agent(&self) -> bool {
+        self.person.get().is_none() && self.caller.by_agent
+    }
+
     /// The person at this command: already verified, or types `name` if needed.
     pub fn person(&self, name: &str) -> Result<&Person> {
         if let Some(person) = self.person.get() {

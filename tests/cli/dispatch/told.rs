@@ -96,6 +96,21 @@ fn a_gate_that_waits_is_told() {
     assert_eq!((&notice["event"], &notice["facts"][0]["run"]), (&"gate".into(), &Value::from(run)));
 }
 
+/// What an agent had stopped waited for a person, and no person heard of it.
+#[test]
+fn a_message_that_is_parked_is_told_unless_a_person_stopped_it() {
+    let room = attended();
+    keep(&room, "");
+    let (mine, other) = (room.send("alice", "one", "mine"), room.send("alice", "one", "other"));
+    room.run(["stop", &mine]).succeeds();
+    room.run(["stop", &other, "-m", "wrong"]).env("POSTROOM_RUN", "20261116T000000000Z-00000000").succeeds();
+    dispatch(&room, []).ends();
+    let notice = &told(&room, 1)[0];
+    assert_eq!((&notice["event"], &notice["count"]), (&"parked".into(), &1.into()));
+    assert_eq!(notice["facts"][0]["why"], "stopped by an agent: wrong");
+    assert!(notice["facts"][0]["message"].as_str().unwrap().starts_with(&other), "{notice}");
+}
+
 #[test]
 fn an_agent_that_is_paused_is_told_unless_a_person_paused_it() {
     let room = attended();
