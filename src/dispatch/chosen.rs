@@ -129,7 +129,7 @@ mod tests {
             let now = Timestamp::from_parts(at, 0);
             let open = runs.begin(now).unwrap();
             let agent = ["Ann", "bob", "cyd"][ids.len() % 3];
-            runs.count(&format!("m-{agent}"), "t", now, |_| None::<()>).unwrap();
+            runs.count(&format!("m-{agent}"), "t", &[], now, |_| None::<()>).unwrap();
             let record = serde_json::json!({"v": 1, "id": open.id, "mailbox": format!("m-{agent}"), "agent": agent,
                 "message": "x", "file": "f", "from": "u", "thread": "t", "attempt": 1, "started": now.precise(),
                 "state": state});

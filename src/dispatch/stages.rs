@@ -5,6 +5,7 @@
 //! the first run after it that meets none lets the agent go on.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::ending::Ending;
@@ -70,9 +71,9 @@ impl<'a> Stages<'a> {
         if let Some(request) = self.stop_request() {
             return Ok(Stage::Worked(self.work.iter().collect(), Verdict::Stopped(request)));
         }
-        let (mut left, mut delayed) = (vec![], 0);
+        let (mut left, mut delayed, mut counted) = (vec![], 0, vec![]);
         for work in self.work {
-            match work.before(self.job)? {
+            match work.before(self.job, &mut counted)? {
                 Some(step) => {
                     delayed += usize::from(matches!(step, Step::Wait(_)));
                     endings.push(work.perform(self.job, step)?);
@@ -164,9 +165,14 @@ impl<'a> Stages<'a> {
             Verdict::Outage(why) => {
                 let agent = (mailbox, job.agent.name.as_str());
                 let pause = job.runs.note_outage(agent, why, began, job.now(), job.settings.probe)?;
+                let mut threads = HashSet::new();
                 for work in left {
                     job.runs.suspect(mailbox, work.file(), job.now())?;
-                    job.runs.uncount_thread(&guards::thread(work.envelope()))?;
+                    let thread = guards::thread(work.envelope());
+                    if !threads.contains(&thread) {
+                        job.runs.uncount_thread(&thread)?;
+                        threads.insert(thread);
+                    }
                 }
                 self.tell_person(&pause, &run.id);
             }

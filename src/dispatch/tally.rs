@@ -44,10 +44,12 @@ impl RunCounts {
 
 impl Runs {
     /// Counts one more run for a mailbox and a thread, unless `refuse` gives a reason against it. Returns that reason.
+    /// `counted_before`: the threads for which this run was counted before. It is one run, however many messages it has.
     pub fn count<R>(
         &self,
         mailbox: &str,
         thread: &str,
+        counted_before: &[String],
         now: Timestamp,
         refuse: impl FnOnce(&RunCounts) -> Option<R>,
     ) -> Result<Option<R>> {
@@ -65,8 +67,12 @@ impl Runs {
             let from = text[cut..].iter().position(|b| *b == b'\n').map_or(cut, |at| cut + at + 1);
             tallies.replace(mailbox, &text[from..])?;
         }
-        tallies.append(mailbox, format!("{} -\n", now.seconds()).as_bytes())?;
-        threads.append(thread, b".")?;
+        if counted_before.is_empty() {
+            tallies.append(mailbox, format!("{} -\n", now.seconds()).as_bytes())?;
+        }
+        if !counted_before.iter().any(|before| before == thread) {
+            threads.append(thread, b".")?;
+        }
         Ok(None)
     }
 

@@ -106,8 +106,9 @@ impl Work {
         self.held.borrow().terms.attempt
     }
 
-    /// Decides before the agent is started. `None`: the agent has to work on the message.
-    pub(super) fn before(&self, job: &Job<'_>) -> Result<Option<Step>> {
+    /// Decides before the agent is started. `None`: the agent has to work on the message. `counted`: the threads for which
+    /// this run was counted before.
+    pub(super) fn before(&self, job: &Job<'_>, counted: &mut Vec<String>) -> Result<Option<Step>> {
         let envelope = self.envelope();
         if self.attempt() > 1 {
             // An earlier attempt may have been killed after sending its answer; the clock may have changed since.
@@ -135,9 +136,19 @@ impl Work {
             return Ok(Some(Step::GiveUp(why)));
         }
         let thread = guards::thread(envelope);
-        let refused = job.runs.count(job.me.id.as_str(), &thread, job.now(), |counted| {
-            guards::refuse(job.settings, &job.agent.settings.from, counted, envelope, job.now())
+        let (is_counted, is_thread_counted) = (!counted.is_empty(), counted.contains(&thread));
+        let refused = job.runs.count(job.me.id.as_str(), &thread, counted, job.now(), |counts| {
+            let refused = guards::refuse(job.settings, &job.agent.settings.from, counts, envelope, job.now());
+            // This run is within these limits already.
+            refused.filter(|refused| match refused {
+                Refusal::Fail(_) => true,
+                Refusal::Park(_) => !is_thread_counted,
+                Refusal::Wait(..) => !is_counted,
+            })
         })?;
+        if refused.is_none() {
+            counted.push(thread);
+        }
         Ok(refused.map(|refused| match refused {
             Refusal::Fail(why) => Step::GiveUp(why),
             Refusal::Park(why) => Step::Park(why),

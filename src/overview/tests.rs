@@ -122,7 +122,7 @@ fn each_agent_and_each_other_mailbox_has_a_card() {
     let begin = |state: RunState| {
         let now = post.room().clock().now();
         let open = runs.begin(now).unwrap();
-        runs.count(bob.as_str(), "t", now, |_| None::<()>).unwrap();
+        runs.count(bob.as_str(), "t", &[], now, |_| None::<()>).unwrap();
         let record = serde_json::json!({"v": 1, "id": open.id, "mailbox": bob.as_str(), "agent": "bob", "message": "m",
             "file": claimed.terms.file, "from": "alice", "thread": "t", "attempt": 1, "started": now.precise(),
             "state": state, "why": "no answer; it ended with:\nmore"});

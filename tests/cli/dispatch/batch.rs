@@ -26,6 +26,21 @@ fn messages_of_one_sender_are_given_to_one_run() {
     assert_eq!(runs(&room)[0]["also"].as_array().unwrap().len(), 2);
 }
 
+/// Each message of a batch was counted as a run, so that `hour_runs` delayed most of it.
+#[test]
+fn a_batch_is_one_run_for_its_limits() {
+    let table = shell("worker", COUNTS, "batch = 3") + "hour_runs = 2\nthread_runs = 2\n";
+    let room = staffed(&["worker"], &table);
+    for text in ["one", "two", "three", "four", "five", "six", "seven"] {
+        let sent = room.by("alice", ["send", "worker", "-m", text]);
+        sent.env("POSTROOM_THREAD", "0123456789abcdef0123456789abcdef").succeeds();
+    }
+    let ran = dispatch(&room, []).succeeds();
+    assert!(ran.err.contains("its agent had 2 runs within an hour; the limit `hour_runs` is 2"), "{ran:?}");
+    assert_eq!((runs(&room).len(), room.files("worker", "inbox").len()), (2, 1));
+    assert_eq!(inbox(&room, "alice").len(), 6);
+}
+
 #[test]
 fn another_sender_or_channel_is_another_run() {
     let room = staffed(&["worker"], &shell("worker", COUNTS, "batch = 10"));
