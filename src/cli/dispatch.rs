@@ -83,7 +83,6 @@ impl Verb for Dispatch {
             present: context.present(),
         };
         let staff = staff::gather(post)?;
-        let parallel = self.parallel.unwrap_or(staff.settings.parallel).max(1);
         tell_vacant(post, &staff);
         let settings = staff.settings.clone();
         let agents = self.chosen(context, staff)?;
@@ -99,7 +98,7 @@ impl Verb for Dispatch {
             attend();
         }
         let mut progress = Progress::new(context.output.terminal && !context.output.quiet);
-        let (watch, limit) = (self.watch, self.limit);
+        let (watch, limit, parallel) = (self.watch, self.limit, self.parallel);
         let wanted = Wanted { watch, limit, parallel, progress: progress.wanted, followed: false };
         let mut ran: Vec<Run> = vec![];
         let starter = supervisor_starter(&context.root);

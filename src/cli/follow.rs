@@ -59,7 +59,6 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     let staff = staff::gather(post)?;
     staff::tell_untrusted(context, &staff);
     left_to_themselves(post, run, &staff)?;
-    let parallel = staff.settings.parallel.max(1);
     let agents = staff.agents.into_iter().filter_map(|(agent, me)| Some((agent, me?))).collect();
     let dispatcher = Dispatcher::new(post, Crew { agents, vacant: vec![], settings: staff.settings })?;
     let (stop, own) = (dispatcher.stop_handle(), dispatcher.stop_handle());
@@ -67,7 +66,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
         .map_err(|e| Fail::not_done(e.to_string(), "try again"))?;
     std::thread::spawn(move || signals.forever().for_each(|_| stop.stop()));
     let is_drawn = context.output.terminal && !context.output.quiet && can_redraw();
-    let wanted = Wanted { watch: true, limit: None, parallel, progress: is_drawn, followed: true };
+    let wanted = Wanted { watch: true, limit: None, parallel: None, progress: is_drawn, followed: true };
     let mut live = LiveRun::look(post, run)?;
     if live.is_over() {
         own.stop();

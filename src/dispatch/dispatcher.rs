@@ -110,7 +110,7 @@ impl<'a> Dispatcher<'a> {
             project::note(&queue.post, &queue.agents)?;
             queue.post.room().shared_clock()
         };
-        let mut shift = InFlight::new(wanted);
+        let mut shift = InFlight::new(wanted, self.queue.borrow().settings.parallel);
         let (mut faulty, mut remarked): (Vec<Remark>, Vec<Remark>) = (vec![], vec![]);
         let (mut delayed, mut stamp): (Vec<Delay>, u64) = (vec![], sources.stamp());
         if wanted.watch {
@@ -190,8 +190,8 @@ impl<'a> Dispatcher<'a> {
                 tell(Event::Reread { agents: crew.agents.len() });
                 let queue = Queue::new(PostOf::Newer(post), crew);
                 *self.inboxes.lock().unwrap_or_else(PoisonError::into_inner) = queue.directories();
+                shift.take_settings(queue.settings.parallel);
                 self.queue.replace(queue);
-                shift.rest_no_more();
             }
             Err(why) => tell(Event::Nothing { agent: "settings", why: Some(&why) }),
         }

@@ -14,8 +14,8 @@ pub struct Wanted {
     pub watch: bool,
     /// At most this many runs.
     pub limit: Option<usize>,
-    /// At most this many at once.
-    pub parallel: usize,
+    /// At most this many at once. `None`: as many as the settings say.
+    pub parallel: Option<usize>,
     /// Report the progress of running agents every second.
     pub progress: bool,
     /// Somebody follows the background work, which other processes may advance.

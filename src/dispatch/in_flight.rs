@@ -28,6 +28,8 @@ struct Running {
 #[derive(Debug)]
 pub(super) struct InFlight<'w> {
     wanted: &'w Wanted,
+    /// How many may run at once, by the settings.
+    parallel: usize,
     going: BTreeMap<Key, Running>,
     tried: HashSet<Key>,
     resting: HashMap<Key, Duration>,
@@ -35,8 +37,9 @@ pub(super) struct InFlight<'w> {
 }
 
 impl<'w> InFlight<'w> {
-    pub(super) fn new(wanted: &'w Wanted) -> Self {
-        Self { wanted, going: BTreeMap::new(), tried: HashSet::new(), resting: HashMap::new(), begun: 0 }
+    pub(super) fn new(wanted: &'w Wanted, parallel: usize) -> Self {
+        let (going, tried, resting) = (BTreeMap::new(), HashSet::new(), HashMap::new());
+        Self { wanted, parallel, going, tried, resting, begun: 0 }
     }
 
     /// The number of running supervisors.
@@ -55,7 +58,7 @@ impl<'w> InFlight<'w> {
         // One cycle tries each message once; a watch tries it again when its time has come.
         let had_its_chance = !self.wanted.watch && self.tried.contains(key);
         !self.is_spent()
-            && self.going.len() < self.wanted.parallel
+            && self.going.len() < self.wanted.parallel.unwrap_or(self.parallel).max(1)
             && own < places
             && !self.going.contains_key(key)
             && self.resting.get(key).is_none_or(|until| *until <= now)
@@ -134,9 +137,10 @@ impl<'w> InFlight<'w> {
         }
     }
 
-    /// Lets every message begin that was left alone.
-    pub(super) fn rest_no_more(&mut self) {
+    /// Goes on with other settings: every message may begin that was left alone, and so many may run at once.
+    pub(super) fn take_settings(&mut self, parallel: usize) {
         self.resting.clear();
+        self.parallel = parallel;
     }
 
     /// The time until the next message that is left alone may begin.
@@ -153,12 +157,27 @@ mod tests {
     /// A trusted edit was retried 30 s later.
     #[test]
     fn what_was_left_alone_begins_at_once_when_settings_change() {
-        let wanted = Wanted { watch: true, parallel: 1, ..Wanted::default() };
-        let mut shift = InFlight::new(&wanted);
+        let wanted = Wanted { watch: true, ..Wanted::default() };
+        let mut shift = InFlight::new(&wanted, 1);
         let (key, now) = (("worker".to_owned(), "m.md".to_owned()), Duration::from_secs(100));
         shift.fail(&key, now);
         assert!(!shift.may_begin(&key, 1, now));
-        shift.rest_no_more();
+        shift.take_settings(1);
         assert!(shift.may_begin(&key, 1, now));
+    }
+
+    /// `[dispatch] parallel` counted only from the next start of a watch on.
+    #[test]
+    fn another_number_of_runs_at_once_counts_unless_the_command_gives_one() {
+        let now = Duration::from_secs(100);
+        let key = |file: &str| ("worker".to_owned(), file.to_owned());
+        for (given, more) in [(None, true), (Some(1), false)] {
+            let wanted = Wanted { watch: true, parallel: given, ..Wanted::default() };
+            let mut shift = InFlight::new(&wanted, 1);
+            shift.begin(&key("a.md"), now);
+            assert!(!shift.may_begin(&key("b.md"), 2, now));
+            shift.take_settings(2);
+            assert_eq!(shift.may_begin(&key("b.md"), 2, now), more);
+        }
     }
 }

@@ -133,7 +133,7 @@ pub struct Queue<'a> {
     pub(super) post: PostOf<'a>,
     /// By their names.
     pub(super) agents: Vec<(Agent, MailboxId)>,
-    settings: DispatchSettings,
+    pub(super) settings: DispatchSettings,
     /// Mailboxes that keep their messages elsewhere: only opening them tells whether something waits.
     elsewhere: HashSet<MailboxId>,
     /// Trees in which an agent may write by hand to a mailbox outside.
