@@ -76,12 +76,7 @@ impl Verb for Dispatch {
             return unit::print(context, "dispatch", "dispatcher", &arguments);
         }
         post.adopt_new_inboxes()?;
-        let sources = staff::Settings {
-            only: self.only.clone(),
-            store: staff::store()?,
-            room: context.root.clone(),
-            present: context.present(),
-        };
+        let sources = staff::Settings::of(context, post, &self.only, &|| {})?;
         let staff = staff::gather(post)?;
         tell_vacant(post, &staff);
         let settings = staff.settings.clone();

@@ -3,6 +3,8 @@
 //! On a terminal the tree is redrawn at each change, and every second while something runs. Otherwise there is one line
 //! per change, or with `--json` one document.
 
+use std::cell::RefCell;
+
 use anstyle::Style;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -13,7 +15,7 @@ use super::drawing::Drawing;
 use super::fail::Fail;
 use super::output::{CYAN, GREEN, PLAIN, RED, can_redraw, note};
 use super::staff;
-use crate::dispatch::dispatcher::{AtWork, Dispatcher, Wanted};
+use crate::dispatch::dispatcher::{AtWork, Dispatcher, Event, Wanted};
 use crate::dispatch::queue::Crew;
 use crate::message::visible;
 use crate::name::MailboxId;
@@ -71,15 +73,17 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     if live.is_over() {
         own.stop();
     }
-    let (mut drawing, mut told) = (Drawing::default(), Vec::<String>::new());
+    let (drawing, mut told) = (RefCell::new(Drawing::default()), Vec::<String>::new());
+    let make_way = || drawing.borrow_mut().clear();
     let (start, gate) = (supervisor_starter(&context.root), gate_starter(&context.root));
     let background = Carrying { carrier: Carrier::following(run), start: &gate };
-    dispatcher.run(&wanted, start, background, (), |event| {
+    let sources = staff::Settings::of(context, post, &[], &make_way)?;
+    dispatcher.run(&wanted, start, background, sources, |event| {
         match live.take(&event, &own) {
             Some(News::Carried(carried)) => {
                 let asks: Vec<&String> = carried.asks.iter().filter(|ask| !told.contains(ask)).collect();
                 if !carried.remarks.is_empty() || !asks.is_empty() {
-                    drawing.clear();
+                    make_way();
                     remarks(carried);
                 }
                 if !is_drawn && is_news(carried) {
@@ -99,19 +103,21 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
                 told.clone_from(&carried.asks);
             }
             Some(News::Fault { agent, why }) => {
-                drawing.clear();
+                make_way();
                 note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)));
             }
             Some(News::AtWork) => {}
+            // What was reported of them has taken the drawing away.
+            None if matches!(event, Event::Reread { .. }) => {}
             None => return,
         }
         if is_drawn {
-            draw(&mut drawing, &live, context);
+            draw(&mut drawing.borrow_mut(), &live, context);
         }
     })?;
     if is_drawn {
         live.at_work.clear();
-        draw(&mut drawing, &live, context);
+        draw(&mut drawing.borrow_mut(), &live, context);
     }
     // The run may have ended after this dispatcher was stopped by hand.
     let now = LiveRun::look(post, run)?;

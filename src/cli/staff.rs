@@ -1,6 +1,6 @@
 //! The staff of a room, gathered for this process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::context::Context;
 use super::fail::Fail;
@@ -9,6 +9,7 @@ use super::surroundings::ThisProcess;
 use crate::dispatch::dispatcher::Sources;
 use crate::dispatch::queue::Crew;
 use crate::hint::Present;
+use crate::mailbox::Directory;
 use crate::message::visible;
 use crate::post::Post;
 use crate::staff::{self, Staff, left_out};
@@ -38,16 +39,32 @@ pub(super) fn tell_untrusted(context: &Context, staff: &Staff) {
 }
 
 /// The settings of the agents, read again when they change.
-pub(super) struct Settings {
-    pub(super) only: Vec<String>,
-    pub(super) store: Store,
-    pub(super) room: PathBuf,
-    pub(super) present: Present,
+pub(super) struct Settings<'a> {
+    only: Vec<String>,
+    store: Store,
+    room: PathBuf,
+    trees: Vec<PathBuf>,
+    present: Present,
+    /// Called before something is reported.
+    make_way: &'a dyn Fn(),
 }
 
-impl Sources for Settings {
+impl<'a> Settings<'a> {
+    /// Those of these agents, or of all if none is named.
+    pub(super) fn of(
+        context: &Context,
+        post: &Post,
+        only: &[String],
+        make_way: &'a dyn Fn(),
+    ) -> Result<Self, Fail> {
+        let (room, present) = (context.root.clone(), context.present());
+        Ok(Self { only: only.to_vec(), store: store()?, room, trees: post.trees(), present, make_way })
+    }
+}
+
+impl Sources for Settings<'_> {
     fn stamp(&self) -> u64 {
-        staff::stamp(&ThisProcess, &self.store, &self.room)
+        staff::stamp(&ThisProcess, &self.store, &self.room, &self.trees)
     }
 
     fn read(&mut self, post: &Post) -> Result<Crew, String> {
@@ -55,7 +72,9 @@ impl Sources for Settings {
             self.only.is_empty() || self.only.iter().any(|only| only == name)
         });
         let staff = staff.map_err(|e| e.to_string())?;
+        self.trees = post.trees();
         for (what, command) in left_out(&staff.untrusted) {
+            (self.make_way)();
             note(&format!("postroom: {what}: {}", visible::text(&command.line(&self.present))));
         }
         let (mut agents, mut vacant) = (vec![], vec![]);
@@ -69,6 +88,9 @@ impl Sources for Settings {
     }
 
     fn directories(&self) -> Vec<PathBuf> {
-        vec![self.store.path().to_owned(), self.room.clone()]
+        let personal = self.store.path().parent().map(Path::to_owned);
+        let all = [self.store.path().to_owned(), self.room.clone()].into_iter().chain(personal);
+        // Nothing can be watched beside one that is not there.
+        all.filter(|dir| dir.is_dir()).collect()
     }
 }

@@ -81,18 +81,3 @@ pub trait Sources {
     /// Directories to watch for changes.
     fn directories(&self) -> Vec<PathBuf>;
 }
-
-/// Settings that never change.
-impl Sources for () {
-    fn stamp(&self) -> u64 {
-        0
-    }
-
-    fn read(&mut self, _post: &Post) -> std::result::Result<Crew, String> {
-        Err("these settings are fixed".to_owned())
-    }
-
-    fn directories(&self) -> Vec<PathBuf> {
-        vec![]
-    }
-}

@@ -63,6 +63,19 @@ fn steps_that_others_bring_on_are_told_of_too() {
     assert_eq!(status(&room, &run), "completed");
 }
 
+/// An agent that was configured while a run was followed was not started until the command was given again.
+#[test]
+fn a_follower_takes_an_agent_that_is_configured_meanwhile() {
+    let room = waiting();
+    let run = begin(&room, "waits", &[]);
+    let follower = workflow(&room, ["resume", &run, "--follow"]).start();
+    until_watching(&follower);
+    crate::support::staffed::settle(&room, &settings(&[("one", "echo x"), ("idle", "echo x")]));
+    let ended = ended(follower);
+    let out = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success() && out.contains("completed 2/2"), "{ended:?}");
+}
+
 #[test]
 fn what_a_fan_out_waits_for_is_shown_item_by_item() {
     let text = "steps:\n  each: {agent: '{{ item }}', foreach: '[\"one\", \"idle\", \"broken\"]', prompt: x, on_failure: continue}\n";
