@@ -56,6 +56,11 @@ impl Notifier {
         Self { events: events.to_vec(), seen: HashSet::new(), has_looked: false }
     }
 
+    /// Tells only these events from now on.
+    pub fn want(&mut self, events: Vec<NotifyEvent>) {
+        self.events = events;
+    }
+
     /// What a dispatcher finds: mail and gates for the person, parked messages, failed workflow runs, paused agents, dead
     /// dispatchers.
     pub fn look(&mut self, post: &Post) -> Result<Vec<News>> {
@@ -229,8 +234,9 @@ pub fn is_gate(envelope: &Envelope) -> bool {
 /// The background work of a dispatcher that also tells the person.
 pub struct Noticing<'a, B> {
     pub work: B,
-    /// `None` if the person wants to be told nothing.
-    pub notifier: Option<Notifier>,
+    pub notifier: Notifier,
+    /// What the person wants to be told now; `None`: nothing.
+    pub events: &'a dyn Fn() -> Option<Vec<NotifyEvent>>,
     pub tell: &'a dyn Fn(&News),
 }
 
@@ -245,9 +251,10 @@ impl<B: Background> Background for Noticing<'_, B> {
 
     fn look(&mut self, post: &Post) -> Result<Progress<B::News>> {
         let mut progress = self.work.look(post)?;
-        if let Some(notifier) = &mut self.notifier {
+        if let Some(events) = (self.events)() {
+            self.notifier.want(events);
             // Mail goes on if the person cannot be told.
-            match notifier.look(post) {
+            match self.notifier.look(post) {
                 Ok(news) => news.iter().for_each(|news| (self.tell)(news)),
                 Err(e) => progress.faults.push((USER.to_owned(), format!("the person cannot be told: {e}"))),
             }
@@ -257,8 +264,9 @@ impl<B: Background> Background for Noticing<'_, B> {
 
     fn arrivals(&self, post: &Post) -> Result<Box<dyn Fn() -> Vec<PathBuf> + Send>> {
         let work = self.work.arrivals(post)?;
-        let person = self.notifier.as_ref().map_or(Ok(None), |_| person(post))?;
-        let inbox = person.map(|me| me.mailbox.inbox());
-        Ok(Box::new(move || work().into_iter().chain(inbox.clone()).collect()))
+        let inbox = person(post)?.map(|me| me.mailbox.inbox());
+        // Nothing can be watched beside one that is not there.
+        let inbox = move || inbox.clone().filter(|dir| dir.is_dir());
+        Ok(Box::new(move || work().into_iter().chain(inbox()).collect()))
     }
 }

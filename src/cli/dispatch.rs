@@ -1,5 +1,6 @@
 //! `postroom dispatch` and the supervisor it starts.
 
+use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -24,7 +25,7 @@ use crate::dispatch::watchers::Watching;
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::MailboxId;
-use crate::notify::{News, Noticing};
+use crate::notify::{News, Noticing, Notifier};
 use crate::post::line::counted;
 use crate::post::{Failure, HOPS_VARIABLE, Post, THREAD_VARIABLE};
 use crate::process::marked::MARK;
@@ -105,12 +106,14 @@ impl Verb for Dispatch {
         let live = self.watch || context.output.json;
         let (mut failed, mut carried, mut delayed, mut ended) = (false, false, false, 0);
         let gate = gate_starter(&context.root);
-        let teller = Teller::of(context);
-        let tell_person = |news: &News| teller.iter().for_each(|teller| teller.tell(news));
+        let teller = RefCell::new(Teller::of(context));
+        let tell_person = |news: &News| teller.borrow().iter().for_each(|teller| teller.tell(news));
+        let events = || teller.borrow().as_ref().map(Teller::events);
         let work = Carrying { carrier: Carrier::default(), start: &gate };
-        let notifier = teller.as_ref().map(Teller::notifier);
-        let background = Noticing { work, notifier, tell: &tell_person };
-        let watching = self.watch.then(|| watch_begins(post, teller.as_ref(), &self.only)).transpose()?;
+        let notifier = Notifier::new(&[]);
+        let background = Noticing { work, notifier, events: &events, tell: &tell_person };
+        let is_told = teller.borrow().is_some();
+        let watching = self.watch.then(|| watch_begins(post, is_told, &self.only)).transpose()?;
         if self.watch {
             watch_begun(context, dispatcher, &names)?;
         }
@@ -130,7 +133,7 @@ impl Verb for Dispatch {
             match event {
                 Event::Going { runs } => progress.show(runs, context.output.width()),
                 Event::Ended { run } => {
-                    teller.iter().for_each(|teller| teller.ended(post, run));
+                    teller.borrow().iter().for_each(|teller| teller.ended(post, run));
                     failed |= run.state != RunState::Done;
                     ended += 1;
                     if !live {
@@ -140,7 +143,8 @@ impl Verb for Dispatch {
                 Event::Nothing { why, .. } => failed |= why.is_some(),
                 Event::Background { .. } => carried = true,
                 Event::Delayed { .. } => delayed = true,
-                Event::Started { .. } | Event::Waits { .. } | Event::Reread { .. } => {}
+                Event::Reread { .. } => drop(teller.replace(Teller::of(context))),
+                Event::Started { .. } | Event::Waits { .. } => {}
             }
         })?;
         progress.clear();
@@ -167,9 +171,9 @@ impl Verb for Dispatch {
 }
 
 /// Marks this process as a dispatcher that stays. If nobody wants to hear about dead ones, their marks are removed.
-fn watch_begins(post: &Post, teller: Option<&Teller>, only: &[String]) -> Result<(Runs, Watching), Fail> {
+fn watch_begins(post: &Post, is_told: bool, only: &[String]) -> Result<(Runs, Watching), Fail> {
     let runs = Runs::open(post.room())?;
-    if teller.is_none() {
+    if !is_told {
         runs.take_dead_watchers()?;
     }
     let watching = runs.begin_watching(&notify::here(), only, post.room().clock().now())?;

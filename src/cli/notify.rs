@@ -52,8 +52,12 @@ impl Teller {
         Self { root: context.root.clone(), room: context.room.clone(), events: notify.events }
     }
 
-    pub(super) fn notifier(&self) -> Notifier {
+    fn notifier(&self) -> Notifier {
         Notifier::new(&self.events)
+    }
+
+    pub(super) fn events(&self) -> Vec<NotifyEvent> {
+        self.events.clone()
     }
 
     /// Tells that a run ended, if its message was given up.

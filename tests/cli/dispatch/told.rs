@@ -65,6 +65,19 @@ fn mail_for_the_person_is_told_once_by_whoever_sees_it() {
     assert!(!room.around().join("pwned").exists());
 }
 
+/// A watch told only what the person wanted when it began.
+#[test]
+fn a_watch_tells_what_the_person_wants_now() {
+    let room = attended();
+    let mut watch = dispatch(&room, ["--watch"]).start();
+    until_watching(&watch);
+    keep(&room, "events = [\"mail\"]");
+    room.send("alice", "user", "hello");
+    assert_eq!(told(&room, 1)[0]["facts"][0]["subject"], "hello");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+}
+
 #[test]
 fn the_notices_fit_their_schema() {
     let room = attended();
