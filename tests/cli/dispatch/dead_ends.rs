@@ -1,6 +1,8 @@
 //! Dead ends that were open once: a full disk, a supervisor that was held up, mail that nobody asked for, settings that
 //! were read only once.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command_line::terminal::{PLAIN, lent, on_terminal};
@@ -124,7 +126,10 @@ fn a_watch_reads_settings_again_and_takes_a_new_agent() {
     room.send("alice", "two", "y");
     room.send("alice", "one", "z");
     settle(&room, &settings);
+    let trusted = Instant::now();
     until("both answers", || inbox(&room, "alice").len() == 3);
+    // A message whose supervisor could not begin is otherwise left alone for 30 s.
+    assert!(trusted.elapsed() < Duration::from_secs(15), "{:?}", trusted.elapsed());
     let mut answers = inbox(&room, "alice");
     answers.sort();
     assert_eq!(answers, ["first\n", "other words\n", "second\n"]);
