@@ -126,7 +126,7 @@ fn launch(context: &mut Context, program: &'static Program, typed: &Typed) -> Re
     if !typed.is_session(program) {
         return become_program(Command::new(file).args(&typed.words));
     }
-    must_be_person(context, program)?;
+    must_be_person(context)?;
     may_be_typed_for(program, typed)?;
     let post = context.post_or_new()?;
     if let Some(name) = typed.acting.as_ref().filter(|_| typed.resumes) {
@@ -192,13 +192,13 @@ fn file_of(program: &Program) -> Result<PathBuf, Fail> {
     })
 }
 
-fn must_be_person(context: &Context, program: &Program) -> Result<(), Fail> {
+fn must_be_person(context: &Context) -> Result<(), Fail> {
     if !context.surroundings.by_agent {
         return Ok(());
     }
     let why = "this is the session of an agent, which has its terminal for itself";
-    let spawn = Hint::run(&["spawn", "NAME", "--preset", program.word, "-m", "TASK"]);
-    Err(Fail::refused(why, spawn.to("opens another agent beside it")))
+    let spawn = Hint::run(&["help", "spawn"]);
+    Err(Fail::refused(why, spawn.to("how to open another agent beside it")))
 }
 
 /// Refuses to allow typing for a program that has a way of its own to be woken.
@@ -331,7 +331,7 @@ fn several(
     count: usize,
 ) -> Result<(), Fail> {
     file_of(program)?;
-    must_be_person(context, program)?;
+    must_be_person(context)?;
     may_be_typed_for(program, typed)?;
     context.post_or_new()?;
     let mut names = vec![];

@@ -38,13 +38,15 @@ impl Verb for Read {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         let (post, me) = context.post_and_me()?;
         if !self.keep {
-            let id = self.ids.first().map_or("ID", String::as_str);
-            let archive = Hint::run(&["archive", id]).to("files mail away unread");
+            let archive = match self.ids.first() {
+                Some(id) => Hint::run(&["archive", id]).to("files mail away unread"),
+                None => Hint::run(&["help", "archive"]).to("how to file mail away unread"),
+            };
             context.output.must_be_seen(archive)?;
         }
         if self.raw && context.output.terminal {
             let why = "--raw is not for a terminal, which could obey what the message contains";
-            return Err(Fail::refused(why, "postroom read ID --raw > FILE"));
+            return Err(Fail::refused(why, "add `> FILE` to write the bytes into a file"));
         }
         if self.raw && self.ids.len() > 1 {
             return Err(Fail::usage(

@@ -166,7 +166,7 @@ impl Verb for Send {
         // `-` among the names usually means standard input, which is read anyway.
         let to: Vec<String> = self.to.into_iter().filter(|name| name != "-").collect();
         if to.is_empty() {
-            return Err(Fail::usage("no recipient is given", Hint::run(&["send", "NAME", "-m", "TEXT"])));
+            return Err(Fail::usage("no recipient is given", Hint::run(&["help", "send"])));
         }
         for (index, name) in to.iter().enumerate().filter(|(_, name)| !name.starts_with('@')) {
             let bare = index > 0 && !self.writing.has_text();

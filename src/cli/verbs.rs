@@ -113,29 +113,30 @@ pub(super) const VERBS: &[Entry] = &[
     rare::<super::notify::TellPerson>("tell-person", Group::Hidden),
 ];
 
-/// Words that people try first, and the commands that do it.
+/// Words that people try first, and the commands that do it. Where a command needs a name or a text, its help stands here:
+/// a line with `NAME` or `TEXT` would be run as it is.
 const GUESSES: &[(&[&str], &[&str])] = &[
     (&["inbox", "inbx", "mail", "messages", "msgs", "list", "ls", "unread"], &["check", "names"]),
     (&["get", "show", "cat", "open", "view"], &["read"]),
-    (&["msg", "message", "write", "post", "mailto", "tell"], &["send NAME -m TEXT"]),
-    (&["rm", "delete", "remove", "del"], &["archive ID", "prune NAME"]),
+    (&["msg", "message", "write", "post", "mailto", "tell"], &["help send"]),
+    (&["rm", "delete", "remove", "del"], &["help archive", "help prune"]),
     (&["who", "users", "contacts"], &["names", "whoami"]),
     (&["me", "id"], &["whoami"]),
     (&["poll", "listen", "watch"], &["wait"]),
-    (&["broadcast", "forward"], &["send @all -m TEXT"]),
-    (&["next", "queue", "take"], &["claim --queue NAME"]),
-    (&["ack", "finish", "complete"], &["done TOKEN", "archive ID"]),
+    (&["broadcast", "forward"], &["help send"]),
+    (&["next", "queue", "take"], &["claim", "help claim"]),
+    (&["ack", "finish", "complete"], &["help done", "help archive"]),
     (&["dead", "errors"], &["failed list --all"]),
-    (&["unsend", "recall"], &["trace ID"]),
-    (&["mv", "move"], &["rename OLD NEW"]),
+    (&["unsend", "recall"], &["help trace"]),
+    (&["mv", "move"], &["help rename"]),
     (&["new", "register", "login", "init", "join", "create", "add"], &["setup"]),
     (&["stat", "info", "overview", "board"], &["status", "check"]),
-    (&["start", "launch"], &["claude", "dispatch --watch", "workflow run NAME"]),
+    (&["start", "launch"], &["claude", "dispatch --watch", "workflow list"]),
     (&["ps", "jobs", "top"], &["status", "runs"]),
-    (&["kill", "abort", "cancel"], &["stop RUN", "workflow cancel RUN"]),
+    (&["kill", "abort", "cancel"], &["help stop", "help workflow cancel"]),
     (&["history", "logs", "events", "tail"], &["log"]),
     (&["outbox"], &["sent"]),
-    (&["grep", "find"], &["search TEXT"]),
+    (&["grep", "find"], &["help search"]),
     (&["version"], &["--version"]),
     (&["config", "settings"], &["rooms", "agents"]),
     (&["completions", "completion"], &["tools completions bash"]),
@@ -252,4 +253,20 @@ pub(super) fn is_first(entry: &Entry) -> bool {
 /// The names of all verbs with its parser.
 pub(super) fn names(entry: &Entry) -> String {
     alike(entry).map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `postroom broadcast` was answered with `postroom send @all -m TEXT`, which mails "TEXT" to everybody when it is pasted.
+    #[test]
+    fn what_a_first_guess_leads_to_can_be_run_as_it_is() {
+        for command in GUESSES.iter().flat_map(|(_, commands)| *commands) {
+            let words = ["postroom"].into_iter().chain(command.split(' ')).map(OsString::from);
+            assert_eq!(super::super::misread(words.collect()), None, "{command}");
+            let is_blank = |word: &str| word.bytes().all(|b| b.is_ascii_uppercase());
+            assert!(!command.split(' ').any(is_blank), "{command}");
+        }
+    }
 }

@@ -134,7 +134,7 @@ fn what_makes_no_sense_is_refused_in_words() {
     stand_in(&room, "claude", "exit 0");
     let ran = start(&room, ["claude"]).env("CODEX_THREAD_ID", "t").exits(4);
     assert!(
-        ran.err.contains("session of an agent") && ran.err.contains("spawn NAME --preset claude"),
+        ran.err.contains("session of an agent") && ran.err.contains("postroom help spawn"),
         "{}",
         ran.err
     );

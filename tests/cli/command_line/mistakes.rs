@@ -48,9 +48,9 @@ fn an_obvious_guess_leads_to_the_right_verb() {
         ("start", "claude"),
         ("mail", "check"),
         ("get", "read"),
-        ("msg", "send"),
-        ("rm", "archive"),
-        ("delete", "archive"),
+        ("msg", "help send"),
+        ("rm", "help archive"),
+        ("delete", "help archive"),
         ("who", "names"),
         ("new", "setup"),
         ("register", "setup"),
@@ -61,7 +61,7 @@ fn an_obvious_guess_leads_to_the_right_verb() {
         ("logs", "log"),
         ("tail", "log"),
         ("outbox", "sent"),
-        ("mv", "rename"),
+        ("mv", "help rename"),
         ("version", "--version"),
         ("completions", "tools completions"),
         ("man", "tools man"),
@@ -81,6 +81,36 @@ fn an_obvious_guess_leads_to_the_right_verb() {
     {
         assert!(verbs().iter().any(|known| known == verb), "{verb}");
     }
+}
+
+/// The hint for `postroom broadcast` was `postroom send @all -m TEXT`: pasted, it mailed "TEXT" to everybody.
+#[test]
+fn a_guess_that_needs_a_name_or_a_text_leads_to_the_help_of_its_verb() {
+    let room = TestRoom::with(&["alice", "bob"]);
+    for (typed, meant) in [
+        ("broadcast", "help send"),
+        ("forward", "help send"),
+        ("tell", "help send"),
+        ("remove", "help archive"),
+        ("take", "claim"),
+        ("ack", "help done"),
+        ("recall", "help trace"),
+        ("move", "help rename"),
+        ("kill", "help stop"),
+        ("cancel", "help stop"),
+        ("grep", "help search"),
+        ("launch", "claude"),
+    ] {
+        let ran = room.bare([typed]).exits(2);
+        let hints: Vec<String> = commands(&ran.err).collect();
+        assert_eq!(hints[0], format!("postroom {meant}"), "{typed}");
+        for help in hints.iter().filter(|hint| hint.starts_with("postroom help")) {
+            room.paste(help).succeeds();
+        }
+    }
+    let ran = room.by("alice", ["send", "-"]).exits(2);
+    assert!(ran.err.ends_with("\n  postroom help send\n"), "{ran:?}");
+    assert!(room.files("bob", "inbox").is_empty());
 }
 
 #[test]

@@ -234,6 +234,7 @@ fn what_nobody_can_see_is_not_archived() {
     for to in [">&-", ">/dev/null", ">/dev/full"] {
         let ran = room.bash(&format!("postroom --as bob read {to}")).exits(5);
         assert!(ran.err.starts_with("postroom: "), "{to}: {}", ran.err);
+        assert!(!ran.err.contains("archive ID"), "{to}: {}", ran.err);
         assert_eq!(room.files("bob", "inbox").len(), 1, "{to}");
     }
     // A pipe whose reader has gone before the first byte.
@@ -281,6 +282,6 @@ fn raw_is_not_for_a_terminal() {
     room.by("alice", ["send", "bob", "-s", "x"]).input(CONTROLS).succeeds();
     let shown = on_terminal(&room, 80, "--as bob read --raw", &PLAIN);
     harmless("read --raw", &shown);
-    assert!(shown.contains("--raw > FILE") && !shown.contains("[2J"), "{shown}");
+    assert!(shown.contains("`> FILE`") && !shown.contains("[2J"), "{shown}");
     assert_eq!(room.files("bob", "inbox").len(), 1);
 }

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 
 /// Insists that every command in an output could be pasted: it is a verb with flags and arguments that it takes, and it
-/// names the room and the mailbox to act as if the present command, with these arguments, did. A command within a sentence
-/// of ours stands in backquotes and is a verb with its arguments too.
+/// names the room and the mailbox to act as if the present command, with these arguments, did. No word of it is a placeholder,
+/// because the command would run with it. A command within a sentence of ours stands in backquotes and is a verb with its
+/// arguments too; there it may be a form.
 #[track_caller]
 pub(crate) fn insist(arguments: &[String], out: &str, err: &str) {
     // Help and manual pages show forms of commands.
@@ -18,6 +19,8 @@ pub(crate) fn insist(arguments: &[String], out: &str, err: &str) {
         for command in commands(&text).filter(|command| !command.contains(char::is_control)) {
             let words = words(&command);
             takes(&command, &words);
+            let blank = words.iter().find(|word| is_placeholder(word) && !arguments.contains(word));
+            assert_eq!(blank, None, "a word to be replaced, in a command to be pasted: {command}");
             let has_place = words.iter().any(|word| ["--room", "--root"].contains(&word.as_str()));
             assert!(place.is_none() || has_place || is_about_no_room(&words), "no {place:?}: {command}");
             let has_name = words.iter().any(|word| word == "--as");
@@ -36,6 +39,13 @@ pub(crate) fn insist(arguments: &[String], out: &str, err: &str) {
             }
         }
     }
+}
+
+/// Whether a word stands for another one, as `NAME` or `ID` does in a form.
+fn is_placeholder(word: &str) -> bool {
+    word.len() > 1
+        && word.bytes().all(|b| b.is_ascii_uppercase() || matches!(b, b'-' | b'_' | b'|'))
+        && word.bytes().any(|b| b.is_ascii_uppercase())
 }
 
 #[track_caller]
