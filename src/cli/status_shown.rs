@@ -195,7 +195,7 @@ fn waits(mail: &WaitingMail, now: Timestamp) -> Row {
     let what = match mail.waits_for {
         WaitsFor::Person => format!("for a person: {}", mail.why),
         WaitsFor::Trust => format!("for your trust in {}", mail.why),
-        WaitsFor::Dispatcher => format!("for the dispatcher: {}", mail.why),
+        WaitsFor::Dispatcher | WaitsFor::Start => format!("for the dispatcher: {}", mail.why),
         WaitsFor::Turn => "for its turn".to_owned(),
         WaitsFor::Retry => format!("{then}tried again: {}", mail.why),
         WaitsFor::Limit | WaitsFor::Outage => format!("{then}{}", mail.why),

@@ -18,6 +18,8 @@ pub enum WaitsFor {
     Trust,
     /// No dispatcher runs that starts its agent.
     Dispatcher,
+    /// A dispatcher runs, and starts its agent soon.
+    Start,
     /// Its agent is at work, and has no further place.
     Turn,
     /// It is tried again after a failed attempt.
@@ -39,7 +41,7 @@ impl WaitsFor {
         match self {
             Self::Person => "person",
             Self::Trust => "trust",
-            Self::Dispatcher => "dispatcher",
+            Self::Dispatcher | Self::Start => "dispatcher",
             Self::Turn => "turn",
             Self::Retry => "retry",
             Self::Limit => "limit",
@@ -128,13 +130,12 @@ pub(super) fn look(overview: &mut Overview, post: &Post, staff: &Staff, names: &
         let own = overview.running.iter().filter(|run| run.agent == *agent).count();
         let is_busy = own >= places.get(agent).copied().unwrap_or(1);
         let is_full = is_busy || overview.running.len() >= parallel;
-        let waits_for = if is_full { WaitsFor::Turn } else { WaitsFor::Dispatcher };
         let is_served = overview.dispatchers.alive.iter().any(|watcher| watcher.serves(agent));
-        let why = match waits_for {
-            WaitsFor::Turn if is_busy => "its agent is at work",
-            WaitsFor::Turn => "as many agents as may run at once are at work",
-            _ if is_served => "it starts soon",
-            _ => "none runs",
+        let (waits_for, why) = match (is_full, is_served) {
+            (true, _) if is_busy => (WaitsFor::Turn, "its agent is at work"),
+            (true, _) => (WaitsFor::Turn, "as many agents as may run at once are at work"),
+            (false, true) => (WaitsFor::Start, "it starts soon"),
+            (false, false) => (WaitsFor::Dispatcher, "none runs"),
         };
         groups.add(&called(agent), waits_for, 1, None, why);
     }

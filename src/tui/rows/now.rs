@@ -222,7 +222,7 @@ fn why_waiting(state: &State, mail: &WaitingMail) -> String {
         },
         WaitsFor::Reader => known.unwrap_or_else(|| "nobody is there who reads it".to_owned()),
         WaitsFor::Turn => known.unwrap_or_else(|| "its agent is at work".to_owned()),
-        WaitsFor::Dispatcher if mail.why == "none runs" => "no dispatcher runs that starts it".to_owned(),
+        WaitsFor::Dispatcher => "no dispatcher runs that starts it".to_owned(),
         other => {
             let until = mail.until.filter(|until| *until > state.now);
             let left = until.map(|until| format!(", {} left", span::short(until.since(state.now))));

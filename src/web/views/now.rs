@@ -197,9 +197,7 @@ impl CardWords {
                     kind: if is_usual { "" } else { "warn" },
                     class: if is_usual { "" } else { "stuck" },
                     why: match waits_for {
-                        WaitsFor::Dispatcher if why == "none runs" => {
-                            "no dispatcher runs that starts it".to_owned()
-                        }
+                        WaitsFor::Dispatcher => "no dispatcher runs that starts it".to_owned(),
                         // How its last run ended says more.
                         WaitsFor::Reader => String::new(),
                         _ => visible::clip(why, 200),
