@@ -119,7 +119,7 @@ fn of_run(state: &State, seen: &RunSeen, width: u16) -> Vec<Line<'static>> {
     }
     lines.push(Line::default());
     for part in &seen.parts {
-        of_part(state, part, width, &mut lines);
+        of_part(state, &run.id, part, width, &mut lines);
     }
     if seen.skipped > 0 {
         lines.push(plain(state, &format!("{} lines were not understood", seen.skipped), Tone::Dim));
@@ -144,7 +144,7 @@ fn block(state: &State, text: &str, width: u16, tone: Tone) -> Vec<Line<'static>
         .collect()
 }
 
-fn of_part(state: &State, part: &Part, width: u16, lines: &mut Vec<Line<'static>>) {
+fn of_part(state: &State, run: &str, part: &Part, width: u16, lines: &mut Vec<Line<'static>>) {
     match part {
         Part::Said(text) => {
             lines.extend(markdown::render(text, width, state.theme));
@@ -176,11 +176,8 @@ fn of_part(state: &State, part: &Part, width: u16, lines: &mut Vec<Line<'static>
         Part::Remarked(text) => lines.extend(block(state, text, width, Tone::Warn)),
         Part::Ended(text) => lines.extend(block(state, text, width, Tone::Bad)),
         Part::LeftOut(count) => {
-            lines.push(plain(
-                state,
-                &format!("… {count} earlier parts; postroom runs show has all"),
-                Tone::Dim,
-            ));
+            let all = format!("… {count} earlier parts: postroom runs {run}");
+            lines.push(plain(state, &all, Tone::Dim));
             lines.push(Line::default());
         }
     }
