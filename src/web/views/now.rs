@@ -3,6 +3,7 @@
 use askama::Template;
 
 use crate::clock::Timestamp;
+use crate::hint::quoted;
 use crate::journal;
 use crate::message::visible;
 use crate::overview::{Card, CardKind, CardState, Overview, WaitsFor};
@@ -25,8 +26,8 @@ struct Now<'a> {
     cost: String,
     gates: Vec<Gate<'a>>,
     unread: usize,
-    parked: Vec<(String, usize, String)>,
-    untrusted: Vec<(String, String)>,
+    parked: Vec<Parked>,
+    untrusted: Vec<Untrusted>,
     failed: usize,
     cards: Vec<Shown>,
     others: Vec<Shown>,
@@ -40,6 +41,19 @@ struct Now<'a> {
 struct Gate<'a> {
     gate: &'a crate::overview::Gate,
     since: Option<Time>,
+}
+
+/// Messages that wait for a person's word.
+struct Parked {
+    name: String,
+    messages: usize,
+    why: String,
+}
+
+/// A mailbox whose agent waits for trust in its settings.
+struct Untrusted {
+    name: String,
+    command: String,
 }
 
 /// A card, in words.
@@ -80,10 +94,13 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
     let gates =
         overview.gates.iter().map(|gate| Gate { gate, since: gate.since.map(|since| Time::new(since, now)) });
     let waits = |wanted: WaitsFor| overview.waiting.iter().filter(move |mail| mail.waits_for == wanted);
-    let parked = waits(WaitsFor::Person)
-        .map(|mail| (visible::line(&mail.name), mail.messages, visible::clip(&mail.why, 200)));
-    let untrusted =
-        waits(WaitsFor::Trust).map(|mail| (visible::line(&mail.name), visible::clip(&mail.why, 200)));
+    let parked = waits(WaitsFor::Person).map(|mail| Parked {
+        name: visible::line(&mail.name),
+        messages: mail.messages,
+        why: visible::clip(&mail.why, 200),
+    });
+    let untrusted = waits(WaitsFor::Trust)
+        .map(|mail| Untrusted { name: visible::line(&mail.name), command: trust(&mail.why) });
     let shown = overview.cards.iter().map(|card| Shown::of(card, now));
     let (cards, others): (Vec<Shown>, Vec<Shown>) = shown.partition(|card| card.is_agent);
     let view = Now {
@@ -125,6 +142,11 @@ fn head(overview: &Overview) -> String {
         ),
         (count, _) => format!("{count} dispatchers run"),
     }
+}
+
+/// The command that shows the settings of a directory and trusts them.
+fn trust(dir: &str) -> String {
+    format!("postroom trust {}", quoted(&visible::line(dir)))
 }
 
 impl Shown {
@@ -211,10 +233,22 @@ impl CardWords {
             CardState::NoProgram => Self::quiet("no program", "warn"),
             CardState::Untrusted { dir } => Self {
                 class: "stuck",
-                why: format!("look at it, then: postroom trust {}", visible::line(dir)),
+                why: format!("look at it, then: {}", trust(dir)),
                 ..Self::quiet("not trusted", "warn")
             },
             CardState::NoMailbox => Self::quiet("no mailbox", "warn"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page printed `postroom trust /srv/my work`, which names two directories.
+    #[test]
+    fn a_directory_with_a_space_is_one_word_of_the_command() {
+        assert_eq!(trust("/srv/my work"), "postroom trust '/srv/my work'");
+        assert_eq!(trust("/it's/here"), "postroom trust '/it'\\''s/here'");
     }
 }
